@@ -199,8 +199,16 @@ describe("the conversation", () => {
     const path = await session();
     for (const prompt of ["one", "two"]) await run(path, prompt, { mock: [{ text: `${prompt}!` }] });
     const options = { provider: "mock", mock: [{ text: "All about numbers." }] };
-    await post(`${path}/compact`, { strategy: "llm", keep_last: 2, options });
+    const key = { "idempotency-key": "compact" };
+    const ask = (keep_last: number) => post(`${path}/compact`, { strategy: "llm", keep_last, options }, key);
+    const first = await (await ask(2)).json();
+    expect(first).toMatchObject({ compacted: expect.anything() });
     expect((await texts(path))[0]).toContain("All about numbers.");
+    await run(path, "three", { mock: [{ text: "three!" }] });
+    const after = await texts(path);
+    // The same request has the same answer, and takes effect once.
+    expect([await (await ask(2)).json(), await texts(path)]).toEqual([first, after]);
+    expect(await codeOf(await ask(1))).toEqual([422, "idempotency_key_reused"]);
   });
 
   it.each<[string, (path: string) => Promise<Response>]>([

@@ -60,7 +60,8 @@ export const postCompact: Route = async (context, { id = "" }) => {
   const asks = strategy === "llm" && summary === null;
   // Options are checked even if no model is asked.
   const checked = asks || Object.keys(options).length > 0 ? options : null;
-  const call = { strategy, keep_first, keep_last, summary, options: checked };
+  const request = await requestName(context, body);
+  const call = { strategy, keep_first, keep_last, summary, options: checked, request };
   return jsonNow(await sessionOf(context, id).ask("compact", call));
 };
 

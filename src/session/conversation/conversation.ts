@@ -201,17 +201,23 @@ export class Conversation {
   }
 
   /** Does what a request asks once, and gives the same request the same answer again. JSON-safe. */
-  once<T>({ name, hash }: NamedRequest, work: () => T): T {
-    const known = this.#store.request(name, this.log.now());
-    if (known !== null) {
-      if (known.hash !== hash) throw new IdempotencyKeyReused({ key: name });
-      return JSON.parse(known.answer);
-    }
+  once<T>(request: NamedRequest, work: () => T): T {
+    const known = this.answerTo<T>(request);
+    if (known !== null) return known.answer;
+    const { name, hash } = request;
     return this.together(() => {
       const answer = work();
       this.#store.keepRequest(name, { hash, answer: JSON.stringify(answer) }, this.log.now());
       return answer;
     });
+  }
+
+  /** The answer that the same request had; `null`: it has had none. @throws IdempotencyKeyReused */
+  answerTo<T>({ name, hash }: NamedRequest): { answer: T } | null {
+    const known = this.#store.request(name, this.log.now());
+    if (known === null) return null;
+    if (known.hash !== hash) throw new IdempotencyKeyReused({ key: name });
+    return { answer: JSON.parse(known.answer) };
   }
 
   /** Carries out changes as one. */

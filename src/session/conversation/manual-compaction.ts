@@ -24,25 +24,28 @@ interface Summariser {
 }
 
 /**
- * Compacts the present conversation; `null`: there is nothing to archive.
+ * Finds out what compacts the present conversation.
+ * @returns stores it, at once, and answers what it was; `null`: there is nothing to archive
  * @throws HullError if the model that is to write the summary fails: the conversation stays as it is; CallNotFound if the
  *   session is removed meanwhile
  */
-export async function compactNow(
+export async function compaction(
   log: SessionLog,
   call: CompactCall,
   summariser: Summariser,
-): Promise<Compacted | null> {
+): Promise<() => Compacted | null> {
   const state = log.state();
   const { strategy, keep_first, keep_last } = call;
   const before = estimateTokens(state.visible, "");
   const options = { keep_first, keep_last };
   const plan = planCompaction(state.visible, options, { mode: "manual", before, strategy });
-  if (plan === null) return null;
+  if (plan === null) return () => null;
   const made =
     call.summary === null ? await summaryOf(plan, call, summariser) : { plan, summary: call.summary };
-  summariser.removed.throwIfAborted();
-  return record(log, state, made.plan, made.summary);
+  return () => {
+    summariser.removed.throwIfAborted();
+    return record(log, state, made.plan, made.summary);
+  };
 }
 
 function record(log: SessionLog, state: AgentState, plan: CompactionPlan, summary: string): Compacted | null {

@@ -23,7 +23,7 @@ import type { Conversation } from "./conversation.ts";
 import { eventPage } from "./event-page.ts";
 import { type Fork, forkInto } from "./fork.ts";
 import { fitting } from "./injected.ts";
-import { compactNow } from "./manual-compaction.ts";
+import { compaction } from "./manual-compaction.ts";
 import type {
   LongText,
   RunRequest,
@@ -203,7 +203,9 @@ function handlersOf(conversation: Conversation, task: Task): Handlers {
         log.add(records, { write: () => store.touch(log.now()) });
       }),
     ),
-    compact: within(async (call, row, caller) => {
+    compact: within(async ({ request, ...call }, row, caller) => {
+      const before = conversation.answerTo<SessionOperations["compact"]["out"]>(request);
+      if (before !== null) return before.answer;
       const { request_id, mock_scope } = caller;
       const about = { run_id: `compact-${store.lastRecord()}`, request_id, mock_scope, startedAt: log.now() };
       const { options } = call;
@@ -228,16 +230,16 @@ function handlersOf(conversation: Conversation, task: Task): Handlers {
         remember: () => {},
         prepared,
       });
-      const compacted = await conversation.changing((removed) =>
-        compactNow(log, call, { runtime, environment, removed }),
-      );
-      return { ...conversation.view(), compacted: compacted === null ? null : { ...compacted } };
+      return conversation.changing(async (removed) => {
+        const compact = await compaction(log, call, { runtime, environment, removed });
+        return conversation.once(request, () => {
+          const compacted = compact();
+          return { ...conversation.view(), compacted: compacted === null ? null : { ...compacted } };
+        });
+      });
     }),
     fork: within(async ({ dst, keep_first, request }, row, caller) => {
-      const known = store.request(request.name, log.now());
-      if (known !== null && known.hash !== request.hash)
-        throw new IdempotencyKeyReused({ key: request.name });
-      if (known === null) {
+      if (conversation.answerTo(request) === null) {
         conversation.quiet(row);
         const { request_id } = caller;
         await forked(row, request, { dst, keep_first, request_id });
@@ -283,11 +285,7 @@ function handlersOf(conversation: Conversation, task: Task): Handlers {
         return { session_id: row.id, run_id: store.liveRun()?.id ?? null };
       }),
     ),
-    known: ({ request: { name, hash } }, caller) => {
-      const known = conversation.exists(caller) ? store.request(name, log.now()) : null;
-      if (known !== null && known.hash !== hash) throw new IdempotencyKeyReused({ key: name });
-      return known !== null;
-    },
+    known: ({ request }, caller) => conversation.exists(caller) && conversation.answerTo(request) !== null,
     async start({ run_id, work, request, wait, opens, followed }, caller) {
       const made = { request_hash: null, imported: null };
       if (opens !== undefined) await conversation.open(caller, { metadata: opens, ...made }, false);

@@ -109,7 +109,10 @@ export interface SessionOperations
     in: { messages: Message[]; source: "inject" | "client"; created_at?: number } & Named;
     out: SessionView;
   };
-  compact: { in: CompactCall; out: SessionView & { compacted: JsonObject | null } };
+  compact: {
+    in: CompactCall & { request: NamedRequest };
+    out: SessionView & { compacted: JsonObject | null };
+  };
   /** Returns the fork's id. @param keep_first number of messages to begin with; `null`: all */
   fork: { in: { dst: string; keep_first: number | null } & Named; out: string };
   /** Makes a session that begins with copies of the files and nothing else, if there are any. @throws SessionExists */

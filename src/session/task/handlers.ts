@@ -16,7 +16,7 @@ import { ceilingsBelow } from "../../run/workflow/ceilings.ts";
 import type { Json } from "../../skill/manifest.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 import { forkInto } from "../conversation/fork.ts";
-import { compactNow } from "../conversation/manual-compaction.ts";
+import { compaction } from "../conversation/manual-compaction.ts";
 import type { SessionCaller } from "../conversation/rpc.ts";
 import { runEnvironment } from "../conversation/run-environment.ts";
 import type { SessionRow } from "../conversation/store.ts";
@@ -136,7 +136,8 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
           summary: null,
           options: null,
         };
-        await compactNow(log, call, { runtime, environment, removed });
+        const compact = await compaction(log, call, { runtime, environment, removed });
+        compact();
       }
     }
   };
