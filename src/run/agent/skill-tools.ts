@@ -34,7 +34,7 @@ export function toolsOfSkill(settings: Settings, record: SkillRecord, onActivati
     }));
 }
 
-/** M6: of two skills the one loaded last wins, but the run's own tools win over both. */
+/** Of tools with the same name, that of the skill loaded last counts; a tool of the run itself counts before both. */
 export function withSkillTools(own: readonly AgentTool[], ofSkills: readonly AgentTool[]): AgentTool[] {
   const taken = new Set(own.map(({ definition }) => definition.name));
   const last = new Map<string, AgentTool>();

@@ -60,7 +60,7 @@ function notKeptText(files: readonly { path: string; why: string }[]): string {
 }
 
 /**
- * M7: the answer of a tool without a script says where to read on. A run that is the skill has its instructions and no
+ * The answer of a tool without a script: it says where to read on. A run that is the skill has its instructions and no
  * load_skill.
  */
 function stubAnswer({ tool, record }: HandlerCall): HandlerOutcome {
