@@ -1,4 +1,4 @@
-/** Rows of the lists of sessions and runs, as whoever has them gives them to the deployment's collector. */
+/** Gives rows for the lists of sessions and runs to the deployment's collector. */
 import type { Deployment } from "../deployment.ts";
 import type { Bindings } from "../env.ts";
 import type { RowNote } from "../row-collector.ts";
@@ -7,7 +7,7 @@ import { runRows } from "./run-index.ts";
 import { sessionRows } from "./session-index.ts";
 
 /**
- * Notes rows for the lists. Another object or request may send them, also before the caller's own writes are on disk.
+ * Adds rows to the lists. Another object or request may send them, even before the caller's own writes are on disk.
  * @param background keeps the sending alive after the caller's answer
  */
 export function queueRows(
@@ -19,9 +19,9 @@ export function queueRows(
 }
 
 /**
- * Notes rows for which somebody waits.
- * @param background keeps the sending of what others bring meanwhile alive after the caller's answer
- * @returns also their sending, unless another object or request sends them
+ * Adds rows whose caller waits for them.
+ * @param background keeps the sending of rows that others add meanwhile alive after the caller's answer
+ * @returns also the promise of their sending, unless another object or request sends them
  */
 export function queueRowsNow(
   { indexRows, env }: Deployment,
@@ -31,7 +31,10 @@ export function queueRowsNow(
   return indexRows.addNow(rows, (all) => write(env, all), background);
 }
 
-/** Sends what was noted in this isolate. A reader of a list calls it first, and so finds what happened before. */
+/**
+ * Sends the rows that wait in this isolate. Call it before reading a list, so that the list has everything that happened
+ * before.
+ */
 export function flushRows({
   deployment: { indexRows, env },
   background,

@@ -15,18 +15,18 @@ import { llmError } from "../../run/llm-problem.ts";
 import type { CompactCall } from "./rpc.ts";
 import type { SessionLog } from "./session-log.ts";
 
-/** Makes a summary that is not given and that no plain strategy makes. */
+/** Writes the summary if the caller gave none and the strategy needs a model. */
 interface Summariser {
   runtime: AgentRuntime;
   environment: RunEnvironment;
-  /** Its reason is thrown once it is aborted: the session was removed, and another one may be in its place. */
+  /** Aborts when the session is removed, since another session may then take its place. Its reason is thrown. */
   removed: AbortSignal;
 }
 
 /**
  * Compacts the present conversation; `null`: there is nothing to archive.
- * @throws HullError if the model that is to write the summary fails: the conversation stays as it is; CallNotFound if the
- *   session is removed meanwhile
+ * @throws HullError if the model fails to write the summary: the conversation stays unchanged; CallNotFound if the
+ * session is removed meanwhile
  */
 export async function compactNow(
   log: SessionLog,

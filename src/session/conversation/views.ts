@@ -1,4 +1,4 @@
-/** A session and its runs in the form of their routes. */
+/** A session and its runs as their routes return them. */
 import type { AgentState, RunState } from "../../engine/agent/state.ts";
 import type { AgentRuntime } from "../../run/agent/runtime.ts";
 import type { RunEntry } from "../run-entry.ts";
@@ -22,7 +22,7 @@ export function sessionView(log: SessionLog, row: SessionRow): SessionView {
     id,
     state: state === "deleted" ? "closed" : state,
     created_at: time(created_at),
-    // The session's own row learns of a run only when the run has ended.
+    // A run updates the session's row only when it ends.
     updated_at: time(Math.max(updated_at, live?.created_at ?? 0)),
     length: countListed(visible),
     summary,
@@ -35,14 +35,17 @@ export function sessionView(log: SessionLog, row: SessionRow): SessionView {
   };
 }
 
-/** How long an answer waits by default: a run with tools of the client ends only while its client continues. */
+/**
+ * How long an answer waits by default. A run with tools of the client cannot end without its client, so the answer waits
+ * until the run is idle.
+ */
 export function usualWait({ run }: AgentState): Wait {
   if (run === null) return "terminal";
   const { daemon, tools } = run.spec;
   return daemon !== null || tools.some(({ executor }) => executor === "client") ? "idle" : "terminal";
 }
 
-/** Without the result: an entry of a list. */
+/** A run as a list entry, without its result. */
 export function runEntry(session: string, row: RunRow): RunView {
   const { id, status, created_at, settled_at } = row;
   return {
@@ -54,7 +57,7 @@ export function runEntry(session: string, row: RunRow): RunView {
   };
 }
 
-/** A run in the form of the tenant's index. @param state the run's state; `null`: only its row is known */
+/** A run for the tenant's index. @param state the run's state; `null`: only its row is known */
 export function indexEntry(session: string, row: RunRow, state: RunState | null): RunEntry {
   const { totals, spec } = state ?? {};
   const kind = spec !== undefined && spec.daemon !== null ? "daemon" : "run";
@@ -62,7 +65,7 @@ export function indexEntry(session: string, row: RunRow, state: RunState | null)
   return { ...about, ...figuresOf(row, totals), code: state?.error?.code ?? null };
 }
 
-/** What an entry of the index says of a run's course. @param used what it used, as far as that is known */
+/** Times and usage of a run for the index. @param used its usage, as far as known */
 export function figuresOf(
   { status, created_at, settled_at }: RunRow,
   used: Pick<RunEntry, "input_tokens" | "output_tokens" | "cost_usd"> | undefined,
@@ -78,7 +81,7 @@ export function figuresOf(
   };
 }
 
-/** A run that has ended or rests, with its present result. */
+/** An ended or resting run with its present result. */
 export function runAnswer(log: SessionLog, runtime: AgentRuntime, session: string, row: RunRow): RunView {
   const view = runView(log, session, row);
   if (row.settled_at !== null || row.status === "running") return view;

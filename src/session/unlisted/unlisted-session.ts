@@ -1,7 +1,7 @@
 /**
- * The session of one idempotent or asynchronous call. No list shows it, and the call is its only run. It goes a day
- * after the run's end, for a response after 30 days. The same code drives the run as one that the Worker waits for.
- * Everything is stored before it is sent, so the run continues after the death of its process.
+ * The session of one idempotent or asynchronous call. No list shows it, and the call is its only run. Hull removes it a
+ * day after the run's end, or after 30 days for a response. The code that drives the run is the same as for runs inside
+ * a request. Everything is stored before it is sent, so the run continues if its process dies.
  */
 import * as z from "zod/mini";
 import type { Deployment } from "../../deployment.ts";
@@ -37,12 +37,14 @@ import type {
   KnownCall,
 } from "./rpc.ts";
 
-/** How long a result is kept after the end, in ms; a response is kept as long as its vendor keeps one. */
+/** How long a result is kept after the run's end, in ms. A response is kept as long as its vendor keeps one. */
 const KEPT_MS = 24 * 3_600_000;
 const RESPONSE_KEPT_MS = 30 * KEPT_MS;
 /** Delay before a row of the list is written again, in ms. */
 const RETRY_MS = 60_000;
-/** Longer than the runner remembers an execution: until then a new run of the id needs another name there. */
+/**
+ * Longer than the runner remembers an execution. Until then, a new run with this id needs another name at the runner.
+ */
 const REMOVED_MS = 15 * 60_000;
 
 interface UnlistedOptions {
@@ -59,7 +61,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
   readonly #store: ConversationStore;
   readonly #calls: CallStore;
   #armed = false;
-  /** The run's last row, if it could not be written; `null`: nothing is known of one. */
+  /** The last row that could not be written; `null`: none is known. */
   #unwritten: RunEntry | null = null;
 
   constructor({ storage, deployment, background, log }: UnlistedOptions) {
@@ -76,7 +78,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     return this.#calls.row() !== null;
   }
 
-  /** Begins the run, unless the same one was already begun. A run that failed before it took effect begins anew. */
+  /** Begins the run, unless the same call already did. A run that failed before it took effect begins again. */
   begin(call: ExecutionCall): Begun {
     const known = this.attach(call);
     const before = this.#calls.row();
@@ -89,7 +91,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     const generation = (before?.generation ?? -1) + 1;
     const now = this.log.now();
     const { id, caller, skill: name, digest, request_hash, request_id, mock_scope = "" } = call;
-    // Drops events that an earlier run had not sent yet.
+    // Drops events that an earlier run gathered and has not stored.
     this.log.events.take();
     this.#store.prepare();
     this.#store.transaction(() => {
@@ -114,7 +116,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     return "started";
   }
 
-  /** Returns to a run that was begun; `null` if there is none, or it failed before it took effect. */
+  /** Attaches to a run that was begun; `null` if there is none, or if it failed before it took effect. */
   attach({ caller, request_hash }: KnownCall): Begun | null {
     const known = this.#kept(caller);
     if (known === null) return null;
@@ -124,7 +126,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     return run.settled_at === null ? "attached" : "finished";
   }
 
-  /** What the run carries out to which `attach` returns. */
+  /** The skill of the run to which `attach` would attach. */
   begun(caller: string): BegunSkill | null {
     const known = this.#kept(caller);
     return known === null ? null : { slug: known.call.name, version: known.call.digest };
@@ -145,7 +147,9 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     return { ok: true, headers, timings, body: await openBody(this.#env, this.#calls, outcome.body) };
   }
 
-  /** The events after number `after`. With `early`, returns a failure before the first one instead. */
+  /**
+   * The events after number `after`. With `early`, returns an error instead if the run failed before its first event.
+   */
   async follow(caller: string, after: number, early: boolean): Promise<ExecutionEvents | null> {
     if (this.#known(caller) === null) return null;
     this.ensure();
@@ -156,7 +160,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     if (early && !call.begun && call.outcome?.ok === false) {
       return { ok: false, error: call.outcome.error };
     }
-    // An unknown number belongs to an earlier run of this id.
+    // A number above the last event belongs to an earlier run of this id.
     const from = Math.min(after, this.#store.lastEvent());
     const over = run.done_event !== null && from >= run.done_event;
     const body = over
@@ -189,13 +193,13 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     return JSON.stringify(this.log.answered(trace));
   }
 
-  /** The text with which the run was begun. */
+  /** The text input of the run. */
   async input(caller: string): Promise<Uint8Array | ReadableStream<Uint8Array> | null> {
     const text = this.#known(caller)?.call.input.text ?? null;
     return text === null ? null : openBody(this.#env, this.#calls, text);
   }
 
-  /** Stops a run under way, and its processes; removes an ended one, unless it should be kept. */
+  /** Stops a run under way and its processes; removes an ended run, unless `keeps` is set. */
   async cancel(caller: string, keeps = false): Promise<"cancelled" | "removed" | "ended" | null> {
     const known = this.#known(caller);
     if (known === null) return null;
@@ -208,7 +212,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     return "cancelled";
   }
 
-  /** Ensures that a run under way lives. */
+  /** Makes sure that the run under way is being driven. */
   watch(): void {
     if (this.#store.liveRun() === null) this.#store.setDue({ watch: null });
     else this.ensure();
@@ -223,7 +227,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     return expired(call, this.log.now()) ? null : this.#withRun(call);
   }
 
-  /** The stored run, unless it failed before it took effect: such a one begins anew. */
+  /** The stored run, unless it failed before it took effect: such a run begins again. */
   #kept(caller: string): KnownRun | null {
     const known = this.#known(caller);
     if (known === null) return null;
@@ -274,12 +278,12 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     return this.progress() > progress;
   }
 
-  /** Counts durable progress: settled effects, executions that the runner got, output of a script. */
+  /** Counts durable progress: settled effects, executions that reached the runner, output of a script. */
   protected override progress(): number {
     const records = this.#store.lastRecord();
     const memo = this.#store.liveRun()?.memo === null ? 0 : 1;
     const call = this.#calls.row();
-    // Every run attempt may repeat a model's words, but a script's output is sent once.
+    // A run attempt may repeat a model's words, so only a script's output, which is sent once, counts.
     const seen = records === 0 && (call === null || operationOf(call) === null) ? this.#store.lastEvent() : 0;
     return this.#store.submitted.progress() + records + memo + seen;
   }
@@ -298,7 +302,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     if (known !== null) this.background(this.#stop(known, new ExecutionLost({ id: known.id }), "error"));
   }
 
-  /** Ends a run from outside at once, and then what it was doing. */
+  /** Ends a run from outside immediately, then stops what it was doing. */
   #stop(known: KnownRun, error: HullError, state: "error" | "cancelled"): Promise<void> {
     const executions = this.#store.submitted.ids();
     const context = this.#context(known);
@@ -341,7 +345,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     else await this.#keep(known, attempt, context, ended.output);
   }
 
-  /** An answer whose body breaks off is a fault of the run. */
+  /** Stores the output. If its body breaks off, the run fails. */
   async #keep(known: KnownRun, attempt: CallAttempt, context: RunContext, output: RunOutput): Promise<void> {
     const { body: key } = known.call.input;
     if (key === null) return;
@@ -352,7 +356,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
       if (!attempt.settled) this.#fail(known, context, toHullError(error), "error");
       return;
     }
-    // It was cancelled and removed meanwhile, so nobody will read the body.
+    // The run was cancelled and removed meanwhile, so nobody will read the body.
     if (attempt.settled) return this.#removeObjects(held instanceof Uint8Array ? [] : [held.key]);
     if (held instanceof Uint8Array) this.#calls.writeContent("body", held);
     const [body, size] = held instanceof Uint8Array ? [{ name: "body" }, held.length] : [held, held.size];
@@ -389,9 +393,9 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
   }
 
   /**
-   * Updates the tenant's index of runs, in the background. The object writes its rows itself: unlike a session, it does not look later
-   * whether another one has sent them.
-   * @param used what a call that is no agent run took, as far as it is known
+   * Updates the tenant's index of runs in the background. The object writes its rows itself: unlike a session, it does
+   * not check later whether another object has sent them.
+   * @param used the usage of a call that is no agent run, as far as known
    */
   #note(
     { caller, name }: Pick<CallRow, "caller" | "name">,
@@ -406,7 +410,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     this.#write(tenant, { id, kind: "call", name, session: null, ...figuresOf(run, totals), code });
   }
 
-  /** A row that cannot be written now is due. */
+  /** Writes a row; if that fails, the row becomes due. */
   #write(tenant: string, run: RunEntry): void {
     const written = noteRuns(this.#env, [{ tenant, run }]).then(
       () => this.#written(null),
@@ -417,7 +421,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     );
     this.background(
       written.catch(() => {
-        // Nothing can be stored now. The run's next change writes its row again.
+        // Storage accepts no writes now. The run's next change writes its row again.
       }),
     );
   }
@@ -430,7 +434,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     if (this.#store.dueAt("run_index") !== due) this.#store.setDue({ run_index: due });
   }
 
-  /** The run's row is due: the one that could not be written, or what a later life of the object knows of the run. */
+  /** Writes the run's row because it is due: the row that could not be written, or a new one made of what is stored. */
   noteAgain(): void {
     const call = this.#calls.row();
     const known = call === null ? null : this.#withRun(call);
@@ -443,7 +447,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     else this.#write(tenant, this.#unwritten);
   }
 
-  /** One step without waiting: a later run has rows and R2 keys of its own. */
+  /** Removes the run in one step without waiting. A later run has its own rows and R2 keys. */
   #remove(call: CallRow): void {
     const spent = objectsOf(call);
     const expires = this.log.now() + REMOVED_MS;
@@ -456,7 +460,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     this.#removeObjects(spent);
   }
 
-  /** What cannot be removed now is removed with the session. */
+  /** Removes R2 objects. Those that cannot be removed now are removed with the session. */
   #removeObjects(keys: readonly string[]): void {
     if (keys.length === 0) return;
     const removed = this.#env.FILES.delete([...keys]).catch((error: unknown) => {
@@ -465,7 +469,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     this.background(removed);
   }
 
-  /** Wipes the session, unless a run began again while R2 was being cleared. */
+  /** Empties the session, unless a new run began while R2 was being cleared. */
   async expire(): Promise<void> {
     const call = this.#calls.row();
     if (call === null) return;
@@ -486,7 +490,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
   }
 }
 
-/** The usage of a model call, as its log line has it. */
+/** The usage in the log line of a model call. */
 const usedShape = z.lazy(() =>
   z.object({ input_tokens: z.number(), output_tokens: z.number(), cost_usd: z.number() }),
 );
