@@ -42,7 +42,7 @@ const TOOL_FAULTS = [
   { category: "network", retried: true, codes: [] },
   // Loop detection skipped it.
   { category: "rejected_loop", retried: false, codes: [] },
-  // The run to which it delegated failed.
+  // The delegated run failed.
   { category: "runtime", retried: false, codes: [] },
 ] as const satisfies readonly ToolFault[];
 

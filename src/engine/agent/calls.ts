@@ -51,7 +51,7 @@ import { keepsLedger, LEDGER_TOOL, updatedLedger } from "./task-ledger.ts";
 import { interruptedCall, missingParameters, unavailableTool } from "./texts.ts";
 import { afterCall, beforeCall, type ChangedBy } from "./tool-hooks.ts";
 
-/** Whether a call goes to the run's search tool: by identity, whatever the tool's name. */
+/** Tells whether a call goes to the run's search tool. Compares the tool itself, since its name is configurable. */
 export interface SearchTool {
   owns(name: string, run: RunState): boolean;
 }
@@ -60,9 +60,9 @@ export interface SearchTool {
 const MAX_AT_ONCE = 6;
 
 /**
- * The next step for the open calls; `null`: all have their results. Calls run side by side. Calls that keep the order
+ * The next step for the open calls; `null`: all have results. Calls run in parallel. Calls that must keep their order
  * run one after the other: each begins when the previous one has its result.
- * @param flying the effects that this run attempt has begun and that have not come back
+ * @param flying effects that this run attempt has begun and that have no result yet
  */
 export function nextCallStep(
   state: AgentState,
@@ -115,7 +115,7 @@ export function nextCallStep(
 
 type WaitStep = Extract<AgentStep, { type: "wait" }>;
 
-/** Calls are recorded before they are made. */
+/** The step that records calls before they are made. */
 function startOf({ spec }: RunState, planned: readonly PlannedCall[]): AgentStep {
   const calls = planned.map(({ effect, call }) => ({ effect, call }));
   return { type: "record", records: [{ type: "tools_started", run: spec.run_id, calls }] };
@@ -138,10 +138,7 @@ function isOwn(name: string, run: RunState, search: SearchTool | null): boolean 
   );
 }
 
-/**
- * The calls of the turn that the client may answer now: those of its own tools that no check refuses or still has to
- * decide.
- */
+/** The calls that the client may answer now: calls of its own tools that every check has allowed. */
 export function clientCalls(state: AgentState, now: number): OpenCall[] {
   const { run } = state;
   if (run === null || run.stage !== "tools") return [];
@@ -164,7 +161,7 @@ export function judgedArguments(run: RunState, { call }: OpenCall): JsonObject {
   return numericArguments(call.arguments ?? {}, toolOf(run, call.name)?.definition.parameters ?? {});
 }
 
-/** A result has come; hooks may still rewrite it. */
+/** The step after a result has arrived: hooks may still rewrite it. */
 function afterHooks(run: RunState, open: OpenCall): AgentStep {
   const { effect, result } = open;
   const after = afterCall(run, open, result ?? plainResult("error", interruptedCall(true), "cancelled"));
@@ -247,7 +244,7 @@ function stepOf(
   const { cwd = "", active, loaded } = run;
   const planned = (args: JsonObject): PlannedCall => ({
     effect,
-    // For a served skill's tool, the code that carries out the call reports wrong arguments in its own words.
+    // If the call is one of a served skill, the code that executes it reports wrong arguments in its own words.
     call: served === undefined ? { ...call, arguments: args } : call,
     tool,
     again: open.stage === "started",
@@ -284,7 +281,7 @@ function unknownTool(name: string, listed: readonly string[]): AgentToolResult {
   return { ...plainResult("error", content, "permission_denied"), code: "unknown_tool" };
 }
 
-/** Starts a skill that a sub-agent carries out. */
+/** Starts a sub-agent that executes a skill. */
 function startFork(state: AgentState, run: RunState, open: OpenCall, skill: AgentSkill): CallStep {
   const { effect, call } = open;
   const loaded = loadSkill(state, run, call.arguments);
@@ -318,8 +315,8 @@ function errorText(tool: AgentTool | null, text: string): string {
 }
 
 /**
- * The tools that may be called: those on offer, and deferred ones by a guessed name, since deferral is no access
- * control.
+ * The tool with this name, if it may be called: on offer, or deferred, since the model may guess a name and deferral is
+ * no access control.
  */
 function toolOf(run: RunState, name: string): AgentTool | null {
   return scopedTools(run).find(({ definition }) => definition.name === name) ?? null;
@@ -341,7 +338,7 @@ function judged(
 ): AgentStep | null {
   const { call, effect } = open;
   const at = { run: run.spec.run_id, effect };
-  // Other arguments make another question.
+  // Changed arguments are a new question, with an effect id of its own.
   const question = changedBy === null ? effect : effects.changed(effect);
   const deny = (reason: string): AgentStep => ({
     type: "record",
@@ -406,7 +403,7 @@ function escalated(
   return deny(typeof why === "string" && why !== "" ? `${reason} ${why}` : reason);
 }
 
-/** Why nobody can be asked; `null`: somebody can. */
+/** Why nobody can give an approval; `null`: somebody can. */
 function approverMissing({ session_id, daemon, served }: AgentSpec, attended: boolean): string | null {
   if (served !== undefined) return "Nobody attends this call to give it.";
   if (session_id === null) return "An anonymous run has no approver.";

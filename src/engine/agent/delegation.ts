@@ -7,11 +7,11 @@ import { outsideScope, scopedTools } from "./skills.ts";
 import type { AgentSpec, Ceilings, RunPolicies } from "./spec.ts";
 import type { RunState } from "./state.ts";
 
-/** Levels below a request that may delegate if no policy says otherwise; and the most that a policy may allow. */
+/** How many levels below a request may delegate: without a policy, and at most with one. */
 const USUAL_LEVELS = 4;
 const MOST_LEVELS = 16;
 
-/** The ceilings of a request that no run made: none. */
+/** The ceilings of a request outside of any run: none. */
 export const NO_CEILINGS: Ceilings = {
   run_id: null,
   session_id: null,
@@ -70,8 +70,8 @@ export function refusal({ levels, tokens, usd, deadline }: Ceilings, now: number
 }
 
 /**
- * A run within the limits that another one leaves to it.
- * @throws ToolsRejected if none of the tools that the run asks for is left
+ * Narrows a run's specification to the limits that the run above leaves.
+ * @throws ToolsRejected if none of the run's tools remains
  */
 export function narrowed(spec: AgentSpec, above: Ceilings, account: string): AgentSpec {
   const { policies } = spec;
@@ -118,7 +118,7 @@ export function narrowed(spec: AgentSpec, above: Ceilings, account: string): Age
   };
 }
 
-/** The terms of a run that the runs below it must keep too. */
+/** The policies of a run that also bind the runs below it. */
 function termsOf(policies: RunPolicies | null): NonNullable<RunPolicies["above"]> {
   if (policies === null) return [];
   const { approval_policy, permissions, above = [] } = policies;

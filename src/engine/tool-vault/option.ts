@@ -13,7 +13,7 @@ export type Strategy = (typeof STRATEGIES)[number];
 export interface SearchOption {
   variant: Variant;
   mode: (typeof MODES)[number];
-  /** How Hull searches itself, in client mode. */
+  /** The strategy with which Hull searches, in client mode. */
   strategy: Strategy;
   /** Tools that stay in the model's context, deferred or not. */
   always_loaded: readonly string[];

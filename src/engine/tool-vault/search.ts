@@ -41,7 +41,7 @@ export function queryEvent(vault: ClientVault, call: ToolCallBlock): SearchQuery
   };
 }
 
-/** The nearest of Anthropic's two searches. */
+/** Which of Anthropic's two searches is most similar. */
 function kindOf({ strategy, variant }: SearchOption): "bm25" | "regex" {
   return strategy === "bm25" || strategy === "regex" ? strategy : variant;
 }
@@ -125,7 +125,7 @@ function byPattern(query: string, set: ClientVault["set"], scope: Scope): Found 
 
 const MAX_DIAGNOSTIC = 2000;
 
-/** `{tool_names, diagnostic?}`, or the same below `result`. The host's order stays; unknown names are dropped. */
+/** Reads `{tool_names, diagnostic?}`, at the top or below `result`. Keeps the host's order and drops unknown names. */
 function hostAnswer(answer: Json, candidates: ReadonlySet<string>): Found {
   const { tool_names, diagnostic } = body(answer);
   if (!Array.isArray(tool_names)) {
