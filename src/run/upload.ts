@@ -23,7 +23,7 @@ import { exportsOf } from "../tool/isolate/hook.ts";
 import type { RunContext } from "./context.ts";
 import { grantedTo } from "./variables.ts";
 
-/** A limit, since an isolate holds the cards of many tenants. */
+/** The most bytes of a card, since an isolate holds the cards of many tenants. */
 const MAX_CARD_BYTES = 8192;
 /** Time limit in ms for loading a hook module. */
 const MAX_LOAD_MS = 1000;

@@ -51,7 +51,7 @@ import { keepsLedger, LEDGER_TOOL, updatedLedger } from "./task-ledger.ts";
 import { interruptedCall, missingParameters, unavailableTool } from "./texts.ts";
 import { afterCall, beforeCall, type ChangedBy } from "./tool-hooks.ts";
 
-/** Tells whether a call goes to the run's search tool. Compares the tool itself, since its name is configurable. */
+/** Tells whether a call of this name goes to the run's search tool, whose name is configurable. */
 export interface SearchTool {
   owns(name: string, run: RunState): boolean;
 }

@@ -116,8 +116,8 @@ const FACTS: Record<WorkspaceTool, Facts> = {
 };
 
 /**
- * One of the tools, for a run's specification. @param taken names of the run's other tools, to which this tool does not
- * answer
+ * One of the tools, for a run's specification.
+ * @param taken names of the run's other tools, to which this tool does not answer
  */
 function workspaceTool(name: WorkspaceTool, taken: readonly string[]): AgentTool {
   const { description, properties, required, risk, annotations } = FACTS[name];

@@ -1,4 +1,4 @@
-/** How Hull carries out the effects of an agent run: models through the host, commands in the runner. */
+/** Executes the effects of an agent run: model calls through the host, commands in the runner. */
 
 import { interrupted, plainResult } from "../../engine/agent/calls.ts";
 import { onlyReads } from "../../engine/agent/policy.ts";
@@ -64,7 +64,7 @@ export interface EffectsOptions {
   known: KnownExecutions | null;
   /** All records of the session or the anonymous run so far. */
   records: () => Iterable<AgentRecord>;
-  /** Those of the run alone. */
+  /** The records of this run. */
   ownRecords: () => Iterable<AgentRecord>;
   /** The session's files, or those of the run alone; `null`: it has no files. */
   workspace: WorkspaceAccess | null;
@@ -75,7 +75,7 @@ export interface EffectsOptions {
   model?: RunModel;
   /** Receives text and reasoning as they come. */
   watcher: CallWatcher;
-  /** Receives what no record holds, for example the output of tools. */
+  /** Receives events that no record contains, e.g. the output of tools. */
   emit: (event: RunEvent) => void;
 }
 
@@ -277,8 +277,8 @@ async function runTool(
 }
 
 /**
- * Whether the model gets the call's error. The runner may see that the client has left before this Worker does. Then
- * the run ends, since nobody waits for the model's reaction.
+ * Whether the error becomes the call's result. Not if the client has left, which the runner may notice before this
+ * Worker does: the run ends, since nobody waits for the model's answer.
  */
 const isForModel = (error: unknown): error is HullError =>
   error instanceof HullError && !(error instanceof ClientClosedRequest);
@@ -287,7 +287,7 @@ const isForModel = (error: unknown): error is HullError =>
 async function skillNamed({ context, own, spec }: EffectsOptions, slug: string): Promise<SkillRecord> {
   if (own?.record.manifest.slug === slug) return own.record;
   const known = spec.own_skill === undefined ? spec.skills : [spec.own_skill, ...spec.skills];
-  // Only skills that Hull has have files; the digest of an inline one finds no record.
+  // Only stored skills have files; the digest of a skill from the request finds no record.
   const skill = known.find(({ name, files }) => name === slug && files !== undefined);
   if (skill?.digest === undefined) return servedSkill(context, slug);
   const record = await context.deployment.registry.skill(skill.digest);
@@ -391,7 +391,7 @@ async function skillCommands(
     spec,
     workspace,
     known,
-    // These are no calls of the model, so no event reports them.
+    // The model did not make these calls, so no event reports them.
     emit: () => {},
     begun: () => null,
     own: own?.record ?? null,
@@ -418,7 +418,7 @@ function begunAt(records: Iterable<AgentRecord>, run: string, effect: string): n
   return null;
 }
 
-/** A tool that a hook carries out. The hook reaches nothing outside, but its module may keep state between calls. */
+/** Executes a tool through a hook. The hook can reach nothing outside, but its module may keep state between calls. */
 async function hookResult(
   context: RunContext,
   spec: AgentSpec,

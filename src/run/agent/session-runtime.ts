@@ -26,7 +26,7 @@ export const SESSION_RUNTIME: AgentRuntime = {
   },
   async begin(spec, environment, signal) {
     const { context, session_id, memo, prepared } = environment;
-    // What a run delegates counts against the session that asked first.
+    // A delegated run counts against the session of the original request.
     const session = spec.delegation?.account ?? session_id;
     const skill = spec.own_skill?.name ?? null;
     const of = { signal, session, skill, account: `session:${session}` };

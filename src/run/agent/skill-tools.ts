@@ -51,11 +51,11 @@ interface ToolRun extends Omit<HandlerEnvironmentOptions, "choice" | "policy"> {
   context: RunContext;
   spec: AgentSpec;
   artifacts: CallArtifacts;
-  /** The served skill of a name, as the run has it. */
+  /** Finds a served skill by name, in the version that the run uses. */
   find: (slug: string) => Promise<SkillRecord>;
 }
 
-/** Carries out a planned call. Every failure is a result. */
+/** Executes a planned call. Every failure is a result. */
 export async function runSkillTool(
   { call, tool, again }: PlannedCall,
   { context, spec, find, ...options }: ToolRun,

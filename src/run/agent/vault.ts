@@ -47,7 +47,7 @@ export function runVault(spec: AgentSpec, context: RunContext): RunVault | null 
 
 export class RunVault implements LoopVault {
   readonly #vault: Vault;
-  /** Makes the replacement for a provider that refuses to search. */
+  /** Creates the vault for a provider that refuses to search. */
   readonly #makeSubstitute: () => Vault;
   #substitute: Vault | null = null;
   readonly #delegate: SearchDelegate | undefined;

@@ -21,7 +21,7 @@ import {
 } from "./owner.ts";
 import { type FailedServer, type FoundTool, RunServers } from "./servers.ts";
 
-/** The sources from which a new run gets tools of servers. */
+/** Where a new run gets MCP tools from. */
 interface RemoteSources {
   /** From the option `mcp_servers`. */
   asked: readonly ServerOwner[];

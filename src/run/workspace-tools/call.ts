@@ -1,4 +1,4 @@
-/** Carries out a call of a workspace tool. */
+/** Executes a call of a workspace tool. */
 import { plainResult } from "../../engine/agent/calls.ts";
 import type { AgentToolResult } from "../../engine/agent/records.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";

@@ -185,8 +185,8 @@ function lastReset(store: ConversationStore, until: number): number {
 }
 
 /**
- * Reads a page of records synchronously; others may write between two pages. @throws CallNotFound if the session has
- * been removed
+ * Reads a page of records synchronously; others may write between two pages.
+ * @throws CallNotFound if the session has been removed
  */
 function* records(
   store: ConversationStore,

@@ -103,8 +103,8 @@ export interface SessionOperations
   trim: { in: { keep_last: number } & Named; out: SessionView };
   /**
    * Adds messages. `source`: injected, or from a call outside of a run. `created_at`: when the session was created whose
-   * history the call continued (Unix ms); absent: any session with this id. @throws CallNotFound for a newer session
-   * with this id
+   * history the call continued (Unix ms); absent: any session with this id.
+   * @throws CallNotFound for a newer session with this id
    */
   add: {
     in: { messages: Message[]; source: "inject" | "client"; created_at?: number } & Named;
@@ -122,8 +122,8 @@ export interface SessionOperations
   };
   feedback: { in: { feedback: Feedback } & Named; out: { session_id: string; run_id: string | null } };
   /**
-   * Whether the session has already executed this request; `false` also if there is no session. @throws
-   * IdempotencyKeyReused
+   * Whether the session has already executed this request; `false` also if there is no session.
+   * @throws IdempotencyKeyReused
    */
   known: { in: Named; out: boolean };
   /**

@@ -71,8 +71,8 @@ export class SessionFiles implements WorkspaceAccess {
   }
 
   /**
-   * Changes files. If the session was removed meanwhile, removes the contents stored for the changes. @throws
-   * CallNotFound
+   * Changes files. If the session was removed meanwhile, removes the contents stored for the changes.
+   * @throws CallNotFound
    */
   async changeFiles(changes: readonly FileChange[]): Promise<Outcome[]> {
     if (this.#row() === null) await this.#forgo(changes);

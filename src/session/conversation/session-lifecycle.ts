@@ -19,8 +19,8 @@ export interface RunLifecycle {
   /** A run begins. Called in the transaction that stores it; an error makes the transaction fail. */
   begins(spec: AgentSpec): void;
   /**
-   * The run under way continues after a rest. Called in the transaction that stores this. @param status the run's status
-   * before
+   * The run under way continues after a rest. Called in the transaction that stores this.
+   * @param status the run's status before
    */
   resumes(status: RunRow["status"]): void;
   /**

@@ -52,7 +52,8 @@ export class Budgets {
   }
 
   /**
-   * Sets or replaces the limit of a scope. @param spent what the scope has spent in the current span of the new window
+   * Sets or replaces the limit of a scope.
+   * @param spent what the scope has spent in the current span of the new window
    */
   put(scope: string, { window, ...limits }: Limits, spent: Amount, now: number): BudgetRow {
     const row: BudgetRow = {

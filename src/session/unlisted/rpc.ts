@@ -90,7 +90,8 @@ export interface UnlistedRpc {
   status(caller: string): Promise<ExecutionStatus | null>;
   /**
    * The run's steps so far (`RunTrace`) as JSON text: the compiler gives up on types that hold JSON of any depth. A
-   * script has no steps. @param after number of steps before the page
+   * script has no steps.
+   * @param after number of steps before the page
    */
   steps(caller: string, page: { after: number; limit: number }): Promise<string | null>;
   /** The text input of the run. */

@@ -191,7 +191,8 @@ export async function forgetWorkflowRun(env: Bindings, tenant: string, id: strin
 }
 
 /**
- * A tenant's workflow runs, the newest first, one page at a time. @throws BadRequest for a cursor that no page returned
+ * A tenant's workflow runs, the newest first, one page at a time.
+ * @throws BadRequest for a cursor that no page returned
  */
 export async function listWorkflowRuns(
   env: Bindings,

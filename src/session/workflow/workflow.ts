@@ -198,7 +198,8 @@ export class Workflow {
   }
 
   /**
-   * Decides, stores and schedules until nothing more follows now. @param batch records that are known and not stored yet
+   * Decides, stores and schedules until nothing more follows now.
+   * @param batch records that are known and not stored yet
    */
   #goOn(batch: Batch): void {
     const { log } = this.#conversation;
@@ -279,8 +280,8 @@ export class Workflow {
   }
 
   /**
-   * Stores long outcomes in R2, to which the rows will refer. @param run the run of these outcomes; it need not be the
-   * last one
+   * Stores long outcomes in R2, to which the rows will refer.
+   * @param run the run of these outcomes; it need not be the last one
    */
   async #keepLong(run: string, records: readonly WorkflowRecord[]): Promise<void> {
     for (const record of records) {

@@ -177,8 +177,8 @@ export class Workspace {
   }
 
   /**
-   * Takes over files of another workspace. Returns `false` if contents are missing. @param keys where their contents are
-   * stored, by digest
+   * Takes over files of another workspace. Returns `false` if contents are missing.
+   * @param keys where their contents are stored, by digest
    */
   adopt(files: readonly WorkspaceFile[], keys: ReadonlyMap<string, string>): boolean {
     const totals = this.#create();
