@@ -192,7 +192,7 @@ export function servedId(pointer: CatalogPointer | null, pinned: string | null):
   return pinned === null || pointer.pinned === pinned ? pointer.id : pinned;
 }
 
-/** `catalog:current`, or `null` when nothing was ever published. */
+/** `catalog:current`; `null` before the first publish. */
 export async function readPointer(env: Bindings): Promise<CatalogPointer | null> {
   const value: unknown = await env.SKILLS.get(POINTER_KEY, "json");
   return value === null ? null : catalogPointerShape.parse(value);

@@ -90,7 +90,7 @@ export async function runCommandTool(call: ToolCallBlock, context: CommandToolCo
   return refusedCall("outcome_unknown", `The tool was ${LOST}`);
 }
 
-/** Runs it to its end; `null`: a detached execution was lost. */
+/** Runs the execution to its end; `null` if a detached execution was lost. */
 async function executed(spec: ExecutionSpec, context: CommandToolContext): Promise<ToolOutcome | null> {
   const { record, files } = context;
   const limit = record.manifest.llm?.max_tool_output_bytes ?? 65_536;

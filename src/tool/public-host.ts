@@ -44,7 +44,7 @@ function isPrivate(host: string): boolean {
   return !host.includes(".") || LOCAL_NAMES.some((name) => host === name || host.endsWith(`.${name}`));
 }
 
-/** A URL's parser writes every form of an IPv4 address as four decimal numbers. */
+/** The number of an IPv4 address. The URL parser has already written every form of it as four decimal numbers. */
 function v4Number(host: string): number | null {
   if (!/^\d{1,3}(\.\d{1,3}){3}$/.test(host)) return null;
   return host.split(".").reduce((sum, part) => sum * 256 + Number(part), 0);
