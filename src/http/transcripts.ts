@@ -21,7 +21,7 @@ const MAX_BODY_BYTES = 32 * 1024 * 1024;
 
 const anyObject = z.lazy(() => z.custom<JsonObject>(isObject, "must be an object"));
 
-/** The bare answer of the operation. @throws OperationNotFound, what `operate` throws */
+/** Sends the operation's result without an envelope. @throws OperationNotFound, and what `operate` throws */
 export async function postTranscripts(
   context: RequestContext,
   { operation: name = "" }: Record<string, string>,
@@ -37,7 +37,7 @@ export async function postTranscripts(
   return jsonNow(context.settings.redactor.json(await transcriptAnswer(context, operation, body)));
 }
 
-/** What an operation answers, with models that are called as the request's own. @throws what `operate` throws */
+/** The result of an operation; its model calls count as the request's own. @throws what `operate` throws */
 export async function transcriptAnswer(
   context: RequestContext,
   operation: Operation,

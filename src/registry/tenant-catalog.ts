@@ -64,7 +64,7 @@ export class TenantCatalogs {
       known = await this.read(tenant);
     } else if (age >= REFRESH_AFTER_MS && !known.refreshing) {
       known.refreshing = true;
-      // If this read fails, the request that finds the cache too old reads again.
+      // If this read fails, a later request finds the cache too old and reads again.
       background(this.read(tenant).catch(() => {}));
     }
     if (known.uploads.length === 0) return catalog;

@@ -301,7 +301,7 @@ class Submission extends Subscription {
       else await this.#sendBundle(connection, lacks.data?.digest ?? this.#spec.digest);
       response = await this.#post(connection);
     }
-    // The same id with another spec belongs to the earlier caller, whose settings may have differed.
+    // The runner has this id with another spec: that of the earlier caller, whose settings may have differed.
     if (response.status === 409 && this.#again) {
       await response.body?.cancel();
       response = await super.connect(connection);

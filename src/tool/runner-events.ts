@@ -63,7 +63,7 @@ export async function* followFrames(response: Response): AsyncGenerator<RunEvent
       }
     }
   } finally {
-    // Not awaited: if the connection hangs, so would this.
+    // Not awaited: if the connection hangs, this call hangs too.
     void reader.cancel().catch(() => {});
   }
 }

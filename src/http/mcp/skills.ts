@@ -32,7 +32,7 @@ export async function getSkillEntry(exchange: Exchange, { uri }: JsonObject): Pr
   return skill === null ? invalidParams("No skill has this uri.") : { result: { skill } };
 }
 
-/** `null`: no description of the skill would be accepted by clients. */
+/** The entry of a skill; `null` if clients would accept no description of it. */
 async function entryOf({ context }: Exchange, served: Served): Promise<JsonObject | null> {
   const { record } = served;
   const files = filesOf(served);

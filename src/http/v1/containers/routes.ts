@@ -76,7 +76,8 @@ export async function postContainer(context: RequestContext): Promise<Response> 
   const about = { name: body.name, ...(expires === null ? {} : { expires_minutes: expires }) };
   const container = await newContainer(context, terms, { path: "", about });
   const { id, created_at, metadata } = container;
-  // The container's own object writes the row too, a moment later. This write lets its maker find it in the list at once.
+  // The container's own object writes the row too, a moment later. This write makes the container appear in the list at
+  // once.
   const row = { id, state: "active", created_at, parent_id: null, metadata };
   await noteSession(context.env, context.tenant, row);
   return Response.json(shown(container, container.last_active_at), {
@@ -121,7 +122,7 @@ export async function getContainers(context: RequestContext): Promise<Response> 
   return jsonNow({ object: "list", data, ...ends, has_more: found.length > limit });
 }
 
-/** A container that is deleted while it is listed is not listed. */
+/** A container that is deleted during the listing is left out. */
 function goneIsNull(error: unknown): null {
   if (error instanceof HullError && error.code === CallNotFound.code) return null;
   throw error;
@@ -191,7 +192,7 @@ export async function postContainerFile(context: RequestContext, { id = "" }: Pa
   return written(context, container, file.filename ?? file_id, await readFile(context.env, file, null));
 }
 
-/** Puts a file into the input folder. @throws BadPath WorkspaceFull */
+/** Stores a file in the input folder. @throws BadPath WorkspaceFull */
 async function written(
   context: RequestContext,
   { id, workspace }: Container,

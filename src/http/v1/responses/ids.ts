@@ -26,7 +26,7 @@ const PREFIXES: Readonly<Record<string, string>> = {
   shell_call_output: "sho",
 };
 
-/** Items as Hull keeps and shows them: each has an id, and messages have lists of parts. */
+/** Items in the form in which Hull stores and shows them: each has an id, and messages have lists of parts. */
 export const storedItems = (items: readonly JsonObject[]): JsonObject[] => items.map(storedItem);
 
 function storedItem(item: JsonObject): JsonObject {

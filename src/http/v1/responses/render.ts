@@ -4,7 +4,7 @@ import type { Json, JsonObject } from "../../../skill/manifest.ts";
 
 const ENCRYPTED = "reasoning.encrypted_content";
 
-/** Whether the client sends reasoning back itself, or asked for it. Otherwise Hull keeps it. */
+/** Whether the client sends reasoning back itself, or asked for it. Otherwise Hull stores the reasoning. */
 export const showsReasoning = (include: readonly string[], store: boolean): boolean =>
   !store || include.includes(ENCRYPTED);
 
