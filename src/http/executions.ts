@@ -134,7 +134,7 @@ export function lastSeen(request: Request, id: string): number | null {
   });
 }
 
-/** The number in `<id>:<number>`; for anything else, a text that is no number. */
+/** The number in `<id>:<number>`; `""` for anything else. */
 function ownNumber(last: string, id: string): string {
   return last.startsWith(`${id}:`) ? last.slice(id.length + 1) : "";
 }
