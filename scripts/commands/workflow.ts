@@ -12,9 +12,9 @@ import { findTests } from "../workflow-test/find.ts";
 import { type CaseResult, runCase } from "../workflow-test/run-case.ts";
 import { readTestFile } from "../workflow-test/test-file.ts";
 
-/** How long a case may take, in ms. */
+/** Time limit of a case, in ms. */
 const CASE_MS = 60_000;
-/** Cases that run at the same time. */
+/** How many cases run at the same time. */
 const AT_ONCE = 4;
 
 interface ListedRun {
@@ -176,7 +176,7 @@ async function test({ server, paths, timeout_ms, json }: Wanted): Promise<number
   return failed === 0 ? EXIT.ok : EXIT.failed;
 }
 
-/** Works on several items at once, and tells of each in the order of the items. */
+/** Works on several items at once, and reports each in the order of the items. */
 async function inOrder<T, R>(
   items: readonly T[],
   work: (item: T) => Promise<R>,
@@ -195,7 +195,7 @@ async function inOrder<T, R>(
   }
 }
 
-/** A line for the case, and one for each difference. */
+/** Prints a line for the case, and one for each difference. */
 function resultText({ file, name, ok, run_id, differences }: CaseResult): string {
   const path = relative(process.cwd(), file);
   const run = run_id === null || ok ? "" : ` (${run_id})`;
@@ -242,8 +242,8 @@ async function fork({ server, id, from, task, json }: Wanted): Promise<number> {
 }
 
 /**
- * Begins a run, says which, and waits for its end, however long it takes: a run may sleep for days, and goes on where nobody
- * waits any more.
+ * Begins a run, prints its id, and waits for its end, however long it takes: a run may sleep for days, and it continues
+ * even if nobody waits any more.
  */
 async function toEnd(server: AdminClient, json: boolean, path: string, body: object): Promise<number> {
   const begun: { id: string } = JSON.parse(await server.send("POST", `${path}?wait=none`, body));
@@ -260,7 +260,7 @@ async function toEnd(server: AdminClient, json: boolean, path: string, body: obj
   return status === "completed" ? EXIT.ok : EXIT.failed;
 }
 
-/** Where the process of the run died, and what its test provided in vain. */
+/** The places where the process of the run crashed, and the parts of its test that the run did not use. */
 function trialFacts({ test: trial = null }: ShownRun): [string, string][] {
   if (trial === null) return [];
   const list = (values: readonly unknown[]): string =>
