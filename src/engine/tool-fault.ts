@@ -5,7 +5,7 @@ interface ToolFault {
   category: string;
   /** A second attempt may help. */
   retried: boolean;
-  /** The first stands for the category where a result has no code. A code in two rows belongs to the first of them. */
+  /** The first one represents the category if a result has no code. A code in two rows belongs to the first of them. */
   codes: readonly string[];
 }
 
@@ -71,5 +71,5 @@ export const isRetried = (category: FaultCategory): boolean => ROWS.get(category
 
 export const categoryOf = (code: ToolErrorCode): FaultCategory => CATEGORIES.get(code) ?? "tool_error";
 
-/** The code that stands for a category; one without codes stands for itself. */
+/** The code that represents a category; a category without codes represents itself. */
 export const codeOf = (category: FaultCategory): string => ROWS.get(category)?.codes[0] ?? category;

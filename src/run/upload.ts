@@ -127,7 +127,7 @@ async function assemble(
   const granted = grantedTo(settings, tenant, slug);
   const modelRegistry = await deployment.models.registry();
   const providers = knownProviders(modelRegistry, settings.providerKeys);
-  // Imported on first use, because it brings in the YAML parser.
+  // Imported on first use, because it imports the YAML parser.
   const { assembleSkill } = await import("../skill/assemble.ts");
   return assembleSkill(files, {
     folder: slug,

@@ -110,7 +110,7 @@ export async function inlineSkill(
 ): Promise<NamedSkill> {
   const { env, settings } = context;
   const limits = { max_bytes: settings.limits.max_upload_bytes, max_entries: UNPACKED.max_entries };
-  // Imported on first use, because it brings in the YAML parser.
+  // Imported on first use, because it imports the YAML parser.
   const { readStoredSkill } = await import("../skill/stored-skill.ts");
   try {
     const sent = await readZip(zip, limits);

@@ -1,4 +1,4 @@
-/** Carries out one call of a command tool in the runner. */
+/** Executes one call of a command tool in the runner. */
 import { commandLine } from "../engine/arguments.ts";
 import type { ToolCallBlock } from "../engine/messages.ts";
 import {

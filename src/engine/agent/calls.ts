@@ -82,7 +82,7 @@ export function nextCallStep(
     const tool = toolOf(run, call.call.name);
     const ordered = run.spec.parallel_tool_calls === false || keepsOrder(tool, run.spec.policies.policy);
     const mayBegin = call.stage === "started" || call.stage === "executed" || !(ordered && inOrder);
-    // An earlier call of the turn may still bring the missing tool.
+    // An earlier call of the turn may still load the missing tool.
     const known = tool !== null || !open || isOwn(call.call.name, run, search);
     inOrder ||= ordered;
     open = true;
@@ -403,7 +403,7 @@ function escalated(
   return deny(typeof why === "string" && why !== "" ? `${reason} ${why}` : reason);
 }
 
-/** Why nobody can give an approval; `null`: somebody can. */
+/** Why nobody can give an approval; `null`: a person can. */
 function approverMissing({ session_id, daemon, served }: AgentSpec, attended: boolean): string | null {
   if (served !== undefined) return "Nobody attends this call to give it.";
   if (session_id === null) return "An anonymous run has no approver.";

@@ -50,7 +50,7 @@ export function boundTools({ bound = [] }: RunState): AgentTool[] {
   return [...tools.values()];
 }
 
-/** Warnings about servers that brought no tools. */
+/** Warnings about servers that provided no tools. */
 export function bindingWarnings({ skill, failed }: AgentRecord & { type: "skill_mcp_bound" }): Warning[] {
   return failed.map(({ server, message }) =>
     serverWarning("skills", `The skill ${skill} could not bind its MCP server ${server}. ${message}`),

@@ -91,7 +91,7 @@ type ModelAnswer =
   /** The provider refused to search tools. */
   | { warnings: Warning[] };
 
-/** Carries out effects. Each method throws a `HullError` for faults that end the run. */
+/** Executes effects. Each method throws a `HullError` for faults that end the run. */
 export interface AgentEffects {
   callModel(step: AgentStep & { type: "call_model" }, context: AgentEffectContext): Promise<ModelAnswer>;
   /** Faults of the tool itself are results. */

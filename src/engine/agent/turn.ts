@@ -116,7 +116,7 @@ const onlyCalls = (run: RunState, { calls, blocks }: ReadTurn): boolean =>
   !blocks.some((block) => block.type === "output_text" && block.text.trim() !== "");
 
 /**
- * The turn is the answer, unless it only searches for tools. Hull makes the searches; the caller carries out other
+ * The turn is the answer, unless it only searches for tools. Hull makes the searches; the caller executes other
  * calls.
  */
 function takeAnswer(

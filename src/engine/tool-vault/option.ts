@@ -42,7 +42,7 @@ const FIELDS = {
 type Field = keyof typeof FIELDS;
 const NAMES: readonly string[] = Object.keys(FIELDS);
 
-/** Reads the option; `null`: off. Faults name `tool_search.<field>`, what it takes and what came. */
+/** Reads the option; `null`: off. Faults name `tool_search.<field>`, the accepted values and the given one. */
 export function readSearchOption(given: Json | undefined): SearchOption | { faults: Fault[] } | null {
   if (given === undefined || given === null || given === false) return null;
   if (given === true) return readFields({});

@@ -1,4 +1,4 @@
-/** A search that Hull carries out for a model. It may find nothing, but it never fails a run. */
+/** A search that Hull executes for a model. It may find nothing, but it never fails a run. */
 import { objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { ToolCallBlock, ToolResultMessage } from "../messages.ts";
@@ -47,7 +47,7 @@ function kindOf({ strategy, variant }: SearchOption): "bm25" | "regex" {
 }
 
 /**
- * Carries out a search call: the tool result for the model, the event, and the state for the next turn's `offer`.
+ * Executes a search call: the tool result for the model, the event, and the state for the next turn's `offer`.
  * Faults of the query, of the delegate or of its answer become a diagnostic in the result.
  */
 export async function search(

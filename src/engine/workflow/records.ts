@@ -227,7 +227,7 @@ export type WorkflowRecord = At &
     | { type: "crashed"; point: CrashPoint }
     | { type: "paused" }
     | { type: "resumed" }
-    /** The run goes on with another graph, which fits its journal (`migrate.ts`). */
+    /** The run continues with another graph, which fits its journal (`migrate.ts`). */
     | ({ type: "migrated" } & Pick<WorkflowSpec, "graph" | "workflow" | "skills">)
     /** `kill`: without compensation. */
     | { type: "stopped"; kill: boolean; reason: string }

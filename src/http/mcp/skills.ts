@@ -42,7 +42,7 @@ async function entryOf({ context }: Exchange, served: Served): Promise<JsonObjec
   const bytes = await context.deployment.registry.file(record, own);
   const text = bytes === null ? null : utf8OrNull(bytes);
   if (text === null) return null;
-  // Imported on first use, because it brings in the YAML parser.
+  // Imported on first use, because it imports the YAML parser.
   const { frontmatterOf } = await import("../../skill/frontmatter-json.ts");
   const frontmatter = frontmatterOf(text);
   if (frontmatter?.name !== record.manifest.slug || typeof frontmatter.description !== "string") return null;

@@ -135,7 +135,7 @@ const OPERATIONS: Record<string, Operation> = {
 /** A map, since names come from clients. */
 export const TRANSCRIPT_OPERATIONS: ReadonlyMap<string, Operation> = new Map(Object.entries(OPERATIONS));
 
-/** Carries out an operation. @throws InputInvalid, InvalidRequest, what a model's call throws */
+/** Executes an operation. @throws InputInvalid, InvalidRequest, what a model's call throws */
 export async function operate(
   { perform }: Operation,
   body: JsonObject,

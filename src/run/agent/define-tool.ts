@@ -73,7 +73,7 @@ export function dynamicTools(stores: boolean): AgentTool[] {
   ];
 }
 
-/** Carries out a call of one of the two. The model gets every fault of the call as text. */
+/** Executes a call of one of the two. The model gets every fault of the call as text. */
 export async function runDynamicTool(
   { call, tool }: PlannedCall,
   { context, spec }: { context: RunContext; spec: AgentSpec },

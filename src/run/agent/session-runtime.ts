@@ -1,4 +1,4 @@
-/** How Hull carries out the runs of sessions: models through the host, tools in the runner, results as documents. */
+/** How Hull executes the runs of sessions: models through the host, tools in the runner, results as documents. */
 import { Internal } from "../../errors.ts";
 import { historyOf } from "../../llm/history.ts";
 import { emptyTranscript, newId } from "../../llm/transcript.ts";

@@ -98,7 +98,7 @@ export class RunVault implements LoopVault {
     return this.#vault.mode === "native" ? observe(this.#vault, EMPTY_VAULT, blocks).events : [];
   }
 
-  /** Carries out one search. */
+  /** Executes one search. */
   async search(
     call: ToolCallBlock,
     state: Json,

@@ -44,7 +44,7 @@ export interface SkillToolCall {
 /** Longest value that is recorded together with the model's text, as UTF-16 units of text. */
 const MAX_VALUE = 262_144;
 
-/** Carries out the call. Every fault of the call is a result. @throws HullError for faults of Hull's own stores */
+/** Executes the call. Every fault of the call is a result. @throws HullError for faults of Hull's own stores */
 export async function callSkillTool(
   asked: SkillToolCall,
   environment: HandlerEnvironment,

@@ -119,7 +119,7 @@ const CATEGORIES: Record<FailureKind, FaultCategory> = {
 };
 
 /**
- * Carries out a call. If an earlier run attempt began it, Hull repeats it only if the server says that this is
+ * Executes a call. If an earlier run attempt began it, Hull repeats it only if the server says that this is
  * harmless.
  * @param find the served skill of a slug
  */

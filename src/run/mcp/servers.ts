@@ -31,7 +31,7 @@ type CalledTool = Pick<FoundTool, "server" | "remote" | "parameters"> & {
   raw: string;
 };
 
-/** A server that brought no tools, and why; safe for callers. */
+/** A server that provided no tools, and why; safe for callers. */
 export interface FailedServer {
   server: string;
   message: string;

@@ -1,4 +1,4 @@
-/** Carries out a response, in a request or in the object that outlives it: one model call, or a run of the engine. */
+/** Makes a response, in a request or in the object that outlives it: one model call, or a run of the engine. */
 
 import type { Block, ModelRequest, Usage } from "../../engine/messages.ts";
 import { type CodeTerms, shellCommands } from "../../engine/workspace-tools/code-tools.ts";

@@ -14,7 +14,7 @@ export interface RetriggerPolicy {
   context_policy: ContextPolicy;
   persist_state: boolean;
   retriggerable: boolean;
-  /** Whether a workflow that stopped early goes on from there. Absent: it does. */
+  /** Whether a workflow that stopped early continues from there. Absent: it does. */
   resume_workflow?: boolean;
   /** A policy that applies from the next run on, besides the policy of the first run. */
   policy: JsonObject | null;

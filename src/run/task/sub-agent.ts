@@ -1,4 +1,4 @@
-/** Carries out a model's call of `sub_agent`: a run in a session of its own, whose answer is the call's result. */
+/** Executes a model's call of `sub_agent`: a run in a session of its own, whose answer is the call's result. */
 
 import { plainResult } from "../../engine/agent/calls.ts";
 import { refusal } from "../../engine/agent/delegation.ts";

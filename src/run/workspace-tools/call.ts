@@ -72,7 +72,7 @@ export class WorkspaceTools {
     return copiesOf(folders.filter(({ name }) => !name.startsWith(".plugins/")));
   }
 
-  /** Carries out one call. Every fault of the call is a result. @throws HullError for faults of the runner */
+  /** Executes one call. Every fault of the call is a result. @throws HullError for faults of the runner */
   async call(planned: PlannedCall, { run, effect, signal }: AgentEffectContext): Promise<AgentToolResult> {
     const started = Date.now();
     const { call, tool, again, from } = planned;

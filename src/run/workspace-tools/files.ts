@@ -88,7 +88,7 @@ export class FileTools {
     return done(numberedLines(found.text, Number(offset), Number(limit)));
   }
 
-  /** Carries out a call of the text editor. `value` is the vendor's result without its `type`. */
+  /** Executes a call of the text editor. `value` is the vendor's result without its `type`. */
   async editor(args: JsonObject, since: number | null): Promise<FileAnswer> {
     switch (args.command) {
       case "view":

@@ -1,4 +1,4 @@
-/** Carries out a call of a handler as a process in the runner. */
+/** Executes a call of a handler as a process in the runner. */
 import { RunnerProtocolError } from "../../errors/run.ts";
 import { exactJson } from "../../skill/exact-json.ts";
 import type { SkillRecord } from "../../skill/manifest.ts";
