@@ -67,7 +67,8 @@ export async function getSessions(context: RequestContext): Promise<Response> {
   const limit = pageLimit(query);
   const stages = query.get("stages") === "true";
   await flushRows(context);
-  return jsonNow(await listSessions(env, { tenant, limit, cursor: query.get("cursor"), stages }));
+  const page = await listSessions(env, { tenant, limit, cursor: query.get("cursor"), stages });
+  return jsonNow(shown(context, page));
 }
 
 export const getSession: Route = async (context, { id = "" }) =>

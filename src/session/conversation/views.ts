@@ -14,11 +14,12 @@ import { countListed } from "./visible.ts";
 
 const time = (ms: number): string => new Date(ms).toISOString();
 
+/** Without secrets: a summary quotes the conversation, and metadata is the client's own. */
 export function sessionView(log: SessionLog, row: SessionRow): SessionView {
   const { id, state, created_at, updated_at, parent_id, branched_at, metadata } = row;
   const { visible, summary } = log.state();
   const live = log.store.liveRun();
-  return {
+  return log.answered({
     id,
     state: state === "deleted" ? "closed" : state,
     created_at: time(created_at),
@@ -32,7 +33,7 @@ export function sessionView(log: SessionLog, row: SessionRow): SessionView {
     last_event: log.store.lastEvent(),
     metadata,
     run: live === null ? null : { run_id: live.id, status: live.status },
-  };
+  });
 }
 
 /** How long an answer waits by default: a run with tools of the client ends only while its client continues. */
