@@ -232,6 +232,7 @@ export class World {
         return {
           vault: null,
           further: () => ({}),
+          close: () => {},
           effects: {
             async callModel({ iteration, request }) {
               world.requests.push(request);

@@ -64,8 +64,10 @@ async function summaryOf(
   async function asked(spec: AgentSpec): Promise<string> {
     const context = { run: environment.run_id, effect: "summary", signal, tools: [], provider: null };
     try {
-      const { effects } = await runtime.begin(spec, environment, signal);
-      return await effects.summarize(summaryInstructions(plan.archived), plan.archived, context);
+      const { effects, close } = await runtime.begin(spec, environment, signal);
+      return await effects
+        .summarize(summaryInstructions(plan.archived), plan.archived, context)
+        .finally(close);
     } catch (error) {
       signal.throwIfAborted();
       throw llmError(error, environment.context);

@@ -53,6 +53,8 @@ interface AgentRunAttempt extends RunAttempt {
   memo: string | null;
   /** More members of the result. */
   further: () => JsonObject;
+  /** Ends what its effects hold open. */
+  close: () => void;
   /** Found out before the run began; `null`: this attempt finds it out. */
   prepared: PreparedRun | null;
   /** Spans of this run attempt; absent if none are wanted. */
@@ -223,6 +225,7 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
       settled: false,
       memo: null,
       further: () => ({}),
+      close: () => {},
       prepared: null,
     };
   }
@@ -243,6 +246,7 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
     try {
       await this.#drive(attempt, row, resumed);
     } finally {
+      attempt.close();
       attempt.log?.();
     }
   }
@@ -262,7 +266,8 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
       const { runtime } = this.#options;
       const environment = this.#environment(row, attempt.prepared);
       attempt.spans = environment.context.spans;
-      const { effects, vault, further } = await runtime.begin(run.spec, environment, signal);
+      const { effects, vault, further, close } = await runtime.begin(run.spec, environment, signal);
+      attempt.close = close;
       if (attempt.settled) return;
       attempt.further = further;
       // Records that came until now are part of the driver's initial state.
