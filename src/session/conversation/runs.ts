@@ -23,7 +23,7 @@ import { runEnvironment } from "./run-environment.ts";
 import type { RunRow } from "./run-rows.ts";
 import type { RunLifecycle, WaitStep } from "./session-lifecycle.ts";
 import type { AppendOptions } from "./session-log.ts";
-import { type EndOptions, logEnd, logRun, loseRun, settleRun, unwatched } from "./settle.ts";
+import { type EndOptions, logAttempt, logEnd, logRun, loseRun, settleRun, unwatched } from "./settle.ts";
 
 interface RunsOptions extends EndOptions {
   deployment: Deployment;
@@ -247,6 +247,7 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
       await this.#drive(attempt, row, resumed);
     } finally {
       attempt.close();
+      if (!attempt.settled) logAttempt(this.#options, row, attempt);
       attempt.log?.();
     }
   }
