@@ -54,9 +54,9 @@ const COLUMNS = [
   "code",
 ] as const satisfies (keyof RunEntry)[];
 
-/** Writes rows, a list of lists of values as JSON. One that tells of a run's end stays, unless the same id began anew. */
+/** Writes rows, a list of lists of values as JSON. One that tells of a run's end stays, unless the same id began anew. A row of which not even the name is known keeps it. */
 const WRITE = `INSERT INTO runs (tenant, ${COLUMNS}) SELECT ${["tenant", ...COLUMNS].map((_, i) => `value ->> ${i}`)} FROM json_each(?) WHERE true
-  ON CONFLICT (tenant, id) DO UPDATE SET ${COLUMNS.filter((name) => !["id", "kind", "session"].includes(name)).map((name) => `${name} = excluded.${name}`)}
+  ON CONFLICT (tenant, id) DO UPDATE SET name = coalesce(excluded.name, runs.name), ${COLUMNS.filter((name) => !["id", "kind", "name", "session"].includes(name)).map((name) => `${name} = excluded.${name}`)}
   WHERE excluded.settled_at IS NOT NULL OR runs.settled_at IS NULL OR excluded.created_at > runs.created_at`;
 
 const database = ({ DB }: Bindings): Promise<D1Database> => databaseWith(DB, RUNS_SCHEMA);

@@ -338,7 +338,9 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
   protected override giveUp(row: RunRow): void {
     const executions = this.log.store.submitted.ids();
     const error = loseRun(this.#options, row);
-    this.#ended(row);
+    this.settled(row.id);
+    // What follows may read the records that kill the process. By then the end is on disk.
+    this.background(this.log.store.sync().then(() => this.#options.lifecycle.ended(row.id)));
     this.#stop(row, executions, error);
   }
 

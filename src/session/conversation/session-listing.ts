@@ -211,12 +211,10 @@ export class SessionListing {
     if (this.#store.liveRun() !== null) await this.#store.sync();
     const session = this.#store.session();
     if (session === null || session.state === "deleted") return null;
-    const { run } = this.#log.state();
     const rows = ids.flatMap((id) => {
       const row = this.#store.run(id);
       if (row === null) return [];
-      const known = run?.spec.run_id === id ? run : null;
-      return [{ tenant: session.tenant, run: indexEntry(session.id, row, known) }];
+      return [{ tenant: session.tenant, run: indexEntry(this.#log, session.id, row) }];
     });
     const other = await this.#lifecycle.entry();
     // Nobody looks for the session in the list yet, so its row waited for the run's, or it could not be written before.

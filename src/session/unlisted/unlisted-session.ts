@@ -3,7 +3,6 @@
  * after the run's end, for a response after 30 days. The same code drives the run as one that the Worker waits for.
  * Everything is stored before it is sent, so the run continues after the death of its process.
  */
-import * as z from "zod/mini";
 import type { Deployment } from "../../deployment.ts";
 import type { Bindings } from "../../env.ts";
 import { ExecutionCancelled } from "../../errors/request.ts";
@@ -18,7 +17,7 @@ import type { RunRow } from "../conversation/run-rows.ts";
 import type { SessionLog } from "../conversation/session-log.ts";
 import type { ConversationStore } from "../conversation/store.ts";
 import { type RunTrace, tracePage } from "../conversation/trace.ts";
-import { figuresOf } from "../conversation/views.ts";
+import { figuresOf, usedIn } from "../conversation/views.ts";
 import { RunAttempts, RunSettled, WATCH_MS } from "../run-attempts.ts";
 import type { RunEntry } from "../run-entry.ts";
 import { noteRuns } from "../run-index.ts";
@@ -401,9 +400,12 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
   ): void {
     const [tenant = ""] = caller.split("/");
     const { id } = this.#store.identity();
-    const totals = this.log.state().run?.totals ?? usedShape.safeParse(used).data;
     const code = outcome?.ok === false ? outcome.error.code : null;
-    this.#write(tenant, { id, kind: "call", name, session: null, ...figuresOf(run, totals), code });
+    // Reading the records of a run that was stopped from outside may be what kills the process.
+    const stopped = run.status === "cancelled" || code === "execution_lost";
+    const totals = stopped && !this.log.loaded ? undefined : this.log.state().run?.totals;
+    const figures = figuresOf(run, totals ?? usedIn(used));
+    this.#write(tenant, { id, kind: "call", name, session: null, ...figures, code });
   }
 
   /** A row that cannot be written now is due. */
@@ -485,11 +487,6 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     await cleared;
   }
 }
-
-/** The usage of a model call, as its log line has it. */
-const usedShape = z.lazy(() =>
-  z.object({ input_tokens: z.number(), output_tokens: z.number(), cost_usd: z.number() }),
-);
 
 /** The run's name at the runner, which remembers earlier runs of the same id for some minutes. */
 function runIdOf(id: string, generation: number): string {
