@@ -13,7 +13,7 @@ import {
   withSettings,
   withStorage,
 } from "./execution-world.ts";
-import { mortal } from "./session-storage.ts";
+import { FOLDING, mortal, noting } from "./session-storage.ts";
 
 /** What every run attempt has to answer alike: of an operation's document the part that no clock or chance has a say in. */
 function lasting(skill: string, answer: string): unknown {
@@ -193,10 +193,22 @@ describe("a run whose process dies at any of its writes", () => {
         }
         await unlucky.over();
       }
-      const last = life(client.env, storage);
+      const row = () => indexedRun(client.env, "me", call.id);
+      expect(await row()).toMatchObject({ state: "running" });
+      // Its records are not read any more: that may be what kills the process.
+      const { wrap, noted } = noting(FOLDING);
+      const last = life(client.env, wrap(storage));
       last.session.status("me");
       await last.over();
       expect(await textOf(last)).toContain('"code":"execution_lost"');
+      // The life that gave it up died before it wrote the row, which is due.
+      expect(last.store.dueAt("run_index")).toBeGreaterThan(Date.now());
+      last.store.setDue({ run_index: 1 });
+      last.alarm();
+      await last.over();
+      expect(await row()).toMatchObject({ state: "error", code: "execution_lost" });
+      expect(last.store.dueAt("run_index")).toBeNull();
+      expect(noted).toEqual([]);
     });
     expect(runner.begun).toEqual([]);
   });

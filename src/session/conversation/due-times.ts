@@ -8,7 +8,7 @@ export type DueKind =
   | "approval"
   /** The session's row in the list must be written. */
   | "index"
-  /** The last run's row could not be written. */
+  /** The last run's row could not be written, or that of an ended call is not there yet. */
   | "run_index"
   /** What is left of a removed session must go. */
   | "delete"

@@ -379,7 +379,8 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     this.log.appendUnseen([], events, (done_event) => {
       this.#store.updateRun(run.id, { status, settled_at, done_event });
       this.#calls.settle(outcome, expires);
-      this.#store.setDue({ watch: null, expiry: expires });
+      // Until it is written: the process may die before.
+      this.#store.setDue({ watch: null, expiry: expires, run_index: settled_at + RETRY_MS });
     });
     this.attemptOf(run.id)?.opened.resolve();
     this.settled(run.id);
@@ -411,10 +412,10 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
   /** A row that cannot be written now is due. */
   #write(tenant: string, run: RunEntry): void {
     const written = noteRuns(this.#env, [{ tenant, run }]).then(
-      () => this.#written(null),
+      () => this.#written(run, true),
       (error: unknown) => {
         console.error(JSON.stringify({ event: "run_not_indexed", id: run.id, error: String(error) }));
-        this.#written(run);
+        this.#written(run, false);
       },
     );
     this.background(
@@ -424,11 +425,11 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     );
   }
 
-  /** @param left the row that could not be written */
-  #written(left: RunEntry | null): void {
-    if (!this.here) return;
-    this.#unwritten = left;
-    const due = left === null ? null : this.log.now() + RETRY_MS;
+  /** The row of a run that has ended stays due until it is there, or is due again if it could not be written. */
+  #written(run: RunEntry, stored: boolean): void {
+    if (!this.here || (run.settled_at === null && this.#store.liveRun() === null)) return;
+    this.#unwritten = stored ? null : run;
+    const due = stored ? null : this.log.now() + RETRY_MS;
     if (this.#store.dueAt("run_index") !== due) this.#store.setDue({ run_index: due });
   }
 
