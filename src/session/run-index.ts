@@ -32,6 +32,11 @@ export const RUNS_SCHEMA = [
   "CREATE INDEX IF NOT EXISTS runs_failed ON runs (tenant, code, created_at, id) WHERE code IS NOT NULL",
 ] as const;
 
+/** For those of all tenants that are said to be running (docs/storage-schema.md). */
+export const RUNS_RUNNING_SCHEMA = [
+  "CREATE INDEX IF NOT EXISTS runs_running ON runs (created_at) WHERE state = 'running'",
+] as const;
+
 /** How long a row is kept, in ms. */
 const KEPT_MS = 30 * 24 * 3_600_000;
 /** Rows that one sweep removes at most. */
@@ -180,6 +185,29 @@ export async function countWaiting(env: Bindings, tenant: string): Promise<numbe
     .bind(tenant)
     .first("n");
   return typeof found === "number" ? found : 0;
+}
+
+const owned = z.lazy(() => z.object({ tenant: z.string() }));
+
+/**
+ * Some of the runs, of any tenants, that the list shows as running though they began before a time: one for calls, one for others. Which
+ * ones changes, so that all are found in time. No workflow runs: their objects look after their rows themselves.
+ */
+export async function runningSince(
+  env: Bindings,
+  { runs, calls }: { runs: Date; calls: Date },
+  limit: number,
+): Promise<{ tenant: string; run: RunEntry }[]> {
+  await database(env);
+  const db = await databaseWith(env.DB, RUNS_RUNNING_SCHEMA);
+  const { results } = await db
+    .prepare(
+      `SELECT tenant, ${COLUMNS} FROM runs WHERE state = 'running' AND created_at < ?1
+         AND kind <> 'workflow' AND (kind <> 'call' OR created_at < ?2) ORDER BY random() LIMIT ?3`,
+    )
+    .bind(runs.toISOString(), calls.toISOString(), limit)
+    .all();
+  return results.map((row) => ({ tenant: owned.parse(row).tenant, run: runEntryShape.parse(row) }));
 }
 
 /** Removes rows that are too old: they were written in order, so the first ones are the oldest. */

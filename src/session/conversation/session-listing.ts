@@ -156,6 +156,14 @@ export class SessionListing {
     if (isFresh) void this.#noteRuns([id]);
   }
 
+  /** Notes a run again that has ended or rests: a life of the object may have died before its row was sent. `false`: there is none. */
+  relist(run: string): boolean {
+    const row = this.#store.run(run);
+    if (row !== null && row.status !== "running")
+      void this.#noteRuns([run], { itself: row.settled_at === null });
+    return row !== null;
+  }
+
   /** The last run's row is due. */
   repeat(): void {
     this.#runDue = true;

@@ -433,6 +433,13 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     if (this.#store.dueAt("run_index") !== due) this.#store.setDue({ run_index: due });
   }
 
+  /** Drives the run on if it is under way, or writes its row again. */
+  relist(): void {
+    this.background(this.#store.rearm());
+    if (this.#store.liveRun() === null) this.noteAgain();
+    else this.ensure();
+  }
+
   /** The run's row is due: the one that could not be written, or what a later life of the object knows of the run. */
   noteAgain(): void {
     const call = this.#calls.row();
