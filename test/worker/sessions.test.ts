@@ -5,6 +5,7 @@ import { deploymentOf } from "../../src/deployment.ts";
 import { SESSION_IDS } from "../../src/engine/session-id.ts";
 import { sessionObject } from "../../src/run/session-client.ts";
 import { FIXED_ROUTES, type OperationId } from "../../src/skill/fixed-routes.ts";
+import { said } from "../support/workflow-graphs.ts";
 import { Client } from "./served.ts";
 import {
   ASK,
@@ -218,6 +219,9 @@ describe("the conversation", () => {
       await ask(path + further);
     for (const other of ["/sessions", "/sessions/secretive-fork", "/console/sessions/secretive"])
       await ask(other);
+    await ask("/workflows/execute", { task: `use ${key}`, graph: { nodes: { a: said("done") } } });
+    await ask("/workflows/runs");
+    expect(answers.at(-1)?.[1]).toContain('"task":"use ');
     const leaks = answers.filter(([, text]) => text.includes(key)).map(([asked]) => asked);
     expect(leaks).toEqual([]);
     const whole = answers.find(([asked]) => asked === path)?.[1];
