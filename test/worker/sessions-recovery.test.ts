@@ -97,6 +97,7 @@ describe("a run that gets nowhere", () => {
       requests.length === 1 ? new Promise<void>(() => {}) : Promise.resolve();
     await inWorld({ spec: { tools: [journal] }, replies, asked }, async (world) => {
       await world.open();
+      await world.conversation.listing.written();
       await world.start("r1", "go");
       await until(() => world.requests.length === 1);
       await test(world);

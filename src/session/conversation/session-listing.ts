@@ -1,7 +1,7 @@
 /**
  * A session's rows in the tenant's lists of sessions and runs, in D1. The session itself is the truth: nobody who opens a session
- * or starts a run waits for a row, and one that could not be written is written later. Rows of new sessions, and of runs that begin or end, go with those of other sessions
- * (`index-rows.ts`). The session itself writes the row of a run that rests or goes on, since these rows must come in order.
+ * or starts a run waits for a row, and one that could not be written is written later. Rows of new sessions, and of runs that begin
+ * or end, go with those of other sessions (`index-rows.ts`). The session itself writes the row of a run that rests or goes on, since these rows must come in order.
  */
 import type { Deployment } from "../../deployment.ts";
 import type { RowNote } from "../../row-collector.ts";
@@ -16,8 +16,10 @@ import type { SessionLog } from "./session-log.ts";
 import type { ConversationStore, SessionRow } from "./store.ts";
 import { indexEntry } from "./views.ts";
 
-/** Delay before a row is written again, in ms. */
+/** Delay before a row that could not be written is written again, in ms. */
 const RETRY_MS = 60_000;
+/** Delay before a session writes its row if nobody has confirmed it, in ms. Not after a first run's watch, so that both need one alarm. */
+const UNCONFIRMED_MS = 15_000;
 /** How long an answer waits for a row, in ms. */
 const WRITTEN_MS = 1000;
 /** A run that ends within this time has one row written. In ms. */
@@ -71,7 +73,7 @@ export class SessionListing {
 
   /** The session is new or has changed; its row is due. Call it in the transaction of the change. */
   changed(): void {
-    this.#store.setDue({ index: this.#log.now() + RETRY_MS });
+    this.#store.setDue({ index: this.#log.now() + UNCONFIRMED_MS });
   }
 
   /** Notes the new session once it is on disk, so that nobody finds a session in the list that does not exist. */
