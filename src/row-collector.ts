@@ -37,8 +37,6 @@ export class RowCollector<Row> {
   #collectedSince: number | null = null;
   /** What is being sent, with the time since when, in Unix ms. */
   readonly #sent = new Map<readonly RowNote[], number>();
-  /** Somebody waits for rows that came while others were being sent. */
-  #isUrgent = false;
   /** When the last rows came, in Unix ms. */
   #last = 0;
 
@@ -60,30 +58,9 @@ export class RowCollector<Row> {
       if (!isQuiet) await new Promise((resolve) => setTimeout(resolve, COLLECT_MS));
       this.#collectedSince = null;
       await this.#sendWaiting(write);
-      await this.#sendUrgent(write);
     };
     background(sent());
     return notes;
-  }
-
-  /**
-   * Takes rows for which somebody waits: they go at once or, while others are being sent, right after those.
-   * @param background keeps the sending of what others bring meanwhile alive after the caller's answer
-   * @returns also their sending, unless another one sends them: wait for that with `settled`
-   */
-  addNow(
-    rows: readonly Row[],
-    write: Write<Row>,
-    background: (work: Promise<unknown>) => void,
-  ): { notes: RowNote[]; sent: Promise<void> | null } {
-    const notes = this.#take(rows);
-    if (this.#isSending()) {
-      this.#isUrgent = true;
-      return { notes, sent: null };
-    }
-    const sent = this.#sendWaiting(write);
-    background(sent.then(() => this.#sendUrgent(write)));
-    return { notes, sent };
   }
 
   #take(rows: readonly Row[]): RowNote[] {
@@ -105,24 +82,14 @@ export class RowCollector<Row> {
     while (this.#isSending() && notes.some(({ state }) => state === "sending")) await look();
   }
 
-  /**
-   * Sends what was collected, and waits until what others were sending is stored.
-   * @param background keeps the sending of what others bring meanwhile alive after the caller's answer
-   */
-  async flush(write: Write<Row>, background: (work: Promise<unknown>) => void): Promise<void> {
+  /** Sends what was collected, and waits until what others were sending is stored. */
+  async flush(write: Write<Row>): Promise<void> {
     const others = [...this.#sent.keys()];
-    const sent = this.#sendWaiting(write);
-    background(sent.then(() => this.#sendUrgent(write)));
-    await sent;
+    await this.#sendWaiting(write);
     while (this.#isSending() && others.some((notes) => this.#sent.has(notes))) await look();
   }
 
-  async #sendUrgent(write: Write<Row>): Promise<void> {
-    while (this.#isUrgent) await this.#sendWaiting(write);
-  }
-
   async #sendWaiting(write: Write<Row>): Promise<void> {
-    this.#isUrgent = false;
     const held = this.#waiting.splice(0);
     if (held.length === 0) return;
     const notes = held.map(({ note }) => note);

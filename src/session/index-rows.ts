@@ -18,28 +18,9 @@ export function queueRows(
   return indexRows.add(rows, (all) => write(env, all), background);
 }
 
-/**
- * Notes rows for which somebody waits.
- * @param background keeps the sending of what others bring meanwhile alive after the caller's answer
- * @returns also their sending, unless another object or request sends them
- */
-export function queueRowsNow(
-  { indexRows, env }: Deployment,
-  rows: readonly IndexRow[],
-  background: (work: Promise<unknown>) => void,
-): { notes: RowNote[]; sent: Promise<void> | null } {
-  return indexRows.addNow(rows, (all) => write(env, all), background);
-}
-
 /** Sends what was noted in this isolate. A reader of a list calls it first, and so finds what happened before. */
-export function flushRows({
-  deployment: { indexRows, env },
-  background,
-}: {
-  deployment: Deployment;
-  background: (work: Promise<unknown>) => void;
-}): Promise<void> {
-  return indexRows.flush((all) => write(env, all), background);
+export function flushRows({ indexRows, env }: Deployment): Promise<void> {
+  return indexRows.flush((all) => write(env, all));
 }
 
 async function write(env: Bindings, rows: readonly IndexRow[]): Promise<void> {

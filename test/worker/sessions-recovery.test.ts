@@ -98,6 +98,7 @@ describe("a run that gets nowhere", () => {
       requests.length === 1 ? new Promise<void>(() => {}) : Promise.resolve();
     await inWorld({ spec: { tools: [journal] }, replies, asked }, async (world) => {
       await world.open();
+      await world.conversation.listing.written();
       await world.start("r1", "go");
       await until(() => world.requests.length === 1);
       await test(world);
@@ -300,6 +301,7 @@ describe("what is due", () => {
   };
   const waiting = async (world: World): Promise<void> => {
     await world.open();
+    await world.conversation.listing.written();
     await world.start("r1", "go");
     await world.ask("answer", { run_id: "r1", wait: "idle" });
     expect(statusOf(world)).toBe("awaiting_approval");
@@ -383,6 +385,7 @@ describe("what is due", () => {
       { spec: { tools: [journal] }, replies: [...tools(1), "x"], during: () => held },
       async (world) => {
         await world.open();
+        await world.conversation.listing.written();
         await world.start("r1", "go");
         for (let time = 0; time < 6; time += 1) {
           world.now += 20_000;

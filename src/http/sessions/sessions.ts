@@ -66,7 +66,7 @@ export async function getSessions(context: RequestContext): Promise<Response> {
   const { env, tenant } = context;
   const limit = pageLimit(query);
   const stages = query.get("stages") === "true";
-  await flushRows(context);
+  await flushRows(context.deployment);
   const page = await listSessions(env, { tenant, limit, cursor: query.get("cursor"), stages });
   return jsonNow(shown(context, page));
 }

@@ -121,7 +121,7 @@ export class Conversation {
   }
 
   /**
-   * Makes the session unless it exists; `listing.written` waits for its row in the list.
+   * Makes the session unless it exists; `listing.noted` waits until its row is on its way to the list.
    * @param index `false`: the caller calls `listing.write`, or the row comes with that of the first run
    * @throws IdempotencyKeyReused
    */

@@ -150,7 +150,7 @@ function handlersOf(conversation: Conversation, task: Task): Handlers {
   return {
     async open(input, caller) {
       const created = await conversation.open(caller, input);
-      if (created) await conversation.listing.written();
+      if (created) await conversation.listing.noted();
       return { created, session: conversation.view() };
     },
     exists: (_, caller) => conversation.exists(caller),

@@ -1,12 +1,12 @@
 /**
- * A session's rows in the tenant's lists of sessions and runs, in D1. The session itself is the truth: no run waits for a row, and
- * one that could not be written is written later. Rows of new sessions, and of runs that begin or end, go with those of other sessions
- * (`index-rows.ts`). The session itself writes the row of a run that rests or goes on, since these rows must come in order.
+ * A session's rows in the tenant's lists of sessions and runs, in D1. The session itself is the truth: nobody who opens a session
+ * or starts a run waits for a row, and one that could not be written is written later. Rows of new sessions, and of runs that begin
+ * or end, go with those of other sessions (`index-rows.ts`). The session itself writes the row of a run that rests or goes on, since these rows must come in order.
  */
 import type { Deployment } from "../../deployment.ts";
 import type { RowNote } from "../../row-collector.ts";
 import type { IndexEntry, SessionEntry } from "../index-row.ts";
-import { queueRows, queueRowsNow } from "../index-rows.ts";
+import { flushRows, queueRows } from "../index-rows.ts";
 import type { RunEntry } from "../run-entry.ts";
 import { noteRuns } from "../run-index.ts";
 import { sessionRows } from "../session-index.ts";
@@ -16,8 +16,10 @@ import type { SessionLog } from "./session-log.ts";
 import type { ConversationStore, SessionRow } from "./store.ts";
 import { indexEntry } from "./views.ts";
 
-/** Delay before a row is written again, in ms. */
+/** Delay before a row that could not be written is written again, in ms. */
 const RETRY_MS = 60_000;
+/** Delay before a session writes its row if nobody has confirmed it, in ms. Not after a first run's watch, so that both need one alarm. */
+const UNCONFIRMED_MS = 15_000;
 /** How long an answer waits for a row, in ms. */
 const WRITTEN_MS = 1000;
 /** A run that ends within this time has one row written. In ms. */
@@ -71,7 +73,7 @@ export class SessionListing {
 
   /** The session is new or has changed; its row is due. Call it in the transaction of the change. */
   changed(): void {
-    this.#store.setDue({ index: this.#log.now() + RETRY_MS });
+    this.#store.setDue({ index: this.#log.now() + UNCONFIRMED_MS });
   }
 
   /** Notes the new session once it is on disk, so that nobody finds a session in the list that does not exist. */
@@ -81,20 +83,24 @@ export class SessionListing {
       const row = this.#store.session();
       if (row === null || row.state === "deleted") return;
       const rows = [{ tenant: row.tenant, session: listEntry(row) }];
-      const { notes, sent } = queueRowsNow(this.#deployment, rows, this.#background);
-      this.#noteOwn(notes);
-      await sent;
+      this.#noteOwn(queueRows(this.#deployment, rows, this.#background));
     };
     this.#last = this.#last.then(note).catch(() => {});
     this.#background(this.#last);
   }
 
-  /** Waits for the rows, so that the maker of a session finds it in the list. A slow list delays nobody. */
+  /** Resolves when readers in this isolate find the new session. Those in others find it a moment later. */
+  noted(): Promise<void> {
+    return this.#last;
+  }
+
+  /** Waits until readers anywhere find the session's present row. A slow list delays nobody for long. */
   async written(): Promise<void> {
     const begun = Date.now();
     await waitAtMost(this.#last, WRITTEN_MS);
-    const left = WRITTEN_MS - (Date.now() - begun);
-    if (this.#own !== null) await this.#deployment.indexRows.settled([this.#own], left);
+    if (this.#own === null) return;
+    this.#background(flushRows(this.#deployment));
+    await this.#deployment.indexRows.settled([this.#own], WRITTEN_MS - (Date.now() - begun));
   }
 
   /**

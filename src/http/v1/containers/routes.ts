@@ -18,6 +18,7 @@ import { findFile, readFile } from "../../../run/files.ts";
 import { sessionClient } from "../../../run/session-client.ts";
 import type { WorkspaceFile } from "../../../run/workspace/access.ts";
 import { writeFile } from "../../../run/workspace/store.ts";
+import { flushRows } from "../../../session/index-rows.ts";
 import { listSessionsBy, noteSession } from "../../../session/session-index.ts";
 import type { JsonObject } from "../../../skill/manifest.ts";
 import { mediaTypeOf } from "../../../skill/media.ts";
@@ -85,13 +86,14 @@ export async function getContainer(context: RequestContext, { id = "" }: Params)
 
 /** `GET /v1/containers`. Only the route of one container shows its last use. @throws BadRequest */
 export async function getContainers(context: RequestContext): Promise<Response> {
-  const { env, tenant, request } = context;
+  const { env, tenant, request, deployment } = context;
   const query = new URL(request.url).searchParams;
   const limit = limitOf(query, { max: MAX_LIMIT });
   const named = query.get("after");
   const before = named === null ? null : await openContainer(context, named).catch(() => null);
   if (named !== null && before === null) throw notListed("container", named);
   const page = { prefix: PREFIX, limit: limit + 1, after: before, ascending: ascendingOf(query) };
+  await flushRows(deployment);
   const found = await listSessionsBy(env, tenant, page);
   const rows = await Promise.all(
     found.slice(0, limit).map(async (row) => {
