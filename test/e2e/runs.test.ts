@@ -112,25 +112,27 @@ test.each([false, true])(
   },
 );
 
-test("a large registry is searched: only what was found is offered", async () => {
-  const tools = ["eager", "open_file", "deploy"].map((name, n) => ({
-    name,
-    description: `The tool ${name}`,
-    parameters: {},
-    handler: "shout",
-    ...(n === 0 ? {} : { defer_loading: true }),
-  }));
-  fake.script([
-    { tool_calls: [{ name: "hull_tool_search", arguments: { query: "open file" } }] },
-    { text: "found" },
-  ]);
-  const result = await json(await run({ skill: "shouter", tools, tool_search: { mode: "client" } }));
-  const offered = (n: number) =>
-    (fake.requests[n]?.body.tools ?? []).map((tool) => JSON.parse(JSON.stringify(tool)).function.name);
-  expect(offered(0)).toEqual(["hull_tool_search", "eager"]);
-  expect(offered(1)).toEqual(["hull_tool_search", "eager", "open_file"]);
-  expect(result.tools_used).toEqual(["hull_tool_search"]);
-});
+test.each([["open file"], ["open file", "deploy"]])(
+  "a large registry is searched: only what was found in the turn is offered: %j %j",
+  async (...queries) => {
+    const tools = ["eager", "open_file", "deploy"].map((name, n) => ({
+      name,
+      description: `The tool ${name}`,
+      parameters: {},
+      handler: "shout",
+      ...(n === 0 ? {} : { defer_loading: true }),
+    }));
+    const tool_calls = queries.map((query) => ({ name: "hull_tool_search", arguments: { query } }));
+    fake.script([{ tool_calls }, { text: "found" }]);
+    const result = await json(await run({ skill: "shouter", tools, tool_search: { mode: "client" } }));
+    const offered = (n: number) =>
+      (fake.requests[n]?.body.tools ?? []).map((tool) => JSON.parse(JSON.stringify(tool)).function.name);
+    expect(offered(0)).toEqual(["hull_tool_search", "eager"]);
+    const found = queries.map((query) => query.replace(" ", "_"));
+    expect(offered(1)).toEqual(["hull_tool_search", "eager", ...found]);
+    expect(result.tools_used).toEqual(queries.map(() => "hull_tool_search"));
+  },
+);
 
 test("skills: the one that the prompt names is active, and load_skill brings another", async () => {
   const skills = [

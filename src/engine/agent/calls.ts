@@ -61,7 +61,8 @@ const MAX_AT_ONCE = 6;
 
 /**
  * The next step for the open calls; `null`: all have their results. Calls run side by side. Calls that keep the order
- * run one after the other: each begins when the previous one has its result.
+ * run one after the other: each begins when the previous one has its result. So do searches for tools among themselves,
+ * since each adds to what the previous one found.
  * @param flying the effects that this run attempt has begun and that have not come back
  */
 export function nextCallStep(
@@ -77,14 +78,18 @@ export function nextCallStep(
   let ask: AgentStep | null = null;
   let open = false;
   let inOrder = false;
+  let searching = false;
   for (const call of run.calls) {
     if (call.stage === "settled") continue;
     const tool = toolOf(run, call.call.name);
     const ordered = run.spec.parallel_tool_calls === false || keepsOrder(tool, run.spec.policies.policy);
-    const mayBegin = call.stage === "started" || call.stage === "executed" || !(ordered && inOrder);
+    const searches = search?.owns(call.call.name, run) === true;
+    const waitsForOther = (ordered && inOrder) || (searches && searching);
+    const mayBegin = call.stage === "started" || call.stage === "executed" || !waitsForOther;
     // An earlier call of the turn may still bring the missing tool.
     const known = tool !== null || !open || isOwn(call.call.name, run, search);
     inOrder ||= ordered;
+    searching ||= searches;
     open = true;
     if (flying.has(call.effect) || !mayBegin || !known) continue;
     const step = call.stage === "executed" ? afterHooks(run, call) : stepOf(state, run, call, search, now);
