@@ -4,6 +4,7 @@ import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { SUB_AGENT } from "../../skill/tool-names.ts";
 import { numericArguments } from "../arguments.ts";
 import { firstOf } from "../cut.ts";
+import type { ToolCallBlock } from "../messages.ts";
 import type { FaultCategory } from "../tool-fault.ts";
 import { refusedCall } from "../tool-result.ts";
 import { approvedBeforehand } from "../workspace-tools/approved.ts";
@@ -43,7 +44,7 @@ import {
   skillsInForce,
   skillToLoad,
 } from "./skills.ts";
-import type { AgentSkill, AgentSpec, AgentTool } from "./spec.ts";
+import type { AgentSkill, AgentSpec, AgentTool, Ceilings } from "./spec.ts";
 import type { AgentState, OpenCall, RunState } from "./state.ts";
 import { effects } from "./state.ts";
 import type { AgentStep, PlannedCall } from "./step.ts";
@@ -205,7 +206,7 @@ function stepOf(
   }
   if (call.name === LOAD_SKILL && loadsSkills(run.spec)) {
     const called = skillToLoad(run.spec, call.arguments);
-    const forked = called !== null && isForked(run.spec, called) ? called : null;
+    const forked = forkedBy(run, call);
     if (forked !== null) return startFork(state, run, open, forked);
     const commands = called === null ? null : dueCommands(state, run, called);
     if (commands !== null) return commands;
@@ -256,7 +257,7 @@ function stepOf(
     call: served === undefined ? { ...call, arguments: args } : call,
     tool,
     again: open.stage === "started",
-    ...(delegates(tool) ? { above: ceilingsOf(run, true) } : {}),
+    ...(delegates(tool) ? { above: shareOf(run) } : {}),
     ...(tool.executor === "workspace" ? { from: { cwd, active: [...new Set([...active, ...loaded])] } } : {}),
   });
   if (open.stage === "started") return { type: "ready", planned: planned(given) };
@@ -308,14 +309,32 @@ function startFork(state: AgentState, run: RunState, open: OpenCall, skill: Agen
       skill: skill.name,
     },
     again: open.stage === "started",
-    above: ceilingsOf(run, true),
+    above: shareOf(run),
     forked: { skill, task: forkedTask(state, call.arguments) },
   };
   return { type: "ready", planned };
 }
 
-const delegates = ({ executor, definition }: AgentTool): boolean =>
-  executor === "builtin" && definition.name === SUB_AGENT;
+/** The skill that a sub-agent carries out for a call of `load_skill`; `null`: the call starts no sub-agent. */
+function forkedBy({ spec }: RunState, { name, arguments: args }: ToolCallBlock): AgentSkill | null {
+  const skill = name === LOAD_SKILL && loadsSkills(spec) ? skillToLoad(spec, args) : null;
+  return skill !== null && isForked(spec, skill) ? skill : null;
+}
+
+const delegates = (tool: AgentTool | null): boolean =>
+  tool?.executor === "builtin" && tool.definition.name === SUB_AGENT;
+
+/**
+ * What is left for one delegating call of the turn. Those without a result may be under way side by side, so they share
+ * the rest of the budgets; what one of them does not use is left to those that begin later.
+ */
+function shareOf(run: RunState): Ceilings {
+  const sharers = run.calls.filter(
+    ({ stage, call }) =>
+      stage !== "settled" && (forkedBy(run, call) !== null || delegates(toolOf(run, call.name))),
+  );
+  return ceilingsOf(run, true, run.spec.parallel_tool_calls === false ? 1 : sharers.length);
+}
 
 /** The text that a model gets for a call that was not made. Tools of Skill Tools always answer JSON. */
 function errorText(tool: AgentTool | null, text: string): string {
