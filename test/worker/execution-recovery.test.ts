@@ -288,6 +288,47 @@ describe("a process that outlives the one who called it", () => {
     });
   });
 
+  it.each([
+    ["asks", 1],
+    ["looks", 3],
+  ])("tool_retries repeats a tool of %s that was lost: %i processes in all", async (skill, processes) => {
+    runner.behave = ({ spec }) => {
+      Object.assign(runner.executions.get(spec.id) ?? {}, { end: { cause: "lost" }, ended: true });
+      runner.executions.delete(spec.id);
+    };
+    const { body } = JSON.parse(OPERATIONS.runs ?? "{}");
+    const options = { ...body.options, skill, tool_retries: 2, tool_backoff_ms: 1 };
+    const answer = await client.post("/runs", { ...body, options });
+    expect(await answer.json()).toMatchObject({ status: "done", successful_tools: [] });
+    expect(runner.begun).toHaveLength(processes);
+  });
+
+  it("a later attempt of a tool is followed, although the runner has forgotten the first one", async () => {
+    const asked = JSON.parse(OPERATIONS.runs ?? "{}");
+    const options = { ...asked.body.options, skill: "looks", tool_retries: 2, tool_backoff_ms: 1 };
+    const text = new TextEncoder().encode(JSON.stringify({ ...asked, body: { ...asked.body, options } }));
+    const call = { ...newCall("runs"), text };
+    runner.behave = (execution) => {
+      execution.end = { exit_code: 1 };
+      execution.ended = runner.begun.length === 1;
+    };
+    await withStorage(call.id, async (storage) => {
+      const mortals = mortal(storage, 1_000_000, false);
+      const { session, store } = life(client.env, mortals.storage);
+      session.begin(call);
+      const under = () => runner.begun[1] ?? "";
+      await vi.waitFor(() => expect(store.submitted.known(under())).toBe("admitted"), 20_000);
+      mortals.kill();
+      const [first = ""] = runner.begun;
+      runner.executions.delete(first);
+      const second = runner.executions.get(under());
+      if (second !== undefined) second.end = {};
+      finish(under(), "seen at last");
+      expect(await textOf(life(client.env, storage))).toContain("seen at last");
+      expect(runner.begun).toEqual([first, `${first}-1`]);
+    });
+  });
+
   it("another run attempt follows it although its own settings differ by now", async () => {
     await orphaned("script", "one ", async (storage, id) => {
       storage.sql.exec("UPDATE handed_in SET admitted = 0");

@@ -262,6 +262,7 @@ export class World {
               for (const value of world.script.makes?.[call.name] ?? []) await made.keep(value);
               return made.settle(result(`did ${call.name}`));
             },
+            attemptOf: () => 0,
             callHook: async () => null,
             pause: async () => {},
             summarize: async (_, messages) => `${messages.length} summarised`,

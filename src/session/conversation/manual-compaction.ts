@@ -62,7 +62,14 @@ async function summaryOf(
   return summaryFrom(prepared === null || strategy !== "llm" ? "" : await asked(prepared.spec), plan);
 
   async function asked(spec: AgentSpec): Promise<string> {
-    const context = { run: environment.run_id, effect: "summary", signal, tools: [], provider: null };
+    const context = {
+      run: environment.run_id,
+      effect: "summary",
+      attempt: 0,
+      signal,
+      tools: [],
+      provider: null,
+    };
     try {
       const { effects, close } = await runtime.begin(spec, environment, signal);
       return await effects
