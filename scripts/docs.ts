@@ -108,6 +108,9 @@ const SCOPES: { [scope in RouteScope]: string } = {
   admin: "admin",
 };
 
+/** Above this number of characters the names of a body's fields say less than its page does. */
+const MOST_FIELDS = 400;
+
 function routeTables(): string {
   const document = openapiDocument([], "");
   const at = (value: Json | undefined): JsonObject => {
@@ -123,7 +126,7 @@ function routeTables(): string {
       const fields = wordsOf(schema);
       if (type !== "application/json") return type === "*/*" ? "any body" : `\`${type}\``;
       return schema.allOf === undefined
-        ? fields === "object"
+        ? fields === "object" || fields.length > MOST_FIELDS
           ? "JSON"
           : fields
         : "[options](options.md#daemons)";

@@ -40,9 +40,7 @@ export class RowCollector<Row> {
   #collectedSince: number | null = null;
   /** The rows being sent, each batch with the time when its sending began, in Unix ms. */
   readonly #sent = new Map<readonly RowNote[], number>();
-  /** A caller waits for rows that were added while a batch was being sent. */
-  #isUrgent = false;
-  /** When rows were last added, in Unix ms. */
+  /** When the last rows came, in Unix ms. */
   #last = 0;
 
   /**
@@ -63,30 +61,9 @@ export class RowCollector<Row> {
       if (!isQuiet) await new Promise((resolve) => setTimeout(resolve, COLLECT_MS));
       this.#collectedSince = null;
       await this.#sendWaiting(write);
-      await this.#sendUrgent(write);
     };
     background(sent());
     return notes;
-  }
-
-  /**
-   * Adds rows that the caller waits for. They are sent at once, or right after a batch that is being sent.
-   * @param background keeps alive, after the caller's answer, the sending of rows that others add meanwhile
-   * @returns `sent` resolves when the rows are sent; `null` if another caller sends them: then wait with `settled`
-   */
-  addNow(
-    rows: readonly Row[],
-    write: Write<Row>,
-    background: (work: Promise<unknown>) => void,
-  ): { notes: RowNote[]; sent: Promise<void> | null } {
-    const notes = this.#take(rows);
-    if (this.#isSending()) {
-      this.#isUrgent = true;
-      return { notes, sent: null };
-    }
-    const sent = this.#sendWaiting(write);
-    background(sent.then(() => this.#sendUrgent(write)));
-    return { notes, sent };
   }
 
   #take(rows: readonly Row[]): RowNote[] {
@@ -108,24 +85,14 @@ export class RowCollector<Row> {
     while (this.#isSending() && notes.some(({ state }) => state === "sending")) await look();
   }
 
-  /**
-   * Sends the waiting rows, and waits until the batches of other callers are stored.
-   * @param background keeps alive, after the caller's answer, the sending of rows that others add meanwhile
-   */
-  async flush(write: Write<Row>, background: (work: Promise<unknown>) => void): Promise<void> {
+  /** Sends what was collected, and waits until what others were sending is stored. */
+  async flush(write: Write<Row>): Promise<void> {
     const others = [...this.#sent.keys()];
-    const sent = this.#sendWaiting(write);
-    background(sent.then(() => this.#sendUrgent(write)));
-    await sent;
+    await this.#sendWaiting(write);
     while (this.#isSending() && others.some((notes) => this.#sent.has(notes))) await look();
   }
 
-  async #sendUrgent(write: Write<Row>): Promise<void> {
-    while (this.#isUrgent) await this.#sendWaiting(write);
-  }
-
   async #sendWaiting(write: Write<Row>): Promise<void> {
-    this.#isUrgent = false;
     const held = this.#waiting.splice(0);
     if (held.length === 0) return;
     const notes = held.map(({ note }) => note);

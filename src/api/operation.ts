@@ -26,13 +26,14 @@ export type Operations = { readonly [id in OperationId]?: Operation };
 export const json = (schema: Json): JsonObject => ({ "application/json": { schema } });
 export const schema = (name: string): ReturnType<typeof ref> => ref("schemas", name);
 /**
- * A JSON body: the shape that reads it, or a reference to the schema of that shape.
+ * A JSON body: the shape that reads it, or the schema of that shape.
  * @param said as in `bodySchema`
  */
 export const body = (
-  shape: z.core.$ZodType | ReturnType<typeof ref>,
+  shape: z.core.$ZodType | JsonObject,
   said: { [member: string]: JsonObject } = {},
-): JsonObject => ({ required: true, content: json("$ref" in shape ? shape : bodySchema(shape, said)) });
+): JsonObject => ({ required: true, content: json(isShape(shape) ? bodySchema(shape, said) : shape) });
+const isShape = (shape: z.core.$ZodType | JsonObject): shape is z.core.$ZodType => "_zod" in shape;
 /** The same for a body that may be missing. */
 export const maybeBody = (...of: Parameters<typeof body>): JsonObject => ({
   ...body(...of),

@@ -1,56 +1,54 @@
-/** `POST /transcripts/{operation}`. A test compares the names with the existing operations. */
+/** `POST /transcripts/{operation}`. */
+import * as z from "zod/mini";
 import { messageShape, partShape } from "../llm/messages.ts";
 import { transcriptShape } from "../llm/transcript.ts";
+import { TRANSCRIPT_OPERATIONS as OPERATIONS } from "../llm/transcript-operations/operations.ts";
+import type { Stats } from "../llm/transcript-operations/view.ts";
 import type { JsonObject } from "../skill/manifest.ts";
-import { answer, inPath } from "./openapi-parts.ts";
-import { json, type Operations, schema } from "./operation.ts";
+import { answer, COUNT, inPath, ref, view } from "./openapi-parts.ts";
+import { json, type Operations } from "./operation.ts";
 import { namedShapes, schemaOf } from "./shape-schema.ts";
 
-const NAMES = [
-  "transcript",
-  "from_messages",
-  "messages",
-  "events",
-  "assets",
-  "summary",
-  "id",
-  "events_by_kind",
-  "add_asset",
-  "add_user",
-  "add_assistant",
-  "add_system",
-  "add_tool_result",
-  "render_visible",
-  "render_full",
-  "export",
-  "import",
-  "fork",
-  "reset",
-  "archive",
-  "abandon",
-  "resume",
-  "stats",
-  "summarize",
-  "compact",
-  "auto_compact",
-];
+/** The bodies of all operations; operations with the same fields share one. */
+function bodies(): JsonObject[] {
+  const names = new Map<string, string[]>();
+  for (const [name, { fields, calls }] of OPERATIONS) {
+    const shape = calls ? z.looseObject(fields()) : z.strictObject(fields());
+    const text = JSON.stringify(schemaOf(shape, namedShapes()));
+    names.set(text, [...(names.get(text) ?? []), name]);
+  }
+  return Array.from(names, ([text, those]) => {
+    const body: JsonObject = JSON.parse(text);
+    const more = body.additionalProperties === false ? "" : ", and the options of a call";
+    return { description: `Of ${those.join(", ")}${more}.`, ...body };
+  });
+}
 
-const BODY: JsonObject = {
-  type: "object",
-  description: "The conversation, as `transcript` or `messages`, and the operation's options.",
-  properties: {
-    transcript: { oneOf: [schema("Transcript"), { type: "string" }, { type: "null" }] },
-    messages: { type: ["array", "null"], items: schema("Message") },
-  },
-};
+const ANSWERS: JsonObject[] = [
+  ref("schemas", "Transcript"),
+  { type: "array", description: "Messages, events or assets." },
+  view<Stats>()(
+    {
+      message_count: COUNT,
+      user_facing_message_count: COUNT,
+      tool_result_message_count: COUNT,
+      tool_call_count: COUNT,
+      assistant_message_count: COUNT,
+      user_message_count: COUNT,
+      visible_event_count: COUNT,
+    },
+    {},
+  ),
+  { type: ["string", "null"], description: "A rendered or exported transcript, its id, its summary." },
+];
 
 export const TRANSCRIPT_OPERATIONS = {
   operateOnTranscript: {
     tag: "models",
     summary: "Reads, changes or shortens a transcript; nothing is stored",
-    parameters: [inPath("operation", { type: "string", enum: NAMES })],
-    body: { required: true, content: json(BODY) },
-    answers: { 200: answer("The operation's answer, bare: a transcript, a list, a text, …", json({})) },
+    parameters: [inPath("operation", { type: "string", enum: [...OPERATIONS.keys()] })],
+    body: { required: true, content: json({ anyOf: bodies() }) },
+    answers: { 200: answer("The operation's answer, bare", json({ anyOf: ANSWERS })) },
     faults: [400, 402, 404, 408, 413, 422, 502, 504],
   },
 } satisfies Operations;

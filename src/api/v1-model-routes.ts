@@ -1,25 +1,29 @@
 /** The routes below `/v1` that call models, in the shapes of the vendors' APIs. */
+import type { MessageTokensCount } from "@anthropic-ai/sdk/resources/messages";
+import { messagesBody } from "../llm/anthropic-api/request.ts";
+import { chatBody } from "../llm/openai-api/request.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
-import { answer, COUNT, inPath, object, TEXT } from "./openapi-parts.ts";
-import { json, type Operation, type Operations } from "./operation.ts";
+import { answer, COUNT, inPath, object, TEXT, view } from "./openapi-parts.ts";
+import { body, json, type Operation, type Operations } from "./operation.ts";
 import { KEY } from "./session-routes.ts";
+import { bodySchema } from "./shape-schema.ts";
 
 const ANTHROPIC = "https://platform.claude.com/docs/en/api/messages";
 const OPENAI = "https://platform.openai.com/docs/api-reference/chat";
 
 const LIST = { type: "array", items: { type: "object" } };
-const CONVERSATION = object({ model: TEXT, messages: LIST });
+const MESSAGES = { messages: { items: { type: "object" } } };
 const MESSAGE = object({ id: TEXT, type: { const: "message" }, content: LIST, usage: { type: "object" } });
 const COMPLETION = object({ id: TEXT, object: { const: "chat.completion" }, choices: LIST });
 
-function calls(summary: string, docs: string, body: JsonObject, shape: Json): Operation {
+function calls(summary: string, docs: string, taken: JsonObject, shape: Json): Operation {
   const events = { schema: { ...TEXT, description: "The events of the vendor's API." } };
   const whole = { ...json(shape), "text/event-stream": events };
   return {
     tag: "models",
     summary,
     parameters: [KEY],
-    body: { required: true, description: `As ${docs} says.`, content: json(body) },
+    body: { description: `As ${docs} says.`, ...taken },
     answers: { 200: answer("The answer, or its events with `stream: true`", whole) },
     vendor: true,
   };
@@ -34,18 +38,24 @@ const reads = (summary: string, shape: Json, parameters: JsonObject[]): Operatio
 });
 
 export const V1_MODEL_OPERATIONS = {
-  createMessage: calls("Anthropic's Messages API, over every provider", ANTHROPIC, CONVERSATION, MESSAGE),
+  createMessage: calls(
+    "Anthropic's Messages API, over every provider",
+    ANTHROPIC,
+    body(messagesBody, MESSAGES),
+    MESSAGE,
+  ),
   countMessageTokens: {
     tag: "models",
     summary: "How many tokens a request has, by estimate",
-    body: { required: true, content: json(CONVERSATION) },
-    answers: { 200: answer("The estimate", json(object({ input_tokens: COUNT }))) },
+    // Only a call needs a limit.
+    body: body({ ...bodySchema(messagesBody, MESSAGES), required: ["model", "messages"] }),
+    answers: { 200: answer("The estimate", json(view<MessageTokensCount>()({ input_tokens: COUNT }, {}))) },
     vendor: true,
   },
   createChatCompletion: calls(
     "OpenAI's chat completions, over every provider",
     OPENAI,
-    CONVERSATION,
+    body(chatBody, MESSAGES),
     COMPLETION,
   ),
   listV1Models: reads("What can be named as a model", object({ data: LIST }), []),

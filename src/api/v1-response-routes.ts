@@ -1,15 +1,56 @@
 /** The routes below `/v1` of OpenAI's Responses API: responses, conversations, containers. */
-import type { Json, JsonObject } from "../skill/manifest.ts";
-import { answer, BINARY, inPath, object, query, TEXT } from "./openapi-parts.ts";
-import { json, type Operation, type Operations } from "./operation.ts";
+import type { ContainerRetrieveResponse } from "openai/resources/containers/containers";
+import type { FileRetrieveResponse } from "openai/resources/containers/files/files";
+import type { Conversation } from "openai/resources/conversations/conversations";
+import type { InputTokenCountResponse } from "openai/resources/responses/input-tokens";
+import type { CompactedResponse } from "openai/resources/responses/responses";
+import { responseBody, responseTool } from "../llm/openai-api/response-request.ts";
+import type { Json } from "../skill/manifest.ts";
+import {
+  containerBody,
+  containerFileBody,
+  conversationBody,
+  conversationChangeBody,
+  newItemsBody,
+} from "./bodies/v1.ts";
+import { answer, BINARY, COUNT, inPath, object, query, TEXT, view } from "./openapi-parts.ts";
+import { body, json, maybeBody, type Operation, type Operations } from "./operation.ts";
 import { KEY } from "./session-routes.ts";
+import { bodySchema, schemaOf } from "./shape-schema.ts";
 
 const LIST = { type: "array", items: { type: "object" } };
 const PAGE = object({ object: { const: "list" }, data: LIST, has_more: { type: "boolean" } });
 const RESPONSE = object({ id: TEXT, object: { const: "response" }, status: TEXT, output: LIST });
-const CONVERSATION = object({ id: TEXT, object: { const: "conversation" }, metadata: { type: "object" } });
-const CONTAINER = object({ id: TEXT, object: { const: "container" }, name: TEXT, status: TEXT });
-const FILE = object({ id: TEXT, object: { const: "container.file" }, path: TEXT });
+const CONVERSATION = view<Conversation>()(
+  { id: TEXT, object: { const: "conversation" }, created_at: COUNT, metadata: { type: "object" } },
+  {},
+);
+const CONTAINER = view<ContainerRetrieveResponse>()(
+  {
+    id: TEXT,
+    object: { const: "container" },
+    created_at: COUNT,
+    name: TEXT,
+    status: { enum: ["running", "expired"] },
+    last_active_at: COUNT,
+    expires_after: object({ anchor: { const: "last_active_at" }, minutes: COUNT }),
+    network_policy: { type: "object" },
+    memory_limit: TEXT,
+  },
+  { last_active_at: true, expires_after: true, network_policy: true, memory_limit: true },
+);
+const FILE = view<FileRetrieveResponse>()(
+  {
+    id: TEXT,
+    object: { const: "container.file" },
+    bytes: COUNT,
+    container_id: TEXT,
+    created_at: COUNT,
+    path: TEXT,
+    source: { enum: ["user", "assistant"] },
+  },
+  {},
+);
 const GONE = object({ id: TEXT, deleted: { const: true } });
 const EVENTS = { "text/event-stream": { schema: { ...TEXT, description: "The events of a response." } } };
 
@@ -19,7 +60,7 @@ const PAGING = [
   query("after", "Id of the last item of the page before.", TEXT),
   query("order", "By time.", { enum: ["asc", "desc"] }),
 ];
-const body = (shape: Json, required = true): JsonObject => ({ required, content: json(shape) });
+const TOOLS = { tools: { items: schemaOf(responseTool) } };
 
 const operation = (summary: string, shape: Json, more: Partial<Operation> = {}): Operation => ({
   tag: "models",
@@ -33,20 +74,29 @@ const operation = (summary: string, shape: Json, more: Partial<Operation> = {}):
 export const V1_RESPONSE_OPERATIONS = {
   createResponse: operation("OpenAI's Responses API, over every provider", RESPONSE, {
     parameters: [KEY],
-    body: body(object({ model: TEXT, input: {} })),
+    body: body(responseBody, TOOLS),
     answers: {
       200: answer("The response, or its events with `stream: true`", { ...json(RESPONSE), ...EVENTS }),
     },
   }),
   countResponseTokens: operation(
     "How many tokens the input of a response has, estimated",
-    object({ object: { const: "response.input_tokens" }, input_tokens: { type: "integer" } }),
-    { parameters: [], body: body(object({ model: TEXT, input: {} }, ["model", "input"]), false) },
+    view<InputTokenCountResponse>()({ object: { const: "response.input_tokens" }, input_tokens: COUNT }, {}),
+    { parameters: [], body: maybeBody({ ...bodySchema(responseBody, TOOLS), required: [] }) },
   ),
   compactResponse: operation(
     "A conversation that a model's summary replaces",
-    object({ id: TEXT, object: { const: "response.compaction" }, output: LIST }),
-    { parameters: [KEY], body: body(object({ model: TEXT, input: {} }, ["input"])) },
+    view<CompactedResponse>()(
+      {
+        id: TEXT,
+        object: { const: "response.compaction" },
+        created_at: COUNT,
+        output: LIST,
+        usage: { type: "object" },
+      },
+      {},
+    ),
+    { parameters: [KEY], body: body(responseBody, TOOLS) },
   ),
   getResponse: operation("A stored response, or its events with `?stream=true`", RESPONSE, {
     parameters: [
@@ -62,11 +112,11 @@ export const V1_RESPONSE_OPERATIONS = {
   listResponseInput: operation("The input of a stored response", PAGE, { parameters: [id, ...PAGING] }),
   createConversation: operation("Begins a conversation", CONVERSATION, {
     parameters: [KEY],
-    body: body(object({ items: LIST, metadata: { type: "object" } }, ["items", "metadata"]), false),
+    body: maybeBody(conversationBody),
   }),
   getConversation: operation("A conversation", CONVERSATION),
   updateConversation: operation("Changes a conversation's metadata", CONVERSATION, {
-    body: body(object({ metadata: { type: "object" } })),
+    body: body(conversationChangeBody),
   }),
   deleteConversation: operation("Removes a conversation", GONE),
   listConversationItems: operation("A conversation's items, the newest first", PAGE, {
@@ -74,7 +124,7 @@ export const V1_RESPONSE_OPERATIONS = {
   }),
   createConversationItems: operation("Appends items to a conversation", PAGE, {
     parameters: [id, KEY],
-    body: body(object({ items: LIST })),
+    body: body(newItemsBody),
   }),
   getConversationItem: operation("An item of a conversation", object({ id: TEXT, type: TEXT }), {
     parameters: [id, inPath("item")],
@@ -85,7 +135,7 @@ export const V1_RESPONSE_OPERATIONS = {
   listContainers: operation("The tenant's containers, the newest first", PAGE, { parameters: PAGING }),
   createContainer: operation("Makes a container for code execution", CONTAINER, {
     parameters: [KEY],
-    body: body(object({ name: TEXT })),
+    body: body(containerBody),
   }),
   getContainer: operation("A container", CONTAINER),
   deleteContainer: operation("Removes a container with its files", GONE, {
@@ -100,7 +150,7 @@ export const V1_RESPONSE_OPERATIONS = {
       required: true,
       content: {
         "multipart/form-data": { schema: { type: "object", properties: { file: BINARY } } },
-        ...json(object({ file_id: TEXT })),
+        ...json(bodySchema(containerFileBody)),
       },
     },
   }),

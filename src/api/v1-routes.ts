@@ -1,6 +1,7 @@
 /** The routes below `/v1` that keep skills and files, in the dialects of the vendors' clients. */
 import type { JsonObject } from "../skill/manifest.ts";
 import { defaultVersionBody } from "./bodies/publishing.ts";
+import { EXPIRY_FIELDS, SKILL_FIELDS } from "./bodies/v1.ts";
 import { answer, BINARY, inPath, query, ref, TEXT } from "./openapi-parts.ts";
 import { body, json, NO_MATCH, type Operation, type Operations } from "./operation.ts";
 import { KEY } from "./session-routes.ts";
@@ -21,10 +22,10 @@ const form = (properties: JsonObject): JsonObject => ({
 });
 const SKILL_FORM = form({
   "files[]": { type: "array", items: BINARY },
-  display_name: TEXT,
-  display_title: TEXT,
-  default: TEXT,
+  ...Object.fromEntries(SKILL_FIELDS.map((name) => [name, TEXT])),
 });
+const seconds = Object.entries(EXPIRY_FIELDS).map(([name, limits]) => [name, { type: "integer", ...limits }]);
+const FILE_FORM = form({ file: BINARY, ...Object.fromEntries(seconds), purpose: TEXT });
 
 /** An operation that answers JSON, unless it says otherwise. */
 const operation = (
@@ -82,7 +83,7 @@ export const V1_OPERATIONS = {
   ),
   createStoredFile: operation(
     "Stores a file until it is deleted or expires",
-    { parameters: [KEY], body: form({ file: BINARY, expires_in_seconds: TEXT, purpose: TEXT }) },
+    { parameters: [KEY], body: FILE_FORM },
     "files",
   ),
   getStoredFile: operation("What is known of a file", {}, "files"),

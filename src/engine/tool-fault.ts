@@ -69,6 +69,10 @@ export const isFaultCategory = (value: unknown): value is FaultCategory => KNOWN
 /** Whether a second attempt may help after a fault of this category. */
 export const isRetried = (category: FaultCategory): boolean => ROWS.get(category)?.retried ?? false;
 
+/** Whether a call that failed has come to its end. One that seems not to have reached its tool may still get there. */
+export const hasEnded = (category: FaultCategory): boolean =>
+  category !== "unavailable" && category !== "network";
+
 export const categoryOf = (code: ToolErrorCode): FaultCategory => CATEGORIES.get(code) ?? "tool_error";
 
 /** The code that represents a category; a category without codes represents itself. */

@@ -1,12 +1,14 @@
 /** Model calls and agent runs over HTTP: whole, as events, idempotent or asynchronous. */
-import type * as z from "zod/mini";
+import * as z from "zod/mini";
 import { sealedToolConfigs } from "../run/agent/options.ts";
 import type { OperationHandle } from "../run/handle.ts";
 import { type OperationRequest, operationInput, runOperation } from "../run/operation.ts";
 import { callBody, completionBody, structuredBody } from "../run/request-bodies.ts";
 import { sessionNamed } from "../run/session-call.ts";
 import type { Begun } from "../session/unlisted/rpc.ts";
-import { readJson } from "./body.ts";
+import { isObject } from "../skill/json.ts";
+import type { JsonObject } from "../skill/manifest.ts";
+import { readJson, readJsonIfAny } from "./body.ts";
 import type { RequestContext } from "./context.ts";
 import { runEvents } from "./event-answer.ts";
 import { executionOf } from "./execution-client.ts";
@@ -22,6 +24,14 @@ export const MAX_MODEL_BODY_BYTES = 32 * 1024 * 1024;
 
 const read = <T>(context: RequestContext, schema: z.ZodMiniType<T>): Promise<T> =>
   readJson(context.request, schema, MAX_MODEL_BODY_BYTES);
+
+const anyObject = z.lazy(() => z.custom<JsonObject>(isObject, "must be an object"));
+
+/** A JSON object whose members another reader reads. @throws what `readJson` throws */
+export const objectBody = (context: RequestContext): Promise<JsonObject> => read(context, anyObject);
+/** The same for an optional body: an empty one is `{}`. */
+export const objectBodyIfAny = (context: RequestContext): Promise<JsonObject> =>
+  readJsonIfAny(context.request, anyObject, MAX_MODEL_BODY_BYTES);
 
 /** `POST /llm/call`. */
 export const postCall = async (context: RequestContext): Promise<Response> =>

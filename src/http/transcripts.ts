@@ -1,27 +1,20 @@
 /** `POST /transcripts/:operation`: reads, changes and shortens transcripts; nothing is stored. */
 
-import * as z from "zod/mini";
 import { OperationNotFound } from "../errors/request.ts";
 import { newId } from "../llm/transcript.ts";
 import type { Operation } from "../llm/transcript-operations/operation.ts";
-import { operate, TRANSCRIPT_OPERATIONS } from "../llm/transcript-operations/operations.ts";
+import { TRANSCRIPT_OPERATIONS } from "../llm/transcript-operations/operations.ts";
 import { runLlmCall } from "../run/agent/call.ts";
 import { llmHost } from "../run/llm-host.ts";
 import { llmError } from "../run/llm-problem.ts";
-import { isObject } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { nearest } from "../skill/match.ts";
-import { readJson } from "./body.ts";
 import type { RequestContext } from "./context.ts";
 import { accountOf } from "./llm/account.ts";
+import { objectBody } from "./operations.ts";
 import { jsonNow } from "./page.ts";
 
-/** The limit of this route's JSON bodies. */
-const MAX_BODY_BYTES = 32 * 1024 * 1024;
-
-const anyObject = z.lazy(() => z.custom<JsonObject>(isObject, "must be an object"));
-
-/** Sends the operation's result without an envelope. @throws OperationNotFound, and what `operate` throws */
+/** The bare answer of the operation. @throws OperationNotFound, what the operation throws */
 export async function postTranscripts(
   context: RequestContext,
   { operation: name = "" }: Record<string, string>,
@@ -33,11 +26,11 @@ export async function postTranscripts(
     const known = Array.from(TRANSCRIPT_OPERATIONS.keys());
     throw new OperationNotFound({ name, near: nearest(short, known, 3), known });
   }
-  const body = await readJson(context.request, anyObject, MAX_BODY_BYTES);
+  const body = await objectBody(context);
   return jsonNow(context.settings.redactor.json(await transcriptAnswer(context, operation, body)));
 }
 
-/** The result of an operation; its model calls count as the request's own. @throws what `operate` throws */
+/** What an operation answers, with models that are called as the request's own. @throws what the operation throws */
 export async function transcriptAnswer(
   context: RequestContext,
   operation: Operation,
@@ -47,7 +40,7 @@ export async function transcriptAnswer(
   const of = { signal, session: null, skill: null, account: accountOf(context, null) };
   const host = () => llmHost(context, of, body.mock);
   try {
-    return await operate(operation, body, {
+    return await operation.perform(body, {
       ids: newId,
       host,
       async call(input) {

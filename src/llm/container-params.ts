@@ -1,12 +1,46 @@
 /** The member `container` of a request: where code runs, and which skills are there. */
-import { isObject } from "../skill/json.ts";
+import * as z from "zod/mini";
 import type { Json, JsonObject } from "../skill/manifest.ts";
+import { lenient, listOf, requiredText, text } from "./members.ts";
 import { wrong } from "./wrong.ts";
 
 /** The most skills of a request; and of one that uses the beta of skills. */
 const MOST_SKILLS = 20;
 const MOST_SKILLS_OF_BETA = 8;
 export const SKILLS_BETA = "skills-2025-10-02";
+
+const maybe = z.exactOptional;
+const skillShape = z.lazy(() =>
+  z.catchall(
+    z.object(
+      {
+        skill_id: requiredText("the id of a skill is required"),
+        type: maybe(z.nullable(z.string("a text is expected"))),
+        version: maybe(z.nullable(z.union([z.string(), z.number()], "a version is a text or a number"))),
+      },
+      "the id of a skill is required",
+    ),
+    z.custom<Json>(),
+  ),
+);
+
+/** Where code runs: in the container of an id, or in one with these skills. */
+export const containerShape = z.lazy(() =>
+  z.nullish(
+    z.union([
+      z.string(),
+      z.object(
+        {
+          id: text(),
+          injection: z.nullish(z.enum(["full", "progressive"], "full or progressive is expected")),
+          skills: listOf(skillShape),
+          include_generated_files: lenient(z.boolean()),
+        },
+        "the id of a container, or an object, is expected",
+      ),
+    ]),
+  ),
+);
 
 export interface SkillReference {
   /** `native`: a skill of the provider itself. */
@@ -37,18 +71,12 @@ export interface ContainerParams {
  * @throws InvalidRequest
  */
 export function readContainer(
-  given: Json | undefined,
+  given: z.infer<typeof containerShape>,
   betas: readonly string[] = [],
 ): ContainerParams | null {
   if (given === undefined || given === null) return null;
   if (typeof given === "string") return { id: given, skills: [], includes_files: false };
-  if (!isObject(given)) throw wrong("container", "the id of a container, or an object, is expected");
   const { id = null, skills: listed = null, injection = null } = given;
-  if (id !== null && typeof id !== "string") throw wrong("container.id", "a text is expected");
-  if (injection !== null && injection !== "full" && injection !== "progressive") {
-    throw wrong("container.injection", "full or progressive is expected");
-  }
-  if (listed !== null && !Array.isArray(listed)) throw wrong("container.skills", "a list is expected");
   const list = listed ?? [];
   const most = betas.includes(SKILLS_BETA) ? MOST_SKILLS_OF_BETA : MOST_SKILLS;
   if (list.length > most) {
@@ -62,10 +90,11 @@ export function readContainer(
 /** The prefix that LiteLLM's clients put before the id of a skill that its proxy stores. */
 const LITELLM = /^(?:litellm:litellm_|litellm:|litellm_)(?=skill_)/;
 
-function readSkill(skill: Json, path: string, injection: "full" | "progressive" | null): SkillReference {
-  if (!isObject(skill) || typeof skill.skill_id !== "string") {
-    throw wrong(`${path}.skill_id`, "the id of a skill is required");
-  }
+function readSkill(
+  skill: z.infer<typeof skillShape>,
+  path: string,
+  injection: "full" | "progressive" | null,
+): SkillReference {
   const { skill_id, type, version = null } = skill;
   const prefixed = LITELLM.test(skill_id);
   return {

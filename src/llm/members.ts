@@ -1,34 +1,79 @@
-/** Members of a request in a vendor's shape, read by their type. */
-import type { Json } from "../skill/manifest.ts";
+/** Shapes of members that requests of several vendors have, and the reader of such requests. */
+import * as z from "zod/mini";
+import { fromJson, isObject, objectOf } from "../skill/json.ts";
+import type { Json, JsonObject } from "../skill/manifest.ts";
 import { wrong } from "./wrong.ts";
 
-/** The member under its name, or nothing if it was not given. @throws InvalidRequest */
-export function numberMember<N extends string>(name: N, value: Json | undefined): { [name in N]?: number } {
-  const members: { [name in N]?: number } = {};
-  if (value === undefined || value === null) return members;
-  if (typeof value !== "number") throw wrong(name, "a number is expected");
-  members[name] = value;
-  return members;
+/**
+ * Reads a value in a vendor's shape.
+ * @param path of the value in the request; empty: it is the body
+ * @throws InvalidRequest for its first fault
+ */
+export function readShape<T>(shape: z.ZodMiniType<T>, value: unknown, path = ""): T {
+  const parsed = shape.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const [fault] = parsed.error.issues.map(faultOf);
+  const within = fault?.path.map(String) ?? [];
+  throw wrong([path, ...within].filter((part) => part !== "").join("."), fault?.message ?? "");
 }
 
-/** A text, or a list of texts; empty if it was not given. @throws InvalidRequest */
-export function textsMember(name: string, value: Json | undefined): string[] {
-  if (value === undefined || value === null) return [];
-  const list = Array.isArray(value) ? value : [value];
-  return list.map((item) => {
-    if (typeof item === "string") return item;
-    throw wrong(name, "a text or a list of texts is expected");
-  });
+/** A union without words of its own has the fault of its last member, which is the one with members. */
+function faultOf(issue: z.core.$ZodIssue): { path: PropertyKey[]; message: string } {
+  const last =
+    issue.code === "invalid_union" && issue.message === "Invalid input"
+      ? issue.errors.at(-1)?.[0]
+      : undefined;
+  if (last === undefined) return issue;
+  const { path, message } = faultOf(last);
+  return { path: [...issue.path, ...path], message };
 }
 
-/** The name of the model. @throws InvalidRequest */
-export function modelMember(value: Json | undefined): string {
-  if (typeof value === "string" && value !== "") return value;
-  throw wrong("model", "the name of a model is required");
+/** A member that counts as absent if it has another type. */
+export const lenient = <T>(shape: z.ZodMiniType<T>) => z.catch(z.nullish(shape), undefined);
+/** A list, or none. */
+export const listOf = <T>(item: z.ZodMiniType<T>) => z.nullish(z.array(item, "a list is expected"));
+/** A shape of an object, as which anything else has no members. */
+export const loosely = <T>(shape: z.ZodMiniType<T>) =>
+  z.pipe(
+    z.transform((value): unknown => objectOf(value)),
+    shape,
+  );
+/** An object as it came. @param words say what is expected where it is none */
+export const object = (words: string) => z.custom<JsonObject>(isObject, words);
+/** A text that must be there. @param words say what is missing where it is not */
+export const requiredText = (words = "a text is required") => z.string(words);
+/** A text, or none. */
+export const text = () => z.nullish(z.string("a text is expected"));
+/** A number, or none. */
+export const number = () => z.nullish(z.number("a number is expected"));
+/** A text or several, or none. */
+export const texts = () =>
+  z.nullish(z.union([z.string(), z.array(z.string())], "a text or a list of texts is expected"));
+
+/** The name of the model. */
+export function modelName() {
+  const words = "the name of a model is required";
+  return z.string(words).check(z.minLength(1, words));
 }
 
-/** A limit of output tokens. @throws InvalidRequest */
-export function tokensMember(name: string, value: Json | undefined): number {
-  if (typeof value === "number" && Number.isInteger(value) && value > 0) return value;
-  throw wrong(name, "a whole number above 0 is required");
+/** The messages of a request as they came: the reader of their conversation reads each. */
+export function messageList() {
+  const words = "a list with at least one message is required";
+  return z.array(z.custom<Json>(), words).check(z.minLength(1, words));
 }
+
+/** A limit of output tokens. */
+export function tokens() {
+  const words = "a whole number above 0 is required";
+  return z.int(words).check(z.positive(words));
+}
+
+/** The members that are there; an empty list is not. */
+export function present<T extends object>(members: T): { [N in keyof T]?: NonNullable<T[N]> } {
+  const entries = Object.entries(members).filter(([, value]) => value != null && value.length !== 0);
+  return fromJson(Object.fromEntries(entries));
+}
+
+/** Whether the shape of a body has a member of this name. */
+export const hasMember = (shape: z.ZodMiniLazy<z.ZodMiniObject>, name: string): boolean =>
+  Object.hasOwn(shape._zod.innerType.shape, name);

@@ -18,31 +18,9 @@ export function queueRows(
   return indexRows.add(rows, (all) => write(env, all), background);
 }
 
-/**
- * Adds rows whose caller waits for them.
- * @param background keeps the sending of rows that others add meanwhile alive after the caller's answer
- * @returns also the promise of their sending, unless another object or request sends them
- */
-export function queueRowsNow(
-  { indexRows, env }: Deployment,
-  rows: readonly IndexRow[],
-  background: (work: Promise<unknown>) => void,
-): { notes: RowNote[]; sent: Promise<void> | null } {
-  return indexRows.addNow(rows, (all) => write(env, all), background);
-}
-
-/**
- * Sends the rows that wait in this isolate. Call it before reading a list, so that the list has everything that happened
- * before.
- */
-export function flushRows({
-  deployment: { indexRows, env },
-  background,
-}: {
-  deployment: Deployment;
-  background: (work: Promise<unknown>) => void;
-}): Promise<void> {
-  return indexRows.flush((all) => write(env, all), background);
+/** Sends what was noted in this isolate. A reader of a list calls it first, and so finds what happened before. */
+export function flushRows({ indexRows, env }: Deployment): Promise<void> {
+  return indexRows.flush((all) => write(env, all));
 }
 
 async function write(env: Bindings, rows: readonly IndexRow[]): Promise<void> {

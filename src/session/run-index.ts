@@ -33,6 +33,11 @@ export const RUNS_SCHEMA = [
   "CREATE INDEX IF NOT EXISTS runs_failed ON runs (tenant, code, created_at, id) WHERE code IS NOT NULL",
 ] as const;
 
+/** For those of all tenants that are said to be running (docs/storage-schema.md). */
+export const RUNS_RUNNING_SCHEMA = [
+  "CREATE INDEX IF NOT EXISTS runs_running ON runs (created_at) WHERE state = 'running'",
+] as const;
+
 /** How long a row is kept, in ms. */
 const KEPT_MS = 30 * 24 * 3_600_000;
 /** The most rows that one sweep removes. */
@@ -55,11 +60,9 @@ const COLUMNS = [
   "code",
 ] as const satisfies (keyof RunEntry)[];
 
-/**
- * Writes rows from JSON, a list of lists of values. A row with a run's end is kept, unless a newer run has the same id.
- */
+/** Writes rows, a list of lists of values as JSON. One that tells of a run's end stays, unless the same id began anew. A row of which not even the name is known keeps it. */
 const WRITE = `INSERT INTO runs (tenant, ${COLUMNS}) SELECT ${["tenant", ...COLUMNS].map((_, i) => `value ->> ${i}`)} FROM json_each(?) WHERE true
-  ON CONFLICT (tenant, id) DO UPDATE SET ${COLUMNS.filter((name) => !["id", "kind", "session"].includes(name)).map((name) => `${name} = excluded.${name}`)}
+  ON CONFLICT (tenant, id) DO UPDATE SET name = coalesce(excluded.name, runs.name), ${COLUMNS.filter((name) => !["id", "kind", "name", "session"].includes(name)).map((name) => `${name} = excluded.${name}`)}
   WHERE excluded.settled_at IS NOT NULL OR runs.settled_at IS NULL OR excluded.created_at > runs.created_at`;
 
 const database = ({ DB }: Bindings): Promise<D1Database> => databaseWith(DB, RUNS_SCHEMA);
@@ -185,7 +188,30 @@ export async function countWaiting(env: Bindings, tenant: string): Promise<numbe
   return typeof found === "number" ? found : 0;
 }
 
-/** Removes rows that are too old. Rows are in the order of writing, so the first ones are the oldest. */
+const owned = z.lazy(() => z.object({ tenant: z.string() }));
+
+/**
+ * Some of the runs, of any tenants, that the list shows as running though they began before a time: one for calls, one for others. Which
+ * ones changes, so that all are found in time. No workflow runs: their objects look after their rows themselves.
+ */
+export async function runningSince(
+  env: Bindings,
+  { runs, calls }: { runs: Date; calls: Date },
+  limit: number,
+): Promise<{ tenant: string; run: RunEntry }[]> {
+  await database(env);
+  const db = await databaseWith(env.DB, RUNS_RUNNING_SCHEMA);
+  const { results } = await db
+    .prepare(
+      `SELECT tenant, ${COLUMNS} FROM runs WHERE state = 'running' AND created_at < ?1
+         AND kind <> 'workflow' AND (kind <> 'call' OR created_at < ?2) ORDER BY random() LIMIT ?3`,
+    )
+    .bind(runs.toISOString(), calls.toISOString(), limit)
+    .all();
+  return results.map((row) => ({ tenant: owned.parse(row).tenant, run: runEntryShape.parse(row) }));
+}
+
+/** Removes rows that are too old: they were written in order, so the first ones are the oldest. */
 export async function sweepRuns(env: Bindings, now: number): Promise<void> {
   const db = await database(env);
   await db

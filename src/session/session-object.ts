@@ -103,6 +103,10 @@ export class SessionObject extends DurableObject<Bindings> implements SessionRpc
     return (await this.#session).unlisted.cancel(caller, keeps);
   }
 
+  async relist(run: string): Promise<boolean> {
+    return (await this.#session).relist(run);
+  }
+
   override async alarm(): Promise<void> {
     (await this.#session).alarm();
   }

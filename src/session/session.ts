@@ -110,6 +110,20 @@ export class Session implements SessionLifecycle, JournalLifecycle {
     store.arm();
   }
 
+  /** Drives a run on if it is under way, or has its row in the list written again. `false`: there is no such run here. */
+  async relist(run: string): Promise<boolean> {
+    const { conversation, unlisted } = this;
+    const session = conversation.log.store.session();
+    if (session === null) return false;
+    if (unlisted.here) {
+      unlisted.relist();
+      return true;
+    }
+    if (session.state === "deleted") return false;
+    await conversation.ready({ ...session, request_id: "", mock_scope: "" });
+    return conversation.listing.relist(run);
+  }
+
   #watch(): void {
     this.conversation.runs.ensure();
     if (this.reports()) this.task.relay.ensure();

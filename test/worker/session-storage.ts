@@ -47,7 +47,21 @@ export function counting() {
   };
 }
 
-/** Refuses writes while `full` is set, like a full disk or database. @param which of the writes it refuses */
+/** Notes the queries that match. */
+export function noting(which: RegExp) {
+  const noted: string[] = [];
+  const wrap = (storage: DurableObjectStorage) =>
+    through(storage, (query, run) => {
+      if (which.test(query)) noted.push(query);
+      return run();
+    });
+  return { wrap, noted };
+}
+
+/** What reads the records of a session to fold them. */
+export const FOLDING = /SELECT seq, data FROM (?:checkpoint|record)/;
+
+/** Takes no writes while `full` is set, as a disk or a database that is full. @param which of the writes it refuses */
 export function refusing(which = /^/) {
   const state = { full: false, refused: 0 };
   const wrap = (storage: DurableObjectStorage) =>

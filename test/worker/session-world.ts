@@ -235,6 +235,7 @@ export class World {
         return {
           vault: null,
           further: () => ({}),
+          close: () => {},
           effects: {
             async callModel({ iteration, request }) {
               world.requests.push(request);
@@ -265,6 +266,7 @@ export class World {
               for (const value of world.script.makes?.[call.name] ?? []) await made.keep(value);
               return made.settle(result(`did ${call.name}`));
             },
+            attemptOf: () => 0,
             callHook: async () => null,
             pause: async () => {},
             summarize: async (_, messages) => `${messages.length} summarised`,

@@ -4,6 +4,7 @@ import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { SUB_AGENT } from "../../skill/tool-names.ts";
 import { numericArguments } from "../arguments.ts";
 import { firstOf } from "../cut.ts";
+import type { ToolCallBlock } from "../messages.ts";
 import type { FaultCategory } from "../tool-fault.ts";
 import { refusedCall } from "../tool-result.ts";
 import { approvedBeforehand } from "../workspace-tools/approved.ts";
@@ -43,7 +44,7 @@ import {
   skillsInForce,
   skillToLoad,
 } from "./skills.ts";
-import type { AgentSkill, AgentSpec, AgentTool } from "./spec.ts";
+import type { AgentSkill, AgentSpec, AgentTool, Ceilings } from "./spec.ts";
 import type { AgentState, OpenCall, RunState } from "./state.ts";
 import { effects } from "./state.ts";
 import type { AgentStep, PlannedCall } from "./step.ts";
@@ -60,9 +61,10 @@ export interface SearchTool {
 const MAX_AT_ONCE = 6;
 
 /**
- * The next step for the open calls; `null`: all have results. Calls run in parallel. Calls that must keep their order
- * run one after the other: each begins when the previous one has its result.
- * @param flying effects that this run attempt has begun and that have no result yet
+ * The next step for the open calls; `null`: all have their results. Calls run side by side. Calls that keep the order
+ * run one after the other: each begins when the previous one has its result. So do searches for tools among themselves,
+ * since each adds to what the previous one found.
+ * @param flying the effects that this run attempt has begun and that have not come back
  */
 export function nextCallStep(
   state: AgentState,
@@ -77,14 +79,18 @@ export function nextCallStep(
   let ask: AgentStep | null = null;
   let open = false;
   let inOrder = false;
+  let searching = false;
   for (const call of run.calls) {
     if (call.stage === "settled") continue;
     const tool = toolOf(run, call.call.name);
     const ordered = run.spec.parallel_tool_calls === false || keepsOrder(tool, run.spec.policies.policy);
-    const mayBegin = call.stage === "started" || call.stage === "executed" || !(ordered && inOrder);
-    // An earlier call of the turn may still load the missing tool.
+    const searches = search?.owns(call.call.name, run) === true;
+    const waitsForOther = (ordered && inOrder) || (searches && searching);
+    const mayBegin = call.stage === "started" || call.stage === "executed" || !waitsForOther;
+    // An earlier call of the turn may still bring the missing tool.
     const known = tool !== null || !open || isOwn(call.call.name, run, search);
     inOrder ||= ordered;
+    searching ||= searches;
     open = true;
     if (flying.has(call.effect) || !mayBegin || !known) continue;
     const step = call.stage === "executed" ? afterHooks(run, call) : stepOf(state, run, call, search, now);
@@ -197,7 +203,7 @@ function stepOf(
   }
   if (call.name === LOAD_SKILL && loadsSkills(run.spec)) {
     const called = skillToLoad(run.spec, call.arguments);
-    const forked = called !== null && isForked(run.spec, called) ? called : null;
+    const forked = forkedBy(run, call);
     if (forked !== null) return startFork(state, run, open, forked);
     const commands = called === null ? null : dueCommands(state, run, called);
     if (commands !== null) return commands;
@@ -248,7 +254,7 @@ function stepOf(
     call: served === undefined ? { ...call, arguments: args } : call,
     tool,
     again: open.stage === "started",
-    ...(delegates(tool) ? { above: ceilingsOf(run, true) } : {}),
+    ...(delegates(tool) ? { above: shareOf(run) } : {}),
     ...(tool.executor === "workspace" ? { from: { cwd, active: [...new Set([...active, ...loaded])] } } : {}),
   });
   if (open.stage === "started") return { type: "ready", planned: planned(given) };
@@ -300,14 +306,32 @@ function startFork(state: AgentState, run: RunState, open: OpenCall, skill: Agen
       skill: skill.name,
     },
     again: open.stage === "started",
-    above: ceilingsOf(run, true),
+    above: shareOf(run),
     forked: { skill, task: forkedTask(state, call.arguments) },
   };
   return { type: "ready", planned };
 }
 
-const delegates = ({ executor, definition }: AgentTool): boolean =>
-  executor === "builtin" && definition.name === SUB_AGENT;
+/** The skill that a sub-agent carries out for a call of `load_skill`; `null`: the call starts no sub-agent. */
+function forkedBy({ spec }: RunState, { name, arguments: args }: ToolCallBlock): AgentSkill | null {
+  const skill = name === LOAD_SKILL && loadsSkills(spec) ? skillToLoad(spec, args) : null;
+  return skill !== null && isForked(spec, skill) ? skill : null;
+}
+
+const delegates = (tool: AgentTool | null): boolean =>
+  tool?.executor === "builtin" && tool.definition.name === SUB_AGENT;
+
+/**
+ * What is left for one delegating call of the turn. Those without a result may be under way side by side, so they share
+ * the rest of the budgets; what one of them does not use is left to those that begin later.
+ */
+function shareOf(run: RunState): Ceilings {
+  const sharers = run.calls.filter(
+    ({ stage, call }) =>
+      stage !== "settled" && (forkedBy(run, call) !== null || delegates(toolOf(run, call.name))),
+  );
+  return ceilingsOf(run, true, run.spec.parallel_tool_calls === false ? 1 : sharers.length);
+}
 
 /** The text that a model gets for a call that was not made. Tools of Skill Tools always answer JSON. */
 function errorText(tool: AgentTool | null, text: string): string {

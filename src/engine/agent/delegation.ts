@@ -37,8 +37,12 @@ function limitOf(policy: JsonObject | null): number {
   return typeof limit === "number" ? Math.min(limit, MOST_LEVELS) : USUAL_LEVELS;
 }
 
-/** What a run under way leaves to runs below it. @param live `false`: it has ended, and its budgets with it */
-export function ceilingsOf(run: RunState, live: boolean): Ceilings {
+/**
+ * What a run under way leaves to runs below it.
+ * @param live `false`: it has ended, and its budgets with it
+ * @param sharers how many runs below it share the rest of its budgets; each gets an equal share
+ */
+export function ceilingsOf(run: RunState, live: boolean, sharers = 1): Ceilings {
   const { spec, totals, delegated } = run;
   const { run_id, session_id, delegation, policies, deadline, token_budget, total_budget_usd } = spec;
   const tokens = totals.input_tokens + totals.output_tokens + (delegated?.tokens ?? 0);
@@ -49,8 +53,8 @@ export function ceilingsOf(run: RunState, live: boolean): Ceilings {
     account: delegation?.account ?? session_id,
     levels: levelsOf(spec),
     deadline: live ? (deadline ?? null) : null,
-    tokens: live && token_budget !== null ? Math.max(0, token_budget - tokens) : null,
-    usd: live && total_budget_usd !== null ? Math.max(0, total_budget_usd - usd) : null,
+    tokens: live && token_budget !== null ? Math.floor(Math.max(0, token_budget - tokens) / sharers) : null,
+    usd: live && total_budget_usd !== null ? Math.max(0, total_budget_usd - usd) / sharers : null,
     policies,
     hooks: spec.hooks ?? null,
     tool_hooks: spec.tool_hooks ?? [],

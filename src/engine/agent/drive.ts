@@ -5,7 +5,7 @@
  */
 import { ClientClosedRequest } from "../../errors/run.ts";
 import { HullError, toHullError } from "../../errors.ts";
-import { isRetried } from "../tool-fault.ts";
+import { hasEnded, isRetried } from "../tool-fault.ts";
 import { type Applied, applyAgentRecord } from "./apply.ts";
 import { summaryFrom } from "./compaction.ts";
 import { compactionRecord, nextAgentStep, type Vault } from "./next.ts";
@@ -243,14 +243,16 @@ class AgentDrive {
   }
 
   async #attempts(call: PlannedCall): Promise<AgentToolResult> {
+    const { effects } = this.#options;
     const { tool_retries, tool_backoff_ms } = this.#run().spec;
-    for (let attempt = 0; ; attempt++) {
-      const result = await this.#options.effects.runTool(call, this.#context(call.effect));
-      const failed =
-        result.status === "error" && result.error_category !== null && isRetried(result.error_category);
-      const transient = failed && result.retryable !== false;
-      if (!transient || attempt >= tool_retries) return result;
-      await this.#options.effects.pause(tool_backoff_ms * 2 ** Math.min(attempt, 5), this.#signal);
+    let attempt = call.again ? effects.attemptOf(this.#context(call.effect)) : 0;
+    for (let retries = attempt; ; retries++) {
+      const result = await effects.runTool(call, { ...this.#context(call.effect), attempt });
+      const { status, error_category: category, retryable } = result;
+      const failed = status === "error" && category !== null && isRetried(category);
+      if (!failed || retryable === false || retries >= tool_retries) return result;
+      if (hasEnded(category)) attempt++;
+      await effects.pause(tool_backoff_ms * 2 ** Math.min(retries, 5), this.#signal);
     }
   }
 
@@ -315,6 +317,7 @@ class AgentDrive {
     return {
       run: spec.run_id,
       effect,
+      attempt: 0,
       signal,
       tools,
       provider: answered?.provider ?? null,

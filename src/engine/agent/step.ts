@@ -96,7 +96,9 @@ export interface AgentEffects {
   callModel(step: AgentStep & { type: "call_model" }, context: AgentEffectContext): Promise<ModelAnswer>;
   /** Faults of the tool itself are results. */
   runTool(planned: PlannedCall, context: AgentEffectContext): Promise<AgentToolResult>;
-  /** Returns an answer that the hook's purpose permits; throws for any other. */
+  /** The attempt with which a call goes on that an earlier run attempt began: the last one that may have begun. */
+  attemptOf(context: AgentEffectContext): number;
+  /** Returns an answer that its purpose permits; any other answer is an error. */
   callHook(step: AgentStep & { type: "call_hook" }, context: AgentEffectContext): Promise<Json>;
   /** Waits before a tool's next attempt, by the driver's clock. */
   pause(ms: number, signal: AbortSignal): Promise<void>;
@@ -116,6 +118,8 @@ export interface AgentEffects {
 export interface AgentEffectContext {
   run: string;
   effect: string;
+  /** How many attempts of the tool call came to their end before this one. */
+  attempt: number;
   /** Aborted when the run is cancelled. */
   signal: AbortSignal;
   /** The tools that the session defined. */

@@ -66,8 +66,9 @@ export async function getSessions(context: RequestContext): Promise<Response> {
   const { env, tenant } = context;
   const limit = pageLimit(query);
   const stages = query.get("stages") === "true";
-  await flushRows(context);
-  return jsonNow(await listSessions(env, { tenant, limit, cursor: query.get("cursor"), stages }));
+  await flushRows(context.deployment);
+  const page = await listSessions(env, { tenant, limit, cursor: query.get("cursor"), stages });
+  return jsonNow(shown(context, page));
 }
 
 export const getSession: Route = async (context, { id = "" }) =>

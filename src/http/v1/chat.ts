@@ -3,20 +3,18 @@ import type { ModelRequest } from "../../engine/messages.ts";
 import type { Reached } from "../../llm/host.ts";
 import { completionOf } from "../../llm/openai-api/answer.ts";
 import { type ChatRequest, readChatRequest } from "../../llm/openai-api/request.ts";
-import { readJson } from "../body.ts";
 import type { RequestContext } from "../context.ts";
-import { MAX_MODEL_BODY_BYTES } from "../operations.ts";
+import { objectBody } from "../operations.ts";
 import { answerChatWithTools, runsChatTools } from "./agent-chat.ts";
 import { ChatChunks } from "./chat-chunks.ts";
 import { checkCodeAccess } from "./code-access.ts";
 import { withStoredTurns } from "./container-turns.ts";
 import { errorBody } from "./errors.ts";
-import { bodyShape } from "./messages.ts";
 import { ignoredHeader, openCall, sendCall, streamedAnswer } from "./model-call.ts";
 
 /** `POST /v1/chat/completions`. */
 export async function postChatCompletions(context: RequestContext): Promise<Response> {
-  const body = await readJson(context.request, bodyShape, MAX_MODEL_BODY_BYTES);
+  const body = await objectBody(context);
   const asked = await withStoredTurns(context, readChatRequest(body));
   if (runsChatTools(asked)) {
     checkCodeAccess(context, asked);

@@ -1,6 +1,8 @@
 /** Lists in pages, with each dialect's parameters and shape. */
 import { isSame } from "../../auth/sign-in.ts";
 import { BadRequest } from "../../errors/request.ts";
+import { objectOf } from "../../skill/json.ts";
+import type { Json } from "../../skill/manifest.ts";
 import type { RequestContext } from "../context.ts";
 import { type Dialect, dialectOf, withoutVendor } from "./dialect.ts";
 
@@ -56,9 +58,33 @@ export function listDocument(
 ): object {
   if (dialect === "anthropic") return { data, next_page: next };
   if (dialect === "anthropic_legacy") return { data, has_more: hasMore, next_page: next };
-  return { object: "list", data, first_id: idOf(data[0]), last_id: idOf(data.at(-1)), has_more: hasMore };
+  return openaiPage(data, hasMore);
 }
 
-function idOf(item: object | undefined): unknown {
-  return item !== undefined && "id" in item ? item.id : null;
+/** A page of OpenAI's lists. */
+export const openaiPage = (data: readonly unknown[], has_more: boolean): object => ({
+  object: "list",
+  data,
+  first_id: idOf(data[0]),
+  last_id: idOf(data.at(-1)),
+  has_more,
+});
+
+const idOf = (item: unknown): Json => objectOf(item).id ?? null;
+
+/** A page of a list in memory. @param what an item is. @throws BadRequest */
+export function pageWithin(
+  all: readonly unknown[],
+  query: URLSearchParams,
+  { max, what }: { max: number; what: string },
+): object {
+  const limit = limitOf(query, { max });
+  const after = query.get("after");
+  const from = after === null ? 0 : all.findIndex((item) => idOf(item) === after) + 1;
+  if (after !== null && from === 0) throw notListed(what, after);
+  return openaiPage(all.slice(from, from + limit), all.length > from + limit);
 }
+
+/** A parameter names something that the list does not have. */
+export const notListed = (what: string, id: string, param = "after"): InstanceType<typeof BadRequest> =>
+  new BadRequest({ detail: `${param} names no ${what}: "${id.slice(0, 64)}".`, param });

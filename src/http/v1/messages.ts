@@ -1,5 +1,4 @@
 /** `POST /v1/messages`: Anthropic's API with every provider. */
-import * as z from "zod/mini";
 import { ThreadUnsupported } from "../../errors/llm.ts";
 import { messageOf } from "../../llm/anthropic-api/answer.ts";
 import { type MessagesRequest, readMessagesRequest } from "../../llm/anthropic-api/request.ts";
@@ -8,11 +7,8 @@ import { SKILL_MODEL } from "../../llm/skill-model.ts";
 import { checkAnswered } from "../../llm/tool-call-ids.ts";
 import { wrong } from "../../llm/wrong.ts";
 import { promptTokens } from "../../model/estimate.ts";
-import { isObject } from "../../skill/json.ts";
-import type { JsonObject } from "../../skill/manifest.ts";
-import { readJson } from "../body.ts";
 import type { RequestContext } from "../context.ts";
-import { MAX_MODEL_BODY_BYTES } from "../operations.ts";
+import { objectBody } from "../operations.ts";
 import { answerWithTools, runsTools } from "./agent-messages.ts";
 import { checkCodeAccess } from "./code-access.ts";
 import { dialectOf } from "./dialect.ts";
@@ -22,11 +18,9 @@ import { ignoredHeader, openCall, sendCall, streamedAnswer } from "./model-call.
 import { referencedSkills } from "./skill-references.ts";
 import { formatted } from "./sse-event.ts";
 
-export const bodyShape = z.lazy(() => z.custom<JsonObject>(isObject, "must be an object"));
-
 /** `POST /v1/messages`. */
 export async function postMessages(context: RequestContext): Promise<Response> {
-  const body = await readJson(context.request, bodyShape, MAX_MODEL_BODY_BYTES);
+  const body = await objectBody(context);
   const asked = readMessagesRequest(body, context.request.headers);
   const passed = await passesThrough(context, asked);
   if (asked.thread && !passed) throw new ThreadUnsupported({});
@@ -56,7 +50,7 @@ async function passesThrough(context: RequestContext, asked: MessagesRequest): P
 
 /** `POST /v1/messages/count_tokens`: an estimate, by the same rule that reserves budgets. */
 export async function postCountTokens(context: RequestContext): Promise<Response> {
-  const body = await readJson(context.request, bodyShape, MAX_MODEL_BODY_BYTES);
+  const body = await objectBody(context);
   const { request } = readMessagesRequest(body, context.request.headers, true);
   return Response.json({ input_tokens: promptTokens(request) }, { headers: { "cache-control": "no-store" } });
 }

@@ -320,7 +320,7 @@ export const getWorkflowRuns: Route = async (context) => {
       detail: `status must be one of ${WORKFLOW_STATUSES.join(", ")}, not "${status}".`,
     });
   const page = { tenant, limit: pageLimit(query), cursor: query.get("cursor"), status };
-  return jsonNow(await listWorkflowRuns(env, page));
+  return jsonNow(shown(context, await listWorkflowRuns(env, page)));
 };
 
 /** `GET /workflows/runs/{id}`: the run's record; with `?wait=terminal` when the run has ended. */

@@ -38,11 +38,8 @@ interface ContainerUpload {
   path: string;
 }
 
-/** @throws InvalidRequest if `list` is not a list, a block lacks what its type needs, or a result has no call before it */
-export function readConversation(list: Json | undefined): AnthropicConversation {
-  if (!Array.isArray(list) || list.length === 0) {
-    throw wrong("messages", "a list with at least one message is required");
-  }
+/** @throws InvalidRequest if a block lacks what its type needs, or a result has no call before it */
+export function readConversation(list: readonly Json[]): AnthropicConversation {
   const reader = new Reader();
   for (const [index, message] of list.entries()) reader.read(message, `messages.${index}`);
   const { system, messages, foreign, uploads, executed, unanswered } = reader;
@@ -260,8 +257,7 @@ function text(of: JsonObject, name: string, path: string): string {
  * The messages without the thinking of other providers, whose signatures Anthropic would refuse. Returns the list itself
  * if it has none.
  */
-export function withoutOthersThinking(list: Json): Json {
-  if (!Array.isArray(list)) return list;
+export function withoutOthersThinking(list: readonly Json[]): Json[] {
   const others = (block: Json): boolean =>
     isObject(block) &&
     ((block.type === "thinking" && (block.signature === "" || isEncodedBlock(String(block.signature)))) ||

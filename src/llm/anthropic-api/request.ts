@@ -1,4 +1,5 @@
 /** The body of `POST /v1/messages` as a canonical request, and the parts that only Anthropic understands. */
+import * as z from "zod/mini";
 import type {
   ModelRequest,
   ProviderPassthrough,
@@ -11,8 +12,20 @@ import { EDITOR_TOOL } from "../../engine/workspace-tools/editor-tool.ts";
 import { reservedMembers } from "../../model/reserved.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
-import { type ContainerParams, readContainer } from "../container-params.ts";
-import { modelMember, numberMember, textsMember, tokensMember } from "../members.ts";
+import { type ContainerParams, containerShape, readContainer } from "../container-params.ts";
+import {
+  hasMember,
+  lenient,
+  listOf,
+  messageList,
+  modelName,
+  number,
+  object,
+  present,
+  readShape,
+  texts,
+  tokens,
+} from "../members.ts";
 import { systemPrompt } from "../system-prompt.ts";
 import { checkToolNames, type OwnCall } from "../tool-call-ids.ts";
 import { wrong } from "../wrong.ts";
@@ -43,25 +56,33 @@ export interface MessagesRequest {
   unanswered: OwnCall | null;
 }
 
+const jsonFormat = () => z.object({ type: z.literal("json_schema"), schema: object("a JSON Schema") });
+
 /** Members with a canonical form. */
-const CANONICAL = new Set([
-  "model",
-  "messages",
-  "system",
-  "max_tokens",
-  "stream",
-  "tools",
-  "tool_choice",
-  "temperature",
-  "top_p",
-  "top_k",
-  "stop_sequences",
-  "thinking",
-  "output_config",
-  "output_format",
-  "cache_control",
-  "container",
-]);
+export const messagesBody = z.lazy(() =>
+  z.object({
+    model: modelName(),
+    messages: messageList(),
+    system: z.nullish(
+      z.union([z.string(), z.array(z.custom<Json>())], "a text or a list of text blocks is expected"),
+    ),
+    max_tokens: tokens(),
+    stream: lenient(z.boolean()),
+    tools: listOf(object("a tool is an object")),
+    tool_choice: lenient(object("a choice")),
+    temperature: number(),
+    top_p: number(),
+    top_k: number(),
+    stop_sequences: texts(),
+    thinking: lenient(z.object({ type: lenient(z.string()), budget_tokens: lenient(z.number()) })),
+    output_config: lenient(z.object({ effort: lenient(z.string()), format: lenient(jsonFormat()) })),
+    output_format: lenient(jsonFormat()),
+    cache_control: z.nullish(z.custom<Json>()),
+    container: containerShape,
+  }),
+);
+type MessagesBody = z.infer<typeof messagesBody>;
+
 /** Members that Anthropic gets and that cost no more than is accounted. */
 const FREE = new Set(["metadata", "context_management", "service_tier", "betas"]);
 
@@ -80,39 +101,43 @@ const CLIENT_TOOLS = /^(?:bash|text_editor|computer|memory|tool_search_tool_(?:b
  * @throws InvalidRequest for a member that is missing, or of another type
  */
 export function readMessagesRequest(body: JsonObject, headers: Headers, counting = false): MessagesRequest {
-  const model = modelMember(body.model);
-  const further = Object.keys(body).filter((name) => !CANONICAL.has(name));
-  const own = Object.fromEntries(
-    Object.entries(body).filter(([name]) => !CANONICAL.has(name) && !FREE.has(name)),
-  );
-  const reserved = reservedMembers(own).map(({ path, reason }) => ({
+  const given = readShape(messagesBody, counting ? { ...body, max_tokens: 1 } : body);
+  const further = Object.entries(body).filter(([name]) => !hasMember(messagesBody, name));
+  const own = further.filter(([name]) => !FREE.has(name));
+  const reserved = reservedMembers(Object.fromEntries(own)).map(({ path, reason }) => ({
     path,
     reason: `it cannot be set here: ${reason}`,
   }));
-  const { system, messages, foreign, uploads, executed, unanswered } = readConversation(body.messages);
-  const tools = readTools(body.tools);
-  const sampling = samplingOf(body);
-  const thinking = thinkingOf(body);
-  const format = formatOf(body);
+  const { system, messages, foreign, uploads, executed, unanswered } = readConversation(given.messages);
+  const tools = readTools(given.tools ?? []);
+  const { temperature, top_p, top_k } = given;
+  const sampling: Sampling = present({
+    temperature,
+    top_p,
+    top_k,
+    stop: [given.stop_sequences ?? []].flat(),
+  });
+  const thinking = thinkingOf(given);
+  const format = (given.output_config?.format ?? given.output_format)?.schema ?? null;
   const { betas, ...document } = body;
   const sent = sentHeaders(headers, betas);
   const passthrough: ProviderPassthrough = {
     protocol: "anthropic",
     body: Object.fromEntries(
-      Object.entries(document).filter(([name]) => !CANONICAL.has(name) || name === "cache_control"),
+      Object.entries(document).filter(([name]) => !hasMember(messagesBody, name) || name === "cache_control"),
     ),
     tools: [],
     headers: sent,
   };
   return {
-    model,
-    stream: body.stream === true,
+    model: given.model,
+    stream: given.stream === true,
     request: {
-      ...systemPrompt([...textBlocks(body.system, "system"), ...system], Array.isArray(body.system)),
+      ...systemPrompt([...textBlocks(given.system ?? [], "system"), ...system], Array.isArray(given.system)),
       messages,
       tools: tools.definitions,
-      ...toolChoiceOf(body.tool_choice),
-      max_tokens: counting ? 1 : tokensMember("max_tokens", body.max_tokens),
+      ...toolChoiceOf(given.tool_choice),
+      max_tokens: given.max_tokens,
       json: format !== null,
       ...(format === null ? {} : { schema: { schema: format, strict: true } }),
       ...(Object.keys(sampling).length === 0 ? {} : { sampling }),
@@ -122,7 +147,7 @@ export function readMessagesRequest(body: JsonObject, headers: Headers, counting
         : {
             verbatim: {
               protocol: "anthropic",
-              body: { ...document, messages: withoutOthersThinking(body.messages ?? []) },
+              body: { ...document, messages: withoutOthersThinking(given.messages) },
               headers: sent,
             },
           }),
@@ -132,8 +157,8 @@ export function readMessagesRequest(body: JsonObject, headers: Headers, counting
     foreign: [...foreign, ...tools.foreign],
     unaccounted: [...reserved, ...tools.unaccounted],
     thread: body.thread !== undefined && body.thread !== null,
-    ignored: further,
-    container: readContainer(body.container, sent["anthropic-beta"]?.split(",")),
+    ignored: further.map(([name]) => name),
+    container: readContainer(given.container, sent["anthropic-beta"]?.split(",")),
     code: tools.code,
     uploads,
     unanswered,
@@ -152,38 +177,20 @@ function sentHeaders(headers: Headers, betas: Json | undefined): { [name: string
   };
 }
 
-function samplingOf({ temperature, top_p, top_k, stop_sequences }: JsonObject): Sampling {
-  const stop = textsMember("stop_sequences", stop_sequences);
-  return {
-    ...numberMember("temperature", temperature),
-    ...numberMember("top_p", top_p),
-    ...numberMember("top_k", top_k),
-    ...(stop.length === 0 ? {} : { stop }),
-  };
-}
-
-function thinkingOf({ thinking, output_config: config }: JsonObject): Thinking | null {
-  const effort = isObject(config) ? config.effort : undefined;
-  const kind = isObject(thinking) ? thinking.type : undefined;
-  if (kind === "enabled" && isObject(thinking)) {
+function thinkingOf({ thinking, output_config }: MessagesBody): Thinking | null {
+  const effort = output_config?.effort;
+  if (thinking?.type === "enabled") {
     const { budget_tokens } = thinking;
-    return { mode: "enabled", ...(typeof budget_tokens === "number" ? { budget_tokens } : {}) };
+    return { mode: "enabled", ...present({ budget_tokens }) };
   }
-  if (kind === "disabled") return null;
+  if (thinking?.type === "disabled") return null;
   if (effort === "low" || effort === "medium") return { mode: "effort", level: effort };
   if (typeof effort === "string") return { mode: "effort", level: "high" };
-  return kind === "adaptive" ? { mode: "adaptive" } : null;
+  return thinking?.type === "adaptive" ? { mode: "adaptive" } : null;
 }
 
-/** The JSON Schema of the answer; `null`: it is text. */
-function formatOf({ output_config: config, output_format }: JsonObject): JsonObject | null {
-  const format = (isObject(config) ? config.format : undefined) ?? output_format;
-  if (!isObject(format)) return null;
-  return format.type === "json_schema" && isObject(format.schema) ? format.schema : null;
-}
-
-function toolChoiceOf(choice: Json | undefined): Pick<ModelRequest, "tool_choice"> {
-  if (!isObject(choice)) return {};
+function toolChoiceOf(choice: MessagesBody["tool_choice"]): Pick<ModelRequest, "tool_choice"> {
+  if (choice === undefined || choice === null) return {};
   switch (choice.type) {
     case "any":
       return { tool_choice: "required" };
@@ -205,12 +212,8 @@ interface ReadTools {
   unaccounted: MessagesRequest["unaccounted"];
 }
 
-/** @throws InvalidRequest for a value that is not a tool */
-function readTools(list: Json | undefined): ReadTools {
-  if (list === undefined || list === null) {
-    return { definitions: [], foreign: [], code: [], hosted: [], unaccounted: [] };
-  }
-  if (!Array.isArray(list)) throw wrong("tools", "a list is expected");
+/** @throws InvalidRequest for a tool of the client's own without a name or a schema */
+function readTools(list: readonly JsonObject[]): ReadTools {
   const definitions: ToolDefinition[] = [];
   const foreign: Foreign[] = [];
   const hosted: JsonObject[] = [];
@@ -218,7 +221,6 @@ function readTools(list: Json | undefined): ReadTools {
   let code: readonly ContainerTool[] = [];
   for (const [n, tool] of list.entries()) {
     const path = `tools.${n}`;
-    if (!isObject(tool)) throw wrong(path, "a tool is an object");
     const { type, name, description, input_schema } = tool;
     if (typeof type === "string" && /^code_execution_\d{8}$/.test(type)) {
       code = TOOLS_OF_VERSION[type] ?? ALL_TOOLS;
@@ -242,9 +244,7 @@ function readTools(list: Json | undefined): ReadTools {
     });
   }
   checkToolNames(
-    list.flatMap((tool, n) =>
-      isObject(tool) && typeof tool.name === "string" ? [{ name: tool.name, path: `tools.${n}` }] : [],
-    ),
+    list.flatMap(({ name }, n) => (typeof name === "string" ? [{ name, path: `tools.${n}` }] : [])),
   );
   return { definitions, foreign, code, hosted, unaccounted };
 }

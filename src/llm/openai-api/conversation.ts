@@ -25,11 +25,8 @@ interface ChatConversation {
   unanswered: OwnCall | null;
 }
 
-/** @throws InvalidRequest if `list` is not a list, a message lacks what its role needs, or a result has no call before it */
-export function readChat(list: Json | undefined): ChatConversation {
-  if (!Array.isArray(list) || list.length === 0) {
-    throw wrong("messages", "a list with at least one message is required");
-  }
+/** @throws InvalidRequest if a message lacks what its role needs, or a result has no call before it */
+export function readChat(list: readonly Json[]): ChatConversation {
   const system: SystemBlock[] = [];
   const messages: Message[] = [];
   const called = new ToolCallIds();

@@ -1,16 +1,55 @@
 /** The body of `POST /v1/chat/completions` as a canonical request. */
-import type { ModelRequest, ProviderPassthrough, Sampling, ToolDefinition } from "../../engine/messages.ts";
+import * as z from "zod/mini";
+import type { ModelRequest, ProviderPassthrough, ToolDefinition } from "../../engine/messages.ts";
 import type { ContainerTool } from "../../engine/workspace-tools/code-tools.ts";
-import { reservedMembers } from "../../model/reserved.ts";
-import { isObject, objectOf } from "../../skill/json.ts";
-import type { Json, JsonObject } from "../../skill/manifest.ts";
-import { type ContainerParams, readContainer } from "../container-params.ts";
-import { modelMember, numberMember, textsMember, tokensMember } from "../members.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
+import { type ContainerParams, containerShape, readContainer } from "../container-params.ts";
+import { lenient, listOf, messageList, modelName, number, readShape, texts, tokens } from "../members.ts";
 import { systemPrompt } from "../system-prompt.ts";
 import { checkAnswered, checkToolNames } from "../tool-call-ids.ts";
-import { wrong } from "../wrong.ts";
 import { readChat } from "./conversation.ts";
-import { DEFAULT_MAX_TOKENS, effortOf, FREE_MEMBERS, formatOf, functionTool, toolChoiceOf } from "./terms.ts";
+import {
+  callTerms,
+  checkFurther,
+  effort,
+  format,
+  functionMembers,
+  functionTool,
+  membersOutside,
+  namedFormat,
+  toolChoice,
+} from "./terms.ts";
+
+/** OpenAI's chat completions have no such tool, so it has the name that Anthropic gave it, with or without a date. */
+const codeTool = () =>
+  z.object({ type: z.string().check(z.regex(/^code_execution(?:_\d{8})?$/, { abort: true })) });
+const functionShape = () => z.object({ type: z.literal("function"), function: z.object(functionMembers()) });
+
+export const chatBody = z.lazy(() =>
+  z.object({
+    model: modelName(),
+    messages: messageList(),
+    stream: lenient(z.boolean()),
+    stream_options: lenient(z.object({ include_usage: lenient(z.boolean()) })),
+    n: z.nullish(z.literal(1, "one answer for each call")),
+    max_tokens: z.nullish(tokens()),
+    max_completion_tokens: z.nullish(tokens()),
+    temperature: number(),
+    top_p: number(),
+    stop: texts(),
+    seed: number(),
+    frequency_penalty: number(),
+    presence_penalty: number(),
+    response_format: format(
+      z.object({ type: z.literal("json_schema"), json_schema: z.object(namedFormat()) }),
+    ),
+    reasoning_effort: effort(),
+    tools: listOf(z.union([functionShape(), codeTool()], "a tool of type function with a name is expected")),
+    tool_choice: toolChoice(z.object({ function: z.object({ name: z.string() }) })),
+    container: containerShape,
+  }),
+);
+type ChatBody = z.infer<typeof chatBody>;
 
 export interface ChatRequest {
   model: string;
@@ -27,89 +66,50 @@ export interface ChatRequest {
   code: readonly ContainerTool[];
 }
 
-const CANONICAL = new Set([
-  "model",
-  "messages",
-  "stream",
-  "stream_options",
-  "n",
-  "max_tokens",
-  "max_completion_tokens",
-  "temperature",
-  "top_p",
-  "stop",
-  "seed",
-  "frequency_penalty",
-  "presence_penalty",
-  "response_format",
-  "reasoning_effort",
-  "tools",
-  "tool_choice",
-  "container",
-]);
-
 /** @throws InvalidRequest for a member that is missing, has another type, or is not accounted */
 export function readChatRequest(body: JsonObject): ChatRequest {
-  const extra = Object.fromEntries(
-    Object.entries(body).filter(([name, value]) => !CANONICAL.has(name) && value !== null),
-  );
-  const checked = Object.fromEntries(Object.entries(extra).filter(([name]) => !FREE_MEMBERS.has(name)));
-  for (const { path, reason } of reservedMembers(checked))
-    throw wrong(path, `it cannot be set here: ${reason}`);
-  if (body.n !== undefined && body.n !== null && body.n !== 1) throw wrong("n", "one answer for each call");
-  const { system, messages, unanswered } = readChat(body.messages);
+  const extra = membersOutside(body, chatBody);
+  checkFurther(extra);
+  const given = readShape(chatBody, body);
+  const { tool_choice: choice, response_format: form, temperature, top_p, seed } = given;
+  const { frequency_penalty, presence_penalty } = given;
+  const { system, messages, unanswered } = readChat(given.messages);
   checkAnswered(unanswered);
-  const sampling = samplingOf(body);
-  const thinking = effortOf(body.reasoning_effort, "reasoning_effort");
-  const limited = (body.max_completion_tokens ?? null) === null ? "max_tokens" : "max_completion_tokens";
-  const limit = body[limited] ?? null;
   return {
-    model: modelMember(body.model),
-    stream: body.stream === true,
-    reports_usage: isObject(body.stream_options) && body.stream_options.include_usage === true,
+    model: given.model,
+    stream: given.stream === true,
+    reports_usage: given.stream_options?.include_usage === true,
     request: {
       ...systemPrompt(system),
       messages,
-      tools: toolsOf(body.tools),
-      ...toolChoiceOf(body.tool_choice, (choice) => objectOf(choice.function).name),
-      max_tokens: limit === null ? DEFAULT_MAX_TOKENS : tokensMember(limited, limit),
-      ...formatOf(body.response_format, "response_format", (format) => format.json_schema),
-      ...(Object.keys(sampling).length === 0 ? {} : { sampling }),
-      ...(thinking === null ? {} : { thinking }),
+      tools: toolsOf(given.tools),
+      ...callTerms({
+        choice: typeof choice === "object" ? choice?.function : choice,
+        limit: given.max_completion_tokens ?? given.max_tokens,
+        format: form?.type === "json_schema" ? form.json_schema : form,
+        effort: given.reasoning_effort,
+        sampling: {
+          temperature,
+          top_p,
+          seed,
+          frequency_penalty,
+          presence_penalty,
+          stop: [given.stop ?? []].flat(),
+        },
+      }),
     },
     extra,
     passthrough: { protocol: "openai-chat", body: extra, tools: [], headers: {} },
-    container: readContainer(body.container),
-    code: Array.isArray(body.tools) && body.tools.some(isCode) ? ["bash_code_execution"] : [],
+    container: readContainer(given.container),
+    code: given.tools?.some((tool) => !("function" in tool)) === true ? ["bash_code_execution"] : [],
   };
 }
 
-function samplingOf(body: JsonObject): Sampling {
-  const stop = textsMember("stop", body.stop);
-  return {
-    ...numberMember("temperature", body.temperature),
-    ...numberMember("top_p", body.top_p),
-    ...numberMember("seed", body.seed),
-    ...numberMember("frequency_penalty", body.frequency_penalty),
-    ...numberMember("presence_penalty", body.presence_penalty),
-    ...(stop.length === 0 ? {} : { stop }),
-  };
-}
-
-/** OpenAI's chat completions have no such tool, so it has the name that Anthropic gave it, with or without a date. */
-const isCode = (tool: Json): boolean =>
-  isObject(tool) && typeof tool.type === "string" && /^code_execution(?:_\d{8})?$/.test(tool.type);
-
-function toolsOf(list: Json | undefined): ToolDefinition[] {
-  if (list === undefined || list === null) return [];
-  if (!Array.isArray(list)) throw wrong("tools", "a list is expected");
-  const tools = list.flatMap((tool, n) => {
-    if (isCode(tool)) return [];
-    const declared = isObject(tool) && tool.type === "function" ? tool.function : null;
-    if (!isObject(declared) || typeof declared.name !== "string")
-      throw wrong(`tools.${n}`, "a tool of type function with a name is expected");
-    return [{ path: `tools.${n}.function`, definition: functionTool(declared, `tools.${n}`) }];
-  });
+/** The client's own functions. @throws InvalidRequest for a name that is taken */
+function toolsOf(list: ChatBody["tools"]): ToolDefinition[] {
+  const tools = (list ?? []).flatMap((tool, n) =>
+    "function" in tool ? [{ path: `tools.${n}.function`, definition: functionTool(tool.function) }] : [],
+  );
   checkToolNames(tools.map(({ path, definition: { name } }) => ({ name, path })));
   return tools.map(({ definition }) => definition);
 }

@@ -1,70 +1,105 @@
 /** Request members, other than messages, that chat completions and responses have in common. */
-import type { ModelRequest, Thinking, ToolDefinition } from "../../engine/messages.ts";
-import { isObject } from "../../skill/json.ts";
-import type { Json, JsonObject } from "../../skill/manifest.ts";
+import * as z from "zod/mini";
+import type { ModelRequest, Sampling, ToolDefinition } from "../../engine/messages.ts";
+import { reservedMembers } from "../../model/reserved.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
+import { hasMember, lenient, object, present, requiredText } from "../members.ts";
 import { wrong } from "../wrong.ts";
 
 /** The output limit of a request that has none. */
-export const DEFAULT_MAX_TOKENS = 16_384;
+const DEFAULT_MAX_TOKENS = 16_384;
 
 /** Members that the provider gets although their names look like limits or tools. */
-export const FREE_MEMBERS = new Set(["parallel_tool_calls"]);
+const FREE_MEMBERS = ["parallel_tool_calls"];
 
-/** Reads a reasoning effort. @param name of the member, for the error. @throws InvalidRequest */
-export function effortOf(effort: Json | undefined, name: string): Thinking | null {
-  switch (effort) {
-    case undefined:
-    case null:
-    case "none":
-      return null;
-    case "minimal":
-    case "low":
-      return { mode: "effort", level: "low" };
-    case "medium":
-      return { mode: "effort", level: "medium" };
-    case "high":
-    case "xhigh":
-    case "max":
-      return { mode: "effort", level: "high" };
-    default:
-      throw wrong(name, "none, minimal, low, medium, high, xhigh or max is expected");
-  }
+/** Members that the shape does not have, and so no canonical form: targets of the same protocol get them unchanged. */
+export const membersOutside = (body: JsonObject, shape: z.ZodMiniLazy<z.ZodMiniObject>): JsonObject =>
+  Object.fromEntries(
+    Object.entries(body).filter(([name, value]) => !hasMember(shape, name) && value !== null),
+  );
+
+/** @throws InvalidRequest for a further member that is not accounted */
+export function checkFurther(further: JsonObject): void {
+  const checked = Object.entries(further).filter(([name]) => !FREE_MEMBERS.includes(name));
+  for (const { path, reason } of reservedMembers(Object.fromEntries(checked)))
+    throw wrong(path, `it cannot be set here: ${reason}`);
 }
 
-/** @param nameOf finds the function's name in a choice that is an object. Nothing if there is none. @throws InvalidRequest */
-export function toolChoiceOf(
-  choice: Json | undefined,
-  nameOf: (choice: JsonObject) => Json | undefined,
-): Pick<ModelRequest, "tool_choice"> {
-  if (choice === "none" || choice === "required" || choice === "auto") return { tool_choice: choice };
-  if (choice === undefined || choice === null) return {};
-  const name = isObject(choice) ? nameOf(choice) : null;
-  if (typeof name === "string") return { tool_choice: { name } };
-  throw wrong("tool_choice", "none, auto, required or a function by name is expected");
+const LEVELS = {
+  minimal: "low",
+  low: "low",
+  medium: "medium",
+  high: "high",
+  xhigh: "high",
+  max: "high",
+} as const;
+
+/** A reasoning effort, or none. */
+export const effort = () =>
+  z.nullish(
+    z.enum(
+      ["none", "minimal", "low", "medium", "high", "xhigh", "max"],
+      "none, minimal, low, medium, high, xhigh or max is expected",
+    ),
+  );
+
+/** Which tools the model may or must call. @param named a choice of one function */
+export const toolChoice = <T>(named: z.ZodMiniType<T>) =>
+  z.nullish(
+    z.union(
+      [z.enum(["none", "auto", "required"]), named],
+      "none, auto, required or a function by name is expected",
+    ),
+  );
+
+/** The answer's format. @param named a format with a JSON Schema */
+export const format = <T>(named: z.ZodMiniType<T>) =>
+  z.nullish(
+    z.union(
+      [z.object({ type: z.enum(["text", "json_object"]) }), named],
+      "text, json_object or json_schema with a schema is expected",
+    ),
+  );
+
+/** Members of a format with a JSON Schema. */
+export const namedFormat = () => ({ schema: object("a JSON Schema"), strict: lenient(z.boolean()) });
+type NamedFormat = z.infer<z.ZodMiniObject<ReturnType<typeof namedFormat>>>;
+
+interface Terms {
+  choice: "none" | "auto" | "required" | { name: string } | null | undefined;
+  limit: number | null | undefined;
+  format: { type: "text" | "json_object" } | NamedFormat | null | undefined;
+  effort: z.infer<ReturnType<typeof effort>>;
+  sampling: { [N in keyof Sampling]: Sampling[N] | null | undefined };
 }
 
-/** Reads the answer's format. @param schemaIn finds the schema in a format of type `json_schema`. @throws InvalidRequest */
-export function formatOf(
-  format: Json | undefined,
-  path: string,
-  schemaIn: (format: JsonObject) => Json | undefined,
-): Pick<ModelRequest, "json" | "schema"> {
-  if (format === undefined || format === null) return { json: false };
-  const { type } = isObject(format) ? format : {};
-  if (type === "text") return { json: false };
-  if (type === "json_object") return { json: true };
-  const named = isObject(format) && type === "json_schema" ? schemaIn(format) : null;
-  if (isObject(named) && isObject(named.schema))
-    return { json: true, schema: { schema: named.schema, strict: named.strict === true } };
-  throw wrong(path, "text, json_object or json_schema with a schema is expected");
-}
-
-/** Reads name, description and parameters; ignores other members. @throws InvalidRequest */
-export function functionTool({ name, description, parameters }: JsonObject, path: string): ToolDefinition {
-  if (typeof name !== "string") throw wrong(`${path}.name`, "a text is required");
+/** The members of a canonical request that follow. */
+export function callTerms({ choice, limit, format, effort, sampling }: Terms) {
+  const given: Sampling = present(sampling);
   return {
-    name,
-    description: typeof description === "string" ? description : "",
-    parameters: isObject(parameters) ? parameters : { type: "object", properties: {} },
-  };
+    ...(choice == null ? {} : { tool_choice: typeof choice === "string" ? choice : { name: choice.name } }),
+    max_tokens: limit ?? DEFAULT_MAX_TOKENS,
+    ...(format != null && "schema" in format
+      ? { json: true, schema: { schema: format.schema, strict: format.strict === true } }
+      : { json: format?.type === "json_object" }),
+    ...(Object.keys(given).length === 0 ? {} : { sampling: given }),
+    ...(effort == null || effort === "none"
+      ? {}
+      : { thinking: { mode: "effort", level: LEVELS[effort] } as const }),
+  } satisfies Partial<ModelRequest>;
 }
+
+/** Members of a function that the client carries out itself. */
+export const functionMembers = () => ({
+  name: requiredText(),
+  description: lenient(z.string()),
+  parameters: lenient(object("a JSON Schema")),
+});
+type FunctionMembers = z.infer<z.ZodMiniObject<ReturnType<typeof functionMembers>>>;
+
+/** A function as a tool. */
+export const functionTool = ({ name, description, parameters }: FunctionMembers): ToolDefinition => ({
+  name,
+  description: description ?? "",
+  parameters: parameters ?? { type: "object", properties: {} },
+});

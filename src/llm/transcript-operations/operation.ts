@@ -4,12 +4,17 @@ import type { JsonObject } from "../../skill/manifest.ts";
 import type { OperationDeps } from "./deps.ts";
 import { checkCallOptions, present, readFields } from "./read-body.ts";
 
+type Fields = Record<string, z.core.$ZodType>;
+
 export interface Operation {
+  /** The members of its body; without `calls` there are no others. */
+  fields(): Fields;
+  /** It may ask a model: members that are not its fields are options of that call. */
+  calls: boolean;
   /** Returns the bare result. @throws InputInvalid */
   perform(given: JsonObject, deps: OperationDeps): unknown;
 }
 
-type Fields = Record<string, z.core.$ZodType>;
 type Read<F extends Fields> = z.infer<z.ZodMiniObject<F, z.core.$strip>>;
 
 export function operation<F extends Fields>(
@@ -17,6 +22,8 @@ export function operation<F extends Fields>(
   run: (body: Read<F>, deps: OperationDeps) => unknown,
 ): Operation {
   return {
+    fields,
+    calls: false,
     perform(given, deps) {
       const shape = fields();
       return run(readFields(present(given), z.object(shape), Object.keys(shape)), deps);
@@ -27,12 +34,14 @@ export function operation<F extends Fields>(
 /** Options of a call that contain a conversation: the operation writes that itself. */
 const CONVERSATIONS = ["session_id", "prefill"];
 
-/** An operation that may ask a model: members that are not its fields are options of that call. */
+/** An operation that may ask a model. */
 export function callingOperation<F extends Fields>(
   fields: () => F,
   run: (body: Read<F>, call: JsonObject, deps: OperationDeps) => Promise<unknown>,
 ): Operation {
   return {
+    fields,
+    calls: true,
     async perform(given, deps) {
       const shape = fields();
       const names = Object.keys(shape);

@@ -1,7 +1,7 @@
 /** The operations of `POST /transcripts/:operation`: by name, with their fields. */
 import * as z from "zod/mini";
 import { asJson } from "../../skill/json.ts";
-import type { Json, JsonObject } from "../../skill/manifest.ts";
+import type { Json } from "../../skill/manifest.ts";
 import { messageShape, type PublicMessage } from "../messages.ts";
 import { type Transcript, transcriptShape, withPublic } from "../transcript.ts";
 import { COMPACTING } from "./compacting.ts";
@@ -134,12 +134,3 @@ const OPERATIONS: Record<string, Operation> = {
 
 /** A map, since names come from clients. */
 export const TRANSCRIPT_OPERATIONS: ReadonlyMap<string, Operation> = new Map(Object.entries(OPERATIONS));
-
-/** Executes an operation. @throws InputInvalid, InvalidRequest, what a model's call throws */
-export async function operate(
-  { perform }: Operation,
-  body: JsonObject,
-  deps: OperationDeps,
-): Promise<unknown> {
-  return perform(body, deps);
-}

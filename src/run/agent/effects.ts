@@ -17,7 +17,7 @@ import type { ModelRequest, ModelTurn } from "../../engine/messages.ts";
 import { categoryOf } from "../../engine/tool-fault.ts";
 import { OutputWindow, type ToolOutcome } from "../../engine/tool-result.ts";
 import { ProviderEmptyAnswer } from "../../errors/provider.ts";
-import { ClientClosedRequest } from "../../errors/run.ts";
+import { ClientClosedRequest, ExecutionLost } from "../../errors/run.ts";
 import { HullError } from "../../errors.ts";
 import type { CallWatcher, LlmHost } from "../../llm/host.ts";
 import { exchangeTerms, nothingToAnswer } from "../../llm/prepare.ts";
@@ -44,6 +44,7 @@ import type { WorkspaceAccess } from "../workspace/access.ts";
 import { toolWorkspace } from "../workspace/transfer.ts";
 import { WorkspaceTools } from "../workspace-tools/call.ts";
 import { runDynamicTool } from "./define-tool.ts";
+import { attemptOf, executionIdOf } from "./execution-id.ts";
 import { hookAnswer, hookPayload } from "./hook-exchange.ts";
 import { callRunHook } from "./hooks.ts";
 import { callHostTool, hostAnswer, hostPermission } from "./host-tools.ts";
@@ -109,6 +110,7 @@ export function agentEffects(options: EffectsOptions): AgentEffects & { close():
     callModel: async (step, at) => callModel({ ...options, passthrough }, chosen(), step, at),
     runTool: (planned, at) =>
       tracedTool(options.context, planned.call, () => runTool(options, servers, planned, at)),
+    attemptOf: (at) => attemptOf(at, options.known),
     async callHook(step, { signal }) {
       const { context, spec } = options;
       if (step.purpose === "host_skill_match")
@@ -269,6 +271,7 @@ async function runTool(
     const duration_ms = Date.now() - started;
     return {
       ...plainResult("error", `${tool.definition.name} failed: ${error.message}`, "network"),
+      ...(error instanceof ExecutionLost ? { retryable: tool.annotations.idempotent === true } : {}),
       duration_ms,
     };
   } finally {
@@ -354,7 +357,7 @@ async function carryOut(
   if (again && known === null) return interrupted();
   const record = await skillNamed(options, handler.slug);
   const { settings } = context;
-  const executionId = `${run}-${effect}`;
+  const executionId = executionIdOf(at);
   const workspace = access === null ? null : await toolWorkspace(context.env.FILES, access);
   const runner = await runnerEndpoint(context, workspace?.id ?? executionId);
   const queued = openSpan(context, "queue");
@@ -375,7 +378,7 @@ async function carryOut(
     providerKeys: settings.providerKeys,
     started: (ms) => queued({ "hull.queue_ms": ms }),
   }).finally(queued);
-  return resultOf(outcome);
+  return resultOf(outcome, tool);
 }
 
 /** Runs commands of a skill's text one after the other; returns what each wrote. */
@@ -447,7 +450,7 @@ function commandOf(handler: Json): { slug: string; tool: string } | null {
   return typeof slug === "string" && typeof tool === "string" ? { slug, tool } : null;
 }
 
-function resultOf(outcome: ToolOutcome): AgentToolResult {
+function resultOf(outcome: ToolOutcome, { annotations }: AgentTool): AgentToolResult {
   const { ok, code, exit_code, content, duration_ms, bytes, truncated } = outcome;
   return {
     status: ok ? "ok" : "error",
@@ -457,6 +460,7 @@ function resultOf(outcome: ToolOutcome): AgentToolResult {
     exit_code,
     duration_ms,
     ...(code === undefined ? {} : { code }),
+    ...(ok ? {} : { retryable: annotations.idempotent === true }),
     bytes,
     ...(truncated ? { truncated } : {}),
   };

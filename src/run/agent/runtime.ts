@@ -57,6 +57,8 @@ interface BegunRun {
   vault: Vault | null;
   /** More members of the result, as this run attempt knows them. */
   further: () => JsonObject;
+  /** Ends what the effects hold open beyond a call, in the background. */
+  close: () => void;
 }
 
 export interface AgentRuntime {

@@ -36,7 +36,7 @@ export const SESSION_RUNTIME: AgentRuntime = {
     const workspace =
       files === undefined ? environment.workspace : clientWorkspace(sessionClient(context, files));
     const vault = runVault(spec, context);
-    const { effects, further } = runEffects({
+    const { effects, further, close } = runEffects({
       context,
       host,
       spec,
@@ -60,7 +60,7 @@ export const SESSION_RUNTIME: AgentRuntime = {
         }
       },
     });
-    return { effects, vault, further };
+    return { effects, vault, further, close };
   },
   resultOf(state, { created_at, settled_at }, records) {
     const { run } = state;

@@ -8,7 +8,7 @@ export type DueKind =
   | "approval"
   /** Write the session's row in the list. */
   | "index"
-  /** Write the last run's row again, since that failed. */
+  /** The last run's row could not be written, or that of an ended call is not there yet. */
   | "run_index"
   /** Remove the remains of a removed session. */
   | "delete"
@@ -36,6 +36,12 @@ export interface Due {
   /** Unix ms. */
   at: number;
 }
+
+/**
+ * An alarm may come so much before the first due time, in ms. It then finds nothing due and sets the next one, while each change of
+ * an alarm is a write that the request waits for. Most often nothing is due any more before it comes, and it is removed.
+ */
+const EARLY_MS = 60_000;
 
 export class DueTimes {
   readonly #storage: DurableObjectStorage;
@@ -75,8 +81,8 @@ export class DueTimes {
   }
 
   /**
-   * Sets times, or removes those that are `null`, and sets the alarm if the first time changes. Call it in a
-   * transaction.
+   * Sets times, or removes those that are `null`, and sets the alarm if it would come too late or much too
+   * early. Call it in a transaction.
    */
   set(times: DueChanges): void {
     const known = this.#known();
@@ -88,7 +94,7 @@ export class DueTimes {
         this.#storage.sql.exec("DELETE FROM due WHERE kind = ?", kind);
       }
     }
-    if (this.#first() !== this.#armed) this.arm();
+    if (!this.#isArmed()) this.arm();
   }
 
   /** Sets the alarm for the earliest time, or deletes it if nothing is due. */
@@ -97,6 +103,14 @@ export class DueTimes {
     if (first === null) void this.#storage.deleteAlarm();
     else void this.#storage.setAlarm(first);
     this.#armed = first;
+  }
+
+  /** Whether the alarm comes in time for the first due time, or there is none where nothing is due. */
+  #isArmed(): boolean {
+    const first = this.#first();
+    const armed = this.#armed;
+    if (first === null || armed === null || armed === undefined) return first === armed;
+    return armed <= first && first - armed <= EARLY_MS;
   }
 
   #first(): number | null {

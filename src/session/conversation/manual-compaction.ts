@@ -62,10 +62,19 @@ async function summaryOf(
   return summaryFrom(prepared === null || strategy !== "llm" ? "" : await asked(prepared.spec), plan);
 
   async function asked(spec: AgentSpec): Promise<string> {
-    const context = { run: environment.run_id, effect: "summary", signal, tools: [], provider: null };
+    const context = {
+      run: environment.run_id,
+      effect: "summary",
+      attempt: 0,
+      signal,
+      tools: [],
+      provider: null,
+    };
     try {
-      const { effects } = await runtime.begin(spec, environment, signal);
-      return await effects.summarize(summaryInstructions(plan.archived), plan.archived, context);
+      const { effects, close } = await runtime.begin(spec, environment, signal);
+      return await effects
+        .summarize(summaryInstructions(plan.archived), plan.archived, context)
+        .finally(close);
     } catch (error) {
       signal.throwIfAborted();
       throw llmError(error, environment.context);

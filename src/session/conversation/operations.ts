@@ -150,7 +150,7 @@ function handlersOf(conversation: Conversation, task: Task): Handlers {
   return {
     async open(input, caller) {
       const created = await conversation.open(caller, input);
-      if (created) await conversation.listing.written();
+      if (created) await conversation.listing.noted();
       return { created, session: conversation.view() };
     },
     exists: (_, caller) => conversation.exists(caller),
@@ -231,7 +231,10 @@ function handlersOf(conversation: Conversation, task: Task): Handlers {
       const compacted = await conversation.changing((removed) =>
         compactNow(log, call, { runtime, environment, removed }),
       );
-      return { ...conversation.view(), compacted: compacted === null ? null : { ...compacted } };
+      return {
+        ...conversation.view(),
+        compacted: compacted === null ? null : log.answered({ ...compacted }),
+      };
     }),
     fork: within(async ({ dst, keep_first, request }, row, caller) => {
       const known = store.request(request.name, log.now());

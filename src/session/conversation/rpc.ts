@@ -249,4 +249,6 @@ export interface SessionRpc extends Rpc.DurableObjectBranded, UnlistedRpc {
   document(caller: SessionCaller, what: SessionDocument): Promise<Streamed>;
   /** Takes one part of the parent's content, as JSON. */
   adopt(step: ForkStep, part: LongText): Promise<Adopted>;
+  /** Drives a run on if it is under way, or writes its row in the list again. `false`: there is no such run. */
+  relist(run: string): Promise<boolean>;
 }

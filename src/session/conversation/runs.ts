@@ -26,7 +26,7 @@ import { runEnvironment } from "./run-environment.ts";
 import type { RunRow } from "./run-rows.ts";
 import type { RunLifecycle, WaitStep } from "./session-lifecycle.ts";
 import type { AppendOptions } from "./session-log.ts";
-import { type EndOptions, logEnd, logRun, loseRun, settleRun, unwatched } from "./settle.ts";
+import { type EndOptions, logAttempt, logEnd, logRun, loseRun, settleRun, unwatched } from "./settle.ts";
 
 interface RunsOptions extends EndOptions {
   deployment: Deployment;
@@ -56,7 +56,9 @@ interface AgentRunAttempt extends RunAttempt {
   memo: string | null;
   /** Returns more members of the result. */
   further: () => JsonObject;
-  /** The run as prepared before it began; `null`: this attempt prepares it. */
+  /** Ends what its effects hold open. */
+  close: () => void;
+  /** Found out before the run began; `null`: this attempt finds it out. */
   prepared: PreparedRun | null;
   /** Spans of this run attempt; absent: nobody wants them. */
   spans?: SpanNote[] | undefined;
@@ -226,6 +228,7 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
       settled: false,
       memo: null,
       further: () => ({}),
+      close: () => {},
       prepared: null,
     };
   }
@@ -246,6 +249,8 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
     try {
       await this.#drive(attempt, row, resumed);
     } finally {
+      attempt.close();
+      if (!attempt.settled) logAttempt(this.#options, row, attempt);
       attempt.log?.();
     }
   }
@@ -265,7 +270,8 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
       const { runtime } = this.#options;
       const environment = this.#environment(row, attempt.prepared);
       attempt.spans = environment.context.spans;
-      const { effects, vault, further } = await runtime.begin(run.spec, environment, signal);
+      const { effects, vault, further, close } = await runtime.begin(run.spec, environment, signal);
+      attempt.close = close;
       if (attempt.settled) return;
       attempt.further = further;
       // The driver's initial state includes all records that arrived until now.
@@ -335,7 +341,9 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
   protected override giveUp(row: RunRow): void {
     const executions = this.log.store.submitted.ids();
     const error = loseRun(this.#options, row);
-    this.#ended(row);
+    this.settled(row.id);
+    // What follows may read the records that kill the process. By then the end is on disk.
+    this.background(this.log.store.sync().then(() => this.#options.lifecycle.ended(row.id)));
     this.#stop(row, executions, error);
   }
 

@@ -1,13 +1,12 @@
 /**
- * A session's rows in the tenant's lists of sessions and runs, in D1. The session itself is authoritative: no run waits
- * for a row, and a failed write is repeated later. Rows of new sessions, and of runs that begin or end, are written
- * together with those of other sessions (`index-rows.ts`). The session itself writes the row of a run that rests or
- * continues, since these rows must be written in order.
+ * A session's rows in the tenant's lists of sessions and runs, in D1. The session itself is the truth: nobody who opens a session
+ * or starts a run waits for a row, and one that could not be written is written later. Rows of new sessions, and of runs that begin
+ * or end, go with those of other sessions (`index-rows.ts`). The session itself writes the row of a run that rests or goes on, since these rows must come in order.
  */
 import type { Deployment } from "../../deployment.ts";
 import type { RowNote } from "../../row-collector.ts";
 import type { IndexEntry, SessionEntry } from "../index-row.ts";
-import { queueRows, queueRowsNow } from "../index-rows.ts";
+import { flushRows, queueRows } from "../index-rows.ts";
 import type { RunEntry } from "../run-entry.ts";
 import { noteRuns } from "../run-index.ts";
 import { sessionRows } from "../session-index.ts";
@@ -17,9 +16,11 @@ import type { SessionLog } from "./session-log.ts";
 import type { ConversationStore, SessionRow } from "./store.ts";
 import { indexEntry } from "./views.ts";
 
-/** Delay before a failed write is repeated, in ms. */
+/** Delay before a row that could not be written is written again, in ms. */
 const RETRY_MS = 60_000;
-/** How long an answer waits for a row to be written, in ms. */
+/** Delay before a session writes its row if nobody has confirmed it, in ms. Not after a first run's watch, so that both need one alarm. */
+const UNCONFIRMED_MS = 15_000;
+/** How long an answer waits for a row, in ms. */
 const WRITTEN_MS = 1000;
 /** A run that ends within this time, in ms, gets a row only at its end. */
 const BEGUN_MS = 250;
@@ -75,7 +76,7 @@ export class SessionListing {
 
   /** Schedules the row of a new or changed session. Call it in the transaction of the change. */
   changed(): void {
-    this.#store.setDue({ index: this.#log.now() + RETRY_MS });
+    this.#store.setDue({ index: this.#log.now() + UNCONFIRMED_MS });
   }
 
   /**
@@ -87,23 +88,24 @@ export class SessionListing {
       const row = this.#store.session();
       if (row === null || row.state === "deleted") return;
       const rows = [{ tenant: row.tenant, session: listEntry(row) }];
-      const { notes, sent } = queueRowsNow(this.#deployment, rows, this.#background);
-      this.#noteOwn(notes);
-      await sent;
+      this.#noteOwn(queueRows(this.#deployment, rows, this.#background));
     };
     this.#last = this.#last.then(note).catch(() => {});
     this.#background(this.#last);
   }
 
-  /**
-   * Waits until the row is written, so that the caller who created the session finds it in the list; but only for a
-   * limited time.
-   */
+  /** Resolves when readers in this isolate find the new session. Those in others find it a moment later. */
+  noted(): Promise<void> {
+    return this.#last;
+  }
+
+  /** Waits until readers anywhere find the session's present row. A slow list delays nobody for long. */
   async written(): Promise<void> {
     const begun = Date.now();
     await waitAtMost(this.#last, WRITTEN_MS);
-    const left = WRITTEN_MS - (Date.now() - begun);
-    if (this.#own !== null) await this.#deployment.indexRows.settled([this.#own], left);
+    if (this.#own === null) return;
+    this.#background(flushRows(this.#deployment));
+    await this.#deployment.indexRows.settled([this.#own], WRITTEN_MS - (Date.now() - begun));
   }
 
   /**
@@ -171,7 +173,15 @@ export class SessionListing {
     if (isFresh) void this.#noteRuns([id]);
   }
 
-  /** Writes the last run's row, which is due because an earlier write failed. */
+  /** Notes a run again that has ended or rests: a life of the object may have died before its row was sent. `false`: there is none. */
+  relist(run: string): boolean {
+    const row = this.#store.run(run);
+    if (row !== null && row.status !== "running")
+      void this.#noteRuns([run], { itself: row.settled_at === null });
+    return row !== null;
+  }
+
+  /** The last run's row is due. */
   repeat(): void {
     this.#runDue = true;
     const [last] = this.#store.runs(1, Number.MAX_SAFE_INTEGER);
@@ -226,12 +236,10 @@ export class SessionListing {
     if (this.#store.liveRun() !== null) await this.#store.sync();
     const session = this.#store.session();
     if (session === null || session.state === "deleted") return null;
-    const { run } = this.#log.state();
     const rows = ids.flatMap((id) => {
       const row = this.#store.run(id);
       if (row === null) return [];
-      const known = run?.spec.run_id === id ? run : null;
-      return [{ tenant: session.tenant, run: indexEntry(session.id, row, known) }];
+      return [{ tenant: session.tenant, run: indexEntry(this.#log, session.id, row) }];
     });
     const other = await this.#lifecycle.entry();
     // The session's own row may be unwritten: it waited for the run's row, or an earlier write failed.

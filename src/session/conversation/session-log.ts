@@ -65,6 +65,11 @@ export class SessionLog {
     return this.#fold.state();
   }
 
+  /** Whether the state is in memory: to ask for it then reads no records. */
+  get loaded(): boolean {
+    return this.#fold.loaded;
+  }
+
   /** Whether the state of a run that began with this row of records is reliable. */
   intactSince(seq: number): boolean {
     return this.#fold.intactSince(seq);
@@ -145,7 +150,7 @@ export class SessionLog {
 
   /** Stores records without folding them, e.g. because folding kills the process. */
   appendUnseen(bodies: readonly AgentRecordBody[], events: RunEvent[], write: (last: number) => void): void {
-    if (this.#fold.loaded) {
+    if (this.loaded) {
       this.add(bodies, { events: () => events, write: (_, last) => write(last) });
       return;
     }

@@ -115,6 +115,17 @@ export function logEnd(
   });
 }
 
+/** The spans of a run attempt after which the run goes on, in a line of their own: each attempt has its own spans. */
+export function logAttempt(
+  { log, logsAll }: EndOptions,
+  row: RunRow,
+  { status, spans }: { status: RunRow["status"]; spans?: readonly SpanNote[] | undefined },
+): void {
+  if (spans === undefined || !logsAll) return;
+  const duration_ms = Math.max(0, log.now() - row.created_at);
+  logRun(log, row, "run_attempt", { status, duration_ms, spans });
+}
+
 export function logRun(
   log: SessionLog,
   { id: run_id, request_id }: RunRow,

@@ -1,6 +1,8 @@
-/** A session and its runs as their routes return them. */
-import type { AgentState, RunState } from "../../engine/agent/state.ts";
+/** A session and its runs in the form of their routes. */
+import * as z from "zod/mini";
+import type { AgentState } from "../../engine/agent/state.ts";
 import type { AgentRuntime } from "../../run/agent/runtime.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
 import type { RunEntry } from "../run-entry.ts";
 import type { RunView, SessionView } from "./answers.ts";
 import { awaitedCalls, listApprovals } from "./approvals.ts";
@@ -14,11 +16,12 @@ import { countListed } from "./visible.ts";
 
 const time = (ms: number): string => new Date(ms).toISOString();
 
+/** Without secrets: a summary quotes the conversation, and metadata is the client's own. */
 export function sessionView(log: SessionLog, row: SessionRow): SessionView {
   const { id, state, created_at, updated_at, parent_id, branched_at, metadata } = row;
   const { visible, summary } = log.state();
   const live = log.store.liveRun();
-  return {
+  return log.answered({
     id,
     state: state === "deleted" ? "closed" : state,
     created_at: time(created_at),
@@ -32,7 +35,7 @@ export function sessionView(log: SessionLog, row: SessionRow): SessionView {
     last_event: log.store.lastEvent(),
     metadata,
     run: live === null ? null : { run_id: live.id, status: live.status },
-  };
+  });
 }
 
 /**
@@ -57,18 +60,40 @@ export function runEntry(session: string, row: RunRow): RunView {
   };
 }
 
-/** A run for the tenant's index. @param state the run's state; `null`: only its row is known */
-export function indexEntry(session: string, row: RunRow, state: RunState | null): RunEntry {
-  const { totals, spec } = state ?? {};
-  const kind = spec !== undefined && spec.daemon !== null ? "daemon" : "run";
-  const about = { id: row.id, kind, name: spec?.agent ?? null, session } as const;
-  return { ...about, ...figuresOf(row, totals), code: state?.error?.code ?? null };
+/** A run in the form of the tenant's index: from the session's state, or from its own end if the state is not about it. */
+export function indexEntry(log: SessionLog, session: string, row: RunRow): RunEntry {
+  const { id } = row;
+  const run = isLost(log, row) ? null : log.state().run;
+  if (run?.spec.run_id === id) {
+    const { spec, totals, error } = run;
+    const kind = spec.daemon === null ? "run" : "daemon";
+    const about = { id, kind, name: spec.agent ?? null, session } as const;
+    return { ...about, ...figuresOf(row, totals), code: error?.code ?? null };
+  }
+  const { result, error } = readEnd(log.store, row);
+  const about = { id, kind: "run", name: null, session } as const;
+  return { ...about, ...figuresOf(row, usedIn(result)), code: codeIn(error) };
 }
 
-/** Times and usage of a run for the index. @param used its usage, as far as known */
+const codeIn = (error: JsonObject | undefined): string | null =>
+  typeof error?.code === "string" ? error.code : null;
+
+/** Whether a run was given up, so that reading its records may be what kills the process. A loaded state has read them. */
+const isLost = (log: SessionLog, row: RunRow): boolean =>
+  !log.loaded && row.status === "error" && codeIn(readEnd(log.store, row).error) === "run_lost";
+
+type Used = Pick<RunEntry, "input_tokens" | "output_tokens" | "cost_usd">;
+const usedShape = z.lazy(() =>
+  z.object({ input_tokens: z.number(), output_tokens: z.number(), cost_usd: z.number() }),
+);
+
+/** What a run's result, or the log of a model call, says of usage. */
+export const usedIn = (value: unknown): Used | undefined => usedShape.safeParse(value).data;
+
+/** What an entry of the index says of a run's course. @param used what it used, as far as that is known */
 export function figuresOf(
   { status, created_at, settled_at }: RunRow,
-  used: Pick<RunEntry, "input_tokens" | "output_tokens" | "cost_usd"> | undefined,
+  used: Used | undefined,
 ): Omit<RunEntry, "id" | "kind" | "name" | "session" | "code"> {
   return {
     state: status,

@@ -3,7 +3,6 @@
  * day after the run's end, or after 30 days for a response. The code that drives the run is the same as for runs inside
  * a request. Everything is stored before it is sent, so the run continues if its process dies.
  */
-import * as z from "zod/mini";
 import type { Deployment } from "../../deployment.ts";
 import type { Bindings } from "../../env.ts";
 import { ExecutionCancelled } from "../../errors/request.ts";
@@ -18,7 +17,7 @@ import type { RunRow } from "../conversation/run-rows.ts";
 import type { SessionLog } from "../conversation/session-log.ts";
 import type { ConversationStore } from "../conversation/store.ts";
 import { type RunTrace, tracePage } from "../conversation/trace.ts";
-import { figuresOf } from "../conversation/views.ts";
+import { figuresOf, usedIn } from "../conversation/views.ts";
 import { RunAttempts, RunSettled, WATCH_MS } from "../run-attempts.ts";
 import type { RunEntry } from "../run-entry.ts";
 import { noteRuns } from "../run-index.ts";
@@ -384,7 +383,8 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     this.log.appendUnseen([], events, (done_event) => {
       this.#store.updateRun(run.id, { status, settled_at, done_event });
       this.#calls.settle(outcome, expires);
-      this.#store.setDue({ watch: null, expiry: expires });
+      // Until it is written: the process may die before.
+      this.#store.setDue({ watch: null, expiry: expires, run_index: settled_at + RETRY_MS });
     });
     this.attemptOf(run.id)?.opened.resolve();
     this.settled(run.id);
@@ -405,18 +405,21 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
   ): void {
     const [tenant = ""] = caller.split("/");
     const { id } = this.#store.identity();
-    const totals = this.log.state().run?.totals ?? usedShape.safeParse(used).data;
     const code = outcome?.ok === false ? outcome.error.code : null;
-    this.#write(tenant, { id, kind: "call", name, session: null, ...figuresOf(run, totals), code });
+    // Reading the records of a run that was stopped from outside may be what kills the process.
+    const stopped = run.status === "cancelled" || code === "execution_lost";
+    const totals = stopped && !this.log.loaded ? undefined : this.log.state().run?.totals;
+    const figures = figuresOf(run, totals ?? usedIn(used));
+    this.#write(tenant, { id, kind: "call", name, session: null, ...figures, code });
   }
 
   /** Writes a row; if that fails, the row becomes due. */
   #write(tenant: string, run: RunEntry): void {
     const written = noteRuns(this.#env, [{ tenant, run }]).then(
-      () => this.#written(null),
+      () => this.#written(run, true),
       (error: unknown) => {
         console.error(JSON.stringify({ event: "run_not_indexed", id: run.id, error: String(error) }));
-        this.#written(run);
+        this.#written(run, false);
       },
     );
     this.background(
@@ -426,15 +429,22 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     );
   }
 
-  /** @param left the row that could not be written */
-  #written(left: RunEntry | null): void {
-    if (!this.here) return;
-    this.#unwritten = left;
-    const due = left === null ? null : this.log.now() + RETRY_MS;
+  /** The row of a run that has ended stays due until it is there, or is due again if it could not be written. */
+  #written(run: RunEntry, stored: boolean): void {
+    if (!this.here || (run.settled_at === null && this.#store.liveRun() === null)) return;
+    this.#unwritten = stored ? null : run;
+    const due = stored ? null : this.log.now() + RETRY_MS;
     if (this.#store.dueAt("run_index") !== due) this.#store.setDue({ run_index: due });
   }
 
-  /** Writes the run's row because it is due: the row that could not be written, or a new one made of what is stored. */
+  /** Drives the run on if it is under way, or writes its row again. */
+  relist(): void {
+    this.background(this.#store.rearm());
+    if (this.#store.liveRun() === null) this.noteAgain();
+    else this.ensure();
+  }
+
+  /** The run's row is due: the one that could not be written, or what a later life of the object knows of the run. */
   noteAgain(): void {
     const call = this.#calls.row();
     const known = call === null ? null : this.#withRun(call);
@@ -489,11 +499,6 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     await cleared;
   }
 }
-
-/** The usage in the log line of a model call. */
-const usedShape = z.lazy(() =>
-  z.object({ input_tokens: z.number(), output_tokens: z.number(), cost_usd: z.number() }),
-);
 
 /** The run's name at the runner, which remembers earlier runs of the same id for some minutes. */
 function runIdOf(id: string, generation: number): string {

@@ -1,12 +1,21 @@
 /** What of a conversation goes through the shapes of the vendors' APIs and comes back. */
 import { describe, expect, it } from "vitest";
+import type * as z from "zod/mini";
+import {
+  containerBody,
+  containerFileBody,
+  conversationBody,
+  newItemsBody,
+} from "../../../src/api/bodies/v1.ts";
 import type { Block, Message } from "../../../src/engine/messages.ts";
 import { messageOf } from "../../../src/llm/anthropic-api/answer.ts";
 import { readConversation } from "../../../src/llm/anthropic-api/conversation.ts";
 import { readMessagesRequest } from "../../../src/llm/anthropic-api/request.ts";
+import { readShape } from "../../../src/llm/members.ts";
 import { completionOf } from "../../../src/llm/openai-api/answer.ts";
 import { readChat } from "../../../src/llm/openai-api/conversation.ts";
 import { readChatRequest } from "../../../src/llm/openai-api/request.ts";
+import { responseBody, responseTool } from "../../../src/llm/openai-api/response-request.ts";
 import type { Json, JsonObject } from "../../../src/skill/manifest.ts";
 
 const BLOCKS: Block[] = [
@@ -99,6 +108,34 @@ it.each([
 ])("a limit of a chat completion is refused by the name that it was given: %j", (limits, name) => {
   const body = { model: "m", messages: [{ role: "user", content: "x" }], ...limits };
   expect(() => readChatRequest(body)).toThrow(new RegExp(`^${name}: `));
+});
+
+it.each<[z.ZodMiniType, Json, string]>([
+  [containerBody, {}, "name"],
+  [containerBody, { name: "a", expires_after: { anchor: "now", minutes: 1 } }, "expires_after.anchor"],
+  [
+    containerBody,
+    { name: "a", expires_after: { anchor: "last_active_at", minutes: 0.5 } },
+    "expires_after.minutes",
+  ],
+  [containerBody, { name: "a", skills: [{ type: "moon" }] }, "skills.0.type"],
+  [
+    containerBody,
+    { name: "a", network_policy: { type: "allowlist", allowed_domains: ["-"] } },
+    "network_policy.allowed_domains.0",
+  ],
+  [containerFileBody, { file_id: null }, "file_id"],
+  [conversationBody, { items: ["x"] }, "items.0"],
+  [conversationBody, { metadata: { a: "x".repeat(513) } }, "metadata.a"],
+  [newItemsBody, { items: [] }, "items"],
+  [responseBody, { model: "m", conversation: { id: 3 } }, "conversation.id"],
+  [responseBody, { model: "m", conversation: 3 }, "conversation"],
+  [responseBody, { model: "m", text: { format: { type: "json_schema" } } }, "text.format"],
+  [responseTool, { type: "shell" }, "environment.type"],
+])("the first fault of a body has its path, and words of its own", (shape, body, path) => {
+  expect(() => readShape(shape, body)).toThrow(
+    new RegExp(`^${path.replaceAll(".", "\\.")}: (?!Invalid input)`),
+  );
 });
 
 it.each([{ speed: "fast" }, { mcp_servers: [] }, { tools: [{ type: "web_search_20250305" }] }])(

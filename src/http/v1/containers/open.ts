@@ -16,21 +16,23 @@ export async function newContainer(
   terms: ContainerTerms,
   { path, about }: { path: string; about: JsonObject },
 ): Promise<Container> {
-  checkNetwork(context, terms.network, path);
+  const at = path === "" ? "" : `${path}.`;
+  const { network_policy: policy, memory_limit = null } = terms;
+  const network = (policy?.type === "allowlist" ? policy.allowed_domains : null) ?? [];
+  checkNetwork(context, network, at);
   const skills: LocalSkill[] = [];
-  for (const skill of terms.skills) {
-    const { path: at } = skill;
-    skills.push({ ...(await skillOf(context, skill)), reference: { path: at, full: false } });
+  for (const [n, skill] of (terms.skills ?? []).entries()) {
+    const reference = { path: `${at}skills.${n}`, full: false };
+    skills.push({ ...(await skillOf(context, skill, reference.path)), reference });
   }
   checkTwice(skills);
-  const { network, memory_limit } = terms;
   const kept: JsonObject = {
     ...about,
     network,
     skills: skills.map(({ id, version, digest }) => ({ id, version, digest })),
     ...(memory_limit === null ? {} : { memory_limit }),
   };
-  return makeContainer(context, terms.files, kept);
+  return makeContainer(context, terms.file_ids ?? [], kept);
 }
 
 /** The skills and terms that a container keeps from the request that created it. */
@@ -47,15 +49,16 @@ export function termsOf({
   };
 }
 
-async function skillOf(context: RequestContext, skill: ContainerSkill): Promise<NamedSkill> {
-  if (skill.kind === "inline") {
-    const zip = decoded(skill.zip);
-    if (zip === null) throw wrong(`${skill.path}.source.data`, "Base64 is expected");
+async function skillOf(context: RequestContext, skill: ContainerSkill, path: string): Promise<NamedSkill> {
+  if (skill.type === "inline") {
+    const zip = decoded(skill.source.data);
+    if (zip === null) throw wrong(`${path}.source.data`, "Base64 is expected");
     return inlineSkill(context, skill.name, zip);
   }
-  const found = await namedSkill(context, skill.id, skill.version, "default");
+  const { skill_id: id, version = null } = skill;
+  const found = await namedSkill(context, id, version === null ? null : String(version), "default");
   if (found !== null) return found;
-  throw wrong(`${skill.path}.skill_id`, `there is no skill "${skill.id.slice(0, 64)}"`);
+  throw wrong(`${path}.skill_id`, `there is no skill "${id.slice(0, 64)}"`);
 }
 
 function decoded(text: string): Uint8Array<ArrayBuffer> | null {
@@ -66,15 +69,14 @@ function decoded(text: string): Uint8Array<ArrayBuffer> | null {
   }
 }
 
-/** Refuses hosts that the deployment does not allow for commands. */
-function checkNetwork({ settings }: RequestContext, hosts: readonly string[], path: string): void {
+/** Commands reach no more hosts than the deployment allows. */
+function checkNetwork({ settings }: RequestContext, hosts: readonly string[], at: string): void {
   const { network } = settings.workspace_tools;
   const refused = hosts.find(
     (host) => network === false || (network !== true && !network.some((own) => covers(own, host))),
   );
   if (refused === undefined) return;
-  const at = path === "" ? "network_policy" : `${path}.network_policy`;
-  throw wrong(`${at}.allowed_domains`, `this deployment lets no command reach ${refused}`);
+  throw wrong(`${at}network_policy.allowed_domains`, `this deployment lets no command reach ${refused}`);
 }
 
 /** Whether the entry `own` includes every host that `host` means. */

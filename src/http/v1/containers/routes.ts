@@ -1,11 +1,11 @@
 /** `/v1/containers`: the places where OpenAI's clients run code. Each is the workspace of a session with its id. */
 
+import type { FileRetrieveResponse } from "openai/resources/containers/files/files";
+import { containerBody, containerFileBody } from "../../../api/bodies/v1.ts";
 import { CODE_FOLDERS } from "../../../engine/workspace-tools/code-tools.ts";
 import { CallNotFound } from "../../../errors/llm.ts";
-import { BadPath, BadRequest, FileRequired, WorkspaceFull } from "../../../errors/request.ts";
+import { BadPath, FileRequired, WorkspaceFull } from "../../../errors/request.ts";
 import { HullError, Internal } from "../../../errors.ts";
-import { readTerms } from "../../../llm/openai-api/shell-environment.ts";
-import { wrong } from "../../../llm/wrong.ts";
 import {
   type Container,
   containerFileId,
@@ -18,29 +18,26 @@ import { findFile, readFile } from "../../../run/files.ts";
 import { sessionClient } from "../../../run/session-client.ts";
 import type { WorkspaceFile } from "../../../run/workspace/access.ts";
 import { writeFile } from "../../../run/workspace/store.ts";
+import { flushRows } from "../../../session/index-rows.ts";
 import { listSessionsBy, noteSession } from "../../../session/session-index.ts";
-import { isObject } from "../../../skill/json.ts";
-import type { Json, JsonObject } from "../../../skill/manifest.ts";
+import type { JsonObject } from "../../../skill/manifest.ts";
 import { mediaTypeOf } from "../../../skill/media.ts";
 import { pathFault, staysBehind } from "../../../tool/workspace-path.ts";
-import { readJson } from "../../body.ts";
 import type { RequestContext } from "../../context.ts";
 import { fileHeaders } from "../../files.ts";
 import { formParts } from "../../form.ts";
-import { MAX_MODEL_BODY_BYTES } from "../../operations.ts";
 import { jsonNow } from "../../page.ts";
 import { answerBytes } from "../../representation.ts";
 import { MAX_FILE_BYTES } from "../../sessions/files.ts";
 import { mediaType } from "../../skills/media-type.ts";
-import { ascendingOf, limitOf } from "../lists.ts";
-import { bodyShape } from "../messages.ts";
+import { ascendingOf, limitOf, notListed, openaiPage, pageWithin } from "../lists.ts";
+import { vendorBody } from "../vendor-body.ts";
 import { newContainer } from "./open.ts";
 
 type Params = Record<string, string>;
 
 const PREFIX = "container_01";
 const MAX_LIMIT = 100;
-const MAX_MINUTES = 30 * 24 * 60;
 const MOST_FILES = 10_000;
 /** Bytes of a form without its file. */
 const FORM_BYTES = 64 * 1024;
@@ -69,11 +66,8 @@ function shown(
 
 /** `POST /v1/containers`. @throws InvalidRequest BundleInvalid SkillNotFound FileNotFound */
 export async function postContainer(context: RequestContext): Promise<Response> {
-  const body = await readJson(context.request, bodyShape, MAX_MODEL_BODY_BYTES);
-  if (typeof body.name !== "string") throw wrong("name", "a text is required");
-  const terms = readTerms(body, "");
-  const expires = minutesOf(body.expires_after);
-  const about = { name: body.name, ...(expires === null ? {} : { expires_minutes: expires }) };
+  const { name, expires_after: expires, ...terms } = await vendorBody(context, containerBody);
+  const about = { name, ...(expires == null ? {} : { expires_minutes: expires.minutes }) };
   const container = await newContainer(context, terms, { path: "", about });
   const { id, created_at, metadata } = container;
   // The container's own object writes the row too, a moment later. This write makes the container appear in the list at
@@ -85,15 +79,6 @@ export async function postContainer(context: RequestContext): Promise<Response> 
   });
 }
 
-function minutesOf(given: Json | undefined): number | null {
-  if (given === undefined || given === null) return null;
-  const { anchor, minutes } = isObject(given) ? given : {};
-  if (anchor !== "last_active_at") throw wrong("expires_after.anchor", "last_active_at is expected");
-  if (typeof minutes === "number" && Number.isInteger(minutes) && minutes > 0 && minutes <= MAX_MINUTES)
-    return minutes;
-  throw wrong("expires_after.minutes", `a whole number from 1 to ${MAX_MINUTES} is expected`);
-}
-
 /** `GET /v1/containers/:id`. @throws CallNotFound */
 export async function getContainer(context: RequestContext, { id = "" }: Params): Promise<Response> {
   const container = await openContainer(context, id);
@@ -102,14 +87,14 @@ export async function getContainer(context: RequestContext, { id = "" }: Params)
 
 /** `GET /v1/containers`. Only the route of one container shows its last use. @throws BadRequest */
 export async function getContainers(context: RequestContext): Promise<Response> {
-  const { env, tenant, request } = context;
+  const { env, tenant, request, deployment } = context;
   const query = new URL(request.url).searchParams;
   const limit = limitOf(query, { max: MAX_LIMIT });
   const named = query.get("after");
   const before = named === null ? null : await openContainer(context, named).catch(() => null);
-  if (named !== null && before === null)
-    throw new BadRequest({ detail: `after names no container: "${named.slice(0, 64)}".`, param: "after" });
+  if (named !== null && before === null) throw notListed("container", named);
   const page = { prefix: PREFIX, limit: limit + 1, after: before, ascending: ascendingOf(query) };
+  await flushRows(deployment);
   const found = await listSessionsBy(env, tenant, page);
   const rows = await Promise.all(
     found.slice(0, limit).map(async (row) => {
@@ -117,9 +102,7 @@ export async function getContainers(context: RequestContext): Promise<Response> 
       return view === null ? [] : [shown(row, view.updated_at)];
     }),
   );
-  const data = rows.flat();
-  const ends = { first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null };
-  return jsonNow({ object: "list", data, ...ends, has_more: found.length > limit });
+  return jsonNow(openaiPage(rows.flat(), found.length > limit));
 }
 
 /** A container that is deleted during the listing is left out. */
@@ -138,7 +121,7 @@ export async function deleteContainer(context: RequestContext, { id = "" }: Para
 function shownFile(
   id: string,
   { path, size, modified_at }: Pick<WorkspaceFile, "path" | "size" | "modified_at">,
-) {
+): FileRetrieveResponse {
   return {
     id: containerFileId(path),
     object: "container.file",
@@ -163,17 +146,10 @@ async function fileOf(context: RequestContext, { id = "", file = "" }: Params) {
 export async function getContainerFiles(context: RequestContext, { id = "" }: Params): Promise<Response> {
   const { workspace } = await openContainer(context, id);
   const query = new URL(context.request.url).searchParams;
-  const limit = limitOf(query, { max: MAX_LIMIT });
   const newest = (await workspace.listFiles(null, MOST_FILES)).sort((a, b) => b.version - a.version);
   const all = ascendingOf(query) ? newest.reverse() : newest;
   const files = all.map((file) => shownFile(id, file));
-  const named = query.get("after");
-  const from = named === null ? 0 : files.findIndex((file) => file.id === named) + 1;
-  if (named !== null && from === 0)
-    throw new BadRequest({ detail: `after names no file: "${named.slice(0, 64)}".`, param: "after" });
-  const data = files.slice(from, from + limit);
-  const ends = { first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null };
-  return jsonNow({ object: "list", data, ...ends, has_more: files.length > from + limit });
+  return jsonNow(pageWithin(files, query, { max: MAX_LIMIT, what: "file" }));
 }
 
 /** `POST /v1/containers/:id/files`: the part `file` of a form, or a stored file by `file_id`. */
@@ -185,9 +161,7 @@ export async function postContainerFile(context: RequestContext, { id = "" }: Pa
     }
     throw new FileRequired({ hint: "The form has no part file." });
   }
-  const { file_id } = await readJson(context.request, bodyShape, MAX_MODEL_BODY_BYTES);
-  if (typeof file_id !== "string")
-    throw wrong("file_id", "the id of a file, or a form with the part file, is required");
+  const { file_id } = await vendorBody(context, containerFileBody);
   const file = await findFile(context.env, context.tenant, file_id);
   return written(context, container, file.filename ?? file_id, await readFile(context.env, file, null));
 }

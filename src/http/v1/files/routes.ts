@@ -13,7 +13,7 @@ import type { RequestContext } from "../../context.ts";
 import { answerFile } from "../../files.ts";
 import { jsonNow } from "../../page.ts";
 import { type Dialect, dialectOf } from "../dialect.ts";
-import { ascendingOf, cursorAt, limitOf, listDocument, pageOf } from "../lists.ts";
+import { ascendingOf, cursorAt, limitOf, listDocument, notListed, pageOf } from "../lists.ts";
 import { sweepAfterChange } from "../sweep.ts";
 import { readFileForm } from "./upload.ts";
 
@@ -146,5 +146,5 @@ async function cursorOf(
   if (id === null || id === "") return null;
   const file = await findFileRow(env, tenant, id);
   if (file !== null) return file.created_us;
-  throw new BadRequest({ detail: `${param} names no file: "${id.slice(0, 64)}".`, param });
+  throw notListed("file", id, param);
 }

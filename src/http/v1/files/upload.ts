@@ -1,4 +1,5 @@
 /** Reads the form of an upload to `/v1/files`: one file, and fields before or after it. */
+import { EXPIRY_FIELDS } from "../../../api/bodies/v1.ts";
 import { BadRequest, BodyTooLarge, FileRequired } from "../../../errors/request.ts";
 import type { FileRow } from "../../../registry/stored-files/rows.ts";
 import { dropStoredFile, saveFile, UPLOAD_PURPOSE, unnamed } from "../../../run/stored-files.ts";
@@ -14,9 +15,6 @@ import { dialectOf } from "../dialect.ts";
 const FORM_BYTES = 64 * 1024;
 const MAX_FIELD_BYTES = 4096;
 const MAX_NAME = 255;
-/** Limits of `expires_in_seconds` and of OpenAI's `expires_after[seconds]`, in seconds. */
-const EXPIRES_IN = { min: 3600, max: 7_776_000 };
-const EXPIRES_AFTER = { min: 3600, max: 2_592_000 };
 
 /** Stores the file of a form. @throws FileRequired BodyTooLarge BadRequest StorageQuotaExceeded */
 export async function readFileForm(context: RequestContext): Promise<FileRow> {
@@ -92,9 +90,8 @@ function settled(
   context: RequestContext,
   fields: ReadonlyMap<string, string>,
 ): Pick<FileRow, "purpose" | "downloadable" | "expires_ms"> {
-  const openai = dialectOf(context) === "openai";
-  const field = openai ? "expires_after[seconds]" : "expires_in_seconds";
-  const { min, max } = openai ? EXPIRES_AFTER : EXPIRES_IN;
+  const field = dialectOf(context) === "openai" ? "expires_after[seconds]" : "expires_in_seconds";
+  const { minimum: min, maximum: max } = EXPIRY_FIELDS[field];
   const text = fields.get(field);
   const seconds = Number(text);
   if (text !== undefined && !(/^\d{1,8}$/.test(text) && seconds >= min && seconds <= max)) {

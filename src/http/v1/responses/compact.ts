@@ -11,11 +11,9 @@ import { promptTokens } from "../../../model/estimate.ts";
 import { checkFiles, inlined } from "../../../run/responses/inlined.ts";
 import { responseUsage } from "../../../run/responses/perform.ts";
 import type { JsonObject } from "../../../skill/manifest.ts";
-import { readJson, readJsonIfAny } from "../../body.ts";
 import type { RequestContext } from "../../context.ts";
-import { MAX_MODEL_BODY_BYTES } from "../../operations.ts";
+import { objectBody, objectBodyIfAny } from "../../operations.ts";
 import { jsonNow } from "../../page.ts";
-import { bodyShape } from "../messages.ts";
 import { ignoredHeader, openCall, sendCall } from "../model-call.ts";
 import { historyOf, inputAfter } from "./history.ts";
 import { newDigits } from "./ids.ts";
@@ -34,7 +32,7 @@ async function itemsOf(context: RequestContext, body: JsonObject): Promise<JsonO
 
 /** `POST /v1/responses/input_tokens`: an estimate, by the same rule that reserves budgets. */
 export async function postInputTokens(context: RequestContext): Promise<Response> {
-  const given = await readJsonIfAny(context.request, bodyShape, MAX_MODEL_BODY_BYTES);
+  const given = await objectBodyIfAny(context);
   const body = { ...given, model: given.model ?? ANY_MODEL };
   const request = responseRequest(body, await itemsOf(context, body));
   return jsonNow({ object: "response.input_tokens", input_tokens: promptTokens(request) });
@@ -42,7 +40,7 @@ export async function postInputTokens(context: RequestContext): Promise<Response
 
 /** `POST /v1/responses/compact`: the request's model writes the summary. */
 export async function postCompaction(context: RequestContext): Promise<Response> {
-  const body = await readJson(context.request, bodyShape, MAX_MODEL_BODY_BYTES);
+  const body = await objectBody(context);
   if (String(body.model).startsWith(SKILL_MODEL))
     throw wrong("model", "a skill writes no summaries; name a model");
   const items = await itemsOf(context, body);

@@ -38,27 +38,22 @@ import type { Begun } from "../../../session/unlisted/rpc.ts";
 import { isObject } from "../../../skill/json.ts";
 import { parsedJson } from "../../../skill/json-depth.ts";
 import type { Json, JsonObject } from "../../../skill/manifest.ts";
-import { readJson } from "../../body.ts";
 import type { RequestContext } from "../../context.ts";
 import { storedError } from "../../executions.ts";
 import { accountOf } from "../../llm/account.ts";
-import { MAX_MODEL_BODY_BYTES } from "../../operations.ts";
+import { objectBody } from "../../operations.ts";
 import { runId } from "../../run-id.ts";
 import { callName, idempotencyKey, requestHash, takeInput } from "../../skills/idempotency.ts";
 import { checkCodeAccess } from "../code-access.ts";
 import { newContainer, termsOf } from "../containers/open.ts";
-import { bodyShape } from "../messages.ts";
 import { ignoredHeader, openCall, streamedAnswer } from "../model-call.ts";
 import { formatted } from "../sse-event.ts";
 import { historyOf, inputAfter } from "./history.ts";
-import { newDigits, responseExecution } from "./ids.ts";
+import { checkSizes, newDigits, responseExecution } from "./ids.ts";
 import { renderEvent, renderResponse, showsReasoning } from "./render.ts";
 import { documentOf, type StoredResponse, storedResponse, streamStored } from "./stored.ts";
 
-/** The most characters of an item that a conversation stores. */
-const MAX_ITEM = 1024 * 1024;
-
-/** Whether the request wants Hull to store the response, whose id then follows from the key. */
+/** Whether the request wants a response that is kept, whose id follows from the key. */
 export function keepsResponse(body: Uint8Array): boolean {
   const parsed = parsedJson(new TextDecoder().decode(body));
   return !isObject(parsed) || parsed.store !== false;
@@ -66,16 +61,16 @@ export function keepsResponse(body: Uint8Array): boolean {
 
 /** `POST /v1/responses`. */
 export async function postResponses(context: RequestContext): Promise<Response> {
-  const body = await readJson(context.request, bodyShape, MAX_MODEL_BODY_BYTES);
+  const body = await objectBody(context);
   const asked = readResponses(body);
-  const code = asked.shell === null || asked.shell === "local" ? [] : ["shell"];
+  const code = asked.shell === null || asked.shell.type === "local" ? [] : ["shell"];
   checkCodeAccess(context, { code, container: null });
   const known = asked.store ? await answerKnown(context, asked, body) : null;
   if (known !== null) return known;
   const ignored = await checkModel(context, asked, body);
   const history = await historyOf(context, asked);
   const input = inputAfter(history, asked, { asks: true });
-  checkItems(asked, input);
+  if (asked.conversation !== null) checkSizes(input, "input");
   await checkFiles(context, input);
   const whole = [...history, ...input].map(withoutFile);
   if (responseRequest(body, whole).messages.length === 0) throw wrong("input", "a message is required");
@@ -91,7 +86,7 @@ export async function postResponses(context: RequestContext): Promise<Response> 
     input,
     conversation: asked.conversation,
     container,
-    local_shell: asked.shell === "local",
+    local_shell: asked.shell?.type === "local",
   };
   context.log.response = request.head.id ?? null;
   const headers = ignoredHeader(ignored, null);
@@ -229,22 +224,12 @@ async function checkModel(
   body: JsonObject,
 ): Promise<string[]> {
   const further = Object.keys(furtherMembers(body));
-  const runs = model.startsWith(SKILL_MODEL) || (shell !== null && shell !== "local");
+  const runs = model.startsWith(SKILL_MODEL) || (shell !== null && shell.type !== "local");
   const chosen = runs && (body.tool_choice ?? "auto") !== "auto" ? ["tool_choice"] : [];
   if (model.startsWith(SKILL_MODEL)) return [...further, ...chosen];
   const { reached } = await openCall(context, model, context.request.signal);
   const own = !runs && (takesFurther(reached.protocol) || reached.protocol === "mock");
   return [...(own ? [] : further), ...chosen];
-}
-
-function checkItems({ conversation }: ResponsesAsk, input: readonly JsonObject[]): void {
-  if (conversation === null) return;
-  const large = input.findIndex((item) => JSON.stringify(item).length > MAX_ITEM);
-  if (large === -1) return;
-  throw wrong(
-    `input.${large}`,
-    `an item of a conversation has at most ${MAX_ITEM} characters; store its file`,
-  );
 }
 
 /**
@@ -259,7 +244,7 @@ async function placeFor(
 ): Promise<{ container: ResponseContainer; made: boolean } | null> {
   const slug = skillNamed(model);
   const anywhere = slug !== null && takesAnyFile(context, await servedSkill(context, slug));
-  if (shell === null || shell === "local") {
+  if (shell === null || shell.type === "local") {
     if (!anywhere) return null;
     const earlier = await containerBefore(context, items);
     const opened = earlier ?? (await makeContainer(context, []));
@@ -275,10 +260,10 @@ async function placeFor(
       'this deployment runs no code: its hull.toml says [workspace_tools] enabled = "never"',
     );
   const path = `tools.${at}.environment`;
-  const made = shell.kind !== "container";
+  const made = shell.type === "container_auto";
   const opened = made
     ? await newContainer(context, shell, { path, about: { name: "" } })
-    : await openContainer(context, shell.id);
+    : await openContainer(context, shell.container_id);
   const before = await filesForUser(opened, { anywhere });
   return { container: { id: opened.id, ...termsOf(opened), anywhere, before }, made };
 }

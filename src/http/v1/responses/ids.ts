@@ -1,5 +1,6 @@
 /** Ids of responses and items. A response has the id of the execution that makes it, under another prefix. */
 import { CallNotFound } from "../../../errors/llm.ts";
+import { wrong } from "../../../llm/wrong.ts";
 import type { JsonObject } from "../../../skill/manifest.ts";
 import type { RequestContext } from "../../context.ts";
 import { type ExecutionClient, executionOf } from "../../execution-client.ts";
@@ -26,7 +27,18 @@ const PREFIXES: Readonly<Record<string, string>> = {
   shell_call_output: "sho",
 };
 
-/** Items in the form in which Hull stores and shows them: each has an id, and messages have lists of parts. */
+/** Most characters of an item that a conversation keeps. */
+const MAX_ITEM = 1024 * 1024;
+
+/** @param path of the items in the request. @throws InvalidRequest for an item that no conversation keeps */
+export function checkSizes(items: readonly JsonObject[], path: string): void {
+  const large = items.findIndex((item) => JSON.stringify(item).length > MAX_ITEM);
+  if (large === -1) return;
+  const words = `an item of a conversation has at most ${MAX_ITEM} characters; store its file`;
+  throw wrong(`${path}.${large}`, words);
+}
+
+/** Items as Hull keeps and shows them: each has an id, and messages have lists of parts. */
 export const storedItems = (items: readonly JsonObject[]): JsonObject[] => items.map(storedItem);
 
 function storedItem(item: JsonObject): JsonObject {

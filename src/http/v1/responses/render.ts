@@ -1,12 +1,19 @@
 /** A response in the form that its client sees. */
 import { isObject } from "../../../skill/json.ts";
 import type { Json, JsonObject } from "../../../skill/manifest.ts";
+import type { RequestContext } from "../../context.ts";
 
 const ENCRYPTED = "reasoning.encrypted_content";
 
 /** Whether the client sends reasoning back itself, or asked for it. Otherwise Hull stores the reasoning. */
 export const showsReasoning = (include: readonly string[], store: boolean): boolean =>
   !store || include.includes(ENCRYPTED);
+
+/** The same for a request by its query, of what is kept. */
+export function reasoningShown({ request }: RequestContext): boolean {
+  const query = new URL(request.url).searchParams;
+  return showsReasoning([...query.getAll("include"), ...query.getAll("include[]")], true);
+}
 
 /** An item without the members that only Hull needs. */
 export function renderItem(item: Json, reasoning: boolean): Json {

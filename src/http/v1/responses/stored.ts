@@ -11,11 +11,11 @@ import type { JsonObject } from "../../../skill/manifest.ts";
 import type { RequestContext } from "../../context.ts";
 import type { ExecutionClient } from "../../execution-client.ts";
 import { jsonNow } from "../../page.ts";
-import { ascendingOf, limitOf } from "../lists.ts";
+import { ascendingOf, pageWithin } from "../lists.ts";
 import { streamedAnswer } from "../model-call.ts";
 import { formatted } from "../sse-event.ts";
 import { responseExecution } from "./ids.ts";
-import { renderEvent, renderItem, renderResponse, showsReasoning } from "./render.ts";
+import { reasoningShown, renderEvent, renderItem, renderResponse } from "./render.ts";
 
 type Params = Record<string, string>;
 
@@ -75,11 +75,6 @@ export async function itemsUpTo(context: RequestContext, id: string): Promise<Js
 
 const objectsIn = (item: unknown): JsonObject[] => objectShape.parse([item]);
 const objectShape = z.array(z.record(z.string(), z.json()));
-
-const reasoningShown = (context: RequestContext): boolean => {
-  const query = new URL(context.request.url).searchParams;
-  return showsReasoning([...query.getAll("include"), ...query.getAll("include[]")], true);
-};
 
 /** `GET /v1/responses/:id`; with `?stream=true` its events, with `?starting_after=` only those after it. */
 export async function getResponse(context: RequestContext, { id = "" }: Params): Promise<Response> {
@@ -201,16 +196,7 @@ export async function cancelResponse(context: RequestContext, { id = "" }: Param
 export async function getInputItems(context: RequestContext, { id = "" }: Params): Promise<Response> {
   const { request } = await storedResponse(context, id);
   const query = new URL(context.request.url).searchParams;
-  const limit = limitOf(query, { max: MAX_INCLUDED });
-  const items = ascendingOf(query) ? request.input : request.input.toReversed();
-  const after = query.get("after");
-  const from = after === null ? 0 : items.findIndex((item) => item.id === after) + 1;
-  if (after !== null && from === 0) {
-    throw new BadRequest({ detail: `after names no item: "${after.slice(0, 64)}".`, param: "after" });
-  }
-  const shown = items.slice(from, from + limit).map((item) => renderItem(item, reasoningShown(context)));
-  const [first, last] = [items[from], items[from + shown.length - 1]];
-  const ends = { first_id: first?.id ?? null, last_id: last?.id ?? null };
-  const has_more = items.length > from + limit;
-  return jsonNow(context.redacted({ object: "list", data: shown, ...ends, has_more }));
+  const items = request.input.map((item) => renderItem(item, reasoningShown(context)));
+  const all = ascendingOf(query) ? items : items.reverse();
+  return jsonNow(context.redacted(pageWithin(all, query, { max: MAX_INCLUDED, what: "item" })));
 }

@@ -25,7 +25,7 @@ import type { RequestContext } from "../../context.ts";
 import { jsonNow } from "../../page.ts";
 import { answerBytes } from "../../representation.ts";
 import { type Dialect, dialectOf } from "../dialect.ts";
-import { ascendingOf, cursorAt, limitOf, listDocument, pageOf } from "../lists.ts";
+import { ascendingOf, cursorAt, limitOf, listDocument, notListed, pageOf } from "../lists.ts";
 import { sweepAfterChange } from "../sweep.ts";
 import {
   deletedSkill,
@@ -146,7 +146,7 @@ async function cursorOf({ env, tenant }: RequestContext, query: URLSearchParams)
   if (id === null || id === "") return null;
   const skill = await findSkill(env, tenant, id);
   if (skill !== null) return skill.created_us;
-  throw new BadRequest({ detail: `after names no skill: "${id.slice(0, 64)}".`, param: "after" });
+  throw notListed("skill", id);
 }
 
 /** @throws SkillNotFound SkillReadOnly */
@@ -262,7 +262,7 @@ async function numberOf(
   if (name === null || name === "") return null;
   const version = await findVersion(env, tenant, id, name);
   if (version !== null) return version.number;
-  throw new BadRequest({ detail: `after names no version: "${name.slice(0, 64)}".`, param: "after" });
+  throw notListed("version", name);
 }
 
 export async function getVersion(context: RequestContext, params: Params): Promise<Response> {

@@ -1,4 +1,5 @@
 /** Reads the form of an upload to `/v1/skills`: single files or a zip, and the other fields. */
+import { SKILL_FIELDS } from "../../../api/bodies/v1.ts";
 import { join } from "../../../bytes.ts";
 import { BadRequest, BodyTooLarge, BundleInvalid } from "../../../errors/request.ts";
 import { storeBundle } from "../../../registry/stored-skills/bundles.ts";
@@ -25,14 +26,12 @@ const MAX_FINDINGS = 20;
 const FILE_PARTS = ["files[]", "files"];
 /** The values of `custom_llm_provider` that mean Hull's own store; the empty one means that the field is absent. */
 const HERE: readonly string[] = ["", "litellm_proxy"];
-/** Fields that Hull reads; `x-hull-ignored` names all others. */
-const FIELDS = ["display_name", "display_title", "default", "custom_llm_provider"];
 
 interface SkillForm {
   dialect: Dialect;
   label: string | null;
   makeDefault: boolean;
-  /** Names of fields that Hull does not read. */
+  /** Names of fields that Hull does not read; `x-hull-ignored` has them. */
   ignored: string[];
   version: NewVersion;
 }
@@ -91,7 +90,7 @@ export async function storeSentSkill(
     dialect,
     label,
     makeDefault: fields.get("default") === "true",
-    ignored: [...fields.keys()].filter((field) => !FIELDS.includes(field)),
+    ignored: [...fields.keys()].filter((field) => !SKILL_FIELDS.includes(field)),
     version: {
       name: skill.name,
       description: skill.description,
@@ -121,7 +120,7 @@ async function readParts(
       for await (const chunk of body) {
         length += chunk.length;
         if (!isFile && length > MAX_FIELD_BYTES) {
-          if (FIELDS.includes(name))
+          if (SKILL_FIELDS.includes(name))
             throw new BadRequest({ detail: `The field ${name} is too long.`, param: name });
           break;
         }
@@ -130,7 +129,7 @@ async function readParts(
       }
       const bytes = new Uint8Array(join(chunks));
       if (isFile) parts.push({ name: filename, bytes });
-      else fields.set(name, FIELDS.includes(name) ? decodeUtf8(bytes, `The field ${name}`) : "");
+      else fields.set(name, SKILL_FIELDS.includes(name) ? decodeUtf8(bytes, `The field ${name}`) : "");
     }
   } catch (error) {
     if (error instanceof BodyTooLarge) throw tooLarge(limit);
