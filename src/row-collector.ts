@@ -40,7 +40,7 @@ export class RowCollector<Row> {
   #collectedSince: number | null = null;
   /** The rows being sent, each batch with the time when its sending began, in Unix ms. */
   readonly #sent = new Map<readonly RowNote[], number>();
-  /** When the last rows came, in Unix ms. */
+  /** When rows were last added, in Unix ms. */
   #last = 0;
 
   /**
@@ -85,7 +85,7 @@ export class RowCollector<Row> {
     while (this.#isSending() && notes.some(({ state }) => state === "sending")) await look();
   }
 
-  /** Sends what was collected, and waits until what others were sending is stored. */
+  /** Sends the waiting rows, and waits until the batches of other callers are stored. */
   async flush(write: Write<Row>): Promise<void> {
     const others = [...this.#sent.keys()];
     await this.#sendWaiting(write);

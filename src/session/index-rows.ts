@@ -18,7 +18,7 @@ export function queueRows(
   return indexRows.add(rows, (all) => write(env, all), background);
 }
 
-/** Sends what was noted in this isolate. A reader of a list calls it first, and so finds what happened before. */
+/** Sends the rows that wait in this isolate. Readers of a list call it first, so that they find what happened before. */
 export function flushRows({ indexRows, env }: Deployment): Promise<void> {
   return indexRows.flush((all) => write(env, all));
 }

@@ -33,7 +33,7 @@ export const RUNS_SCHEMA = [
   "CREATE INDEX IF NOT EXISTS runs_failed ON runs (tenant, code, created_at, id) WHERE code IS NOT NULL",
 ] as const;
 
-/** For those of all tenants that are said to be running (docs/storage-schema.md). */
+/** The index of all tenants' runs that the table shows as running (docs/storage-schema.md). */
 export const RUNS_RUNNING_SCHEMA = [
   "CREATE INDEX IF NOT EXISTS runs_running ON runs (created_at) WHERE state = 'running'",
 ] as const;
@@ -60,7 +60,10 @@ const COLUMNS = [
   "code",
 ] as const satisfies (keyof RunEntry)[];
 
-/** Writes rows, a list of lists of values as JSON. One that tells of a run's end stays, unless the same id began anew. A row of which not even the name is known keeps it. */
+/**
+ * Writes rows from JSON, a list of lists of values. A row with a run's end is kept, unless a newer run has the same id.
+ * If a run's name is unknown now, the row keeps the earlier name.
+ */
 const WRITE = `INSERT INTO runs (tenant, ${COLUMNS}) SELECT ${["tenant", ...COLUMNS].map((_, i) => `value ->> ${i}`)} FROM json_each(?) WHERE true
   ON CONFLICT (tenant, id) DO UPDATE SET name = coalesce(excluded.name, runs.name), ${COLUMNS.filter((name) => !["id", "kind", "name", "session"].includes(name)).map((name) => `${name} = excluded.${name}`)}
   WHERE excluded.settled_at IS NOT NULL OR runs.settled_at IS NULL OR excluded.created_at > runs.created_at`;
@@ -191,8 +194,9 @@ export async function countWaiting(env: Bindings, tenant: string): Promise<numbe
 const owned = z.lazy(() => z.object({ tenant: z.string() }));
 
 /**
- * Some of the runs, of any tenants, that the list shows as running though they began before a time: one for calls, one for others. Which
- * ones changes, so that all are found in time. No workflow runs: their objects look after their rows themselves.
+ * Some runs of any tenants that the table shows as running although they began before `runs`, or, for calls, before
+ * `calls`. The selection is random, so that all of them are found in time. It contains no workflow runs, since their
+ * objects maintain their rows themselves.
  */
 export async function runningSince(
   env: Bindings,
@@ -211,7 +215,7 @@ export async function runningSince(
   return results.map((row) => ({ tenant: owned.parse(row).tenant, run: runEntryShape.parse(row) }));
 }
 
-/** Removes rows that are too old: they were written in order, so the first ones are the oldest. */
+/** Removes rows that are too old. Rows are in the order of writing, so the first ones are the oldest. */
 export async function sweepRuns(env: Bindings, now: number): Promise<void> {
   const db = await database(env);
   await db

@@ -47,7 +47,7 @@ export function counting() {
   };
 }
 
-/** Notes the queries that match. */
+/** Records the queries that match. */
 export function noting(which: RegExp) {
   const noted: string[] = [];
   const wrap = (storage: DurableObjectStorage) =>
@@ -58,10 +58,10 @@ export function noting(which: RegExp) {
   return { wrap, noted };
 }
 
-/** What reads the records of a session to fold them. */
+/** Matches the queries that read a session's records to build its state. */
 export const FOLDING = /SELECT seq, data FROM (?:checkpoint|record)/;
 
-/** Takes no writes while `full` is set, as a disk or a database that is full. @param which of the writes it refuses */
+/** Refuses writes while `full` is set, like a full disk or database. @param which of the writes it refuses */
 export function refusing(which = /^/) {
   const state = { full: false, refused: 0 };
   const wrap = (storage: DurableObjectStorage) =>

@@ -61,10 +61,10 @@ export interface SearchTool {
 const MAX_AT_ONCE = 6;
 
 /**
- * The next step for the open calls; `null`: all have their results. Calls run side by side. Calls that keep the order
- * run one after the other: each begins when the previous one has its result. So do searches for tools among themselves,
- * since each adds to what the previous one found.
- * @param flying the effects that this run attempt has begun and that have not come back
+ * The next step for the open calls; `null`: all have results. Calls run in parallel. Calls that must keep their order
+ * run one after the other: each begins when the previous one has its result. The same holds for searches for tools among
+ * themselves, since each adds to what the previous one found.
+ * @param flying effects that this run attempt has begun and that have no result yet
  */
 export function nextCallStep(
   state: AgentState,
@@ -87,7 +87,7 @@ export function nextCallStep(
     const searches = search?.owns(call.call.name, run) === true;
     const waitsForOther = (ordered && inOrder) || (searches && searching);
     const mayBegin = call.stage === "started" || call.stage === "executed" || !waitsForOther;
-    // An earlier call of the turn may still bring the missing tool.
+    // An earlier call of the turn may still load the missing tool.
     const known = tool !== null || !open || isOwn(call.call.name, run, search);
     inOrder ||= ordered;
     searching ||= searches;

@@ -96,9 +96,9 @@ export interface AgentEffects {
   callModel(step: AgentStep & { type: "call_model" }, context: AgentEffectContext): Promise<ModelAnswer>;
   /** Faults of the tool itself are results. */
   runTool(planned: PlannedCall, context: AgentEffectContext): Promise<AgentToolResult>;
-  /** The attempt with which a call goes on that an earlier run attempt began: the last one that may have begun. */
+  /** The attempt with which to continue a call of an earlier run attempt: the last one that may have begun. */
   attemptOf(context: AgentEffectContext): number;
-  /** Returns an answer that its purpose permits; any other answer is an error. */
+  /** Returns an answer that the hook's purpose permits; throws for any other. */
   callHook(step: AgentStep & { type: "call_hook" }, context: AgentEffectContext): Promise<Json>;
   /** Waits before a tool's next attempt, by the driver's clock. */
   pause(ms: number, signal: AbortSignal): Promise<void>;

@@ -73,7 +73,7 @@ export class WorkspaceTools {
     return copiesOf(folders.filter(({ name }) => !name.startsWith(".plugins/")));
   }
 
-  /** Carries out one call. Every fault of the call is a result. @throws HullError for faults of the runner */
+  /** Executes one call. Every fault of the call is a result. @throws HullError for faults of the runner */
   async call(planned: PlannedCall, at: AgentEffectContext): Promise<AgentToolResult> {
     const { run, effect, signal } = at;
     const started = Date.now();

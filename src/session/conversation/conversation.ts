@@ -121,8 +121,8 @@ export class Conversation {
   }
 
   /**
-   * Makes the session unless it exists; `listing.noted` waits until its row is on its way to the list.
-   * @param index `false`: the caller calls `listing.write`, or the row comes with that of the first run
+   * Creates the session unless it exists. To wait until its row is on its way to the list, call `listing.noted`.
+   * @param index `false`: the caller calls `listing.write`, or the row is written with that of the first run
    * @throws IdempotencyKeyReused
    */
   async open(

@@ -8,7 +8,7 @@ export type DueKind =
   | "approval"
   /** Write the session's row in the list. */
   | "index"
-  /** The last run's row could not be written, or that of an ended call is not there yet. */
+  /** Write the last run's row: an earlier write failed, or the row of an ended call is not yet stored. */
   | "run_index"
   /** Remove the remains of a removed session. */
   | "delete"
@@ -38,8 +38,9 @@ export interface Due {
 }
 
 /**
- * An alarm may come so much before the first due time, in ms. It then finds nothing due and sets the next one, while each change of
- * an alarm is a write that the request waits for. Most often nothing is due any more before it comes, and it is removed.
+ * An alarm may fire this much before the first due time, in ms. It then finds nothing due and sets the next alarm. That
+ * is cheaper than changing the alarm, since the request waits for each such write. Most often nothing is due any more
+ * before the alarm fires, and it is removed.
  */
 const EARLY_MS = 60_000;
 

@@ -56,9 +56,9 @@ interface AgentRunAttempt extends RunAttempt {
   memo: string | null;
   /** Returns more members of the result. */
   further: () => JsonObject;
-  /** Ends what its effects hold open. */
+  /** Closes what the effects of this run attempt hold open. */
   close: () => void;
-  /** Found out before the run began; `null`: this attempt finds it out. */
+  /** The run as prepared before it began; `null`: this attempt prepares it. */
   prepared: PreparedRun | null;
   /** Spans of this run attempt; absent: nobody wants them. */
   spans?: SpanNote[] | undefined;

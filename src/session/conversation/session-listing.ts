@@ -1,7 +1,8 @@
 /**
- * A session's rows in the tenant's lists of sessions and runs, in D1. The session itself is the truth: nobody who opens a session
- * or starts a run waits for a row, and one that could not be written is written later. Rows of new sessions, and of runs that begin
- * or end, go with those of other sessions (`index-rows.ts`). The session itself writes the row of a run that rests or goes on, since these rows must come in order.
+ * A session's rows in the tenant's lists of sessions and runs, in D1. The session itself is authoritative: no request
+ * that opens a session or starts a run waits for a row, and a failed write is repeated later. Rows of new sessions, and
+ * of runs that begin or end, are written together with those of other sessions (`index-rows.ts`). The session itself
+ * writes the row of a run that rests or continues, since these rows must be written in order.
  */
 import type { Deployment } from "../../deployment.ts";
 import type { RowNote } from "../../row-collector.ts";
@@ -16,11 +17,14 @@ import type { SessionLog } from "./session-log.ts";
 import type { ConversationStore, SessionRow } from "./store.ts";
 import { indexEntry } from "./views.ts";
 
-/** Delay before a row that could not be written is written again, in ms. */
+/** Delay before a failed write is repeated, in ms. */
 const RETRY_MS = 60_000;
-/** Delay before a session writes its row if nobody has confirmed it, in ms. Not after a first run's watch, so that both need one alarm. */
+/**
+ * Delay before a session writes its own row if it is not yet known to be stored, in ms. It is no longer than the watch
+ * of a first run, so that both need only one alarm.
+ */
 const UNCONFIRMED_MS = 15_000;
-/** How long an answer waits for a row, in ms. */
+/** How long an answer waits for a row to be written, in ms. */
 const WRITTEN_MS = 1000;
 /** A run that ends within this time, in ms, gets a row only at its end. */
 const BEGUN_MS = 250;
@@ -94,12 +98,12 @@ export class SessionListing {
     this.#background(this.#last);
   }
 
-  /** Resolves when readers in this isolate find the new session. Those in others find it a moment later. */
+  /** Resolves when readers in this isolate find the new session. Readers in other isolates find it a moment later. */
   noted(): Promise<void> {
     return this.#last;
   }
 
-  /** Waits until readers anywhere find the session's present row. A slow list delays nobody for long. */
+  /** Waits until readers everywhere find the session's present row, but only for a limited time. */
   async written(): Promise<void> {
     const begun = Date.now();
     await waitAtMost(this.#last, WRITTEN_MS);
@@ -173,7 +177,10 @@ export class SessionListing {
     if (isFresh) void this.#noteRuns([id]);
   }
 
-  /** Notes a run again that has ended or rests: a life of the object may have died before its row was sent. `false`: there is none. */
+  /**
+   * Writes the row of a run again if the run has ended or rests, since an earlier instance of the object may have died
+   * before it sent the row. Returns whether there is such a run.
+   */
   relist(run: string): boolean {
     const row = this.#store.run(run);
     if (row !== null && row.status !== "running")
@@ -181,7 +188,7 @@ export class SessionListing {
     return row !== null;
   }
 
-  /** The last run's row is due. */
+  /** Writes the last run's row, which is due. */
   repeat(): void {
     this.#runDue = true;
     const [last] = this.#store.runs(1, Number.MAX_SAFE_INTEGER);

@@ -1,4 +1,4 @@
-/** A session and its runs in the form of their routes. */
+/** A session and its runs as their routes return them. */
 import * as z from "zod/mini";
 import type { AgentState } from "../../engine/agent/state.ts";
 import type { AgentRuntime } from "../../run/agent/runtime.ts";
@@ -60,7 +60,7 @@ export function runEntry(session: string, row: RunRow): RunView {
   };
 }
 
-/** A run in the form of the tenant's index: from the session's state, or from its own end if the state is not about it. */
+/** A run for the tenant's index: from the session's state if that is about this run, else from the run's stored end. */
 export function indexEntry(log: SessionLog, session: string, row: RunRow): RunEntry {
   const { id } = row;
   const run = isLost(log, row) ? null : log.state().run;
@@ -78,7 +78,7 @@ export function indexEntry(log: SessionLog, session: string, row: RunRow): RunEn
 const codeIn = (error: JsonObject | undefined): string | null =>
   typeof error?.code === "string" ? error.code : null;
 
-/** Whether a run was given up, so that reading its records may be what kills the process. A loaded state has read them. */
+/** Whether a run was given up. Reading its records could then kill the process, unless the loaded state has read them. */
 const isLost = (log: SessionLog, row: RunRow): boolean =>
   !log.loaded && row.status === "error" && codeIn(readEnd(log.store, row).error) === "run_lost";
 
@@ -87,10 +87,10 @@ const usedShape = z.lazy(() =>
   z.object({ input_tokens: z.number(), output_tokens: z.number(), cost_usd: z.number() }),
 );
 
-/** What a run's result, or the log of a model call, says of usage. */
+/** The usage in a run's result, or in the log line of a model call. */
 export const usedIn = (value: unknown): Used | undefined => usedShape.safeParse(value).data;
 
-/** What an entry of the index says of a run's course. @param used what it used, as far as that is known */
+/** Times and usage of a run for the index. @param used its usage, as far as known */
 export function figuresOf(
   { status, created_at, settled_at }: RunRow,
   used: Used | undefined,

@@ -383,7 +383,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     this.log.appendUnseen([], events, (done_event) => {
       this.#store.updateRun(run.id, { status, settled_at, done_event });
       this.#calls.settle(outcome, expires);
-      // Until it is written: the process may die before.
+      // Due until the row is written, since the process may die before that.
       this.#store.setDue({ watch: null, expiry: expires, run_index: settled_at + RETRY_MS });
     });
     this.attemptOf(run.id)?.opened.resolve();
@@ -406,7 +406,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     const [tenant = ""] = caller.split("/");
     const { id } = this.#store.identity();
     const code = outcome?.ok === false ? outcome.error.code : null;
-    // Reading the records of a run that was stopped from outside may be what kills the process.
+    // If the run was stopped from outside, reading its records may be what kills the process.
     const stopped = run.status === "cancelled" || code === "execution_lost";
     const totals = stopped && !this.log.loaded ? undefined : this.log.state().run?.totals;
     const figures = figuresOf(run, totals ?? usedIn(used));
@@ -429,7 +429,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     );
   }
 
-  /** The row of a run that has ended stays due until it is there, or is due again if it could not be written. */
+  /** Clears the due time of an ended run's row once the row is stored; if the write failed, sets it again. */
   #written(run: RunEntry, stored: boolean): void {
     if (!this.here || (run.settled_at === null && this.#store.liveRun() === null)) return;
     this.#unwritten = stored ? null : run;
@@ -437,14 +437,14 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     if (this.#store.dueAt("run_index") !== due) this.#store.setDue({ run_index: due });
   }
 
-  /** Drives the run on if it is under way, or writes its row again. */
+  /** Continues the run if it is under way, or else writes its row again. */
   relist(): void {
     this.background(this.#store.rearm());
     if (this.#store.liveRun() === null) this.noteAgain();
     else this.ensure();
   }
 
-  /** The run's row is due: the one that could not be written, or what a later life of the object knows of the run. */
+  /** Writes the run's row because it is due: the row that could not be written, or a new one made of what is stored. */
   noteAgain(): void {
     const call = this.#calls.row();
     const known = call === null ? null : this.#withRun(call);

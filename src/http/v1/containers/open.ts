@@ -69,7 +69,7 @@ function decoded(text: string): Uint8Array<ArrayBuffer> | null {
   }
 }
 
-/** Commands reach no more hosts than the deployment allows. */
+/** Refuses hosts that the deployment does not allow for commands. */
 function checkNetwork({ settings }: RequestContext, hosts: readonly string[], at: string): void {
   const { network } = settings.workspace_tools;
   const refused = hosts.find(

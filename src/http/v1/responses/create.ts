@@ -53,7 +53,7 @@ import { checkSizes, newDigits, responseExecution } from "./ids.ts";
 import { renderEvent, renderResponse, showsReasoning } from "./render.ts";
 import { documentOf, type StoredResponse, storedResponse, streamStored } from "./stored.ts";
 
-/** Whether the request wants a response that is kept, whose id follows from the key. */
+/** Whether the request wants Hull to store the response, whose id then follows from the key. */
 export function keepsResponse(body: Uint8Array): boolean {
   const parsed = parsedJson(new TextDecoder().decode(body));
   return !isObject(parsed) || parsed.store !== false;
