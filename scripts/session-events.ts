@@ -89,15 +89,15 @@ export async function tailSession(
   },
 ): Promise<void> {
   const printer = new EventPrinter();
-  await followSession(server, path, after, (told) => {
-    const { event, data } = told;
-    if (json) process.stdout.write(`${JSON.stringify(told)}\n`);
+  await followSession(server, path, after, (received) => {
+    const { event, data } = received;
+    if (json) process.stdout.write(`${JSON.stringify(received)}\n`);
     else {
       printer.print(event, data);
       if (event === "round" || event === "done") printer.print("delta", { text: "\n" });
-      const said = note(told);
+      const said = note(received);
       if (said !== "") printer.say(said);
     }
-    return over(told);
+    return over(received);
   });
 }

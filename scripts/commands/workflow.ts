@@ -166,11 +166,11 @@ async function test({ server, paths, timeout_ms, json }: Wanted): Promise<number
   const cases = [];
   for (const file of files) cases.push(...(await readTestFile(file)));
   const results: CaseResult[] = [];
-  const told = (result: CaseResult): void => {
+  const report = (result: CaseResult): void => {
     results.push(result);
     if (!json) process.stdout.write(resultText(result));
   };
-  await inOrder(cases, (one) => runCase(server, one, timeout_ms), told);
+  await inOrder(cases, (one) => runCase(server, one, timeout_ms), report);
   const failed = results.filter(({ ok }) => !ok).length;
   print(json, { cases: results }, `${counted(results.length, "case")}, ${failed} failed.\n`);
   return failed === 0 ? EXIT.ok : EXIT.failed;
@@ -180,16 +180,16 @@ async function test({ server, paths, timeout_ms, json }: Wanted): Promise<number
 async function inOrder<T, R>(
   items: readonly T[],
   work: (item: T) => Promise<R>,
-  told: (result: R) => void,
+  report: (result: R) => void,
 ): Promise<void> {
   const begun: Promise<R>[] = [];
   try {
     for (const [at, item] of items.entries()) {
       begun.push(work(item));
       const earliest = begun[at + 1 - AT_ONCE];
-      if (earliest !== undefined) told(await earliest);
+      if (earliest !== undefined) report(await earliest);
     }
-    for (const last of begun.slice(Math.max(0, items.length + 1 - AT_ONCE))) told(await last);
+    for (const last of begun.slice(Math.max(0, items.length + 1 - AT_ONCE))) report(await last);
   } finally {
     await Promise.allSettled(begun);
   }

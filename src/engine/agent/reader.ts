@@ -61,7 +61,7 @@ export class RecordReader {
     const after = applyAgentRecord(before, record);
     this.#state = { ...after, visible: [] };
     const applied = { record, before, after };
-    const { entries = messagesOf(applied), notes = [], warnings = [] } = toldBy(applied);
+    const { entries = messagesOf(applied), notes = [], warnings = [] } = additionsOf(applied);
     const run = after.run ?? before.run;
     if (run === null) return { entries, trace: [], warnings };
     const iteration = Math.max(1, run.iterations);
@@ -75,7 +75,7 @@ export class RecordReader {
   }
 }
 
-interface Told {
+interface Additions {
   /** Absent: the messages that the record added to the visible history. */
   entries?: Entry[];
   /** Notes for the trace of the run under way. */
@@ -84,7 +84,7 @@ interface Told {
 }
 
 /** What a record adds to transcript, trace and warnings. */
-function toldBy(applied: Applied): Told {
+function additionsOf(applied: Applied): Additions {
   const { record, before, after } = applied;
   const run = after.run ?? before.run;
   switch (record.type) {
