@@ -6,8 +6,8 @@ import type { FrameLog } from "./frame-log.ts";
 const HEARTBEAT = encodeFrame(FRAME.heartbeat, new Uint8Array(0));
 
 /**
- * The head and the first frames wait this long for more: the output of a short process then goes out in one write, and
- * its reader wakes up once.
+ * The head and the first frames wait this long for more, so that the output of a short process goes out in one write and
+ * wakes its reader once.
  */
 const FIRST_WRITE_MS = 4;
 

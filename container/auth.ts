@@ -8,7 +8,7 @@ import { Refused } from "./refusal.ts";
 export const MIN_SECRET_CHARS = 32;
 
 export class Auth {
-  /** Whether `PUT /v1/secret` delivers the secret: only if nothing but the Durable Object reaches the port. */
+  /** Whether `PUT /v1/secret` delivers the secret; allowed only if nothing but the Durable Object can reach the port. */
   readonly deliverable: boolean;
   #secret: Buffer | null = null;
 
@@ -20,7 +20,7 @@ export class Auth {
     return this.#secret !== null;
   }
 
-  /** The secret, available after the first permitted request. */
+  /** The secret; it may arrive only with the first permitted request. */
   get secret(): Buffer {
     if (this.#secret === null) throw new Refused("unauthenticated", "The runner has no secret yet.");
     return this.#secret;
@@ -35,7 +35,7 @@ export class Auth {
 
   /**
    * Checks the Bearer ticket of a request. `specDigest` is the SHA-256 (hex) of an execution's spec JSON, else "".
-   * Synchronous: Node's own HMAC is faster than the way to Web Crypto's thread pool and back.
+   * Synchronous, because Node's own HMAC is faster than Web Crypto with its thread pool.
    * @throws Refused 401
    */
   permit(request: IncomingMessage, subject: TicketSubject, specDigest = ""): void {

@@ -1,6 +1,7 @@
 /**
- * Skills' files by digest: verified, unpacked once, read-only; the least recently used are removed first. A process of the runner's
- * own uid can change them anyway; the runner then reports the bundle as missing at its next use, and the Worker sends it again.
+ * Skills' files by digest: verified, unpacked once, read-only; the least recently used are removed first. A process with
+ * the runner's own uid can change them nevertheless. At the next use the runner then reports the bundle as missing, and
+ * the Worker sends it again.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { createWriteStream, lstatSync, readdirSync } from "node:fs";
@@ -20,13 +21,13 @@ export const MAX_TAR_BYTES = 512 * 1024 * 1024;
 interface Bundle {
   dir: string;
   bytes: number;
-  /** Executions that use it now; such a bundle is never removed. */
+  /** Number of running executions that use the bundle; while there are any, it is not removed. */
   users: number;
-  /** The state in which it was unpacked (`stateOf`); `""`: unknown, or no process can change it. */
+  /** The bundle's state after unpacking (`stateOf`); `""`: unknown, or no process can change it. */
   state: string;
-  /** The runner found it in another state. */
+  /** The runner found the bundle's files changed. */
   changed: boolean;
-  /** Folders that a fresh one replaced, whose users may still be in them. */
+  /** Old folders of the bundle, replaced by a fresh one; executions may still use them. */
   replaced: string[];
 }
 
@@ -40,7 +41,8 @@ export class Bundles {
   #bytes = 0;
 
   /**
-   * `limit`: bytes of disk that unpacked bundles may take; `group`: the group that reads them, if that is another uid.
+   * `limit`: the most bytes of disk for unpacked bundles; `group`: the group that reads them, if processes have another
+   * uid.
    */
   constructor(root: string, limit: number, group: number | null) {
     this.#group = group;
@@ -52,7 +54,7 @@ export class Bundles {
     return this.#bytes;
   }
 
-  /** Largest tar that fits here. */
+  /** The largest tar for which there is room. */
   get largest(): number {
     return Math.min(MAX_TAR_BYTES, this.#limit);
   }
@@ -61,7 +63,10 @@ export class Bundles {
     return this.#bundles.size;
   }
 
-  /** Finds the bundles of an earlier runner. `<digest>.size` is written last, so a bundle without it is unfinished. */
+  /**
+   * Finds the bundles of an earlier runner. The runner writes `<digest>.size` last, so a bundle without it is
+   * unfinished.
+   */
   async prepare(): Promise<void> {
     await makeFolder(this.#root, this.#group);
     const names = await readdir(this.#root);
@@ -80,8 +85,9 @@ export class Bundles {
   }
 
   /**
-   * The unpacked folder of a skill's bundle, kept until `release`; null if it is not here, or not as it was unpacked. Packages are
-   * used without this check: Python writes what it compiled beside them, and to install them again takes long.
+   * The unpacked folder of a skill's bundle, kept until `release`; null if the bundle is missing or its files have
+   * changed. Packages are used without this check: Python writes compiled files into them, and installing them again
+   * takes long.
    */
   useSkill(digest: string): string | null {
     const bundle = this.#bundles.get(digest);
@@ -94,7 +100,7 @@ export class Bundles {
     return this.use(digest);
   }
 
-  /** The unpacked folder of a bundle, kept until `release`; null if it is not here. */
+  /** The unpacked folder of a bundle, kept until `release`; null if the bundle is missing. */
   use(digest: string): string | null {
     const bundle = this.#bundles.get(digest);
     if (bundle === undefined) return null;
@@ -117,7 +123,7 @@ export class Bundles {
   }
 
   /**
-   * Takes a bundle's tar. A bundle that is here, or on its way in another request, is not taken twice.
+   * Receives a bundle's tar. If the bundle is here, or another request is receiving it, the tar is not read again.
    * @throws Refused 422 `bundle_invalid`
    */
   async receive(digest: string, tar: Readable): Promise<void> {
@@ -144,7 +150,7 @@ export class Bundles {
     const unpacked = join(work, "files");
     await mkdir(unpacked, { recursive: true });
     const changed = this.#bundles.get(digest);
-    // It must not go while a fresh one takes its place.
+    // The old folder must not be removed while a fresh one takes its place.
     if (changed !== undefined) changed.users += 1;
     try {
       const hash = createHash("sha256");
@@ -166,7 +172,7 @@ export class Bundles {
       const dir = join(this.#root, digest);
       if (changed !== undefined) {
         const doomed = this.#doomed();
-        // A process may have removed it whole.
+        // A process may have removed the whole folder.
         await rename(dir, doomed).then(
           () => changed.replaced.push(doomed),
           () => removeTree(dir),
@@ -196,7 +202,10 @@ export class Bundles {
     this.#bytes += bytes;
   }
 
-  /** Removes unused bundles while they take too many bytes; `spare` has just come and is about to be used. */
+  /**
+   * Removes unused bundles while they take too many bytes, except `spare`, which has just arrived and is about to be
+   * used.
+   */
   #shrink(spare: string): void {
     for (const [digest, bundle] of this.#bundles) {
       if (this.#bytes <= this.#limit) return;
@@ -208,7 +217,7 @@ export class Bundles {
   }
 
   async #remove(digest: string, dir: string): Promise<void> {
-    // Renamed first, so that the same digest can come again while the old files are being removed.
+    // Renamed first, so that the same bundle can arrive again while the old files are being removed.
     const doomed = this.#doomed();
     try {
       await rm(join(this.#root, `${digest}.size`), { force: true });
@@ -219,7 +228,10 @@ export class Bundles {
     }
   }
 
-  /** A path for a folder that this runner is about to remove, or else the next one. */
+  /**
+   * A path to which the runner renames a folder before removing it. If this runner does not get to it, the next one
+   * removes it.
+   */
   #doomed(): string {
     return join(this.#root, `.${randomBytes(8).toString("hex")}`);
   }
@@ -242,8 +254,8 @@ export class Bundles {
 }
 
 /**
- * A hash that changes with anything that a process writes below a folder, except what Python compiles beside its modules; `null`: it
- * cannot be read. It blocks: a skill's files are few, and an answer waits for it.
+ * A hash that changes with everything that a process writes below a folder, except Python's compiled files; `null` if
+ * the folder cannot be read. It is synchronous, since a skill has few files and an answer waits for it.
  */
 function stateOf(folder: string): string | null {
   const hash = createHash("sha256");

@@ -19,27 +19,28 @@ export class NoCgroups extends Error {
   override name = "NoCgroups";
 }
 
-/** A cgroup disappears once its last process is reaped; checked at this interval, for this long. */
+/** A cgroup disappears once its last process is reaped. The runner checks at this interval, for this long. */
 const REMOVE_POLL_MS = 20;
 const REMOVE_TRIES = 100;
 
-/** Files that hold how much memory there is, by version. */
+/** Files that state the machine's memory, by version. */
 const OF_MEMORY = ["memory.max", "memory.limit_in_bytes", "memory.memsw.limit_in_bytes"];
 
 const EXECUTION_PREFIX = "hull-execution-";
 
 /**
- * A folder in which executions get cgroups, and the values written into each; version 1 has one for each controller.
+ * A folder in which executions get cgroups, and the values to write into each cgroup. Version 1 has one folder for each
+ * controller.
  */
 interface Parent {
   dir: string;
   limits: [file: string, value: number][];
-  /** Limits whose files not every kernel has. */
+  /** Limits whose files only some kernels have. */
   optional: [file: string, value: number][];
 }
 
 export class Cgroups {
-  /** Most memory of an execution; `null`: it is not limited. */
+  /** The most memory of an execution; `null`: no limit. */
   readonly memoryBytes: number | null;
   readonly #parents: Parent[];
   #count = 0;
@@ -69,8 +70,8 @@ export class Cgroups {
   }
 
   /**
-   * The cgroup of one execution, with its limits set. Throws the system's error.
-   * @param memoryBytes its own limit, where that is lower; has no effect where memory is not limited
+   * Makes the cgroup of one execution, with its limits. Throws the system's error.
+   * @param memoryBytes the execution's own limit, if lower; has no effect where memory is not limited
    */
   create(memoryBytes = Number.POSITIVE_INFINITY): Cgroup {
     const most = Math.min(memoryBytes, this.memoryBytes ?? 0);
@@ -106,7 +107,7 @@ function unified(limits: ResourceLimits, root: string, self: string): Parent[] |
   const needed = controllers(limits);
   const own = /^0::(\/.*)$/m.exec(self)?.[1];
   if (own === undefined) return null;
-  // A runner of an earlier start may have already moved this process's parent.
+  // An earlier runner may already have moved this process's parent.
   const dir = join(root, own.replace(/\/hull-runner$/, ""));
   const list = join(dir, "cgroup.controllers");
   if (!existsSync(list) || needed.some((name) => !words(list).includes(name))) return null;
@@ -119,7 +120,7 @@ function unified(limits: ResourceLimits, root: string, self: string): Parent[] |
       ? []
       : [
           ["memory.max", memoryBytes],
-          // If the limit kills one process, it kills them all: half an execution has no result.
+          // If the limit kills one process, the kernel kills all: half an execution has no result.
           ["memory.oom.group", 1],
         ];
   const pids: Parent["limits"] = maxProcesses === null ? [] : [["pids.max", maxProcesses]];
@@ -169,12 +170,12 @@ export class Cgroup {
     this.#dirs = dirs;
   }
 
-  /** Moves a process here. Throws the system's error. */
+  /** Moves a process into this cgroup. Throws the system's error. */
   admit(pid: number): void {
     for (const dir of this.#dirs) writeFileSync(join(dir, "cgroup.procs"), String(pid));
   }
 
-  /** Number of its processes that the kernel killed for memory. */
+  /** Number of this cgroup's processes that the kernel killed for memory. */
   oomKills(): number {
     const files = this.#dirs.flatMap((dir) => OOM_FILES.map((file) => join(dir, file)));
     return files.reduce(
@@ -183,7 +184,7 @@ export class Cgroup {
     );
   }
 
-  /** Ends what is still in it, and removes it. */
+  /** Ends the processes that are left in the cgroup, and removes it. */
   async remove(): Promise<void> {
     await Promise.all(this.#dirs.map(removeCgroup));
   }

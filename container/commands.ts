@@ -1,4 +1,4 @@
-/** Which file a command starts. */
+/** Finds the file that a command starts. */
 import { execFile } from "node:child_process";
 import { accessSync, closeSync, constants, openSync, readSync, statSync } from "node:fs";
 import { isAbsolute, join, relative, resolve, sep } from "node:path";
@@ -7,11 +7,11 @@ import type { Environment } from "./environment.ts";
 export interface Command {
   /** Absolute path, or a path that begins with `./` inside the bundle, which is the process's cwd. */
   file: string;
-  /** The process's own name, as it sees it. */
+  /** The process's own name, as the process sees it. */
   argv0: string;
 }
 
-/** How long a shim may take to name the interpreter behind it. */
+/** Time limit for a shim to name the interpreter behind it. */
 const PROBE_MS = 10_000;
 
 export class Commands {
@@ -24,9 +24,9 @@ export class Commands {
   }
 
   /**
-   * `null`: there is no such command. A name with `/` or a leading `.` is a path in the bundle and must stay in it. An
-   * absolute path is used unchanged, but never for an uploaded skill. Any other name is looked up in the bundle's root,
-   * then on `PATH`. Returns synchronously when it can, to keep the hot path short.
+   * The file of a command; `null` if there is none. A name with `/` or a leading `.` is a path in the bundle and must
+   * stay in it. An absolute path is used unchanged, but never for an uploaded skill. Any other name is looked up in the
+   * bundle's root, then on `PATH`. Returns synchronously if possible, to keep the hot path short.
    */
   resolve(argv0: string, bundleDir: string, untrusted = false): Command | null | Promise<Command | null> {
     if (isAbsolute(argv0)) return !untrusted && isFile(argv0) ? { file: argv0, argv0 } : null;
@@ -51,7 +51,7 @@ export class Commands {
     return found;
   }
 
-  /** Forgets a name whose file turned out to be gone. */
+  /** Forgets a name whose file no longer exists. */
   forget(argv0: string): void {
     this.#onPath.delete(argv0);
   }
@@ -68,8 +68,8 @@ export class Commands {
   }
 
   /**
-   * The interpreter that a version manager's shim starts. It is asked only once, because the shim is a shell program
-   * that costs about 40 ms at every start. As with the shim, the interpreter runs under its full path.
+   * The interpreter that a version manager's shim starts. The runner asks the shim only once, because the shim is a
+   * shell program that costs about 40 ms at every start. As with the shim, the interpreter runs under its full path.
    */
   #pythonBehind(shim: string, name: string): Promise<Command> {
     return new Promise((done) => {

@@ -1,7 +1,7 @@
 /**
- * The Python packages of handlers: those of the script's inline metadata (PEP 723), else of the requirements.txt at the
- * root of the skill. Hull installs them once per bundle, text of the requirements and interpreter, before the first
- * call, in a process like a handler's own. Its output, a tar, is unpacked and kept like a bundle.
+ * The Python packages of handlers: those in the script's inline metadata (PEP 723), else those in the requirements.txt
+ * at the root of the skill. Hull installs them once for each bundle, requirements text and interpreter, before the first
+ * call, in a process like a handler's own. The installer's output, a tar, is unpacked and kept like a bundle.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { createReadStream, createWriteStream } from "node:fs";
@@ -21,7 +21,7 @@ import type { ScratchRoot } from "./scratch.ts";
 import type { SpawnerCommand } from "./spawner.ts";
 import { Spawners } from "./spawners.ts";
 
-/** The packages could not be installed; the text is the end of the installer's output. */
+/** The packages could not be installed; the message is the end of the installer's output. */
 export class DependenciesFailed extends Error {
   override name = "DependenciesFailed";
 }
@@ -31,7 +31,7 @@ interface DependencyParts {
   dir: string;
   bundles: Bundles;
   cgroups: Cgroups | null;
-  /** Null: there is no Python, and nothing to install for. */
+  /** The interpreter; null: there is no Python, so there is nothing to install for. */
   python: Command | null;
   /** Inherited by the installer's process. */
   environment: Environment;
@@ -49,19 +49,16 @@ interface DependencyParts {
 interface Requirements {
   file: string | null;
   metadata: string | null;
-  /** Identifies the bundle, the interpreter, and the text. */
+  /** A hash of the bundle, the interpreter and the requirements text. */
   key: string;
 }
 
 const INSTALLER = programSource("install.py");
 /** Characters of the installer's output to keep. */
 const TAIL_CHARACTERS = 2000;
-/**
- * A failure is answered from memory for this long: a model that tries again immediately does not start another
- * installation.
- */
+/** For this long, a failed installation is not repeated: a model that tries again immediately gets the same failure. */
 const FAILED_MS = 10_000;
-/** The most handlers whose requirements are remembered. */
+/** The number of handlers whose requirements are kept in memory. */
 const MOST_KNOWN = 10_000;
 const GRACE_MS = 500;
 
@@ -81,14 +78,14 @@ export class Dependencies {
     this.#records = new PackageRecords(parts.dir);
   }
 
-  /** Ends what it started. */
+  /** Ends the running installations. */
   async close(): Promise<void> {
     await (await this.#outside)?.close();
   }
 
   /**
    * The folder of a script's packages, kept until its digest is released from the bundles; null if it needs none.
-   * @param script null: any script of the bundle without metadata of its own
+   * @param script null: any script of the bundle that has no metadata of its own
    * @throws DependenciesFailed
    */
   async use(
@@ -136,7 +133,7 @@ export class Dependencies {
     return python;
   }
 
-  /** Installs, but only one at a time; returns the bundle's digest. */
+  /** Installs packages, one installation at a time; returns the bundle's digest. */
   #install(needed: Requirements, bundle: string): Promise<string> {
     let installing = this.#installing.get(needed.key);
     if (installing === undefined) {
@@ -152,7 +149,7 @@ export class Dependencies {
     const { bundles, scratch } = this.#parts;
     const since = performance.now();
     const work = scratch.create();
-    // Outside of what the process may reach.
+    // The process cannot reach this folder.
     const tar = this.#records.archive(needed.key);
     try {
       const said = new Tail();

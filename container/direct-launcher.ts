@@ -1,4 +1,4 @@
-/** Starts processes from the runner itself: used if there is no Python, and nothing has to be isolated. */
+/** Starts processes from the runner itself: for a system without Python, if nothing has to be isolated. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, constants, openSync } from "node:fs";
 import type { Launch, Launched, Launcher } from "./launcher.ts";
@@ -8,7 +8,7 @@ import { killProcessesOf, Sweep } from "./sweep.ts";
 /** Interval of checks for a killed group. */
 const GONE_POLL_MS = 5;
 
-/** A process that leaves the group is found by the id in its environment, if it keeps that. */
+/** A process that leaves the group can be found by the id in its environment, unless it removes the id. */
 export class DirectLauncher implements Launcher {
   readonly #sweep = new Sweep(killProcessesOf);
 
@@ -81,7 +81,7 @@ export class DirectLauncher implements Launcher {
   }
 }
 
-/** 0 only checks. `false`: the group has no process any more. */
+/** The signal 0 only checks. Returns `false` if the group has no processes any more. */
 function signalGroup(pgid: number, signal: NodeJS.Signals | 0): boolean {
   try {
     process.kill(-pgid, signal);

@@ -1,7 +1,7 @@
 /**
- * The egress of handlers whose tools list hosts. They run in a network that has only a loopback. A gateway there
- * (programs/gateway.py) leads to this HTTP proxy. Each call has a password of its own, which determines the hosts that
- * it may ask. Names that resolve to private addresses are refused, as for isolates.
+ * The network access of handlers whose tools list hosts. Such handlers run in a network that has only a loopback, where
+ * a gateway (programs/gateway.py) leads to this HTTP proxy. Each call has its own password, which determines the hosts
+ * that it may reach. Names that resolve to private addresses are refused, as for isolates.
  */
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import { lookup } from "node:dns/promises";
@@ -15,12 +15,12 @@ import { reasonOf } from "./log.ts";
 
 /** Port of the gateway in each network that has only a loopback (programs/gateway.py). */
 export const GATEWAY_PORT = 3128;
-/** A connection with this silence is closed. */
+/** A connection that is silent for this long is closed. */
 const IDLE_MS = 120_000;
-/** The variables that clients and programs read; Node's own fetch needs a separate switch. */
+/** The variables that clients and programs read; Node's own fetch also needs a switch. */
 const NAMES = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"];
 
-/** The loopback of their network is no way out: a process asks its own servers there without the proxy. */
+/** The loopback of their network leads nowhere else: a process reaches its own servers there without the proxy. */
 const OWN_HOSTS = "localhost,127.0.0.1,::1";
 const OWN_NAMES = ["NO_PROXY", "no_proxy"];
 
@@ -119,12 +119,12 @@ export class EgressProxy {
     }
   }
 
-  /** The address to ask. @throws NoWay */
+  /** The address to connect to. @throws NoWay */
   async #permitted(asked: IncomingMessage, url: URL): Promise<string> {
     const hosts = this.#hostsOf(asked.headers["proxy-authorization"]);
     const fault = hostFault(url, hosts);
     if (fault !== null) throw new NoWay(403, `The host ${url.hostname} ${fault}.`);
-    // The proxy that resolves the name must check where it leads.
+    // The machine's own proxy resolves the name, so it must check where the name leads.
     if (this.#beyond !== null) return url.hostname;
     const found = await lookup(url.hostname, { all: true }).catch(() => []);
     const open = found.find(({ address }) => hostFault(new URL(`http://${inUrl(address)}`), null) === null);

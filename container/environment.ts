@@ -4,12 +4,12 @@ import type { ExecutionSpec } from "../src/tool/protocol.ts";
 import { Refused } from "./refusal.ts";
 import type { Scratch } from "./scratch.ts";
 
-/** Taken from the runner's own environment if set, with every `LC_*`. Nothing else is. */
+/** Variables that processes inherit from the runner's environment, with every `LC_*`; no others. */
 const INHERITED = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "LANGUAGE", "TZ"];
 
 export type Environment = Record<string, string>;
 
-/** The part that is the same for every process: read once at start-up. */
+/** The part that is the same for every process; computed once at start-up. */
 export function inheritedEnvironment(source: NodeJS.ProcessEnv): Environment {
   const names = [...INHERITED, ...Object.keys(source).filter((name) => name.startsWith("LC_"))];
   const environment: Environment = {};

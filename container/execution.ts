@@ -34,7 +34,7 @@ import { StderrTail } from "./stderr-tail.ts";
 import type { Workspace } from "./workspace.ts";
 import type { Workspaces } from "./workspaces.ts";
 
-/** An execution whose reader is lost without a cancel ends after this long, unless a reader comes back. */
+/** An execution that loses its reader without a cancel ends after this long, unless a reader returns. */
 const REATTACH_MS = 10_000;
 
 /** What executions share. */
@@ -45,7 +45,7 @@ export interface RunnerServices {
   inherited: Environment;
   journal: Journal;
   launcher: Launcher;
-  /** Limits memory and processes of an execution; null if there are no limits. */
+  /** Limits the memory and processes of an execution; null: there are no limits. */
   cgroups: Cgroups | null;
   pipes: Pipes;
   scratch: ScratchRoot;
@@ -53,7 +53,7 @@ export interface RunnerServices {
   workspaces: Workspaces;
 }
 
-/** Already in use; the execution releases them. */
+/** Bundles that are already marked as in use; the execution releases them. */
 export interface Folders {
   bundle: string;
   workspace: Workspace | null;
@@ -62,7 +62,7 @@ export interface Folders {
 export interface Input {
   /** First uploaded file, for `input.mode: file`. */
   file: string | null;
-  /** The part of stdin that has come; the rest, if there is more, still comes. */
+  /** The part of stdin that has arrived; if there is more, the rest follows. */
   stdin: { head: Uint8Array; rest: Readable | null } | null;
 }
 
@@ -74,11 +74,11 @@ type Ending = Pick<EndedStatus, "cause" | "exit_code" | "signal" | "reason">;
 export class Execution {
   readonly spec: ExecutionSpec;
   readonly specDigest: string;
-  /** Resolves with admission; rejects with the queue's refusal. */
+  /** Resolves when the queue admits the execution; rejects with the queue's refusal. */
   readonly admitted: Promise<void>;
-  /** Made at admission; the input files go into it. */
+  /** The execution's folder, made at admission; the input files are written into it. */
   scratch: Scratch | null = null;
-  /** Gives up the place in the queue, while there is one. */
+  /** Leaves the queue; set only while the execution waits in it. */
   abandon: ((reason: Refused) => void) | null = null;
   readonly #services: RunnerServices;
   readonly #folders: Folders;
@@ -89,7 +89,7 @@ export class Execution {
   #slot: Slot | null = null;
   #process: GroupProcess | null = null;
   #cgroup: Cgroup | null = null;
-  /** The bundles of packages that it uses. */
+  /** Digests of the bundles with the packages that the execution uses. */
   #packages: readonly string[] = [];
   /** Reads the folder in which a command ended. */
   #finalCwd: FinalCwd | null = null;
@@ -129,7 +129,7 @@ export class Execution {
     return this.#ended;
   }
 
-  /** Takes the slot. The input may take as long to arrive as the process may run. */
+  /** Takes a slot in the queue. The input may take as long to arrive as the process may run. */
   admit(slot: Slot): void {
     this.#slot = slot;
     this.abandon = null;
@@ -139,7 +139,7 @@ export class Execution {
     this.#admission.resolve();
   }
 
-  /** Ends before its answer began: nothing is kept. */
+  /** Ends the execution before its answer began, so nothing is stored. */
   refuse(reason: unknown): void {
     this.#ended = true;
     this.#slot?.release();
@@ -215,7 +215,7 @@ export class Execution {
   }
 
   /**
-   * Installs its packages first, under a time limit of their own; the installer's message about a failure becomes
+   * Installs the handler's packages first, under a separate time limit. If that fails, the installer's message becomes
    * stderr.
    */
   async #handlerProgram(
@@ -257,20 +257,21 @@ export class Execution {
       return;
     }
     stdin.once("close", () => rest.resume());
-    // If the client breaks off, the process must not take the shortened input for the whole, so it gets no end of file.
+    // If the client breaks off, the process gets no end of file, since it must not mistake the shortened input for the
+    // whole.
     rest.once("error", () => this.stop("cancelled"));
     stdin.write(head);
     rest.pipe(stdin);
   }
 
-  /** Ends it for this reason, in any state. `graceMs` overrides the spec's. */
+  /** Ends the execution for this reason, in any state. `graceMs` overrides the spec's. */
   stop(reason: StopReason, graceMs?: number): void {
     if (this.#ended) return;
     if (this.#process !== null) this.#process.stop(reason, graceMs);
     else if (this.#slot !== null) void this.#end({ cause: reason, exit_code: null, signal: null });
   }
 
-  /** SIGKILL, without waiting; for the sudden end of the runner. */
+  /** Sends SIGKILL and does not wait; for a sudden end of the runner. */
   killNow(): void {
     this.#process?.killNow();
   }
@@ -319,7 +320,7 @@ export class Execution {
    */
   async #reportChanges(workspace: Workspace, ending: Ending): Promise<Ending> {
     if (this.#process === null) return ending;
-    // From here on its processes change nothing.
+    // From here on, the execution's processes change nothing more.
     await this.#process.gone;
     try {
       if (ending.cause !== "cancelled" && ending.cause !== "lost") {
@@ -387,7 +388,7 @@ export class Execution {
     this.#onEnded(ending.cause, duration);
   }
 
-  /** Releases what only its processes use. */
+  /** Releases what only the execution's processes use. */
   #releasePlace(): void {
     this.#slot?.release();
     void this.#cgroup?.remove();

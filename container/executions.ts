@@ -6,7 +6,7 @@ import { Execution, type RunnerServices } from "./execution.ts";
 import { log } from "./log.ts";
 import { Refused } from "./refusal.ts";
 
-/** How long, and how many, cancelled requests are remembered. */
+/** How long, and how many, cancelled requests are kept in memory. */
 const CANCELLED_MS = 600_000;
 const CANCELLED_MOST = 100_000;
 
@@ -15,7 +15,7 @@ export class Executions {
   readonly endings = new Map<EndedStatus["cause"], number>();
   readonly #services: RunnerServices;
   readonly #live = new Map<string, Execution>();
-  /** Request ids with the time of their cancelling, oldest first. */
+  /** Cancelled request ids with the time of their cancelling, oldest first. */
   readonly #cancelled = new Map<string, number>();
   #onIdle: (() => void) | null = null;
 
@@ -63,7 +63,7 @@ export class Executions {
     execution.refuse(reason);
   }
 
-  /** The spec digest of a known id; undefined for an unknown id. */
+  /** The spec digest of an id; undefined if the id is unknown. */
   specDigestOf(id: string): string | undefined {
     return this.#live.get(id)?.specDigest ?? this.#services.journal.find(id)?.spec;
   }
@@ -127,12 +127,12 @@ export class Executions {
     for (const execution of this.#live.values()) execution.stop("cancelled", graceMs);
   }
 
-  /** Sends SIGKILL to all, immediately. */
+  /** Sends SIGKILL to all executions, immediately. */
   killAll(): void {
     for (const execution of this.#live.values()) execution.killNow();
   }
 
-  /** Resolves when none is left. */
+  /** Resolves when no execution is left. */
   idle(): Promise<void> {
     return new Promise((resolve) => {
       this.#onIdle = resolve;

@@ -13,7 +13,7 @@ export function isExecutable({ mode }: BigIntStats): boolean {
   return (mode & 0o100n) !== 0n;
 }
 
-/** Reads a file that may change meanwhile; null if it has more than `limit` bytes. @param keep copies the bytes */
+/** Reads a file that may change during the read; null if it has more than `limit` bytes. @param keep copies the bytes */
 export async function readOnce(
   from: FileHandle,
   limit: number,

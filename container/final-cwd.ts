@@ -19,7 +19,10 @@ export class FinalCwd {
     return new FinalCwd(await open(path, "wx+", 0o660));
   }
 
-  /** The folder, relative to the session's files if it is in them; `null`: it was not reported. Closes the file. */
+  /**
+   * The folder where the command ended, relative to the session's files if it is among them; `null` if the command did
+   * not report it. Closes the file.
+   */
   async read(workspace: string | null): Promise<string | null> {
     try {
       const bytes = Buffer.alloc(MAX_PATH_BYTES + 1);

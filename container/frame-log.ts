@@ -1,7 +1,7 @@
 /**
- * The frames of one execution in order and in their wire form. Short logs stay in memory; longer ones go to a file, and
- * memory keeps only the newest part. So neither a slow reader nor a missing one costs memory, and a reader that comes
- * back gets every frame. In the file they are encrypted (journal-cipher.ts).
+ * The frames of one execution, in order and in their wire form. Short logs stay in memory. Longer ones go to a file, and
+ * memory keeps only the newest part. So neither a slow reader nor a missing one costs memory, and a reader that returns
+ * still gets every frame. In the file, frames are encrypted (journal-cipher.ts).
  */
 import { type FileHandle, open, unlink } from "node:fs/promises";
 import { encodeFrame, type FrameType } from "../src/tool/protocol.ts";
@@ -9,18 +9,21 @@ import type { EncryptionParams, JournalCipher } from "./journal-cipher.ts";
 
 /** Longest log without a file of its own. */
 const INLINE_BYTES = 64 * 1024;
-/** Kept in memory in addition to the file, for readers that keep up. */
+/** How much of a log with a file also stays in memory, for readers that keep up. */
 const TAIL_BYTES = 512 * 1024;
-/** Bytes that wait for the disk: above the first limit the source should pause, below the second it may continue. */
+/**
+ * Bytes that wait to be written to disk: above the first limit the source should pause, below the second it may
+ * continue.
+ */
 const BACKLOG_HIGH = 4 * 1024 * 1024;
 const BACKLOG_LOW = 1024 * 1024;
-/** One read from or write to the file. */
+/** The size of one read from or write to the file. */
 const BLOCK_BYTES = 256 * 1024;
 
 /** The file for many frames. */
 export interface FrameFile {
   path: string;
-  /** How the file is encrypted; null: it is not, since an earlier version wrote it. */
+  /** How the file is encrypted; null: an earlier version wrote it without encryption. */
   sealed: EncryptionParams | null;
   cipher: JournalCipher;
 }
@@ -31,13 +34,13 @@ interface Chunk {
 }
 
 export class FrameLog {
-  /** Null for a log that always stays in memory. */
+  /** The log's file; null for a log that always stays in memory. */
   readonly file: FrameFile | null;
   /** Bytes appended. */
   size = 0;
-  /** Called when the backlog has shrunk after `append` returned false. */
+  /** Called when the backlog is small again after `append` returned false. */
   onDrained: () => void = () => {};
-  /** Called once when the disk refuses the frames. */
+  /** Called once if the disk refuses the frames. */
   onFailure: (error: unknown) => void = () => {};
   #complete = false;
   #chunks: Chunk[] = [];
@@ -71,7 +74,7 @@ export class FrameLog {
     return log;
   }
 
-  /** No further frame will come. */
+  /** Whether the log is complete. */
   get complete(): boolean {
     return this.#complete;
   }
@@ -107,7 +110,7 @@ export class FrameLog {
     return () => this.#listeners.delete(listener);
   }
 
-  /** The bytes at `offset`, up to a block: null if there are none yet, a promise if they are only in the file. */
+  /** The bytes at `offset`, up to a block: null if there are none yet, a promise if only the file has them. */
   read(offset: number): Uint8Array | Promise<Uint8Array> | null {
     if (offset >= this.size) return null;
     const first = this.#chunks[0];
@@ -135,7 +138,7 @@ export class FrameLog {
     return Math.min(offset, this.size);
   }
 
-  /** Resolves when everything appended so far is in the file, or the disk has refused it. */
+  /** Resolves when the file has everything appended so far, or the disk has refused it. */
   async settled(): Promise<void> {
     while (this.#writing !== null) await this.#writing;
   }
@@ -149,7 +152,7 @@ export class FrameLog {
     this.#users += 1;
   }
 
-  /** The last user's release closes the file. */
+  /** Releases the log; the last user's release closes the file. */
   release(): void {
     this.#users -= 1;
     if (this.#users === 0) void this.#handle?.close().catch(() => {});
@@ -229,7 +232,7 @@ export class FrameLog {
     }
   }
 
-  /** Drops from memory what is in the file and not near the end. */
+  /** Drops from memory what the file has, except the newest part. */
   #forget(): void {
     const limit = Math.min(this.#written, this.size - TAIL_BYTES);
     let count = 0;

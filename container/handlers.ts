@@ -1,5 +1,5 @@
 /**
- * Starts the handler of a tool: with which program, which arguments, and where. With spawners, Python handlers are
+ * Starts the handler of a tool: chooses the program, the arguments, and the folder. With spawners, Python handlers are
  * forks of a warm interpreter.
  */
 import { writeFile } from "node:fs/promises";
@@ -58,14 +58,15 @@ export class Handlers {
       await writeFile(join(dir, name), text, { mode: 0o440 });
   }
 
-  /** Ends what starts only handlers, and removes the shims. */
+  /** Ends the processes that serve only handlers, and removes the shims. */
   async close(): Promise<void> {
     await this.#parts.launchers.close();
     await removeTree(this.#parts.dir);
   }
 
   /**
-   * `input`: the arguments, a JSON object in UTF-8. `null`: the script does not exist, or nothing can run it.
+   * The program of a handler. `input`: the arguments, a JSON object in UTF-8. `null`: the script does not exist, or
+   * nothing can run it.
    * @throws DependenciesFailed
    */
   async program(
@@ -77,7 +78,8 @@ export class Handlers {
     const { bundle, workspace, scratch } = folders;
     const { commands, inherited, launchers, dependencies, python } = this.#parts;
     const network = launchers.of(handler.network);
-    // Without a session's files, the folder for output serves: it is new, and is removed with the execution.
+    // Without a session's files, the handler begins in the folder for output, which is new and is removed with the
+    // execution.
     const cwd = workspace?.dir ?? scratch.outputDir;
     const environment = processEnvironment(inherited, spec, { cwd, bundle, workspace }, scratch, null);
     environment.HULL_SKILL_DIR = bundle;
@@ -131,7 +133,7 @@ export class Handlers {
     if (handler.language === "file")
       return { ...program, file: script, argv0: script, args: argument, stdin };
     if (handler.language === "shell") {
-      // Looked up in a folder without any skill's files.
+      // Looked up in a folder that has no skill's files.
       const bash = await commands.resolve("bash", this.#parts.dir);
       return bash === null ? null : { ...program, ...bash, args: [script, ...argument], stdin };
     }
@@ -170,8 +172,8 @@ export class Handlers {
   }
 
   /**
-   * A text of commands for bash, which is looked up in a folder without any skill's files.
-   * @param memoryBytes the most memory of each process; `null`: its cgroup limits it, or nothing does
+   * The program that runs a text of commands: bash, looked up in a folder that has no skill's files.
+   * @param memoryBytes the most memory of each process; `null`: the cgroup limits it, or nothing does
    */
   async #commands(
     begun: Omit<Program, "file" | "argv0" | "args" | "stdin">,

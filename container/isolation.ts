@@ -1,7 +1,7 @@
 /**
- * Protects against the processes of executions: the runner's uid, the network, the memory of others. If a promised
- * protection (`--child-uid`, egress off) is impossible, the runner does not start. Limits that cannot be enforced are
- * logged and shown by `/readyz` and `/metrics`.
+ * Protects the runner's uid, the network, and the memory of other executions against the processes of executions. If a
+ * promised protection (`--child-uid`, egress off) is impossible, the runner does not start. Limits that cannot be
+ * enforced are logged, and shown by `/readyz` and `/metrics`.
  */
 import { execFile } from "node:child_process";
 import { chmod, chown } from "node:fs/promises";
@@ -20,24 +20,24 @@ import { programSource } from "./program-source.ts";
 import type { SpawnerCommand } from "./spawner.ts";
 import { Spawners } from "./spawners.ts";
 
-/** The runner cannot keep its promise about its processes on this system. */
+/** On this system, the runner cannot keep its promise about its processes. */
 export class CannotIsolate extends Error {
   override name = "CannotIsolate";
 }
 
 /** The protections in force for every process that this runner starts. */
 export interface Enforced {
-  /** Processes have a uid of their own. */
+  /** Whether processes have a uid of their own. */
   uid: boolean;
-  /** Processes have no network. */
+  /** Whether processes have no network. */
   egress_off: boolean;
-  /** Handlers of tools that declare no network have none. */
+  /** Whether handlers of tools that declare no network have none. */
   declared_network: boolean;
-  /** Handlers of tools that list hosts reach only those. */
+  /** Whether handlers of tools that list hosts reach only those hosts. */
   declared_hosts: boolean;
-  /** Processes cannot reach files, memory and environments of other executions. */
+  /** Whether processes cannot reach the files, memory and environments of other executions. */
   apart: boolean;
-  /** Nor send them signals. */
+  /** Whether they cannot send signals to other executions. */
   signals: boolean;
   memory: boolean;
   processes: boolean;
@@ -45,7 +45,7 @@ export interface Enforced {
 
 interface Isolation {
   launcher: Launcher;
-  /** How the spawners are started, and how one that always has the network is; null: there are none. */
+  /** How to start the spawners, and one that always has the network; null: there are none. */
   spawners: SpawnerCommands | null;
   cgroups: Cgroups | null;
   /** The processes' group, if they have a uid of their own. */
@@ -61,26 +61,26 @@ export interface SpawnerCommands {
   /** For handlers of tools that declare no network. */
   offline: SpawnerCommand;
   /**
-   * For commands without network or with listed hosts, where the kernel permits it: each execution has a loopback of
-   * its own. Null: the runner starts commands as it starts handlers.
+   * For commands without network or with listed hosts, if the kernel permits it: each execution has its own loopback.
+   * Null: the runner starts commands as it starts handlers.
    */
   loopback: SpawnerCommand | null;
-  /** For handlers of tools that list hosts; null: no network can be made for them. */
+  /** For handlers of tools that list hosts; null: the system permits no network for them. */
   listed: (SpawnerCommand & { gateway: string }) | null;
-  /** Whether the processes of different executions cannot signal each other. */
+  /** Whether the processes of an execution cannot signal those of another one. */
   signals: boolean;
 }
 
-/** Time limit of a program that is tried. */
+/** Time limit of a program that checks the system. */
 const PROBE_MS = 10_000;
 const SYSTEM_PYTHON = "/usr/bin/python3";
-/** What programs/checks.py checks: `null`, or why it failed. */
+/** The results of programs/checks.py: for each check `null`, or why it failed. */
 const checks = z.object({
-  /** Python has what a spawner needs. */
+  /** Python has the functions that a spawner needs. */
   python: z.nullable(z.string()),
   /** Landlock isolates files, memory and environments. */
   files: z.nullable(z.string()),
-  /** It keeps signals within an execution, too. */
+  /** Landlock also restricts signals to an execution. */
   signals: z.nullable(z.string()),
   skills_path: z.nullable(z.string()),
   seccomp: z.nullable(z.string()),
@@ -88,7 +88,7 @@ const checks = z.object({
 type Checks = z.infer<typeof checks>;
 
 /**
- * Finds out what is possible, and starts the spawners accordingly. `state` must exist.
+ * Finds out which protections are possible, and starts the spawners accordingly. `state` must exist.
  * @throws CannotIsolate
  */
 export async function isolate(options: RunnerOptions, commands: Commands, state: string): Promise<Isolation> {
@@ -193,27 +193,30 @@ function canBlockNetwork({ egress, declaredNetwork }: RunnerOptions, { seccomp }
   return seccomp === null;
 }
 
-/** The folder in which Landlock isolates executions; if their uid is not the runner's and it cannot, the log says so. */
+/**
+ * The folder in which Landlock isolates executions. If their uid is not the runner's and Landlock cannot isolate them,
+ * the log says so.
+ */
 function landlockSupport(
   { childUid }: RunnerOptions,
   { files, signals }: Checks,
   state: string,
 ): { state: string | null; signals: boolean } {
-  // With the runner's uid they act as the runner's owner, as on a developer's machine.
+  // Processes with the runner's uid act as the runner's owner, as on a developer's machine.
   if (childUid === null) return { state: null, signals: false };
   const reason = files ?? signals;
   if (reason !== null) log("warn", "executions_not_kept_apart", { files: files === null, reason });
   return { state: files === null ? state : null, signals: reason === null };
 }
 
-/** Writes a warning to the log if executions cannot see their skills at /skills. */
+/** Logs a warning if executions cannot see their skills at /skills. */
 function warnOfSkillsPath({ childUid }: RunnerOptions, { skills_path }: Checks, state: string | null): void {
   const open = childUid !== null && state === null;
   const reason = open ? "executions are not isolated from each other" : skills_path;
   if (reason !== null) log("warn", "skills_path_not_shown", { reason });
 }
 
-/** How spawners are started in networks of their own; null where none can be made, or none is wanted. */
+/** How to start spawners in networks of their own; null if the system permits none, or none is wanted. */
 async function findListed(
   options: RunnerOptions,
   python: string,
@@ -247,7 +250,7 @@ async function findListed(
   return null;
 }
 
-/** As in programs/loopback.py it does without all of `socket`. */
+/** Like programs/loopback.py, this avoids most of `socket`. */
 const GATEWAY_PROBE = `import _socket
 listener = _socket.socket()
 listener.bind(("127.0.0.1", ${GATEWAY_PORT}))
@@ -257,13 +260,13 @@ function warnOfNetwork(reason: string): void {
   log("warn", "declared_network_not_enforced", { reason });
 }
 
-/** The commands that put a program into its place: all equally good, the first that works is used. */
+/** Commands that start a program in its place. All are equally good; the runner uses the first that works. */
 function prefixes(options: RunnerOptions): string[][] {
   const uid = toUid(options);
   if (options.egress) return [uid];
   return [
     ["unshare", "--net", "--", ...uid],
-    // Without privileges: in a user namespace, where the uid stays the same.
+    // Without privileges: a user namespace, in which the uid stays the same.
     [...uid, "unshare", "--user", "--map-current-user", "--net", "--"],
   ];
 }
@@ -284,7 +287,7 @@ async function check(python: string[], state: string): Promise<Checks> {
   }
 }
 
-/** Tries a command; returns what went wrong, or null. */
+/** Tries a command; returns its error, or null. */
 async function probe(command: string[]): Promise<string | null> {
   try {
     await output(command);
@@ -301,7 +304,7 @@ async function output([file = "", ...args]: string[]): Promise<string> {
 
 function saidBy(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  // The program's own words; the message begins with the whole command.
+  // The program's own words; the error's message would begin with the whole command.
   const said = "stderr" in error ? String(error.stderr).trim() : "";
   return (said === "" ? error.message.trim() : said).split("\n").slice(-2).join(": ");
 }

@@ -1,12 +1,11 @@
 /**
- * Output of processes on the runner's disk: encrypted with AES-256 in counter mode, under a key derived from the
- * runner's secret, which in a container is only in memory. Output may contain what nobody should find there: a value of
- * the environment, a configured secret, a user's text. A caller that may ask the runner for the output gets it
- * unchanged.
+ * Encrypts the output of processes on the runner's disk: AES-256 in counter mode, under a key derived from the runner's
+ * secret, which in a container is only in memory. Output may contain what nobody should find on the disk: a value of the
+ * environment, a configured secret, a user's text. A caller that may ask the runner for the output gets it unchanged.
  */
 import { createCipheriv, createHash, hkdfSync, randomBytes } from "node:crypto";
 
-/** Random bytes that distinguish a log from all others; the rest of the counter's block counts. */
+/** Random bytes that are different for each log; the rest of the counter's block is the counter. */
 const NONCE_BYTES = 10;
 const BLOCK_BYTES = 16;
 const ID_CHARS = 16;
@@ -33,7 +32,7 @@ export class JournalCipher {
     return { nonce: randomBytes(NONCE_BYTES).toString("hex"), key: this.#current().id };
   }
 
-  /** Whether this runner's secret was used to write it. */
+  /** Whether the log was written with this runner's secret. */
   canDecrypt({ key }: EncryptionParams): boolean {
     return key === this.#current().id;
   }

@@ -16,9 +16,9 @@ import type { EncryptionParams, JournalCipher } from "./journal-cipher.ts";
 import { log, reasonOf } from "./log.ts";
 
 const SEGMENT_BYTES = 8 * 1024 * 1024;
-/** Ended executions are written together after this time, so that their answers do not wait for it. */
+/** Ended executions are recorded together after this time, so that their answers do not wait for the disk. */
 const FLUSH_MS = 20;
-/** Bytes that an entry counts in addition to its frames, to limit the index in memory too. */
+/** Bytes that an entry counts in addition to its frames; this also limits the index in memory. */
 const ENTRY_BYTES = 4096;
 const EXPIRY_INTERVAL_MS = 10_000;
 
@@ -31,7 +31,7 @@ const record = z.discriminatedUnion("event", [
     at: z.number(),
     bytes: z.int(),
     file: z.nullable(z.string()),
-    /** How the frames are encrypted; absent: not at all, as in earlier versions. */
+    /** How the frames are encrypted; absent: they are not, as in earlier versions. */
     sealed: z.optional(z.object({ nonce: z.string(), key: z.string() })),
   }),
 ]);
@@ -44,7 +44,7 @@ interface Ended {
   at: number;
   cost: number;
   segment: number;
-  /** Location of the frames: still in memory, in the segment, or in their own file. */
+  /** Where the frames are: still in memory, in the segment, or in their own file. */
   frames:
     | FrameLog
     | (({ offset: number; bytes: number } | { file: string }) & { sealed: EncryptionParams | null });
@@ -105,7 +105,7 @@ export class Journal {
     return this.#bytes;
   }
 
-  /** The facts about an id: the digest of its spec, and whether it runs, has ended or was lost. */
+  /** The digest of an id's spec, and whether the execution is running, ended or lost. */
   find(id: string): { state: Entry["state"]; spec: string } | undefined {
     return this.#entries.get(id);
   }
@@ -115,7 +115,7 @@ export class Journal {
     return [...this.#entries].filter(([, entry]) => entry.state === "lost").map(([id]) => id);
   }
 
-  /** For the frames of a new execution. */
+  /** A file for the frames of a new execution. */
   newFrames(): FrameLog {
     this.#frameFiles += 1;
     // No earlier runner used this name: every runner begins with a new segment.
@@ -126,13 +126,18 @@ export class Journal {
     return { path: join(this.#dir, "frames", name), sealed, cipher: this.#cipher };
   }
 
-  /** Records that an execution begins. It is written before this returns, so that the execution never begins again. */
+  /**
+   * Records that an execution begins. The record is on disk before this returns, so the execution never begins again.
+   */
   started(id: string, spec: string): void {
     this.#append({ event: "start", id, spec }, null);
     this.#put(id, { state: "running", spec, at: Date.now(), cost: ENTRY_BYTES, segment: this.#segment });
   }
 
-  /** Records that an execution ended with these frames (complete and settled). Written soon, or by `flush`. */
+  /**
+   * Records that an execution ended with these frames, which must be complete and settled. It is written soon, or by
+   * `flush`.
+   */
   ended(id: string, spec: string, frames: FrameLog): void {
     const cost = ENTRY_BYTES + frames.size;
     const segment = this.#entries.get(id)?.segment ?? this.#segment;
@@ -151,7 +156,7 @@ export class Journal {
       return entry.frames;
     }
     const { sealed } = entry.frames;
-    // With another secret they cannot be read.
+    // If another secret encrypted them, they cannot be read.
     if (sealed !== null && !this.#cipher.canDecrypt(sealed)) return null;
     if ("file" in entry.frames) return FrameLog.fromFile(this.#file(entry.frames.file, sealed));
     const file = await open(this.#segmentPath(entry.segment), "r");
@@ -252,7 +257,7 @@ export class Journal {
     void unlink(this.#segmentPath(segment)).catch(() => {});
   }
 
-  /** Drops expired entries, and the oldest while there is too much. Running executions stay. */
+  /** Removes expired entries, and the oldest ones while there are too many. Running executions stay. */
   #expire(): void {
     const oldest = Date.now() - this.#limits.ms;
     for (const [id, entry] of this.#entries) {
@@ -307,7 +312,7 @@ export class Journal {
     }
   }
 
-  /** Removes frame files without an entry and empty segments, and counts the files that stay. */
+  /** Removes frame files without an entry and empty segments, and counts the remaining files. */
   async #removeStrays(segments: number[]): Promise<void> {
     const named = new Map<string, Ended>();
     for (const entry of this.#entries.values()) {

@@ -1,4 +1,4 @@
-/** Starts processes: either the runner itself does it, or spawners that it started before. */
+/** Starts processes, either from the runner itself or through spawners that it started before. */
 
 /** One process to start, as the leader of a session and group of its own. */
 export interface Launch {
@@ -6,45 +6,47 @@ export interface Launch {
   argv0: string;
   args: string[];
   cwd: string;
-  /** The runner's folders that it may use, if Landlock isolates executions (programs/landlock.py). */
+  /** The runner's folders that the process may use, if Landlock isolates executions (programs/landlock.py). */
   allowedPaths: readonly string[];
-  /** The folder that it sees at /skills, where the system lets it (programs/skills_path.py); null: none. */
+  /** The folder that the process sees at /skills, if the system permits it (programs/skills_path.py); null: none. */
   skills: string | null;
   environment: Record<string, string>;
   /** Paths of the standard streams; null for an empty stdin. */
   stdin: string | null;
   stdout: string;
   stderr: string;
-  /** Becomes descriptor 3; null: there is none. */
+  /** Becomes descriptor 3 of the process; null: there is none. */
   result: string | null;
   /** A FIFO from which the process reads one byte before it becomes the program; null to begin immediately. */
   gate: string | null;
   /** Makes a file with the call of a fork (programs/fork.py), which only that fork can find. */
   callFile(bytes: Uint8Array): string;
   onStarted(pid: number): void;
-  /** It could not start; the argument is the system's error code. Nothing follows. */
+  /** The process could not start; the argument is the system's error code. No other callback follows. */
   onFailed(code: string): void;
   onExit(exitCode: number | null, signal: string | null): void;
-  /** Its watcher is gone, so nobody will learn of its end. Nothing follows. */
+  /** The watcher of the process is gone, so its end will remain unknown. No other callback follows. */
   onLost(): void;
-  /** Called after `Launched.end`, when none of its processes is left. */
+  /** Called after `Launched.end`, when none of the process's descendants is left. */
   onGone(): void;
 }
 
 /** A launched process, with everything that it started. */
 export interface Launched {
-  /** Signals its group, if its leader is still running. */
+  /** Signals the process's group, if its leader is still running. */
   signal(signal: NodeJS.Signals): void;
-  /** Ends every process that descends from it with SIGKILL, wherever it went. Call it once for each started process. */
+  /**
+   * Ends the process and all its descendants with SIGKILL, wherever they went. Call it once for each started process.
+   */
   end(): void;
 }
 
 export interface Launcher {
-  /** Never throws. No callback is called before it has returned. */
+  /** Launches a process. Never throws, and calls no callback before it has returned. */
   launch(launch: Launch): Launched;
   /** Sends SIGKILL to every process with the id of one of these executions; returns their number. */
   killProcessesOf(ids: ReadonlySet<string>): Promise<number>;
-  /** Makes what processes left in a folder readable and removable for the runner. */
+  /** Gives the runner the right to read and remove what processes left in a folder. */
   openTree(path: string): Promise<void>;
   /** Releases the spawners. Running processes are ended. */
   close(): Promise<void>;

@@ -1,7 +1,7 @@
 /**
- * The launchers of handlers and commands, by their network: one set of spawners and fork servers for those with the
- * network of every process, one for handlers without network, one for those that list hosts, and two for commands
- * without network and with listed hosts, which have a loopback of their own. Each starts with the first call that needs it.
+ * The launchers of handlers and commands, by their network: one with the network of every process, one for handlers
+ * without network, one for handlers that list hosts, and two for commands, without network or with listed hosts, which
+ * have their own loopback. Each consists of spawners and fork servers, and starts with the first call that needs it.
  */
 import type { ExecutionSpec } from "../src/tool/protocol.ts";
 import type { EgressProxy } from "./egress-proxy.ts";
@@ -13,7 +13,7 @@ import { Spawners } from "./spawners.ts";
 
 type Network = NonNullable<ExecutionSpec["handler"]>["network"];
 
-/** A fork takes a server under a millisecond, so more servers than this would be idle. */
+/** A server needs less than a millisecond for a fork, so more servers than this would be idle. */
 const MOST_FORK_SERVERS = 2;
 
 interface LauncherParts {
@@ -23,7 +23,7 @@ interface LauncherParts {
   spawners: Pick<SpawnerCommands, "usual" | "offline" | "loopback" | "listed"> | null;
   /** Whether processes reach the network. */
   egress: boolean;
-  /** The egress of handlers that list hosts; null: they have the network of every process. */
+  /** The proxy for handlers that list hosts; null: they have the network of every process. */
   egressProxy: EgressProxy | null;
   /** The most spawners of one kind. */
   count: number;
@@ -54,7 +54,7 @@ export class Launchers {
         if (started === null) throw new NotStarted(`no ${name} spawner could be started`);
         return started;
       });
-    // If no handler can lose the network individually, all share one launcher.
+    // If the network cannot be withheld from single handlers, all share one launcher.
     this.#offline = spawners?.offline.seccomp === true ? dedicated("offline", spawners.offline) : this.#usual;
     const listed = parts.egressProxy === null ? null : spawners?.listed;
     this.#listed = listed ? dedicated("listed", listed) : this.#usual;
@@ -71,19 +71,22 @@ export class Launchers {
     return network.hosts === null ? this.#usual : this.#listed;
   }
 
-  /** For texts of commands. Unless they reach everything, each has a loopback of its own, where the kernel permits it. */
+  /**
+   * The launcher for texts of commands. Unless they may reach everything, each execution has its own loopback, if the
+   * kernel permits it.
+   */
   ofCommands(network: Network): Promise<Launcher> {
     if (network === null || !this.#parts.egress) return this.#offlineCommands();
     return network.hosts === null ? this.#usual.launcher() : this.#listedCommands();
   }
 
-  /** Variables for a handler's egress. @param ms how long it may run */
+  /** Variables that lead a handler to the proxy. @param ms how long it may run */
   variables(network: Network, ms: number): { [name: string]: string } {
     const { egressProxy } = this.#parts;
     return egressProxy === null || !network?.hosts ? {} : egressProxy.variables(network.hosts, ms);
   }
 
-  /** Ends what was started only for handlers. */
+  /** Ends the processes that serve only handlers. */
   async close(): Promise<void> {
     for (const started of this.#started.values()) await (await started)?.close();
     this.#parts.egressProxy?.close();
@@ -97,13 +100,13 @@ export class Launchers {
     if (command === null) return { launcher, forks: launcher };
     const { count } = this.#parts;
     const forking = { ...command, warm: true };
-    // If Python cannot be forked warm, each handler starts an interpreter of its own.
+    // If no fork server can be started, each Python handler starts its own interpreter.
     const forks = async () =>
       (await this.#start(name, forking, Math.min(MOST_FORK_SERVERS, count))) ?? (await launcher());
     return { launcher, forks };
   }
 
-  /** Tries only once: null if they do not start. */
+  /** Starts them once; null if they do not start. */
   #start(name: string, command: SpawnerCommand, count: number): Promise<Launcher | null> {
     const known = this.#started.get(name);
     if (known !== undefined) return known;

@@ -38,7 +38,7 @@ import { makeServer } from "./server.ts";
 import { SkillFolders } from "./skill-folders.ts";
 import { Workspaces } from "./workspaces.ts";
 
-/** If the runner's parent is gone, nobody can get an answer: running work has this long to end. */
+/** How long running work may continue after the runner's parent is gone, when nobody can receive an answer. */
 const PARENT_GONE_GRACE_MS = 500;
 
 async function run(options: RunnerOptions): Promise<void> {
@@ -139,7 +139,7 @@ async function run(options: RunnerOptions): Promise<void> {
     draining: () => draining,
   });
 
-  /** Lets running work end for `waitMs`, then ends it; writes everything down and exits. */
+  /** Gives running work `waitMs` to end, then ends it. Writes everything to disk and exits. */
   const drain = async (waitMs: number, graceMs: number): Promise<void> => {
     draining = true;
     log("info", "draining", { running: queue.running, wait_ms: waitMs });
@@ -151,7 +151,7 @@ async function run(options: RunnerOptions): Promise<void> {
     const stop = setTimeout(() => executions.stopAll(graceMs), waitMs);
     await executions.idle();
     clearTimeout(stop);
-    // Every begun answer is sent to its end; idle connections are closed.
+    // Every answer that has begun is sent to its end; idle connections are closed.
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
     server.closeIdleConnections();
     const last = new Promise<void>((resolve) => setTimeout(resolve, graceMs + 1000).unref());
@@ -177,7 +177,7 @@ async function run(options: RunnerOptions): Promise<void> {
     process.exit(1);
   };
   process.on("uncaughtException", crash);
-  // The reader of the log may end before this process: that is no reason to leave work unfinished.
+  // The reader of the log may end before this process, which must not leave work unfinished because of that.
   process.stderr.on("error", () => undefined);
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
     process.on(signal, () => leave(options.drainMs, options.graceMs));

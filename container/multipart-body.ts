@@ -3,13 +3,13 @@ import type { IncomingMessage } from "node:http";
 import { boundaryOf, MultipartReader } from "../src/tool/multipart-reader.ts";
 import { Refused } from "./refusal.ts";
 
-/** Longest spec: a million bytes of arguments, escaped, and the environment. */
+/** Longest spec: it has room for a million bytes of arguments, escaped, and for the environment. */
 const MAX_SPEC_BYTES = 8 * 1024 * 1024;
 
 export interface Part {
   name: "stdin" | "file";
   filename: string;
-  /** Its bytes, readable once; the rest is skipped when the next part is requested. */
+  /** The part's bytes, readable once; requesting the next part skips the rest. */
   body: AsyncIterable<Uint8Array>;
 }
 
@@ -61,14 +61,14 @@ export class MultipartBody {
     return { name, filename: filename ?? "", body };
   }
 
-  /** Reports a client that breaks off, even while nothing is read. */
+  /** Reports when a client breaks off, even while nothing reads the body. */
   onCut(report: (cut: BodyCut) => void): void {
     this.#request.once("close", () => {
       if (!this.#request.complete) report(cutOff());
     });
   }
 
-  /** Reads and drops the rest, so that the connection stays usable. */
+  /** Reads and drops the rest of the body, so that the connection stays usable. */
   discard(): void {
     this.#request.resume();
   }

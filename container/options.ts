@@ -21,15 +21,15 @@ export interface RunnerOptions {
   drainMs: number;
   /** Disk for unpacked bundles; above it the least recently used are removed. */
   bundleBytes: number;
-  /** Disk for sessions' folders; above it those longest unused are removed. */
+  /** Disk for sessions' folders; above it the folders unused for longest are removed. */
   workspaceBytes: number;
   journalBytes: number;
   journalMs: number;
-  /** Processes that start the executions' processes; 0: the runner starts them itself. */
+  /** The number of processes that start the executions' processes; 0: the runner starts them itself. */
   spawners: number;
   /** The uid, and gid, of the executions' processes; null: the runner's own. */
   childUid: number | null;
-  /** The program that changes the uid: `setpriv`, or a copy of it with the capabilities the runner lacks. */
+  /** The program that changes the uid: `setpriv`, or a copy of it that has the capabilities which the runner lacks. */
   setpriv: string;
   /** Limit of each execution, by cgroup; null: no limit. */
   memoryBytes: number | null;
@@ -42,7 +42,7 @@ export interface RunnerOptions {
   installs: boolean;
   /** Time limit of one installation of packages. */
   installMs: number;
-  /** Exit when stdin ends: then the parent of this runner is gone. */
+  /** Exit when stdin ends, because the runner's parent is then gone. */
   exitWithParent: boolean;
 }
 
@@ -136,8 +136,7 @@ export function parseOptions(argv: string[], environment: NodeJS.ProcessEnv): Ru
     egress,
     declaredNetwork:
       readWord("--network", string("network") ?? "declared", ["declared", "open"]) === "declared",
-    // Taking the network away from handlers also takes it away from the installation of their packages, unless told
-    // otherwise.
+    // Without network, handlers cannot install their packages either, unless the flags say otherwise.
     installs: readSwitch("--installs", string("installs") ?? (egress ? "on" : "off")),
     installMs: number("install-ms"),
     exitWithParent: values["exit-with-parent"] === true,

@@ -14,9 +14,10 @@ interface OutputFile {
 const MAX_FILES = 1000;
 
 /**
- * Passes every output file to `send` as frames, sorted by name: the non-empty regular files at the top of `OUTPUT_DIR`;
- * without any, `OUTPUT_FILE`. Symlinks are not followed, whether they replaced a file or a folder. `send` returns a
- * promise if the caller must wait. Returns `false`, with nothing sent, if all files together exceed `limit` bytes.
+ * Passes every output file to `send` as frames, sorted by name: the non-empty regular files at the top of `OUTPUT_DIR`,
+ * or `OUTPUT_FILE` if there are none. Symlinks are not followed, whether they replaced a file or a folder. `send`
+ * returns a promise if the caller must wait. Returns `false`, and sends nothing, if all files together exceed `limit`
+ * bytes.
  */
 export async function sendOutputs(
   tree: Tree,
@@ -53,7 +54,9 @@ async function openOutput(tree: Tree, path: string, filename: string): Promise<O
   return null;
 }
 
-/** Reads the file twice, for its digest and for its bytes: the header with the digest must come first. */
+/**
+ * Reads the file twice, first for its digest and then for its bytes, because the header with the digest must come first.
+ */
 async function sendFile(
   { filename, size, handle }: OutputFile,
   send: (type: FrameType, payload: Uint8Array) => Promise<void> | undefined,

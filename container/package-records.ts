@@ -1,8 +1,8 @@
 /**
- * Which requirements became which bundle of packages, one file each, so that the next runner with this state folder
- * knows it too. A record's bundle becomes the import path of other skills' handlers, so the runner authenticates each
- * record with a key of its own (HMAC-SHA256): whoever manages to write a file here still cannot decide what a handler
- * imports.
+ * Records which bundle holds the packages of which requirements, in one file each, so that the next runner with this
+ * state folder knows it too. A record's bundle becomes the import path of other skills' handlers, so the runner
+ * authenticates each record with its own key (HMAC-SHA256): a process that manages to write a file here still cannot
+ * choose what a handler imports.
  */
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import { open, readFile, writeFile } from "node:fs/promises";
@@ -22,7 +22,7 @@ export class PackageRecords {
     this.#dir = dir;
   }
 
-  /** Where the archive of these requirements is stored while it is received. */
+  /** The path at which the archive for these requirements is stored while it arrives. */
   archive(requirements: string): string {
     return join(this.#dir, `${requirements}.tar`);
   }
@@ -42,7 +42,7 @@ export class PackageRecords {
     await writeFile(join(this.#dir, requirements), `${digest} ${mac}`, { mode: 0o600 });
   }
 
-  /** Made with the first record, and read once. */
+  /** The key; made with the first record, and read once. */
   #theKey(): Promise<Buffer> {
     this.#key ??= this.#makeKey();
     this.#key.catch(() => {

@@ -30,11 +30,13 @@ import { removeTree } from "./tree.ts";
 const BATCH = 64;
 const FIRST_BATCH = 4;
 
-/** The FIFOs of a folder: what each execution needs, and what one needs whose stdin is a pipe or whose process has a gate. */
+/**
+ * The FIFOs of a folder. `USUAL`: for every execution; `ALL`: for one whose stdin is a pipe or whose process has a gate.
+ */
 const USUAL = ["stdout", "stderr"] as const;
 const ALL = [...USUAL, "stdin", "gate"] as const;
 
-/** Folders whose names were given up are removed together after this time, in ms. */
+/** Folders that are no longer needed are removed together after this time, in ms. */
 const REMOVAL_MS = 10;
 
 export interface Pipe {
@@ -46,7 +48,7 @@ export interface Pipe {
 /** A FIFO that makes a process wait. */
 export interface Gate {
   path: string;
-  /** Lets it continue; if the gate is dropped instead, the process reads an end of file. */
+  /** Lets the process continue. If the gate is dropped instead, the process reads an end of file. */
   open(): void;
 }
 
@@ -60,7 +62,7 @@ export class Pipes {
   #used: ExecutionPipes[] = [];
   #removing: NodeJS.Timeout | undefined;
 
-  /** `group`: the group that also opens the pipes, if that is another uid. */
+  /** `group`: the group that also opens the pipes, if processes have another uid. */
   constructor(dir: string, group: number | null) {
     this.dir = dir;
     this.#group = group;
@@ -141,8 +143,8 @@ export class Pipes {
   }
 
   /**
-   * Nobody waits for the removal, so that of several executions happens together, when their processes have started. Handing each
-   * call to a thread and back would cost more than the call.
+   * Removes folders later, since nobody waits for it: those of several executions together, when their processes have
+   * started. Passing each call to a thread would cost more than the call itself.
    */
   #release(used: ExecutionPipes): void {
     this.#used.push(used);
@@ -183,7 +185,7 @@ class Stock {
     return dir;
   }
 
-  /** Takes a batch that was made. */
+  /** Adds a batch of new folders. */
   add(dirs: readonly string[]): void {
     this.#ready.push(...dirs);
     this.#batch = Math.min(BATCH, this.#batch * 2);
@@ -197,7 +199,7 @@ class Stock {
     return this.#refill;
   }
 
-  /** Waits for the batch under way. */
+  /** Waits until the current batch is made. */
   async settled(): Promise<void> {
     await this.#refill?.catch(() => {});
   }
@@ -210,7 +212,7 @@ class Stock {
 
 class ExecutionPipes {
   readonly dir: string;
-  /** Names in the folder. */
+  /** The names of FIFOs in the folder. */
   readonly #names: string[];
   readonly #mode: number;
   readonly #onDropped: (pipes: ExecutionPipes) => void;
@@ -252,8 +254,8 @@ class ExecutionPipes {
   }
 
   /**
-   * A file with these bytes, for example a short stdin. Such an input is not piped: after its writer has finished,
-   * opening `/dev/stdin` would wait for another writer for ever.
+   * A file with these bytes, for example a short stdin. A short input is not piped: once its writer has finished,
+   * opening `/dev/stdin` would wait forever for another writer.
    */
   file(name: "input" | "call", bytes: Uint8Array): string {
     const path = join(this.dir, name);
@@ -262,7 +264,7 @@ class ExecutionPipes {
     return path;
   }
 
-  /** Gives up the names; call it once the process has opened what it needs, or never will. Further calls do nothing. */
+  /** Removes the names. Call it once the process has opened what it needs, or never will. Further calls do nothing. */
   drop(): void {
     if (this.#dropped) return;
     this.#dropped = true;

@@ -7,7 +7,7 @@ import type { Gate, Pipe, Pipes } from "./pipes.ts";
 
 /** How long the streams may stay open after the leader ended. */
 const PIPES_MS = 250;
-/** How long they may stay open after SIGKILL to all processes: while bytes still come, and without any. */
+/** How long the streams may stay open after SIGKILL to all processes: while bytes still arrive, and without any. */
 const KILLED_MS = 150;
 const SILENT_MS = 25;
 /** The longest wait until no process is left: the system may hold a process in spite of SIGKILL. */
@@ -21,20 +21,20 @@ export interface ProcessSpec {
   argv0: string;
   args: string[];
   cwd: string;
-  /** As in `Launch`; those of the streams are added. */
+  /** As in `Launch`, with those of the streams added. */
   allowedPaths: readonly string[];
   /** See `Launch`. */
   skills: string | null;
   environment: Record<string, string>;
   /** All of stdin, or `stream` if the caller writes it to `GroupProcess.stdin`; null for an empty one. */
   stdin: Uint8Array | "stream" | null;
-  /** Its result comes through descriptor 3, and is read as stdout; its output to 1 and 2 is stderr. */
+  /** The process sends its result through descriptor 3, which is read as stdout; what it writes to 1 and 2 is stderr. */
   separateResultFd: boolean;
   timeoutMs: number;
   graceMs: number;
   onStdout(chunk: Uint8Array): void;
   onStderr(chunk: Uint8Array): void;
-  /** Called once, after the last chunk; by then its remaining processes are being ended. */
+  /** Called once, after the last chunk, when the remaining processes are already being ended. */
   onEnd(outcome: ProcessOutcome): void;
 }
 
@@ -42,9 +42,9 @@ export interface ProcessOutcome {
   exitCode: number | null;
   signal: string | null;
   stopped: StopReason | null;
-  /** The system's code when the process could not start. */
+  /** The system's error code if the process could not start. */
   startError: string | null;
-  /** Whether the kernel killed one of its processes for the memory limit. */
+  /** Whether the kernel killed one of the processes because of the memory limit. */
   outOfMemory: boolean;
 }
 
@@ -52,7 +52,7 @@ interface ProcessTools {
   launcher: Launcher;
   /** Must be ready. */
   pipes: Pipes;
-  /** The process enters it before it begins; null for the runner's own. */
+  /** The cgroup that the process enters before it begins; null: the runner's own. */
   cgroup: Cgroup | null;
 }
 
@@ -69,7 +69,7 @@ export class GroupProcess {
   #exit: { exitCode: number | null; signal: string | null } | null = null;
   #stopped: StopReason | null = null;
   #ended = false;
-  /** Its processes were asked to end. */
+  /** Whether the processes were asked to end. */
   #ending = false;
   readonly #whenGone = Promise.withResolvers<void>();
   #goneLimit: NodeJS.Timeout | undefined;
@@ -140,13 +140,13 @@ export class GroupProcess {
     });
   }
 
-  /** Resolves after its end, when none of its processes is left anywhere. */
+  /** Resolves after the end, when none of the processes is left anywhere. */
   get gone(): Promise<void> {
     return this.#whenGone.promise;
   }
 
   /**
-   * Ends the group: SIGTERM, then SIGKILL after the grace period; for too much output immediately SIGKILL. The first
+   * Ends the group: SIGTERM, then SIGKILL after the grace period; for too much output SIGKILL immediately. The first
    * reason stays.
    */
   stop(reason: StopReason, graceMs = this.#spec.graceMs): void {
@@ -163,7 +163,7 @@ export class GroupProcess {
     this.#escalation = setTimeout(() => this.#kill(), graceMs);
   }
 
-  /** Slows the process down by not reading its streams any more. */
+  /** Slows the process down by no longer reading its streams. */
   pauseOutput(): void {
     this.#paused = true;
     for (const { own } of this.#outputs) own.pause();
@@ -174,7 +174,7 @@ export class GroupProcess {
     for (const { own } of this.#outputs) own.resume();
   }
 
-  /** Sends SIGKILL to all of it without waiting; for the death of the runner. */
+  /** Sends SIGKILL to the whole group and does not wait; for a sudden end of the runner. */
   killNow(): void {
     this.#endAll();
   }
@@ -209,13 +209,13 @@ export class GroupProcess {
     else if (!this.#ended) setTimeout(() => this.#kill(), PIPES_MS);
   }
 
-  /** Ends all of its processes. The ends of the streams follow, and with them the outcome. */
+  /** Ends all processes. Then the streams end, and the outcome follows. */
   #kill(): void {
     if (this.#ended) return;
     clearTimeout(this.#escalation);
     this.#endAll();
     const since = performance.now();
-    // Bytes written before the end still arrive. Only a process that cannot be reached keeps a stream open after that.
+    // Bytes written before the end still arrive. After it, only a process that cannot be reached keeps a stream open.
     const giveUp = (): void => {
       const now = performance.now();
       const waiting = this.#paused || now - this.#lastRead < SILENT_MS || now - since < KILLED_MS;

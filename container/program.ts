@@ -18,18 +18,18 @@ export interface Program {
   /** See `Launch`. */
   skills: string | null;
   environment: Environment;
-  /** All of stdin; null: the part that has come, and the rest as it comes. */
+  /** All of stdin; null: the part that has arrived, followed by the rest as it arrives. */
   stdin: Uint8Array | null;
   /** As in `ProcessSpec`. */
   separateResultFd: boolean;
   launcher: Launcher;
-  /** Digests of the packages that it uses, which are released with it. */
+  /** Digests of the packages that the program uses; they are released with it. */
   packages: string[];
-  /** Where it reports the folder in which it ended; absent: it does not. */
+  /** Where the program reports the folder in which it ended; absent: it does not report it. */
   finalCwd?: FinalCwd;
 }
 
-/** The folders where it is started. */
+/** The folders in which the program is started. */
 export interface ProcessFolders {
   /** The skill's files. */
   bundle: string;
@@ -79,7 +79,7 @@ export const allowedPathsOf = ({ bundle, workspace, scratch }: ProcessFolders): 
   ...(workspace === null ? [] : [workspace.dir]),
 ];
 
-/** A command whose file, if it is in the bundle, has an absolute path, for a process that begins elsewhere. */
+/** The command with an absolute path, if its file is in the bundle, for a process that begins in another folder. */
 export function absolute(command: Command, bundle: string): Command {
   return command.file.startsWith("./") ? { ...command, file: join(bundle, command.file) } : command;
 }

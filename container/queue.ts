@@ -1,4 +1,4 @@
-/** Decides who runs now, who waits, and who is refused. First come, first served. */
+/** Decides which executions run now, which wait, and which are refused. First come, first served. */
 import { Refused } from "./refusal.ts";
 
 interface QueueOptions {
@@ -8,7 +8,7 @@ interface QueueOptions {
   queueTimeoutMs: number;
 }
 
-/** Waiting places for one skill that is at its own limit. */
+/** The most executions of one skill that wait because the skill is at its own limit. */
 const SKILL_QUEUE = 16;
 
 export interface Slot {
@@ -20,7 +20,7 @@ export interface Slot {
 export interface Waiting {
   /** Rejects with `Refused` if the wait ends without a slot. */
   slot: Promise<Slot>;
-  /** Gives up the place: nobody wants the slot any more. */
+  /** Leaves the queue, because nobody wants the slot any more. */
   abandon(reason: Refused): void;
 }
 
@@ -37,11 +37,11 @@ const NEWEST = 0.1;
 
 export class AdmissionQueue {
   readonly #options: QueueOptions;
-  /** Waiting for a free slot, in order. */
+  /** Executions that wait for a free slot, in order. */
   readonly #line: Waiter[] = [];
-  /** Waiting for their own skill's limit, in order, before they may join the line. */
+  /** Executions that wait for their own skill's limit, in order, before they may join the line. */
   readonly #bySkill = new Map<string, Waiter[]>();
-  /** Per skill: running, plus waiting in the line. */
+  /** Per skill: executions that run, plus those that wait in the line. */
   readonly #load = new Map<string, number>();
   #running = 0;
   #averageMs = 1000;
@@ -144,7 +144,7 @@ export class AdmissionQueue {
     };
   }
 
-  /** Lets waiters of a skill join the line where its limit permits, then fills free slots from the line. */
+  /** Lets waiting executions of a skill join the line as far as its limit permits, then gives free slots to the line. */
   #advance(skill: string): void {
     const waiters = this.#bySkill.get(skill);
     let first = waiters?.[0];

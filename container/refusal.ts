@@ -40,8 +40,8 @@ export class Refused extends Error {
 const LINGER_MS = 5000;
 
 /**
- * Sends a whole answer, even to a request whose body is not read yet. The rest of the body is read and dropped, so that
- * the connection stays usable: closing it immediately could destroy the answer on its way. `body` is JSON text or "".
+ * Sends a whole answer, even if the request's body was not read. The rest of the body is read and dropped, so that the
+ * connection stays usable: closing it immediately could destroy the answer on its way. `body` is JSON text or "".
  */
 export function answer(
   request: IncomingMessage,

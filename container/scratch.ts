@@ -12,7 +12,7 @@ export interface Scratch {
   inputDir: string;
   outputDir: string;
   outputFile: string;
-  /** The content of `dir`, for the runner: processes may replace anything in it. */
+  /** The content of `dir`, as the runner sees it; processes may replace anything in it. */
   tree: Tree;
 }
 
@@ -21,27 +21,28 @@ export const INPUT = "in";
 export const OUTPUT = "out";
 export const OUTPUT_FILE = "output";
 
-/** Folders that are ready ahead of their executions. */
+/** Folders that are made before the executions that use them. */
 const STOCK = 16;
-/** Folders are opened to the runner some levels at a time (programs/cleanup.py). */
+/** The runner gets access to nested folders some levels at a time (programs/cleanup.py). */
 const MOST_OPENINGS = 100;
 
 /**
- * No folder is used twice: a process that outlived its execution could reach that of another one. They are made ahead,
- * since on common file systems making three folders takes a large part of the time that starting a small process takes.
- * Single folders are made and removed synchronously: handing such a call to a thread and back costs more than the call.
+ * No folder is used twice, because a process that outlived its execution could reach the files of another one. Folders
+ * are made in advance, since on common file systems making three folders takes a large part of the time that starting a
+ * small process takes. Single folders are made and removed synchronously: passing such a call to a thread costs more
+ * than the call itself.
  */
 export class ScratchRoot {
   readonly #root: string;
   readonly #group: number | null;
   readonly #openTree: (path: string) => Promise<void>;
-  /** Of every folder of an execution. */
+  /** The mode of every folder of an execution. */
   readonly #mode: number;
   readonly #ready: Scratch[] = [];
   readonly #removals = new Set<Promise<void>>();
   #making: NodeJS.Immediate | null = null;
 
-  /** `group`: processes run as another uid, in this group. `openTree` gives the runner access to what they left. */
+  /** `group`: the group of processes that run with another uid. `openTree` gives the runner access to what they left. */
   constructor(root: string, group: number | null, openTree: (path: string) => Promise<void>) {
     this.#root = root;
     this.#group = group;
@@ -63,7 +64,7 @@ export class ScratchRoot {
     return scratch;
   }
 
-  /** Takes a folder back when the processes of its execution have ended. It is removed immediately. */
+  /** Removes an execution's folder immediately; call it when the execution's processes have ended. */
   release(scratch: Scratch): void {
     if (removeEmpty(scratch)) return;
     const removal = this.#removeAll(scratch.dir)
@@ -85,7 +86,7 @@ export class ScratchRoot {
     try {
       this.#ready.push(this.#make());
     } catch (error) {
-      // The next execution makes its own, and reports why it cannot.
+      // The next execution makes its own folder, and reports why it cannot.
       log("error", "scratch_not_made", { reason: reasonOf(error) });
       return;
     }
@@ -101,7 +102,7 @@ export class ScratchRoot {
       outputFile: join(dir, OUTPUT_FILE),
       tree: new Tree(dir, this.#mode),
     };
-    // With a group, the bit that passes it on comes from the root.
+    // With a group, the folder inherits the bit that passes the group on from the root.
     for (const path of foldersOf(scratch)) mkdirSync(path, this.#mode & 0o777);
     return scratch;
   }
@@ -118,7 +119,7 @@ export class ScratchRoot {
   }
 }
 
-/** Removes a folder in the state in which most executions leave it; false: there is more in it, or it has changed. */
+/** Removes a folder in the state in which most executions leave it; false: it contains more, or has changed. */
 function removeEmpty(scratch: Scratch): boolean {
   try {
     for (const path of foldersOf(scratch).reverse()) rmdirSync(path);

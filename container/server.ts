@@ -28,7 +28,7 @@ interface ServerParts extends SubmitServices {
 /** Makes the HTTP server; it does not listen yet. */
 export function makeServer(parts: ServerParts): Server {
   const server = createServer({ noDelay: true, requestTimeout: 0 }, (request, response) => {
-    // The code that handles the body or the answer notices a client that breaks off.
+    // The code that reads the body or writes the answer notices a client that breaks off.
     request.on("error", () => {});
     response.on("error", () => {});
     route(parts, request, response).catch((error: unknown) => fail(request, response, error));

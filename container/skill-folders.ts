@@ -1,7 +1,7 @@
 /**
- * Skills' files in the place where commands find them: in one parent folder for each session or set of skills, under
- * the names that the skills have there, so that a path from one skill to another works. They are read-only; if a
- * process of the runner's own uid changes them anyway, that is undone before the next run.
+ * Puts skills' files where commands find them: in one parent folder for each session or set of skills, under the names
+ * that the skills have there, so that a path from one skill to another works. The files are read-only. If a process with
+ * the runner's own uid changes them nevertheless, the runner restores them before the next run.
  */
 import type { BigIntStats } from "node:fs";
 import { chmod, copyFile, link, lstat, mkdir, readdir, rename } from "node:fs/promises";
@@ -23,11 +23,11 @@ const MOST_RESTING = 64;
 
 interface SkillSet {
   dir: string;
-  /** By names in the folder. */
+  /** The skills by their names in the folder. */
   skills: Map<string, { digest: string; mark: string }>;
   users: number;
   used: number;
-  /** The last run for which it was checked. */
+  /** The last run before which the set was checked. */
   run: string;
   queue: Promise<unknown>;
 }
@@ -40,7 +40,7 @@ export class SkillFolders {
   #count = 0;
   #expiry: NodeJS.Timeout | undefined;
 
-  /** `group`: processes run as another uid, in this group, and cannot change what the runner made. */
+  /** `group`: the group of processes that run with another uid, and cannot change what the runner made. */
   constructor(root: string, bundles: Bundles, group: number | null) {
     this.#root = root;
     this.#bundles = bundles;
@@ -90,7 +90,7 @@ export class SkillFolders {
     set.used = performance.now();
   }
 
-  /** Puts the set's skills into its folder; returns the folder. @param run of the execution */
+  /** Puts the set's skills into its folder; returns the folder. @param run that the execution belongs to */
   async ready({ key, list }: Wanted, run: string): Promise<string> {
     const set = this.#sets.get(key);
     if (set === undefined) throw new Refused("internal", "The set of skills is not in use.");
@@ -132,7 +132,7 @@ export class SkillFolders {
     for (const entry of await readdir(from, { withFileTypes: true })) {
       const [source, target] = [join(from, entry.name), join(to, entry.name)];
       if (entry.isDirectory()) await this.#copy(source, target);
-      // With the runner's own uid a process could change the bundle through a link.
+      // With the runner's own uid, a process could change the bundle through a link, so its files are copied.
       else if (this.#group === null) await copyFile(source, target);
       else await link(source, target).catch(() => copyFile(source, target));
     }
@@ -161,13 +161,13 @@ async function makeReadOnly(path: string): Promise<void> {
   await chmod(path, 0o555);
 }
 
-/** A mark that changes with anything below a path. */
+/** A text that changes with everything below a path. */
 async function markOf(path: string): Promise<string> {
   const marks: string[] = [];
   const look = async (at: string): Promise<void> => {
     const stats: BigIntStats | null = await lstat(at, { bigint: true }).catch(() => null);
     if (stats === null) return;
-    // Reading changes only the time of the last access.
+    // Reading a file changes only the time of its last access.
     marks.push(`${at} ${stats.ino} ${stats.mode} ${stats.size} ${stats.mtimeNs} ${stats.ctimeNs}`);
     if (!stats.isDirectory()) return;
     for (const name of (await readdir(at)).sort()) await look(join(at, name));

@@ -21,14 +21,15 @@ const SPAWNER = programSource(
 );
 const FORK_SERVER = programSource("handler.py", "fork.py");
 /**
- * Environment of a fork server: room for the mark of an execution, whose id has at most this many bytes (protocol.ts).
+ * The size of the environment of a fork server: it has room for the mark of an execution, whose id has at most this many
+ * bytes (protocol.ts).
  */
 const FORK_SERVER_ENVIRONMENT = { HULL_EXECUTION_ID: "-".repeat(128) };
 
 /** The program comes through descriptor 3, so that no command line shows it. */
 const PROGRAM = ["-c", "exec(open(3).read())"];
 
-/** Of several names of a signal the first counts. */
+/** If a signal has several names, the first one counts. */
 const SIGNAL_NAMES = new Map(
   Object.entries(constants.signals)
     .reverse()
@@ -38,15 +39,20 @@ const SIGNAL_NAMES = new Map(
 export interface SpawnerCommand {
   /** The interpreter and the commands before it (`setpriv`, `unshare`). */
   argv: readonly string[];
-  /** Whether it must hide from the processes it starts. */
+  /** Whether the spawner must hide from the processes that it starts. */
   private: boolean;
-  /** Whether a seccomp filter takes the network from it and its processes (programs/seccomp.py). */
+  /** Whether a seccomp filter takes the network from the spawner and its processes (programs/seccomp.py). */
   seccomp: boolean;
-  /** Whether each of its processes has a network namespace of its own, with only a loopback (programs/network_namespace.py). */
+  /**
+   * Whether each of its processes has its own network namespace, with only a loopback (programs/network_namespace.py).
+   */
   networkNamespaces: boolean;
   /** The socket file behind the gateway of its network, or of those of its processes; null: there is no gateway. */
   gateway: string | null;
-  /** The state folder, whose parts executions do not share (programs/landlock.py); null: Landlock does not isolate them. */
+  /**
+   * The state folder, whose parts executions do not share (programs/landlock.py); null: Landlock does not isolate
+   * executions.
+   */
   state: string | null;
   /** Whether it is a fork server for Python handlers (programs/fork.py). */
   warm: boolean;
@@ -70,10 +76,10 @@ export class Spawner {
     const { warm } = command;
     this.#warm = warm;
     const [file = "", ...args] = command.argv;
-    // Handlers find imports as with an interpreter of their own, except for what other processes of a shared uid leave.
+    // Handlers find imports as with their own interpreter, except for what other processes of a shared uid leave behind.
     const flags = warm ? (command.private ? ["-s"] : []) : ["-I", "-S"];
     const name = warm ? "hull-python" : "hull-spawner";
-    // A session of its own: the terminal's signals are for the runner, which decides what follows.
+    // It has its own session: the terminal's signals are for the runner alone, which decides what follows.
     this.#child = spawn(file, [...args, ...flags, ...PROGRAM, name], {
       stdio: ["pipe", "pipe", "inherit", "pipe"],
       detached: true,
@@ -99,7 +105,7 @@ export class Spawner {
       input.end(`${settled}${warm ? FORK_SERVER : ""}${SPAWNER}\nmain()\n`);
     }
     this.#child.once("error", () => this.#end());
-    // After its last line, so that no reported end counts as lost.
+    // `close` comes after the spawner's last line, so no reported end counts as lost.
     this.#child.once("close", () => this.#end());
   }
 
@@ -112,12 +118,12 @@ export class Spawner {
     return this.#gone;
   }
 
-  /** Whether it has said that it listens. What it is sent before that waits. */
+  /** Whether the spawner has reported that it listens. Messages to it wait until then. */
   get listens(): boolean {
     return this.#pid !== null;
   }
 
-  /** Resolves with its pid once it listens, with null if it ended instead. */
+  /** Resolves with the spawner's pid once it listens, or with null if it ended instead. */
   ready(): Promise<number | null> {
     if (this.#gone || this.#pid !== null) return Promise.resolve(this.#pid);
     return new Promise((resolve) => {
@@ -156,7 +162,7 @@ export class Spawner {
     await this.#ask("o", [path]);
   }
 
-  /** Resolves when it has ended all that it started, and itself. */
+  /** Resolves when the spawner has ended all processes that it started, and itself. */
   close(): Promise<void> {
     this.#child.stdin?.end();
     return this.#ended.promise;

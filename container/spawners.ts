@@ -1,10 +1,10 @@
-/** The spawners: the first is started at once, another when no one is free, and each is replaced when it ends. */
+/** The spawners. The first one starts at once, another one when none is free; each is replaced when it ends. */
 import type { Launch, Launched, Launcher } from "./launcher.ts";
 import { log } from "./log.ts";
 import { Spawner, type SpawnerCommand } from "./spawner.ts";
 import { killProcessesOf } from "./sweep.ts";
 
-/** A spawner that ends within this time is replaced after a pause of this length. */
+/** A spawner that ends within this time is replaced only after a pause of the same length. */
 const SHORT_LIFE_MS = 1000;
 
 export class Spawners implements Launcher {
@@ -29,7 +29,7 @@ export class Spawners implements Launcher {
 
   launch(launch: Launch): Launched {
     const spawner = this.#leastLoaded();
-    // The start of a spawner takes as long as that of many processes: this one does not wait for it.
+    // Starting a spawner takes as long as starting many processes, so this call does not wait for it.
     if (spawner !== null && spawner.load > 0 && this.#spawners.length < this.#count)
       this.#fill(this.#spawners.length);
     if (spawner === null) {
@@ -72,7 +72,7 @@ export class Spawners implements Launcher {
     });
   }
 
-  /** Of those that listen, as far as there are any. */
+  /** The spawner with the fewest executions, among those that listen if any does. */
   #leastLoaded(): Spawner | null {
     let best: Spawner | null = null;
     for (const spawner of this.#spawners) {

@@ -1,6 +1,6 @@
 /**
- * The kept part of stderr: the first 64 KiB as they come, the last 64 KiB at the end. A handler's stderr is its
- * progress, whose first MiB is sent immediately.
+ * The part of stderr to keep: the first 64 KiB, sent as they arrive, and the last 64 KiB, sent at the end. A handler's
+ * stderr shows its progress, so its first MiB is sent immediately.
  */
 
 const HEAD_BYTES = 64 * 1024;

@@ -1,4 +1,4 @@
-/** `POST /v1/executions`: checks, admits, receives the input, starts. */
+/** `POST /v1/executions`: checks the spec, waits for a slot, receives the input, and starts the process. */
 import { createHash } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { join } from "node:path";
@@ -76,7 +76,7 @@ function parseSpec(text: string): ExecutionSpec {
   }
   const parsed = executionSpec.safeParse(value);
   if (parsed.success) return parsed.data;
-  // Only paths: a message could repeat a value of the environment.
+  // Only paths, since a message could repeat a value of the environment.
   const paths = parsed.error.issues.map((issue) => issue.path.join("."));
   throw new Refused("bad_request", `The spec is not valid at: ${paths.join(", ")}.`);
 }
@@ -124,7 +124,7 @@ async function receiveInput(body: MultipartBody, execution: Execution): Promise<
 /** More than a pipe holds, so that a longer input is still being written when the process looks at its stdin. */
 const HEAD_BYTES = 64 * 1024;
 
-/** Reads the last part to its end, or until there is more than `HEAD_BYTES` of it. */
+/** Reads the last part to its end, or until more than `HEAD_BYTES` of it have arrived. */
 async function takeHead(part: Part, body: MultipartBody): Promise<NonNullable<Input["stdin"]>> {
   const chunks = part.body[Symbol.asyncIterator]();
   const head: Uint8Array[] = [];
@@ -139,14 +139,14 @@ async function takeHead(part: Part, body: MultipartBody): Promise<NonNullable<In
     size += value.length;
   }
   const rest = Readable.from({ [Symbol.asyncIterator]: () => chunks }, { objectMode: false });
-  // A failure of a stream without listeners must not end the runner.
+  // Without a listener, a failure of the stream would end the runner.
   rest.on("error", () => {});
   rest.once("end", () => body.discard());
   body.onCut((cut) => rest.destroy(cut));
   return { head: Buffer.concat(head), rest };
 }
 
-/** A new name: `a.txt`, `a-2.txt`, ... Short enough for every file system. */
+/** A name that is not yet used: `a.txt`, `a-2.txt`, ... Short enough for every file system. */
 function freeName(name: string, taken: Set<string>): string {
   const dot = name.lastIndexOf(".");
   const extension = dot > 0 ? name.slice(dot).slice(0, 20) : "";

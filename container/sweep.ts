@@ -1,6 +1,7 @@
 /**
- * Finds processes by the execution id in their environment, in any session, group or parent, unless they wiped it. It
- * is used without spawners, or after one was lost. Reads `/proc`; without it (macOS) only process groups are ended.
+ * Finds processes by the execution id in their environment, in any session, group or parent, unless they removed it. It
+ * is used without spawners, or after a spawner was lost. It reads `/proc`; without it (macOS), only process groups are
+ * ended.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { log } from "./log.ts";
@@ -24,7 +25,7 @@ export function killProcessesOf(ids: ReadonlySet<string>): number {
         process.kill(pid, "SIGKILL");
         killed += 1;
       } catch {
-        // It ended by itself meanwhile.
+        // The process has ended by itself meanwhile.
       }
     }
     if (found.length === 0) break;
@@ -43,7 +44,7 @@ function processesOf(ids: ReadonlySet<string>): number[] {
   return found;
 }
 
-/** The execution a process belongs to; a dead (zombie) process and one of another user have none. */
+/** The execution that a process belongs to. A dead (zombie) process, and one of another user, belong to none. */
 function executionOf(pid: string): string | null {
   let environ: Buffer;
   try {
@@ -62,7 +63,7 @@ function executionOf(pid: string): string | null {
 /** Searches for what ended executions left behind, many executions in one pass, while no answer waits. */
 export class Sweep {
   #recent = new Set<string>();
-  /** Searched once already; a process between fork and exec may have been missed. */
+  /** Already searched once; a process between fork and exec may have been missed. */
   #again = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
   readonly #kill: (ids: ReadonlySet<string>) => number;

@@ -1,8 +1,8 @@
 /**
- * Files below a folder that processes can change at any moment. A folder is opened once and its entries are reached
- * through the open folder (on Linux, `/proc/self/fd/<n>/<name>`), without following symlinks. Whatever a process puts
- * in the way, nothing outside is read, written or removed. On other systems, where processes run as the developer,
- * entries are reached by paths.
+ * Files below a folder that processes can change at any moment. The runner opens a folder once and reaches its entries
+ * through the open folder (on Linux, `/proc/self/fd/<n>/<name>`), without following symlinks. So whatever a process puts
+ * in the way, the runner reads, writes and removes nothing outside. On other systems, where processes run as the
+ * developer, it reaches entries by paths.
  */
 import { randomBytes } from "node:crypto";
 import type { BigIntStats } from "node:fs";
@@ -53,7 +53,7 @@ class Folder {
     return readdir(`${this.#base}/.`, { encoding: "buffer" });
   }
 
-  /** Lets this process change its content, if it owns it. */
+  /** Gives this process the right to change the entry's content, if it owns the entry. */
   async permit(): Promise<void> {
     const { mode, uid } = await this.#handle.stat();
     if ((mode & 0o700) !== 0o700 && uid === process.getuid?.()) await this.#handle.chmod(mode | 0o700);
@@ -75,7 +75,7 @@ export class Tree {
   }
 
   /**
-   * All entries except the folders that it enters and the names that it skips, in no order. Stops after `most`, and
+   * All entries, in no order, except the folders that it enters and the names that it skips. Stops after `most`, and
    * then yields null.
    */
   async *entries(most: number, passesOver: (name: string) => boolean): AsyncGenerator<Entry | null, void> {
@@ -145,7 +145,10 @@ export class Tree {
     });
   }
 
-  /** Moves a file in, replaces what is there, and returns its stats. Folders are made; null: the result is a folder. */
+  /**
+   * Moves a file in, replaces what is there, and returns the stats; null if a process has removed it already. Missing
+   * folders are made.
+   */
   async put(path: string, from: string): Promise<BigIntStats | null> {
     return this.#inFolder(path, true, async (folder, name) => {
       const old = await found(lstat(folder.at(name)));
@@ -155,7 +158,7 @@ export class Tree {
     });
   }
 
-  /** Removes anything but a folder, and the folders above that are empty then. */
+  /** Removes anything but a folder, and the folders above it that are then empty. */
   async remove(path: string): Promise<void> {
     await this.#inFolder(path, false, async (folder, name) => {
       await found(unlink(folder.at(name)));
@@ -174,7 +177,7 @@ export class Tree {
     if (gone === true && above > 0) await this.#removeIfEmpty(path.slice(0, above));
   }
 
-  /** Removes what an execution left other than plain files: links, special files, invalid names. */
+  /** Removes everything that an execution left except plain files: links, special files, invalid names. */
   async removeStrays(isStray: (path: string | null, stats: BigIntStats) => boolean): Promise<void> {
     const walk = async (folder: Folder, path: string | null, depth: number): Promise<void> => {
       for (const bytes of await folder.names()) {
@@ -234,7 +237,7 @@ export class Tree {
   }
 }
 
-/** Removes a folder with all its content, wherever its links lead, or a file. Nobody else may change its parent. */
+/** Removes a file, or a folder with all its content, wherever its links lead. Nobody else may change its parent. */
 export async function removeTree(path: string): Promise<void> {
   const parent = await found(Folder.open(dirname(path)));
   if (parent === null) return;
@@ -263,7 +266,7 @@ async function removeIn(parent: Folder, name: string | Buffer): Promise<void> {
 }
 
 /**
- * Moves the content of a folder of `top` up into `top`, and removes the folder, unless somebody adds something
+ * Moves the content of a folder of `top` up into `top`, and removes the folder, unless a process adds something
  * meanwhile.
  */
 async function liftOut(top: Folder, name: Buffer): Promise<void> {
@@ -272,7 +275,7 @@ async function liftOut(top: Folder, name: Buffer): Promise<void> {
   try {
     for (const inner of await folder.names()) {
       if (await removedFile(folder, inner)) continue;
-      // Moving a folder writes to it, since it names its parent.
+      // Moving a folder also writes to the folder itself, since its entry `..` names its parent.
       await (await openToEmpty(folder, inner))?.close();
       await found(rename(folder.at(inner), top.at(randomBytes(16).toString("hex"))));
     }
@@ -282,7 +285,7 @@ async function liftOut(top: Folder, name: Buffer): Promise<void> {
   await removedFolder(top, name);
 }
 
-/** Opens a folder whose owner may have removed all permissions; null if there is none. */
+/** Opens a folder even if its owner has removed all permissions; null if there is none. */
 async function openToEmpty(parent: Folder, name: string | Buffer): Promise<Folder | null> {
   try {
     const folder = await found(Folder.open(parent.at(name)));
@@ -290,13 +293,13 @@ async function openToEmpty(parent: Folder, name: string | Buffer): Promise<Folde
     return folder;
   } catch (error) {
     if (codeOf(error) !== "EACCES") throw error;
-    // It can only belong to this uid.
+    // The folder can only belong to this uid.
     await chmod(parent.at(name), 0o700);
     return found(Folder.open(parent.at(name)));
   }
 }
 
-/** Whether it was something other than a folder, and is gone. */
+/** Removes the entry unless it is a folder; returns whether it did. */
 async function removedFile(folder: Folder, name: string | Buffer): Promise<boolean> {
   try {
     await unlink(folder.at(name));
@@ -309,7 +312,7 @@ async function removedFile(folder: Folder, name: string | Buffer): Promise<boole
   }
 }
 
-/** Whether it was empty, and is gone. */
+/** Removes the folder if it is empty; returns whether it did. */
 async function removedFolder(parent: Folder, name: string | Buffer): Promise<boolean> {
   try {
     await found(rmdir(parent.at(name)));
@@ -320,7 +323,7 @@ async function removedFolder(parent: Folder, name: string | Buffer): Promise<boo
   }
 }
 
-/** `null` for something missing or of another kind: both can happen at any moment. */
+/** `null` for an entry that is missing or of another kind; both can happen at any moment. */
 async function found<T>(work: Promise<T>): Promise<T | null> {
   try {
     return await work;

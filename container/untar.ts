@@ -1,6 +1,6 @@
 /**
- * Unpacks a bundle's tar. Strict: only regular files and folders, only plain relative paths, no duplicates, an intact
- * checksum on every header. Anything else is refused, because a bundle decides what later runs. Format: POSIX.1-2017
+ * Unpacks a bundle's tar. Strict: only regular files and folders, only plain relative paths, no duplicates, a correct
+ * checksum on every header. Anything else is refused, because a bundle determines what runs later. Format: POSIX.1-2017
  * pax (ustar headers, optional `x` headers for long paths and sizes).
  */
 import { type FileHandle, mkdir, open } from "node:fs/promises";
@@ -101,7 +101,7 @@ async function readExactly(tar: FileHandle, at: number, length: number, total: n
   return buffer;
 }
 
-/** After the first zero block there must be a second one, and nothing but zeros. */
+/** After the first zero block, a second one must follow, and nothing but zeros after that. */
 async function checkEnd(tar: FileHandle, from: number, total: number): Promise<void> {
   if (from + BLOCK > total) throw new BadTar("its end is missing");
   for (let at = from; at < total; ) {
@@ -173,7 +173,7 @@ function octal(header: Buffer, at: number, length: number): number {
   return Number.parseInt(digits, 8);
 }
 
-/** Digits only: `Number` also reads blanks, signs, exponents and hexadecimal. `null` for all else. */
+/** Accepts digits only, since `Number` also reads blanks, signs, exponents and hexadecimal; `null` for anything else. */
 function decimal(text: string): number | null {
   const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
   return Number.isSafeInteger(value) ? value : null;

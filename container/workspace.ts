@@ -1,8 +1,9 @@
 /**
- * The folder of one session. It is brought to the state of a manifest before an execution, and compared afterwards.
+ * The folder of one session. The runner brings it to the state of a manifest before an execution, and compares it
+ * afterwards.
  *
- * `#files` is the session's state as this folder knows it: the manifest, and later reports. `#seen` are the files on
- * disk with known content, recognised by inode, size and times; any other file must be read.
+ * `#files` is the session's state as this folder knows it: from the manifest, and from later reports. `#seen` has the
+ * files on disk with known content, recognised by inode, size and times; any other file must be read.
  */
 import { createHash, randomBytes } from "node:crypto";
 import type { BigIntStats } from "node:fs";
@@ -24,11 +25,11 @@ type Refused = Extract<WorkspaceChange, { kind: "refused" }>;
 /** Sends a frame; returns a promise if the caller must wait. */
 type SendFrame = (type: FrameType, payload: Uint8Array) => Promise<void> | undefined;
 
-/** The most entries of a folder to look at: the permitted files, and as many folders and other entries. */
+/** The most entries of a folder to examine: the permitted files, and as many folders and other entries. */
 const MAX_ENTRIES = 2 * WORKSPACE_LIMITS.files;
 /** File times are coarse: a recently written file may be written again without a visible change. */
 const RECENT_MS = 50;
-/** The runner dates its files back by this much, so that a later write is visible. */
+/** The runner sets the times of its files back by this much, so that a later write is visible. */
 const BACKDATED_MS = 1000;
 
 interface Seen {
@@ -38,34 +39,34 @@ interface Seen {
 interface Found {
   path: string;
   stats: BigIntStats;
-  /** Null: it must be read. */
+  /** The digest; null: the file must be read. */
   sha256: string | null;
 }
 
 export class Workspace {
-  /** The process's view of it. */
+  /** The folder as the process sees it. */
   readonly dir: string;
   /** Time of the last use, by the clock of `performance.now`. */
   used = performance.now();
   bytes = 0;
-  /** Executions in it. */
+  /** Number of executions that use the folder. */
   users = 0;
-  /** Requests that work on it. */
+  /** Number of requests that work on the folder. */
   busy = 0;
-  /** The manifest for which `hold` found contents missing. */
+  /** The manifest for which `hold` found that contents are missing. */
   pending: WorkspaceManifest | null = null;
   readonly #incoming: string;
   readonly #tree: Tree;
   readonly #group: number | null;
   readonly #openTree: (path: string) => Promise<void>;
   #manifest: WorkspaceManifest | null = null;
-  /** Nothing has changed here since it was brought to the manifest's state. */
+  /** Whether nothing has changed here since the folder was brought to the manifest's state. */
   #exact = false;
   #files = new Map<string, ManifestFile>();
   readonly #seen = new Map<string, Seen>();
   #queue: Promise<unknown> = Promise.resolve();
 
-  /** `group`: processes run as another uid, in this group; `openTree` gives the runner access to what they left. */
+  /** `group`: the group of processes that run with another uid; `openTree` gives the runner access to what they left. */
   constructor(root: string, group: number | null, openTree: (path: string) => Promise<void>) {
     this.dir = join(root, "files");
     this.#incoming = join(root, "incoming");
@@ -89,7 +90,7 @@ export class Workspace {
     return has && (this.users > 0 || this.#exact);
   }
 
-  /** The changes of a cancelled execution are not reported: they are undone before the next one. */
+  /** The changes of a cancelled execution are not reported; they are undone before the next execution. */
   spoil(): void {
     this.#exact = false;
   }
@@ -154,7 +155,7 @@ export class Workspace {
     });
   }
 
-  /** Whether it is as last reported. */
+  /** Whether the file is as last reported. */
   #isKnown({ path, stats, sha256 }: Found): boolean {
     const file = this.#files.get(path);
     return file !== undefined && file.sha256 === sha256 && file.executable === isExecutable(stats);
@@ -169,7 +170,7 @@ export class Workspace {
   ): Promise<Refused["reason"] | null> {
     if (!room.has(Number(stats.size))) return room.full ? "too_many" : "too_large";
     const handle = await this.#tree.read(path);
-    // Gone since; the end of the next execution reports it.
+    // The file is gone since; the end of the next execution reports that.
     if (handle === null) return null;
     const part = this.#temporary();
     const short: Uint8Array[] = [];
@@ -204,13 +205,13 @@ export class Workspace {
   }
 
   /**
-   * With executions in it, only files in their last reported state are touched: what the executions write belongs to
-   * them, and is reported later. A manifest older than the one that they share changes nothing.
+   * While executions use the folder, this changes only files in their last reported state: what the executions write
+   * belongs to them, and is reported later. A manifest older than the one that they share changes nothing.
    */
   async #apply(manifest: WorkspaceManifest): Promise<string[]> {
     const shared = this.users > 0;
     if (this.holds(manifest.version)) return [];
-    // No execution may begin in it while it changes.
+    // No execution may begin in the folder while it changes.
     this.#exact = false;
     const { files, strays } = await this.#scan();
     for (const file of files) await this.#identify(file);
@@ -261,7 +262,7 @@ export class Workspace {
     const before = await stat(part, { bigint: true });
     const after = await this.#tree.put(path, part);
     this.#seen.delete(path);
-    // Unless a process that shares the folder was faster.
+    // Not if a process that shares the folder has changed the file meanwhile.
     if (after !== null && after.ino === before.ino && after.mtimeNs === before.mtimeNs)
       this.#see(path, sha256, after);
   }
@@ -289,7 +290,7 @@ export class Workspace {
         files.push({ path, stats, sha256: seen?.mark === markOf(stats) ? seen.sha256 : null });
       }
     }
-    // A file with a second name outside may belong to anybody.
+    // A file with a second name outside the folder may belong to anybody.
     const inside = files.filter(({ path, stats }) => {
       const whole = stats.nlink <= 1n || BigInt(links.get(stats.ino) ?? 0) >= stats.nlink;
       if (!whole) refuse(path, "hard_link");
@@ -330,7 +331,7 @@ export class Workspace {
     return join(this.#incoming, `.${randomBytes(8).toString("hex")}`);
   }
 
-  /** One at a time. */
+  /** Runs one piece of work at a time. */
   #alone<T>(work: () => Promise<T>): Promise<T> {
     const turn = this.#queue.then(work);
     this.#queue = turn.catch(() => {});

@@ -27,12 +27,12 @@ export class Workspaces {
   readonly #group: number | null;
   readonly #openTree: (path: string) => Promise<void>;
   readonly #workspaces = new Map<string, Promise<Workspace>>();
-  /** The ready ones, by id. */
+  /** The folders that are ready, by id. */
   readonly #ready = new Map<string, Workspace>();
   readonly #removals = new Map<string, Promise<void>>();
   #expiry: NodeJS.Timeout | undefined;
 
-  /** `limit`: bytes of all of them before unused ones are removed; `group`, `openTree`: as in `ScratchRoot`. */
+  /** `limit`: the most bytes of all folders before unused ones are removed; `group`, `openTree`: as in `ScratchRoot`. */
   constructor(root: string, limit: number, group: number | null, openTree: (path: string) => Promise<void>) {
     this.#root = root;
     this.#limit = limit;
@@ -57,7 +57,7 @@ export class Workspaces {
     return bytes;
   }
 
-  /** A session's folder, kept until `release`; null if it does not have this version. */
+  /** A session's folder, kept until `release`; null if the folder does not have this version. */
   use(id: string, version: number): Workspace | null {
     const workspace = this.#ready.get(id);
     if (workspace === undefined || !workspace.holds(version)) return null;
@@ -134,7 +134,8 @@ export class Workspaces {
   }
 
   /**
-   * Removes folders that were unused too long, and the longest unused while they take too much; one just used stays.
+   * Removes folders that were unused too long, and those unused for longest while all take too much; keeps one that was
+   * just used.
    */
   #expire(): void {
     const now = performance.now();

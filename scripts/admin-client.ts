@@ -6,12 +6,14 @@ import { loadEnvironment } from "./dotenv.ts";
 import { fetchWithoutTimeout } from "./fetch-without-timeout.ts";
 import { findUpwards } from "./project.ts";
 
-/** The key that a command sends. `""` counts as none. Throws `CommandError` (exit 2) for one that no header can hold. */
+/**
+ * The key that a command sends; `""` counts as none. Throws `CommandError` (exit 2) for a key that no header can carry.
+ */
 export function keyOf(given: string | undefined): string | undefined {
   return sendable(given ?? (process.env.HULL_API_KEY || process.env.HULL_ADMIN_KEY || undefined));
 }
 
-/** The key itself, which no message repeats. */
+/** The key, unchanged, if a header can carry it. No message repeats it. */
 function sendable(key: string | undefined): string | undefined {
   if (key === undefined || /^[\x20-\x7e]*$/.test(key.trim())) return key;
   const message = "The API key has characters that no API key has, such as a line end.";
@@ -23,7 +25,7 @@ function sendable(key: string | undefined): string | undefined {
   );
 }
 
-/** What is wrong with the address of a Hull, to be said after the name of where it stands; `null`: nothing. */
+/** The fault of a Hull's address, for a sentence that begins with the place of the address; `null`: it has none. */
 function faultOf(url: string): string | null {
   if (!/^https?:/.test(url) || !URL.canParse(url)) return `is no http(s) address: "${url}".`;
   const { pathname, search, hash, origin } = new URL(url);
@@ -71,18 +73,23 @@ export async function target(
   );
 }
 
-/** Origin of the `hull dev` that runs with a project's own state; `null`: none does. */
+/** Origin of the `hull dev` that runs with a project's own state; `null` if none is running. */
 export function runningServer(projectDir: string): Promise<string | null> {
   return addressOf(stateOf(projectDir));
 }
 
-/** The path for this id. Throws `CommandError` (exit 3) for ids that no URL can have: they would name another path. */
+/**
+ * The path for this id. Throws `CommandError` (exit 3) for an id that no URL can contain, since it would lead to another
+ * path.
+ */
 export function pathOf(list: string, id: string): string {
   if (id !== "." && id !== "..") return `${list}/${encodeURIComponent(id)}`;
   throw new CommandError(EXIT.missing, "not_found", `${list} has no "${id}".`);
 }
 
-/** A Hull's answer, including refusals. Throws `CommandError` (exit 4) if there is no server, or another one. */
+/**
+ * Returns a Hull's answer, including a refusal. Throws `CommandError` (exit 4) if there is no server, or another server.
+ */
 export async function answerOf(url: URL, init: RequestInit): Promise<Response> {
   const response = await fetchWithoutTimeout(url, init).catch((error: unknown) => {
     const cause = error instanceof Error ? (error.cause ?? error) : error;
@@ -99,7 +106,7 @@ export async function answerOf(url: URL, init: RequestInit): Promise<Response> {
   throw new CommandError(EXIT.unreachable, "no_hull", detail, hint);
 }
 
-/** An answer that ends before its end. */
+/** The error for an answer that the server broke off. */
 export const brokenOff = (): CommandError =>
   new CommandError(EXIT.unreachable, "stream_cut", "The server broke off its answer.");
 
@@ -142,8 +149,8 @@ export class AdminClient {
   }
 
   /**
-   * A stream of server-sent events: of the run that a POST of `body` starts, else of what a GET follows. Throws as
-   * `send` does.
+   * A stream of server-sent events: those of the run that a POST of `body` starts, or those that a GET follows. Throws
+   * as `send` does.
    */
   open(path: string, body?: object): Promise<Response> {
     return this.#fetch(body === undefined ? "GET" : "POST", path, { accept: "text/event-stream" }, body);
@@ -178,7 +185,7 @@ export interface ProblemFinding {
   message: string;
 }
 
-/** What a problem document says, with those of its findings that its detail does not name. */
+/** The text of a problem document, with those of its findings that its detail does not name. */
 export function withFindings(detail: string, errors: readonly ProblemFinding[] = []): string {
   const more = errors.flatMap(({ path = "", pointer = path, message }) => {
     const text = pointer === "" ? message : `${pointer}: ${message}`;

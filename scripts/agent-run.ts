@@ -42,12 +42,12 @@ export interface Approval {
   tool: string;
   arguments: unknown;
   arguments_digest: string;
-  /** The session of the sub-agent that waits for it. Absent: the run's own. */
+  /** The session of the sub-agent that waits for the decision. Absent: the run's own. */
   session?: string;
 }
 
 /**
- * Runs an agent and prints its output as it comes: text on stdout, tool calls on stderr.
+ * Runs an agent and prints its output as it arrives: text on stdout, tool calls on stderr.
  * @param path of the route that runs it
  * @param onApproval called for each call that waits for a decision
  * @returns the exit code
@@ -86,7 +86,10 @@ export async function streamRun(
   return exit;
 }
 
-/** Cancels the run that is under way in a session; answers the run, `null`: there is none. @param session its path */
+/**
+ * Cancels the run that is under way in a session; returns the run, or `null` if there is none.
+ * @param session its path
+ */
 export async function cancelRun(server: AdminClient, session: string): Promise<{ run_id: string } | null> {
   const { run }: { run: { run_id: string } | null } = JSON.parse(await server.send("GET", session));
   return run && JSON.parse(await server.send("POST", `${session}/runs/${run.run_id}/cancel`, {}));

@@ -149,7 +149,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     "src/run/request-bodies.ts",
     "src/run/task/bodies.ts",
     "src/run/agent/option-shapes.ts",
-    // What answers are: all types but the kinds of runs.
+    // The shapes of answers: all types except the kinds of runs.
     "src/run/task/handle.ts",
     "src/session/conversation/answers.ts",
     "src/session/conversation/trace.ts",
@@ -252,7 +252,7 @@ function checkImport(file: string, specifier: string, sources: ReadonlyMap<strin
   if (!specifier.startsWith(".")) return checkPackage(file, part, specifier);
   const [path = ""] = specifier.split("?raw");
   const target = join(dirname(file), path);
-  // Of any other file a module may have the text only.
+  // A module may import any other file only as text.
   if (path === specifier && !/\.(?:ts|mjs|json)$/.test(target))
     return `import ${specifier} without its extension`;
   if (isBarrel(sources.get(target) ?? "")) return `import of the barrel file ${target}`;

@@ -1,6 +1,6 @@
 /**
- * `npm run check`: all that is checked without running a test, side by side; `types` alone with `npm run types`. What a check says
- * is printed when it has ended, and the exit code is 1 if one found something.
+ * `npm run check`: runs in parallel all checks that need no test run; `npm run types` runs `types` alone. The output of
+ * a check is printed when it has ended, and the exit code is 1 if a check found something.
  */
 import { spawn } from "node:child_process";
 import { delimiter, join } from "node:path";
@@ -13,7 +13,7 @@ const TYPES = [
   types("tsconfig.node.json"),
   types("test/worker/tsconfig.json"),
   types("tsconfig.json"),
-  // Scripts that run elsewhere: beside foreign code, and in a browser.
+  // Scripts that run elsewhere: next to foreign code, and in a browser.
   types("src/tool/isolate"),
   types("src/console"),
 ];
@@ -24,11 +24,11 @@ const ALL = [...TYPES, ["biome", "check", "."], ["node", "scripts/architecture.t
 const env = {
   ...process.env,
   PATH: [join(REPO, "node_modules", ".bin"), process.env.PATH].join(delimiter),
-  // The compilers end soon: collecting garbage at each doubling of what they hold takes a fifth of their time.
+  // The compilers run only briefly, and collecting garbage each time their memory doubles takes a fifth of their time.
   GOGC: "300",
 };
 
-/** Runs one check and prints what it says; answers whether it found nothing. */
+/** Runs one check and prints its output; returns whether it found nothing. */
 async function passes([program = "", ...args]: string[]): Promise<boolean> {
   const child = spawn(program, args, { cwd: REPO, env, stdio: ["ignore", "pipe", "pipe"] });
   let output = "";

@@ -100,7 +100,7 @@ function describe(error: unknown): CommandError {
   if (error instanceof RootMissing) {
     return new CommandError(EXIT.missing, "folder_missing", error.message, "Make a project with: hull init");
   }
-  // What the system refuses: a folder that is a file, a full disk, a file of somebody else's.
+  // Refusals of the system: a folder in place of a file, a full disk, a file of another user.
   if (error instanceof Error && "syscall" in error)
     return new CommandError(EXIT.failed, "system_error", `${error.message}.`);
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error);

@@ -86,7 +86,8 @@ export function clientTypes(): string {
 const HEAD = `// \`npm run docs\` writes this file from the schemas of the API.
 `;
 /**
- * A member with a provider's name holds members for its requests alone. If an option has that name, it is the option.
+ * If an option has a provider's name, the member is the option. Any other member with such a name has members for that
+ * provider's requests alone.
  */
 function providerMembers(options: JsonObject): string {
   const names = SHIPPED.names.filter((name) => !Object.hasOwn(options, name));
@@ -99,7 +100,7 @@ const indent = (text: string): string => text.replaceAll("\n", "\n  ");
 
 function comment(text: Json | undefined, margin: string): string {
   if (typeof text !== "string" || text === "") return "";
-  // Links of the documents lead nowhere from here.
+  // The documents' links are not valid here.
   return `${margin}/** ${text.replaceAll(/\[([^\]]+)\]\([^)]*\)/g, "$1").replaceAll("*/", "*\\/")} */\n`;
 }
 

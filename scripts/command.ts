@@ -92,7 +92,7 @@ export function parseFlags<O extends FlagOptions>(argv: string[], options: O, po
   }
 }
 
-/** The value of `--timeout` in ms; `undefined`: not given. Throws `CommandError` (exit 2) where it is none. */
+/** The value of `--timeout` in ms; `undefined` if it is not given. Throws `CommandError` (exit 2) if it is invalid. */
 export function timeoutMs(seconds: string | undefined): number | undefined {
   if (seconds === undefined) return undefined;
   const number = Number(seconds);

@@ -178,14 +178,14 @@ const config = z.strictObject({
   runner: runner.prefault({}),
   /** The MCP servers from which skills may use tools (docs/mcp.md). */
   mcp: z.optional(mcp),
-  /** Answers what Hull leaves to its host (docs/runs.md). */
+  /** Answers questions that Hull leaves to its host (docs/runs.md). */
   host_delegate: z.optional(hostDelegate),
   daemons: z.optional(daemons),
   /** Policy ceiling of all agent runs (docs/runs.md). */
   policy: z.optional(policyShape),
   /** Which calls of skills' tools wait for a decision (docs/security.md). */
   approvals: z.optional(approvalsShape),
-  /** The signers of skills that count (docs/manifest.md). */
+  /** The accepted signers of skills (docs/manifest.md). */
   signatures: z.optional(signaturesShape),
   /** Tokens of the list of skills in a run's system text (docs/runs.md). */
   skill_catalogue_tokens: count.optional(),

@@ -44,7 +44,7 @@ function tallyOf(root: string): Tally {
   return tally;
 }
 
-/** The files below a folder that are called SKILL.md; every folder is looked in once, however many links lead there. */
+/** The files below a folder that are called SKILL.md. Each folder is searched once, however many links lead to it. */
 function* skillFiles(folder: string, seen = new Set<string>()): Generator<string> {
   const real = realpathSync(folder);
   if (seen.has(real)) return;
@@ -62,7 +62,7 @@ function* skillFiles(folder: string, seen = new Set<string>()): Generator<string
   }
 }
 
-/** `null`: nothing is there, or a link that leads nowhere. */
+/** `null` if nothing is there, or only a link without a target. */
 function statsOf(path: string): Stats | null {
   try {
     return statSync(path);

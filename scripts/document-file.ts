@@ -1,4 +1,4 @@
-/** Reads a JSON or YAML file that a user names, and knows where in it each value is. */
+/** Reads a JSON or YAML file that a user names, and knows the position of each value in it. */
 import { readFile } from "node:fs/promises";
 import { readYaml } from "../src/skill/frontmatter/yaml.ts";
 import type { Json } from "../src/skill/manifest.ts";

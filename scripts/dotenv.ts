@@ -85,7 +85,7 @@ function* assignmentsOf(text: string): Generator<Assignment> {
   }
 }
 
-/** Why a value would differ from what the file seems to say. */
+/** Why a value would differ from what the file seems to contain. */
 function faultOf(
   { text, quoted, after }: Assignment,
   utf8: boolean,

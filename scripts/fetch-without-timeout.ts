@@ -7,8 +7,8 @@ import { Readable } from "node:stream";
 const BODILESS = new Set([204, 205, 304]);
 
 /**
- * As `fetch`, which gives up on an answer whose headers take 5 minutes: a skill, a task or a run may take longer. It follows
- * no redirects and holds the body to send in memory.
+ * Like `fetch`, but without its limit of 5 minutes for an answer's headers, since a skill, a task or a run may take
+ * longer. It does not follow redirects, and holds the whole request body in memory.
  */
 export async function fetchWithoutTimeout(url: URL, init: RequestInit): Promise<Response> {
   const { method, headers, body } = new Request(url, init);

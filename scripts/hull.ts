@@ -3,8 +3,8 @@ import { runCli } from "./cli.ts";
 import { EXIT } from "./command.ts";
 
 /**
- * Ends the command once nobody reads what it prints any more, as in `hull logs x | head`: by its own end for SIGTERM if
- * it has one, such as that of `hull dev`.
+ * Ends the command when nobody reads its output any more, as in `hull logs x | head`: through the command's own handler
+ * of SIGTERM if it has one, as `hull dev` does.
  */
 function endWithReader(): void {
   let ended = false;

@@ -1,8 +1,9 @@
 /**
- * Lints the Python of a checkout with Ruff, which its makers publish as WebAssembly, too. The runner joins files to one text
- * (container/program-source.ts), so they are read joined: what one of them uses, another one defines. Prints what it finds.
+ * Lints the Python of a checkout with Ruff, which is also published as WebAssembly. The runner joins several files into
+ * one text (container/program-source.ts), so they are linted joined: one of them may use what another one defines.
+ * Prints the findings.
  *
- * Run it with `--liftoff-only`: to optimise Ruff takes Node far longer than to run it.
+ * Run it with `--liftoff-only`: optimising Ruff takes Node far longer than running it.
  */
 import { globSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,9 +12,12 @@ import * as z from "zod";
 
 /** Faults, not style. */
 const RULES = ["B", "E7", "E9", "F", "PIE", "PLE", "RET", "W6"];
-/** A loop names all parts of a tuple; what is raised for a handler's result is reported by its text, without a cause. */
+/**
+ * Ignored: a loop may name all parts of a tuple, and an error that is raised as a handler's result is reported by its
+ * text, without a cause.
+ */
 const IGNORED = ["B007", "B904"];
-/** What is meant where it stands. */
+/** Findings about code that is meant as it is. */
 const MEANT = new Set([
   "fork.py F401", // Calls are forks, and find these modules loaded.
   "network_namespace.py F401", // As in fork.py.
@@ -56,7 +60,7 @@ function programs(): string[][] {
   const spawner = named.find((names) => names.at(-1) === "spawner.py") ?? [];
   const joined = named
     .filter((names) => names !== spawner)
-    // A fork server is a spawner that knows more: it has all of it.
+    // A fork server is an extended spawner, so it contains all of the spawner.
     .map((names) => (names.at(-1) === "fork.py" ? [...names, ...spawner] : names));
   return joined.map((names) => names.map((name) => `${folder}/${name}`));
 }
@@ -73,7 +77,7 @@ function* faults(paths: readonly string[]): Generator<string> {
   )) {
     const line = lines[start_location.row - 1];
     if (line === undefined || MEANT.has(`${line.path.slice(folder.length + 1)} ${code}`)) continue;
-    // Each file imports what it needs.
+    // Each file must import what it uses.
     if (code === "F811" && /^import /.test(line.text)) continue;
     yield `${line.path}:${line.number} ${code} ${message}`;
   }

@@ -62,7 +62,7 @@ function patternOf(match: MatchLogic): string {
 /** A pattern as a condition that is tested from the beginning of the text. */
 const within = (pattern: string): string => (pattern.startsWith("^") ? pattern : `.*(?:${pattern})`);
 
-/** The prices on a day. Of prices that depend on the time of day, the highest: a budget must not be exceeded. */
+/** The prices on a day. If prices depend on the time of day, the highest one, since a budget must not be exceeded. */
 function pricesOn({ prices }: ModelInfo, day: string): ModelPrice[] {
   if (!Array.isArray(prices)) return [prices];
   const dated = prices.filter(
@@ -127,7 +127,7 @@ function line({ pattern, rates, window, above }: Row): string {
   return [pattern, ...cells(rates), cell(window), ...higher].join(" ");
 }
 
-/** Models that OpenRouter sells at the price of their own vendor are found there. */
+/** Models that OpenRouter sells at their own vendor's price are found under that vendor. */
 function isKnown(row: Row, id: string, vendors: readonly Row[]): boolean {
   const name = id.split("/").at(-1) ?? id;
   const vendor = vendors.find(({ pattern }) => new RegExp(pattern, "i").test(name));

@@ -13,7 +13,10 @@ import { readToml } from "./toml-file.ts";
 
 /** The layers below and above those of skill folders. */
 export interface ProjectModels {
-  /** The provider file of `HULL_PROVIDERS_CONFIG`; empty if that only names a key in KV. The Worker reads it itself. */
+  /**
+   * The provider file of `HULL_PROVIDERS_CONFIG`; empty if the variable only names a key in KV, which the Worker reads
+   * itself.
+   */
   file: Layer;
   /** hull.toml. */
   root: Layer;

@@ -1,4 +1,4 @@
-/** Parses what `hull sessions` and `hull daemons` should do: an action, its target, and for `send` the text. */
+/** Parses what `hull sessions` and `hull daemons` should do: an action, its target, and the text for `send`. */
 import { CommandError, EXIT } from "./command.ts";
 
 interface RemoteAction<T> {

@@ -1,15 +1,15 @@
-/** What commands that ask a server print. */
+/** The output of commands that call a server. */
 import { table } from "./table.ts";
 import { terminalText } from "./terminal-text.ts";
 
-/** What a command answers: with `json` the server's answer, otherwise a text for people. */
+/** The output of a command: with `json` the server's answer, otherwise a text for people. */
 export function print(json: boolean, value: object, text: string): void {
   process.stdout.write(terminalText(json ? `${JSON.stringify(value, null, 2)}\n` : text, process.stdout));
 }
 
-/** Names with their values, those that have one, one on each line. */
+/** Names with their values, one per line, without those that have no value. */
 export const factTable = (facts: readonly [name: string, value: string][]): string =>
   table(facts.filter(([, value]) => value !== ""));
 
-/** A text that ends its line; nothing stays nothing. */
+/** A text that ends its line; an empty text stays empty. */
 export const endedLine = (text: string): string => (text === "" || text.endsWith("\n") ? text : `${text}\n`);

@@ -62,15 +62,15 @@ export async function followSession(
         if (ended) return;
       }
     } catch {
-      // It broke off.
+      // The stream broke off.
     }
   }
 }
 
 /**
- * Shows the events of a session as `followSession` hands them over: with `json` one on each line, otherwise text on stdout, and
+ * Shows the events of a session that `followSession` passes on: with `json` one per line, otherwise text on stdout, and
  * tool calls and notes on stderr.
- * @param note what else is said of an event; `""`: nothing
+ * @param note an additional text about an event; `""`: none
  * @param over says which event is the last; absent: none is
  */
 export async function tailSession(
@@ -89,15 +89,15 @@ export async function tailSession(
   },
 ): Promise<void> {
   const printer = new EventPrinter();
-  await followSession(server, path, after, (told) => {
-    const { event, data } = told;
-    if (json) process.stdout.write(`${JSON.stringify(told)}\n`);
+  await followSession(server, path, after, (received) => {
+    const { event, data } = received;
+    if (json) process.stdout.write(`${JSON.stringify(received)}\n`);
     else {
       printer.print(event, data);
       if (event === "round" || event === "done") printer.print("delta", { text: "\n" });
-      const said = note(told);
+      const said = note(received);
       if (said !== "") printer.say(said);
     }
-    return over(told);
+    return over(received);
   });
 }

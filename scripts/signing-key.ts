@@ -1,4 +1,4 @@
-/** Keys that sign skills: Ed25519 private keys as PKCS #8 PEM, which openssl makes too. */
+/** Keys that sign skills: Ed25519 private keys as PKCS #8 PEM, as openssl also makes them. */
 import {
   createHash,
   createPrivateKey,

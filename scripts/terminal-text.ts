@@ -1,11 +1,11 @@
-/** Texts of models, tools and users, where a terminal would obey their control characters. */
+/** Texts of models, tools and users, whose control characters a terminal would obey. */
 
-/** Every control character but the tab and the line end. */
+/** Every control character except the tab and the line end. */
 const CONTROL = /[^\P{Cc}\t\n]/gu;
 
 /**
- * A text for a stream. In a terminal a control character becomes U+FFFD, since escape sequences could hide or replace what
- * stands there, such as the call that a person is about to approve. Anywhere else the text stays as it is.
+ * A text for a stream. In a terminal, a control character becomes U+FFFD, since escape sequences could hide or replace
+ * other text, such as the call that a person is about to approve. Anywhere else the text stays as it is.
  */
 export function terminalText(text: string, stream: { isTTY?: boolean }): string {
   return stream.isTTY === true ? text.replaceAll("\r\n", "\n").replace(CONTROL, "\ufffd") : text;

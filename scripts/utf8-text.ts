@@ -37,7 +37,7 @@ export async function* stdinLines(): AsyncGenerator<string> {
 
 const LINE_END = 0x0a;
 
-/** The text itself; of `-` what standard input holds. Throws `CommandError` (exit 2) if that is not UTF-8. */
+/** The text itself; for `-` the content of standard input. Throws `CommandError` (exit 2) if that is not UTF-8. */
 export async function textOrStdin(given: string): Promise<string> {
   return given === "-" ? utf8Text(await buffer(process.stdin), "Standard input") : given;
 }

@@ -1,12 +1,12 @@
 /**
- * Tables in D1. The statements that make them are in `migrations/` too, for `wrangler d1 migrations`. Repeated, they
- * change nothing, so an isolate applies them on its first use of the tables.
+ * Tables in D1. `migrations/` has the same statements for `wrangler d1 migrations`. They are safe to repeat, so an
+ * isolate applies them on its first use of the tables.
  */
 import { memo } from "./memo.ts";
 
 /**
- * Applies a schema until that has succeeded once. Nobody waits for another one's attempt: whoever made it may be gone, and then
- * it never ends.
+ * Applies a schema until that has succeeded once. A request never waits for another request's attempt: that request may
+ * have ended, and its attempt would then never finish.
  */
 const tablesOf = memo((db: D1Database) =>
   memo((schema: readonly string[]) => {

@@ -1,6 +1,6 @@
 /**
- * What an isolate keeps while it serves. Everything that survives a request is kept here, so that it comes and goes
- * with the environment from which it was read.
+ * What an isolate keeps while it serves. Everything that outlives a request is kept here, so its lifetime is that of the
+ * environment from which it was read.
  */
 import { KnownKeys } from "./auth/known-keys.ts";
 import { ListSeal } from "./auth/list-seal.ts";
@@ -28,7 +28,7 @@ import type { Dialect, ListedTool } from "./tool/mcp/client.ts";
 /** A tenant's budgets and rates. */
 interface KnownPolicy {
   policy: Policy;
-  /** The time of the question, by this isolate's clock. */
+  /** The time of the read, by this isolate's clock. */
   askedAt: number;
   refreshing: boolean;
 }
@@ -60,17 +60,17 @@ export class Deployment {
   readonly catalogs: TenantCatalogs;
   readonly keys: KnownKeys;
   readonly signIns: SignIns;
-  /** Binds cursors of lists. */
+  /** Signs cursors of lists, so that each is valid for its own list only. */
   readonly listSeal: ListSeal;
   readonly sealer: Sealer;
-  /** `null`: there is no Worker Loader. */
+  /** `null` if the deployment has no Worker Loader. */
   readonly isolates: Isolates | null;
   readonly isolateNames = new IsolateNames();
   readonly metrics = new Metrics();
   readonly knownModels = new WeakMap<ModelRegistry, KnownModels>();
   /** By tenant. */
   readonly policies = new RecentMap<string, KnownPolicy>(5000);
-  /** By tenant; one request may send what another one collected. */
+  /** Usage by tenant; one request may send what another one collected. */
   readonly usage = new Map<string, UsageBatch>();
   /** Rows on their way to the lists of sessions and runs. */
   readonly indexRows = new RowCollector<IndexRow>();
@@ -90,7 +90,7 @@ export class Deployment {
   readonly zipDigests = new RecentMap<string, string>(2000);
   /** When this isolate last removed what `/v1` no longer needs, in Unix ms. */
   sweptAt = 0;
-  /** The OpenAPI document of the last tenant that asked. */
+  /** The OpenAPI document of the last tenant that requested it. */
   openapi: { catalog: LoadedCatalog; bytes: Uint8Array } | null = null;
   #open = false;
 
@@ -111,15 +111,16 @@ export class Deployment {
     this.isolates = env.LOADER === undefined ? null : new Isolates(env.LOADER);
   }
 
-  /** Whether every secret variable is known. Code that serves waits for `open` first. */
+  /** Whether every secret variable is known. Code that answers requests waits for `open` first. */
   get isOpen(): boolean {
     return this.#open;
   }
 
   /**
-   * Reads the provider file and the published catalog, which name secret variables: an earlier answer would pass a
-   * redactor that does not know them. If a read fails, the next request tries again, and code that needs the content
-   * fails by itself. Simultaneous requests each read for themselves, since one request may not wait for another's read.
+   * Reads the provider file and the published catalog. Both name secret variables, so an answer sent before that would
+   * pass a redactor that does not know them. If a read fails, the next request tries again, and code that needs the
+   * content fails by itself. Simultaneous requests each read for themselves, since one request may not wait for
+   * another's read.
    * @param background keeps a promise alive after the answer
    */
   async open(background: (work: Promise<unknown>) => void): Promise<void> {
@@ -136,7 +137,8 @@ export class Deployment {
 const deployments = new WeakMap<Bindings, Deployment>();
 
 /**
- * The deployment of an environment, for whatever the runtime starts: a request, an object, a schedule. @throws Internal
+ * The deployment of an environment. A request, an object and a schedule all call this when the runtime starts them.
+ * @throws Internal
  */
 export function deploymentOf(env: Bindings): Deployment {
   const known = deployments.get(env) ?? new Deployment(env);

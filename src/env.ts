@@ -12,23 +12,23 @@ import { approvalsShape, policyShape } from "./skill/policy.ts";
 import { NO_SIGNATURES, signaturesShape } from "./skill/trust.ts";
 import { DEFAULT_WORKSPACE_TOOLS, workspaceToolsShape } from "./skill/workspace-settings.ts";
 
-/** The tenant of callers without a key on a public deployment: everybody can see what it has. */
+/** The tenant of callers without a key on a public deployment; everybody can see its data. */
 export const PUBLIC_TENANT = "public";
 
-/** The Worker's operations of a container's Durable Object, in addition to passing requests on. */
+/** The operations of a container's Durable Object that the Worker calls, in addition to forwarding requests. */
 export interface RunnerRpc extends Rpc.DurableObjectBranded {
-  /** The secret that signs tickets for this container; made once, kept in the object's storage. */
+  /** The secret that signs tickets for this container. It is made once and kept in the object's storage. */
   runnerSecret(): Promise<string>;
 }
 
 /**
- * The Worker's operations of a scope of mocks. Answers with mocks and calls travel as JSON: the compiler gives up on the
- * type of an answer that holds JSON of any depth, and calls are stored as texts.
+ * The operations of a scope of mocks that the Worker calls. Answers with mocks and calls travel as JSON text: they are
+ * stored as text, and the compiler cannot handle the type of an answer with JSON of any depth.
  */
 export interface MockRpc extends Rpc.DurableObjectBranded {
   /** Queues a list of mocks; returns the new length of the queue. */
   add(mocks: Mock[]): Promise<number>;
-  /** Whether mocks were queued since the scope was cleared. */
+  /** Whether mocks were queued after the scope was last cleared. */
   begun(): boolean;
   /**
    * Records a call, and returns its answer: `Taken` of `src/model/mock/source.ts`.
@@ -40,11 +40,10 @@ export interface MockRpc extends Rpc.DurableObjectBranded {
   clear(): void;
 }
 
-/** The Worker's operations of a tenant's file index. */
+/** The operations of a tenant's file index that the Worker calls. */
 export interface FileIndexRpc extends Rpc.DurableObjectBranded {
   /**
-   * Records that R2 may have an object under this key, until this time (Unix ms); call it before anything is stored
-   * there.
+   * Records that R2 may have an object under this key, until this time (Unix ms). Call it before storing anything there.
    * @param uploadId of a multipart upload that has begun
    */
   keep(key: string, expiresAt: number, uploadId: string | null): Promise<void>;
@@ -56,7 +55,7 @@ export interface FileIndexRpc extends Rpc.DurableObjectBranded {
 
 export interface IdempotentUpload {
   name: string;
-  /** SHA-256 (hex) over everything that makes two uploads the same. */
+  /** SHA-256 (hex) of everything in which two uploads could differ. */
   request_hash: string;
   /** The answer to the first upload. */
   answer: string;
@@ -72,13 +71,13 @@ export interface Bindings {
   FILE_INDEX: DurableObjectNamespace<FileIndexRpc>;
   MOCKS: DurableObjectNamespace<MockRpc>;
   RUNNER: DurableObjectNamespace<RunnerRpc>;
-  /** Absent if the plan or wrangler.toml has none: then there are no hooks. */
+  /** Absent if the plan or wrangler.toml has no Worker Loader; then there are no hooks. */
   LOADER?: WorkerLoader;
   SHIELD: RateLimit;
   /** The files of `assets/`. */
   ASSETS: Fetcher;
   AI?: Ai;
-  /** `off`: the container has no internet. With any other value, or none, it has. */
+  /** `off`: the container has no internet. Any other value, or none: it has. */
   HULL_RUNNER_EGRESS?: string;
   /** Flags of the container's runner, separated by blanks (`container/options.ts`). */
   HULL_RUNNER_FLAGS?: string;
@@ -107,7 +106,7 @@ const servingConfig = z.lazy(() => {
         /** Limit of all files of a tenant in `/v1/files`. */
         max_stored_bytes: z._default(positive, 10_737_418_240),
         code_timeout_ms: z._default(positive, 120_000),
-        /** After this time an answer of `/v1/messages` with tools that Hull runs pauses. */
+        /** After this time, an answer of `/v1/messages` pauses if Hull is running tools for it. */
         answer_ms: z._default(positive, 420_000),
       }),
       {
@@ -121,18 +120,18 @@ const servingConfig = z.lazy(() => {
     grace_ms: z._default(z.int().check(z.nonnegative()), 2000),
     /** Time limit of a hook. */
     hook_timeout_ms: z._default(positive, 10_000),
-    /** Whether only this machine reaches local dev: then a caller without a key is the developer. */
+    /** Whether only this machine can reach local dev; if so, a caller without a key counts as the developer. */
     loopback: z._default(z.boolean(), true),
     /** The host delegate; absent: none. */
     host: z.optional(
       z.strictObject({
         url: z.optional(z.url()),
-        /** Name of a service binding to ask instead. */
+        /** Name of a service binding to call instead of the address. */
         binding: z.optional(z.string()),
         /** Name of the secret that signs requests. */
         secret_env: z.optional(z.string()),
         timeout_ms: z.optional(positive),
-        /** Names of its tools that only read; `*` matches any characters. */
+        /** Names of the delegate's tools that only read; `*` matches any characters. */
         read_only_tools: z.optional(z.array(z.string())),
       }),
     ),
@@ -153,7 +152,7 @@ const servingConfig = z.lazy(() => {
               headers: z.record(z.string(), z.string()),
               tools: z.exactOptional(z.array(z.string())),
               timeout_ms: positive,
-              /** Tenants whose runs may use it; absent: all. */
+              /** Tenants whose runs may use the server; absent: all. */
               tenants: z.exactOptional(z.array(z.string())),
             }),
           ),
@@ -167,13 +166,13 @@ const servingConfig = z.lazy(() => {
     /** Policy ceiling of all agent runs; absent: none. */
     policy: z.optional(policyShape),
     approvals: z._default(approvalsShape, {}),
-    /** The signers of skills that count. */
+    /** The signers whose signatures of skills are accepted. */
     signatures: z._default(signaturesShape, NO_SIGNATURES),
     /** Tokens of the list of skills in a run's system text. Absent: the engine's default. */
     skill_catalogue_tokens: z.optional(positive),
     /** The tools with which models read files and run commands. */
     workspace_tools: z._default(workspaceToolsShape, DEFAULT_WORKSPACE_TOOLS),
-    /** Per key. Absent: `DEPLOYED_RATE`, no limit locally; `null`: no limit. */
+    /** The rate per key. Absent: `DEPLOYED_RATE`, or no limit locally; `null`: no limit. */
     rate_limit: z.optional(z.nullable(z.strictObject({ requests: positive, window_s: positive }))),
   });
 });
@@ -197,9 +196,12 @@ const variables = z.lazy(() => {
     /** `[llm]` and `[capabilities]` of hull.toml, on top of those of skill folders; split into parts if long. */
     HULL_LLM: z._default(z.string(), "{}"),
     HULL_ADMIN_KEY: z.optional(z.string().check(z.minLength(16))),
-    /** The key for publishing to a local Hull that others reach, if it has no `HULL_ADMIN_KEY`; made at each start. */
+    /**
+     * The key for publishing to a local Hull that other machines can reach, if it has no `HULL_ADMIN_KEY`; made at each
+     * start.
+     */
     HULL_DEV_KEY: z.optional(z.string().check(z.minLength(32))),
-    /** Run things for callers without a key. */
+    /** Lets callers without a key run things. */
     HULL_PUBLIC: flag,
     /** Which requests get a log line. */
     HULL_LOG: z._default(z.enum(["requests", "failures"]), "requests"),
@@ -207,14 +209,18 @@ const variables = z.lazy(() => {
     HULL_TRACE: flag,
     /** Whether spans contain the inputs and outputs of models and tools. */
     HULL_TRACE_CONTENT: flag,
-    /** Id of the catalog that came with this deployment: served until another one is published to it. */
+    /**
+     * Id of the catalog that is part of this deployment. It is served until another one is published to the deployment.
+     */
     HULL_CATALOG: z.optional(z.string().check(z.regex(/^([0-9a-f]{64})?$/))),
     /** Loopback runner; absent: the container binding. */
     HULL_RUNNER_URL: z.optional(z.url()),
     /** The runner's state folder, as processes see it. */
     HULL_RUNNER_ROOT: z.optional(z.string().check(z.regex(/^\/.*[^/]$/))),
     HULL_RUNNER_SECRET: z.optional(z.string().check(z.minLength(32))),
-    /** Keys that seal secrets of tool configuration, separated by blanks: the first seals, all of them open. */
+    /**
+     * Keys that seal secrets of tool configuration, separated by blanks. The first one seals, and each of them can open.
+     */
     HULL_SECRET_KEY: z._default(z.string(), ""),
     /** Variables that uploaded skills may read, as JSON: `{"<slug>" or "<tenant>/<slug>": ["NAME", …]}`. */
     HULL_GRANTS: z._default(z.string(), "{}"),
@@ -224,7 +230,7 @@ const variables = z.lazy(() => {
 type ServingConfig = z.infer<typeof servingConfig>;
 
 export interface Settings extends Omit<ServingConfig, "rate_limit"> {
-  /** This many requests in any span of this length; `null`: no limit. */
+  /** At most this many requests in any span of this length; `null`: no limit. */
   rate_limit: { requests: number; window_ms: number } | null;
   local: boolean;
   public: boolean;
@@ -243,9 +249,9 @@ export interface Settings extends Omit<ServingConfig, "rate_limit"> {
   grants: ReadonlyMap<string, readonly string[]>;
   /** The models that hull.toml defines in addition to the shipped ones. */
   models: Layer;
-  /** `HULL_PROVIDERS_CONFIG`: definitions below those of `models`, as TOML, or `kv:<key>` of their place. */
+  /** `HULL_PROVIDERS_CONFIG`: definitions below those of `models`, as TOML, or `kv:<key>` if they are stored in KV. */
   providersConfig: string | null;
-  /** Variables with provider keys: no process gets one. */
+  /** Variables with provider keys; no process receives one. */
   providerKeys: ReadonlySet<string>;
   /** Adds to `providerKeys`, and their values to the redactors. */
   learnKeys: (names: readonly string[]) => void;
@@ -334,7 +340,7 @@ function variable(env: Bindings): (name: string) => string | undefined {
     if (value !== undefined || !name.startsWith("HULL_") || SECRET_VARIABLES.includes(name)) return value;
     return own(`HARN_${name.slice("HULL_".length)}`);
   };
-  // The platform is slow to answer, and every model call asks for several variables.
+  // The platform answers slowly, and every model call reads several variables.
   const known = new Map<string, string | undefined>();
   return (name) => {
     const found = known.get(name);

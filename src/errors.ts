@@ -84,7 +84,7 @@ export const Internal = define<{ cause: string }>("internal", 500, "Internal err
   operator: { cause: d.cause },
 }));
 
-/** The error's plain form; anything outside the vocabulary becomes `internal`, and only the log has its cause. */
+/** The plain form of any error. An error outside the vocabulary becomes `internal`, and only the log has its cause. */
 export function toHullError(error: unknown): HullError {
   if (error instanceof HullError) return error;
   const cause = error instanceof Error ? `${error.name}: ${error.message}` : String(error);

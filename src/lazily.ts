@@ -1,8 +1,9 @@
 /**
- * A function whose module an isolate compiles when the function is first called. The compatibility flag `new_module_registry` is
- * what makes `import()` do so; without it all modules are compiled when the isolate starts.
+ * A function whose module an isolate compiles only when the function is first called. `import()` does that because of
+ * the compatibility flag `new_module_registry`; without it, the isolate compiles all modules when it starts.
  *
- * Until the module is there each caller imports it for itself: no request may wait for a promise of another one.
+ * Until the module is loaded, each caller imports it for itself, since no request may wait for another request's
+ * promise.
  */
 export function lazily<A extends unknown[], R>(
   load: () => Promise<(...args: A) => R | Promise<R>>,

@@ -1,5 +1,5 @@
 /**
- * Values that follow from others, and so can be forgotten at any time: the only thing that a module may remember. What
+ * Values that follow from other values, and so can be forgotten at any time: the only state that a module may keep. What
  * an isolate learns while it serves belongs to its `Deployment`.
  */
 
@@ -19,7 +19,7 @@ export function memo<K extends object, V>(compute: (key: K) => V): (key: K) => V
   };
 }
 
-/** Names come from callers: when this many are known, all are forgotten. */
+/** The names come from callers, so when this many are known, all are forgotten. */
 const MAX_NAMES = 1000;
 
 /** The same for an object together with names. */

@@ -15,7 +15,7 @@ export class RecentMap<K, V> {
 
   /** The entry becomes the newest one. */
   set(key: K, value: V): void {
-    // An entry moves only if it must: the map allocates its table again whenever its only key is removed.
+    // An entry moves only if it must, since removing its only key makes a map allocate its table anew.
     if (key !== this.#newest) {
       this.#entries.delete(key);
       const oldest = this.#entries.size >= this.#most ? this.#entries.keys().next().value : undefined;

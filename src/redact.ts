@@ -33,7 +33,7 @@ const MARK = new TextEncoder().encode(REDACTED);
 
 export class Redactor {
   readonly #secrets = new Set<string>();
-  /** Removes its own secrets as well. */
+  /** Another redactor, whose secrets this one removes too. */
   readonly #below: Redactor | null;
   /** Automaton of its own secrets; `null`: not made yet. */
   #own: Automaton | null = null;
@@ -47,14 +47,14 @@ export class Redactor {
     this.learn(secrets);
   }
 
-  /** From now on removes these too, also in streams that have begun. */
+  /** Removes these too from now on, even in streams that have begun. */
   learn(secrets: Iterable<string>): void {
     const known = this.#secrets.size;
     for (const secret of secrets) if (secret.length >= MIN_SECRET_LENGTH) this.#secrets.add(secret);
     if (this.#secrets.size > known) this.#own = null;
   }
 
-  /** A redactor that also removes these, for a while; this one stays unchanged. */
+  /** A redactor that also removes these, for a limited use; this one stays unchanged. */
   with(secrets: readonly string[]): Redactor {
     return secrets.length === 0 ? this : new Redactor(secrets, this);
   }
@@ -67,8 +67,8 @@ export class Redactor {
   }
 
   /**
-   * A JSON-like value with every string redacted, including keys: the value itself if it contains no secret, else a
-   * copy.
+   * A JSON-like value with every string redacted, including keys. If it contains no secret, the result is the value
+   * itself, else a copy.
    */
   json<T>(value: T): T;
   json(value: unknown): unknown {
@@ -78,7 +78,7 @@ export class Redactor {
   /** A JSON-like value as JSON text, with every string redacted, including keys. */
   jsonText(value: unknown): string {
     const text = JSON.stringify(value) ?? "null";
-    // Without JSON's own escapes every string appears in it unchanged.
+    // Without JSON's own escapes, every string appears unchanged in the text.
     if (!text.includes("\\") && this.#isClear(text, false)) return text;
     return this.#holdsSecret(value) ? JSON.stringify(this.#redacted(value)) : text;
   }
@@ -106,7 +106,7 @@ export class Redactor {
     return new Redaction(this.#current()).step(value, true);
   }
 
-  /** A redactor for one stream: also finds secrets that chunk boundaries cut. */
+  /** A redactor for one stream, which also finds secrets that are split across chunks. */
   stream(): StreamRedactor {
     let automata = this.#current();
     const redaction = new Redaction(automata);
@@ -123,7 +123,7 @@ export class Redactor {
     };
   }
 
-  /** One automaton for each set of secrets; the list changes only after more were learned. */
+  /** One automaton for each set of secrets; the list changes only when more secrets become known. */
   #current(): readonly Automaton[] {
     const below = this.#below === null ? NONE : this.#below.#current();
     const fresh = this.#own === null && this.#secrets.size > 0;
@@ -135,9 +135,8 @@ export class Redactor {
   }
 
   /**
-   * Whether a text contains no secret and, if it is a part of one, does not end with the beginning of a secret. A quick
-   * check of its characters, plain and as Base64 in lines or with the alphabet for URLs; if other escapes might matter,
-   * its bytes are scanned.
+   * Whether a text contains no secret and does not end with the beginning of one. A quick check reads its characters,
+   * plain and as Base64 in lines or with the alphabet for URLs; if other escapes might matter, its bytes are scanned.
    */
   #isClear(text: string, isPart: boolean): boolean {
     const automata = this.#current();
@@ -199,7 +198,7 @@ export interface StreamRedactor {
   push(chunk: Uint8Array): Uint8Array;
   /** Whether `push` would return the bytes of this text immediately and unchanged; then they need not be pushed. */
   passes(text: string): boolean;
-  /** The rest that was held back. */
+  /** Returns the rest that was held back. */
   end(): Uint8Array;
 }
 

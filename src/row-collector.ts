@@ -1,21 +1,24 @@
 /**
- * Rows on their way to a database: where many come, those of all objects and requests of this isolate go together. Whoever brought the
- * first of them sends them all. The others may not wait for its promise, since one object or request may not
- * wait for what another one does; they look whether their note is stored.
+ * Collects rows on their way to a database. If there are many, the rows of all objects and requests of this isolate are
+ * sent together. The caller that adds the first row sends them all. The other callers may not wait for its promise,
+ * since one object or request may not wait for another; instead they check whether the notes of their rows say `stored`.
  */
 
-/** How long rows are collected, in ms, unless none was sent for a while: a write of many rows costs hardly more than one of a single row. */
+/**
+ * How long rows are collected, in ms; a row after a quiet time is not held back. Writing many rows costs hardly more
+ * than writing one.
+ */
 const COLLECT_MS = 200;
-/** So many rows go before that time. */
+/** When this many rows are waiting, they are sent earlier. */
 const MOST_COLLECTED = 500;
-/** A row that comes so long after the last ones, in ms, is sent at once. */
+/** A row that is added this long after the last one, in ms, is sent at once. */
 const QUIET_MS = 100;
-/** Whoever has not sent rows within this time was ended; another one sends what was collected. In ms. */
+/** A caller that has not sent its rows within this time, in ms, no longer runs, so another caller sends them. */
 const STUCK_MS = 1000;
-/** How often one looks whether rows that others send are stored, in ms. */
+/** How often callers check whether rows that another caller sends are stored, in ms. */
 const LOOK_MS = 2;
 
-/** A row on its way. */
+/** The state of a row on its way. */
 export interface RowNote {
   state: "waiting" | "sending" | "stored" | "failed";
 }
@@ -33,17 +36,15 @@ type Write<Row> = (rows: readonly Row[]) => Promise<void>;
 
 export class RowCollector<Row> {
   #waiting: Held<Row>[] = [];
-  /** Since when somebody collects, in Unix ms; `null`: nobody does. */
+  /** When the caller that collects rows began, in Unix ms; `null` if no caller collects. */
   #collectedSince: number | null = null;
-  /** What is being sent, with the time since when, in Unix ms. */
+  /** The rows being sent, each batch with the time when its sending began, in Unix ms. */
   readonly #sent = new Map<readonly RowNote[], number>();
-  /** Somebody waits for rows that came while others were being sent. */
-  #isUrgent = false;
-  /** When the last rows came, in Unix ms. */
+  /** When rows were last added, in Unix ms. */
   #last = 0;
 
   /**
-   * Takes rows, which go a moment later with what others bring.
+   * Adds rows. They are sent a moment later, together with the rows of other callers.
    * @param background keeps the sending alive after the caller's answer
    */
   add(rows: readonly Row[], write: Write<Row>, background: (work: Promise<unknown>) => void): RowNote[] {
@@ -60,30 +61,9 @@ export class RowCollector<Row> {
       if (!isQuiet) await new Promise((resolve) => setTimeout(resolve, COLLECT_MS));
       this.#collectedSince = null;
       await this.#sendWaiting(write);
-      await this.#sendUrgent(write);
     };
     background(sent());
     return notes;
-  }
-
-  /**
-   * Takes rows for which somebody waits: they go at once or, while others are being sent, right after those.
-   * @param background keeps the sending of what others bring meanwhile alive after the caller's answer
-   * @returns also their sending, unless another one sends them: wait for that with `settled`
-   */
-  addNow(
-    rows: readonly Row[],
-    write: Write<Row>,
-    background: (work: Promise<unknown>) => void,
-  ): { notes: RowNote[]; sent: Promise<void> | null } {
-    const notes = this.#take(rows);
-    if (this.#isSending()) {
-      this.#isUrgent = true;
-      return { notes, sent: null };
-    }
-    const sent = this.#sendWaiting(write);
-    background(sent.then(() => this.#sendUrgent(write)));
-    return { notes, sent };
   }
 
   #take(rows: readonly Row[]): RowNote[] {
@@ -92,37 +72,27 @@ export class RowCollector<Row> {
     return held.map(({ note }) => note);
   }
 
-  /** Waits until nothing more happens to notes, but no longer than this many ms. */
+  /** Waits until all rows of the notes are stored or have failed, but no longer than this many ms. */
   async settled(notes: readonly RowNote[], ms: number): Promise<void> {
     const end = Date.now() + ms;
     while (notes.some(isUnderway) && Date.now() < end) await look();
   }
 
-  /** Takes notes back: when it ends, none of them will be stored any more. */
+  /** Withdraws rows. When this resolves, none of them can be stored any more. */
   async withdraw(notes: readonly RowNote[]): Promise<void> {
     if (!notes.some(isUnderway)) return;
     this.#waiting = this.#waiting.filter(({ note }) => !notes.includes(note));
     while (this.#isSending() && notes.some(({ state }) => state === "sending")) await look();
   }
 
-  /**
-   * Sends what was collected, and waits until what others were sending is stored.
-   * @param background keeps the sending of what others bring meanwhile alive after the caller's answer
-   */
-  async flush(write: Write<Row>, background: (work: Promise<unknown>) => void): Promise<void> {
+  /** Sends the waiting rows, and waits until the batches of other callers are stored. */
+  async flush(write: Write<Row>): Promise<void> {
     const others = [...this.#sent.keys()];
-    const sent = this.#sendWaiting(write);
-    background(sent.then(() => this.#sendUrgent(write)));
-    await sent;
+    await this.#sendWaiting(write);
     while (this.#isSending() && others.some((notes) => this.#sent.has(notes))) await look();
   }
 
-  async #sendUrgent(write: Write<Row>): Promise<void> {
-    while (this.#isUrgent) await this.#sendWaiting(write);
-  }
-
   async #sendWaiting(write: Write<Row>): Promise<void> {
-    this.#isUrgent = false;
     const held = this.#waiting.splice(0);
     if (held.length === 0) return;
     const notes = held.map(({ note }) => note);
@@ -139,7 +109,7 @@ export class RowCollector<Row> {
     this.#sent.delete(notes);
   }
 
-  /** Whether something is being sent. What takes too long is not counted: its sender has ended. */
+  /** Whether a batch is being sent. One that takes too long no longer counts, since its sender has ended. */
   #isSending(): boolean {
     const now = Date.now();
     for (const [notes, since] of this.#sent) if (now - since >= STUCK_MS) this.#sent.delete(notes);

@@ -25,7 +25,7 @@ import { type FoundFile, listFiles, type RootContext, type SkillFolder } from ".
 import { locationOf, sharedStamp } from "./shared-folder.ts";
 import { type BuiltSkill, nodeHash, type Outcome, readAgain, readSkill, without } from "./skill.ts";
 
-/** Folders to look at in one step. */
+/** The most folders to examine in one step. */
 const BLOCK = 64;
 
 export interface BuildOptions {
@@ -33,9 +33,12 @@ export interface BuildOptions {
   projectDir: string;
   /** The models that the project defines in addition to the shipped ones. */
   models?: ProjectModels;
-  /** Whose signatures of skills count. */
+  /** The accepted signers of skills. */
   signatures?: SignaturePolicy | undefined;
-  /** The deployment's tools in addition to the skills' own; absent: no check whether a wanted tool is provided. */
+  /**
+   * The deployment's tools in addition to the skills' own; absent: nothing checks whether a tool that a skill wants
+   * exists.
+   */
   provided?: ProvidedTools;
   /** Skips skills whose files did not change since the last build with the same cache. */
   cache?: BuildCache;
@@ -48,7 +51,7 @@ export interface BuildOptions {
    * `previous`, with the card flag `stale`.
    */
   keepLastGood?: boolean;
-  /** Only the skills and their findings are wanted; there is no catalog. */
+  /** Only the skills and their findings are wanted; the build makes no catalog. */
   skillsOnly?: boolean;
   /** Skills of an earlier build by absolute folder. */
   previous?: ReadonlyMap<string, BuiltSkill>;
@@ -57,7 +60,7 @@ export interface BuildOptions {
 export interface BuildResult {
   /** In catalog order (slug). */
   skills: BuiltSkill[];
-  /** `null` if an error prevents it, or it was not wanted. */
+  /** `null` if an error prevents the catalog, or it was not wanted. */
   catalog: CatalogBundle | null;
   diagnostics: RootedDiagnostic[];
   /** The models that the served skills' folders add to those of the deployment. */
@@ -74,7 +77,7 @@ interface Surroundings {
   project: string;
   provided?: ProvidedTools;
   packages: Packages;
-  /** Changes with any of these. */
+  /** A text that changes with any of these. */
   fingerprint: string;
 }
 
@@ -92,7 +95,7 @@ export async function buildRoots(roots: readonly string[], options: BuildOptions
   );
   for (const { root, rootContext, scan } of scans) {
     const outcomes = await mapLimited(scan.skills, async (folder, i) => {
-      // Reading a folder blocks, so other work of this process gets a turn now and then.
+      // Reading a folder blocks, so the build lets other work of this process run now and then.
       if (i % BLOCK === 0) await setImmediate();
       return buildFolder(folder, rootContext, surroundings, options);
     });
@@ -248,7 +251,7 @@ function slugInUse({ folder, skill }: Outcome, to: { slug: string; holder: Skill
   };
 }
 
-/** What is to be served of a folder. */
+/** The part of a folder that is to be served. */
 function currentOf(outcome: Outcome, options: BuildOptions): BuiltSkill | null {
   const { skill, broken } = outcome;
   if (skill !== null && broken.length === 0) return skill;
@@ -312,7 +315,10 @@ async function buildFolder(
   return withLostWorkflows(outcome, options);
 }
 
-/** A file that is no graph is nobody's fault, but breaks the workflow that it held in the last good version. */
+/**
+ * Marks a workflow as broken if its file no longer contains a graph. Such a file is no fault, but the last good version
+ * had the workflow.
+ */
 function withLostWorkflows(outcome: Outcome, options: BuildOptions): Outcome {
   const previous = lastGood(outcome, options);
   if (previous === null) return outcome;

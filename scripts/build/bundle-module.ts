@@ -15,7 +15,7 @@ import type {
 } from "esbuild";
 import type { ModuleFault } from "../../src/skill/module-fault.ts";
 
-/** Our plugins mark an import with this while they ask how it would be resolved without them. */
+/** The mark that Hull's plugins put on an import while they ask how it would be resolved without them. */
 export const RESOLVING = "resolving";
 
 const BUILTINS = new Set(builtinModules);
@@ -63,7 +63,8 @@ export async function bundleModule(
 }
 
 /**
- * Bundles several modules of a folder, each into one of its own, as `bundleModule` does: what they share is read once.
+ * Bundles several modules of a folder, each into a module of its own, as `bundleModule` does; files that they share are
+ * read once.
  * @param path of all of them, relative to the folder
  * @returns the modules in the order of the sources
  */
@@ -143,7 +144,7 @@ export function locationOf({ location }: Message, folder: string): Pick<ModuleFa
   return { file, at: { line: location.line, column: location.column + 1 } };
 }
 
-/** A hint for an import that leads nowhere, or for a syntax error. */
+/** A hint for an import that cannot be resolved, or for a syntax error. */
 export function buildHint(text: string): string {
   const missing = /^Could not resolve "([^"]+)"/.exec(text)?.[1];
   if (missing === undefined) return "Fix the source; the build checks syntax, not types.";
@@ -167,7 +168,7 @@ export function nodeModules(refuse: (path: string, name: string) => PartialMessa
         if (!path.includes(":") && !BUILTINS.has(name)) return undefined;
         const refused = refuse(path, name);
         if (refused !== null) return { errors: [refused] };
-        // An ES module cannot `require` what is outside of it. But it can import it, and `require` the import.
+        // An ES module cannot `require` anything outside of itself. But it can import it, and `require` the import.
         if (kind === "require-call")
           return { path: name, namespace: namespace === "required" ? "imported" : "required" };
         return { path: `node:${name}`, external: true };

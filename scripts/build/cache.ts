@@ -50,7 +50,7 @@ export class BuildCache {
   readonly #entries = new Map<string, Entry>();
   readonly #stored: Map<string, StoredEntry>;
   #changed = false;
-  /** How many skills the last build read again. */
+  /** How many skills the last build had to read again. */
   rebuilt = 0;
 
   /** @param file where `save` writes; `null`: nowhere */

@@ -1,11 +1,11 @@
-/** Which code this is: what an earlier process made is of use only to the same code. */
+/** Identifies the code, since only the same code can use what an earlier process made. */
 import { createHash } from "node:crypto";
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import hull from "../../package.json" with { type: "json" };
 import { once } from "../../src/memo.ts";
 
-/** Changes whenever a file may have changed that takes part in a build: 32 hexadecimal digits. */
+/** 32 hexadecimal digits that change whenever a file that takes part in a build may have changed. */
 export const codeIdentity = once((): string => {
   const root = join(import.meta.dirname, "..", "..");
   const lines = ["src", "scripts", "typed"].flatMap((folder) => [...statesBelow(join(root, folder))]);

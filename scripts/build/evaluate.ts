@@ -1,5 +1,5 @@
 /**
- * Runs a bundled module and takes the one message that it sends. The module may be untrusted: it runs in a separate
+ * Runs a bundled module and returns the one message that it sends. The module may be untrusted, so it runs in a separate
  * process without the developer's variables, files, programs and network, as far as the machine can withhold them.
  */
 import { spawn } from "node:child_process";
@@ -51,7 +51,7 @@ export async function evaluateModule(bytes: Uint8Array): Promise<Evaluated | { f
   }
 }
 
-/** @param dir contains the module, is its home, and the only folder that it can read and write */
+/** @param dir contains the module; it is the module's home, and the only folder that it can read and write */
 function run(dir: string, { prefix }: Sandbox): Promise<{ message: unknown } | { fault: string }> {
   const { promise, resolve } = Promise.withResolvers<{ message: unknown } | { fault: string }>();
   const permissions = ["--permission", `--allow-fs-read=${dir}/`, `--allow-fs-write=${dir}/`];

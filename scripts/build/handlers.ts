@@ -36,7 +36,7 @@ export async function buildHandler(
   if (alone && bundled) return own();
   const isolate = await bundleModule(source, FOR_ISOLATE);
   if ("errors" in isolate) return refused(isolate.errors, folder);
-  // Its line numbers stay.
+  // Used unchanged, so its line numbers stay correct.
   if (alone) return own();
   const sources = await ownFiles(folder, [resolve(folder, path), ...isolate.read]);
   const { process, imports } = javascriptNeeds(new TextDecoder().decode(isolate.bytes));
@@ -76,7 +76,7 @@ async function ownFiles(folder: string, read: readonly string[]): Promise<OwnFil
   );
 }
 
-/** The parts of the author's own files that need a process; the needs of their imports show in the bundle. */
+/** The parts of the author's own files that need a process; the bundle shows the needs of their imports. */
 function needOf([entry, ...others]: readonly OwnFile[]): string | null {
   if (entry?.needs.process != null) return entry.needs.process;
   for (const { path, needs } of others) {

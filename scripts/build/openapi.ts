@@ -1,6 +1,6 @@
 /**
- * The OpenAPI document of a catalog. What it says without skills follows from the code of Hull alone and takes longer to
- * make than the rest of a build, so that part is kept where Node keeps what it compiled.
+ * The OpenAPI document of a catalog. The part that is independent of skills follows from Hull's code alone and takes
+ * longer to make than the rest of a build, so it is cached where Node stores its compiled code.
  */
 import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { getCompileCacheDir } from "node:module";
@@ -11,7 +11,7 @@ import { once } from "../../src/memo.ts";
 import type { JsonObject, Manifest } from "../../src/skill/manifest.ts";
 import { codeIdentity } from "./code-identity.ts";
 
-/** What is kept, and which code made it. */
+/** The cached content, and the code that made it. */
 interface Kept {
   code: string;
   text: string;
@@ -36,7 +36,7 @@ const withoutSkills = once(async (): Promise<string> => {
     const kept: Kept = JSON.parse(await readFile(file, "utf8"));
     if (kept.code === code) return kept.text;
   } catch {
-    // There is none, or not a whole one.
+    // There is no file, or not a complete one.
   }
   const text = await made();
   const kept: Kept = { code, text };
@@ -46,12 +46,12 @@ const withoutSkills = once(async (): Promise<string> => {
     await writeFile(temporary, JSON.stringify(kept));
     await rename(temporary, file);
   } catch {
-    // Where nothing can be kept, each process makes it.
+    // If nothing can be cached, each process makes it.
   }
   return text;
 });
 
-/** Its code is loaded only on demand: otherwise every command that reads skills would wait for it. */
+/** Imported on first use; otherwise every command that reads skills would wait for it. */
 async function made(): Promise<string> {
   const { openapiText } = await import("../../src/api/document.ts");
   return openapiText([], hull.version);

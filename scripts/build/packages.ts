@@ -58,7 +58,10 @@ interface Fault {
   at?: { line: number; column: number };
 }
 
-/** Who defined each provider and reads each key: a package that redefines either could send a key elsewhere. */
+/**
+ * The package that defined each provider and reads each key: another package that redefines either could send a key
+ * elsewhere.
+ */
 class Owners {
   readonly #providers = new Map<string, string>();
   readonly #keys = new Map<string, string>();

@@ -70,7 +70,7 @@ export function pluginOf(folder: string, plugins: readonly Plugin[]): Plugin | n
   const around = plugins.filter(({ path }) => holds(path));
   const listing = around.filter(({ skills }) => skills?.some(holds) === true);
   const whole = around.filter(({ skills }) => skills === null);
-  // For one folder, its own plugin.json comes after a marketplace.
+  // For the same folder, its own plugin.json follows the marketplace's entry in the list, and therefore wins.
   const deepest = (list: Plugin[]): Plugin | undefined =>
     list.toSorted((a, b) => a.path.length - b.path.length).at(-1);
   const inner = deepest(whole);

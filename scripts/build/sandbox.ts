@@ -1,13 +1,13 @@
 /**
- * Closes a process off before it runs code of an untrusted skill: a namespace without network, in which it can signal
- * nobody, and a seccomp filter (seccomp(2)) that prevents all kinds of sockets. Neither needs privileges. The process
- * also has Node's permission model, which has no switch for the network.
+ * Isolates a process before it runs code of an untrusted skill: in a namespace without network, where it can signal no
+ * other process, and under a seccomp filter (seccomp(2)) that prevents all kinds of sockets. Neither needs privileges.
+ * The process also has Node's permission model, which has no switch for the network.
  */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 
 const run = promisify(execFile);
-/** Time limit of a program that is tried, in ms. */
+/** Time limit of a program that checks the machine, in ms. */
 const PROBE_MS = 10_000;
 
 /** Python: forbids itself the calls that make sockets, and becomes the program of its arguments. */
@@ -64,7 +64,7 @@ export interface Sandbox {
 
 let found: Promise<Sandbox> | undefined;
 
-/** How this machine closes a process off, as far as it can; tried only once. */
+/** How this machine can isolate a process, as far as it can; determined only once. */
 export function findSandbox(): Promise<Sandbox> {
   found ??= find();
   return found;
@@ -84,7 +84,7 @@ async function find(): Promise<Sandbox> {
   };
 }
 
-/** The interpreter itself, since a wrapper (pyenv) would look for its own files and folders. */
+/** The interpreter itself, since a wrapper (pyenv) would need its own files and folders. */
 async function pythonProgram(): Promise<string | null> {
   const { stdout } = await run("python3", ["-I", "-S", "-c", "import sys; print(sys.executable)"], {
     timeout: PROBE_MS,

@@ -44,11 +44,14 @@ export interface SkillFolder {
   file: string;
   /** Whether it has a hull.toml next to its SKILL.md. */
   configured: boolean;
-  /** Distinguishes it from a skill of the same slug: its plugin, or the author's folder; absent: it has neither. */
+  /**
+   * Distinguishes the skill from another one of the same slug: the plugin, or the author's folder; absent: it has
+   * neither.
+   */
   namespace?: string;
   /** Its plugin. */
   plugin?: Plugin;
-  /** It has none, and a file that may declare one cannot be read. */
+  /** The skill has no plugin, but a file that may declare one cannot be read. */
   pluginUnreadable?: true;
   /** The slug under which it is served, if another skill has the slug of its name. */
   slug?: string;
@@ -200,7 +203,7 @@ function searchBelow(
       if (name === null) {
         if (depth === 1 && inside.some((entry) => entry.name === "tools.json"))
           scan.diagnostics.push(toolsAlone(entry.name));
-        // Links into the root are found in their own place, and nothing outside of the project is searched.
+        // Links into the root are found at their targets, and nothing outside of the project is searched.
         if (link && (target !== null || !isNew(path))) continue;
         notePlugins(inside, within);
         const ignores = inside.some(({ name }) => name === IGNORE_FILE);
@@ -229,7 +232,7 @@ function searchBelow(
   scan.diagnostics.push(ofRoot("warning", "root_too_large", message, hint));
 }
 
-/** The findings about files of plugins. */
+/** Findings about files of plugins. */
 function unreadable(root: string, declared: readonly DeclaredPlugins[]): Diagnostic[] {
   const files = declared.flatMap(({ unreadable }) => unreadable);
   return files.map((file) => ({
@@ -343,7 +346,7 @@ export function listFiles(
     for (const entry of entries) {
       const path = prefix + entry.name;
       const full = join(absolute, entry.name);
-      // The name alone decides about most entries, without following anything.
+      // For most entries the name alone decides, and no link needs to be followed.
       if (isIgnored(path, entry.isDirectory(), levels)) continue;
       const link = entry.isSymbolicLink();
       // The text for a model must come from the skill's own folder.

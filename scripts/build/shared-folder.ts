@@ -38,7 +38,7 @@ export function locationOf(
 }
 
 /**
- * The plugin's folder if the skill needs it, as a build would bundle it.
+ * The plugin's folder in the form that a build bundles, if the skill needs it.
  * @param files those of the skill
  * @param project links may lead anywhere inside it
  */

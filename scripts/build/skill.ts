@@ -48,10 +48,10 @@ export interface Outcome {
   broken: readonly string[];
   positions: ParsedSkill["positions"];
   diagnostics: Diagnostic[];
-  /** The sources of its hooks and handlers, and their state; `null`: always build it again. */
+  /** The sources of the skill's hooks and handlers, and their state; `null`: always build it again. */
   imported: string[] | null;
   stamp: string;
-  /** The state of its plugin's folder, if that is part of it; `null`: it is not. */
+  /** The state of the plugin's folder, if that is part of the skill; `null`: it is not. */
   plugin: string | null;
 }
 
@@ -95,7 +95,7 @@ export async function readSkill(
     return { ...without(folder, [...diagnostics, ...typed.diagnostics]), ...seen };
   }
   let imported: string[] | null = [];
-  // A module's missing import may exist next time.
+  // A module that an import lacks may exist next time.
   const noteRead = (read: string[] | null): void => {
     imported = imported === null || read === null ? null : [...imported, ...read];
   };
@@ -165,7 +165,7 @@ export function without(folder: SkillFolder, diagnostics: Diagnostic[]): Outcome
   };
 }
 
-/** The present state of files; the text stays the same until somebody writes them. */
+/** A text for the present state of files; it stays the same until one of them is written. */
 export function stampOf(paths: readonly string[]): string {
   if (paths.length === 0) return "";
   const all = paths.map((path) => statSync(path, { throwIfNoEntry: false }));

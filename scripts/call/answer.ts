@@ -18,13 +18,13 @@ interface AnswerOptions {
   json: boolean;
   /** Absent: the answer's files stay on the server. */
   files?: AnswerFiles;
-  /** The answer is `{text, files}`, as a client that accepts JSON gets it of an agent run. */
+  /** The answer is `{text, files}`: an agent run gives that to clients that accept JSON. */
   listsFiles?: boolean;
   /** Called with each event of a stream after it is printed. @param say prints a line on stderr */
   onEvent?: (event: string | undefined, value: Record<string, unknown>, say: (line: string) => void) => void;
 }
 
-/** The members of a problem document that decide how a call ends. */
+/** The members of a problem document that determine how a call ends. */
 interface Failure {
   status: number;
   code: string;
@@ -52,7 +52,7 @@ export async function printAnswer(
   if (several === null) {
     const made = isJson && options.listsFiles === true ? madeOf(bytes) : null;
     const text = made === null ? bytes : Buffer.from(made.text);
-    // Only the answer of a model names why it ended; a script may colour its own.
+    // Only a model's answer has this header. A script may colour its own text, so its control characters stay.
     const ofModel = response.headers.has("x-hull-finish-reason");
     process.stdout.write(ofModel ? terminalText(text.toString("utf8"), process.stdout) : text);
     if (process.stdout.isTTY && text.at(-1) !== 0x0a) process.stdout.write("\n");
@@ -108,7 +108,7 @@ async function writeMade(made: readonly MadeFile[], options: AnswerOptions): Pro
   return exit;
 }
 
-/** Fetches a file and writes it; `false`: the server does not have it, or it cannot be written where it belongs. */
+/** Fetches a file and writes it; `false` if the server does not have it, or it cannot be written in its place. */
 async function fetchOut(
   url: string,
   path: string,
@@ -137,7 +137,7 @@ export async function printStream(response: Response, options: AnswerOptions): P
       if (event === "stderr") shown = true;
       if (event === "error") {
         printer.endLine();
-        // What a script wrote to stderr has been printed as it came.
+        // The script's stderr has already been printed as it arrived.
         exit = printFailure(data, Number(value.status), options, !shown);
       }
       if (event === "done") {
@@ -195,7 +195,7 @@ interface NamedFile {
   url?: string;
 }
 
-/** The files of a several-files answer, and the script's note; `null` for any other JSON. */
+/** The files of an answer with several files, and the script's note; `null` for any other JSON. */
 function filesOf(bytes: Buffer): { note: string; files: NamedFile[] } | null {
   const value: { note?: unknown; files?: NamedFile[] } | null = JSON.parse(bytes.toString("utf8"));
   if (value === null || typeof value.note !== "string" || !Array.isArray(value.files)) return null;
@@ -208,7 +208,7 @@ function fileName(disposition: string): string {
   return encoded === undefined ? "output" : decodeURIComponent(encoded);
 }
 
-/** A name from elsewhere as the name of a file in the folder. */
+/** Makes a name from elsewhere usable as a file name in the folder. */
 function ownName(given: string): string {
   const name = basename(given);
   return ["", ".", ".."].includes(name) ? "output" : name;

@@ -2,7 +2,7 @@
 import { terminalText } from "../terminal-text.ts";
 
 export class EventPrinter {
-  /** The text on stdout has not ended its line. */
+  /** Whether the last line of text on stdout is still open. */
   #open = false;
 
   print(event: string | undefined, value: Record<string, unknown>): void {
@@ -10,20 +10,20 @@ export class EventPrinter {
     if (event === "delta" && value.parent_run_id !== undefined) return;
     const note = noteOf(event, value);
     if (note !== null) this.say(terminalText(note, process.stderr));
-    // A model's text has a round; a script may colour its own.
+    // Only a model's text has a round. A script may colour its own text.
     else if (event === "delta" && typeof value.text === "string")
       this.#text(value.round === undefined ? value.text : terminalText(value.text, process.stdout));
     else if (event === "delta" && typeof value.b64 === "string") this.#text(Buffer.from(value.b64, "base64"));
     else if (event === "stderr" && typeof value.text === "string") process.stderr.write(value.text);
   }
 
-  /** A line on stderr. In a terminal, which shows both, it does not continue a line of the text. */
+  /** Prints a line on stderr. A terminal shows both streams, so there the line must not continue a line of the text. */
   say(line: string): void {
     if (process.stderr.isTTY) this.endLine();
     process.stderr.write(`${line}\n`);
   }
 
-  /** In a terminal, ends a line of the text that is open. */
+  /** In a terminal, ends the open line of the text. */
   endLine(): void {
     if (this.#open && process.stdout.isTTY) process.stdout.write("\n");
     this.#open = false;
@@ -37,7 +37,7 @@ export class EventPrinter {
   }
 }
 
-/** The line that tells people of an event; `null`: none does. */
+/** The line that tells people about an event; `null` if there is none. */
 function noteOf(event: string | undefined, value: Record<string, unknown>): string | null {
   if (event === "sub_agent_start") return `→ ${value.name}: ${value.task}`;
   if (event === "sub_agent_result") return `← ${value.name}: ${value.status}`;

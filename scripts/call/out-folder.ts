@@ -1,4 +1,7 @@
-/** The folder for the files of an answer. The call is paid when they come, so none is lost and none replaces another unasked. */
+/**
+ * The folder for the files of an answer. The call is already paid for, so no file may be lost, and none may replace
+ * another one unless the user asked for that.
+ */
 
 import { access, constants, lstat, mkdir, mkdtemp, readFile, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -7,16 +10,16 @@ import { counted } from "../../src/plural.ts";
 import { CommandError, EXIT } from "../command.ts";
 import { terminalText } from "../terminal-text.ts";
 
-/** What a file's name may have on common systems. */
+/** The characters that common systems permit in a file's name. */
 const MAX_NAME_BYTES = 255;
 
 export class OutFolder {
   readonly #dir: string;
   readonly #force: boolean;
-  /** What this answer wrote: not even `--force` lets two files of one answer share a name. */
+  /** Files that this answer has written. Even with `--force`, two files of one answer do not share a name. */
   readonly #written = new Set<string>();
 
-  /** @param force overwrite what is there */
+  /** @param force overwrite existing files */
   constructor(dir: string, force: boolean) {
     this.#dir = dir;
     this.#force = force;
@@ -46,8 +49,8 @@ export class OutFolder {
   }
 
   /**
-   * Writes a file and names it on stderr. Where another file has its name, it gets a number. What cannot be written is kept in a
-   * temporary folder.
+   * Writes a file and names it on stderr. If another file has its name, it gets a number. A file that cannot be written
+   * is stored in a temporary folder.
    * @param name below the folder
    * @returns whether it is in the folder
    */
@@ -67,7 +70,7 @@ export class OutFolder {
     }
   }
 
-  /** Writes the file; returns what to tell of it. */
+  /** Writes the file; returns the message about it. */
   async #place(name: string, content: Uint8Array): Promise<string> {
     const wanted = join(this.#dir, name);
     await mkdir(dirname(wanted), { recursive: true });
@@ -84,7 +87,7 @@ export class OutFolder {
   }
 }
 
-/** `same`: such a file is already there; `taken`: another one is. */
+/** `same`: the folder already has this file; `taken`: another file has the name. */
 async function put(path: string, content: Uint8Array, force: boolean): Promise<"written" | "same" | "taken"> {
   try {
     await writeFile(path, content, { flag: force ? "w" : "wx" });

@@ -14,7 +14,7 @@ export interface SkillAddress {
   method: string;
   input: string;
   output: string;
-  /** Of an `input: file` skill: the types that it takes; absent: all. */
+  /** For an `input: file` skill: the types that it accepts; absent: all. */
   inputMime?: string[];
   input_schema?: JsonObject;
   workspaceTools?: boolean;
@@ -56,7 +56,7 @@ export async function callRequest(url: string, card: SkillAddress, input: CallIn
   return { target, init: { method, headers, body: given } };
 }
 
-/** Throws `CommandError` (exit 2) for files that the skill's request has no place for, and for a missing input. */
+/** Throws `CommandError` (exit 2) for files that the skill's request cannot carry, and for a missing input. */
 function checkGiven({ method, input_schema }: SkillAddress, { text, files }: CallInput): void {
   const why = method === "GET" ? "it is called by GET" : "it takes JSON";
   if (files.length > 0 && (method === "GET" || input_schema !== undefined)) {
@@ -68,7 +68,7 @@ function checkGiven({ method, input_schema }: SkillAddress, { text, files }: Cal
   throw new CommandError(EXIT.usage, "input_missing", message, "Pass it as JSON: --input '{…}'.");
 }
 
-/** A text as JSON: as it is where it is JSON, unless the schema takes texts alone; anything else as a JSON string. */
+/** A text as JSON: unchanged if it is JSON, unless the schema accepts only texts; anything else as a JSON string. */
 function jsonOf(text: string, { type }: JsonObject): string {
   if (type === "string") return JSON.stringify(text);
   try {
@@ -79,7 +79,7 @@ function jsonOf(text: string, { type }: JsonObject): string {
   }
 }
 
-/** The type of content that has no name: the one that the skill takes, else what the bytes are. */
+/** The media type of content without a name: the only one that the skill accepts, or else what the bytes indicate. */
 function fileType(content: Uint8Array, accepted: readonly string[] = []): string {
   const [only = "*", ...more] = accepted;
   if (more.length === 0 && !only.includes("*")) return only;

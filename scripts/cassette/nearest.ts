@@ -49,7 +49,7 @@ function messageText(message: Json): string {
   return `${role}: ${content}`;
 }
 
-/** Equal parts count 1 each, the first different one by the share of it that is equal. */
+/** Equal parts count 1 each. The first different part counts by the share of it that is equal. */
 function likeness(now: readonly Part[], then: readonly Part[]): number {
   let equal = 0;
   let partial = 0;

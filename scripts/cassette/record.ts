@@ -90,7 +90,7 @@ export async function startRecorder({ file, header, redactor, onLine }: Recorder
   };
 }
 
-/** The received answer. `answer: null`: none. */
+/** The received answer; `answer` is `null` if there was none. */
 interface Heard {
   answer: { status: number; headers: Record<string, string>; pieces: Piece[]; cut: boolean } | null;
 }
@@ -157,7 +157,7 @@ async function forward(
   return left && cut ? null : { answer: { status, headers, pieces, cut } };
 }
 
-/** Resolves when there is room again, or the reader is gone. */
+/** Resolves when there is room again, or the reader has left. */
 function drained(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     response.once("drain", resolve);

@@ -75,7 +75,7 @@ interface Asked {
   key: string;
 }
 
-/** Recorded calls by their request, and how far each has been played. */
+/** Recorded calls by their request, and how many of each have been replayed. */
 class Shelf {
   readonly #groups = new Map<string, { call: CassetteCall; body: string; played: boolean }[]>();
 
@@ -90,8 +90,9 @@ class Shelf {
   }
 
   /**
-   * The next recording for a request; after the last one, that again. Of several with the same conversation, those with
-   * exactly this body come first. A streaming one answers a request without streaming only if there is no other.
+   * The next recording for a request; after the last one, that one again. Among several with the same conversation,
+   * those with exactly this body come first. A recorded stream answers a request without streaming only if there is no
+   * other.
    */
   take(asked: Asked): CassetteCall | null {
     const streamed = isStreamed(asked.body);
@@ -114,7 +115,7 @@ function isStreamed(body: Json): boolean {
   return typeof body === "object" && body !== null && !Array.isArray(body) && body.stream === true;
 }
 
-/** Sends an answer as it was recorded; one that broke off breaks off again. */
+/** Sends an answer as it was recorded; if it broke off then, it breaks off again. */
 async function play(
   recorded: CassetteCall["response"],
   response: ServerResponse,

@@ -24,7 +24,10 @@ export interface ProviderServer {
   stop(): Promise<void>;
 }
 
-/** Starts on a port, 0 for any free one. @param answer an error of it ends the connection, and goes to `onError` */
+/**
+ * Starts on a port, 0 for any free one.
+ * @param answer if it fails, the connection ends, and `onError` receives the error
+ */
 export async function startProviderServer(
   { host, port }: { host: string; port: number },
   answer: (call: ProviderCall, response: ServerResponse) => Promise<void>,
@@ -32,7 +35,7 @@ export async function startProviderServer(
 ): Promise<ProviderServer> {
   const server = createServer((request, response) => {
     handle(request, response, answer).catch((error: unknown) => {
-      // A client that left is not a fault of this server.
+      // That a client left is no fault of this server.
       if (request.complete) onError(error instanceof Error ? error.message : String(error));
       response.destroy();
     });
@@ -63,7 +66,7 @@ async function handle(
     const document = JSON.stringify({ error: { type, message } });
     response.writeHead(status, { "content-type": "application/json" }).end(document);
   };
-  // A page whose name was rebound to this machine reaches nothing.
+  // A page whose host name was redirected to this machine reaches nothing.
   const host = (request.headers.host ?? "").replace(/:\d+$/, "");
   if (!LOOPBACK.has(host)) return refuse(403, "permission_error", `Requests for host "${host}" are refused.`);
   const [, provider = "", rest = ""] = /^\/([A-Za-z0-9_-]+)(\/.*)?$/.exec(request.url ?? "") ?? [];

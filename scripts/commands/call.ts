@@ -70,7 +70,7 @@ Without --url, Hull starts runner and Worker for this one call and keeps nothing
       return callAt(values.url, key, call);
     }
     const stateDir = await mkdtemp(join(tmpdir(), "hull-call-"));
-    // Ctrl-C leaves neither processes nor their state behind.
+    // Ctrl-C must leave neither processes nor their state behind.
     const interrupted = Promise.withResolvers<number>();
     const interrupt = (): void => interrupted.resolve(EXIT.interrupted);
     for (const signal of SIGNALS) process.once(signal, interrupt);
@@ -90,7 +90,7 @@ Without --url, Hull starts runner and Worker for this one call and keeps nothing
       });
       try {
         const answered = callAt(server.url, server.adminKey ?? key, call);
-        // The end of the server breaks it off.
+        // Stopping the server breaks the call off.
         interrupted.promise.then(() => answered.catch(() => {}));
         return await Promise.race([interrupted.promise, answered]);
       } finally {
@@ -123,7 +123,7 @@ async function callAt(url: string, key: string | undefined, call: Call): Promise
   if (!card.ok) return printAnswer(card, options);
   const address: SkillAddress = JSON.parse(await card.text());
   const { target, init } = await callRequest(url, address, call.input);
-  // Where an answer cannot stream, because it is a file, it comes as a whole.
+  // An answer that is a file cannot stream, so it comes as a whole.
   if (call.stream) headers.accept = "text/event-stream, */*;q=0.1";
   // Only this form names all files that an agent run made.
   const listsFiles = !call.stream && address.workspaceTools === true && address.output === "text";

@@ -34,10 +34,10 @@ reads messages from stdin, and a call that needs an approval waits for hull appr
     const terminal = asks ? createInterface({ input: process.stdin, output: process.stderr }) : null;
     const closed = new AbortController();
     terminal?.once("close", () => closed.abort());
-    /** Lines that were typed, or pasted, while a run was under way. */
+    /** Lines that the user typed, or pasted, while a run was under way. */
     const typed: string[] = [];
     terminal?.on("line", (line) => typed.push(line));
-    /** How often the run under way was interrupted; `null`: there is none. */
+    /** How often the user has interrupted the current run; `null` if there is none. */
     let interrupts: number | null = null;
     terminal?.on("SIGINT", () => {
       typed.length = 0;
@@ -47,7 +47,7 @@ reads messages from stdin, and a call that needs an approval waits for hull appr
         void cancelRun(server, path).catch(() => null);
         return;
       }
-      // Whoever asks again does not want to wait for the server.
+      // A user who interrupts again does not want to wait for the server.
       terminal.close();
       process.kill(process.pid, "SIGINT");
     });
@@ -66,7 +66,7 @@ reads messages from stdin, and a call that needs an approval waits for hull appr
           else process.stderr.write(`  hull approvals approve ${id} ${approval.id}, or: deny\n`);
         });
         const ended = await outcome(run, asks);
-        // A script wants to know of each failure; a person has seen it.
+        // A script must learn of each failure; a person has seen it.
         exit = asks || exit === EXIT.ok ? ended : exit;
         interrupts = null;
         over.abort();
@@ -81,7 +81,7 @@ reads messages from stdin, and a call that needs an approval waits for hull appr
   },
 };
 
-/** The lines of a terminal, until it is closed. @param typed those that nobody has asked for yet */
+/** The lines of a terminal, until it is closed. @param typed lines that nobody has requested yet */
 async function* questions(terminal: Interface, typed: string[], closed: AbortSignal): AsyncGenerator<string> {
   for (;;) {
     const early = typed.shift();
@@ -102,7 +102,7 @@ async function outcome(run: Promise<number>, goesOn: boolean): Promise<number> {
   }
 }
 
-/** Asks in the terminal, and decides. The run continues by itself. */
+/** Asks the user, and sends the decision. The run continues by itself. */
 async function ask(
   server: AdminClient,
   session: string,

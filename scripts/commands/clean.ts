@@ -29,7 +29,7 @@ that --state named stays.
       1,
     );
     const start = resolve(positionals[0] ?? ".");
-    // Of a folder that does not exist, the project around it is not what was meant.
+    // If the folder does not exist, the user did not mean the project around it.
     if ((await stat(start).catch(() => null))?.isDirectory() !== true)
       throw new CommandError(EXIT.missing, "folder_missing", `There is no folder ${start}.`);
     const made = join(await findUpwards(start), ".hull");
@@ -50,7 +50,7 @@ that --state named stays.
   },
 };
 
-/** Asks if somebody can answer; a script has given --all. */
+/** Asks if a user can answer; a script must pass --all. */
 async function agreed(state: string): Promise<boolean> {
   const { stdin: input, stdout: output } = process;
   if (!input.isTTY || !output.isTTY) return true;

@@ -155,7 +155,7 @@ function printLine(line: string, from: string, verbose: boolean): void {
     process.stdout.write(spanLines(spans));
     return;
   }
-  if (entry?.event === "run" && entry.spans !== undefined) {
+  if ((entry?.event === "run" || entry?.event === "run_attempt") && entry.spans !== undefined) {
     process.stdout.write(`run ${entry.run_id} of ${entry.session_id}\n${spanLines(entry.spans)}`);
     if (!verbose) return;
   }

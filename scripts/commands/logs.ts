@@ -73,7 +73,7 @@ const facts = (data: Data): string =>
     .map(([name, value]) => `${name}=${JSON.stringify(value)}`)
     .join(" ");
 
-/** The relevant part of each event; of others all facts are shown. */
+/** The relevant part of each event; for any other event, all facts. */
 const SHOWN: Record<string, (data: Data) => string> = {
   start: ({ run_id }) => text(run_id),
   delta: (data) => text(data.text),

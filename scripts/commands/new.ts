@@ -81,7 +81,7 @@ async function hints(root: string, dir: string, language: (typeof LANGUAGES)[num
   return [next, "It asks a model: put the key of a provider into .env, e.g. ANTHROPIC_API_KEY=…"];
 }
 
-/** Starters whose skill asks a model. */
+/** Starters whose skill calls a model. */
 const WITH_MODEL: ReadonlySet<string> = new Set(["llm", "tools", "typed"]);
 
 /** For a name without ASCII letters or digits, whose slug is that of its folder. */

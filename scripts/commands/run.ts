@@ -25,7 +25,7 @@ hull approvals lists and decides such calls. Exit code 1 if the run fails.
     if (given === undefined)
       throw new CommandError(EXIT.usage, "prompt_missing", "A run needs a prompt.", "hull run <prompt>");
     const prompt = await textOrStdin(given);
-    // Of a pipe, what was to write it has failed; a model would be paid for nothing.
+    // The prompt comes from a pipe whose writer has failed; calling a model would cost money for nothing.
     if (prompt.trim() === "")
       throw new CommandError(EXIT.usage, "prompt_missing", "The prompt is empty.", "hull run <prompt>");
     const { url, key } = await target(values, "hull run <prompt> --url https://…");

@@ -12,9 +12,9 @@ import { findTests } from "../workflow-test/find.ts";
 import { type CaseResult, runCase } from "../workflow-test/run-case.ts";
 import { readTestFile } from "../workflow-test/test-file.ts";
 
-/** How long a case may take, in ms. */
+/** Time limit of a case, in ms. */
 const CASE_MS = 60_000;
-/** Cases that run at the same time. */
+/** How many cases run at the same time. */
 const AT_ONCE = 4;
 
 interface ListedRun {
@@ -166,36 +166,36 @@ async function test({ server, paths, timeout_ms, json }: Wanted): Promise<number
   const cases = [];
   for (const file of files) cases.push(...(await readTestFile(file)));
   const results: CaseResult[] = [];
-  const told = (result: CaseResult): void => {
+  const report = (result: CaseResult): void => {
     results.push(result);
     if (!json) process.stdout.write(resultText(result));
   };
-  await inOrder(cases, (one) => runCase(server, one, timeout_ms), told);
+  await inOrder(cases, (one) => runCase(server, one, timeout_ms), report);
   const failed = results.filter(({ ok }) => !ok).length;
   print(json, { cases: results }, `${counted(results.length, "case")}, ${failed} failed.\n`);
   return failed === 0 ? EXIT.ok : EXIT.failed;
 }
 
-/** Works on several items at once, and tells of each in the order of the items. */
+/** Works on several items at once, and reports each in the order of the items. */
 async function inOrder<T, R>(
   items: readonly T[],
   work: (item: T) => Promise<R>,
-  told: (result: R) => void,
+  report: (result: R) => void,
 ): Promise<void> {
   const begun: Promise<R>[] = [];
   try {
     for (const [at, item] of items.entries()) {
       begun.push(work(item));
       const earliest = begun[at + 1 - AT_ONCE];
-      if (earliest !== undefined) told(await earliest);
+      if (earliest !== undefined) report(await earliest);
     }
-    for (const last of begun.slice(Math.max(0, items.length + 1 - AT_ONCE))) told(await last);
+    for (const last of begun.slice(Math.max(0, items.length + 1 - AT_ONCE))) report(await last);
   } finally {
     await Promise.allSettled(begun);
   }
 }
 
-/** A line for the case, and one for each difference. */
+/** Prints a line for the case, and one for each difference. */
 function resultText({ file, name, ok, run_id, differences }: CaseResult): string {
   const path = relative(process.cwd(), file);
   const run = run_id === null || ok ? "" : ` (${run_id})`;
@@ -242,8 +242,8 @@ async function fork({ server, id, from, task, json }: Wanted): Promise<number> {
 }
 
 /**
- * Begins a run, says which, and waits for its end, however long it takes: a run may sleep for days, and goes on where nobody
- * waits any more.
+ * Begins a run, prints its id, and waits for its end, however long it takes: a run may sleep for days, and it continues
+ * even if nobody waits any more.
  */
 async function toEnd(server: AdminClient, json: boolean, path: string, body: object): Promise<number> {
   const begun: { id: string } = JSON.parse(await server.send("POST", `${path}?wait=none`, body));
@@ -260,7 +260,7 @@ async function toEnd(server: AdminClient, json: boolean, path: string, body: obj
   return status === "completed" ? EXIT.ok : EXIT.failed;
 }
 
-/** Where the process of the run died, and what its test provided in vain. */
+/** The places where the process of the run crashed, and the parts of its test that the run did not use. */
 function trialFacts({ test: trial = null }: ShownRun): [string, string][] {
   if (trial === null) return [];
   const list = (values: readonly unknown[]): string =>

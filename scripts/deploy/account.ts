@@ -8,7 +8,7 @@ import type { Purpose, Wrangler } from "./wrangler.ts";
 export interface Namespace {
   /** wrangler's flags that name it. */
   flags: readonly string[];
-  /** What is stored there. */
+  /** The names of stored objects. */
   keys: ReadonlySet<string>;
 }
 
@@ -21,7 +21,7 @@ const whoami = z.object({
 const namespaces = z.array(z.object({ id: z.string(), title: z.string() }));
 const keyList = z.array(z.object({ name: z.string() }));
 
-/** @throws CommandError if wrangler is not logged in, or cannot tell which account is meant */
+/** @throws CommandError if wrangler is not logged in, or cannot decide which account to use */
 export async function checkLogin(wrangler: Wrangler, config: WorkerConfig): Promise<void> {
   const { stdout } = await wrangler.try(["whoami", "--json"]);
   const known = whoami.safeParse(jsonOf(stdout));

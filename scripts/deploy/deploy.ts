@@ -30,7 +30,7 @@ export interface Deployed {
   urls: string[];
   /** Whether requests can be authenticated, or need not be. */
   keyed: boolean;
-  /** Whether skills have secret parameters, but no key exists to seal them. */
+  /** Whether skills have secret parameters, although no key exists to seal them. */
   secretKeyMissing: boolean;
 }
 
@@ -39,7 +39,7 @@ const CODE = {
   hint: "wrangler says why above. Without Docker: --no-containers. Then run `hull deploy` again.",
 };
 
-/** Deploys. @throws CommandError with the failed step and what to do next; what was served before still is */
+/** Deploys. @throws CommandError with the failed step and what to do next; the earlier version stays in service */
 export async function deploy(wrangler: Wrangler, deployment: Deployment): Promise<Deployed> {
   const { config, projectDir, publication } = deployment;
   await checkLogin(wrangler, config);
@@ -122,7 +122,7 @@ function urlsOf(report: string): string[] {
 
 const secretList = z.array(z.object({ name: z.string() }));
 
-/** Names of the Worker's secrets; `null`: they cannot be read, and the first call will show. */
+/** Names of the Worker's secrets; `null` if they cannot be read; the first call will show. */
 async function secretNames(wrangler: Wrangler, file: string): Promise<string[] | null> {
   const { code, stdout } = await wrangler.try(["secret", "list", "--format", "json", "--config", file]);
   const secrets = code === 0 ? secretList.safeParse(jsonOf(stdout)) : null;

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 const LIVE_MS = 60_000;
 const POLL_MS = 1000;
 
-/** Waits until one of the addresses serves the catalog, and returns it; else the last answer. */
+/** Waits until one of the addresses serves the catalog, and returns that address; otherwise returns the last answer. */
 export async function waitUntilLive(
   urls: readonly string[],
   catalog: string,

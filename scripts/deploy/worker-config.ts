@@ -83,8 +83,8 @@ export function withDomain(config: WorkerConfig, domain: string | null): WorkerC
 }
 
 /**
- * Bundles Hull's own Worker into the folder of the deployment, so that nothing is written where Hull is installed. Another
- * Worker that the file names is wrangler's to bundle.
+ * Bundles Hull's own Worker into the folder of the deployment, so that nothing is written where Hull is installed. If
+ * the file names another Worker, wrangler bundles it.
  */
 export async function withWorker(projectDir: string, config: WorkerConfig): Promise<WorkerConfig> {
   if (config.main !== join(REPO_DIR, "dist", ENTRY)) return config;

@@ -12,9 +12,9 @@ import type { Project } from "../project.ts";
 const MAX_NAME = 54;
 
 interface Wish {
-  /** Of `--worker`. */
+  /** The value of `--worker`. */
   worker?: string | undefined;
-  /** Of `--config`. */
+  /** The value of `--config`. */
   config?: string | undefined;
 }
 

@@ -37,7 +37,7 @@ export class Wrangler {
     this.#onCall = onCall;
   }
 
-  /** Makes a call and reads its output; it never asks back. Returns an answer even if it fails. */
+  /** Makes a call without interaction and reads its output. Returns an answer even if the call fails. */
   async try(args: readonly string[]): Promise<Answer> {
     this.#onCall(commandLine(args));
     const child = this.#start(args, ["ignore", "pipe", "pipe"], {});
@@ -56,7 +56,7 @@ export class Wrangler {
     return answer.stdout;
   }
 
-  /** Makes a call that shows its own progress and may ask back. @throws CommandError */
+  /** Makes a call that shows its own progress and may ask the user. @throws CommandError */
   async run(args: readonly string[], purpose: Purpose, env: Record<string, string> = {}): Promise<void> {
     this.#onCall(commandLine(args));
     const child = this.#start(args, "inherit", env);

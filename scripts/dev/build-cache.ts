@@ -1,6 +1,7 @@
 /**
- * What each start needs of Hull's own code and esbuild makes: the Worker's modules and the runner. Making it takes more processor
- * time than the rest of a start, so it is cached where Node keeps what it compiled, until a file changes from which it was made.
+ * Caches what each start needs and esbuild makes of Hull's own code: the Worker's modules and the runner. Making them
+ * takes more processor time than the rest of a start, so they are cached where Node stores its compiled code, until one
+ * of their source files changes.
  */
 import { createHash, randomUUID } from "node:crypto";
 import { existsSync, type Stats, statSync } from "node:fs";
@@ -10,33 +11,37 @@ import { dirname, join } from "node:path";
 import { codeIdentity } from "../build/code-identity.ts";
 import { REPO_DIR } from "./paths.ts";
 
-/** One cached folder, and of which state of which files it was made. */
+/** One cached folder, with the files from which it was made and their state at that time. */
 interface CacheEntry {
-  /** Where the Hull is that made it. */
+  /** The folder of the Hull that made it. */
   repo: string;
   code: string;
   folder: string;
-  /** Absolute paths of what it was made of. */
+  /** Absolute paths of the files from which it was made. */
   inputs: string[];
   /** The files in `folder`. */
   outputs: string[];
   stamp: string;
 }
 
-/** Files that decide what esbuild reads and how. It does not report them itself. */
+/** Files that determine what esbuild reads and how; esbuild itself does not report them. */
 const SETTINGS = ["package.json", "package-lock.json", "tsconfig.json", "tsconfig.base.json"];
 /** A file written within this time before, in ms, may be written again within the same tick of its clock. */
 const RACY_MS = 50;
-/** How long an entry stays that no start uses, in ms. */
+/** How long an entry that no start uses is kept, in ms. */
 const UNUSED_MS = 30 * 86_400_000;
-/** How long what was replaced stays, in ms: a server that started from it may start its Worker or its runner again. */
+/**
+ * How long a replaced entry is kept, in ms, since a server that was started from it may restart its Worker or its
+ * runner.
+ */
 const REPLACED_MS = 7 * 86_400_000;
 
 /**
- * Answers a folder with what `make` writes: a cached one, or `dir`, into which it then makes it. A failure to cache it only
- * means that the next start makes it again.
+ * Returns a folder with what `make` writes: a cached one, or `dir`, which it then fills. If caching fails, the next
+ * start only has to make everything again.
  * @param name unique to `make`
- * @param make writes into `dir` and answers the absolute paths of the files that it read, and of the folders that it listed
+ * @param make writes into `dir`, and returns the absolute paths of the files that it read and of the folders that it
+ * listed
  * @param cacheDir where it is cached; `null`: nowhere
  */
 export async function buildCached(
@@ -60,7 +65,7 @@ function defaultCacheDir(): string | null {
   return cache === undefined ? null : join(dirname(cache), "made");
 }
 
-/** The cached folder, unless a file changed. */
+/** The cached folder, unless a source file has changed. */
 async function find(cacheDir: string, title: string): Promise<string | null> {
   const index = join(cacheDir, `${title}.json`);
   try {
@@ -95,7 +100,10 @@ async function store(
   await sweep(cacheDir);
 }
 
-/** Removes what no start uses: for long, or of a Hull that is gone, or what was replaced and nothing will start from any more. */
+/**
+ * Removes entries that no start uses: unused for long, made by a Hull that is gone, or replaced and too old for a
+ * restart.
+ */
 async function sweep(cacheDir: string): Promise<void> {
   const names = await readdir(cacheDir);
   const used = new Set<string>();
@@ -112,7 +120,7 @@ async function sweep(cacheDir: string): Promise<void> {
   }
 }
 
-/** Changes whenever one of the files may have changed. */
+/** A text that changes whenever one of the files may have changed. */
 function stampOf({ folder, inputs, outputs }: Pick<CacheEntry, "folder" | "inputs" | "outputs">): string {
   const hash = createHash("sha256");
   for (const path of [...inputs, ...outputs.map((name) => join(folder, name))]) {
@@ -124,6 +132,6 @@ function stampOf({ folder, inputs, outputs }: Pick<CacheEntry, "folder" | "input
 
 const statsOf = (path: string): Stats | undefined => statSync(path, { throwIfNoEntry: false });
 
-/** When a file was last written or replaced; 0 where there is none. */
+/** When a file was last written or replaced; 0 if it does not exist. */
 const timeOf = (stats: Stats | undefined): number =>
   stats === undefined ? 0 : Math.max(stats.mtimeMs, stats.ctimeMs);

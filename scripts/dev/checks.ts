@@ -48,7 +48,7 @@ export async function projectChecks(dir: string | undefined, port: string | unde
     return [{ check: "project", level: "error", message, ...(hint === undefined ? {} : { remedy: hint }) }];
   }
   if (!isProject(project)) throw project;
-  // As hull dev chooses it.
+  // The same choice as that of hull dev.
   const chosen = portOf(port ?? process.env.HULL_PORT, project.config.port);
   return [
     await portCheck(project.config.host, chosen),

@@ -7,7 +7,8 @@ import { join } from "node:path";
 import { ENTRY, readModules, type WorkerModules } from "./worker-bundle.ts";
 import type { WorkerOptions } from "./worker-process.ts";
 
-// An import would search the 5.8 MB of this CommonJS module for its format and its exports: 100 ms of processor time.
+// An import would search this CommonJS module of 5.8 MB for its format and its exports, which takes 100 ms of processor
+// time.
 const miniflare: typeof import("miniflare") = createRequire(import.meta.url)("miniflare");
 const { convertV4MiniflareOptions, Log, LogLevel, Miniflare } = miniflare;
 
@@ -24,8 +25,8 @@ export function workerOptions({
     Object.fromEntries(list.map((item) => [item.binding, id(item)]));
   return {
     name: "hull",
-    // workerd starts with the first. Of the others the small ones come first: for each, miniflare copies what it has written so far,
-    // and 64 MB of copies would be a collection of garbage more.
+    // workerd starts with the first module. Of the others, the small ones come first: for each module, miniflare copies
+    // what it has written so far, and 64 MB of copies would cause another garbage collection.
     modules: [...modules]
       .sort(
         ([a, left], [b, right]) => Number(b === ENTRY) - Number(a === ENTRY) || left.length - right.length,

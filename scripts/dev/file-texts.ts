@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { type Loader, type Plugin, transform } from "esbuild";
 
-/** The text of a script or a style sheet, minified: a Worker hands it on to a browser or an isolate. */
+/** The text of a script or a style sheet, minified, since a Worker sends it to a browser or an isolate. */
 export const fileTexts: Plugin = {
   name: "file-texts",
   setup({ onLoad }) {

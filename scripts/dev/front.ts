@@ -22,7 +22,7 @@ export async function startFront(options: FrontOptions): Promise<() => Promise<v
   const agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY });
   const key = await importTicketKey(options.runner.secret);
   const server = createServer((incoming, outgoing) => forward(incoming, outgoing, options, agent, key));
-  // The Worker itself limits how slowly a body may come.
+  // The Worker itself limits how slowly a body may arrive.
   server.requestTimeout = 0;
   const listening = Promise.withResolvers<void>();
   server.once("error", listening.reject);
@@ -59,7 +59,7 @@ function forward(
   const sent = request({ hostname, port, path, method, headers, agent, setHost: false }, (answer) => {
     outgoing.writeHead(answer.statusCode ?? 502, answer.rawHeaders);
     answer.pipe(outgoing);
-    // An answer that breaks off must look broken off.
+    // If an answer breaks off, the client must notice it.
     answer.on("error", () => outgoing.destroy());
     answer.on("aborted", () => outgoing.destroy());
   });
@@ -74,7 +74,7 @@ function forward(
   outgoing.once("close", () => {
     if (outgoing.writableFinished) return;
     sent.destroy();
-    // An agent run has a name of its own, made of its request's.
+    // An agent run has its own name, derived from its request's.
     for (const name of [runId, runId.replace("ex_", "run_")]) void cancel(runner.url, key, name);
   });
 }

@@ -30,8 +30,8 @@ export function portOf(text: string | undefined, fallback: number): number {
 }
 
 /**
- * Below the ports that systems give to outgoing connections, one of which could take a free port before it is listened
- * on.
+ * Below the ports that systems give to outgoing connections; such a connection could take a free port before the server
+ * listens on it.
  */
 const LOWEST_PORT = 20_000;
 const HIGHEST_PORT = 32_700;

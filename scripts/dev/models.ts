@@ -32,9 +32,9 @@ interface StandInContext {
   onLine: (line: string) => void;
 }
 
-/** Settings that decide which model is asked. */
+/** Settings that determine which model is called. */
 const SETTINGS = ["HULL_LLM_PROVIDER", "HULL_LLM_MODEL", "HULL_DEFAULT_PROVIDER", "LOCAL_LLM_MODEL"];
-/** The value during a replay of variables that were set during recording. It is never sent anywhere. */
+/** During a replay, the value of variables that were set during recording. It is never sent anywhere. */
 const NO_KEY = "replay";
 const NO_HOST = "http://127.0.0.1:9";
 
@@ -76,11 +76,13 @@ export async function startStandIns(
   };
 }
 
-/** The mocks of a file, in a form for an env file. Without any mock it is a list of none, so that no call is a real one. */
+/**
+ * The mocks of a file, in a form for an env file. Without mocks it is an empty list, so that no call reaches a provider.
+ */
 async function mockLines(file: string): Promise<string> {
   const bytes = await readFile(resolve(file)).catch(() => null);
   if (bytes === null) throw new CommandError(EXIT.missing, "mocks_missing", `There is no file ${file}.`);
-  // It takes a byte order mark away.
+  // The decoder removes a byte order mark.
   const read = readMockLines(new TextDecoder().decode(bytes));
   if ("mocks" in read) return read.mocks.map(plainJson).join("\n") || "[]";
   const faults = read.faults.slice(0, 5).map(({ message }) => message);

@@ -1,4 +1,4 @@
-/** What `hull dev` prints about builds: at the start the served skills, after a change the changes. */
+/** What `hull dev` prints about builds: at the start the served skills, later the changes. */
 
 import { counted } from "../../src/plural.ts";
 import type { BuildResult } from "../build/build.ts";
@@ -6,7 +6,7 @@ import { printSomeDiagnostics } from "../build/print.ts";
 import type { RootedDiagnostic } from "../build/roots.ts";
 import type { BuiltSkill } from "../build/skill.ts";
 
-/** The most skills, and findings, to list; above that there is a count. */
+/** The most skills, and findings, to list; if there are more, a count follows. */
 const MAX_LISTED = 30;
 /** Width without a terminal. */
 const USUAL_WIDTH = 100;
@@ -16,7 +16,7 @@ export class BuildReport {
   #known = new Set<string>();
   #versions: ReadonlyMap<string, string> = new Map();
 
-  /** Prints the findings, of a later build only new ones, and the changes. */
+  /** Prints the findings, after the first build only new ones, and the changes. */
   print({ diagnostics, skills }: BuildResult, first: boolean): void {
     const keyed = diagnostics.map((found): [string, RootedDiagnostic] => [JSON.stringify(found), found]);
     const fresh = keyed.filter(([key]) => !this.#known.has(key)).map(([, found]) => found);
@@ -52,7 +52,7 @@ function changesLine(
 
 const MAX_NAMES = 8;
 
-/** Up to 8 names; above that there is a count. */
+/** Up to 8 names; if there are more, a count follows. */
 export function listed(names: readonly string[]): string {
   const left = names.length - MAX_NAMES;
   return names.slice(0, MAX_NAMES).join(", ") + (left > 0 ? ` and ${left} more` : "");

@@ -16,17 +16,17 @@ const DEV_DRAIN_MS = 2000;
 /** How long the runner may take to listen, in ms. */
 const START_MS = 20_000;
 
-/** Forking costs what the parent has in memory: a small young generation keeps the runner small. */
+/** Forking takes longer the more memory the parent has, and a small young generation keeps the runner small. */
 const NODE_FLAGS = ["--max-semi-space-size=1"];
 
 /**
- * Makes one file of the runner, as its image does: it starts faster and uses less memory than from its sources. The
- * programs in other languages are copied next to it. Answers the absolute paths of the files that it is made of, and of the folder
- * of these programs.
+ * Bundles the runner into one file, as its image does, because it then starts faster and uses less memory. Copies the
+ * programs in other languages next to it. Returns the absolute paths of the source files, and of the folder of these
+ * programs.
  */
 export async function bundleRunner(repoDir: string, outfile: string): Promise<string[]> {
   const { metafile } = await build({
-    // Otherwise that of the process, which may be gone.
+    // By default, this is the folder of the process, which may no longer exist.
     absWorkingDir: repoDir,
     entryPoints: [join(repoDir, "container", "main.ts")],
     outfile,
@@ -45,7 +45,7 @@ export async function bundleRunner(repoDir: string, outfile: string): Promise<st
   return [...inputsOf(metafile, repoDir), sources, ...names.map((name) => join(sources, name))];
 }
 
-/** The runner's single file, kept or made in `dir`. The tests make it once for all the servers that they start. */
+/** The runner's single file, cached or made in `dir`. The tests make it once for all servers that they start. */
 async function runnerBundle(repoDir: string, dir: string): Promise<string> {
   const made = process.env.HULL_RUNNER_BUNDLE;
   if (made !== undefined) return made;

@@ -36,9 +36,9 @@ interface ServerOptions {
   port: number;
   stateDir: string;
   direct: boolean;
-  /** Listen in front of the Worker, to notice clients that leave early. Without it workerd itself is the listener. */
+  /** Listen in front of the Worker, to notice clients that leave early. Otherwise workerd itself listens. */
   front: boolean;
-  /** Run things for callers without a key. */
+  /** Let callers without a key run things. */
   public: boolean;
   watch: boolean;
   /** Replacements of the providers. */
@@ -197,7 +197,7 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
 }
 
 /**
- * An address that others can reach is served through the front, and with keys, or where that is requested.
+ * If others can reach the address, it is served through the front and with keys; otherwise only if that is requested.
  * @throws CommandError (exit 2)
  */
 function checkReachable(options: ServerOptions, adminKey: string | undefined): void {
@@ -220,7 +220,7 @@ function checkReachable(options: ServerOptions, adminKey: string | undefined): v
 }
 
 /**
- * Asks the Worker itself whether it refuses to publish without a key, before others can reach it.
+ * Checks that the Worker itself refuses to publish without a key, before others can reach it.
  * @throws CommandError (exit 4)
  */
 async function checkGuarded(url: string): Promise<void> {

@@ -21,8 +21,8 @@ interface Holder {
 }
 
 /**
- * Takes the folder for its owner alone, and makes it if missing; returns a function that gives it back.
- * @throws CommandError (exit 4) if another living server has it
+ * Reserves the folder for one server, and makes it if missing; returns a function that releases it.
+ * @throws CommandError (exit 4) if another running server has it
  */
 export async function lockState(stateDir: string): Promise<() => Promise<void>> {
   await privateFolder(stateDir);
@@ -50,7 +50,7 @@ async function privateFolder(path: string): Promise<void> {
     () => true,
     () => false,
   );
-  // A folder that somebody chose for the state may have other users.
+  // A folder that the user chose for the state may have other users.
   if (isState) await chmod(path, 0o700);
 }
 
@@ -73,7 +73,7 @@ export async function noteAddress(stateDir: string, url: string): Promise<() => 
 }
 
 /**
- * Where the living server of a folder listens; `null`: there is none. An address of another machine counts as none,
+ * The address of the running server of a folder; `null` if there is none. An address of another machine counts as none,
  * since commands send keys there and the folder may come from somebody else.
  */
 export async function addressOf(stateDir: string): Promise<string | null> {
@@ -88,7 +88,7 @@ export async function addressOf(stateDir: string): Promise<string | null> {
   return (await lives(holderOf(lock))) ? origin : null;
 }
 
-/** The holder named in a lock; a malformed file names a process that never lives. */
+/** The process named in a lock; a malformed file names a process that never exists. */
 function holderOf(text: string): Holder {
   try {
     const { pid, began }: Holder = JSON.parse(text);
@@ -110,7 +110,7 @@ async function made(file: string, from: string): Promise<boolean> {
   }
 }
 
-/** Moves an old lock away, and back if it has been replaced meanwhile. */
+/** Moves an old lock away, and moves it back if another server has replaced it meanwhile. */
 async function leaveBehind(file: string, old: string | null): Promise<void> {
   const aside = `${file}.${process.pid}.old`;
   const moved = await rename(file, aside).then(
@@ -126,7 +126,7 @@ async function lives({ pid, began }: Holder): Promise<boolean> {
   try {
     process.kill(pid, 0);
   } catch (error) {
-    // A process of another user counts too.
+    // A process of another user also counts.
     if (!(error instanceof Error && "code" in error && error.code === "EPERM")) return false;
   }
   const now = await beginOf(pid);

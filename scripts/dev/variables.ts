@@ -44,11 +44,11 @@ export function workerVariables(
   return variables;
 }
 
-/** The shortest `HULL_ADMIN_KEY`; with less the Worker does not start to serve. */
+/** The shortest `HULL_ADMIN_KEY`; with a shorter one, the Worker refuses to serve. */
 const MIN_ADMIN_KEY = 16;
 
 /**
- * Checks whether the Worker can get each variable unchanged.
+ * Checks whether each variable reaches the Worker unchanged.
  * @param files content of `.env` and `.dev.vars`
  * @param bindings names of wrangler.toml
  * @throws CommandError (exit 2) that names the variable

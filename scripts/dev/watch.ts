@@ -43,17 +43,17 @@ export async function watchRoots(
   schedule: () => void,
 ): Promise<() => Promise<void>> {
   let stopped = false;
-  // A folder that a link replaced, or the other way round: chokidar then loses sight of what is in it.
+  // A link was replaced by a folder, or a folder by a link, so chokidar no longer sees its content.
   const reopening = debounced(async () => {
     await watcher.close();
     if (stopped) return;
     watcher = await open();
     if (stopped) await watcher.close();
-    // For what changed in between.
+    // For changes that were made in between.
     else schedule();
   });
   const targets = new WatchedFiles(reopening.schedule);
-  /** A link whose target is gone: nothing else reports its return. */
+  /** A link whose target is gone; nothing else reports when the target returns. */
   const awaitTarget = async (link: string): Promise<void> => {
     const target = resolve(dirname(link), await readlink(link));
     targets.add([target]);
@@ -126,7 +126,7 @@ export class WatchedFiles {
     this.#folders.clear();
   }
 
-  /** `null` where there is no such folder. */
+  /** `null` if there is no such folder. */
   #open(folder: string): FSWatcher | null {
     try {
       const watcher = watchFolder(folder, (_, name) => {

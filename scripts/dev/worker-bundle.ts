@@ -16,8 +16,8 @@ export const ENTRY = "worker.js";
 export type WorkerModules = ReadonlyMap<string, string>;
 
 /**
- * Makes one module of what the entry imports: each part imports the entry, too. Otherwise esbuild makes one for each set of parts
- * that share something, and workerd takes longer to load many modules than one.
+ * Makes one module of everything that the entry imports, by letting each part import the entry too. Otherwise esbuild
+ * makes a module for each set of parts that share code, and workerd takes longer to load many modules than one.
  */
 const oneEntry = (entry: string): Plugin => ({
   name: "one-entry",
@@ -36,7 +36,7 @@ const oneEntry = (entry: string): Plugin => ({
 export const workerBuild = (repoDir: string) => {
   const entry = join(repoDir, "src/worker.ts");
   return {
-    // Otherwise that of the process, which may be gone.
+    // By default, this is the folder of the process, which may no longer exist.
     absWorkingDir: repoDir,
     entryPoints: { worker: entry },
     outdir: join(repoDir, "dist"),
@@ -58,7 +58,7 @@ export async function bundleWorker(repoDir: string): Promise<WorkerModules> {
   return (await bundleFrom(repoDir)).modules;
 }
 
-/** Bundles the Worker; `inputs` are the absolute paths of the files that it is made of. */
+/** Bundles the Worker; `inputs` are the absolute paths of its source files. */
 async function bundleFrom(repoDir: string): Promise<{ modules: WorkerModules; inputs: string[] }> {
   const options = workerBuild(repoDir);
   const { outputFiles, metafile } = await build({ ...options, metafile: true });
@@ -76,8 +76,8 @@ export function inputsOf({ inputs }: Metafile, repoDir: string): string[] {
 }
 
 /**
- * The folder of the Worker's modules for a start: one that is kept, or `dir`, into which it bundles them. The tests bundle them once
- * for all the servers that they start.
+ * The folder of the Worker's modules for a start: a cached one, or `dir`, which it fills. The tests bundle them once for
+ * all servers that they start.
  */
 export async function workerFolder(dir: string): Promise<string> {
   return (
@@ -90,7 +90,7 @@ export async function workerFolder(dir: string): Promise<string> {
   );
 }
 
-/** The Worker's modules, bundled anew but for tests. */
+/** The Worker's modules, newly bundled except in tests. */
 export async function workerModules(): Promise<WorkerModules> {
   const bundled = process.env.HULL_WORKER_BUNDLE;
   return bundled === undefined ? bundleWorker(REPO_DIR) : readModules(bundled);
@@ -105,8 +105,8 @@ export async function readModules(dir: string): Promise<WorkerModules> {
 }
 
 /**
- * Makes a folder hold exactly these modules. Those that it has stay untouched, since a server may be watching them, and none is
- * ever there in part, since another server may be starting from them.
+ * Makes a folder contain exactly these modules. Those that it already has stay untouched, since a server may be watching
+ * them. None is ever there in part, since another server may be starting from them.
  */
 export async function writeModules(dir: string, modules: WorkerModules): Promise<void> {
   await mkdir(dir, { recursive: true });

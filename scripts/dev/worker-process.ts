@@ -6,7 +6,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { WranglerConfig } from "./wrangler-toml.ts";
 
-/** How long wrangler may take to end, in ms. */
+/** Time limit for wrangler to end, in ms. */
 const GRACE_MS = 3000;
 
 export interface WorkerOptions {
@@ -22,9 +22,12 @@ export interface WorkerOptions {
   onLine: (line: string) => void;
 }
 
-/** The first line, as `startWorker` of the same code writes it: checking it with zod would take longer than the rest. */
+/**
+ * The shape of the first line, which `startWorker` of the same code writes. Checking it with zod would take longer than
+ * the rest.
+ */
 export interface WorkerInput extends Omit<WorkerOptions, "variables" | "onLine"> {
-  /** A folder with the Worker's modules, for workerd; `null`: wrangler has them bundled and serves them. */
+  /** A folder with the Worker's modules, for workerd; `null`: wrangler bundles and serves them. */
   bundle: string | null;
   variables: [name: string, value: string][];
 }
@@ -62,7 +65,7 @@ async function end(): Promise<void> {
   process.exit();
 }
 
-// Their reader is gone; wrangler keeps writing lines while it ends.
+// Nothing reads these streams any more, but wrangler keeps writing lines while it ends.
 for (const stream of [process.stdout, process.stderr]) stream.on("error", () => void end());
 process.on("SIGTERM", () => void end());
 let input = "";

@@ -7,7 +7,7 @@ import { Supervised } from "./supervised.ts";
 import type { WorkerInput } from "./worker-process.ts";
 import { bindingsOf } from "./wrangler-toml.ts";
 
-/** How long the Worker may take until it answers, in ms. */
+/** Time limit for the Worker's first answer, in ms. */
 const START_MS = 60_000;
 
 interface LocalWorkerOptions {
@@ -15,7 +15,7 @@ interface LocalWorkerOptions {
   stateDir: string;
   host: string;
   port: number;
-  /** The folder of its modules, if workerd is started directly; `null`: wrangler serves it. */
+  /** The folder of the Worker's modules if workerd is started directly; `null`: wrangler serves it. */
   bundle: string | null;
   variables: ReadonlyMap<string, string>;
   onLine: (line: string) => void;
@@ -98,8 +98,8 @@ function workerEnvironment(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const kept = Object.entries(environment).filter(([name]) => allowed.test(name));
   return {
     ...Object.fromEntries(kept),
-    // miniflare copies what it tells workerd again and again, 55 MB in all. Where Linux has large pages to give, half the page faults
-    // of a start are spared.
+    // miniflare copies the 55 MB that it sends to workerd again and again. On a Linux that provides large pages, this
+    // saves half the page faults of a start.
     GLIBC_TUNABLES: "glibc.malloc.hugetlb=1",
     X_LOCAL_EXPLORER: "false",
     X_LOCAL_OBSERVABILITY: "false",

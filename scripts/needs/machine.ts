@@ -35,7 +35,7 @@ interface Machine {
   isOwn: (need: Need) => boolean;
 }
 
-/** Looks for all needs together, since each start of Python takes time. */
+/** Checks all needs together, since each start of Python takes time. */
 export async function lookFor(needs: readonly Need[]): Promise<Machine> {
   const names = [...new Set(needs.filter(({ kind }) => kind === "python").map(({ name }) => name))];
   const { found, own } = await pythonModules(names);

@@ -1,4 +1,4 @@
-/** Finds the programs and packages that the text and the scripts of a skill use, as far as they show it. */
+/** Finds the programs and packages that the text and the scripts of a skill use, as far as one can see it there. */
 import { builtinModules } from "node:module";
 import { basename } from "node:path";
 
@@ -26,7 +26,7 @@ const EVERYWHERE = new Set(
     "paste pathchk pr printenv ptx readlink realpath rm rmdir seq sha1sum sha256sum sha512sum shred shuf sleep sort split stat",
     "stdbuf stty sum sync tac tail tee timeout touch tr truncate tsort tty uname unexpand uniq unlink uptime users wc who",
     "whoami yes grep egrep fgrep sed awk find xargs diff cmp tar gzip gunzip which clear ps sudo bash sh",
-    // Programs whose command may differ each day.
+    // Programs whose command may be different each day.
     "hull claude codex",
   ]
     .join(" ")
@@ -70,7 +70,7 @@ function commandsIn(script: string): string[] {
     .replace(/\\\n/g, " ")
     .replace(/<<-?\s*(["']?)(\w+)\1[^\n]*\n[\s\S]*?^\s*\2\s*$/gm, "")
     .replace(/(^|\s)#[^\n]*|'[^']*'|"(?:\\.|[^"\\])*"/g, (_, before?: string) => before ?? "''")
-    // The patterns of a case.
+    // These are the patterns of a `case`.
     .replace(/(^|[ \t]in|;;)[ \t]*[^\s()$`]+(?:[ \t]*\|[ \t]*[^\s()$`]+)*\)/gm, "$1;");
   const functions = Array.from(code.matchAll(FUNCTION), ([, name]) => name);
   return code
@@ -87,7 +87,7 @@ function commandsIn(script: string): string[] {
         )
           words.shift();
         const [word = ""] = words;
-        // `line-length = 100` belongs to another language.
+        // `line-length = 100` is not shell syntax.
         const own = EVERYWHERE.has(word) || functions.includes(word) || words[1] === "=";
         return /^[a-z][a-z0-9_.+-]*$/.test(word) && !own && !/\.\w+$/.test(word) ? [word] : [];
       }),

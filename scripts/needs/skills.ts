@@ -1,4 +1,4 @@
-/** What the skills of a project use and this machine, or the image of its deployment, lacks. */
+/** What the skills of a project use, but this machine, or the image of its deployment, does not have. */
 import { readFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import type { Diagnostic } from "../../src/skill/manifest.ts";
@@ -70,7 +70,7 @@ export function imageOf({ config }: Project): WorkspaceToolSettings["image"] {
   return config.workspace_tools?.image ?? "slim";
 }
 
-/** What is missing and where to find it, as sentences. */
+/** Sentences that say what is missing and where to find it. */
 export function missingSentences({ missing_here, missing_in_image }: SkillNeeds, image: string): string[] {
   const here = missing_here.length === 0 ? [] : [`This machine lacks ${list(missing_here)}.`];
   if (missing_in_image.length === 0) return here;

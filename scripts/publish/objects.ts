@@ -20,7 +20,7 @@ export function objectNames({ skills, catalog }: Publication): Set<string> {
   return names.add(`openapi/${catalog.openapi.digest}`).add(`catalog/${catalog.id}`);
 }
 
-/** The objects that `has` does not know, one after the other; the catalog last. Others are not even read. */
+/** Yields the objects that `has` does not know, one after the other, the catalog last; the others are not even read. */
 export async function* missingObjects(
   { skills, catalog }: Publication,
   has: (name: string) => boolean,

@@ -5,7 +5,7 @@ import { AdminClient } from "../admin-client.ts";
 import type { BuildResult } from "../build/build.ts";
 import { batches, missingObjects, type RegistryObject } from "./objects.ts";
 
-/** Size of one upload in bytes: limits what the Worker has in memory. */
+/** Size of one upload in bytes; it limits what the Worker must hold in memory. */
 const BATCH_BYTES = 4 * 1024 * 1024;
 
 export class RegistryClient {

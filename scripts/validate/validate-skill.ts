@@ -1,4 +1,4 @@
-/** One skill folder by the rules of the Agent Skills format, and what is probably wrong with it. */
+/** Checks one skill folder by the rules of the Agent Skills format, and for what is probably wrong with it. */
 import { existsSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { lintDescription, MAX_SCANNED_BYTES, missingReferences, secretIn } from "../../src/skill/lint.ts";
@@ -22,7 +22,7 @@ export interface ParsedFolder {
   properties: JsonObject;
 }
 
-/** @param signatures the signers that count, checked before anything of the folder runs */
+/** @param signatures the accepted signers; checked before any code of the folder runs */
 export async function parseFolder(
   folder: SkillFolder,
   rootContext: RootContext,

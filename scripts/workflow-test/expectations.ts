@@ -24,7 +24,7 @@ const stage = z.object({
 });
 const points = z.array(z.record(z.string(), json));
 
-/** The members of a run's record that tests look at. */
+/** The members of a run's record that tests examine. */
 export const runRecord = z.object({
   id: z.string(),
   status: z.string(),
@@ -88,7 +88,7 @@ function contains(path: string, expected: string | string[] | undefined, actual:
   return missing.map((part) => ({ path, expected: `a text with ${shown(part)}`, actual: shown(actual) }));
 }
 
-/** All but `visits` is about the node's last visit. */
+/** Everything except `visits` concerns the node's last visit. */
 function ofNode(path: string, wanted: NodeExpectation, visits: readonly Stage[]): Difference[] {
   const count = equal(`${path}.visits`, wanted.visits, visits.length);
   const last = visits.at(-1);
@@ -113,13 +113,13 @@ function ofNode(path: string, wanted: NodeExpectation, visits: readonly Stage[])
 const outputOf = ({ kind, artifacts, visible_text }: Stage): Json =>
   kind === "verify" ? visible_text : (artifacts.at(-1)?.data ?? visible_text);
 
-/** The output of the last stage that said anything. */
+/** The output of the last stage that produced text. */
 function resultOf({ stages }: RunRecord): Json {
   const last = stages.findLast((stage) => outputOf(stage) !== "");
   return last === undefined ? null : outputOf(last);
 }
 
-/** Whether these come in this order; others may come in between. */
+/** Whether these occur in this order; others may occur in between. */
 function comesIn(order: readonly string[], ended: readonly string[]): boolean {
   let from = 0;
   return order.every((node) => {
@@ -146,7 +146,7 @@ function ofArtifact(path: string, wanted: ArtifactExpectation, stages: readonly 
   return [{ path, expected: shown(given(wanted)), actual: there.join("; ") || "no artifact" }];
 }
 
-/** Each thing that was of no use must be expected, and each expected one must have been of no use. */
+/** Compares the parts of the test that the run did not use with those that the test expects to be unused. */
 function ofUnmet(wanted: Expectation["unmet"], unmet: RunRecord["test"]["unmet"]): Difference[] {
   return (["crashes", "mocks", "approvals", "signals"] as const).flatMap((part) => {
     const path = `unmet.${part}`;
@@ -168,7 +168,7 @@ function ofUnmet(wanted: Expectation["unmet"], unmet: RunRecord["test"]["unmet"]
   });
 }
 
-/** Whether a value is the wanted one, or an object with all wanted members. */
+/** Whether a value equals the wanted one, or is an object with all wanted members. */
 function hasAll(value: Json, wanted: Json): boolean {
   if (isDeepStrictEqual(value, wanted)) return true;
   if (!isRecord(value) || !isRecord(wanted)) return false;
@@ -178,7 +178,7 @@ function hasAll(value: Json, wanted: Json): boolean {
 const isRecord = (value: Json): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** The same as JSON: without members that are not there. */
+/** The value as JSON has it, without absent members. */
 const given = (value: object): Json => JSON.parse(JSON.stringify(value));
 
 const MAX_SHOWN = 300;

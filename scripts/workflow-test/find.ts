@@ -8,8 +8,8 @@ const TEST = /\.test\.(?:ya?ml|json)$/;
 const FOLDER = "workflows";
 
 /**
- * A file stands for itself; a folder for the tests in it and in all folders `workflows` below. Throws `CommandError` (exit 3)
- * where a path does not exist, or nothing is found.
+ * A file stands for itself; a folder for its tests, and those in all folders `workflows` below it. Throws `CommandError`
+ * (exit 3) if a path does not exist, or nothing is found.
  */
 export async function findTests(paths: readonly string[]): Promise<string[]> {
   const found: string[] = [];

@@ -6,24 +6,24 @@ import { CommandError, EXIT } from "../command.ts";
 import { type Difference, differences, type RunRecord, runRecord } from "./expectations.ts";
 import type { WorkflowTestCase } from "./test-file.ts";
 
-/** The first and the longest time between two questions, in ms. */
+/** The shortest and the longest time between two requests, in ms. */
 const ASKS_MS = 10;
 const MOST_MS = 250;
 
-/** How the command would end where the case itself is at fault. */
+/** The exit codes for faults of the case itself. */
 const REFUSALS: readonly number[] = [EXIT.usage, EXIT.failed, EXIT.missing];
 
 export interface CaseResult {
   file: string;
   name: string;
   ok: boolean;
-  /** The run, which is still there if the case failed; `null`: none began. */
+  /** The run, which still exists if the case failed; `null`: none began. */
   run_id: string | null;
   differences: Difference[];
 }
 
 /**
- * Runs a case until its run has ended, or cannot go on by itself. Removes the run of a case that passed. Throws `CommandError`
+ * Runs a case until its run has ended, or cannot continue by itself. Removes the run of a case that passed. Throws `CommandError`
  * where the server cannot be reached or refuses the key.
  */
 export async function runCase(
@@ -54,7 +54,7 @@ async function begin(server: AdminClient, request: JsonObject): Promise<string |
   }
 }
 
-/** The record once the run has ended, waits for somebody outside, or is out of time. */
+/** The record once the run has ended, waits for input from outside, or has no time left. */
 async function settled(
   server: AdminClient,
   path: string,
@@ -62,7 +62,7 @@ async function settled(
 ): Promise<RunRecord> {
   for (let wait = ASKS_MS; ; wait = Math.min(wait * 2, MOST_MS)) {
     const run = runRecord.parse(JSON.parse(await server.send("GET", path)));
-    // Time has passed already where it alone could let the run go on.
+    // Virtual time has already passed, so a waiting run cannot continue by itself.
     const stuck = run.status === "paused" || (virtual_time && run.status === "waiting");
     if (run.finished_at !== null || stuck || Date.now() >= until) return run;
     await sleep(wait);

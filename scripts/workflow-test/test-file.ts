@@ -9,7 +9,7 @@ const json = z.custom<Json>((value) => value !== undefined);
 const object = z.record(z.string(), json);
 const text = z.string().min(1);
 const count = z.int().min(0);
-/** One text that must be in another one, or several. */
+/** One text that another one must contain, or several. */
 const parts = z.union([z.string(), z.array(z.string())]);
 
 const nodeExpectation = z.strictObject({
@@ -79,7 +79,7 @@ export type NodeExpectation = z.infer<typeof nodeExpectation>;
 export type ArtifactExpectation = z.infer<typeof artifactExpectation>;
 
 export interface WorkflowTestCase {
-  /** As the user names it. */
+  /** The path as the user gave it. */
   file: string;
   name: string;
   /** The body of `POST /workflows/execute`. */
@@ -122,7 +122,7 @@ async function sourceOf(file: string, all: Shared, one: Case): Promise<JsonObjec
 }
 
 /**
- * Everything else of a request. The mock provider answers unless the case names another one, and time passes at once unless the
+ * The rest of a request. The mock provider answers unless the case names another one, and time passes at once unless the
  * case says otherwise.
  */
 function settingsOf(all: Shared, one: Case): JsonObject {

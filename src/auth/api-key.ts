@@ -4,8 +4,8 @@ import { toBase64 } from "../bytes.ts";
 
 export const SCOPES = ["invoke", "publish", "admin"] as const;
 /**
- * `invoke`: run things; `publish`: upload skills, in the operator's tenant also publish; `admin`: keys, budgets,
- * metrics, and the other two.
+ * `invoke` permits runs; `publish` uploads of skills, and publishing in the operator's tenant; `admin` permits the other
+ * two, and manages keys, budgets and metrics.
  */
 export type Scope = (typeof SCOPES)[number];
 

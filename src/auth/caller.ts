@@ -3,9 +3,9 @@ import { PUBLIC_TENANT } from "../env.ts";
 import { type ApiKey, DEFAULT_TENANT, SCOPES, type Scope } from "./api-key.ts";
 
 export interface Caller {
-  /** This caller may see nothing of another tenant. */
+  /** The caller's tenant; the caller sees nothing of other tenants. */
   tenant: string;
-  /** `null`: no key was needed. */
+  /** `null`: the request needed no key. */
   key_id: string | null;
   scopes: readonly Scope[];
   /** Whether the caller may manage the keys of every tenant: the holder of `HULL_ADMIN_KEY`, and local dev without keys. */
@@ -15,7 +15,7 @@ export interface Caller {
 /** Local dev without a configured key. */
 export const LOCAL_CALLER: Caller = { tenant: DEFAULT_TENANT, key_id: null, scopes: SCOPES, operator: true };
 
-/** Anybody, on a public deployment. */
+/** Any caller of a public deployment. */
 export const PUBLIC_CALLER: Caller = {
   tenant: PUBLIC_TENANT,
   key_id: null,

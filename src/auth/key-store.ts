@@ -77,7 +77,7 @@ export async function keyByHash(env: Bindings, hash: string): Promise<ApiKey | n
 /** Records that a key is used now. */
 export async function noteKeyUse(env: Bindings, id: string, now: Date): Promise<void> {
   const db = await database(env);
-  // A key revoked meanwhile gets no row.
+  // If the key was revoked meanwhile, this writes no row.
   await db
     .prepare(
       `INSERT INTO api_key_uses (id, used_at) SELECT id, ?2 FROM api_keys WHERE id = ?1

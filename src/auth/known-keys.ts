@@ -12,7 +12,7 @@ import { hasKeys, keyByHash, noteKeyUse } from "./key-store.ts";
 export const KNOWN_FOR_MS = 10_000;
 /** Age in ms from which a key in use is read again in the background, so that no request waits for it. */
 const REFRESH_AFTER_MS = 2000;
-/** A stored time of use may be this old: it is written no more often. */
+/** The stored time of use is written again only when it is older than this. */
 const USE_NOTED_EVERY_MS = 3_600_000;
 /** Cached keys per isolate, including unknown ones. */
 const MAX_KNOWN = 5000;
@@ -23,7 +23,7 @@ interface Known {
   /** Unix ms. */
   readAt: number;
   refreshing: boolean;
-  /** This isolate revoked it permanently. */
+  /** This isolate has revoked the key. */
   revoked: boolean;
 }
 
@@ -40,7 +40,7 @@ export class KnownKeys {
   }
 
   /**
-   * The cached entry of a key; `undefined`: there is none, call `read`.
+   * The cached entry of a key; `undefined` if there is none, and the caller must `read` it.
    * @param background keeps a promise alive after the response, e.g. `ctx.waitUntil`
    */
   remembered(hash: string, background: (work: Promise<unknown>) => void): ApiKey | null | undefined {
@@ -49,7 +49,7 @@ export class KnownKeys {
     if (known === undefined || age >= KNOWN_FOR_MS) return undefined;
     if (age >= REFRESH_AFTER_MS && known.key !== null && !known.refreshing) {
       known.refreshing = true;
-      // If this read fails, the key is forgotten when its time is over.
+      // If this read fails, the cached entry simply expires.
       background(this.read(hash, background).catch(() => {}));
     }
     return known.key;
@@ -62,7 +62,7 @@ export class KnownKeys {
   async read(hash: string, background: (work: Promise<unknown>) => void): Promise<ApiKey | null> {
     const readAt = Date.now();
     const key = await keyByHash(this.#env, hash);
-    // A read that began before the revocation shows the old state.
+    // The read began before the revocation, so its answer is out of date.
     if (this.#byHash.get(hash)?.revoked === true) return null;
     this.#byHash.set(hash, { key, readAt, refreshing: false, revoked: false });
     if (key !== null && readAt - Date.parse(key.last_used_at ?? "1970-01-01") >= USE_NOTED_EVERY_MS)
@@ -84,7 +84,7 @@ export class KnownKeys {
     return value;
   }
 
-  /** Whether a digest is that of `HULL_ADMIN_KEY`. The time taken reveals nothing about the key. */
+  /** Whether a digest is that of `HULL_ADMIN_KEY`. The time that the comparison takes reveals nothing about the key. */
   async isAdmin(digest: ArrayBuffer): Promise<boolean> {
     if (this.#adminKey === null) return false;
     this.#adminDigest ??= await digestOf(this.#adminKey);

@@ -76,7 +76,7 @@ async function derive(secret: string): Promise<Keys> {
   return { seal, token };
 }
 
-/** Whether two texts are equal. The time taken reveals nothing about the first difference. */
+/** Whether two texts are equal. The time that the comparison takes does not reveal where they differ. */
 export async function isSame(a: string, b: string): Promise<boolean> {
   const [first, second] = await Promise.all(
     [a, b].map((text) => crypto.subtle.digest("SHA-256", utf8(text))),

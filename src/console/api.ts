@@ -14,7 +14,7 @@ type Granted = "invoke" | "publish" | "admin";
 export interface Asked {
   /** Parameters of the path. */
   params?: Record<string, string>;
-  /** Empty values are left out of the query. */
+  /** Parameters of the query; empty values are left out. */
   query?: Record<string, string | null>;
   /** Sent as JSON. */
   json?: unknown;
@@ -22,16 +22,19 @@ export interface Asked {
   headers?: Record<string, string>;
 }
 
-/** The API on behalf of one request for a page: the caller's key, scopes and tenant count as they do for the API's own routes. */
+/**
+ * The API for one request for a page. The caller's key, scopes and tenant have the same effect as on the API's own
+ * routes.
+ */
 export interface Api {
   readonly request: Request;
   readonly url: URL;
   /** The deployment's name, from its settings. */
   readonly name: string;
   readonly tenant: string;
-  /** Whether the caller's key has this scope. The console does not offer what needs another one. */
+  /** Whether the caller's key has this scope. The console does not offer actions whose scope the key lacks. */
   may(scope: Granted): boolean;
-  /** The token of forms, so that no page of another origin can send them; empty if no cookie says who calls. */
+  /** The token of forms, so that no page of another origin can send them; empty if no cookie identifies the caller. */
   readonly token: string;
   /** Whether the caller signed in with a form and can sign out. */
   readonly signedIn: boolean;
@@ -41,7 +44,7 @@ export interface Api {
   callSkill(slug: string, asked: Asked): Promise<Response>;
   /** How many of the tenant's runs wait for an approval; counted once for a request. */
   waiting(): Promise<number>;
-  /** The fields of the form that was sent. @throws HullError for a form that cannot be read, or is not the console's own */
+  /** The fields of the form that was sent. @throws HullError for a form that is unreadable, or not the console's own */
   form(): Promise<FormData>;
   /** Logs an error and answers its problem document. */
   problem(error: HullError): {
@@ -53,7 +56,10 @@ export interface Api {
   };
 }
 
-/** What the surface knows of a request for a page. It is small, because every isolate evaluates the code that makes it. */
+/**
+ * What the surface passes on about a request for a page. It is small, because every isolate evaluates the code that
+ * makes it.
+ */
 export interface Host {
   readonly request: Request;
   readonly name: string;
@@ -61,7 +67,7 @@ export interface Host {
   /** The token of a caller who signed in with a form. */
   readonly signIn: { readonly token: string } | null;
   may(scope: Granted): boolean;
-  /** Carries an operation out. */
+  /** Executes an operation. */
   operate(id: Operation, request: Request, params: Record<string, string>): Promise<Response>;
   /** Calls a skill. @param made the request for its route */
   callSkill(slug: string, made: (path: string, method: string) => Request): Promise<Response>;

@@ -24,7 +24,7 @@ const approvals = z.object({ data: z.array(approval) });
 /** A waiting call, and its place. */
 interface Waiting {
   session: string;
-  /** The skill that asks; `null`: the run is not one of a skill. */
+  /** The skill that asks; `null`: the run does not belong to a skill. */
   skill: string | null;
   open: z.infer<typeof approval>;
 }
@@ -51,7 +51,7 @@ export async function approvalsPage(api: Api): Promise<Page> {
   };
 }
 
-/** A run whose session is gone meanwhile waits for nothing. */
+/** If the run's session is gone meanwhile, the run waits for nothing. */
 async function waitingIn(api: Api, { session, name }: RunEntry): Promise<Waiting[]> {
   if (session === null) return [];
   try {

@@ -32,7 +32,7 @@ const SWEEPS = 4;
 
 /** An entry of a row: a node, or an edge that passes. */
 interface Place {
-  /** `null`: an edge passes. */
+  /** `null`: the entry is an edge that passes. */
   id: string | null;
   width: number;
   above: Place[];
@@ -101,7 +101,7 @@ function walk(
   edges: readonly GraphEdge[],
 ): { order: string[]; back: Set<GraphEdge> } {
   const out = new Map<string, GraphEdge[]>(ids.map((id) => [id, []]));
-  // The last one is walked first, so that the first one comes first in the order.
+  // The last one is visited first, so that the first one comes first in the order.
   for (const edge of edges) out.get(edge.from)?.unshift(edge);
   const back = new Set<GraphEdge>();
   const seen = new Map<string, "open" | "left">();

@@ -41,7 +41,7 @@ export function nodeIds({ nodes, entry }: Graph): string[] {
 }
 
 /**
- * The graph as SVG, hidden from screen readers: the table next to it says the same.
+ * The graph as SVG, hidden from screen readers, since the table next to it has the same contents.
  * @param states of a run's nodes; a node without a state has not begun
  * @param taken edges that the run took, as `<from> <to>`
  */

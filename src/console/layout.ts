@@ -26,7 +26,7 @@ const NAV_LINKS = [
   ["/docs", "API", "invoke"],
 ] as const;
 
-/** Changes with the script and the stylesheet, so that browsers can cache them. */
+/** A text that changes with the script and the stylesheet, so that browsers can cache them. */
 const VERSION = mark(STYLE + SCRIPT);
 
 /** The whole page as a response. */

@@ -114,7 +114,7 @@ const READS: readonly (readonly [RegExp, Act])[] = [
   [at(`/console/sessions/${ID}/artifacts/${NAME}/file`), artifactFile],
 ];
 
-/** Answers a request for the console. A failure is a page too. */
+/** Answers a request for the console. A failure becomes a page too. */
 export async function answerConsole(host: Host): Promise<Response> {
   const api = apiOf(host);
   try {
@@ -174,6 +174,6 @@ const FILES: ReadonlyMap<string, readonly [type: string, text: string]> = new Ma
 ]);
 
 function file([type, text]: readonly [type: string, text: string]): Response {
-  // Their addresses change with their contents.
+  // Their addresses change with their contents, so browsers may keep them.
   return new Response(text, { headers: { "content-type": type, "cache-control": "private, max-age=86400" } });
 }

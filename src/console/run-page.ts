@@ -62,7 +62,7 @@ const trace = z.object({
 interface Known {
   run: RunEntry;
   answer: Html | "";
-  /** Whether Hull does not keep the call, no longer keeps it, or another key made it. */
+  /** Whether Hull does not store the call, no longer stores it, or another key made it. */
   hidden: boolean;
 }
 
@@ -96,7 +96,7 @@ ${run.session === null ? "" : html`<p><a href="/console/runs/${id}/cassette">Dow
 async function known(api: Api, id: string): Promise<Known> {
   const indexed = await unless404(asked(api, runEntryShape, "getIndexedRun", { params: { id } }));
   if (indexed?.session != null) return { run: indexed, hidden: false, answer: "" };
-  // A call that has just begun is not listed yet.
+  // A call that has just begun is not yet in the index.
   const call = id.startsWith("ex_")
     ? await unless404(asked(api, execution, "getExecution", { params: { id } }))
     : null;
@@ -268,7 +268,7 @@ export async function cancelRun(api: Api, id: string): Promise<Response> {
   await api.form();
   const session = await sessionOf(api, id);
   if (session === null) {
-    // For a call that has ended, the operation would remove it.
+    // If the call has ended, the operation would remove it.
     const { status } = await asked(api, execution, "getExecution", { params: { id } });
     if (status === "running") await api.ask("deleteExecution", { params: { id } });
   } else await api.ask("cancelRun", { params: { id: session, run: id }, json: {} });

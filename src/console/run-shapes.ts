@@ -50,14 +50,16 @@ export function reason({ kind, state, code }: Pick<RunEntry, "kind" | "state" | 
 /** Whether nothing more will happen. */
 export const isOver = ({ settled_at }: Pick<RunEntry, "settled_at">): boolean => settled_at !== null;
 
-/** The page of a run. Workflow runs have a page of another kind. */
+/** The page of a run; workflow runs have a different kind of page. */
 export const pathOf = ({ id, kind }: Pick<RunEntry, "id" | "kind">): string =>
   kind === "workflow" ? `/console/workflows/runs/${id}` : `/console/runs/${id}`;
 
-/** Operations that calls of no skill have as their name, in addition to those with a slash. */
+/**
+ * Operations that are no skills, but whose calls have the operation as their name; there are also those with a slash.
+ */
 const OPERATIONS: readonly string[] = ["runs", "responses"];
 
-/** What a run is of, with a link to it. */
+/** What a run executes, with a link to it. */
 export function runName({ name, session, kind }: RunEntry): Html {
   if (kind === "workflow") return html`${name ?? kind}`;
   if (session !== null) {

@@ -75,7 +75,7 @@ export function runTable(api: Api, runs: readonly RunEntry[]): Html {
 ${runs.map((run) => row(api, run))}</tbody></table></div>`;
 }
 
-/** Whether this page stops the run; the pages of daemons and workflows stop theirs. */
+/** Whether this page can stop the run; the runs of daemons and workflows are stopped on their own pages. */
 const isStoppable = (run: RunEntry): boolean =>
   !isOver(run) && run.kind !== "daemon" && run.kind !== "workflow";
 

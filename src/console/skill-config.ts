@@ -19,7 +19,7 @@ const tool = z.looseObject({
 });
 const config = z.looseObject({ tools: z.record(z.string(), tool) });
 
-/** Forms for the tools that can be configured. Empty for keys that may not, or without such tools. */
+/** Forms for the tools that can be configured; empty if the key may not configure them, or there are none. */
 export async function configForms(api: Api, slug: string): Promise<Html | ""> {
   if (!api.may("publish")) return "";
   const { tools } = await asked(api, config, "getConfig", { params: { slug } });

@@ -134,7 +134,7 @@ const schemaShape = z.looseObject({
   properties: maybe(z.record(z.string(), z.unknown())),
 });
 
-/** A first value, which has the members that a schema names. */
+/** An initial value, with the members that a schema names. */
 function sample(schema: unknown, depth = 0): unknown {
   const read = schemaShape.safeParse(schema);
   if (!read.success || depth > 4) return null;

@@ -35,7 +35,7 @@ export async function workflowApprovals(api: Api, runs: readonly { id: string }[
   return found.flat().sort((a, b) => Date.parse(a.since) - Date.parse(b.since));
 }
 
-/** A run that is gone meanwhile waits for nothing. */
+/** If a run is gone meanwhile, it waits for nothing. */
 async function nodesOf(api: Api, run: string): Promise<WaitingNode[]> {
   try {
     const { active, workflow_name } = await asked(api, record, "getWorkflowRun", { params: { id: run } });

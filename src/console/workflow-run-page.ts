@@ -290,7 +290,7 @@ const CHANGES = {
 } as const;
 const isChange = (word: string): word is keyof typeof CHANGES => Object.hasOwn(CHANGES, word);
 
-/** Pauses, resumes or cancels a run. A resumed run that had ended at its limit redirects to the run that goes on. */
+/** Pauses, resumes or cancels a run. If the run had ended at its limit, this redirects to the run that continues it. */
 export async function changeWorkflowRun(api: Api, id: string, change: string): Promise<Response> {
   await api.form();
   if (!isChange(change))

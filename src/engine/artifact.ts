@@ -1,4 +1,4 @@
-/** What a tool made for people to look at: its forms, and what Hull keeps. Pure. */
+/** Artifacts that tools make for people to look at: their forms, and what Hull keeps of them. Pure. */
 import { isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 
@@ -23,11 +23,11 @@ export interface Artifact {
   title: string;
   /** Text; for an image its URL, or a `data:` URL; for type `custom` any JSON. */
   content: Json;
-  /** For `code` and `react`. */
+  /** The language of `code` and `react`. */
   language?: string;
   metadata: JsonObject;
   plugin?: string;
-  /** From 1; each is greater than the one before. */
+  /** From 1, ascending. */
   version: number;
 }
 
@@ -38,7 +38,7 @@ export interface ArtifactFinding {
 
 type ReadArtifact = { artifact: Artifact; updated: boolean; findings: ArtifactFinding[] } | { error: string };
 
-/** A version that another session made, and how. `at`: Unix ms. */
+/** A version that another session made, with the run and the call that made it. `at`: Unix ms. */
 export interface ImportedArtifact {
   artifact: Artifact;
   at: number;

@@ -3,8 +3,8 @@
 const CLOSING: Record<string, string> = { "{": "}", "[": "]" };
 
 /**
- * The position after the bracket that closes the one at `from`, aware of strings and escapes; one pass. `null`: there
- * is none.
+ * The position after the bracket that closes the one at `from`; `null`: none does. Respects strings and escapes; one
+ * pass.
  */
 export function closingOf(text: string, from: number): number | null {
   const open = text[from] ?? "";

@@ -7,7 +7,7 @@ export interface Fault {
   message: string;
 }
 
-/** @param name the value's name for the reader of the message */
+/** @param name how the message names the value */
 export function wrongValue(path: string, name: string, accepted: string, value: unknown): Fault {
   return { path, message: `${name} must be ${accepted}; got ${shown(value)}` };
 }
@@ -29,12 +29,12 @@ export function shapeFaults({ issues }: z.core.$ZodError): { path: PropertyKey[]
   );
 }
 
-/** What the library says of the two commonest faults, in plain words; anything else as it says it. */
+/** Plain words for zod's two most common messages; other messages unchanged. */
 function messageOf({ code, message }: z.core.$ZodIssue): string {
   if (code === "invalid_type" && message.endsWith(", received undefined")) return "is required";
   return message === "Too small: expected string to have >=1 characters" ? "must not be empty" : message;
 }
 
-/** The same with dotted paths. */
+/** `shapeFaults` with dotted paths. */
 export const shapeErrors = (error: z.core.$ZodError): Fault[] =>
   shapeFaults(error).map(({ path, message }) => ({ path: path.join("."), message }));

@@ -15,7 +15,7 @@ export type Part =
   | ({ type: "document"; filename?: string } & Media)
   | { type: "audio"; media_type: string; data: string };
 
-/** A block in the shape of the provider that made it. It goes back to that provider verbatim, in the block's place. */
+/** A block in the shape of the provider that made it. That provider gets it back verbatim, in the same place. */
 export interface Native {
   provider: string;
   value: Json;
@@ -44,7 +44,7 @@ export interface ToolCallBlock {
   /** The provider's id; a generated one (`call_<n>`) if it sent none. */
   id: string;
   name: string;
-  /** `null` if the raw text is not a JSON object; `raw` then holds it. */
+  /** `null`: the raw text, in `raw`, is not a JSON object. */
   arguments: JsonObject | null;
   /** The arguments as the model wrote them; `""` counts as `{}`. */
   raw: string;
@@ -86,11 +86,11 @@ export interface Usage {
 export interface ModelTurn {
   blocks: Block[];
   stop_reason: StopReason;
-  /** The provider's own word. */
+  /** The stop reason in the provider's own word. */
   raw_stop_reason: string | null;
   usage: Usage;
   provider: string;
-  /** The provider's name for it. */
+  /** The model's name, as the provider reports it. */
   model: string;
   /** Parts of the request that did not reach the provider as requested. */
   warnings?: Warning[];
@@ -128,7 +128,7 @@ export type Thinking =
   | { mode: "adaptive" }
   | { mode: "effort"; level: "low" | "medium" | "high" };
 
-/** Parameters of the choice among next tokens. */
+/** How the model chooses the next token. */
 export interface Sampling {
   temperature?: number;
   top_p?: number;
@@ -143,7 +143,7 @@ export interface Sampling {
 /** A text of the system prompt. */
 export interface SystemBlock {
   text: string;
-  /** The provider caches the prompt up to here: its own mark, unchanged. Absent: no mark. */
+  /** The caller's mark up to which the provider caches the prompt, unchanged. Absent: no mark. */
   cache_control?: JsonObject;
 }
 
@@ -151,15 +151,15 @@ export interface SystemBlock {
 export interface ModelRequest {
   system: string;
   /**
-   * Texts of `system` with the caller's marks: joined by blank lines they stand in it. For providers that take marks;
-   * others get `system` alone.
+   * The texts that `system` consists of, joined by blank lines, with the caller's marks. For providers that take marks;
+   * others get only `system`.
    */
   system_blocks?: SystemBlock[];
   messages: Message[];
   tools: ToolDefinition[];
   /** Replaces `tools` for a model without a channel for them: the tools that `system` describes. Not sent. */
   tools_in_text?: ToolDefinition[];
-  /** Absent: nobody chose, and the provider's own default holds. */
+  /** Absent: the provider's own default applies. */
   tool_choice?: ToolChoice;
   max_tokens: number;
   /** Ask for a JSON answer if the provider has such a mode. */
@@ -188,13 +188,13 @@ export interface ModelRequest {
 }
 
 /**
- * The client's own request in a wire protocol. A target that speaks this protocol gets it unchanged, but with its own
- * model. The other members say the same, for code that counts tokens and for other targets.
+ * The client's own request in a wire protocol. A target with this protocol gets it unchanged, except for the model. The
+ * other members of the request mean the same, for code that counts tokens and for other targets.
  */
 export interface Verbatim {
   protocol: "anthropic";
   body: JsonObject;
-  /** Added to the target's own headers; these win. */
+  /** Headers that are added to the target's own and override them. */
   headers: { [name: string]: string };
 }
 
@@ -204,11 +204,11 @@ export interface Verbatim {
  */
 export interface ProviderPassthrough {
   protocol: "anthropic" | "openai-chat";
-  /** Members of the body; these win. */
+  /** Members of the body, which override Hull's. */
   body: JsonObject;
   /** Tools that the provider itself runs, after the others. */
   tools: JsonObject[];
-  /** Win over the target's own; betas are added to its betas. */
+  /** Headers that override the target's own; its betas are kept and these added. */
   headers: { [name: string]: string };
 }
 

@@ -15,7 +15,7 @@ export function withResults(messages: readonly Message[]): Message[] {
   return turns.flatMap(completed);
 }
 
-/** The last turn's call of this id, if it has no result so far. */
+/** The call with this id in the last turn, if it has no result yet. */
 export function openCall(messages: readonly Message[], id: string): ToolCallBlock | null {
   const at = messages.findLastIndex(({ role }) => role === "assistant");
   const [turn, ...rest] = at === -1 ? [] : messages.slice(at);

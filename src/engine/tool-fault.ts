@@ -5,7 +5,7 @@ interface ToolFault {
   category: string;
   /** A second attempt may help. */
   retried: boolean;
-  /** The first stands for the category where a result has no code. A code in two rows belongs to the first of them. */
+  /** The first one represents the category if a result has no code. A code in two rows belongs to the first of them. */
   codes: readonly string[];
 }
 
@@ -42,7 +42,7 @@ const TOOL_FAULTS = [
   { category: "network", retried: true, codes: [] },
   // Loop detection skipped it.
   { category: "rejected_loop", retried: false, codes: [] },
-  // The run to which it delegated failed.
+  // The delegated run failed.
   { category: "runtime", retried: false, codes: [] },
 ] as const satisfies readonly ToolFault[];
 
@@ -69,7 +69,11 @@ export const isFaultCategory = (value: unknown): value is FaultCategory => KNOWN
 /** Whether a second attempt may help after a fault of this category. */
 export const isRetried = (category: FaultCategory): boolean => ROWS.get(category)?.retried ?? false;
 
+/** Whether a call that failed has come to its end. One that seems not to have reached its tool may still get there. */
+export const hasEnded = (category: FaultCategory): boolean =>
+  category !== "unavailable" && category !== "network";
+
 export const categoryOf = (code: ToolErrorCode): FaultCategory => CATEGORIES.get(code) ?? "tool_error";
 
-/** The code that stands for a category; one without codes stands for itself. */
+/** The code that represents a category; a category without codes represents itself. */
 export const codeOf = (category: FaultCategory): string => ROWS.get(category)?.codes[0] ?? category;

@@ -25,7 +25,7 @@ export function refusedCall(code: ToolErrorCode, message: string): ToolOutcome {
   return { ok: false, code, exit_code: null, content, bytes: 0, truncated: false, duration_ms: 0 };
 }
 
-/** The end of a process, as far as it concerns the model. */
+/** How a process ended, as far as the model needs to know. */
 export interface ProcessEnd {
   code: ToolErrorCode | null;
   exit_code: number | null;

@@ -25,12 +25,12 @@ interface Annotations extends Omit<CommandAnnotations, "kind"> {
 
 /** A tool of a run; the client answers one without `handler`, `executor` and `command`. */
 export interface Tool extends ToolDefinition {
-  /** Its answer: a schema, or a description. */
+  /** What the tool returns: a schema, or a description. */
   returns?: Json;
   /** A hook reference. */
   handler?: string;
   executor?: Executor;
-  /** Runs in the container service. */
+  /** A command, which the runner executes. */
   command?: string[];
   annotations?: Annotations;
   /** Further words by which a search finds it, e.g. the name of its MCP server. Not part of a definition. */
@@ -57,7 +57,7 @@ export const TOOL_NAME_TEXT = "1 to 128 letters, digits, _ or -";
 /** The most faults in one report. */
 const MAX_FAULTS = 20;
 
-/** The source of a set of definitions. */
+/** Where a set of definitions comes from. */
 export interface Origin {
   /** Path of the set, for faults. */
   path: string;
@@ -92,7 +92,7 @@ export function readTools(given: Json, origin: Origin): { tools: Tool[] } | { fa
   return faults.length > 0 ? { faults: faults.slice(0, MAX_FAULTS) } : { tools: Array.from(tools.values()) };
 }
 
-/** A tool in the form for a model. */
+/** A tool as models get it. */
 export function definitionOf(tool: Tool): ToolDefinition {
   const { name, description, parameters, defer_loading, namespace } = tool;
   return {
@@ -279,7 +279,7 @@ function fromShorthand(given: JsonObject): JsonObject | null {
       required.push(name);
     } else if (isObject(value)) {
       const { required: wanted, ...schema } = value;
-      // A list here is the nested object's own keyword.
+      // A list here is the keyword of the nested object itself.
       properties.push([name, Array.isArray(wanted) ? value : schema]);
       if (wanted !== false) required.push(name);
     } else {

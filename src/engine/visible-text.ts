@@ -10,7 +10,7 @@ const KNOWN = [...HIDDEN, ...UNWRAPPED, ANSWER];
 const MAX_TAG = 200;
 
 interface VisibleOptions {
-  /** More text is to come: an incomplete tag at the end is held back. */
+  /** Whether more text will follow: then an incomplete tag at the end is held back. */
   partial?: boolean;
   /**
    * Lines that are removed if they stand alone. The first of them, a run's sentinel, is also removed at the very end of
@@ -75,14 +75,14 @@ function takeApart(text: string): Parts {
   return { rest, answers };
 }
 
-/** Where an element ends; the text's length if it does not. */
+/** Where an element ends; if it does not end, the text's length. */
 function closing(text: string, name: string, from: number): number {
   const close = new RegExp(`</${name}\\s*>`, "ig");
   close.lastIndex = from;
   return close.exec(text) === null ? text.length : close.lastIndex;
 }
 
-/** Where an incomplete tag may have begun; the text's length if none has. */
+/** Where an incomplete tag may begin; if none does, the text's length. */
 function heldFrom(text: string): number {
   const open = text.lastIndexOf("<");
   if (open === -1 || open < text.length - MAX_TAG) return text.length;

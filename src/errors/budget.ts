@@ -1,7 +1,7 @@
 /** Errors of money and quota. */
 import { define } from "../errors.ts";
 
-/** A hard limit of a scope, or the soft budget of a session or caller. Money in USD, else tokens. */
+/** A hard limit of a scope, or the soft budget of a session or caller. In USD if it limits money, else in tokens. */
 interface SpentBudget {
   budget: "hard" | "soft";
   scope: string;
@@ -9,7 +9,7 @@ interface SpentBudget {
   limit: string;
   limit_value: number;
   spent: number;
-  /** Reserved by calls under way. */
+  /** Reserved by calls that are running. */
   reserved: number;
   /** The most that this call may take; for a soft budget, only its prompt. */
   requested: number;

@@ -1,6 +1,6 @@
 /**
- * The class of a failed model call, for code that may try again: the same words for every provider. The errors of calls
- * carry their class in `members`, so that records and streams keep it.
+ * The class of a failed model call, for code that may try again; the words are the same for every provider. The errors
+ * of calls carry their class in `members`, so records and streams keep it.
  */
 import * as z from "zod/mini";
 import type { ErrorData } from "../errors.ts";
@@ -44,7 +44,7 @@ export interface FailureClass {
   kind: "transient" | "terminal";
   reason: FailureReason;
   category: ErrorCategory;
-  /** Context overflow: the largest number that the provider named. */
+  /** For a context overflow: the largest number that the provider named. */
   offending_tokens?: number;
 }
 

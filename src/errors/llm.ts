@@ -20,8 +20,8 @@ export const InvalidRequest = define<{ option?: string; detail: string }>(
 );
 
 /**
- * A conversation that the server is to hold from one request of `/v1/messages` to the next. The SDK's tool runner sends the
- * whole conversation instead when it reads this code.
+ * A client asked Hull to hold the conversation from one request of `/v1/messages` to the next. When the SDK's tool
+ * runner reads this code, it sends the whole conversation instead.
  */
 export const ThreadUnsupported = define<Record<never, never>>(
   "thread_unsupported_request",
@@ -34,7 +34,7 @@ export const ThreadUnsupported = define<Record<never, never>>(
   }),
 );
 
-/** The answer is not the JSON that was asked for, after every attempt. */
+/** After every attempt, the answer is still not the JSON that was requested. */
 export const SchemaValidation = define<{
   provider: string;
   model: string;
@@ -66,7 +66,7 @@ export const ToolsRejected = define<{ tools: readonly string[]; reason?: string 
   }),
 );
 
-/** Something that a call names and that does not exist: a file of the conversation, a session and so on. */
+/** A call names something that does not exist: a file of the conversation, a session and so on. */
 /**
  * `id`: `""` for one that was removed during the call. `ids`: the permitted form of an id, if this one is malformed.
  */

@@ -4,11 +4,11 @@ import { define } from "../errors.ts";
 import { counted } from "../plural.ts";
 import { type ErrorCategory, FAILURES, type FailureClass } from "./failure-class.ts";
 
-/** The provider that was asked, and its answer. */
+/** The called provider, and its answer. */
 interface Exchange {
   provider: string;
   model?: string | undefined;
-  /** The provider's own words, at most 2000 characters: for the operator, never for a skill's caller. */
+  /** The provider's own words, at most 2000 characters. They are for the operator, never for a skill's caller. */
   provider_message?: string | undefined;
 }
 const wordsOf = (d: Exchange): Record<string, unknown> =>
@@ -28,7 +28,7 @@ interface Answered extends Exchange {
   /** Stated by the provider. */
   retry_after_ms?: number | undefined;
 }
-/** Includes failures that Hull foresees, which have no status. */
+/** Includes failures that Hull foresees without asking the provider; they have no status. */
 type Foreseen = Omit<Answered, "provider_status"> & { provider_status?: number | undefined };
 const answered = (d: Foreseen): Record<string, unknown> => ({
   ...classed(d, d.failure),
@@ -180,8 +180,8 @@ const bindingMissing = (provider: string, binding: string, variable: string): st
   `The provider ${provider} needs the binding ${binding}: a deployment has it by [ai] with binding = "${binding}" in wrangler.toml, hull dev has none. To reach the provider over HTTP instead, set ${variable} and its key.`;
 
 /**
- * `how`: the reason for this provider, as the end of "It was chosen …". `binding`: the binding that is missing; then
- * `variable` names the address that replaces it.
+ * `how`: why this provider was chosen, as the end of "It was chosen …". `binding`: the missing binding; `variable` then
+ * names the variable with the address that replaces it.
  */
 export const ProviderNotConfigured = define<{
   provider: string;

@@ -115,7 +115,10 @@ export const FormNotTrusted = define<Record<string, never>>(
 export const HostNotAllowed = define<{ host: string }>("host_not_allowed", 403, "Host not allowed", (d) => ({
   detail: `Hull refuses requests for host "${d.host}": it is not in allowed_hosts of hull.toml. Local dev also answers to localhost, 127.0.0.1 and [::1].`,
 }));
-/** `always`: a key makes no difference. `form`: path of the page whose form was sent; no setting lets another page send it. */
+/**
+ * `always`: a key makes no difference. `form`: path of the page with the sent form; no setting permits another page to
+ * send it.
+ */
 export const OriginNotAllowed = define<{ origin: string | null; always?: boolean; form?: string }>(
   "origin_not_allowed",
   403,
@@ -145,7 +148,7 @@ export const SkillNotTrusted = define<{ slug: string; error: string; reason: str
 export const NotFound = define<{ path: string }>("not_found", 404, "Not found", (d) => ({
   detail: `Nothing is served at ${d.path}. GET /skills lists the skills.`,
 }));
-/** By its slug, or by the id of a stored one and possibly the name of a version. */
+/** Names the skill by its slug, or a stored one by its id and possibly a version. */
 export const SkillNotFound = define<{ slug: string; near: string[] } | { id: string; version?: string }>(
   "skill_not_found",
   404,
@@ -162,7 +165,7 @@ export const SkillNotFound = define<{ slug: string; near: string[] } | { id: str
     };
   },
 );
-/** By its id, or by its path in a session's workspace. */
+/** Names the file by its id, or by its path in a session's workspace. */
 export const FileNotFound = define<{ id: string } | { path: string }>(
   "file_not_found",
   404,
@@ -232,7 +235,7 @@ export const RequestTimeout = define<{ timeout_ms: number }>(
     members: { timeout_ms: d.timeout_ms },
   }),
 );
-/** `skill`: the holder of slug or route; `null` if the caller may not know it. */
+/** `skill`: the skill that has the slug or route; `null` if the caller may not know it. */
 export const SlugTaken = define<{
   slug: string;
   route: string;

@@ -115,7 +115,7 @@ export const ExecutionLost = define<{ id: string }>("execution_lost", 502, "Exec
   members: { execution_id: d.id },
 }));
 
-/** The process that carried out the first request with an `Idempotency-Key` is gone, and it may have had effects. */
+/** The process that handled the first request with an `Idempotency-Key` is gone, and may have had effects. */
 export const AnswerLost = define<Record<string, never>>("answer_lost", 502, "Answer lost", () => ({
   detail:
     "The process that carried out the first request with this Idempotency-Key ended before its answer. Whether it took effect is unknown, so Hull did not carry it out again. Look whether its work is done; if not, send the request with another key.",
@@ -123,7 +123,7 @@ export const AnswerLost = define<Record<string, never>>("answer_lost", 502, "Ans
 }));
 
 // 503
-/** Why a template cannot have a variable: nobody set it, it is Hull's own, or the uploaded skill has no grant for it. */
+/** Why a template cannot have a variable: it is not set, it is Hull's own, or the uploaded skill has no grant for it. */
 type Withheld = "unset" | "reserved" | "not_granted";
 const REMEDIES: Readonly<Record<Withheld, (variable: string) => string>> = {
   unset: (variable) =>

@@ -14,7 +14,7 @@ export const WorkflowInvalid = define<{
   members: { errors },
 }));
 
-/** `errors`: where the graph does not fit what the run has done, with the path. */
+/** `errors`: where the graph does not fit what the run has already done, with the path. */
 export const WorkflowMisfit = define<{
   run: string;
   errors: readonly { path: string; message: string; node?: string }[];

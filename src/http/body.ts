@@ -1,4 +1,4 @@
-/** Reads request bodies: limits count actual bytes, silence ends in 408, nothing is left unread. */
+/** Reads request bodies. Limits count actual bytes, silence ends in a 408, and nothing stays unread. */
 
 import type * as z from "zod/mini";
 import { join } from "../bytes.ts";
@@ -21,8 +21,8 @@ const BODY_SILENCE_MS = 30_000;
 /** An unread body up to this many bytes is drained, so that the connection can be reused. */
 const DRAIN_BYTES = 64 * 1024;
 /**
- * Local workerd closes a connection with an unread body, and a client that still sends loses the answer. So in local
- * dev this much is drained before an early answer, for at most this time in ms, as long as no silence is longer.
+ * Local workerd closes a connection with an unread body, and a client that is still sending then loses the answer. So in
+ * local dev Hull drains this much before an early answer, for at most this time in ms, as long as no silence is longer.
  */
 const LOCAL_DRAIN = { bytes: 256 * 1024 * 1024, ms: 60_000, silence_ms: 3000 };
 
@@ -32,7 +32,7 @@ export function checkDeclaredLength(request: Request, limit: number): void {
   if (declared > limit) throw new BodyTooLarge({ limit });
 }
 
-/** Refuses a compressed body where its text is to be read. @throws UnsupportedMediaType */
+/** Refuses a compressed body whose text Hull must read. @throws UnsupportedMediaType */
 export function checkCoding(request: Request): void {
   const coding = request.headers.get("content-encoding")?.trim() ?? "";
   if (coding === "" || coding.toLowerCase() === "identity") return;
@@ -40,11 +40,11 @@ export function checkCoding(request: Request): void {
   throw new UnsupportedMediaType({ type, accepted: ["identity"] });
 }
 
-/** Readers of bodies that are not read to their end. */
+/** The readers of bodies that were not read to their end. */
 const unfinished = new WeakMap<Request, ReadableStreamDefaultReader<Uint8Array>>();
 
 /**
- * The body as it arrives; an error ends it if it exceeds `limit` bytes, falls silent or breaks off. Returning early
+ * The body as it arrives. It ends with an error if it exceeds `limit` bytes, falls silent or breaks off. Returning early
  * cancels the body; `discardBody` drains what a refusal leaves unread.
  */
 export async function* bodyChunks(

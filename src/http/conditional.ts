@@ -7,10 +7,7 @@ export function noneMatch(request: Request, etag: string): boolean {
   return sent.trim() === "*" || sent.split(",").some((tag) => bare(tag) === bare(etag));
 }
 
-/**
- * The tags of `If-Match` without quotes; weak ones are left out, since they match nothing. `null`: there is no such
- * header.
- */
+/** The tags of `If-Match` without quotes and without weak tags, which match nothing; `null` if the header is absent. */
 export function matchTags(request: Request): "*" | string[] | null {
   const sent = request.headers.get("if-match");
   if (sent === null || sent.trim() === "*") return sent === null ? null : "*";

@@ -1,6 +1,7 @@
 /**
- * The console's part of the surface: who looks at a page, and the API on behalf of that caller. The pages themselves are loaded
- * with the first request for one (`src/console`); what stands here every isolate evaluates, and what the pages import it wraps.
+ * The console's part of the surface: finds out who is looking at a page, and calls the API for that caller. The first
+ * request for a page loads the pages themselves (`src/console`). Every isolate evaluates this file, and wraps whatever
+ * the pages import.
  */
 import { grants } from "../auth/api-key.ts";
 import type { ConsoleOperation, Operation } from "../console/api.ts";
@@ -28,7 +29,7 @@ export function withConsole(handlers: Handlers): Handlers & { readonly [id in Co
   };
 }
 
-/** `GET /`: the skills as a page, or for programs a few facts as JSON. */
+/** `GET /`: the skills as a page, or a few facts as JSON for programs. */
 async function index(
   context: RequestContext,
   show: (context: RequestContext) => Promise<Response>,

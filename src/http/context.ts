@@ -24,7 +24,7 @@ export class RequestContext implements RunContext {
   readonly startedAt: number;
   /** Keeps work alive after the response. */
   readonly background: (work: Promise<unknown>) => void;
-  /** The mounted route that took the request; `skill` for the routes of skills. */
+  /** The mounted route that matched the request; `skill` for the routes of skills. */
   route = "none";
   /** Fields of the request's log line. */
   readonly log: Record<string, unknown>;
@@ -32,7 +32,7 @@ export class RequestContext implements RunContext {
   readonly storedConfig = new Map<string, Promise<StoredValue[]>>();
   /** Whether the body contains `custom_llm_provider`, which LiteLLM's clients send there or in the query. */
   namesProvider = false;
-  /** Set by what begins a run that keeps to them. */
+  /** The versions of skills that the run keeps; set when a run with pinned skills begins. */
   pinned?: PinnedSkills;
   /** Called before a run does something that must not happen twice, such as a tool's work. */
   beforeEffects: () => Promise<void> = async () => {};
@@ -46,7 +46,7 @@ export class RequestContext implements RunContext {
   readonly #secrets: Redactor[];
   #caller: Caller | null;
 
-  /** @param outer the context that this one is part of */
+  /** @param outer the context that this one is derived from */
   constructor(
     request: Request,
     deployment: Deployment,
@@ -75,13 +75,13 @@ export class RequestContext implements RunContext {
     return new RequestContext(request, this.deployment, this.background, this);
   }
 
-  /** The caller, known after the guard of every route that is not open. */
+  /** The caller. The guard sets it, on every route that is not open. */
   get caller(): Caller {
     if (this.#caller === null) throw new Internal({ cause: "the caller was asked for before the guard" });
     return this.#caller;
   }
 
-  /** The caller, if the guard has admitted this request or the one that it derives from. */
+  /** The caller; `null` if the guard has not admitted this request, or the one that it derives from. */
   get admitted(): Caller | null {
     return this.#caller;
   }
@@ -107,7 +107,7 @@ export class RequestContext implements RunContext {
     throw new BadRequest({ detail: `x-hull-bot must be ${what}, not "${bot.slice(0, 128)}".` });
   }
 
-  /** Called by the guard. */
+  /** Sets the caller; only the guard calls this. */
   admit(caller: Caller): void {
     this.#caller = caller;
     if (caller.key_id !== null) this.log.key_id = caller.key_id;
@@ -124,7 +124,7 @@ export class RequestContext implements RunContext {
     return this.#secrets.reduce((shown, secrets) => secrets.json(shown), once);
   }
 
-  /** Adds to one of the measured parts, in ms. */
+  /** Adds ms to one of the measured parts. */
   time(name: TimingName, ms: number): void {
     this.#timings.set(name, (this.#timings.get(name) ?? 0) + ms);
   }

@@ -36,7 +36,7 @@ const EXPOSE_HEADERS = [
   "content-disposition",
 ] as const;
 
-/** Adds what a listed origin needs to an answer, including errors, and to the answer of a preflight. */
+/** Adds the headers that a listed origin needs to an answer, including errors and the answer of a preflight. */
 export function addCors({ request, settings }: RequestContext, response: Response): void {
   if (settings.cors_origins.length === 0) return;
   const { headers } = response;

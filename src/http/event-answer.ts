@@ -1,4 +1,4 @@
-/** Answers a request with events while its work is under way. Failures before the first event have their own status. */
+/** Answers a request with events while its work is running. A failure before the first event has its own status. */
 import { ClientClosedRequest } from "../errors/run.ts";
 import { HullError, toHullError } from "../errors.ts";
 import { formatEvent, type RunEvent } from "../run/events.ts";
@@ -10,20 +10,20 @@ import { EventBody } from "./sse.ts";
 /** Work that writes events. */
 interface Work {
   run(): Promise<void>;
-  /** Writes the last events of an answer that had begun. */
+  /** Writes the last events of an answer that has already begun. */
   failed(error: HullError): Promise<void>;
 }
 
-/** What work gets to write with. */
+/** What the work uses to write its events. */
 interface Writing {
   body: EventBody;
-  /** Begins the answer. Without it the answer begins with its end. */
+  /** Begins the answer; otherwise the answer begins when the work ends. */
   begin: () => void;
-  /** Aborted when nobody reads any more. */
+  /** Aborted when the client no longer reads. */
   signal: AbortSignal;
 }
 
-/** @throws a failure before the answer begins */
+/** @throws the work's failure, if it fails before the answer begins */
 export async function eventAnswer(
   context: RequestContext,
   headers: Record<string, string>,

@@ -1,6 +1,6 @@
 /**
- * The Worker's access to the session of a call that outlives its connection, also while its process dies and comes
- * back.
+ * The Worker's access to the session of a call that outlives its connection, even if the session's process dies and
+ * restarts.
  */
 import { ExecutionNotFound } from "../errors/request.ts";
 import { again } from "../run/again.ts";
@@ -24,15 +24,15 @@ export function callerOf({ caller }: RequestContext): string {
 /** An execution of the caller. Every method after `begun` throws ExecutionNotFound if there is none. */
 export interface ExecutionClient {
   begin(call: Omit<ExecutionCall, "id" | "caller" | "request_id" | "mock_scope">): Promise<Begun>;
-  /** `null`: there is none to return to. */
+  /** Returns to the execution; `null` if there is none. */
   attach(requestHash: string): Promise<Begun | null>;
-  /** What the run carries out to which a repeated call returns; `null`: there is none. */
+  /** The skill of the run that a repeated call returns to; `null` if there is no such run. */
   begun(): Promise<BegunSkill | null>;
   answer(): Promise<ExecutionAnswer>;
   follow(after: number, early: boolean): Promise<ExecutionEvents>;
   status(): Promise<ExecutionStatus>;
   trace(page: { after: number; limit: number }): Promise<RunTrace>;
-  /** The text with which it was begun. */
+  /** The text of the call that began the execution. */
   input(): Promise<Uint8Array | ReadableStream<Uint8Array>>;
   /** @param keeps do not remove an execution that has ended */
   cancel(keeps?: boolean): Promise<"cancelled" | "removed" | "ended">;
@@ -78,7 +78,7 @@ export function executionOf(
     },
     status: async () => found<ExecutionStatus>(await ask(async (object) => await object.status(caller))),
     input: async () => found(await ask(async (object) => await object.input(caller))),
-    // A repeated question would remove what it should stop.
+    // Repeating this request would remove the execution that it should stop.
     cancel: async (keeps = false) =>
       found(await (keeps ? ask : once)(async (object) => await object.cancel(caller, keeps))),
   };

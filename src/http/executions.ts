@@ -11,7 +11,7 @@ import { jsonNow, pageLimit } from "./page.ts";
 import { mediaType } from "./skills/media-type.ts";
 import { withShortList } from "./skills/produced-files.ts";
 
-/** Longer results are not part of the status document, which has their URL. */
+/** A longer result is not part of the status document, which then has the result's URL. */
 const MAX_INLINE_BYTES = 1024 * 1024;
 
 /** `GET /executions/:id`. */
@@ -54,7 +54,7 @@ async function resultOf(
   return parsed?.ok ? { ...common, json: parsed.value } : { ...common, text: content };
 }
 
-/** `GET /executions/:id/result`: the answer itself, as the call would have got it. Waits for it. */
+/** `GET /executions/:id/result`: waits for the result, and sends it as the call itself would have. */
 export async function getExecutionResult(
   context: RequestContext,
   { id = "" }: Record<string, string>,
@@ -122,7 +122,7 @@ export function afterOf(request: Request, id: string): number {
   return lastSeen(request, id) ?? 0;
 }
 
-/** The same; `null` if the client states none. @throws BadRequest */
+/** The same, but `null` if the client states no number. @throws BadRequest */
 export function lastSeen(request: Request, id: string): number | null {
   const last = request.headers.get("last-event-id");
   const text = last === null ? new URL(request.url).searchParams.get("after") : ownNumber(last, id);
@@ -134,7 +134,7 @@ export function lastSeen(request: Request, id: string): number | null {
   });
 }
 
-/** The number in `<id>:<number>`; anything else is not a number. */
+/** The number in `<id>:<number>`; `""` for anything else. */
 function ownNumber(last: string, id: string): string {
   return last.startsWith(`${id}:`) ? last.slice(id.length + 1) : "";
 }

@@ -27,8 +27,8 @@ const MAX_NAME_BYTES = 255;
 const MAX_TYPE_LENGTH = 255;
 
 /**
- * `POST /files`: stores the body, or the one file of a form, for 24 hours. The name comes from `?filename=`, the form
- * or Content-Disposition. With an `Idempotency-Key` a repeated upload gets the first one's file.
+ * `POST /files`: stores the body, or the one file of a form, for 24 hours. The name comes from `?filename=`, the form or
+ * Content-Disposition. A repeated upload with the same `Idempotency-Key` returns the first one's file.
  */
 export async function postFile(context: RequestContext): Promise<Response> {
   const key = idempotencyKey(context.request);
@@ -54,7 +54,7 @@ export async function postFile(context: RequestContext): Promise<Response> {
   if (earlier.request_hash !== upload.request_hash) throw new IdempotencyKeyReused({ key });
   const first: FileDocument = JSON.parse(earlier.answer);
   context.log.file = first.id;
-  // The process that stored it may have died before it listed it.
+  // The process that stored the file may have died before it listed the file.
   await listUpload(context, first);
   return created(first, { "x-hull-replayed": "1" });
 }
@@ -64,7 +64,7 @@ function created(file: FileDocument, headers: Record<string, string>): Response 
   return Response.json(file, { status: 201, headers: { location, "cache-control": "no-store", ...headers } });
 }
 
-/** The whole body is the file. */
+/** Stores the whole body as the file. */
 async function takeBody(context: RequestContext): Promise<FileDocument> {
   const { headers } = context.request;
   const disposition = headers.get("content-disposition");
@@ -84,7 +84,7 @@ async function takeBody(context: RequestContext): Promise<FileDocument> {
   });
 }
 
-/** The file of a form; other fields are ignored. */
+/** Stores the file of a form; ignores other fields. */
 async function takeForm(context: RequestContext): Promise<FileDocument> {
   let taken: FileDocument | null = null;
   try {
@@ -138,7 +138,7 @@ function checkedName(name: string | null): string | null {
 }
 
 /**
- * The type that is stored and sent later. If the client gives none, it follows from the name; curl's default counts as
+ * The type to store and to send later. If the client gives none, it follows from the name; curl's default counts as
  * none.
  */
 export function keptType(sent: string | null, filename: string | null): string {
@@ -176,12 +176,12 @@ export function fileHeaders(mime: string, filename: string): Headers {
   });
 }
 
-/** Types in which a browser could run scripts, including all XML: always downloads. */
+/** Types in which a browser could run scripts, including all XML; browsers always get them as downloads. */
 function isDocument(mime: string): boolean {
   return isActive(mime) || /^[^;]*[/+]xml\b/i.test(mime);
 }
 
-/** `DELETE /files/:id`. Runs under way keep what they have read of it. */
+/** `DELETE /files/:id`. Runs that are under way keep what they have already read. */
 export async function deleteFile(
   context: RequestContext,
   { id = "" }: Record<string, string>,

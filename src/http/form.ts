@@ -20,7 +20,7 @@ export async function* formParts(
   if (boundary === null) throw fail("its boundary is not given, or cannot be one");
   const chunks = bodyChunks(request, limit);
   const reader = new MultipartReader(chunks, boundary, fail, maxParts);
-  // The rest of a form that is refused midway is not read here: it is discarded with the request.
+  // If a form is refused midway, its rest is not read here: it is discarded with the request.
   for (let part = await reader.next(); part !== null; part = await reader.next()) {
     if (part.filename !== "") {
       yield part;

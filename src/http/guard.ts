@@ -18,9 +18,9 @@ import { shieldKeyLookup } from "./rate.ts";
 const LOOPBACK = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
 /**
- * Refuses host names that are not the server's own. A local Hull accepts loopback names and the names it was given
+ * Refuses host names that are not the server's own. A local Hull accepts loopback names and the names that it was given
  * (`hull dev` adds the addresses on which it listens), so a page whose DNS name points to this machine reaches nothing.
- * A deployment accepts the names that it was given, and without any, every name that leads to it.
+ * A deployment accepts the names that it was given; if it was given none, it accepts every name that leads to it.
  * @throws HostNotAllowed
  */
 export function checkHost(context: RequestContext): void {
@@ -65,7 +65,7 @@ export async function guard(
   throw new Unauthenticated({ reason: "This deployment needs an API key." });
 }
 
-/** The caller without a key on a server that was declared public: everybody, to run things. */
+/** The caller of a request without a key: on a server that was declared public, anybody may run things. */
 function openTo(settings: Settings, scope: Scope | "any"): Caller | null {
   return settings.public && (scope === "invoke" || scope === "any") ? PUBLIC_CALLER : null;
 }
@@ -78,10 +78,14 @@ export async function keysConfigured({ settings, deployment }: RequestContext): 
   return settings.adminKey !== null || (!settings.local && (await deployment.keys.any()));
 }
 
-/** Without a key as proof of intent, another site's page may not make a browser run something. */
+/**
+ * Refuses requests from another site's page that carry no key: without that proof of intent, the page may not make a
+ * browser run something.
+ */
 function checkOrigin(context: RequestContext): void {
   const { headers } = context.request;
-  // Browsers omit `Origin` in many GET requests. Another port of this machine is the same site, but another page.
+  // Browsers omit `Origin` in many GET requests. Another port of this machine counts as the same site, although its page
+  // is not Hull's.
   const from = headers.get("sec-fetch-site") ?? "none";
   if (headers.get("origin") === null && from !== "none" && from !== "same-origin") {
     throw new OriginNotAllowed({ origin: null });
@@ -90,15 +94,15 @@ function checkOrigin(context: RequestContext): void {
 }
 
 /**
- * Refuses the pages of other sites whatever key they send, as MCP requires of a server.
- * @param always included in the answer to the caller: a key makes no difference
+ * Refuses the pages of other sites, whatever key they send, as MCP requires of a server.
+ * @param always tells the caller that a key makes no difference
  * @throws OriginNotAllowed
  */
 export function checkSentOrigin({ request, settings }: RequestContext, always = false): void {
   const { headers, url } = request;
   const origin = headers.get("origin");
   if (origin === null) return;
-  // From a form on a page that hides its address; a sandboxed page counts as another site.
+  // A form on a page that hides its address sent the request. A sandboxed page counts as another site.
   if (origin === "null" && headers.get("sec-fetch-site") === "same-origin") return;
   const own = new URL(url).origin;
   const sameHost = URL.canParse(origin) && new URL(origin).host === headers.get("host");
@@ -146,9 +150,8 @@ const SAFE = new Set(["GET", "HEAD", "OPTIONS"]);
 const FORMS = "/console/";
 
 /**
- * Whether a page of this origin sent the request from a browser that signed in; if so, its caller is admitted. A
- * request with effects must also prove that no other page sent it: by `x-hull-form-token`, or by a field of the
- * console's forms.
+ * Whether a page of this origin sent the request from a browser that signed in; if so, this admits the caller. A request
+ * with effects must also prove that no other page sent it: by `x-hull-form-token`, or by a field of the console's forms.
  * @throws Forbidden, FormNotTrusted
  */
 async function isSignedIn(context: RequestContext, scope: Scope | "any"): Promise<boolean> {
@@ -169,7 +172,7 @@ async function isSignedIn(context: RequestContext, scope: Scope | "any"): Promis
   return true;
 }
 
-/** The owner of the key with this hash; `null`: there is none any more. @throws Forbidden */
+/** The owner of the key with this hash; `null` if the key no longer exists. @throws Forbidden */
 async function callerOfHash(
   context: RequestContext,
   hash: string,
@@ -184,7 +187,7 @@ const fromHex = (text: string): Uint8Array<ArrayBuffer> =>
   Uint8Array.from(text.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
 
 /**
- * Refuses a request of a signed-in browser without the token of its cookie. Callers with a key have no such token.
+ * Refuses a request of a signed-in browser that lacks the token of its cookie. Callers with a key need no such token.
  * @throws FormNotTrusted
  */
 export async function checkFormToken({ signIn }: RequestContext, token: string | null): Promise<void> {

@@ -15,7 +15,7 @@ import { cardRoute } from "./skills/routes.ts";
 import { skillVersions } from "./skills/versions.ts";
 import { getUsage } from "./usage.ts";
 
-/** Handlers of one part of the surface, which an isolate compiles with the first request for one of them. */
+/** Handlers of one part of the surface. An isolate compiles them with the first request for one of them. */
 const part =
   <I extends Operation>(load: () => Promise<{ readonly HANDLERS: { readonly [id in I]: Handler } }>) =>
   (id: I): Handler =>

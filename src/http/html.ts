@@ -1,6 +1,6 @@
 /** Pages for people: without scripts and without content from other sites. */
 
-/** Whether a person in a browser will see the answer. */
+/** Whether a person will see the answer in a browser. */
 export function wantsHtml({ method, headers }: Request): boolean {
   const reads = method === "GET" || method === "HEAD";
   return reads && /(?:^|[,\s])text\/html(?:[,;\s]|$)/i.test(headers.get("accept") ?? "");
@@ -11,7 +11,7 @@ body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:60rem;padding
 table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:.4rem .8rem .4rem 0;vertical-align:top;border-bottom:1px solid #8884}
 td code{white-space:nowrap}
 `;
-/** The policy names it by its digest. */
+/** SHA-256 of the style sheet, by which the content security policy permits it. */
 const STYLE_DIGEST = "sha256-bYr3MI86Zl1bxRooNnOBcWmEeeYFP99B+buo9S3+m5g=";
 
 /** A whole page. @param title plain text @param body HTML */

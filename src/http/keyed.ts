@@ -1,6 +1,7 @@
 /**
- * `Idempotency-Key` for routes whose answer is made in the Worker: the first request's answer is kept for a day, and every
- * repetition gets it. The first request goes on when its client leaves, as long as the platform lets it.
+ * `Idempotency-Key` for routes whose answer the Worker makes itself: Hull stores the first request's answer for a day,
+ * and every repetition receives it. If the client of the first request leaves, the request continues as long as the
+ * platform permits.
  */
 
 import { join } from "../bytes.ts";
@@ -27,16 +28,18 @@ import { mediaType } from "./skills/media-type.ts";
 import { dialectOf } from "./v1/dialect.ts";
 import { errorResponse } from "./v1/errors.ts";
 
-/** A larger body is not read twice, so its key has no effect. 32 MiB for a file, and its form. */
+/**
+ * A larger body is not read twice, so its key has no effect. The limit is 32 MiB for a file, plus the form around it.
+ */
 const MAX_KEYED_BYTES = 32 * 1024 * 1024 + 64 * 1024;
-/** How often a request looks whether the first one's answer is there, in ms; the wait doubles. */
+/** How often a request checks for the first one's answer, in ms; the wait doubles. */
 const POLL_MS = { first: 50, most: 1000 };
 
 /**
- * The handler, once for all requests with the same key.
- * @param effects `from the start`: it creates something. `with tools`: only `beforeEffects` says so; until then
- * another process may begin the request again
- * @param ownKeys whether the handler itself minds the key of a request with this body
+ * A handler that runs once for all requests with the same key.
+ * @param effects `from the start`: it creates something. `with tools`: it has effects only after `beforeEffects`; until
+ * then another process may begin the request again
+ * @param ownKeys whether the handler itself handles the key of a request with this body
  */
 export function keyed(
   handle: Handler,
@@ -65,7 +68,7 @@ export function keyed(
         case "claimed": {
           const first = new FirstRequest(context, claimed.claim, wanted.effects);
           const answer = first.answer((inner) => handle(inner, params), bytes);
-          // The request goes on when its client leaves.
+          // The request continues when its client leaves.
           context.background(
             answer.then(
               () => {},
@@ -93,11 +96,11 @@ function replayed({ status, headers }: AnswerHead, body: Uint8Array<ArrayBuffer>
   return new Response(body, { status, headers: all });
 }
 
-/** The request with its body again, and without the client's departure. */
+/** The request with its body restored; it does not notice that the client leaves. */
 const copyOf = ({ url, method, headers }: Request, body: Uint8Array<ArrayBuffer>): Request =>
   new Request(url, { method, headers, body });
 
-/** A hash of the content. How a form is split into parts does not count. */
+/** A hash of the content. It does not depend on how a form is split into parts. */
 async function contentHash(request: Request, bytes: Uint8Array): Promise<string> {
   if (mediaType(request.headers.get("content-type")) !== "multipart/form-data") return sha256(bytes);
   const parts: (string | null)[][] = [];
@@ -108,19 +111,19 @@ async function contentHash(request: Request, bytes: Uint8Array): Promise<string>
       parts.push([name, filename, type, await sha256(join(pieces))]);
     }
   } catch (error) {
-    // The handler refuses the form, in its own words.
+    // The handler will refuse the form with its own message.
     if (error instanceof BadRequest) return sha256(bytes);
     throw error;
   }
   return sha256(JSON.stringify(parts));
 }
 
-/** The request that is carried out. */
+/** The first request with a key: it does the work. */
 class FirstRequest {
   readonly #context: RequestContext;
   readonly #claim: Claim;
   #effects: boolean;
-  /** What creates something has created nothing if it fails. */
+  /** The request creates something, so if it fails, it has created nothing. */
   readonly #creates: boolean;
 
   constructor(context: RequestContext, claim: Claim, creates: boolean) {
@@ -165,7 +168,7 @@ class FirstRequest {
     }
   }
 
-  /** Whether a failed request may be carried out again under its key. */
+  /** Whether a failed request may be repeated under its key. */
   get #repeats(): boolean {
     return this.#creates || !this.#effects;
   }
@@ -176,8 +179,8 @@ class FirstRequest {
   }
 
   /**
-   * Keeps the answer, or gives the name up. A stream that failed has noted the code of its error. If this fails, the answer
-   * is sent all the same, and a repetition finds a process that is gone.
+   * Stores the answer, or releases the key after a failure. A stream that failed has logged the code of its error. If
+   * this fails, the client still gets the answer, and a repetition finds a process that is gone.
    */
   async #settle({ status, headers }: Response, body: Uint8Array): Promise<void> {
     const { env, log } = this.#context;

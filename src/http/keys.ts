@@ -34,7 +34,7 @@ export async function getKeys(context: RequestContext): Promise<Response> {
   return jsonNow(page);
 }
 
-/** `DELETE /admin/keys/:id`: revokes a key, here immediately, elsewhere when the cached entry expires. */
+/** `DELETE /admin/keys/:id`: revokes a key: immediately in this isolate, and in others when the cached entry expires. */
 export async function deleteKey(context: RequestContext, params: Record<string, string>): Promise<Response> {
   const { id = "" } = params;
   const { tenant, operator } = context.caller;

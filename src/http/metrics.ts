@@ -1,6 +1,6 @@
 /**
- * `GET /metrics`: the counters of this isolate, in Prometheus' text format 0.0.4. Isolates come and go, and a scrape
- * reaches one of them: locally that is the only one, at the edge it is a sample.
+ * `GET /metrics`: the counters of this isolate, in Prometheus' text format 0.0.4. Isolates start and stop, and a scrape
+ * reaches only one of them: locally there is just that one, at the edge it is a sample.
  */
 import { OTHER } from "../run/metrics.ts";
 import type { RequestContext } from "./context.ts";

@@ -38,11 +38,11 @@ export const objectBodyIfAny = (context: RequestContext): Promise<JsonObject> =>
 export const postCall = async (context: RequestContext): Promise<Response> =>
   answer(context, { operation: "llm/call", body: await read(context, callBody) });
 
-/** `POST /llm/stream`: the same as events, whatever `Accept` says. */
+/** `POST /llm/stream`: the same call, always answered with events, whatever `Accept` says. */
 export const postStream = async (context: RequestContext): Promise<Response> =>
   answer(context, { operation: "llm/call", body: await read(context, callBody) }, { stream: true });
 
-/** `POST /llm/structured`: JSON, or the reason why there is none, in one envelope. */
+/** `POST /llm/structured`: an envelope with JSON, or with the reason why there is none. */
 export const postStructured = async (context: RequestContext): Promise<Response> =>
   answer(context, { operation: "llm/structured", body: await read(context, structuredBody) });
 
@@ -50,7 +50,10 @@ export const postStructured = async (context: RequestContext): Promise<Response>
 export const postCompletion = async (context: RequestContext): Promise<Response> =>
   answer(context, { operation: "llm/completion", body: await read(context, completionBody) });
 
-/** An agent run without a session. A daemon gets its answer when it first goes idle, and has then ended. */
+/**
+ * An agent run without a session. For a daemon, the caller gets the answer when the daemon first goes idle, and the
+ * daemon then ends.
+ */
 export const anonymousRun = async (
   context: RequestContext,
   body: z.infer<typeof callBody>,
@@ -67,7 +70,7 @@ type Asked = OperationRequest extends infer R
     : never
   : never;
 
-/** @param how `stream`: whatever `Accept` says; `later`: whatever `Prefer` says */
+/** @param how `stream`: always with events, whatever `Accept` says; `later`: always 202, whatever `Prefer` says */
 async function answer(
   context: RequestContext,
   asked: Asked,
@@ -85,7 +88,7 @@ async function answer(
   if (durable !== null) {
     const execution = executionOf(context, id);
     const request_hash = await requestHash(context, asked.body);
-    // A run that was begun goes on as it began, also if its skills are gone by now.
+    // A run continues as it began, even if its skills are gone by now.
     const known = durable.keyed && configured(asked) ? await execution.attach(request_hash) : null;
     const start = async (): Promise<Begun> => {
       await checkOptions(context, asked);
@@ -124,7 +127,7 @@ const indexed = (handle: OperationHandle, request: OperationRequest): Promise<Ru
 /** The request itself is passed along. */
 const NO_INPUT = { text: null, files: [] };
 
-/** Whether the request holds values for tools, which Hull reads by the skills as they are now. */
+/** Whether the request has values for tools. Hull reads those according to the skills' present definitions. */
 const configured = ({ operation, body }: Asked): boolean =>
   operation === "runs" && body.options?.tool_configs != null;
 

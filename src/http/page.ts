@@ -11,7 +11,7 @@ export function pageLimit(query: URLSearchParams, otherwise = 20): number {
   throw new BadRequest({ detail: `limit must be a whole number from 1 to ${MAX_PAGE}, not "${text}".` });
 }
 
-/** The answer is valid only now, and only for this caller. */
+/** The answer is valid only at this moment, and only for this caller. */
 const UNCACHED = { "cache-control": "no-store" };
 
 export const jsonNow = (value: unknown, status = 200): Response =>

@@ -18,8 +18,8 @@ export function routePath(url: string): string {
 }
 
 /**
- * RFC 3986 §2.3: only unreserved characters mean the same encoded and plain. A percent sign that encodes nothing stands
- * for itself, and must not form an encoding with the characters after it.
+ * Decodes what RFC 3986 §2.3 permits: only unreserved characters mean the same encoded and plain. A percent sign that
+ * encodes nothing stays, but must not form an encoding with the characters after it.
  */
 function decodeUnreserved(encoded: string): string {
   if (encoded === "%") return "%25";

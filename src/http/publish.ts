@@ -14,8 +14,8 @@ import { reconcileDaemons } from "./daemons/declared.ts";
 const MAX_UPLOAD_BYTES = 96 * 1024 * 1024;
 
 /**
- * Published skills are trusted and served to all tenants. Only the operator's tenant may publish: a skill of any other
- * tenant is an upload, with the rules of uploads.
+ * Refuses other tenants. Published skills are trusted and served to all tenants, so only the operator's tenant may
+ * publish; a skill of any other tenant is an upload, with the rules of uploads.
  * @throws Forbidden
  */
 function checkPublisher({ caller }: RequestContext): void {
@@ -73,7 +73,7 @@ export async function publishCatalog(context: RequestContext): Promise<Response>
   const pinned = settings.pinnedCatalog;
   const stored = await readPointer(env);
   const previous = servedId(stored, pinned);
-  // A pointer of another deployment does not say what was served here before.
+  // The pointer belongs to another deployment, so it does not say what this one served before.
   const before = stored !== null && stored.id === previous ? stored : null;
   const id = wanted ?? before?.previous;
   if (id === undefined || id === null)

@@ -30,14 +30,14 @@ export async function checkRate(context: RequestContext): Promise<void> {
 }
 
 /**
- * A lookup of an unknown key costs a read of D1, so one client network may cause only a limited number. @throws
- * RateLimited
+ * Limits the unknown keys that one client network may send, since the lookup of each costs a read of D1.
+ * @throws RateLimited
  */
 export async function shieldKeyLookup(context: RequestContext): Promise<void> {
   if (!context.settings.local) await shield(context, `key lookup ${clientNetwork(context.request)}`);
 }
 
-/** Whether the shield never refuses what the configured rate permits. */
+/** Whether the shield never refuses a request that the configured rate permits. */
 export function edgeLimitCovers({ requests, window_ms }: Rate): boolean {
   const windows = Math.ceil((SHIELD_LIMIT.period_s * 1000) / window_ms);
   return requests * windows <= SHIELD_LIMIT.requests;
@@ -50,9 +50,7 @@ async function shield({ env }: RequestContext, key: string): Promise<void> {
 
 const seconds = (ms: number): number => Math.max(1, Math.ceil(ms / 1000));
 
-/**
- * Distinguishes callers without a key: by IPv4 address, or by the /64 network of an IPv6 client. Locally there is none.
- */
+/** A name for a caller without a key: its IPv4 address, or the /64 network of an IPv6 client. Locally there is none. */
 function clientNetwork({ headers }: Request): string {
   const address = headers.get("cf-connecting-ip") ?? "";
   if (!address.includes(":")) return address;

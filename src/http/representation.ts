@@ -1,4 +1,4 @@
-/** Answers GET and HEAD for bytes with a validator: whole, a range, or not modified (RFC 9110 §13, §14). */
+/** Answers GET and HEAD for bytes with a validator: with all of them, a range, or 304 (RFC 9110 §13, §14). */
 import { RangeNotSatisfiable } from "../errors/request.ts";
 import { type ByteRange, noneMatch, requestedRange } from "./conditional.ts";
 

@@ -37,11 +37,11 @@ function mount(app: App, path: string, operations: readonly Operation[]): void {
     if (method === "OPTIONS") return optionsResponse(allowed);
     const asked = method === "HEAD" ? "GET" : method;
     const operation = operations.find((one) => one.method === asked);
-    // A caller without rights at a path does not learn which methods it has.
+    // A caller without rights at a path must not learn which methods the path has.
     const { scope } = operation ?? operations.at(asked === "GET" ? 0 : -1) ?? { scope: "admin" };
     if (scope !== "open" && scope !== "own") await guard(context, scope);
     if (operation === undefined) throw new MethodNotAllowed({ method, allowed });
-    // Publishing and managing keys and budgets are not counted: they must stay possible under load.
+    // The rate limit does not count publishing, and managing keys and budgets: they must stay possible under load.
     if (scope === "invoke" || scope === "any") await checkRate(context);
     return operation.handle(context, c.req.param());
   });

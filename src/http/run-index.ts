@@ -26,7 +26,7 @@ export async function getAllRuns(context: RequestContext): Promise<Response> {
     session: query.get("session"),
     code: query.get("code"),
   };
-  await flushRows(context);
+  await flushRows(context.deployment);
   return jsonNow(await listIndexedRuns(context.env, filter));
 }
 
@@ -35,7 +35,7 @@ export async function getIndexedRun(
   context: RequestContext,
   { id = "" }: Record<string, string>,
 ): Promise<Response> {
-  await flushRows(context);
+  await flushRows(context.deployment);
   const run = await indexedRun(context.env, context.tenant, id);
   if (run === null) throw new CallNotFound({ what: "run", id });
   return jsonNow(run);
@@ -44,7 +44,7 @@ export async function getIndexedRun(
 /** `GET /runs/figures`: sums of the last 24 hours by skill, and how many runs wait for an approval. */
 export async function getRunFigures(context: RequestContext): Promise<Response> {
   const { env, tenant } = context;
-  await flushRows(context);
+  await flushRows(context.deployment);
   const since = new Date(Date.now() - DAY_MS).toISOString();
   const [data, waiting] = await Promise.all([runFigures(env, tenant, since), countWaiting(env, tenant)]);
   return jsonNow({ since, awaiting_approval: waiting, data });

@@ -11,7 +11,7 @@ export function servedTo({ deployment, caller, background }: RequestContext): Pr
 }
 
 /**
- * The skill that `find` finds among those that the caller can use.
+ * Applies `find` to the skills that the caller can use.
  * @throws what `missing` makes of the whole catalog
  */
 export async function findServed(

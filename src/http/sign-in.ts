@@ -1,4 +1,4 @@
-/** Signing in with a browser: a form takes an API key, and a cookie represents it until the browser signs out. */
+/** Sign-in for browsers: a form accepts an API key, and a cookie represents the key until the browser signs out. */
 import { digestOf, hasKeyForm, hex } from "../auth/api-key.ts";
 import { SIGNED_IN_S } from "../auth/sign-in.ts";
 import { BadRequest, OriginNotAllowed } from "../errors/request.ts";
@@ -47,7 +47,7 @@ export async function postSignOut(context: RequestContext): Promise<Response> {
   return seeOther("/", cookie(context.request, "", 0));
 }
 
-/** A form that takes an API key. @param next path to redirect to @param wrong the fault of the last key */
+/** The form for an API key. @param next path to redirect to @param wrong the fault of the last key */
 export function signInForm(next: string | null, wrong?: string): string {
   const fault = wrong === undefined ? "" : `\n<p role="alert">${escapeHtml(wrong)}</p>`;
   return `<form method="post" action="/console/sign-in">${fault}

@@ -1,11 +1,14 @@
-/** Server-sent events: an open body with a heartbeat in silence, and who wants one. */
+/** Server-sent events: an open body that sends heartbeats in silence, and whether a client wants one. */
 import { HEARTBEAT, HEARTBEAT_MS } from "../run/events.ts";
 import { mediaType } from "./skills/media-type.ts";
 
 /** The most unread characters before a writer must wait. */
 const MAX_UNREAD = 256 * 1024;
 
-/** An open body of events. `write` waits while the client is slower than the writer, so that nothing piles up. */
+/**
+ * An open body of events. `write` waits while the client reads more slowly than the caller writes, so that nothing piles
+ * up.
+ */
 export class EventBody {
   readonly stream: ReadableStream<Uint8Array>;
   readonly #writer: WritableStreamDefaultWriter<Uint8Array>;
@@ -44,7 +47,7 @@ export class EventBody {
     this.#unread -= text.length;
   }
 
-  /** Resolves when the client is not far behind, or gone; for writers that do not wait. */
+  /** Resolves when the client has nearly caught up, or is gone; for writers that do not wait for each event. */
   async room(): Promise<void> {
     if (this.#unread > MAX_UNREAD) await this.#lastWrite;
   }
@@ -55,7 +58,7 @@ export class EventBody {
     await this.#writer.close().catch(() => {});
   }
 
-  /** Abandons a stream that was never sent. */
+  /** Abandons a stream that was never sent to the client. */
   abandon(): void {
     this.#stop();
     this.#writer.abort().catch(() => {});

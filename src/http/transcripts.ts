@@ -14,7 +14,7 @@ import { accountOf } from "./llm/account.ts";
 import { objectBody } from "./operations.ts";
 import { jsonNow } from "./page.ts";
 
-/** The bare answer of the operation. @throws OperationNotFound, what the operation throws */
+/** Sends the operation's result without an envelope. @throws OperationNotFound, and what the operation throws */
 export async function postTranscripts(
   context: RequestContext,
   { operation: name = "" }: Record<string, string>,
@@ -30,7 +30,7 @@ export async function postTranscripts(
   return jsonNow(context.settings.redactor.json(await transcriptAnswer(context, operation, body)));
 }
 
-/** What an operation answers, with models that are called as the request's own. @throws what the operation throws */
+/** The result of an operation; its model calls count as the request's own. @throws what the operation throws */
 export async function transcriptAnswer(
   context: RequestContext,
   operation: Operation,

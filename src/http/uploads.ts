@@ -49,7 +49,7 @@ export async function putSkill(context: RequestContext, params: Record<string, s
   );
 }
 
-/** `DELETE /_hull/skills/:slug`: by its owner, or by the operator. Runs under way finish. */
+/** `DELETE /_hull/skills/:slug`: by its owner or the operator. Runs that are under way finish. */
 export async function deleteSkill(
   context: RequestContext,
   params: Record<string, string>,

@@ -1,9 +1,9 @@
-/** How long the answer to a run waits. */
+/** How long to wait before answering a request that begins a run. */
 import { BadRequest } from "../errors/request.ts";
 import type { Wait } from "../session/conversation/rpc.ts";
 import { prefersAsync } from "./prefer.ts";
 
-/** `?wait=`, or `none` for `Prefer: respond-async`; `null`: the default for the run. @throws BadRequest */
+/** The value of `?wait=`, or `none` for `Prefer: respond-async`; `null`: the default for the run. @throws BadRequest */
 export function waitIn(request: Request): Wait | null {
   if (prefersAsync(request)) return "none";
   if (!request.url.includes("wait")) return null;

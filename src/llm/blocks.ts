@@ -26,7 +26,7 @@ export function parseErrorArguments(raw: string): JsonObject {
   return { __parse_error: `The arguments are not a JSON object: ${raw.slice(0, MAX_RAW)}` };
 }
 
-/** Includes everything that another call needs from it. */
+/** The public form of a block, with everything that another call needs of it. */
 export function publicBlock(block: Block): PublicBlock {
   return { ...block, visibility: VISIBILITY[block.type] };
 }

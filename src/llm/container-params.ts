@@ -59,7 +59,7 @@ export interface SkillReference {
 }
 
 export interface ContainerParams {
-  /** `null`: a new one. */
+  /** Id of the container; `null`: a new one. */
   id: string | null;
   skills: SkillReference[];
   /** The answer itself should contain the files that code makes. */

@@ -1,6 +1,6 @@
 /**
- * Blocks of one provider inside the shapes of another vendor. A block without a place there travels as a text that
- * begins with a mark of Hull. It comes back with the conversation, and goes to the provider that made it.
+ * Sends blocks of one provider in the shapes of another vendor. A block that has no place there becomes a text that
+ * begins with a mark of Hull's. It comes back with the conversation, and is sent to the provider that made it.
  */
 import { fromBase64, toBase64 } from "../bytes.ts";
 import type { Block } from "../engine/messages.ts";
@@ -15,7 +15,7 @@ export const encodeBlock = (block: Block): string =>
 
 export const isEncodedBlock = (text: string): boolean => text.startsWith(MARK);
 
-/** The block that a text carries; `null`: it carries none. */
+/** The block in a text; `null`: there is none. */
 export function decodeBlock(text: string): Block | null {
   if (!isEncodedBlock(text)) return null;
   try {

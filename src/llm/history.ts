@@ -49,7 +49,7 @@ export class HistoryReader {
     return { ...this.#lists([...entries, ...notes]), trace, warnings };
   }
 
-  /** Results whose turn lacks others, and messages that no run has taken in so far. */
+  /** Results of an incomplete turn, and messages that no run has read. */
   waiting(): Lists {
     return this.#lists(this.#reader.left());
   }

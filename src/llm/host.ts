@@ -56,7 +56,7 @@ export interface ExchangeOptions {
   max_tokens_given: number | null;
   /** The abilities that the call declares to need from the model. */
   declared: { vision: boolean; audio: boolean; pdf: boolean };
-  /** `null`: as in served skills, at most three attempts, whatever `backoff_ms`. */
+  /** `null`: at most three attempts, as in served skills, whatever `backoff_ms`. */
   retries: number | null;
   backoff_ms: number;
   timeout_ms: number;
@@ -64,7 +64,7 @@ export interface ExchangeOptions {
   stream: boolean;
   /** Unix ms after which no attempt begins. Absent: none. */
   deadline_at?: number | undefined;
-  /** The call is admitted; an earlier failure is not a fault of the answer. */
+  /** Called when the call is admitted. Errors before that are no faults of the answer. */
   onAdmitted?: (() => void) | undefined;
   onText?: ((text: string) => void) | undefined;
   onReasoning?: ((text: string) => void) | undefined;

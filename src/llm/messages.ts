@@ -45,7 +45,7 @@ const calledTool = z.lazy(() =>
   z.strictObject({ id: maybe(z.string()), name: z.string(), arguments: maybe(json()) }),
 );
 
-/** One message in the form of a request. */
+/** One message as requests contain it. */
 export const messageShape = z.lazy(() => {
   const content = z.nullish(z.union([z.string(), z.array(partShape)]));
   return z.discriminatedUnion("role", [

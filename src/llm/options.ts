@@ -12,7 +12,7 @@ import { parseSparse } from "./sparse-options.ts";
 import { transcriptShape } from "./transcript.ts";
 
 const maybe = z.exactOptional;
-/** The fault of a value that is neither. */
+/** The fault of a value that is neither a text nor a list of texts. */
 export const TEXTS = "must be a text or a list of texts";
 
 /** The longest time of a timer, in ms. */
@@ -101,14 +101,14 @@ function shapes() {
   };
 }
 
-/** Members of these options also count as absent when they are `null`. */
+/** Options whose members also count as absent when they are `null`. */
 const STRUCTURES = new Set(["budget", "route_policy", "output_format", "tool_choice"]);
 
 const schema = once(() => z.object(shapes()));
 /** A call's options without the parts for providers. */
 export const callOptions = z.lazy(schema);
 const optionNames = once((): ReadonlySet<string> => new Set(Object.keys(schema().shape)));
-/** Time limits are in ms here, whatever their given unit. */
+/** Options with time limits in ms, whatever unit was given. */
 export type CallOptions = Omit<z.infer<typeof callOptions>, "timeout" | "idle_timeout">;
 
 /** The options of a call: by name, and the additional ones for each provider. */

@@ -7,7 +7,7 @@ import { memo } from "../memo.ts";
 import { isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 
-/** A fraction of a second, for all patterns and texts together. */
+/** The most steps of all patterns on all texts together: a fraction of a second. */
 const MAX_STEPS = 100_000_000;
 
 /** The patterns of a schema, including duplicates. */
@@ -42,7 +42,7 @@ export function withoutPatterns(schema: JsonObject, costly: ReadonlySet<string>)
   return isObject(left) ? left : {};
 }
 
-/** Anywhere in the schema: a reference may make a schema of any part. */
+/** Finds patterns anywhere in the schema, since a reference may turn any part into a schema. */
 function* patternsOf(value: Json): Generator<string> {
   if (Array.isArray(value)) for (const item of value) yield* patternsOf(item);
   if (!isObject(value)) return;

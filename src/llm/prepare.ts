@@ -75,7 +75,7 @@ export function conversation(
   return { system: texts.join("\n\n"), history: before.messages, added: now.messages };
 }
 
-/** The error of a call or run whose model would get no message: no provider takes that. */
+/** The error of a call or run without any message, which no provider accepts. */
 export function nothingToAnswer(): HullError {
   const detail = "There is nothing to answer: give a prompt or messages.";
   return new InvalidRequest({ option: "prompt", detail });

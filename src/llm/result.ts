@@ -33,7 +33,7 @@ export interface CallFigures extends Usage {
 export interface CallExtras {
   /** The call used up a soft budget. */
   budget_exceeded?: true;
-  /** What mocks were asked, if any answered. */
+  /** The requests to mocks, if any mock answered. */
   mock_calls?: ReturnType<typeof mockCallJson>[];
 }
 
@@ -47,7 +47,7 @@ export interface LlmResult extends Usage, Partial<TextFormat>, CallExtras {
   /** As `cache_write_tokens`, under Anthropic's name. */
   cache_creation_input_tokens: number;
   usage: CallFigures;
-  /** Absent: the request did not ask for JSON, or there is none. */
+  /** The parsed JSON answer. Absent: the request asked for no JSON, or the answer has none. */
   data?: Json;
   tool_calls?: { id: string; name: string; arguments: JsonObject }[];
   /** The model's reasoning; the same under both names. */
@@ -58,7 +58,7 @@ export interface LlmResult extends Usage, Partial<TextFormat>, CallExtras {
   stop_reason: string | null;
   raw_stop_reason: string | null;
   transcript: Transcript;
-  /** Which model answered, if there was a choice. */
+  /** Which model answered, if Hull chose it. */
   routing?: JsonObject;
   warnings?: readonly Warning[];
 }

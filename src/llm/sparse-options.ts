@@ -2,8 +2,8 @@
 import type * as z from "zod/mini";
 
 /**
- * Like `schema.safeParse`, for an object whose members are all optional and whose unknown members do not count. zod
- * checks every member of the shape, also absent ones, which takes longer than a check of those present.
+ * Like `schema.safeParse`, for an object whose members are all optional and whose unknown members are ignored. zod
+ * checks every member of the shape, even absent ones; checking only those present is faster.
  */
 export function parseSparse<Shape extends { readonly [name: string]: z.ZodMiniType }>(
   schema: z.ZodMiniObject<Shape>,

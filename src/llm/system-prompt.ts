@@ -3,7 +3,7 @@ import type { ModelRequest, SystemBlock } from "../engine/messages.ts";
 import { isObject } from "../skill/json.ts";
 import type { Json } from "../skill/manifest.ts";
 
-/** A text of the prompt, with the mark of the block that holds it. */
+/** A text of the prompt, with the cache mark of its block. */
 export function systemBlock(text: string, block: Json | undefined): SystemBlock {
   const mark = isObject(block) ? block.cache_control : null;
   return isObject(mark) ? { text, cache_control: mark } : { text };

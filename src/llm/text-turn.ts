@@ -3,7 +3,7 @@ import type { ModelTurn, ToolDefinition } from "../engine/messages.ts";
 import { parseTextTurn } from "../engine/text-tools/parse.ts";
 import { type CallTurn, turnText } from "./result.ts";
 
-/** A turn with the calls that its text holds. Calls in the provider's native form count too. */
+/** A turn with the calls in its text. Native calls count, too. */
 export function readTextTurn(turn: ModelTurn, tools: readonly ToolDefinition[]): CallTurn {
   const text = turnText(turn.blocks);
   const read = parseTextTurn(

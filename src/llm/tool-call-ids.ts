@@ -1,10 +1,10 @@
-/** Which calls the results of a vendor's conversation belong to, and which tool a name of its tools means. */
+/** Finds the call and the tool of each result in a vendor's conversation, and checks that tool names are unique. */
 import { wrong } from "./wrong.ts";
 
 /** A call of one of the client's own tools. */
 export interface OwnCall {
   id: string;
-  /** Of the member that holds the id. */
+  /** Path of the member with the id. */
   path: string;
 }
 
@@ -20,7 +20,7 @@ export class ToolCallIds {
     if (path !== undefined) this.#open.set(id, path);
   }
 
-  /** The first call that the client has to answer and that nothing answers; `null`: there is none. */
+  /** The first call that the client must answer and that has no result; `null`: there is none. */
   get unanswered(): OwnCall | null {
     const [first] = this.#open;
     return first === undefined ? null : { id: first[0], path: first[1] };
@@ -40,7 +40,9 @@ export class ToolCallIds {
   }
 }
 
-/** @throws InvalidRequest for a call that nothing answers: the vendors' APIs take no conversation that goes on without the result */
+/**
+ * @throws InvalidRequest for a call without a result: the vendors' APIs accept no conversation that continues without it
+ */
 export function checkAnswered(unanswered: OwnCall | null): void {
   if (unanswered === null) return;
   const { id, path } = unanswered;

@@ -1,4 +1,4 @@
-/** The conversation of a transcript, as a call or run goes on with it. Pure. */
+/** The conversation of a transcript, as a call or run continues with it. Pure. */
 import { isSummary, summaryMessage } from "../engine/agent/compaction.ts";
 import type { Message } from "../engine/messages.ts";
 import { messageJson, type PublicMessage, readMessages } from "./messages.ts";

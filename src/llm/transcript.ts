@@ -15,7 +15,7 @@ export const transcriptShape = z.lazy(() =>
     version: z.literal(2),
     id: z.string(),
     messages: z.array(messageShape),
-    /** What the next model call receives in their place; absent: the messages. */
+    /** The messages that the next model call receives; absent: `messages`. */
     visible_messages: maybe(z.array(messageShape)),
     events: z.array(z.looseObject({ id: z.string(), kind: z.string() })),
     assets: z.array(json()),
@@ -121,7 +121,7 @@ export function textOf({ content }: PublicMessage): string {
 const hasText = (part: unknown): part is { text: string } =>
   typeof part === "object" && part !== null && "text" in part && typeof part.text === "string";
 
-/** What a turn adds in addition to its message. */
+/** The events of a turn besides that of its message. */
 export function turnEvents(turn: ModelTurn, ids: IdSource): TranscriptEvent[] {
   const reasoning = joined(turn.blocks, "reasoning");
   const summary = joined(turn.blocks, "reasoning_summary");

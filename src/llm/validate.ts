@@ -102,7 +102,7 @@ function countingLooks(schema: JsonObject): JsonObject {
   return isObject(counted) ? counted : {};
 }
 
-/** Whether the items of some list must differ. */
+/** Whether some list in the schema must have different items. */
 function comparesItems(schema: Json): boolean {
   if (Array.isArray(schema)) return schema.some(comparesItems);
   if (!isObject(schema)) return false;

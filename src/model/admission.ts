@@ -1,6 +1,6 @@
 /**
- * Admission of model calls: the accounting decides before a call whether and when it may be made, and afterwards learns
- * how it ended.
+ * Admission of model calls: before a call, the accounting decides whether and when it may be made; afterwards, it learns
+ * how the call ended.
  */
 import type { ModelRequest, ModelTurn } from "../engine/messages.ts";
 import { ProviderTimeout } from "../errors/provider.ts";
@@ -13,8 +13,8 @@ import type { WaitLimits } from "./wait-limits.ts";
 export type CallEnd =
   | { turn: ModelTurn }
   /**
-   * It failed, after this many bytes of text and reasoning. `unseen`: Hull gave it up while the provider may have been
-   * at work, so nobody knows what it took.
+   * The call failed after this many bytes of text and reasoning. `unseen`: Hull abandoned it while the provider may
+   * still have been working, so its usage is unknown.
    */
   | { turn: null; streamed_bytes: number; unseen: boolean };
 

@@ -33,9 +33,9 @@ export function createAnthropicStream(target: WireTarget, sink: Sink): StreamRea
   let stopReason: Json = null;
   let complete = false;
   const blocks: OpenBlock[] = [];
-  /** The blocks with their inputs parsed, once all has come. */
+  /** The blocks with their inputs parsed, once all events have arrived. */
   const closed = once((): ClosedBlock[] =>
-    // Leaves out indices that no block has.
+    // `flatMap` skips indices without a block.
     blocks.flatMap(({ value, input: text }) => [
       { value, text, input: text === null ? undefined : parsedJson(text) },
     ]),

@@ -194,7 +194,10 @@ interface Addressee {
   searches: boolean;
 }
 
-/** Makes no message for an assistant turn without sendable content: Anthropic refuses empty content. */
+/**
+ * The messages for a message. An assistant turn without sendable content gives none, since Anthropic refuses empty
+ * content.
+ */
 function wireMessage(message: Message, to: Addressee): WireMessage[] {
   if (message.role === "user") {
     const content = message.content.filter((part) => part.type !== "text" || !isBlank(part.text));
@@ -278,7 +281,7 @@ function wireBlock(block: Block, { provider, sendableId, searches }: Addressee):
   }
 }
 
-/** Only some providers support namespaces, so it is left out here. */
+/** A tool for Anthropic. Leaves out the namespace, which only some providers support. */
 function wireTool(tool: ToolDefinition): Tool {
   const { properties, required, ...rest } = rootObject(tool.parameters);
   return {

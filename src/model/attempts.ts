@@ -1,4 +1,4 @@
-/** The attempts of one model call: which are made, their waits and time limits. */
+/** The attempts of one model call: how many Hull makes, and their waits and time limits. */
 import type { Block, ModelTurn } from "../engine/messages.ts";
 import { ClientClosedRequest } from "../errors/run.ts";
 import { HullError } from "../errors.ts";
@@ -35,11 +35,11 @@ export interface AttemptEntry {
 export interface AttemptOptions extends Sink {
   /** Ask the provider to stream. Only then are `onText`, `onReasoning`, `onEvent` and `onOutput` called. */
   stream: boolean;
-  /** Receives all text that came, whether or not anybody listens to it. */
+  /** Receives all text that arrives, even if nobody listens to it. */
   onOutput?: ((text: string) => void) | undefined;
   /**
-   * Time limit for the first byte of a stream, or for the whole of another answer; of the call or of each attempt,
-   * according to `retry`.
+   * Time limit for the first byte of a stream, or for an unstreamed answer as a whole. `retry` says whether it applies
+   * to the call or to each attempt.
    */
   timeout_ms: number;
   /** The longest silence of a stream that has begun; absent: `timeout_ms`. */
@@ -59,7 +59,7 @@ export interface AttemptOptions extends Sink {
 /** The input of an attempt. */
 export interface Attempt {
   stream: boolean;
-  /** Ends the attempt; nobody needs its result any more. */
+  /** Aborts when nobody needs the attempt's result any more. */
   signal: AbortSignal;
   sink: Sink;
   /** Unix ms. */
@@ -162,13 +162,14 @@ function waitAfter(
 }
 
 /**
- * Ollama's native endpoint sometimes answers nothing, which a second call fixes. That call does not count as a retry.
+ * Whether Ollama's native endpoint answered nothing, as it sometimes does. A second call helps, and does not count as a
+ * retry.
  */
 const isIdleOllama = (target: ResolvedTarget, turn: ModelTurn): boolean =>
   target.protocol === "ollama" &&
   !turn.blocks.some((block) => saysSomething(block) && block.type !== "reasoning");
 
-/** Billed, but without text, call or reasoning. */
+/** Whether an answer was billed but has no text, call or reasoning. */
 function isEmpty({ blocks, usage, stop_reason }: ModelTurn): boolean {
   const meant = stop_reason === "refusal" || stop_reason === "pause";
   return usage.output_tokens > 0 && !meant && !blocks.some(saysSomething);
@@ -182,7 +183,7 @@ function withEmptyWarning(turn: ModelTurn): ModelTurn {
   return { ...turn, warnings: [...(turn.warnings ?? []), { code: "empty_completion", message }] };
 }
 
-/** Passes on what a listener wants to receive, and records whether it received anything. */
+/** A sink for the listeners that are given, and whether any of them has received anything. */
 function listener(options: AttemptOptions): { sink: Sink; spoke(): boolean } {
   const { onText, onReasoning, onEvent, onOutput } = options;
   let spoke = false;

@@ -22,7 +22,7 @@ export interface Projection {
   refusesUnpriced: boolean;
   /** The estimated tokens of the prompt. */
   input_tokens: number;
-  /** As set by the caller; `null`: not set. */
+  /** `max_tokens` as the caller set it; `null`: not set. */
   max_tokens: number | null;
   /** What the session, or the caller without one, has spent so far. */
   session_cost_usd: number;

@@ -25,7 +25,7 @@ export const WIRES: Record<HttpTarget["protocol"], Wire> = {
 export interface CallOptions extends AttemptOptions {
   /** Capabilities that the call needs, whatever its messages contain. */
   declared?: Declared | undefined;
-  /** Makes a span of the call. Absent: nobody wants one. */
+  /** Runs the call in a span. Absent: there is no span. */
   traced?:
     | ((request: ModelRequest, target: ResolvedTarget, call: () => Promise<ModelTurn>) => Promise<ModelTurn>)
     | undefined;
@@ -34,11 +34,11 @@ export interface CallOptions extends AttemptOptions {
   fetch: typeof fetch;
   /** The Workers AI binding, if the deployment has one. */
   ai?: AiBinding | undefined;
-  /** Admits calls. Absent: nobody accounts for them. */
+  /** Admits calls. Absent: calls are not accounted. */
   admit?: Admit | undefined;
 }
 
-/** A call to one target, as the steps so far have made it. */
+/** A call to one target, as changed by the previous steps. */
 interface TargetCall {
   request: ModelRequest;
   target: ResolvedTarget;
@@ -49,15 +49,15 @@ type Call = (call: TargetCall) => Promise<ModelTurn>;
 /** @param next the steps that follow */
 type Step = (call: TargetCall, next: Call) => Promise<ModelTurn>;
 
-/** What a call to a target goes through, in this order, until it is attempted. */
+/** The steps of a call to a target before its attempts, in order. */
 const STEPS: readonly Step[] = [traced, fitted, admitted];
 const through = STEPS.reduceRight<Call>((next, step) => (call) => step(call, next), attempted);
 
 /**
- * Calls a model: fits the request to the target, and makes as many attempts as `retry` allows. A wait for the first
- * turn that `admit` imposes counts only against the deadline.
- * @returns the turn, with warnings for parts that did not reach the provider as requested
- * @throws ModelLacks for what the model is known not to support; those of `admit`; else as `withAttempts`
+ * Calls a model: fits the request to the target, and makes as many attempts as `retry` allows. The wait that `admit`
+ * imposes before the first attempt counts only against the deadline.
+ * @returns the turn, with warnings about parts that the provider did not get as requested
+ * @throws ModelLacks for what the model is known not to support; errors of `admit`; otherwise as `withAttempts`
  */
 export const callModel = (
   request: ModelRequest,

@@ -51,13 +51,13 @@ const callShape = z.lazy(() =>
     }),
     /** As computed by `callKey`. */
     key: z.string(),
-    /** `null`: there was no response. */
+    /** `null`: no response arrived. */
     response: z.nullable(
       z.strictObject({
         status: z.int(),
         headers: z.record(z.string(), z.string()),
         chunks: z.array(chunkShape),
-        /** It broke off. */
+        /** Whether the response broke off. */
         cut: z.exactOptional(z.literal(true)),
       }),
     ),
@@ -72,7 +72,10 @@ export interface Cassette {
   calls: CassetteCall[];
 }
 
-/** What makes two requests equal: everything that the model reads, whatever the protocol calls it. */
+/**
+ * The parts of a request that must be equal for a replay: everything that the model reads, whatever the protocol calls
+ * it.
+ */
 export interface Conversation {
   model: Json;
   system: Json;
@@ -111,7 +114,7 @@ export interface Piece {
   bytes: Uint8Array;
 }
 
-/** The pieces without secrets. If there are none, the pieces keep their borders. */
+/** The pieces without secrets. If they contain none, the boundaries of the pieces are kept. */
 export function chunksOf(pieces: readonly Piece[], redactor: Redactor): CassetteChunk[] {
   const whole = concat(pieces.map(({ bytes }) => bytes));
   if (redactor.bytes(whole) === whole) return pieces.map(chunkOf);

@@ -1,4 +1,4 @@
-/** How the providers of the chat protocol differ in what they accept in addition to OpenAI's own parameters. */
+/** The parameters, besides OpenAI's own, that the providers of the chat protocol accept. */
 import type { WireTarget } from "./wire.ts";
 
 interface ChatTraits {
@@ -31,6 +31,6 @@ export function chatTraits({ variant, capabilities }: WireTarget): ChatTraits {
   }
 }
 
-/** For an unknown model Hull tries it. */
+/** Whether a model accepts `reasoning_effort`. Hull assumes so for unknown models. */
 const takesEffort = ({ matched, reasoning_effort_supported, thinking_modes }: WireTarget["capabilities"]) =>
   !matched || reasoning_effort_supported === true || (thinking_modes ?? []).includes("effort");

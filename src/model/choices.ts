@@ -17,16 +17,19 @@ export interface KnownModels {
   targets: RecentMap<string, ResolvedTarget>;
 }
 
-/** Where an isolate keeps what was found. */
+/** Where an isolate keeps the results. */
 interface Place {
   settings: { read: Parameters<typeof resolveTarget>[1] };
   knownModels: WeakMap<ModelRegistry, KnownModels>;
 }
 
-/** A limit of each, since names of models come from callers. */
+/** The most results of each kind, since names of models come from callers. */
 const MAX_KNOWN = 1000;
 
-/** A choice looks at all rules of the model registry, so it is made once for each wish. @throws as `resolveModel` */
+/**
+ * Chooses a model. A choice examines all rules of the model registry, so its result is kept for the same request.
+ * @throws as `resolveModel`
+ */
 export function chooseModel(
   place: Place,
   registry: ModelRegistry,

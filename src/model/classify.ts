@@ -67,7 +67,7 @@ const ROWS: readonly Row[] = [
   { statuses: [400], words: ["invalid_request", "bad request"], failure: FAILURES.invalid_request },
 ];
 
-/** The first row that fits. In each row words count before the rows below it, whatever the status. */
+/** The class of the first matching row. The words of a row are tried before any later row, whatever the status. */
 export function classify({ status, body }: Fault): FailureClass {
   const text = body.toLowerCase();
   const says = (word: string): boolean => text.includes(word);

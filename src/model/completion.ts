@@ -15,7 +15,7 @@ import { readUsage } from "./usage.ts";
 import type { Sink, StreamReader, Wire, WireTarget } from "./wire.ts";
 import { withFallback } from "./with-fallback.ts";
 
-/** `sampling` as reduced by `fitRequest`: what the chat endpoint does not accept, this one does not either. */
+/** `sampling` already reduced by `fitRequest`: this endpoint does not accept what the chat endpoint refuses. */
 interface CompletionRequest extends Pick<ModelRequest, "max_tokens" | "sampling" | "extra"> {
   prefix: string;
   suffix?: string;

@@ -32,7 +32,7 @@ interface Sent {
 
 export interface ExchangeOptions {
   stream: boolean;
-  /** Ends the attempt; nobody needs its result any more. */
+  /** Aborts when nobody needs the attempt's result any more. */
   signal: AbortSignal;
   sink: Sink;
   fetch: typeof fetch;
@@ -52,7 +52,7 @@ export async function exchange<Request extends Sent>(
   target: HttpTarget,
   options: ExchangeOptions,
 ): Promise<Outcome> {
-  // Called without an object: `fetch` refuses another `this` in Workers.
+  // `fetch` must be called without an object: in Workers, it refuses another `this`.
   const { fetch, signal } = options;
   const { provider, model } = target;
   const stream = options.stream || wire.framing === "ndjson";
@@ -212,7 +212,7 @@ export function announce(turn: ModelTurn, sink: Sink): void {
   }
 }
 
-/** The beginning of a useless body; unreadable parts are left out. */
+/** The beginning of an unusable body. If it cannot be read, the empty text. */
 async function readBeginning(response: Response): Promise<string> {
   const text = await readText(response, MAX_ERROR_BYTES).catch(() => null);
   return text?.value ?? "";

@@ -21,11 +21,10 @@ interface FallbackAnswer {
 }
 
 /**
- * Asks the primary, then each fallback in order, if `goesOn` accepts the failure and no text has been streamed. Skips a
+ * Calls the primary, then each fallback in order, if `goesOn` accepts the failure and no text has been streamed. Skips a
  * fallback that is not configured. Each target has its own `timeout_ms`.
  * @param request makes the request for each target
- * @throws the error of `callModel`; the primary's if every target failed, and immediately if the primary is not
- *   configured
+ * @throws the error of `callModel`: the primary's if every target failed; immediately if the primary is not configured
  */
 export async function callWithFallback(
   request: (target: ModelTarget) => ModelRequest,

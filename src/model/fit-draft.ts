@@ -9,11 +9,11 @@ type Droppable = "cache" | "prefill" | "tool_search" | "interleaved_thinking" | 
 const OPTION_NAMES: { [key in Droppable]?: string } = { beta_features: "anthropic_beta_features" };
 
 type WarningCode =
-  /** It was left out. */
+  /** Hull left it out. */
   | "option_ignored"
-  /** It was sent differently from the request. */
+  /** Hull sent it in another form. */
   | "option_changed"
-  /** It was sent, though nobody knows whether the model can do it. */
+  /** Hull sent it although the model may not support it. */
   | "capability_unknown";
 
 export class Draft {
@@ -32,7 +32,10 @@ export class Draft {
     this.warnings.push({ code, option, message: `${provider}/${model}: ${message}.` });
   }
 
-  /** Removes those of these that are set, with a warning each; a `false` requested nothing. */
+  /**
+   * Removes the members among these that are set, with a warning for each. A `false` asked for nothing, so it causes no
+   * warning.
+   */
   drop(keys: readonly Droppable[], why = "this provider does not take it"): void {
     for (const key of keys) {
       const value = this.request[key];

@@ -74,7 +74,7 @@ export function fitRequest(request: ModelRequest, target: ResolvedTarget, declar
   return { request: draft.request, warnings: draft.warnings };
 }
 
-/** Unknown abilities pass; only those that a rule of the matrix denies are refused. */
+/** Refuses only capabilities that a rule of the matrix denies; unknown ones pass. */
 function checkCapabilities(request: ModelRequest, target: ResolvedTarget, declared: Declared): void {
   const { provider, model, capabilities } = target;
   const lacks = (option: string, what: string) => new ModelLacks({ provider, model, option, what });
@@ -90,7 +90,7 @@ function checkCapabilities(request: ModelRequest, target: ResolvedTarget, declar
   }
 }
 
-/** A model with adjustable effort reasons, whatever else its rule says. */
+/** Whether a model is known not to think. A model with adjustable effort thinks, whatever else its rule says. */
 const cannotThink = ({ matched, thinking, reasoning_effort_supported }: Capabilities): boolean =>
   matched && !thinking && reasoning_effort_supported !== true;
 

@@ -27,14 +27,14 @@ interface FrameOptions {
   onBytes?: (() => void) | undefined;
 }
 
-/** What may follow the last event that counts: an empty chunk, a comment, the end. */
+/** How long, and for how many chunks, to wait for the end of a body after its last relevant event. */
 const TAIL_MS = 250;
 const TAIL_CHUNKS = 4;
 
 /** Cuts text into events. */
 interface Cutter {
   feed(text: string): void;
-  /** A last event without its end still counts. */
+  /** Ends the text. An unfinished last event still counts. */
   end(): void;
 }
 
@@ -91,7 +91,9 @@ export async function readFrames(
   }
 }
 
-/** A body that ends shortly after what was waited for leaves its connection to the next request; another one is cancelled. */
+/**
+ * Waits briefly for a body to end, so that the next request can use the connection; cancels a body that does not end.
+ */
 async function toTheEnd(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
   const cancel = (): void => {
     reader.cancel().catch(() => undefined);
@@ -101,7 +103,7 @@ async function toTheEnd(reader: ReadableStreamDefaultReader<Uint8Array>): Promis
     for (let chunks = 0; chunks < TAIL_CHUNKS; chunks++) if ((await reader.read()).done) return;
     cancel();
   } catch {
-    // The connection is gone, as it may be.
+    // The connection is already gone, which is fine.
   } finally {
     clearTimeout(timer);
   }

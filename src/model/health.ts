@@ -115,7 +115,7 @@ async function ask(
   return response.status;
 }
 
-/** The binding accepts no signal for this request. */
+/** Waits with a time limit of its own, since the binding accepts no signal for this request. */
 async function within<T>(work: Promise<T>, ms: number): Promise<T> {
   const signal = AbortSignal.timeout(ms);
   const { promise, reject } = Promise.withResolvers<never>();

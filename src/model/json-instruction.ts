@@ -8,7 +8,9 @@ export function withSchema(system: string, schema: JsonObject): string {
   return joined(system, `${ask}\n${JSON.stringify(schema)}`);
 }
 
-/** Providers refuse JSON modes for a conversation that never mentions JSON. */
+/**
+ * The system text. Adds a word about JSON if the conversation never mentions it, since providers then refuse JSON modes.
+ */
 export const withJsonWord = (request: ModelRequest): string =>
   mentionsJson(request) ? request.system : joined(request.system, "Answer in JSON.");
 

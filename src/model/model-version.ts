@@ -2,7 +2,7 @@
 
 export type Version = readonly [major: number, minor: number];
 
-/** From here on a number is a date. */
+/** A number from this one on is a date. */
 const DATE = 1000;
 
 /** The version of a Claude or GPT model; `null` for any other id. */

@@ -116,7 +116,7 @@ function wireMessages(message: Message, target: WireTarget): WireMessage[] {
   ];
 }
 
-/** Reasoning in words; reasoning that another provider signed is useless here. */
+/** The text of reasoning; empty if another provider signed it, since that is useless here. */
 const ownThought = (block: Block): string =>
   block.type === "reasoning" && block.signature === undefined && block.native === undefined ? block.text : "";
 

@@ -115,7 +115,7 @@ function callBlocks(call: WireCall, cut: boolean, target: WireTarget, callId: Ca
     : [block, { type: "opaque", provider, value: { call_id: id, extra_content } }];
 }
 
-/** The protocol demands JSON text as arguments; some providers send the object itself. */
+/** Arguments as JSON text. The protocol requires text, but some providers send the object itself. */
 function rawArguments(value: unknown): string {
   if (value === undefined) return "";
   return typeof value === "string" ? value : JSON.stringify(value);

@@ -15,7 +15,7 @@ interface OpenCall {
 interface CallFold {
   /** The `tool_calls` of a delta. */
   take(fragments: Json | undefined): void;
-  /** The calls so far in the form of an unstreamed message, in the order in which they began. */
+  /** The calls so far, as an unstreamed message has them, in the order in which they began. */
   list(): object[];
 }
 

@@ -12,13 +12,13 @@ import type { Json, JsonObject } from "../skill/manifest.ts";
 import { chatTraits } from "./chat-traits.ts";
 import { sendableIds, sendableName, type WireTarget } from "./wire.ts";
 
-/** OpenAI refuses longer tool call ids. */
+/** The longest id of a tool call that OpenAI accepts. */
 const MAX_ID_LENGTH = 40;
 
 /** A call with the provider's additions that it wants back (Google: `thought_signature`). */
 type WireToolCall = ChatCompletionMessageFunctionToolCall & { extra_content?: Json };
 
-/** Tool search entries go back among the calls unchanged. */
+/** Entries of tool search go back unchanged, among the calls. */
 type WireAssistant = Omit<ChatCompletionAssistantMessageParam, "tool_calls"> & {
   tool_calls?: (WireToolCall | JsonObject)[];
   reasoning_content?: string;
@@ -98,7 +98,10 @@ function contentPart(part: Part): ChatCompletionContentPart {
 export const mediaUrl = (media: Media): string =>
   "url" in media ? media.url : `data:${media.media_type};base64,${media.data}`;
 
-/** Makes no message for a turn without sendable content: most providers refuse an assistant message without content. */
+/**
+ * The messages for a turn. A turn without sendable content gives none, since most providers refuse an assistant message
+ * without content.
+ */
 function assistantMessage(blocks: readonly Block[], to: Addressee): WireAssistant[] {
   const { target } = to;
   const own = blocks.flatMap((block) =>

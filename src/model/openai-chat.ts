@@ -27,7 +27,7 @@ export const openAiChat: Wire = {
 
 /** A declared function with the marks of tool search. */
 type WireTool = ChatCompletionFunctionTool & { defer_loading?: true; namespace?: string };
-/** Hosted tool search, in the form for proxies of the protocol. */
+/** Hosted tool search, as proxies of the protocol expect it. */
 interface SearchTool {
   type: "tool_search";
   mode: "hosted";

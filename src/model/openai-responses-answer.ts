@@ -94,7 +94,10 @@ function messageBlocks(item: JsonObject, provider: string): Block[] {
   return typeof phase === "string" ? [...blocks, { type: "opaque", provider, value: { phase } }] : blocks;
 }
 
-/** The item goes back whole with its first block; an item that only the provider can read has no other form. */
+/**
+ * The blocks of a reasoning item. The first block carries the whole item, which goes back unchanged; an item that only
+ * the provider can read has no other form.
+ */
 function reasoningBlocks(item: JsonObject, provider: string): Block[] {
   const texts = (list: unknown): string[] =>
     (Array.isArray(list) ? list : [])

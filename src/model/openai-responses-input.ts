@@ -76,7 +76,7 @@ function inputPart(part: Part): ResponseInputContent {
 const knownBlocks = (content: readonly Block[], { tool_search }: ModelRequest): readonly Block[] =>
   tool_search !== undefined ? content : content.filter(({ type }) => !type.startsWith("tool_search_"));
 
-/** Reasoning alone is refused: its consequence must follow it. */
+/** The items of a turn. Reasoning must be followed by what it led to; alone it is refused. */
 function assistantItems(
   content: readonly Block[],
   { provider }: WireTarget,
@@ -117,6 +117,6 @@ function setPhase(message: EasyInputMessage | undefined, phase: "commentary" | "
 const isPhase = (phase: unknown): phase is "commentary" | "final_answer" =>
   phase === "commentary" || phase === "final_answer";
 
-/** Items of a response; values of the same provider's chat protocol are not items. */
+/** Whether a value is an item of a response, not a value of the same provider's chat protocol. */
 const isItem = (value: JsonObject): boolean =>
   typeof value.type === "string" && (!value.type.startsWith("tool_search_") || "execution" in value);

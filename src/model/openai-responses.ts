@@ -1,6 +1,6 @@
 /**
- * The OpenAI Responses protocol: turns the canonical request into a body. Nothing is stored at the provider: each
- * request carries the conversation (`openai-responses-input.ts`). `openai-responses-answer.ts` reads the answer.
+ * The OpenAI Responses protocol: turns the canonical request into a body. The provider stores nothing, so each request
+ * contains the conversation (`openai-responses-input.ts`). `openai-responses-answer.ts` reads the answer.
  */
 import type {
   FunctionTool,
@@ -87,7 +87,7 @@ function searchableTools(tools: readonly ToolDefinition[]): Tool[] {
   return [{ type: "tool_search" }, ...(groups.get(undefined) ?? []).map(functionTool), ...named];
 }
 
-/** The model sees name and description of a namespace before it searches. */
+/** A namespace as a tool. The model sees its name and description before it searches. */
 function namespaceTool(name: string, tools: readonly ToolDefinition[]): NamespaceTool {
   const names = tools.map((tool) => tool.name).join(", ");
   const description = `The tools of ${name}: ${names}`.slice(0, 1000);

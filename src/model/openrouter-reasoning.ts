@@ -6,11 +6,11 @@ import { textIn } from "./provider-document.ts";
 /** Members that grow from piece to piece; of any other the last value counts. */
 const GROWING = ["text", "summary", "data"];
 
-/** Their text. */
+/** The text of the details. */
 export const detailsText = (details: readonly Json[]): string =>
   details.map((entry) => (isObject(entry) ? textIn(entry, "text") || textIn(entry, "summary") : "")).join("");
 
-/** Adds the entries of one delta; a piece continues the last entry if kind and index are equal. */
+/** Adds the entries of one delta. An entry with the kind and index of the last one continues it. */
 export function mergeDetails(
   details: JsonObject[],
   pieces: readonly Json[],

@@ -186,7 +186,7 @@ function authHeader(
     : { [name ?? "authorization"]: `Bearer ${key}` };
 }
 
-/** Prevents duplicate names, whose values `fetch` would join. */
+/** Lower-cases names, so that no name occurs twice; `fetch` would join the values. */
 const lowerCased = (headers: { [name: string]: string }): { [name: string]: string } =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 

@@ -1,6 +1,6 @@
 /**
- * The members that a caller may not add to a request, because Hull sets, accounts or limits them. With one of them a
- * call would cost more than was reserved for it, or reach another model than the chosen one. Pure.
+ * The members that a caller must not add to a request, because Hull sets, accounts or limits them. With one of them, a
+ * call could cost more than was reserved for it, or reach another model than the chosen one. Pure.
  */
 import { isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
@@ -122,7 +122,7 @@ export function reservedMembers(part: JsonObject): Refused[] {
 const reasonFor = (name: string): Reason | null =>
   REFUSED.get(name) ?? KINDS.find(([kind]) => kind.test(name))?.[1] ?? null;
 
-/** A list counts as its items. */
+/** The objects in a value; of a list, those of its items. */
 function partsOf(value: Json): JsonObject[] {
   if (Array.isArray(value)) return value.flatMap(partsOf);
   return isObject(value) ? [value] : [];

@@ -6,9 +6,9 @@
 import { isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 
-/** Members that nobody may have at the root. */
+/** Members that some provider refuses at the root. */
 const COMBINED = ["$ref", "allOf", "anyOf", "oneOf", "not", "enum", "const"] as const;
-/** A property whose schemas are longer together, in characters of JSON, may be anything. */
+/** If the schemas of a property together exceed this many characters of JSON, the property may be anything. */
 const MAX_PROPERTY = 32_768;
 
 /** An object schema without combinators at its root; a schema that has none is returned unchanged. */
@@ -49,7 +49,7 @@ class Folding {
   }
 }
 
-/** What fulfils both schemas fulfils this one. */
+/** A schema that every value satisfies which satisfies both. */
 function bothOf(one: JsonObject, other: JsonObject): JsonObject {
   const { properties: _, required: __, additionalProperties: closed, ...further } = other;
   const properties = merged([one, other], "allOf");
@@ -59,12 +59,12 @@ function bothOf(one: JsonObject, other: JsonObject): JsonObject {
     ...one,
     ...(properties === null ? {} : { properties }),
     ...(required.length === 0 ? {} : { required }),
-    // `false` counts the properties of its own schema only, and the other one's would be refused.
+    // `false` refers only to the properties of its own schema, so it would refuse those of the other one.
     ...(closed === undefined || closed === false ? {} : { additionalProperties: closed }),
   };
 }
 
-/** What fulfils one of the schemas fulfils this one. */
+/** A schema that every value satisfies which satisfies one of these. */
 function eitherOf(schemas: readonly JsonObject[]): JsonObject {
   const properties = merged(schemas, "anyOf");
   const [first = [], ...others] = schemas.map(requiredIn);

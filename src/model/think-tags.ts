@@ -12,7 +12,7 @@ interface Listener {
 
 interface ThinkSplitter {
   push(piece: string): void;
-  /** The end of the text: the apparent beginning of a tag was plain text. */
+  /** Ends the text. What seemed to begin a tag was plain text. */
   end(): void;
 }
 
@@ -22,9 +22,9 @@ interface ThinkSplitter {
  */
 export function thinkSplitter(listener: Listener): ThinkSplitter {
   let inside: "text" | "reasoning" = "text";
-  /** The possible beginning of a tag. */
+  /** Text that may begin a tag. */
   let partial = "";
-  /** Blanks whose fate depends on the next reasoning. */
+  /** Blanks that belong to the text unless reasoning follows. */
   let blanks = "";
   /** Blanks at the beginning of reasoning, and of the text after it, are dropped. */
   let skipping = false;

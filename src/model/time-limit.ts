@@ -27,7 +27,7 @@ interface TimeLimitOptions {
   idle_timeout_ms?: number | undefined;
 }
 
-/** Starts the limit. A flowing stream is never cut. */
+/** Starts the limit. It never cuts a stream that keeps flowing. */
 export function timeLimit({ signal, clock, timeout_ms, idle_timeout_ms }: TimeLimitOptions): TimeLimit {
   const silence = idle_timeout_ms ?? timeout_ms;
   const limit = new AbortController();

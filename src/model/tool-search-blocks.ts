@@ -8,8 +8,8 @@ import type { Json, JsonObject } from "../skill/manifest.ts";
 type SearchBlock = Block & { type: "tool_search_query" | "tool_search_result" };
 
 /**
- * The block of a `tool_search_call` or `tool_search_output`; `null` for anything else.
- * @param asked the id of the preceding search: hosted searches have none that both sides name
+ * The block of a `tool_search_call` or `tool_search_output`; `null` for any other entry.
+ * @param asked id of the preceding search, since entries of a hosted search have no common id
  */
 export function searchBlock(entry: JsonObject, provider: string, asked: string): SearchBlock | null {
   const native = { provider, value: entry };

@@ -1,6 +1,6 @@
 /**
- * A part of an answer that may be anything, and is read only if it has the expected shape. It replaces `z.catch`, which
- * refers to zod's tools by their namespace: the Worker would carry all of them, 8 KB.
+ * A part of an answer that may be anything and is read only if it has the expected shape. It replaces `z.catch`, which
+ * refers to all of zod's helpers by their namespace and so would add 8 KB to the Worker.
  */
 import * as z from "zod/mini";
 

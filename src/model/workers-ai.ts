@@ -110,7 +110,7 @@ interface LegacyParts {
   usage: unknown;
 }
 
-/** `null`: the answer does not have the older form. */
+/** The parts of an answer in the older form; `null`: it has another form. */
 function legacyParts(value: unknown, asked: Asked): LegacyParts | null {
   if (!isObject(value) || "choices" in value || !("response" in value || "tool_calls" in value)) {
     return null;

@@ -20,7 +20,7 @@ export class Automaton {
   readonly isAscii: boolean;
   /** By byte: the next state from the root. */
   readonly #first = new Int32Array(256);
-  /** By state: the byte that leads to it, and its first successor. States have one successor in general. */
+  /** By state: the byte that leads to it, and its first successor. Most states have only one. */
   readonly #label: Uint8Array;
   readonly #child: Int32Array;
   /** Whether a state has more successors, which are in `#more` under `state * 256 + byte`. */

@@ -15,7 +15,7 @@ export interface Decoder {
   push(byte: number, at: number): void;
   /** Where an unfinished escape began; -1: there is none. */
   from(): number;
-  /** Forgets what it has begun to read. */
+  /** Forgets an escape that it has begun to read. */
   reset(): void;
 }
 

@@ -82,8 +82,8 @@ export class Scanner {
 }
 
 /**
- * The text through one decoder. It is active from an escape on, until nothing of the escape can become part of a
- * pattern: from there on the plain text finds everything that the view would.
+ * The text as one decoder sees it. The view is active from an escape on, until nothing of the escape can become part of
+ * a pattern. From there on, scanning the plain text finds everything that the view would find.
  */
 class View {
   active = false;

@@ -141,7 +141,7 @@ export class SkillRegistry {
     return bytes;
   }
 
-  /** The bytes of a file of a skill's folder; `null` for a bundle of an earlier build, which kept only what it ran. */
+  /** The bytes of a file of a skill's folder; `null` for a bundle of an earlier build, which stored only the files that it ran. */
   async file({ manifest, pack }: SkillRecord, file: BundledFile): Promise<Uint8Array | null> {
     if (file.path === manifest.serve) {
       return new Uint8Array(await new Response(await this.blob(file)).arrayBuffer());
@@ -192,7 +192,7 @@ export function servedId(pointer: CatalogPointer | null, pinned: string | null):
   return pinned === null || pointer.pinned === pinned ? pointer.id : pinned;
 }
 
-/** `catalog:current`, or `null` when nothing was ever published. */
+/** `catalog:current`; `null` before the first publish. */
 export async function readPointer(env: Bindings): Promise<CatalogPointer | null> {
   const value: unknown = await env.SKILLS.get(POINTER_KEY, "json");
   return value === null ? null : catalogPointerShape.parse(value);

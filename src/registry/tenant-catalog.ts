@@ -1,7 +1,7 @@
 /**
- * The skills that one tenant can use: the published catalog, and the tenant's uploads. An isolate reads the uploads
- * again in parallel with requests, so only a tenant's first request, and one for an unknown skill, wait for D1.
- * Requests for published skills never come here.
+ * The skills that one tenant can use: the published catalog and the tenant's uploads. An isolate refreshes the uploads
+ * in the background, so only a tenant's first request, and a request for an unknown skill, wait for D1. Requests for
+ * published skills never read the uploads.
  */
 import type { Bindings } from "../env.ts";
 import { memo } from "../memo.ts";
@@ -12,13 +12,11 @@ import { RouteTable } from "../skill/route.ts";
 import type { CardLookup, LoadedCatalog, SkillRegistry } from "./published.ts";
 import { uploadsOf } from "./uploads.ts";
 
-/** Age in ms up to which cached uploads are used: so long an upload may be unseen elsewhere. */
+/** Age in ms up to which cached uploads are used. For this long, other isolates may miss a new upload. */
 export const KNOWN_FOR_MS = 10_000;
-/** Age in ms from which they are read again in the background. */
+/** Age in ms from which cached uploads are read again in the background. */
 const REFRESH_AFTER_MS = 2000;
-/**
- * Age in ms up to which they count as complete: a request for an unknown skill is answered without another read of D1.
- */
+/** Age in ms up to which cached uploads count as complete: a request for an unknown skill causes no other read of D1. */
 export const COMPLETE_FOR_MS = 1000;
 /** The most tenants, and cards of all their uploads, in an isolate's cache. */
 const MAX_TENANTS = 1000;
@@ -66,7 +64,7 @@ export class TenantCatalogs {
       known = await this.read(tenant);
     } else if (age >= REFRESH_AFTER_MS && !known.refreshing) {
       known.refreshing = true;
-      // If this read fails, the request that finds the cache too old reads again.
+      // If this read fails, a later request finds the cache too old and reads again.
       background(this.read(tenant).catch(() => {}));
     }
     if (known.uploads.length === 0) return catalog;
@@ -81,8 +79,8 @@ export class TenantCatalogs {
   }
 
   /**
-   * The skill that `find` finds: among published ones, else among the tenant's uploads. If the cached uploads may lack a new one,
-   * they are read again. Without a card the catalog is all that there is.
+   * Applies `find` to the published skills, then to the tenant's uploads. If the cached uploads may lack a new one, they
+   * are read again. If no card is found, `catalog` has all skills of the tenant.
    */
   async find(
     tenant: string,
@@ -135,7 +133,8 @@ function sameCards(a: readonly Card[], b: readonly Card[]): boolean {
 }
 
 /**
- * An upload is not served if a published skill has its address. Copies nothing, since there is a view for every tenant.
+ * Merges a catalog with uploads. An upload is not served if a published skill has its address. This copies nothing,
+ * since every tenant has its own view.
  */
 async function merged(catalog: LoadedCatalog, uploads: readonly Card[]): Promise<LoadedCatalog> {
   const served = uploads.filter((card) => publishedHolder(catalog, card) === null);

@@ -89,9 +89,10 @@ export async function listUploads(
 }
 
 /**
- * Serves a version of a skill from now on; does nothing if it is already served. `taken`: slug or route went to another
- * skill in the meantime. `full`: the owner has the most skills permitted. `existed`: it replaced an earlier version.
- * @param fresh the owner's own skill of this slug counts as another one
+ * Serves a version of a skill from now on; does nothing if it is already served. `taken`: another skill took the slug or
+ * the route in the meantime. `full`: the owner has as many skills as permitted. `existed`: it replaced an earlier
+ * version.
+ * @param fresh the owner's own skill of this slug also counts as another skill
  */
 export async function saveUpload(
   env: Bindings,

@@ -13,8 +13,8 @@ export interface Version {
 }
 
 /**
- * The versions of a served skill, the newest first. For a published skill as far back as the catalog pointer goes, each
- * at the time of its first publish since another one; for an upload the last hundred.
+ * The versions of a served skill, the newest first. For a published skill, the list goes as far back as the catalog
+ * pointer; each version has the time of its first publish after a different one. For an upload, it has the last hundred.
  */
 export async function versionsOf(env: Bindings, catalog: LoadedCatalog, card: Card): Promise<Version[]> {
   const found = card.uploaded ? await uploadedVersions(env, card.slug) : await published(env, catalog, card);

@@ -26,12 +26,12 @@ import { askWithPolicy, policyOf } from "./tenant-policy.ts";
 import { noteCharge, sendUsage } from "./usage-batch.ts";
 
 /**
- * The ledger counts a call as lost this long after its own time limit, in ms. The value exceeds the longest wait for a
- * turn. A call that ends even later keeps what was counted then.
+ * So long after a call's own time limit, in ms, the ledger counts the call as lost. This is more than the longest wait
+ * for a turn. If the call ends even later, the lost amount stays counted.
  */
 const LOST_AFTER_MS = 120_000;
 
-/** What the model registry says about prices and rates. */
+/** Prices and rates in the model registry. */
 export interface Tariff {
   price: PriceOf;
   rpm: RpmOf;
@@ -144,7 +144,7 @@ function estimate(request: ModelRequest, price: ModelPrice | null) {
   const prompt_tokens = promptTokens(request);
   const output_tokens = request.max_tokens;
   if (price === null) return { prompt_tokens, output_tokens, prompt_cost: null, cost: null };
-  // The first call with a cached prompt writes it to the cache.
+  // The first call with a prompt to cache also pays for writing it to the cache.
   const rates = priceAt(price, prompt_tokens);
   const input = request.cache ? Math.max(rates.in, rates.cache_write ?? 0) : rates.in;
   const costOf = (output: number): number =>

@@ -1,11 +1,11 @@
-/** Repeats what fails on the way to an object that may have died and come back. */
+/** Repeats requests to an object whose process may die and restart. */
 import { HullError } from "../errors.ts";
 
 /** Attempts after the first, and the wait before the first of them in ms, doubled each time. */
 const RETRIES = 4;
 const WAIT_MS = 100;
 
-/** @throws the last failure, and immediately a HullError, which is an answer */
+/** @throws the last failure; a HullError immediately, since it is the object's answer */
 export async function again<T>(question: () => Promise<T>): Promise<T> {
   for (let wait = WAIT_MS, retries = 0; ; wait *= 2, retries += 1) {
     try {

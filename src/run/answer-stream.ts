@@ -4,12 +4,12 @@ import { AnswerText } from "./answer-text.ts";
 import type { RunContext } from "./context.ts";
 import type { RunEvent } from "./events.ts";
 
-/** Passes on text and reasoning as they come, with secrets cut out across pieces. Rounds count from 1. */
+/** Sends text and reasoning as they arrive. Redacts secrets even if they span several pieces. Rounds count from 1. */
 export class AnswerStream {
   readonly #context: RunContext;
   readonly #emit: (event: RunEvent) => Promise<void>;
   #round = 1;
-  /** What comes of this round; `null`: nothing has come. */
+  /** The answer of this round; `null`: nothing has arrived. */
   #answer: AnswerText<RunEvent> | null = null;
 
   constructor(context: RunContext, emit: (event: RunEvent) => Promise<void>) {
@@ -39,7 +39,7 @@ export class AnswerStream {
     await this.#answer?.end();
   }
 
-  /** Declares void what was sent of this round so far. */
+  /** Tells clients to discard what was sent of this round. */
   async #restart(round: number): Promise<void> {
     const ended = this.end();
     this.#begin(round);

@@ -1,4 +1,4 @@
-/** The text and the reasoning of one answer, as events in the order in which they came. */
+/** The text and reasoning of one answer as events, in the order of arrival. */
 import type { Redactor } from "../redact.ts";
 import { DeltaText, type Piece } from "./delta.ts";
 
@@ -6,8 +6,8 @@ import { DeltaText, type Piece } from "./delta.ts";
 type AnswerKind = "delta" | "thought";
 
 /**
- * The redactor holds back what could be the beginning of a secret. When the answer continues with the other kind, this
- * class first sends the rest of the first kind, since nothing can complete the secret any more.
+ * The redactor holds back what could be the beginning of a secret. When the answer switches between text and reasoning,
+ * this class first sends the rest of the previous kind, since nothing can complete the secret any more.
  */
 export class AnswerText<Event> {
   readonly #redactor: Redactor;

@@ -14,12 +14,12 @@ import { saveFile } from "./stored-files.ts";
 import type { WorkspaceAccess, WorkspaceFile } from "./workspace/access.ts";
 import { writeFile } from "./workspace/store.ts";
 
-/** Counted from the last use, in ms. */
+/** Time to live in ms, counted from the last use. */
 const CONTAINER_TTL_MS = 30 * 24 * 3_600_000;
 const CONTAINER_ID = /^container_01[0-9a-f]{32}$/;
-/** The most files that one answer leaves for the user. */
+/** The most files for the user in one answer. */
 export const MOST_FILES = 100;
-/** A workspace holds no more files. */
+/** A workspace never contains more files. */
 const MOST_LISTED = 10_000;
 
 /** The purpose that OpenAI's clients see for a file that code made. */
@@ -59,7 +59,7 @@ export interface Container {
   workspace: WorkspaceAccess;
   /** Stores the files that are new or changed since the last call, for the user. */
   generated(from: GeneratedFrom): Promise<Generated>;
-  /** The bytes of one of the files. */
+  /** Reads the bytes of one of these files. */
   read(file: GeneratedFile): Promise<Uint8Array>;
 }
 
@@ -70,7 +70,7 @@ export function containerTtl({ expires_minutes }: JsonObject): number {
 
 const GIB = 1024 ** 3;
 
-/** What its maker wanted of code in it. @param metadata as of `Container` */
+/** The limits that the container's creator set for code. @param metadata as in `Container` */
 export function codeTerms({ network, memory_limit }: JsonObject): CodeTerms {
   const gib = typeof memory_limit === "string" ? Number.parseInt(memory_limit, 10) : Number.NaN;
   return {
@@ -80,9 +80,9 @@ export function codeTerms({ network, memory_limit }: JsonObject): CodeTerms {
 }
 
 /**
- * Opens a container, or makes a new one.
- * @param about a new container
- * @throws CallNotFound for an id that is unknown, another tenant's or expired
+ * Opens a container, or creates a new one.
+ * @param about settings of a new container
+ * @throws CallNotFound for an id that is unknown, expired, or of another tenant
  */
 export async function openContainer(
   context: RunContext,
@@ -130,7 +130,10 @@ export async function openContainer(
   };
 }
 
-/** Makes a container with stored files in its input folder; if one is missing, nothing is left of it. @throws FileNotFound */
+/**
+ * Creates a container with stored files in its input folder. If a file is missing, removes the container again.
+ * @throws FileNotFound
+ */
 export async function makeContainer(
   context: RunContext,
   files: readonly string[],
@@ -153,7 +156,10 @@ export async function removeContainer(context: RunContext, id: string): Promise<
 
 const missingContainer = (id: string): HullError => new CallNotFound({ what: "container", id });
 
-/** The client of a container's session: a session that is gone, also one that somebody deleted meanwhile, is a missing container. */
+/**
+ * The client of a container's session. If the session is gone, even if somebody deleted it meanwhile, the error says
+ * that the container is missing.
+ */
 const asContainer = ({ id, ask }: SessionClient): Pick<SessionClient, "ask"> => ({
   ask: async (type, input) => {
     try {
@@ -230,7 +236,7 @@ export function containerFilePath(id: string): string | null {
 
 const OUTPUT = `${CODE_FOLDERS.output}/`;
 
-/** Directly in the output folder, not in a folder inside it. */
+/** Whether a file is directly in the output folder. */
 const isOutput = (path: string): boolean =>
   path.startsWith(OUTPUT) && !path.slice(OUTPUT.length).includes("/");
 

@@ -50,7 +50,7 @@ export interface RunContext {
   redacted<T>(value: T): T;
 }
 
-/** The context of a run that no request carries. */
+/** The context of a run outside of any request. */
 export function detachedContext(
   deployment: Deployment,
   origin: {

@@ -1,4 +1,4 @@
-/** SHA-256 of bytes on their way to another place. */
+/** SHA-256 of bytes while they are copied elsewhere. */
 
 /** `body` yields the same pieces. `sha256`, in hex, resolves when `body` has been read to its end. */
 export function digested(body: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): {

@@ -17,7 +17,7 @@ export interface Durable extends KnownExecutions {
   artifact(id: string): Artifact | null;
   /** The value that an earlier run attempt kept with `remember`; `null`: none. */
   readonly memo: Json;
-  /** Keeps a value for later run attempts and replaces the one before. */
+  /** Stores a value for later run attempts, replacing the previous one. */
   remember(value: Json): void;
   /** All events sent so far, including those of earlier run attempts. */
   sentEvents(): RunEvent[];

@@ -1,7 +1,7 @@
 /**
  * Files of tenants in R2: those that clients uploaded and those that runs produced. The key contains the tenant, so
- * nobody finds another tenant's file. The tenant's FileIndexObject learns every key before a file is stored under it,
- * and removes expired files.
+ * nobody can find another tenant's file. Every key is recorded in the tenant's FileIndexObject before a file is stored
+ * under it; that object removes expired files.
  */
 import type { Bindings, FileIndexRpc, IdempotentUpload } from "../env.ts";
 import { FileNotFound } from "../errors/request.ts";
@@ -120,7 +120,7 @@ export async function lookUpFile(env: Bindings, tenant: string, id: string): Pro
   };
 }
 
-/** @throws FileNotFound for an unknown, foreign or expired id */
+/** @throws FileNotFound for an id that is unknown, expired, or of another tenant */
 export async function findFile(env: Bindings, tenant: string, id: string): Promise<StoredFile> {
   const file = await lookUpFile(env, tenant, id);
   if (file === null) throw new FileNotFound({ id });
@@ -143,7 +143,7 @@ export function dropFile(env: Bindings, tenant: string, id: string): Promise<voi
   return askIndex(env, tenant, (index) => index.drop([fileKey(tenant, id)]));
 }
 
-/** Makes an upload the answer to every later one of its name. If there is an earlier one, answers that. */
+/** Makes an upload the answer to all later uploads of the same name. If there is an earlier one, returns that. */
 export function claimUpload(
   env: Bindings,
   tenant: string,
@@ -186,7 +186,7 @@ export function dropInput(env: Bindings, tenant: string, stored: string[]): Prom
   return askIndex(env, tenant, (index) => index.drop(stored));
 }
 
-/** Where in R2 a file is. */
+/** The R2 key of a file. */
 export function fileKey(tenant: string, id: string): string {
   return `files/${tenant}/${id}`;
 }

@@ -12,7 +12,7 @@ import type { ResolvedTarget } from "../model/providers.ts";
 import type { RunContext } from "./context.ts";
 import { type Attributes, inSpan, type OpenSpan } from "./spans.ts";
 
-/** The conventions' names of providers that differ from ours. */
+/** Names of providers that differ between the conventions and Hull. */
 const PROVIDER_NAMES: Record<string, string> = { xai: "x_ai", google: "gcp.gemini" };
 
 /** The most characters of content in an attribute's value; the rest is cut off. */

@@ -25,11 +25,11 @@ export interface OperationHandle {
   emit(event: RunEvent): Promise<void>;
   /** `null`: the run ends with its process. */
   durable: Durable | null;
-  /** Resolves when the reader of the events is not far behind. Absent: the run waits for nobody. */
+  /** Resolves when the reader of the events has nearly caught up. Absent: the run does not wait for a reader. */
   room?(): Promise<void>;
 }
 
-/** What a mode gets to run with. */
+/** What a mode gets. */
 export interface RunHandle extends OperationHandle {
   record: SkillRecord;
 }

@@ -75,7 +75,7 @@ export function hostDelegate({
   };
 }
 
-/** The host's own search of tools; `undefined`: it has none. */
+/** The host's own search of tools; `undefined`: no host is configured. */
 export function searchDelegate(context: RunContext): SearchDelegate | undefined {
   const host = hostDelegate(context);
   return host === null ? undefined : (query) => host.ask("tool_search/query", query);

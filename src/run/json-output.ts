@@ -10,7 +10,7 @@ export function checkedJson(text: string): string {
   throw new OutputInvalidJson({ position: parsed.offset, reason: parsed.reason });
 }
 
-/** A model's answer without one surrounding code fence. */
+/** A model's answer without a code fence around it. */
 export function withoutFence(text: string): string {
   const fenced = /^```[A-Za-z0-9_-]*[ \t]*\n([\s\S]*?)\n?```$/.exec(text.trim());
   return fenced?.[1] ?? text.trim();

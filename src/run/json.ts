@@ -14,7 +14,7 @@ const faultIn = (text: string): number => scanJson(text, { depth: MAX_JSON_DEPTH
 export function parseWithOffset(text: string): ParsedJson {
   try {
     const value: Json = JSON.parse(text);
-    // A shorter text cannot hold so many brackets and their ends.
+    // A shorter text cannot contain so many pairs of brackets.
     if (text.length <= 2 * MAX_JSON_DEPTH || !nestsTooDeep(value)) return { ok: true, value };
     const offset = faultIn(text);
     return {

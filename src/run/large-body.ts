@@ -30,7 +30,7 @@ export class HeldBodies {
     this.#storage = storage;
   }
 
-  /** What was added, in order. The next body may move it. */
+  /** The bodies in order. Adding a body may move an earlier one to R2. */
   get contents(): readonly Content[] {
     return this.#contents;
   }

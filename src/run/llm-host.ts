@@ -39,7 +39,7 @@ import { type Mocking, mocksFor } from "./mocks.ts";
 interface LlmHostOptions {
   /** Aborted when nobody wants the answer any more. */
   signal: AbortSignal;
-  /** Who made the call, for the ledger: a session, or the caller's calls without a session. */
+  /** The session that made the call, for the ledger; `null`: the call has no session. */
   session: string | null;
   skill: string | null;
   /** Name of the soft ledger. */
@@ -92,7 +92,7 @@ class Host implements LlmHost {
   readonly #price: Tariff["price"];
   /** How the model was chosen, for the error of a missing key. */
   #how = "";
-  /** Cost of the calls made here, in USD. */
+  /** Cost of the calls made through this host, in USD. */
   #spent = 0;
 
   constructor(
@@ -233,7 +233,7 @@ class Host implements LlmHost {
       provider,
       model,
       ...(protocol === undefined ? {} : { protocol }),
-      // A skill names its provider itself.
+      // For a skill, which names its provider itself, there is nothing to explain.
       ...(this.#how === "" ? {} : { how: this.#how }),
     };
     return reachTarget(this.#context.deployment, this.#modelRegistry, selector);

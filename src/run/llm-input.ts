@@ -30,7 +30,7 @@ async function readWithin(body: InputFile["body"], room: number): Promise<Uint8A
   return gathered.take();
 }
 
-/** The files of a request, read whole. A file of a type that no model can take is refused. */
+/** The files of a request, completely read. Refuses a file type that no model accepts. */
 export async function holdFiles(files: readonly InputFile[]): Promise<HeldFile[]> {
   for (const { mime } of files) {
     if (!isTextType(mime) && !IMAGES.includes(mime)) {

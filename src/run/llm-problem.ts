@@ -7,7 +7,7 @@ import type { RunContext } from "./context.ts";
 
 const MAX_WORDS = 2000;
 
-/** Reasons that are more exact than the category: a provider's refusal of a request says little by itself. */
+/** Titles of reasons that say more than the category, in which a provider merely refuses a request. */
 const NAMED = new Map<string, string>([
   ["context_overflow", "Context overflow"],
   ["content_policy", "Content policy"],

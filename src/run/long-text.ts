@@ -1,7 +1,7 @@
 /** Texts of any length between objects: a message is limited to 32 MiB, a stream is not. */
 import type { LongText } from "../session/conversation/rpc.ts";
 
-/** UTF-16 units that travel as a plain string. */
+/** Texts up to this many UTF-16 units travel as a plain string. */
 const PLAIN = 4 * 1024 * 1024;
 
 export function sendText(text: string): LongText {

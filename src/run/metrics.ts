@@ -71,7 +71,7 @@ class Histogram {
   }
 }
 
-/** Equal for equal labels, and cheaper than their text: every model and tool call makes one. */
+/** Equal labels give equal keys. Cheaper than JSON, since every model and tool call makes one. */
 function keyOf(labels: Labels): string {
   let key = "";
   for (const name in labels) key += `${labels[name]}\n`;

@@ -15,12 +15,12 @@ export interface Mocking {
   intercept: Intercept;
   /** The calls made through it, in order. */
   calls: readonly MockCall[];
-  /** The unused mocks that came with the call; `null`: none came. */
+  /** The unused mocks that came with the call; `null`: the call had none. */
   left: () => readonly Mock[] | null;
 }
 
 interface MockParams {
-  /** Mocks that came with the call (`options.mock`); `null`: none did. */
+  /** Mocks in the call (`options.mock`); `null`: none. */
   given: readonly Mock[] | null;
   asker: Asker;
 }
@@ -29,8 +29,8 @@ interface MockParams {
 export const hasMockRoutes = ({ models }: Settings): boolean => models.llm?.mock_routes === true;
 
 /**
- * The mocks that apply: the deployment's if it has any, else those of the call, else those queued in the tenant's
- * scope, if it was ever given any. Without mocks only calls of the provider `mock` are answered here.
+ * The mocks that apply: the deployment's, if it has any; otherwise those of the call; otherwise those queued in the
+ * tenant's scope, if any were ever queued. Without mocks, only calls of the provider `mock` are answered here.
  * @throws BadRequest for an invalid scope, Internal if the deployment's mocks cannot be read
  */
 export async function mocksFor(context: RunContext, { given, asker }: MockParams): Promise<Mocking> {
@@ -63,7 +63,7 @@ export function mockScope({ env, tenant, mockScope: scope }: RunContext): Durabl
   return env.MOCKS.get(env.MOCKS.idFromName(`${tenant}/${scope}`));
 }
 
-/** A call that broke off is not repeated: it may have used up a mock. */
+/** Takes mocks from the scope's object. A call that broke off is not repeated, since it may have used up a mock. */
 function scopeSource(context: RunContext): MockSource {
   const scope = mockScope(context);
   return {
@@ -74,14 +74,14 @@ function scopeSource(context: RunContext): MockSource {
   };
 }
 
-/** Leaves all other providers alone. */
+/** Intercepts only calls of the provider `mock`. */
 function ofMockOnly({ call }: Intercept): Intercept {
   return {
     call: (request, target, attempt) => (target.protocol === "mock" ? call(request, target, attempt) : null),
   };
 }
 
-/** Whether the provider `mock` has seen a prompt before, as far as this isolate remembers. */
+/** Remembers which prompts the provider `mock` has seen, as far as this isolate knows. */
 function remembering({ deployment: { mockPrompts }, tenant }: RunContext): MockSource {
   return {
     take(_, prompt) {

@@ -1,4 +1,4 @@
-/** The modes that a process or a model carries out, by name. */
+/** The modes that run a process or a model, by name. */
 import { Internal } from "../errors.ts";
 import { lazily } from "../lazily.ts";
 import type { RunHandle, RunOutput } from "./handle.ts";

@@ -37,7 +37,7 @@ import { decodeUtf8 } from "./utf8.ts";
  */
 export type OperationRequest = { account: string } & (
   | { operation: "llm/call"; body: z.infer<typeof callBody> }
-  /** `until` bounds a daemon that nobody can reach: its end or its first rest. */
+  /** `until` says when to stop driving a daemon, which nobody can reach: at its end, or at its first rest. */
   | {
       operation: "runs";
       until: "terminal" | "idle";
@@ -61,7 +61,7 @@ export function operationOf({ name, digest }: { name: string; digest: string }):
   return digest === "" ? (NAMES.find((one) => one === name) ?? null) : null;
 }
 
-/** The id of the run without a session that an execution carries out. */
+/** The id of the agent run that an execution performs without a session. */
 export const anonymousRunId = (execution: string): string => `run_${execution.replace(/^ex_/, "")}`;
 
 /**
@@ -196,7 +196,7 @@ async function perform(
   }
 }
 
-/** Already checked with the other options. */
+/** The transcript, which has been checked together with the other options. */
 const transcriptIn = ({ transcript }: JsonObject): Transcript | null =>
   transcript === undefined || transcript === null ? null : transcriptShape.parse(transcript);
 

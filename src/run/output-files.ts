@@ -14,7 +14,7 @@ export interface OutputFile {
   content: Spool;
 }
 
-/** Up to this many bytes in all, several files travel inside the JSON answer; above it they travel by URL. */
+/** Several files of at most this many bytes together are part of the JSON answer; larger ones are linked by URL. */
 const MAX_INLINE_BYTES = 5 * 1024 * 1024;
 const MAX_NOTE_CHARACTERS = 1000;
 
@@ -78,7 +78,7 @@ export function contentDisposition(disposition: "inline" | "attachment", path: s
   return `${disposition}; filename="${ascii}"; filename*=UTF-8''${encodeRfc5987(filename)}`;
 }
 
-/** What a browser makes of a name too: the last part of a path, which leads nowhere and holds no control characters. */
+/** The part of a name that a browser also keeps: the last part of a path, without control characters. */
 function savedName(path: string): string {
   const last = path.split(/[/\\]/).at(-1) ?? "";
   const name = last.replace(/\p{Cc}/gu, "_").trim();

@@ -5,7 +5,7 @@ import { instructionFiles } from "../skill/file-text.ts";
 import type { SkillRecord } from "../skill/manifest.ts";
 import { programFiles } from "../skill/workspace-tools.ts";
 
-/** The most files that the model's text names. */
+/** The most files that are listed to the model. */
 const MAX_LISTED_FILES = 200;
 
 /** The files that a skill's instructions may name. */
@@ -14,8 +14,7 @@ export function listedFiles(record: SkillRecord): NonNullable<AgentSkill["files"
 }
 
 /**
- * The same for a skill that is run itself. Files that its own tools run are not for its model, unless the text names
- * them.
+ * The same for the run's own skill. Files that its tools execute are not for its model, unless the text mentions them.
  */
 export function ownFiles(record: SkillRecord): NonNullable<AgentSkill["files"]> {
   const handled = programFiles(record.files, record.manifest, record.tools ?? []);
@@ -27,7 +26,7 @@ function listed(paths: readonly string[]): NonNullable<AgentSkill["files"]> {
   return { paths: paths.slice(0, MAX_LISTED_FILES), count: paths.length };
 }
 
-/** The context in which a skill is run. */
+/** For which run the instructions are written. */
 interface OwnReader {
   session_id: string | null;
   /** The run's prompt, if it is a text. */

@@ -5,7 +5,7 @@ import { importTicketKey } from "../tool/protocol.ts";
 import type { KnownExecutions, Runner, RunOptions } from "../tool/runner-client.ts";
 import type { RunContext } from "./context.ts";
 
-/** The container instances that share the executions; wrangler.toml's `max_instances`. */
+/** The number of container instances that share the executions: `max_instances` in wrangler.toml. */
 const INSTANCES = 4;
 
 /** How long the runner may take to report that it is ready, in ms. */

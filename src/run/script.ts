@@ -16,7 +16,7 @@ import { inSpan, openSpan } from "./spans.ts";
 import { SPOOL_BYTES, Spool, Tail } from "./spool.ts";
 import { grantsOf } from "./variables.ts";
 
-/** What one process left behind. */
+/** What is kept of one process. */
 interface Collected {
   stdout: Spool;
   files: OutputFile[];
@@ -161,7 +161,7 @@ async function collect(
   throw new RunnerProtocolError({ reason: "the frames ended without a status" });
 }
 
-/** An output's bytes: from memory, or streamed from the runner's journal if they did not fit. */
+/** The bytes of an output: from memory, or, if they did not fit, streamed from the runner's journal. */
 async function content(
   run: RunHandle,
   spool: Spool,

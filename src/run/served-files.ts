@@ -16,7 +16,7 @@ import { writeFile } from "./workspace/store.ts";
 export interface ProducedFile {
   /** The id under `/files`. */
   id: string;
-  /** In the work folder. */
+  /** The file's path in the work folder. */
   path: string;
   size: number;
   mime_type: string;
@@ -28,7 +28,7 @@ export interface ProducedFile {
 const MOST_FILES = 100;
 /** Hull's own files, such as long outputs of commands. */
 const OWN_FOLDER = ".hull/";
-/** A workspace holds no more files. */
+/** A workspace never contains more files. */
 const MOST_LISTED = 10_000;
 
 /** Empties a work folder in which an earlier run attempt may have begun. */
@@ -162,7 +162,7 @@ const MOST_HEADER_CHARS = 6000;
 /** The header as an answer has it: the files that fit, then `more;count=<n>` for the others. */
 export function shortFilesHeader(header: string): string {
   if (header.length <= MOST_HEADER_CHARS) return header;
-  // Paths are percent-encoded, so a blank after a comma ends an item.
+  // Paths are percent-encoded, so a comma followed by a blank ends an item.
   const end = header.lastIndexOf(", ", MOST_HEADER_CHARS);
   const fitting = end === -1 ? [] : [header.slice(0, end)];
   const others = header.slice(end === -1 ? 0 : end + 2).split(", ");

@@ -42,14 +42,14 @@ export async function runServed(run: RunHandle, modelRegistry: ModelRegistry): P
   const { llm, slug } = manifest;
   if (llm === undefined) throw new Internal({ cause: `the llm skill ${slug} has no llm settings` });
   if (!takesAnyFile(context, record)) {
-    // The tools are missing if hull.toml, or a grant that an upload lacks, takes them away.
+    // The tools are missing because hull.toml disables them, or because an upload lacks the grant.
     if (manifest.output === "file")
       throw new OutputMissing({ location: "since its runs have no workspace tools here" });
     const files = await holdFiles(run.input.files);
     const parts = userParts(manifest, run.input, files);
     return driven(run, llm, { parts, files, workspace: null, inputs: {} }, modelRegistry);
   }
-  // The files of the request are those of the work folder.
+  // Here, the request's files are the initial files of the work folder.
   const workspace = durable?.workspace() ?? new TemporaryWorkspace(context, run.id);
   try {
     const before = durable?.log.state().run?.spec.served?.inputs;
@@ -71,7 +71,7 @@ interface ServedInput {
   files: HeldFile[];
   /** `null`: the run has no workspace tools. */
   workspace: WorkspaceAccess | null;
-  /** SHA-256 by path of the files with which the workspace begins. */
+  /** SHA-256 of the workspace's initial files, by path. */
   inputs: { [path: string]: string };
 }
 
@@ -172,7 +172,7 @@ async function servedSpec(
   const spec: AgentSpec = {
     ...base,
     agent: manifest.slug,
-    // If a model has no tools, the instructions must do without their files.
+    // A model without tools cannot read files, so the instructions must do without them.
     ...(reads && native ? { own_skill: self } : {}),
     ...(skills_key === undefined ? {} : { skills_key }),
     ...(bot === null ? {} : { bot }),

@@ -23,14 +23,16 @@ export function sessionNamed(options: JsonObject = {}): string | null {
 interface KeptCall {
   result: LlmResult;
   added: Message[];
-  /** When its session was made (Unix ms). Calls of earlier versions of Hull kept none. */
+  /** When the session was created (Unix ms). Absent in calls that an earlier version of Hull stored. */
   created_at?: number;
 }
 
 /**
- * Answers the call's result. If the call outlives its process, it stores the result before it passes it to the session.
- * @param name of the request, so that the session keeps an answer once, however often it is made
- * @throws CallNotFound if the tenant has no such session, or another one by the end of the call; RunInProgress, SessionNotActive
+ * Makes the call and returns its result. If the call outlives its process, stores the result before it passes it to the
+ * session.
+ * @param name name of the request, so that the session adds an answer only once
+ * @throws CallNotFound if the tenant has no such session, or if a new one has taken its id by the end of the call;
+ * RunInProgress, SessionNotActive
  */
 export async function callInSession(
   context: RunContext,
@@ -39,7 +41,7 @@ export async function callInSession(
 ): Promise<LlmResult> {
   const { session: id, name, durable } = options;
   const session = sessionClient(context, id);
-  // Written below by an earlier run attempt.
+  // An earlier run attempt stored this value, see below.
   const known = fromJson<KeptCall | null>(durable?.memo ?? null);
   const kept = known ?? (await callAfter(session, options.input, call));
   if (known === null) durable?.remember(asJson(kept));

@@ -12,9 +12,9 @@ import { nearest } from "../skill/match.ts";
 import { isTextType, mediaTypeOf } from "../skill/media.ts";
 import { insidePath } from "../skill/path.ts";
 
-/** Programs must read larger files: an isolate holds several runs. */
+/** An isolate serves several runs, so programs must read larger files. */
 const MAX_READ_BYTES = 8 * 1024 * 1024;
-/** Providers accept this size, and a record of the session can hold it. */
+/** The size that providers accept and that fits into a record of the session. */
 const MAX_IMAGE_BYTES = 1024 * 1024;
 const IMAGE_TYPES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 

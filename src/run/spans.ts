@@ -10,7 +10,7 @@ import type { RunContext, SpanNote } from "./context.ts";
 
 export type Attributes = Omit<SpanNote, "name" | "at_ms" | "duration_ms">;
 
-/** An open span. Its attributes are computed only if somebody wants them. */
+/** An open span. Attributes are computed only if the span is recorded. */
 export interface OpenSpan {
   set(attributes: () => Attributes): void;
 }
@@ -22,7 +22,7 @@ const MAX_NOTES = 200;
 
 const isTraced = (): boolean => tracing.getActiveSpan()?.isTraced === true;
 
-/** Does some work in a span of its own. The span of a failure has only its code. */
+/** Does work in a span of its own. If the work fails, the span gets only the error's code. */
 export function inSpan<T>(
   context: RunContext,
   name: string,

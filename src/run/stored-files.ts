@@ -57,7 +57,7 @@ export async function saveFile(
 /** The purpose of an upload that names none, in OpenAI's terms. */
 export const UPLOAD_PURPOSE = "user_data";
 
-/** The name of a file that has none. */
+/** The name of a file without one. */
 export const unnamed = (mime: string): string => `unnamed${extensionOf(mime)}`;
 
 /** Lists an upload of `/files`. Its bytes are stored; if this fails they are removed. @throws StorageQuotaExceeded */

@@ -17,7 +17,7 @@ export async function policyOf(context: RunContext): Promise<Policy> {
   if (known === undefined || age >= USED_FOR_MS) return readPolicy(context);
   if (age >= REFRESH_AFTER_MS && !known.refreshing) {
     known.refreshing = true;
-    // If this read fails, the policy is read before the call once it is too old.
+    // If this read fails, the policy becomes too old and is then read before a call.
     context.background(readPolicy(context).catch(() => {}));
   }
   return known.policy;
@@ -38,7 +38,7 @@ export async function askWithPolicy<T extends { policy: Policy }>(
   return answer;
 }
 
-/** Does nothing if something newer is known. */
+/** Remembers a policy, unless a newer one is known. */
 function remember({ deployment, tenant }: RunContext, policy: Policy, askedAt: number): void {
   const known = deployment.policies.get(tenant);
   if (known !== undefined && known.policy.at > policy.at) return;

@@ -1,4 +1,4 @@
-/** The configured values for a tool's handler, and those that a run's request sets. */
+/** The configured values for a tool's handler, and values from a run's request. */
 
 import { refusedAt } from "../llm/prepare.ts";
 import type { SealedFor, Sealer } from "../registry/tool-config/seal.ts";
@@ -40,7 +40,7 @@ export async function configForCall(
   { bot, perCall }: ConfigChoice,
 ): Promise<CallConfig> {
   if (tool.config.length === 0) return { values: {}, secrets: [], diagnostics: [] };
-  // Values are configured for an address, and a stored skill has none.
+  // Values are configured under a skill's address, which a stored skill does not have.
   const rows = record.stored === true ? [] : await storedFor(context, record.manifest.slug, bot);
   const { tenant } = context;
   const { sealer } = context.deployment;
@@ -110,7 +110,7 @@ async function opened(sealer: Sealer, sealed: string, use: SealedFor): Promise<L
   return value === null ? { kind: "lost" } : { kind: "secret", value };
 }
 
-/** The context that a secret of a tool is sealed for, except the parameter. */
+/** What a tool's secret is sealed for, without the parameter. */
 export function sealedFor(
   tenant: string,
   { manifest, uploaded_by }: SkillRecord,

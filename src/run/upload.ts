@@ -23,7 +23,7 @@ import { exportsOf } from "../tool/isolate/hook.ts";
 import type { RunContext } from "./context.ts";
 import { grantedTo } from "./variables.ts";
 
-/** A limit, since an isolate holds the cards of many tenants. */
+/** The most bytes of a card, since an isolate holds the cards of many tenants. */
 const MAX_CARD_BYTES = 8192;
 /** Time limit in ms for loading a hook module. */
 const MAX_LOAD_MS = 1000;
@@ -127,7 +127,7 @@ async function assemble(
   const granted = grantedTo(settings, tenant, slug);
   const modelRegistry = await deployment.models.registry();
   const providers = knownProviders(modelRegistry, settings.providerKeys);
-  // Imported on first use, because it brings in the YAML parser.
+  // Imported on first use, because it imports the YAML parser.
   const { assembleSkill } = await import("../skill/assemble.ts");
   return assembleSkill(files, {
     folder: slug,

@@ -8,7 +8,7 @@ import { askWithPolicy } from "./tenant-policy.ts";
 
 /** How long usage is collected, in ms. */
 const COLLECT_MS = 200;
-/** If a batch's collector ended with its request, another one takes over after this time, in ms. */
+/** If the request that collects a batch has ended, another one takes over after this time, in ms. */
 const STUCK_MS = 1000;
 
 /** Records a call; the ledger gets it in the background. */

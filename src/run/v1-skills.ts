@@ -15,9 +15,9 @@ import { assembled } from "./upload.ts";
 export interface NamedSkill {
   /** As the request named it. */
   id: string;
-  /** The found version: `skver_…` of a stored skill, else the digest's beginning. */
+  /** The version found: `skver_…` for a stored skill, otherwise the beginning of the digest. */
   version: string;
-  /** The same version in the form of Anthropic's skills beta: Unix µs; `null` for a served skill. */
+  /** The same version as Anthropic's skills beta writes it: Unix µs; `null` for a served skill. */
   epoch: string | null;
   /** The client's name for it, else its own name. */
   label: string;
@@ -33,7 +33,7 @@ export interface LocalSkill extends NamedSkill {
 }
 
 export interface ReferencedSkills {
-  /** In the order of the request, like `native`. */
+  /** Skills in the order of the request; `native` likewise. */
   local: LocalSkill[];
   /** Anthropic's own skills. */
   native: SkillReference[];
@@ -42,9 +42,9 @@ export interface ReferencedSkills {
 const UNPACKED = { max_bytes: 128 * 1024 * 1024, max_entries: 20_000 };
 
 /**
- * Finds a skill; `null` if the tenant has none of this id.
- * @param version any name that `/v1/skills` takes; `null`: the client's default
- * @param otherwise the client's default; OpenAI's clients get the default version
+ * Finds a skill; `null` if the tenant has none with this id.
+ * @param version any version that `/v1/skills` accepts; `null`: `otherwise`
+ * @param otherwise the client's default; for OpenAI's clients, the skill's default version
  * @throws SkillNotFound for an unknown version
  */
 export async function namedSkill(
@@ -110,7 +110,7 @@ export async function inlineSkill(
 ): Promise<NamedSkill> {
   const { env, settings } = context;
   const limits = { max_bytes: settings.limits.max_upload_bytes, max_entries: UNPACKED.max_entries };
-  // Imported on first use, because it brings in the YAML parser.
+  // Imported on first use, because it imports the YAML parser.
   const { readStoredSkill } = await import("../skill/stored-skill.ts");
   try {
     const sent = await readZip(zip, limits);

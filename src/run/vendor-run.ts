@@ -53,13 +53,13 @@ interface AgentAsk {
   code: readonly ContainerTool[];
   uploads: readonly { file_id: string; path: string }[];
   passthrough: ProviderPassthrough;
-  /** Tools for code in the form that the client sent, for Anthropic when it runs skills of its own. */
+  /** Code tools as the client sent them, for Anthropic when it runs its own skills. */
   hosted: readonly JsonObject[];
   /** Whether the client continues a paused answer. */
   pauses: boolean;
   /** Skills found for `container`, or already in the open container. */
   skills: ReferencedSkills;
-  /** A container that is already open; absent: `container` decides. */
+  /** An open container; absent: `container` names it. */
   opened?: Container;
   /** Network and memory limits of code; absent: those in the metadata of the request's container. */
   terms?: CodeTerms;
@@ -70,7 +70,7 @@ interface RunScope {
   signal: AbortSignal;
   /** Name of the soft ledger that it counts in. */
   account: string;
-  /** Names the run. */
+  /** The id of the run. */
   execution: string;
   /** Absent, or `null`: the run ends with the process. */
   durable?: Durable | null;
@@ -82,7 +82,7 @@ export interface AgentListener {
   reasoning(text: string): void;
   /** A model call has its answer; its text and reasoning were sent before. */
   turn(turn: ModelTurn): void;
-  /** Hull carries out a call of the model. */
+  /** Hull executes a call of the model. */
   call(call: ToolCallBlock): void;
   result(call: ToolCallBlock, result: AgentToolResult): void;
   /**

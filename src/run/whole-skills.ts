@@ -1,4 +1,4 @@
-/** Skills whose whole text goes into the system text, in the form that LiteLLM's clients know. */
+/** Skills whose whole text is part of the system text, as LiteLLM's clients know them. */
 import type { AgentTool } from "../engine/agent/spec.ts";
 import { isObject } from "../skill/json.ts";
 import { parsedJson } from "../skill/json-depth.ts";

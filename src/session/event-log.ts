@@ -1,9 +1,11 @@
 /** The events of an execution or a session: stores them, then sends them to followers. */
 import { formatEvent, HEARTBEAT, HEARTBEAT_MS, type RunEvent } from "../run/events.ts";
 
-/** Text that comes within this many ms after the last stored text waits for more, so that rows stay few. */
+/**
+ * Text that arrives within this many ms after the last stored text is held back to gather more, so that rows stay few.
+ */
 const GATHER_MS = 40;
-/** Characters of one gathered event. */
+/** The most characters of one gathered event. */
 const GATHER_CHARACTERS = 32 * 1024;
 
 /** The storage of events. */
@@ -18,15 +20,15 @@ export interface EventSource {
 
 /** How a follower's stream ends. */
 export interface Ending {
-  /** Whether an event is the last one. */
+  /** Whether an event ends the stream. */
   last(event: RunEvent): boolean;
-  /** The data of the last event in place of the stored ones; absent: as stored. */
+  /** Data to send with the last event instead of the stored data; absent: the stored data. */
   data?(event: RunEvent): object;
-  /** Ends the stream once all stored events are sent: an event that is not stored, with the number of the one before. `null`: not yet. */
+  /** Returns an unstored event that ends the stream once all stored events are sent; `null`: not yet. */
   rest?(): RunEvent | null;
 }
 
-/** Ends when no further event will come. */
+/** A stream that does not end by itself. */
 const NEVER: Ending = { last: () => false };
 
 export class EventLog {
@@ -37,7 +39,7 @@ export class EventLog {
   #closed = new AbortController();
   #gathered: TextEvent | null = null;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  /** Time of the last stored text that nothing followed; 0: there is none. */
+  /** When the last text was stored, unless another event followed it; 0: there is no such text. */
   #textAt = 0;
 
   constructor(store: EventSource) {
@@ -45,8 +47,8 @@ export class EventLog {
   }
 
   /**
-   * Takes one event, and stores it at the latest after `GATHER_MS`, or on `flush`. Followers get the first piece of a
-   * text immediately; without followers it can wait.
+   * Takes one event and stores it within `GATHER_MS`, or on `flush`. Followers get the first piece of a text
+   * immediately; without followers it may wait.
    */
   emit(event: RunEvent): void {
     const gathered = this.#gathered === null ? null : together(this.#gathered, event);
@@ -59,7 +61,7 @@ export class EventLog {
     const wait = this.#followers.size === 0 ? GATHER_MS : this.#textAt + GATHER_MS - Date.now();
     if (text && wait > 0) {
       this.#gathered = event;
-      // If the store accepts no more, the run's next step will notice.
+      // If storage fails for good, the run's next step will notice.
       this.#timer = setTimeout(() => this.#tryFlush(), wait);
       return;
     }
@@ -67,7 +69,7 @@ export class EventLog {
     this.announce(text);
   }
 
-  /** Waiting events, for a caller that stores them together with the next ones. */
+  /** Takes the gathered event, for a caller that stores it together with the next ones. */
   take(): RunEvent[] {
     const event = this.#gathered;
     if (event === null) return [];
@@ -76,7 +78,7 @@ export class EventLog {
     return [event];
   }
 
-  /** Stores waiting events. Call it before anything else is stored, to keep the order of events. */
+  /** Stores the gathered event. Call it before anything else is stored, to keep events in order. */
   flush(): void {
     const [event] = this.take();
     if (event === undefined) return;
@@ -84,26 +86,29 @@ export class EventLog {
     this.announce(true);
   }
 
-  /** Calls `news` whenever there are more events. It is no follower: text may be gathered first. The returned function ends it. */
+  /**
+   * Calls `news` whenever there are more events. Unlike a follower, a watcher lets text gather first. Call the returned
+   * function to stop.
+   */
   watch(news: () => void): () => void {
     this.#watchers.add(news);
     return () => this.#watchers.delete(news);
   }
 
-  /** Wakes followers after events were stored. @param text whether the last of them is text */
+  /** Wakes followers after events were stored. @param text whether the last event is text */
   announce(text = false): void {
     this.#textAt = text ? Date.now() : 0;
     for (const wake of [...this.#followers, ...this.#watchers]) wake();
   }
 
-  /** Ends all streams: their source is gone. */
+  /** Ends all streams, since their source is gone. */
   close(): void {
     this.#closed.abort();
     this.#closed = new AbortController();
     this.announce();
   }
 
-  /** The events after number `after`, stored and future ones, up to the last. */
+  /** Streams the events after number `after`, stored and future ones, up to the last. */
   follow(id: string, after: number, ending = NEVER): ReadableStream<Uint8Array> {
     const { readable, writable } = new IdentityTransformStream();
     void this.#feed(id, after, writable.getWriter(), ending);
@@ -117,10 +122,10 @@ export class EventLog {
     { last, data: shown, rest }: Ending,
   ): Promise<void> {
     const { signal } = this.#closed;
-    // Stores what was gathered while nobody followed.
+    // Stores what was gathered while there was no follower.
     this.#tryFlush();
     try {
-      // An answer's head is sent with its first bytes, and a follower that waits for news should know that it is
+      // The head of an answer leaves with its first bytes, and a follower that waits for news should know that it is
       // connected.
       let silent = true;
       for (let seen = after; !signal.aborted; silent = false) {
@@ -153,7 +158,7 @@ export class EventLog {
     }
   }
 
-  /** Resolves with the next event, or with `false` after a silence. */
+  /** Resolves with `true` at the next event, or with `false` after a silence. */
   #news(): Promise<boolean> {
     return new Promise((resolve) => {
       const end = (news: boolean): void => {

@@ -2,7 +2,7 @@ import { DurableObject } from "cloudflare:workers";
 import type { Bindings, FileIndexRpc, IdempotentUpload } from "../env.ts";
 import { FileIndex } from "./file-index.ts";
 
-/** A tenant's files in R2 and the expiry of each, addressed by the tenant. */
+/** A tenant's file index: the R2 keys of its files and when each expires. The tenant is the object's name. */
 export class FileIndexObject extends DurableObject<Bindings> implements FileIndexRpc {
   readonly #index: FileIndex;
 

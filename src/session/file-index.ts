@@ -1,10 +1,10 @@
 /**
- * The R2 keys of a tenant and their expiry (docs/storage-schema.md). A key is noted before anything is stored under it,
- * so the alarm removes what an interrupted upload leaves.
+ * The R2 keys of a tenant and when each expires (docs/storage-schema.md). A key is stored before anything is stored
+ * under it, so the alarm also removes what an interrupted upload leaves.
  */
 import type { IdempotentUpload } from "../env.ts";
 
-/** Keys to remove at a time; R2 accepts 1000. */
+/** Keys to remove at once; R2 accepts 1000. */
 const BATCH = 500;
 /** A failed removal is repeated after this many ms. */
 const RETRY_MS = 60_000;

@@ -1,4 +1,4 @@
-/** Rows of the lists of sessions and runs in D1. */
+/** Shapes of the rows in the lists of sessions and runs in D1. */
 import * as z from "zod/mini";
 import type { JsonObject } from "../skill/manifest.ts";
 import type { RunEntry } from "./run-entry.ts";
@@ -22,7 +22,7 @@ export const sessionRowShape = z.lazy(() =>
 /** A row of one of the lists. */
 export type IndexRow = { tenant: string } & ({ run: RunEntry } | { session: SessionEntry });
 
-/** A row of a list in D1, and what to do once it is stored. */
+/** A statement that writes a row in D1, and what to do once the row is stored. */
 export interface IndexEntry {
   statement: D1PreparedStatement;
   written(): void;

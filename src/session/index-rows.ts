@@ -1,4 +1,4 @@
-/** Rows of the lists of sessions and runs, as whoever has them gives them to the deployment's collector. */
+/** Gives rows for the lists of sessions and runs to the deployment's collector. */
 import type { Deployment } from "../deployment.ts";
 import type { Bindings } from "../env.ts";
 import type { RowNote } from "../row-collector.ts";
@@ -7,7 +7,7 @@ import { runRows } from "./run-index.ts";
 import { sessionRows } from "./session-index.ts";
 
 /**
- * Notes rows for the lists. Another object or request may send them, also before the caller's own writes are on disk.
+ * Adds rows to the lists. Another object or request may send them, even before the caller's own writes are on disk.
  * @param background keeps the sending alive after the caller's answer
  */
 export function queueRows(
@@ -18,28 +18,9 @@ export function queueRows(
   return indexRows.add(rows, (all) => write(env, all), background);
 }
 
-/**
- * Notes rows for which somebody waits.
- * @param background keeps the sending of what others bring meanwhile alive after the caller's answer
- * @returns also their sending, unless another object or request sends them
- */
-export function queueRowsNow(
-  { indexRows, env }: Deployment,
-  rows: readonly IndexRow[],
-  background: (work: Promise<unknown>) => void,
-): { notes: RowNote[]; sent: Promise<void> | null } {
-  return indexRows.addNow(rows, (all) => write(env, all), background);
-}
-
-/** Sends what was noted in this isolate. A reader of a list calls it first, and so finds what happened before. */
-export function flushRows({
-  deployment: { indexRows, env },
-  background,
-}: {
-  deployment: Deployment;
-  background: (work: Promise<unknown>) => void;
-}): Promise<void> {
-  return indexRows.flush((all) => write(env, all), background);
+/** Sends the rows that wait in this isolate. Readers of a list call it first, so that they find what happened before. */
+export function flushRows({ indexRows, env }: Deployment): Promise<void> {
+  return indexRows.flush((all) => write(env, all));
 }
 
 async function write(env: Bindings, rows: readonly IndexRow[]): Promise<void> {

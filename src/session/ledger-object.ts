@@ -25,8 +25,8 @@ const PROVIDER_WINDOW_MS = 60_000;
 
 /**
  * Exact counts: a tenant's requests, calls and money (`tenant:<tenant>`), or a skill's simultaneous runs
- * (`skill:<slug>`). SQLite has every count before the object answers, so neither an eviction nor a deploy loses one. No
- * method waits, so calls cannot overlap; an idle object has no alarm.
+ * (`skill:<slug>`). Every count is in SQLite before the object answers, so neither an eviction nor a deploy loses one.
+ * No method awaits anything, so calls cannot overlap. An idle object has no alarm.
  */
 export class LedgerObject extends DurableObject<Bindings> implements LedgerRpc {
   readonly #rates: Rates;

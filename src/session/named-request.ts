@@ -1,10 +1,11 @@
 /**
- * What identifies a repeated request: a name, and the SHA-256 (hex) of its content. It gets the first request's answer.
+ * Identifies a repeated request by a name and the SHA-256 (hex) of its content. The repetition gets the first request's
+ * answer.
  */
 export interface NamedRequest {
   name: string;
   hash: string;
 }
 
-/** Name and content of a request in one text, for what no request of another content may touch. */
+/** Name and content of a request as one text, for state that only requests with the same content may touch. */
 export const nameAndContent = ({ name, hash }: NamedRequest): string => `${name}:${hash}`;

@@ -1,7 +1,7 @@
-/** Paged lists of items with a time of creation and an id, the newest first. */
+/** Pages of lists, newest first, whose items have a creation time and an id. */
 import { BadRequest } from "../errors/request.ts";
 
-/** The beginning of a page; without a cursor at the newest. @throws BadRequest for an unknown cursor */
+/** Where a page begins; without a cursor, at the newest item. @throws BadRequest for an unknown cursor */
 export function positionIn(cursor: string | null): [created_at: string, id: string] {
   if (cursor === null) return ["~", "~"];
   const [, before, id] = /^([0-9TZ:.-]+)~([A-Za-z0-9._:-]+)$/.exec(cursor) ?? [];
@@ -11,7 +11,7 @@ export function positionIn(cursor: string | null): [created_at: string, id: stri
   return [before, id];
 }
 
-/** A page of these rows, of which one more than needed was read. */
+/** Makes a page of rows. The query must have read one row more than `limit`. */
 export function pageOf<T extends { created_at: string; id: string }>(
   found: readonly T[],
   limit: number,

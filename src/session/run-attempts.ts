@@ -1,10 +1,8 @@
-/**
- * The attempts of the run under way: start, resumption after the death of a process, waiting, end.
- */
+/** The attempts of the run under way: starts them, resumes a run after the death of its process, waits, ends. */
 import type { RunRow } from "./conversation/run-rows.ts";
 import type { SessionLog } from "./conversation/session-log.ts";
 
-/** A run whose process died is resumed at the latest after this long; it also keeps a silent run in memory. */
+/** At most this long after its process died, a run is resumed. The alarm also keeps a silent run in memory. */
 export const WATCH_MS = 15_000;
 /** A run is given up after this many consecutive run attempts without progress. */
 const MAX_RECOVERIES = 3;
@@ -13,16 +11,16 @@ const MAX_RECOVERIES = 3;
 export interface RunAttempt {
   readonly run: string;
   readonly abort: AbortController;
-  /** The run continues as soon as this run attempt has ended. */
+  /** Whether the run continues as soon as this run attempt has ended. */
   rerun: boolean;
-  /** The run was settled: nothing of this run attempt counts any more. */
+  /** Whether the run is settled, so that this run attempt must store nothing more. */
   settled: boolean;
 }
 
-/** Tells a run attempt that its run was settled without it. */
+/** Tells a run attempt that its run was settled elsewhere. */
 export class RunSettled extends Error {}
 
-/** What the run attempts of one object's runs share; who extends it says what a run attempt does. */
+/** What the run attempts of one object have in common. A subclass defines what a run attempt does. */
 export abstract class RunAttempts<L extends RunAttempt> {
   protected readonly log: SessionLog;
   protected readonly background: (work: Promise<unknown>) => void;
@@ -35,15 +33,15 @@ export abstract class RunAttempts<L extends RunAttempt> {
   }
 
   protected abstract newAttempt(row: RunRow): L;
-  /** Carries the run on. @param resumed whether an earlier run attempt may have died in the middle of something */
+  /** Drives the run. @param resumed whether an earlier run attempt may have died in the middle of something */
   protected abstract drive(attempt: L, row: RunRow, resumed: boolean): Promise<void>;
-  /** The amount of durable progress: grows as work continues. */
+  /** A number that grows with durable progress. */
   protected abstract progress(): number;
   /** Whether the run attempts since the last recovery made any progress. */
   protected abstract madeProgress(row: RunRow): boolean;
-  /** Settles a run without progress. */
+  /** Settles a run that makes no progress. */
   protected abstract giveUp(row: RunRow): void;
-  /** A run attempt could not continue, e.g. because nothing can be stored while a new version is deployed. */
+  /** A run attempt could not continue, e.g. because storage accepts no writes while a new version is deployed. */
   protected abstract interrupted(row: RunRow, error: unknown): void;
 
   /** The present run attempt; `null`: none. */
@@ -51,18 +49,18 @@ export abstract class RunAttempts<L extends RunAttempt> {
     return this.#current;
   }
 
-  /** The attempt of a run. */
+  /** The present run attempt, if it is of this run. */
   protected attemptOf(run: string): L | null {
     return this.#current?.run === run ? this.#current : null;
   }
 
-  /** Ensures that an unfinished run is being driven. */
+  /** Resumes the run under way if nothing drives it. */
   ensure(): void {
     const row = this.log.store.liveRun();
     if (row !== null && row.status === "running" && this.#current === null) this.#resume(row);
   }
 
-  /** Begins a run attempt: the first one, one after a rest, or, with `resumed`, one after the death of a process. */
+  /** Begins a run attempt: the first one, one after a rest, or (`resumed`) one after the death of a process. */
   protected startAttempt(
     row: RunRow,
     { attempt = this.newAttempt(row), resumed = false }: { attempt?: L; resumed?: boolean } = {},
@@ -84,7 +82,7 @@ export abstract class RunAttempts<L extends RunAttempt> {
     this.background(ended);
   }
 
-  /** Something came that lets a run continue. */
+  /** Lets a run continue, because something arrived for it. */
   protected proceed(run: string): void {
     if (this.#current !== null) this.#current.rerun = true;
     else this.#startNext(run);
@@ -97,7 +95,7 @@ export abstract class RunAttempts<L extends RunAttempt> {
     this.#changed();
   }
 
-  /** Ends what is under way without an event: its storage is gone. */
+  /** Drops the run attempt in memory without an event, because its storage is gone. */
   protected drop(reason: (run: string) => Error): void {
     if (this.#current !== null) {
       this.#current.settled = true;
@@ -107,7 +105,7 @@ export abstract class RunAttempts<L extends RunAttempt> {
     this.#changed();
   }
 
-  /** Resolves when something has changed that somebody may wait for. */
+  /** Resolves at the next change that somebody may wait for. */
   change(): Promise<void> {
     return new Promise<void>((resolve) => this.#waiting.add(resolve));
   }
@@ -119,8 +117,8 @@ export abstract class RunAttempts<L extends RunAttempt> {
   }
 
   /**
-   * Resumes a run that an earlier run attempt left behind. It is noted before anything is loaded, since loading may be what
-   * kills the process.
+   * Resumes a run that a dead run attempt left behind. Counts the recovery before it loads anything, since loading may
+   * kill the process.
    */
   #resume(row: RunRow): void {
     const { store, now } = this.log;
@@ -136,7 +134,7 @@ export abstract class RunAttempts<L extends RunAttempt> {
     this.startAttempt({ ...row, recoveries }, { resumed: true });
   }
 
-  /** Begins the next run attempt immediately. If nothing can be read now, the alarm begins a later one. */
+  /** Begins the next run attempt immediately. If storage cannot be read now, the alarm begins one later. */
   #startNext(id: string): boolean {
     try {
       const row = this.log.store.run(id);

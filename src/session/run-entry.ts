@@ -1,22 +1,22 @@
-/** A run as the index of a tenant's runs has it. */
+/** A run as the index of a tenant's runs stores it. */
 import * as z from "zod/mini";
 
 /** `run`: in a session; `daemon`: of a daemon; `call`: of a skill, or without a session; `workflow`: of a graph. */
 export const RUN_KINDS = ["run", "daemon", "call", "workflow"] as const;
 
-/** A run as a list entry, read from storage or an answer. Times are RFC 3339. */
+/** A run as a list entry, read from storage or from an answer. Times are RFC 3339. */
 export type RunEntry = z.output<typeof runEntryShape>;
 export const runEntryShape = z.lazy(() =>
   z.object({
     id: z.string(),
     kind: z.enum(RUN_KINDS),
-    /** Slug of the skill that it is, the operation, or the workflow; `null`: a run of no skill. */
+    /** Slug of the called skill, name of the operation, or name of the workflow; `null`: none. */
     name: z.nullable(z.string()),
     session: z.nullable(z.string()),
     state: z.string(),
     created_at: z.string(),
     settled_at: z.nullable(z.string()),
-    /** Duration up to the end, in ms. */
+    /** From its beginning to its end, in ms. */
     duration_ms: z.nullable(z.number()),
     input_tokens: z.number(),
     output_tokens: z.number(),
@@ -26,7 +26,7 @@ export const runEntryShape = z.lazy(() =>
   }),
 );
 
-/** A call that begins, of which nothing more is known. @param now Unix ms */
+/** The entry of a call that has just begun. @param now Unix ms */
 export function beginningCall(id: string, name: string | null, now: number): RunEntry {
   return {
     id,

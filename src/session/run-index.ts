@@ -1,7 +1,8 @@
 /**
- * Which runs a tenant has, over all surfaces: rows in D1 for lists and sums (docs/storage-schema.md). A row is written when a
- * run begins, waits and ends; a short run's at its end alone. The run's own object, where it has one, is the truth; nothing waits for a row, and each write of
- * a row is whole, so that the next one makes up for one that was lost.
+ * The runs of a tenant, however they were started: rows in D1 for lists and sums (docs/storage-schema.md). A row is
+ * written when a run begins, waits and ends; for a short run only at its end. If the run has an object of its own, that
+ * is authoritative, and nothing waits for the row. Each write replaces the whole row, so the next write makes up for a
+ * lost one.
  */
 import * as z from "zod/mini";
 import { databaseWith } from "../database.ts";
@@ -32,11 +33,16 @@ export const RUNS_SCHEMA = [
   "CREATE INDEX IF NOT EXISTS runs_failed ON runs (tenant, code, created_at, id) WHERE code IS NOT NULL",
 ] as const;
 
+/** The index of all tenants' runs that the table shows as running (docs/storage-schema.md). */
+export const RUNS_RUNNING_SCHEMA = [
+  "CREATE INDEX IF NOT EXISTS runs_running ON runs (created_at) WHERE state = 'running'",
+] as const;
+
 /** How long a row is kept, in ms. */
 const KEPT_MS = 30 * 24 * 3_600_000;
-/** Rows that one sweep removes at most. */
+/** The most rows that one sweep removes. */
 const SWEPT = 500;
-/** Ids of one statement. */
+/** The most ids in one statement. */
 const BOUND = 50;
 
 const COLUMNS = [
@@ -54,14 +60,17 @@ const COLUMNS = [
   "code",
 ] as const satisfies (keyof RunEntry)[];
 
-/** Writes rows, a list of lists of values as JSON. One that tells of a run's end stays, unless the same id began anew. */
+/**
+ * Writes rows from JSON, a list of lists of values. A row with a run's end is kept, unless a newer run has the same id.
+ * If a run's name is unknown now, the row keeps the earlier name.
+ */
 const WRITE = `INSERT INTO runs (tenant, ${COLUMNS}) SELECT ${["tenant", ...COLUMNS].map((_, i) => `value ->> ${i}`)} FROM json_each(?) WHERE true
-  ON CONFLICT (tenant, id) DO UPDATE SET ${COLUMNS.filter((name) => !["id", "kind", "session"].includes(name)).map((name) => `${name} = excluded.${name}`)}
+  ON CONFLICT (tenant, id) DO UPDATE SET name = coalesce(excluded.name, runs.name), ${COLUMNS.filter((name) => !["id", "kind", "name", "session"].includes(name)).map((name) => `${name} = excluded.${name}`)}
   WHERE excluded.settled_at IS NOT NULL OR runs.settled_at IS NULL OR excluded.created_at > runs.created_at`;
 
 const database = ({ DB }: Bindings): Promise<D1Database> => databaseWith(DB, RUNS_SCHEMA);
 
-/** The statement that writes rows, of any tenants. */
+/** The statement that writes rows of any tenants. */
 export async function runRows(
   env: Bindings,
   runs: readonly { tenant: string; run: RunEntry }[],
@@ -72,8 +81,8 @@ export async function runRows(
 }
 
 /**
- * Writes rows, of any tenants.
- * @param also stored with them, in one transaction
+ * Writes rows of any tenants.
+ * @param also statements to execute in the same transaction
  */
 export async function noteRuns(
   env: Bindings,
@@ -84,7 +93,7 @@ export async function noteRuns(
   if (statements.length > 0) await env.DB.batch(statements);
 }
 
-/** Removes rows of runs whose session is removed. */
+/** Removes the rows of a removed session's runs. */
 export async function forgetRuns(env: Bindings, tenant: string, ids: readonly string[]): Promise<void> {
   const db = await database(env);
   for (let at = 0; at < ids.length; at += BOUND) {
@@ -101,16 +110,16 @@ interface RunFilter {
   tenant: string;
   limit: number;
   cursor: string | null;
-  /** `null`: any. */
+  /** `null`: any state. */
   state: string | null;
   kind: string | null;
   name: string | null;
   session: string | null;
-  /** Of the error that they ended with. */
+  /** Code of the error that ended the run; `null`: any. */
   code: string | null;
 }
 
-/** A tenant's runs, the newest first, a page at a time. @throws BadRequest for a cursor that no page gave */
+/** A tenant's runs, the newest first, a page at a time. @throws BadRequest for a cursor that no page returned */
 export async function listIndexedRuns(
   env: Bindings,
   { tenant, limit, cursor, state, kind, name, session, code }: RunFilter,
@@ -129,7 +138,7 @@ export async function listIndexedRuns(
   return pageOf(z.array(runEntryShape).parse(results), limit);
 }
 
-/** One run; `null`: there is none of this id. */
+/** One run; `null`: no run has this id. */
 export async function indexedRun(env: Bindings, tenant: string, id: string): Promise<RunEntry | null> {
   const db = await database(env);
   const found: unknown = await db
@@ -139,14 +148,14 @@ export async function indexedRun(env: Bindings, tenant: string, id: string): Pro
   return found === null ? null : runEntryShape.parse(found);
 }
 
-/** Sums over the runs of one name. */
+/** Sums over the runs with one name. */
 type RunFigures = z.output<typeof figures>;
 const figures = z.lazy(() =>
   z.object({
     name: z.string(),
     calls: z.number(),
     failures: z.number(),
-    /** Of those that ended. */
+    /** Over the runs that have ended. */
     p50_ms: z.nullable(z.number()),
     cost_usd: z.number(),
   }),
@@ -182,7 +191,31 @@ export async function countWaiting(env: Bindings, tenant: string): Promise<numbe
   return typeof found === "number" ? found : 0;
 }
 
-/** Removes rows that are too old: they were written in order, so the first ones are the oldest. */
+const owned = z.lazy(() => z.object({ tenant: z.string() }));
+
+/**
+ * Some runs of any tenants that the table shows as running although they began before `runs`, or, for calls, before
+ * `calls`. The selection is random, so that all of them are found in time. It contains no workflow runs, since their
+ * objects maintain their rows themselves.
+ */
+export async function runningSince(
+  env: Bindings,
+  { runs, calls }: { runs: Date; calls: Date },
+  limit: number,
+): Promise<{ tenant: string; run: RunEntry }[]> {
+  await database(env);
+  const db = await databaseWith(env.DB, RUNS_RUNNING_SCHEMA);
+  const { results } = await db
+    .prepare(
+      `SELECT tenant, ${COLUMNS} FROM runs WHERE state = 'running' AND created_at < ?1
+         AND kind <> 'workflow' AND (kind <> 'call' OR created_at < ?2) ORDER BY random() LIMIT ?3`,
+    )
+    .bind(runs.toISOString(), calls.toISOString(), limit)
+    .all();
+  return results.map((row) => ({ tenant: owned.parse(row).tenant, run: runEntryShape.parse(row) }));
+}
+
+/** Removes rows that are too old. Rows are in the order of writing, so the first ones are the oldest. */
 export async function sweepRuns(env: Bindings, now: number): Promise<void> {
   const db = await database(env);
   await db

@@ -5,9 +5,9 @@ import { Internal } from "../errors.ts";
 const SECRET_KEY = "runner_secret";
 
 /**
- * A container instance where subprocesses run. The object makes the secret that signs tickets, keeps it in its storage,
- * and delivers it to the container at each start: the container's port is reachable only through this object, and no
- * environment ever holds the secret.
+ * A container instance that runs subprocesses. The object creates the secret that signs tickets, keeps it in its
+ * storage, and delivers it to the container at each start. The container's port is reachable only through this object,
+ * and no environment variable ever holds the secret.
  */
 export class RunnerObject extends Container<Bindings> implements RunnerRpc {
   override defaultPort = 8080;
@@ -30,7 +30,7 @@ export class RunnerObject extends Container<Bindings> implements RunnerRpc {
   }
 }
 
-/** A container without internet fetches nothing, whatever is set. */
+/** Without internet access, the container must not try to install packages, whatever the other flags say. */
 function runnerFlags({ HULL_RUNNER_FLAGS: flags = "", HULL_RUNNER_EGRESS: egress }: Bindings): string {
   return egress === "off" ? `${flags} --installs off` : flags;
 }

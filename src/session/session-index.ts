@@ -1,7 +1,6 @@
 /**
- * A tenant's sessions, for its list: rows in D1 that the sessions themselves write (docs/storage-schema.md). A
- * session's own object is authoritative. A row that could not be written is written later, and nothing else waits for
- * it.
+ * A tenant's list of sessions: rows in D1 that the sessions themselves write (docs/storage-schema.md). The session's own
+ * object is authoritative. A failed write is repeated later, and nothing else waits for it.
  */
 import * as z from "zod/mini";
 import { databaseWith } from "../database.ts";
@@ -23,12 +22,12 @@ export const SESSIONS_SCHEMA = [
   "CREATE INDEX IF NOT EXISTS sessions_in_order ON sessions (tenant, created_at, id)",
 ] as const;
 
-/** What tells a session in which a stage of a workflow run ran: its id, and whose it is. */
+/** The condition that selects sessions in which stages of workflow runs ran, by id and owner. */
 const OF_STAGE = `(substr(id, 1, 4) = 'wfs_' AND (parent_id IS NOT NULL OR json_extract(metadata, '$.workflow_run_id') IS NOT NULL))`;
 
 const database = ({ DB }: Bindings): Promise<D1Database> => databaseWith(DB, SESSIONS_SCHEMA);
 
-/** The statement that writes rows, of any tenants. */
+/** The statement that writes rows of any tenants. */
 export async function sessionRows(
   env: Bindings,
   sessions: readonly { tenant: string; session: SessionEntry }[],
@@ -63,8 +62,8 @@ export async function forgetSession(env: Bindings, tenant: string, id: string): 
 
 /**
  * A tenant's sessions, the newest first, a page at a time.
- * @param stages whether those are among them in which stages of workflow runs ran
- * @throws BadRequest for a cursor that no page gave
+ * @param stages whether to include sessions in which stages of workflow runs ran
+ * @throws BadRequest for a cursor that no page returned
  */
 export async function listSessions(
   env: Bindings,
@@ -88,7 +87,7 @@ export async function listSessions(
   return pageOf(z.array(sessionRowShape).parse(results), limit);
 }
 
-/** A page of sessions whose ids have the same prefix. */
+/** Selects a page of sessions whose ids have the same prefix. */
 interface PrefixPage {
   prefix: string;
   limit: number;

@@ -24,12 +24,14 @@ import type {
   KnownCall,
 } from "./unlisted/rpc.ts";
 
-/** The runtime wants the class when the isolate starts; what it consists of is compiled when the first session is asked. */
+/**
+ * The runtime needs the class when the isolate starts. The code behind it is compiled when the first session is called.
+ */
 const openSession = lazily(async () => (await import("./session.ts")).openSession);
 
 /**
- * A session: a conversation or a daemon, addressed by its tenant and its id, or a single call that outlives its
- * connection, addressed by its execution id.
+ * A session: a conversation or a daemon, addressed by tenant and id; or a single call that outlives its connection,
+ * addressed by its execution id.
  */
 export class SessionObject extends DurableObject<Bindings> implements SessionRpc {
   readonly #session: Promise<Session>;
@@ -37,7 +39,7 @@ export class SessionObject extends DurableObject<Bindings> implements SessionRpc
   constructor(ctx: DurableObjectState, env: Bindings) {
     super(ctx, env);
     const deployment = deploymentOf(env);
-    // Answers and stored values pass redactors, which must know all secrets by then.
+    // Answers and stored values pass redactors, which must know all secrets before the first call.
     if (!deployment.isOpen)
       void ctx.blockConcurrencyWhile(() => deployment.open((work) => ctx.waitUntil(work)));
     this.#session = Promise.resolve(openSession(ctx, env));
@@ -99,6 +101,10 @@ export class SessionObject extends DurableObject<Bindings> implements SessionRpc
 
   async cancel(caller: string, keeps = false): Promise<"cancelled" | "removed" | "ended" | null> {
     return (await this.#session).unlisted.cancel(caller, keeps);
+  }
+
+  async relist(run: string): Promise<boolean> {
+    return (await this.#session).relist(run);
   }
 
   override async alarm(): Promise<void> {

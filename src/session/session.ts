@@ -1,4 +1,4 @@
-/** What a session consists of, and what its parts do when something happens in one of them. */
+/** Assembles a session from its parts, and says what each part does when something happens in another one. */
 import { deploymentOf } from "../deployment.ts";
 import type { Wake } from "../engine/agent/records.ts";
 import type { AgentSpec } from "../engine/agent/spec.ts";
@@ -22,10 +22,10 @@ import { UnlistedSession } from "./unlisted/unlisted-session.ts";
 import { type JournalLifecycle, Workflow } from "./workflow/workflow.ts";
 import type { WatchedChange } from "./workspace/workspace.ts";
 
-/** Delay before something that failed is tried again, in ms. */
+/** Delay before a retry, in ms. */
 const RETRY_MS = 60_000;
 
-/** Puts a session together over the storage of its object. */
+/** Assembles a session on the storage of its object. */
 export function openSession(ctx: DurableObjectState, env: Bindings): Session {
   const { storage } = ctx;
   return new Session({
@@ -51,7 +51,7 @@ export class Session implements SessionLifecycle, JournalLifecycle {
   readonly #keeper: SnapshotWriter;
   readonly #owners: ReadonlyMap<string, () => void>;
 
-  /** The parts call this session only once they are all there. */
+  /** The parts must not call this session before the constructor has created all of them. */
   constructor(given: SessionHost) {
     const { storage } = given;
     const host = { ...given, background: (work: Promise<unknown>) => given.background(work.catch(logFault)) };
@@ -67,7 +67,7 @@ export class Session implements SessionLifecycle, JournalLifecycle {
     this.#owners = new Map(Object.entries(this.#dueOwners()));
   }
 
-  /** Who sees to what is due. None does the work itself while the alarm waits. */
+  /** The code that handles each kind of due time. It starts slow work in the background, so the alarm does not wait. */
   #dueOwners(): { readonly [K in DueKind]: () => void } {
     const { conversation, unlisted, daemon, workflow, task } = this;
     const { listing, files, runs, background } = conversation;
@@ -99,16 +99,30 @@ export class Session implements SessionLifecycle, JournalLifecycle {
     const now = log.now();
     for (const { kind, at } of store.due()) {
       if (at > now) continue;
-      // It sets its successor first, so whatever happens next, the alarm comes again.
+      // Sets the next time first, so the alarm comes again even if the work fails.
       store.setDue({ [kind]: now + (kind === "watch" ? WATCH_MS : RETRY_MS) });
       try {
-        // A kind without an owner is one of a later version, which an earlier one follows for a moment.
+        // A later version may have stored a kind that this version does not know, e.g. during a deployment.
         this.#owners.get(kind)?.();
       } catch (error) {
         console.error(JSON.stringify({ event: "due_failed", kind, id: row.id, error: String(error) }));
       }
     }
     store.arm();
+  }
+
+  /** Drives a run on if it is under way, or has its row in the list written again. `false`: there is no such run here. */
+  async relist(run: string): Promise<boolean> {
+    const { conversation, unlisted } = this;
+    const session = conversation.log.store.session();
+    if (session === null) return false;
+    if (unlisted.here) {
+      unlisted.relist();
+      return true;
+    }
+    if (session.state === "deleted") return false;
+    await conversation.ready({ ...session, request_id: "", mock_scope: "" });
+    return conversation.listing.relist(run);
   }
 
   #watch(): void {
@@ -124,7 +138,7 @@ export class Session implements SessionLifecycle, JournalLifecycle {
   }
 
   resumes(status: RunRow["status"]): void {
-    // What waits for a person is counted by its row.
+    // Lists count the runs that wait for a person by their rows.
     if (status === "awaiting_approval") this.conversation.listing.moved();
     this.task.followed();
   }
@@ -193,12 +207,12 @@ export class Session implements SessionLifecycle, JournalLifecycle {
   }
 }
 
-/** What fails in the background fails for nobody: what must be done again is due. */
+/** Logs a failure of work in the background, for which nobody waits. What must be done again is due. */
 function logFault(error: unknown): void {
   console.error(JSON.stringify({ event: "background_failed", error: String(error) }));
 }
 
-/** Does one of the things that follow from what is stored. The others follow also where it fails. */
+/** Runs one reaction to a run's end, so that the others run even if it fails. */
 function attempt(part: string, work: () => void): void {
   try {
     work();

@@ -4,7 +4,7 @@ import type { Tables } from "./tables.ts";
 
 export class SubmittedExecutions implements KnownExecutions {
   readonly #sql: SqlStorage;
-  /** Whether the table has any rows; `undefined`: unknown. Nobody else writes it. */
+  /** Whether the table has rows; `undefined`: unknown. Only this class writes it. */
   #any: boolean | undefined;
 
   readonly #tables: Tables<"handed_in">;
@@ -39,14 +39,14 @@ export class SubmittedExecutions implements KnownExecutions {
     return rows.map(({ id }) => id);
   }
 
-  /** A number that grows with progress: one for each execution that the runner may have, two for each that it has. */
+  /** A number that grows with progress: 1 for each execution that may have reached the runner, 2 for each that has. */
   progress(): number {
     if (!this.#there) return 0;
     const query = "SELECT count(*) + coalesce(sum(admitted), 0) AS n FROM handed_in";
     return this.#sql.exec<{ n: number }>(query).one().n;
   }
 
-  /** No further question will go to the runner. */
+  /** Removes all rows, once nothing will ask the runner about them. */
   clear(): void {
     if (this.#any !== false && this.#there) this.#sql.exec("DELETE FROM handed_in");
     this.#any = false;
@@ -56,7 +56,7 @@ export class SubmittedExecutions implements KnownExecutions {
     return this.#tables.has("handed_in");
   }
 
-  /** Knowledge from before a failed transaction, or from before everything was removed, is invalid. */
+  /** Drops the cached value, after a failed transaction or after everything was removed. */
   forget(): void {
     this.#any = undefined;
   }

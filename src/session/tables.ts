@@ -1,13 +1,16 @@
-/** Optional tables of a Durable Object: each is made with its first row. */
+/** Optional tables of a Durable Object: each is created with its first row. */
 export class Tables<Name extends string> {
   readonly #sql: SqlStorage;
   readonly #optional: Readonly<Record<Name, string>>;
-  /** Names of the existing tables, of those that anybody asks for; `null`: unknown. Nobody else makes or removes any unnoticed. */
+  /**
+   * Names of the existing tables; `null`: unknown. Code that creates or removes a table that anybody asks for reports it
+   * here.
+   */
   #present: Set<string> | null = null;
 
   /**
-   * @param optional the statement that makes each table, by name; with `IF NOT EXISTS`, since an object may already
-   *   have it
+   * @param optional the statement that creates each table, by name; with `IF NOT EXISTS`, since an object may already
+   * have it
    */
   constructor(sql: SqlStorage, optional: Readonly<Record<Name, string>>) {
     this.#sql = sql;
@@ -22,19 +25,19 @@ export class Tables<Name extends string> {
     return this.#present.has(name);
   }
 
-  /** Makes a table unless it exists; call it before writing a row. */
+  /** Creates a table unless it exists. Call it before writing a row. */
   need(name: Name): void {
     if (this.has(name)) return;
     this.#sql.exec(this.#optional[name]);
     this.#present?.add(name);
   }
 
-  /** Somebody else made a table. */
+  /** Notes that other code created a table. */
   made(name: string): void {
     this.#present?.add(name);
   }
 
-  /** Knowledge from before a failed transaction, or from before everything was removed, may be invalid. */
+  /** Drops the cached names, after a failed transaction or after everything was removed. */
   forget(): void {
     this.#present = null;
   }

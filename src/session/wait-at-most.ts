@@ -1,4 +1,4 @@
-/** Waits for some work, but no longer than this many ms. */
+/** Waits for work, but at most this many ms. */
 export async function waitAtMost(work: Promise<unknown>, ms: number): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const timer = setTimeout(resolve, ms);

@@ -50,7 +50,7 @@ export function readActivation(findings: Findings, root: MapNode): ReadActivatio
   const signed = flag(findings, slots.get("require-signature"));
   const signers = fingerprints(findings, slots.get("trusted-signers"));
   const hooks = slots.get("hooks");
-  // YAML reads `[file]` as a list, but everybody else as what a person types.
+  // YAML reads `[file]` as a list, but all other clients show it as the text that a person types.
   const hintNode = slots.get("argument-hint")?.node;
   const hint = hintNode === undefined ? undefined : stripControls(textOf(hintNode) ?? hintNode.source).trim();
   const context = text(findings, slots.get("context"))?.toLowerCase();

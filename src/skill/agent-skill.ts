@@ -1,6 +1,6 @@
 /**
  * Reads the frontmatter of a plain Agent Skill as far as possible. A broken rule of the format is a warning; an error
- * means that no skill is left.
+ * means that the skill cannot be used.
  */
 import { ACTIVATION_FIELDS, readActivation } from "./activation.ts";
 import {

@@ -10,7 +10,7 @@ export class ArchivePaths {
     return this.#files.size;
   }
 
-  /** Enters a file; returns why it is refused, or `null`. */
+  /** Adds a file; returns why it is refused, or `null`. */
   enter(path: string): string | null {
     if (insidePath(path) !== path || path.includes("\\")) {
       return `the path ${JSON.stringify(path)} is not a plain relative path inside the folder`;

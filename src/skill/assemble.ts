@@ -24,7 +24,7 @@ import { checkFileOutput } from "./workspace-tools.ts";
 /** The most findings that a record keeps. */
 const MAX_DIAGNOSTICS = 100;
 
-/** A skill in the form for the registry. */
+/** A skill in the form that the registry stores. */
 export interface AssembledSkill {
   digest: string;
   record: SkillRecord;
@@ -43,7 +43,7 @@ export interface Assembly {
   /** `null` if an error stops it. */
   skill: AssembledSkill | null;
   positions: ParsedSkill["positions"];
-  /** Its parts that errors leave out or disable (`working-parts.ts`). */
+  /** The parts of the skill that errors leave out or disable (`working-parts.ts`). */
   broken: string[];
   diagnostics: Diagnostic[];
 }
@@ -58,23 +58,29 @@ interface AssembleOptions {
   /** The slug to use if another skill has the slug of its name. */
   slug?: string;
   hash?: Hash;
-  /** Providers that it may name; absent: the shipped ones. */
+  /** Providers that the skill may name; absent: the shipped ones. */
   providers?: KnownProviders;
-  /** Makes a module of its hooks. Absent: hooks are not read. */
+  /** Bundles the skill's hooks into a module. Absent: hooks are not read. */
   hooks?: HookReader;
-  /** Makes graphs of its workflows. Absent: they are not read. */
+  /** Reads the graphs of the skill's workflows. Absent: they are not read. */
   workflows?: GraphReader;
-  /** Makes its tools' handlers callable. Absent: as for an upload, where nothing is bundled. */
+  /**
+   * Makes the handlers of the skill's tools callable. Absent: they are treated as in an upload, where nothing is
+   * bundled.
+   */
   handlers?: HandlerMaker;
-  /** The tools available in addition to the skill's own. Absent: no check whether a wanted tool is provided. */
+  /**
+   * The tools available in addition to the skill's own. Absent: nothing checks whether a tool that the skill wants
+   * exists.
+   */
   provided?: ProvidedTools;
   /** The plugin and the namespace of its folder. */
   location?: Pick<RecordExtras, "plugin" | "namespace">;
-  /** Whose signatures count. Absent: no check whether the signer is trusted. */
+  /** The accepted signers. Absent: nothing checks whether the signer is trusted. */
   signatures?: SignaturePolicy;
-  /** The tenant that uploaded it. Absent: a folder of the deployment, which is trusted. */
+  /** The tenant that uploaded the skill. Absent: the skill is a folder of the deployment, and trusted. */
   uploadedBy?: string;
-  /** A tenant stored it for requests to name. Absent: it gets an address. */
+  /** A tenant stored the skill, and requests name it by its id. Absent: the skill has an address. */
   stored?: true;
 }
 
@@ -100,7 +106,7 @@ export async function assembleSkill(
   const make = options.handlers ?? unbundled(files);
   const source = { folder, base, keyVariables: providers.key_variables };
   if (manifest === null) {
-    // Reports faults of its tools together with those of its text.
+    // Reports faults of the skill's tools together with those of its text.
     const { diagnostics: ofTools } = await makeTools(files, source, { make, hash });
     return { skill: null, positions, broken: [], diagnostics: [...diagnostics, ...ofTools] };
   }

@@ -3,8 +3,8 @@ import type { Diagnostic } from "./manifest.ts";
 import { TOOLS_FILE } from "./tools-json/read.ts";
 
 /**
- * Errors do, but for those of its tools.json, of handlers that it names and of its workflows: what is wrong there is left out,
- * and the rest of the skill is served.
+ * All errors do, except those in its tools.json, in handlers that it names and in its workflows: the faulty parts are
+ * left out, and the rest of the skill is served.
  */
 export function blocksServing({ level, code, file }: Diagnostic): boolean {
   const ofTools = file === TOOLS_FILE || file.endsWith(`/${TOOLS_FILE}`) || code.startsWith("handler_");

@@ -43,7 +43,7 @@ export interface Bundle {
   pack: Uint8Array<ArrayBuffer>;
 }
 
-/** What a record holds that does not follow from the folder. */
+/** The parts of a record that do not follow from the folder. */
 export interface RecordExtras {
   hooks?: HookModule;
   tools?: SkillTool[];

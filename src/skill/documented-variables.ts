@@ -11,7 +11,7 @@ function documentedVariables(body: string): string[] {
 }
 
 /**
- * A hint for each variable that no tool and no process asks for: an operator would set it, but nothing would get it.
+ * A hint for each variable that no tool and no process requests: an operator would set it, but nothing would receive it.
  */
 export function undeclaredVariables(
   { manifest, body, tools }: { manifest: Manifest; body: string; tools: readonly SkillTool[] },

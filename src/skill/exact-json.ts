@@ -1,16 +1,19 @@
-/** JSON text whose numbers survive being read: a double holds some 16 digits, ids in JSON often have more. Pure. */
+/**
+ * Reads and writes JSON text without changing its numbers: a double holds some 16 digits, and ids in JSON often have
+ * more. Pure.
+ */
 import { isObject } from "./json.ts";
 import { parsedJson } from "./json-depth.ts";
 import type { Json } from "./manifest.ts";
 
-/** Only a text with such a run can hold a number that a double changes. */
+/** Only a text with so many digits in a row can hold a number that a double changes. */
 const MAY_LOSE = /[\d.]{16}|[eE][-+]?\d{3}/;
 const ONE_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?$/;
 const NUMBER = /-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?/g;
 
 /**
- * A part of a JSON text as compact JSON, as `JSON.stringify` writes it, except for numbers that a double would change:
- * those stay as they were sent.
+ * A part of a JSON text as compact JSON, as `JSON.stringify` writes it, except that numbers which a double would change
+ * keep their digits.
  * @param text valid JSON
  * @param part the part, as parsed
  * @param pick finds it in the parsed text
@@ -23,8 +26,8 @@ export function compactPart(text: string, part: Json, pick: (value: Json) => Jso
 }
 
 /**
- * A value as compact JSON that writes a number as a text does, where the text has the same number in the same place and a double
- * would change it.
+ * A value as compact JSON. A number is written as in `text` if the text has the same number in the same place and a
+ * double would change it.
  * @param text JSON from which the value was made, perhaps with changes; anything else counts as none
  * @param pick finds the value's place in the parsed text
  */
@@ -41,7 +44,7 @@ export function exactJson(
   return place === undefined ? compact : unmarked(JSON.stringify(asSent(value, place, mark)), mark);
 }
 
-/** The value with the marked numbers of what was sent. */
+/** The value with the marked numbers that were sent. */
 function asSent(value: Json, sent: Json | undefined, mark: string): Json {
   if (typeof value === "number") {
     // A number may have been sent as a text.

@@ -26,7 +26,7 @@ export interface BrokenRule {
 /** Lengths are counted in code points. */
 const lengthOf = (text: string): number => Array.from(text).length;
 
-/** @param directory the folder's name; absent: there is none, and the name need not match */
+/** @param directory the folder's name; absent: the skill has no folder, and the name need not match */
 export function brokenNameRules(name: string, directory: string | undefined): BrokenRule[] {
   const text = name.trim().normalize("NFKC");
   const length = lengthOf(text);

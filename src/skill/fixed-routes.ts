@@ -1,7 +1,7 @@
 /**
  * Every route that Hull serves independently of the skills, declared once: its operation, method, path and scope.
- * `src/api` describes what an operation takes and answers, `src/http/handlers.ts` carries it out; the compiler requires
- * both for each. Reserved paths, the OpenAPI document and the table of docs/http.md follow from it.
+ * `src/api` describes the input and output of each operation, and `src/http/handlers.ts` implements it; the compiler
+ * requires both. Reserved paths, the OpenAPI document and the table of docs/http.md follow from it.
  */
 
 type Method = "GET" | "POST" | "PUT" | "DELETE";

@@ -1,4 +1,7 @@
-/** Fields on which other skill clients act and Hull does not, or not yet: what the skill misses, field by field. */
+/**
+ * Fields that have an effect in other skill clients, but not in Hull, or not yet. For each field: what the skill then
+ * lacks.
+ */
 
 import type { Findings } from "./findings.ts";
 import { EFFORTS } from "./manifest.ts";
@@ -7,10 +10,10 @@ import { byteOrder } from "./path.ts";
 import { child, type MapNode, type Slot, textOf } from "./tree.ts";
 
 interface Missed {
-  /** What does not happen. */
+  /** The effect that is missing in Hull. */
   what: string;
   hint: string;
-  /** Hull carries it out in some cases. */
+  /** Hull supports the field in some cases. */
   partly?: true;
   /** Whether this value requests it; absent: every value does. */
   asks?: (slot: Slot) => boolean;

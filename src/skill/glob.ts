@@ -61,12 +61,12 @@ export function modelMatches(glob: string, id: string): boolean {
   return known ? starMatches(pattern, text) : pattern === text;
 }
 
-/** A glob over paths as shells and editors read it: `**` and the slash behind it stand for whole folders, `[a-z]` for one character. */
+/** A glob over paths as shells and editors read it: `**` and the slash after it mean whole folders, `[a-z]` for one character. */
 export function fileGlob(glob: string): Glob {
   return { tokens: pathTokens(Array.from(glob), true), separator: "/" };
 }
 
-/** A line of an ignore file, in gitignore's syntax, without what stands for negation and folders. */
+/** A line of an ignore file, in gitignore's syntax, without its marks for negation and folders. */
 export function ignoreGlob(glob: string): Glob {
   const anchored = glob.includes("/");
   const body = pathTokens(Array.from(glob.startsWith("/") ? glob.slice(1) : glob), false);

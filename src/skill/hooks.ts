@@ -17,11 +17,11 @@ export interface MadeHooks {
   exports: string[];
 }
 
-/** Makes a module of the file, or returns its faults. */
+/** Bundles the file into a module, or returns its faults. */
 export type HookReader = (source: SourceFile) => Promise<MadeHooks | { faults: ModuleFault[] }>;
 
 /**
- * Makes the hook module of a skill's files; `hooks: null` if it has none, or a faulty one.
+ * Bundles the hooks among a skill's files; `hooks: null` if it has none, or a faulty one.
  * @param file SKILL.md relative to the root, for diagnostics
  */
 export async function findHooks(

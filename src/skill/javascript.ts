@@ -1,6 +1,7 @@
 /**
  * Splits JavaScript into tokens, as far as needed to know where code ends and text begins (ECMA-262 §12). Pure. The
- * preceding token decides whether a slash divides or begins an expression, which is right in all but contrived code.
+ * token before a slash decides whether the slash divides or begins a regular expression; this is right in all but
+ * contrived code.
  */
 
 export interface Token {

@@ -1,6 +1,6 @@
 /** Reads JSON text (RFC 8259) piece by piece and says where it breaks, without recursion. Pure. */
 
-/** Hears what a text consists of, in order. Offsets count UTF-16 units. */
+/** Receives the parts of a text, in order. Offsets count UTF-16 units. */
 export interface JsonListener {
   open(bracket: "[" | "{", at: number): void;
   /** @param end the offset behind the bracket */
@@ -13,11 +13,11 @@ export interface JsonListener {
 export interface JsonFault {
   /** The first invalid character; the text's length if the text ends too early. */
   offset: number;
-  /** Where the string begins in which that character is; else as `offset`. */
+  /** Where the string begins that contains this character; outside of strings, the same as `offset`. */
   at: number;
   /**
-   * What is expected there; `string`: its end or a valid escape; `end`: nothing more; `member`: a value or key behind
-   * a comma; `depth`: no further bracket.
+   * What the text should have there. `string`: the string's end or a valid escape; `end`: nothing more; `member`: a
+   * value or key after a comma; `depth`: no further bracket.
    */
   expected: "value" | "key" | "colon" | "comma" | "member" | "string" | "end" | "depth";
   /** What closes the array or object around it; `null`: there is none. */
@@ -40,7 +40,10 @@ export function scanJson(
 ): JsonFault | null {
   const open: ("]" | "}")[] = [];
   let expect: "value" | "key" | "after" = "value";
-  /** The sign before, if more than a value may follow it: an opening bracket its own end, a comma no end. */
+  /**
+   * The bracket or comma before, if more than a value may follow it: after an opening bracket its own end, after a comma
+   * no end.
+   */
   let before: "bracket" | "comma" | null = null;
   let at = from;
   const skip = (pattern: RegExp): boolean => {

@@ -16,10 +16,12 @@ export function withoutNulls(value: Json): Json {
 export const objectOf = (value: unknown): JsonObject => (isObject(value) ? value : {});
 
 /**
- * A value as JSON holds it: a copy without `undefined`. The compiler does not take an interface for JSON, since more members
- * could be declared for it elsewhere.
+ * A value in the form in which JSON holds it: a copy without `undefined`. The compiler does not accept an interface as
+ * JSON, since other files could add members to it.
  */
 export const asJson = <T extends Json = JsonObject>(value: unknown): T => JSON.parse(JSON.stringify(value));
 
-/** A copy of JSON by the type as which Hull wrote it, or whose shape has been checked: inside, types are trusted. */
+/**
+ * A copy of JSON with the type that Hull wrote it with, or whose shape has been checked: the types inside are trusted.
+ */
 export const fromJson = <T>(value: unknown): T => JSON.parse(JSON.stringify(value));

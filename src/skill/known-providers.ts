@@ -1,4 +1,4 @@
-/** The model providers that a skill may name; `src/model/model registry` says how to reach each. */
+/** The model providers that a skill may name; `src/model/registry` says how to reach each. */
 import { PROVIDER_KEY_VARIABLES } from "../secrets.ts";
 
 export interface KnownProviders {

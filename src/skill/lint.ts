@@ -42,7 +42,7 @@ function decoded(path: string): string {
   }
 }
 
-/** Patterns of keys that services issue. */
+/** Patterns of keys that well-known services issue. */
 const SECRETS: readonly RegExp[] = [
   /\bsk-(?:ant-|proj-)?[A-Za-z0-9_-]{32,}/,
   /\bAKIA[0-9A-Z]{16}\b/,

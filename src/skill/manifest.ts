@@ -16,7 +16,7 @@ export const PARAMETER_TYPES = ["string", "number", "integer", "boolean", "array
 export type ParameterType = (typeof PARAMETER_TYPES)[number];
 export const SCALAR_TYPES = ["string", "number", "integer", "boolean"] as const;
 
-/** The effects that a tool may have on the world, in rising order. */
+/** The effects that a tool may have on the world, from the weakest to the strongest. */
 export const SIDE_EFFECT_LEVELS = [
   "none",
   "read_only",
@@ -126,7 +126,10 @@ function commandTool() {
 export type ModelTarget = Read<typeof modelTarget>;
 function modelTarget() {
   return z.object({
-    /** A provider of the deployment that serves the skill, which may differ from the one it was built for. */
+    /**
+     * A provider of the deployment that serves the skill. It may differ from the deployment that the skill was built
+     * for.
+     */
     provider: z.string(),
     /** `null`: the provider's default model. */
     model: z.nullable(z.string()),
@@ -178,7 +181,7 @@ function daemonDeclaration() {
   });
 }
 
-/** When agent runs may activate a skill, who may do it, and what carries it out. An absent member has no effect. */
+/** When agent runs may activate a skill, who may do it, and how it runs. An absent member has no effect. */
 export type Activation = Read<typeof activation>;
 function activation() {
   const text = z.string();
@@ -202,7 +205,7 @@ function activation() {
     on_deactivate: maybe(text),
     /** What a person types after `/name`; shown to people. */
     argument_hint: maybe(text),
-    /** It runs in a sub-agent's own context rather than in the conversation. */
+    /** The skill runs in a sub-agent's own context rather than in the conversation. */
     context: maybe(z.literal("fork")),
     /** The kind of sub-agent, in the words of other clients. */
     agent: maybe(text),
@@ -310,7 +313,7 @@ function configParam() {
     displayName: maybe(text),
     description: maybe(text),
     type: z.enum(CONFIG_TYPES),
-    /** Absent: there is none, and a handler without a value sees no such key. */
+    /** Absent: the parameter has no default, and a handler without a value sees no such key. */
     default: maybe(json()),
     scope: z.enum(CONFIG_SCOPES),
     min: maybe(number),
@@ -476,10 +479,13 @@ export const skillRecordShape = z.lazy(() =>
     /** The signer of its valid signature, by the fingerprint of the key; absent: it has none. */
     signature: maybe(z.object({ signer: sha256() })),
     /**
-     * The tenant that uploaded it. Absent: a folder of the deployment. A reader of the record sees from it whom to trust.
+     * The tenant that uploaded the skill. Absent: the skill is a folder of the deployment. A reader of the record
+     * derives the trust in the skill from this.
      */
     uploaded_by: maybe(z.string()),
-    /** A tenant stored it for requests to name. Absent: it has an address, and so a slug of its own. */
+    /**
+     * A tenant stored the skill, and requests name it by its id. Absent: the skill has an address, and so its own slug.
+     */
     stored: maybe(z.literal(true)),
   }),
 );
@@ -530,8 +536,8 @@ export const catalogShape = z.lazy(() =>
     /** Names of the variables that proxy skills put into their calls, sorted; absent if there are none. */
     variables: maybe(z.array(z.string())),
     /**
-     * Skills loaded earlier that have a tool of the same name, by `slug/tool` of the one that replaces theirs; absent if
-     * there are none.
+     * Tools of earlier loaded skills that a tool of the same name replaces, by the `slug/tool` of the replacing tool;
+     * absent if there are none.
      */
     overrides: maybe(z.record(z.string(), z.array(z.string()))),
   }),

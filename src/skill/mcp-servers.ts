@@ -1,4 +1,4 @@
-/** `mcp_servers` of an llm skill: remote servers whose tools its model gets (docs/mcp.md). */
+/** `mcp_servers` of an llm skill: remote servers whose tools its model can call (docs/mcp.md). */
 import { readInteger, readMap, readTexts, warnUnknown, wrongType } from "./fields.ts";
 import type { Findings } from "./findings.ts";
 import type { McpServer } from "./manifest.ts";
@@ -42,7 +42,7 @@ export function readMcpServers(
   return servers;
 }
 
-/** The fault of a server's name; `null`: none. */
+/** The fault of a server's name; `null` if it is valid. */
 export const serverNameFault = (name: string): string | null =>
   NAME.test(name) && name.length <= MAX_NAME
     ? null
@@ -103,7 +103,7 @@ function readUrl(findings: Findings, slot: Slot): string | null {
   return null;
 }
 
-/** The address if a server can have it; `null`: it cannot. */
+/** The address of a server; `null` if no server may have this address. */
 export function serverUrl(text: string): URL | null {
   const url = URL.canParse(text) ? new URL(text) : null;
   const fits = url !== null && /^https?:$/.test(url.protocol) && url.username === "" && url.password === "";

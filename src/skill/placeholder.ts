@@ -2,7 +2,7 @@
 
 export type Piece = { text: string } | { variable: string };
 
-/** Splits a template into texts and variables; `problem` names the first `${…}` that is neither. */
+/** Splits a template into texts and variables; `problem` names the first `${…}` that is not a variable. */
 export function parseTemplate(template: string): { pieces: Piece[]; problem?: string } {
   const pieces: Piece[] = [];
   let text = "";
@@ -29,7 +29,7 @@ export function parseTemplate(template: string): { pieces: Piece[]; problem?: st
   return { pieces };
 }
 
-/** Whether a variable is Hull's own, which no template gets. */
+/** Whether a variable is Hull's own, which no template receives. */
 export const isReserved = (variable: string): boolean => /^(?:HULL|HUSK)_/.test(variable);
 
 /** Names of the variables in templates. */

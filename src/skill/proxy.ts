@@ -72,7 +72,7 @@ function urlProblem(text: string): string | null {
 
 /**
  * Headers by lower-case name, whose values may contain `${VAR}`.
- * @param effect what a variable that Hull never fills in leads to: a sentence
+ * @param effect a sentence that says what happens because of a variable that Hull never fills in
  */
 export function readHeaders(
   findings: Findings,

@@ -83,7 +83,7 @@ export class RouteTable {
   /** Slugs whose path `/skills/<slug>` another skill's route has taken. */
   readonly #entered = new Map<string, Claim>();
 
-  /** Enters a skill, or returns its conflict with an earlier one. */
+  /** Adds a skill, or returns its conflict with an earlier one. */
   claim(claim: Claim): Conflict | null {
     const conflict = this.conflict(claim);
     if (conflict !== null) return conflict;
@@ -94,7 +94,7 @@ export class RouteTable {
     return null;
   }
 
-  /** A skill's conflict with those entered, or `null`. */
+  /** A skill's conflict with earlier ones, or `null`. */
   conflict({ slug, route }: Claim): Conflict | null {
     const twin = this.#slugs.get(slug);
     if (twin !== undefined) {

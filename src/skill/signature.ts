@@ -12,7 +12,7 @@ import { byteOrder } from "./path.ts";
 import { TOOLS_FILE } from "./tools-json/read.ts";
 
 const ALGORITHM = "Ed25519";
-/** With this prefix, nothing else that the key signs can pass for the signature of a skill. */
+/** This prefix ensures that nothing else signed with the key can pass for the signature of a skill. */
 const PURPOSE = "hull skill signature 1\n";
 /** The most files that a message names, for each kind of difference. */
 const MAX_NAMED = 5;
@@ -91,7 +91,7 @@ async function holds(
     const imported = await crypto.subtle.importKey("raw", key, ALGORITHM, false, ["verify"]);
     return await crypto.subtle.verify(ALGORITHM, imported, signature, message(files));
   } catch {
-    // Not every 32 bytes are a key.
+    // Not every sequence of 32 bytes is a key.
     return false;
   }
 }

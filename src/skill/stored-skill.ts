@@ -90,7 +90,7 @@ export async function readStoredSkill(
   };
 }
 
-/** Turns a sentence into the end of another one. */
+/** Turns a sentence into a clause that ends another sentence. */
 const clause = (sentence: string): string => sentence.replace(/\.$/, "");
 
 const folded = (name: string): string => name.toLowerCase().replaceAll("_", "-");

@@ -26,7 +26,7 @@ interface TarLimits {
 
 const DEFAULT_TAR_LIMITS: TarLimits = { max_bytes: 512 * 1024 * 1024, max_files: 20_000 };
 
-/** A tar that is broken, or holds what no pack holds. `reason` is safe to show. */
+/** A tar that is broken, or contains what no pack contains. `reason` is safe to show. */
 export class TarError extends Error {
   readonly reason: string;
 
@@ -120,7 +120,7 @@ export class TarReader {
     }
   }
 
-  /** Call it after the last chunk. */
+  /** Must be called after the last chunk. */
   end(): void {
     if (this.#zeroBlocks < 2) throw new TarError("it is cut off");
   }

@@ -30,7 +30,7 @@ export type Signed = Pick<SkillRecord, "signature" | "uploaded_by"> & {
 };
 
 interface TrustFault {
-  /** The name in `load_skill`'s answer. */
+  /** The skill's name in the result of `load_skill`. */
   error: "UnsignedSkillError" | "UntrustedSignerError";
   message: string;
 }
@@ -41,7 +41,7 @@ export function needsSignature({ manifest, uploaded_by }: Signed, { require }: S
   return manifest.activation?.require_signature === true;
 }
 
-/** Why it does not count as signed; `null`: it does. */
+/** Why the skill does not count as signed; `null` if it does. */
 export function signatureFault(skill: Signed, policy: SignaturePolicy): TrustFault | null {
   const { name, activation } = skill.manifest;
   if (skill.signature === undefined) {

@@ -50,7 +50,7 @@ export function skillFiles(archive: readonly SourceFile[]): SourceFile[] {
   return files.filter(({ path }) => !isLeftOut(path, levels));
 }
 
-/** The longest name that file systems take, in bytes. */
+/** The longest name that file systems accept, in bytes. */
 const MAX_NAME_BYTES = 255;
 /** File systems take four times that for the whole path, and a runner unpacks the folder below one of its own. */
 const MAX_PATH_BYTES = 1024;
@@ -88,7 +88,7 @@ function insideTopFolder(entries: readonly SourceFile[]): SourceFile[] {
   );
 }
 
-/** Whether the build would leave it out: the path itself, or a folder above it. */
+/** Whether the build would leave the path out, because of the path itself or of a folder above it. */
 function isLeftOut(path: string, levels: readonly IgnoreLevel[]): boolean {
   for (let end = path.indexOf("/"); end >= 0; end = path.indexOf("/", end + 1)) {
     if (isIgnored(path.slice(0, end), true, levels)) return true;
@@ -102,7 +102,7 @@ interface Location {
   positions: ReadonlyMap<string, Position>;
 }
 
-/** What is forbidden to an uploaded skill, though the deployment's own may have it: commands by their absolute path. */
+/** What is forbidden to an uploaded skill, but not to the deployment's own: commands with an absolute path. */
 export function checkUploaded(manifest: Manifest, location: Location): Diagnostic[] {
   const commands: [field: string, argv: readonly string[]][] = [
     ["run", manifest.run ?? []],
@@ -126,8 +126,8 @@ export function checkUploaded(manifest: Manifest, location: Location): Diagnosti
 }
 
 /**
- * Findings about an upload's files: keys that every user of the skill could read, and files that the build would have
- * to make.
+ * Findings about an upload's files: keys that every user of the skill could read, and files that only the build can
+ * make.
  */
 export function checkUploadedFiles(files: readonly SourceFile[], skill: string): Diagnostic[] {
   const found: Diagnostic[] = files.flatMap(({ path, bytes }) => {
@@ -144,7 +144,8 @@ export function checkUploadedFiles(files: readonly SourceFile[], skill: string):
 }
 
 /**
- * Warns about variables that the skill and its tools request but do not get, and about workspace tools that it wants.
+ * Warns about variables that the skill and its tools request but do not receive, and about workspace tools that the
+ * skill wants.
  */
 export function warnNotGranted(
   record: Pick<SkillRecord, "manifest" | "tools" | "wants_workspace_tools">,

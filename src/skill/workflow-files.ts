@@ -1,6 +1,6 @@
 /**
- * The workflows of a skill: `workflows/*.yaml` (`.yml`, `.json`), each a graph of the file's name. What is wrong with one makes
- * findings with their line, and leaves it out; the rest of the skill is served. Pure.
+ * The workflows of a skill: `workflows/*.yaml` (`.yml`, `.json`), each a graph with the file's name. A faulty file
+ * causes findings with lines, and is left out; the rest of the skill is served. Pure.
  */
 import type { Hash, SourceFile } from "./bundle.ts";
 import { utf8 } from "./bundle.ts";
@@ -13,7 +13,7 @@ import { type Node, type Position, positionOf, toJson } from "./tree.ts";
 
 const FOLDER = "workflows/";
 const FILE = /^workflows\/([A-Za-z0-9][A-Za-z0-9._-]{0,63}?)\.(ya?ml|json)$/;
-/** How names of files end that hold tests of workflows (`hull workflow test`). */
+/** The endings of files that hold tests of workflows (`hull workflow test`). */
 const TEST = ".test";
 /** Of one file. A run keeps a copy of its graph. */
 const MAX_BYTES = 256 * 1024;
@@ -22,12 +22,12 @@ const TOP: Position = { line: 1, column: 1 };
 /** A fault or doubt about a graph; `info`: it is not a graph at all. */
 interface GraphFinding {
   level: "error" | "warning" | "info";
-  /** Dotted, e.g. `nodes.draft.kind`; empty: all of it. */
+  /** Dotted, e.g. `nodes.draft.kind`; empty: the whole graph. */
   path: string;
   message: string;
 }
 
-/** Makes a graph of a file's content; `null`: there is none without errors. */
+/** Reads a graph from a file's content; `null` if it has errors. */
 export type GraphReader = (
   given: Json,
   name: string,
@@ -35,7 +35,7 @@ export type GraphReader = (
 
 interface FoundWorkflows {
   workflows: SkillWorkflow[];
-  /** Names of those that an error leaves out. */
+  /** Names of the workflows that an error leaves out. */
   broken: string[];
   diagnostics: Diagnostic[];
 }
@@ -113,6 +113,6 @@ function treeOf(path: string, bytes: Uint8Array, findings: Findings): Node | nul
   }
   const { node, fault } = readYaml(text, TOP);
   if (node === null) return refused(fault?.at ?? TOP, (fault?.message ?? "it is empty").replace(/\.$/, ""));
-  // Nothing but comments, as of a file that is being written.
+  // The file has only comments, as while it is being written.
   return node.kind === "scalar" && node.value === null ? refused(TOP, "it is empty") : node;
 }

@@ -19,7 +19,7 @@ export function brokenParts(tools: readonly string[] | null, workflows: readonly
   return [...(tools?.map(toolPart) ?? [TOOLS_FILE]), ...workflows.map(workflowPart)];
 }
 
-/** The parts of a skill that work. @param broken those that do not */
+/** The parts of a skill that work. @param broken the parts that do not */
 export function workingParts(
   { tools = [], workflows = [], plugin }: Pick<SkillRecord, "tools" | "workflows" | "plugin">,
   broken: readonly string[],

@@ -9,7 +9,7 @@ interface File {
   bytes?: Uint8Array;
 }
 
-/** The parts of a skill that decide it. */
+/** The parts of a skill that determine this. */
 interface SkillFacts {
   manifest: Pick<Manifest, "mode" | "allowed_tools" | "llm">;
   body: string;
@@ -19,8 +19,8 @@ interface SkillFacts {
 }
 
 /**
- * Whether a skill's instructions can be followed only with workspace tools: it brings files for the model, its text names the
- * files of its plugin, it names one of the tools in `allowed-tools`, or its text has commands for a shell.
+ * Whether a model can follow a skill's instructions only with workspace tools: the skill has files for the model, its
+ * text names files of its plugin, it names one of the tools in `allowed-tools`, or its text has commands for a shell.
  */
 export function wantsWorkspaceTools({ manifest, body, files, tools = [], plugin }: SkillFacts): boolean {
   if (manifest.mode !== "llm") return false;
@@ -61,7 +61,7 @@ export function programFiles(
   return found;
 }
 
-/** In JavaScript a specifier that refers to a file, in Python a module. */
+/** The name of an import: in JavaScript a specifier that refers to a file, in Python a module. */
 const IMPORT =
   /(?:\bfrom|\bimport|\brequire\()\s*["'](\.[^"'\n]+)["']|^[ \t]*(?:from|import)[ \t]+\.?([A-Za-z_]\w*)/gm;
 

@@ -15,7 +15,7 @@ interface ZipLimits {
   max_entries: number;
 }
 
-/** A zip that is broken, or holds what no skill holds. `reason` is safe to show. */
+/** A zip that is broken, or contains what no skill contains. `reason` is safe to show. */
 export class ZipError extends Error {
   readonly reason: string;
   /** Whether the zip is valid, but unpacks to more bytes than the caller accepts. */

@@ -1,4 +1,4 @@
-/** Carries out one call of a command tool in the runner. */
+/** Executes one call of a command tool in the runner. */
 import { commandLine } from "../engine/arguments.ts";
 import type { ToolCallBlock } from "../engine/messages.ts";
 import {
@@ -90,7 +90,7 @@ export async function runCommandTool(call: ToolCallBlock, context: CommandToolCo
   return refusedCall("outcome_unknown", `The tool was ${LOST}`);
 }
 
-/** Runs it to its end; `null`: a detached execution was lost. */
+/** Runs the execution to its end; `null` if a detached execution was lost. */
 async function executed(spec: ExecutionSpec, context: CommandToolContext): Promise<ToolOutcome | null> {
   const { record, files } = context;
   const limit = record.manifest.llm?.max_tool_output_bytes ?? 65_536;

@@ -1,8 +1,8 @@
 /** The pack of a skill without files, for executions that need no skill. */
 
-/** A tar without a file. */
+/** The size of an empty tar. */
 const BYTES = 1024;
-/** Its digest. */
+/** SHA-256 of the empty tar. */
 export const EMPTY_PACK = "5f70bf18a086007016e948b04aed3b82103a36bea41755b6cddfaf10ace3c6ef";
 
 type Pack = Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>;

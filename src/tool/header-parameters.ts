@@ -35,7 +35,7 @@ export function dispositionFilename({ parameters }: ParameterisedValue): string 
   try {
     if (encoded !== undefined) return decodeURIComponent(encoded);
   } catch {
-    // It is malformed; the plain name follows.
+    // The encoded name is malformed, so the plain name is used.
   }
   return parameters.get("filename") ?? null;
 }

@@ -1,6 +1,6 @@
 /**
- * Requests of handlers to the outside: only hosts of the tool's list, no private addresses, limits. A redirect goes
- * back to the isolate, which requests its target here again, so that each is checked.
+ * Makes the requests of handlers to the outside: only to hosts in the tool's list, never to private addresses, and
+ * within limits. A redirect goes back to the isolate, which requests the target here again, so every target is checked.
  */
 import { hostFault } from "./public-host.ts";
 

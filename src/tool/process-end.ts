@@ -1,4 +1,4 @@
-/** The ends of processes: what each of them means for whoever started the process. */
+/** What each way in which a process can end means for the caller that started it. */
 import type { ToolErrorCode } from "../engine/tool-fault.ts";
 import {
   ClientClosedRequest,
@@ -14,7 +14,7 @@ import {
 import type { HullError } from "../errors.ts";
 import { DEPENDENCIES_FAULT, type EndedStatus, type ExecutionSpec } from "./protocol.ts";
 
-/** An end, and what was asked of the process that ended. */
+/** How a process ended, and the limits that it ran with. */
 type Facts = Pick<EndedStatus, "signal" | "reason"> &
   Pick<ExecutionSpec, "id" | "timeout_ms"> & { command: string; maxBytes: number };
 type Asked = Pick<ExecutionSpec, "id" | "timeout_ms" | "argv" | "limits">;
@@ -26,11 +26,11 @@ interface Tails {
 }
 
 interface ProcessEnd {
-  /** For the model. */
+  /** The code for the model. */
   code: ToolErrorCode;
-  /** Continues "It was", without the full stop. */
+  /** The text for the model: it continues "It was", and has no full stop. */
   said: (facts: Facts) => string;
-  /** Nobody knows what the process did. */
+  /** The end leaves unknown what the process did. */
   unknown?: true;
   /** For the caller of a script. */
   error: (facts: Facts, tails: Tails) => HullError;
@@ -50,7 +50,7 @@ const ENDS: Readonly<Record<Exclude<EndedStatus["cause"], "exit">, ProcessEnd>> 
     said: ({ timeout_ms }) => `stopped after ${timeout_ms} ms, its time limit`,
     error: ({ timeout_ms }, tails) => new ScriptTimeout({ timeout_ms, ...tails }),
   },
-  // By the caller, who then reads nothing of it, or by a runner that ended itself.
+  // The caller cancelled it and reads nothing more, or the runner ended itself.
   cancelled: {
     code: "killed",
     said: () => "stopped: the runner was shut down",
@@ -106,7 +106,7 @@ interface CutShort {
   code: ToolErrorCode;
   /** Sentences, the first of which continues "It was". */
   remark: string;
-  /** Nobody knows what the process did. */
+  /** The end leaves unknown what the process did. */
   unknown: boolean;
 }
 

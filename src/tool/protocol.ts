@@ -360,7 +360,7 @@ const ticketPayload = z.lazy(() =>
 /** How long a ticket is valid after it is signed. */
 const TICKET_TTL_S = 60;
 
-/** A Web Crypto key, by the name-free type that Workers' and Node's declarations share. */
+/** A Web Crypto key, in a type that the declarations of Workers and of Node share. */
 export type TicketKey = Awaited<ReturnType<typeof crypto.subtle.importKey>>;
 
 /** Imports the runner secret (any string of 32 or more characters) as an HMAC key. */

@@ -44,7 +44,7 @@ function isPrivate(host: string): boolean {
   return !host.includes(".") || LOCAL_NAMES.some((name) => host === name || host.endsWith(`.${name}`));
 }
 
-/** A URL's parser writes every form of an IPv4 address as four decimal numbers. */
+/** The number of an IPv4 address. The URL parser has already written every form of it as four decimal numbers. */
 function v4Number(host: string): number | null {
   if (!/^\d{1,3}(\.\d{1,3}){3}$/.test(host)) return null;
   return host.split(".").reduce((sum, part) => sum * 256 + Number(part), 0);
@@ -64,7 +64,8 @@ function isPrivateV6(address: string): boolean {
   const last = (groups[6] ?? 0) * 65_536 + (groups[7] ?? 0);
   const zeros = groups.slice(0, 5).every((group) => group === 0);
   if (zeros && groups[5] === 0xffff) return isPrivateV4(last);
-  // Of the translated networks only the well-known one leads to the embedded address (RFC 6052, RFC 8215).
+  // Among the networks for address translation, only the well-known one leads to the embedded address (RFC 6052, RFC
+  // 8215).
   if (first === 0x64 && second === 0xff9b) {
     return groups.slice(2, 6).some((group) => group !== 0) || isPrivateV4(last);
   }

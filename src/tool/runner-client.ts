@@ -36,13 +36,13 @@ export interface Runner {
 }
 
 /**
- * What the callers of detached executions remember about them, so that a later caller continues where an earlier one
+ * What the callers of detached executions store about them, so that a later caller can continue after an earlier one
  * died.
  */
 export interface KnownExecutions {
   /** `handed_in`: the runner may have it. `admitted`: the runner had it, and must never get it again. */
   known(id: string): "nothing" | "handed_in" | "admitted";
-  /** Has stored the fact when it returns. */
+  /** Stores the fact; it is stored when this returns. */
   note(id: string, fact: "handed_in" | "admitted"): void;
 }
 
@@ -69,9 +69,9 @@ export interface RunOptions {
   background(work: Promise<unknown>): void;
 }
 
-/** Attempts after the first one if the connection fails; arriving frames restore them. */
+/** Attempts after the first one if the connection fails. Each arriving frame makes all of them available again. */
 const RETRIES = 2;
-/** The same for a detached execution under way: half a minute in all, for a runner that restarts. */
+/** The same for a detached execution that is running: half a minute in all, enough for a runner to restart. */
 const DETACHED_RETRIES = 12;
 /** Wait before the first retry, doubled before the second: a restarted runner is back by then. */
 const RETRY_WAIT_MS = 400;
@@ -89,13 +89,13 @@ const GATE_MS = 1000;
  * Runs one execution and yields its events; `ended` is the last one. Leaving the generator early cancels the execution,
  * unless it is detached.
  *
- * Before the runner has admitted it, a failed attempt is repeated with the same id (the runner attaches to what it
- * knows), if the input can be sent again. After that the client requests the frames from where they broke off; an id
- * that the runner no longer knows is lost. If an earlier caller handed the execution in, this one follows it and does
- * not run it again.
+ * Until the runner has admitted the execution, the client repeats a failed attempt with the same id, if the input can be
+ * sent again; the runner attaches it to what it knows. After that, the client requests the frames from where they broke
+ * off; if the runner no longer knows the id, the execution is lost. If an earlier caller handed the execution in, this
+ * one follows it and does not run it again.
  *
  * @throws RunnerUnavailable RunnerBusy RunnerDraining ConcurrencyLimited ExecutionConflict ExecutionLost
- *   RunnerProtocolError ClientClosedRequest
+ * RunnerProtocolError ClientClosedRequest
  */
 export async function* runExecution(
   runner: Runner,
@@ -114,11 +114,11 @@ export async function* runExecution(
       yield event;
     }
   } catch (error) {
-    // Not 503, which permits another attempt: the execution has begun.
+    // Not a 503, which permits another attempt: the execution has already begun.
     if (submission.admitted && error instanceof RunnerUnavailable) {
       throw new ExecutionLost({ id: spec.id });
     }
-    // A refusal leaves nothing to cancel.
+    // The runner refused the execution, so there is nothing to cancel.
     over = error instanceof HullError && !submission.admitted && !submission.uncertain;
     throw error;
   } finally {
@@ -164,7 +164,7 @@ async function sendCancel(
     const response = await runner.fetch(path, { method: "DELETE", headers });
     await response.body?.cancel();
   } catch {
-    // A runner that cannot be reached ends an abandoned execution by itself.
+    // If the runner cannot be reached, it ends an abandoned execution by itself.
   }
 }
 
@@ -219,7 +219,7 @@ class Subscription {
     }
   }
 
-  /** Opens the answer whose body continues after the frames seen. */
+  /** Requests the frames after those already seen. */
   protected async connect(connection: AbortController): Promise<Response> {
     const { id } = this.execution;
     const path = `/v1/executions/${id}?from=${this.#seq}`;
@@ -253,17 +253,17 @@ class Subscription {
   }
 }
 
-/** An execution that must be handed in first. */
+/** An execution that the client must hand in before it can follow it. */
 class Submission extends Subscription {
   /** The runner has accepted the execution. */
   admitted: boolean;
-  /** A connection failed, so the runner may have it without our knowledge. */
+  /** A connection failed, so the runner may have the execution although the client does not know. */
   uncertain = false;
   readonly #spec: ExecutionSpec;
   readonly #specText: string;
   readonly #body: ExecutionInput;
   readonly #repeatable: boolean;
-  /** An earlier caller handed it in. */
+  /** An earlier caller already handed the execution in. */
   readonly #again: boolean;
   #streamed = false;
 
@@ -301,7 +301,7 @@ class Submission extends Subscription {
       else await this.#sendBundle(connection, lacks.data?.digest ?? this.#spec.digest);
       response = await this.#post(connection);
     }
-    // The same id with another spec belongs to the earlier caller, whose settings may have differed.
+    // The runner has this id with another spec: that of the earlier caller, whose settings may have differed.
     if (response.status === 409 && this.#again) {
       await response.body?.cancel();
       response = await super.connect(connection);
@@ -363,13 +363,13 @@ class Submission extends Subscription {
     const body = await this.options.pack(digest);
     const path = `/v1/bundles/${digest}`;
     const response = await this.send(connection, "PUT", path, `bundle:${digest}`, { body });
-    // Another caller's transfer, on which this one relied, failed.
+    // This attempt relied on another caller's transfer, and that one failed.
     if (response.status === 424) throw new Disconnected("the transfer of the skill's files failed");
     if (response.status !== 204) throw await refusedBy(response, this.execution);
   }
 }
 
-/** Waits, but no longer than until an abort. */
+/** Waits for the time, or until the signal aborts. */
 function sleep(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {

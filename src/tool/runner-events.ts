@@ -63,7 +63,7 @@ export async function* followFrames(response: Response): AsyncGenerator<RunEvent
       }
     }
   } finally {
-    // Not awaited: if the connection hangs, so would this.
+    // Not awaited: if the connection hangs, this call hangs too.
     void reader.cancel().catch(() => {});
   }
 }
@@ -138,7 +138,7 @@ export async function refusedBy(
       return new ConcurrencyLimited({ skill, limit, retry_after_s });
     case "execution_conflict":
       return new ExecutionConflict({ id });
-    // The runner had accepted the id and now does not know it: its disk is gone.
+    // The runner had accepted the id and no longer knows it, so its disk is gone.
     case "execution_lost":
     case "execution_not_found":
       return new ExecutionLost({ id });

@@ -18,7 +18,7 @@ export interface ToolWorkspace {
   changes: {
     change(change: WorkspaceChange): Promise<void>;
     bytes(bytes: Uint8Array): Promise<void>;
-    /** Applies the changes to the session; returns what did not become one of its files. */
+    /** Applies the changes to the session; returns the changes that did not become files of it. */
     finish(): Promise<readonly { path: string; why: string }[]>;
     abandon(): Promise<void>;
   };
@@ -29,7 +29,7 @@ interface FiledExecution {
   spec: ExecutionSpec;
   input: ExecutionInput;
   options: RunOptions;
-  /** Absent: it has no session. */
+  /** Absent: the execution has no session. */
   workspace?: ToolWorkspace;
 }
 

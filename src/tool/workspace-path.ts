@@ -36,7 +36,7 @@ export function pathFault(path: string): string | null {
   return null;
 }
 
-/** Generated files, and Git's own: thousands of files that nobody reads. */
+/** Generated files, and Git's own: thousands of files that nobody reads. They never leave the runner. */
 const MADE_AGAIN = /^(?:__pycache__|node_modules|\.git|\.venv|.*\.pyc)$/s;
 
 /** Whether a file or folder of this name stays in the runner, and never becomes a file of a session. */

@@ -1,6 +1,6 @@
 /**
- * A typed skill in the form for the build and its handlers: as in `typed/hull.d.mts`, except schemas, which may come
- * from any copy of zod 4.
+ * A typed skill as the build and its handlers see it: as in `typed/hull.d.mts`, except for schemas, which may come from
+ * any copy of zod 4.
  */
 import type * as z from "zod/mini";
 

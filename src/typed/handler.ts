@@ -1,6 +1,6 @@
 /**
- * The handler of a typed tool: checks and completes the input, calls `run`, and checks its answer. It is bundled into
- * each handler; in another runtime there is no `ctx`.
+ * The handler of a typed tool: checks and completes the input, calls `run`, and checks the result. It is bundled into
+ * each handler. In another runtime there is no `ctx`.
  */
 import type { Schema, TypedSkill } from "./definition.ts";
 
@@ -11,7 +11,7 @@ interface Given {
 
 type Handler = (args: Record<string, unknown>, ctx?: Given) => Promise<unknown>;
 
-/** The handler of one tool. Faults of input and configuration are answers: `{ error }`. */
+/** The handler of one tool. A fault of input or configuration becomes the result `{ error }`. */
 export function handlerOf({ tools }: TypedSkill, name: string): Handler {
   const tool = tools.find((entry) => entry.name === name);
   return async (args, ctx = {}) => {
@@ -31,7 +31,7 @@ export function handlerOf({ tools }: TypedSkill, name: string): Handler {
   };
 }
 
-/** Whether an answer is one of the forms that the runtime knows: a failure, an artifact, or the update of one. */
+/** Whether a result has one of the forms that the runtime knows: a failure, an artifact, or the update of one. */
 const isOwn = (answer: unknown): boolean =>
   typeof answer === "object" &&
   answer !== null &&
@@ -59,7 +59,7 @@ function contextOf(ctx: Given, workDir: unknown, config: unknown): object {
   return Object.create(plain, { config: { value: config, enumerable: true } });
 }
 
-/** The context in a runtime that gives none. */
+/** The context for a runtime that passes none. */
 function alone(workDir: unknown): object {
   const artifact = async () => ({ id: "" });
   return {

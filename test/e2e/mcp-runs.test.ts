@@ -189,6 +189,40 @@ describe("mcp_servers", () => {
     expect(done).toMatchObject({ result: { successful_tools: ["my_docs__echo"] } });
   });
 
+  test("a run in a session ends the sessions that it opened, when it rests and when it ends", async () => {
+    await hull.post("/sessions", { id: "tidy" });
+    const call = { name: "keeper__remember", arguments: {} };
+    const runs = "/sessions/tidy/runs";
+    const again = (options: object) =>
+      hull.post(`${runs}?wait=idle`, { prompt: "go", options: { ...model, ...options } });
+    scripted(call);
+    expect(await json(await again({ mcp_servers: ["keeper"] }))).toMatchObject({ status: "done" });
+    scripted(call, { name: "keeper__echo", arguments: { text: "x" } });
+    const approval_policy = { require_approval: ["keeper__echo"] };
+    const waiting = await json(await again({ mcp_servers: ["keeper"], approval_policy }));
+    expect(waiting.status).toBe("awaiting_approval");
+    const asked = (what: string) => remote.asked.filter((one) => one === `/stateful ${what}`).length;
+    const tidy = async () => {
+      const opened = asked("initialize");
+      await until(
+        async () => asked("DELETE"),
+        (ended) => ended === opened,
+      );
+      return opened;
+    };
+    expect(await tidy()).toBeGreaterThanOrEqual(2);
+    const { data } = await json(await hull.call("/sessions/tidy/approvals"));
+    const [{ id, arguments_digest }] = approvals.parse(data);
+    const before = asked("tools/call");
+    await hull.post(`/sessions/tidy/approvals/${id}`, { decision: "approve", arguments_digest });
+    await until(
+      async () => json(await hull.call(`${runs}/${waiting.run_id}`)),
+      ({ status }) => status === "done",
+    );
+    expect(asked("tools/call")).toBe(before + 1);
+    expect(await tidy()).toBeGreaterThanOrEqual(3);
+  });
+
   test("daemons have them too", async () => {
     scripted({ name: "keeper__echo", arguments: { text: "daemon" } });
     const spawned = await json(

@@ -1,4 +1,5 @@
 /** POST /runs: agent runs without a session, against a fake provider and the real runner. */
+import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { commonHull } from "../support/common-hull.ts";
 import { json } from "../support/hull-dev.ts";
@@ -40,6 +41,34 @@ Look.
   // Two calls that each wait for the other one.
   "looker/look.sh":
     '#!/bin/sh\ntouch "$1"; n=0\nwhile [ ! -e "$3" ] && [ $n -lt 80 ]; do sleep 0.05; n=$((n+1)); done\n[ -e "$3" ] && echo met\n',
+  "flaky/SKILL.md": `---
+name: flaky
+description: Fails at first
+mode: llm
+provider: openai
+tools:
+  - name: repeatable
+    description: May run again.
+    command: [sh, flaky.sh]
+    parameters: [{name: file, description: f}]
+    idempotent: true
+  - {name: single, description: May not., command: [sh, flaky.sh], parameters: [{name: file, description: f}]}
+---
+Try.
+`,
+  "flaky/tools.json": JSON.stringify([
+    {
+      name: "handled",
+      description: "May run again.",
+      script: "handled.sh",
+      parameters: { file: { type: "string", description: "f" } },
+      "x-idempotent": true,
+    },
+  ]),
+  // The first run of a file fails.
+  "flaky/flaky.sh": '#!/bin/sh\necho run >> "$1"; [ "$(wc -l < "$1")" -gt 1 ] && echo worked\n',
+  "flaky/handled.sh":
+    '#!/bin/bash\nread -r line; file=${line#*\\"file\\":\\"}; file=${file%%\\"*}\nsh "$HULL_SKILL_DIR/flaky.sh" "$file"\n',
   "greeter/greet.sh": '#!/bin/sh\necho "hello $1"\n',
 });
 
@@ -74,6 +103,18 @@ test("what a skill's tools say of themselves counts: reading ones run side by si
   expect(JSON.stringify(fake.requests[1]?.body.messages).match(/met/g)).toHaveLength(2);
   fake.script([{ tool_calls: [look("/etc/x", two)] }, { text: "Done." }]);
   expect((await json(await run({ skill: "looker", policy }))).rejected_tools).toEqual(["look"]);
+});
+
+test.each([
+  ["repeatable", 2, "worked"],
+  ["handled", 2, "worked"],
+  ["single", 1, "exit_nonzero"],
+])("tool_retries starts the process of %s %i times", async (name, starts, answer) => {
+  const file = `${hull.root}/home/flaky-${name}`;
+  fake.script([{ tool_calls: [{ name, arguments: { file } }] }, { text: "Done." }]);
+  await run({ skill: "flaky", tool_retries: 2, tool_backoff_ms: 1, deadline_ms: 20_000 });
+  expect(lastMessage(1)).toContain(answer);
+  expect(await readFile(file, "utf8")).toBe("run\n".repeat(starts));
 });
 
 test("a persistent run is nudged until it is done", async () => {
@@ -112,25 +153,27 @@ test.each([false, true])(
   },
 );
 
-test("a large registry is searched: only what was found is offered", async () => {
-  const tools = ["eager", "open_file", "deploy"].map((name, n) => ({
-    name,
-    description: `The tool ${name}`,
-    parameters: {},
-    handler: "shout",
-    ...(n === 0 ? {} : { defer_loading: true }),
-  }));
-  fake.script([
-    { tool_calls: [{ name: "hull_tool_search", arguments: { query: "open file" } }] },
-    { text: "found" },
-  ]);
-  const result = await json(await run({ skill: "shouter", tools, tool_search: { mode: "client" } }));
-  const offered = (n: number) =>
-    (fake.requests[n]?.body.tools ?? []).map((tool) => JSON.parse(JSON.stringify(tool)).function.name);
-  expect(offered(0)).toEqual(["hull_tool_search", "eager"]);
-  expect(offered(1)).toEqual(["hull_tool_search", "eager", "open_file"]);
-  expect(result.tools_used).toEqual(["hull_tool_search"]);
-});
+test.each([["open file"], ["open file", "deploy"]])(
+  "a large registry is searched: only what was found in the turn is offered: %j %j",
+  async (...queries) => {
+    const tools = ["eager", "open_file", "deploy"].map((name, n) => ({
+      name,
+      description: `The tool ${name}`,
+      parameters: {},
+      handler: "shout",
+      ...(n === 0 ? {} : { defer_loading: true }),
+    }));
+    const tool_calls = queries.map((query) => ({ name: "hull_tool_search", arguments: { query } }));
+    fake.script([{ tool_calls }, { text: "found" }]);
+    const result = await json(await run({ skill: "shouter", tools, tool_search: { mode: "client" } }));
+    const offered = (n: number) =>
+      (fake.requests[n]?.body.tools ?? []).map((tool) => JSON.parse(JSON.stringify(tool)).function.name);
+    expect(offered(0)).toEqual(["hull_tool_search", "eager"]);
+    const found = queries.map((query) => query.replace(" ", "_"));
+    expect(offered(1)).toEqual(["hull_tool_search", "eager", ...found]);
+    expect(result.tools_used).toEqual(queries.map(() => "hull_tool_search"));
+  },
+);
 
 test("skills: the one that the prompt names is active, and load_skill brings another", async () => {
   const skills = [

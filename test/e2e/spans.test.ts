@@ -284,6 +284,32 @@ describe.each([
     expectContent(line);
   });
 
+  test("the run of a session that rests: each of its attempts in a line of its own", async () => {
+    const tool = { name: "where", description: "Tells.", parameters: {} };
+    provider.script([
+      { tool_calls: [{ id: "call_8", name: "where", arguments: {} }] },
+      { text: "Said words.", usage: { input: 21, output: 8 } },
+    ]);
+    const id = content ? "resting-1" : "resting-2";
+    await post("/sessions", { id });
+    const options = { provider: "anthropic", model: "claude-test", tools: [tool] };
+    const ran = await post(`/sessions/${id}/runs?wait=idle`, { prompt: "User words.", options });
+    expect(await ran.json()).toMatchObject({ status: "awaiting_tool" });
+    const line = (name: string) =>
+      until(
+        async () => lines.find(({ event }) => event === name),
+        (found) => found !== undefined,
+      );
+    const names = (spans: Noted[] = []): string[] => spans.map(({ name }) => name).sort();
+    const rested = await line("run_attempt");
+    expect(rested).toMatchObject({ status: "awaiting_tool", session_id: id });
+    expect(names(rested?.spans)).toEqual(["chat claude-test", "invoke_agent"]);
+    await post(`/sessions/${id}/tool-results`, { tool_call_id: "call_8", content: "here" });
+    const ended = await line("run");
+    expect(names(ended?.spans)).toEqual(["chat claude-test", "invoke_agent"]);
+    expect(lines.filter(({ event }) => event === "run_attempt")).toHaveLength(1);
+  });
+
   test("the run of an execution, which outlives its call: in the log line, with HULL_TRACE", async () => {
     script();
     const response = await call("/skills/asker", "User words.", { "idempotency-key": "spans-1" });

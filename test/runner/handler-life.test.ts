@@ -154,13 +154,24 @@ describe("who makes a call comes back", () => {
     const file = join(dir, "lost");
     const moving: Runner = { key: runner.key, fetch: (path, request) => runner.fetch(path, request) };
     const deps = processDeps(moving, files);
-    const options = { ...deps.options, known: remembered() };
+    const admitted = Promise.withResolvers<void>();
+    const known = remembered();
+    const noting: KnownExecutions = {
+      known: known.known,
+      note(id, fact) {
+        known.note(id, fact);
+        if (fact === "admitted") admitted.resolve();
+      },
+    };
+    const options = { ...deps.options, known: noting };
     const call = handlerCall(files, "count.py", { file, s: 30 });
     const outcome = runInRunner(call, { ...deps, options });
     await until(
       () => readFile(file, "utf8").catch(() => ""),
       (text) => text !== "",
     );
+    // A busy machine may start the process before the caller has read that it was admitted.
+    await admitted.promise;
     await runner.kill("SIGKILL");
     runner = await startRunner({ from: runner });
     expect(await outcome).toMatchObject({

@@ -1,6 +1,6 @@
 /**
- * `npm run attack`: every test whose name begins with `attack:`, and no other. Only files that hold one are loaded, since many
- * a test file starts servers when it is.
+ * `npm run attack`: runs every test whose name begins with `attack:`, and no other. It loads only files that contain
+ * such a test, since many test files start servers when they are loaded.
  */
 import { spawnSync } from "node:child_process";
 import { globSync, readFileSync } from "node:fs";

@@ -1,11 +1,11 @@
-/** A real Chromium from the package registry, and what pages do in it that they should not. */
+/** A real Chromium from the package registry, and a record of what pages do wrong in it. */
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import chromium from "@sparticuz/chromium";
 import puppeteer, { type Browser, type Page } from "puppeteer-core";
 import { onTestFinished } from "vitest";
 
-/** A browser for the tests of a file; to be closed after them. */
+/** A browser for the tests of a file, which must close it after them. */
 export async function startBrowser(): Promise<Browser> {
   return puppeteer.launch({
     executablePath: await chromium.executablePath(),
@@ -14,7 +14,7 @@ export async function startBrowser(): Promise<Browser> {
   });
 }
 
-/** An open page and what its console said that is no good: errors, refusals of its policy, exceptions. */
+/** An open page, with the complaints in its console: errors, violations of its policy, exceptions. */
 export interface Opened {
   page: Page;
   complaints: string[];
@@ -50,12 +50,12 @@ interface AxeResult {
   violations: { id: string; nodes: { html: string; failureSummary?: string }[] }[];
 }
 
-/** Rules whose answer depends on colours and on the width of the window. */
+/** Rules whose result depends on colours and on the width of the window. */
 const LOOKS = ["color-contrast", "target-size", "scrollable-region-focusable"];
 
-/** What axe-core finds wrong with the page by WCAG 2.2 AA, one line each. @param looks by the rules about looks alone */
+/** The faults that axe-core finds in the page by WCAG 2.2 AA, one per line. @param looks only the rules about looks */
 export async function faultsOf(page: Page, looks = false): Promise<string[]> {
-  // The page's own policy lets no script in; this one is the test's.
+  // The page's own policy permits no script; this one is the test's.
   const world = await page.createCDPSession();
   const rules = looks ? LOOKS : ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
   const expression = `${readFileSync(AXE, "utf8")}; axe.run(document, { runOnly: ${JSON.stringify(rules)}, resultTypes: ["violations"] }).then(({ violations }) => JSON.stringify({ violations }))`;

@@ -1,6 +1,6 @@
 /**
- * Which test shows which Check of what serving must do: the numbers in the tests' names. To see the map:
- * `node test/support/checks.ts`.
+ * Which test covers which Check, the numbered requirements of serving: by the numbers in the tests' names. To see the
+ * map: `node test/support/checks.ts`.
  */
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";

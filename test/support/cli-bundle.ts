@@ -1,6 +1,7 @@
 /**
- * The command line as a few modules: a server of a test starts in half the processor time that it takes from 300 source files.
- * What they say of where they are stays true, so the Worker's process, the migrations and the like are those of the checkout.
+ * Bundles the command line into a few modules, so that a test's server starts in half the processor time that it takes
+ * from 300 source files. The modules still know the places of their sources, so the Worker's process, the migrations and
+ * the like are those of the checkout.
  */
 import { createHash } from "node:crypto";
 import { mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
@@ -8,14 +9,14 @@ import { basename, dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { build, type Plugin, transform } from "esbuild";
 
-/** Packages that are loaded when they are needed, as from the sources. */
+/** Packages that are loaded on demand, as they are from the sources. */
 const EXTERNAL = ["esbuild", "miniflare", "wrangler", "typescript"];
-/** How long the bundle of other sources is kept, in ms: another run may use it now. */
+/** How long the bundle of other sources is kept, in ms; another run may still use it. */
 const KEPT_MS = 86_400_000;
 const REQUIRE =
   'import{createRequire as hullRequire}from"node:module";const require=hullRequire(import.meta.url);';
 
-/** A module says where its source is. */
+/** Makes each module report the place of its source. */
 const places: Plugin = {
   name: "places",
   setup({ onLoad }) {
@@ -37,8 +38,8 @@ const places: Plugin = {
 };
 
 /**
- * Bundles the command line into a folder of its own below `folder`, named by its content; answers the module to start; beside it are
- * `cli.mjs`, which exports what `scripts/cli.ts` does, and `fake-wrangler.mjs`.
+ * Bundles the command line into its own folder below `folder`, named by its content, and returns the module to start.
+ * Next to it are `cli.mjs`, which has the exports of `scripts/cli.ts`, and `fake-wrangler.mjs`.
  */
 export async function bundleCli(repo: string, folder: string): Promise<string> {
   const { outputFiles } = await build({
@@ -62,7 +63,7 @@ export async function bundleCli(repo: string, folder: string): Promise<string> {
   const hash = createHash("sha256");
   for (const { path, contents } of outputFiles) hash.update(path).update(contents);
   const name = `cli-${hash.digest("hex").slice(0, 16)}`;
-  // Always in the same place, for what Node compiled of it is found by that.
+  // Always at the same path, because Node finds its compiled code by the path.
   const target = join(folder, name);
   await mkdir(target, { recursive: true });
   for (const { path, contents } of outputFiles)

@@ -1,7 +1,7 @@
 /**
- * A few `hull dev` for all files of a process of tests, with one fake provider behind them: a server of its own takes a file three
- * seconds of processor time, and more on a busy machine. Each starts when the first file asks for it. Files of a process run one after
- * the other.
+ * A few `hull dev` for all test files of a process, with one fake provider for all: a server per file costs three
+ * seconds of processor time, and more on a busy machine. Each server starts when the first file requests it. The files
+ * of a process run one after the other.
  */
 import { cp, mkdir, mkdtemp, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -10,13 +10,13 @@ import { type FakeProvider, NOBODY, startFakeProvider } from "./fake-provider.ts
 import { type HullDev, type HullDevOptions, json, REPO, startHullDev, writeIn } from "./hull-dev.ts";
 import { until } from "./runner.ts";
 
-/** What a file may do with a server that is not its own. */
+/** What a file may do with a server that it shares with others. */
 export type CommonHull = Omit<HullDev, "end" | "stop" | "pid" | "remove">;
 
-/** The key of the operator of a `keyed` server. */
+/** The operator's key of a `keyed` server. */
 export const ADMIN = "admin-canary-of-e2e-0123456789";
 
-/** Of further providers, which the fake one stands in for: what the names of their variables begin with, and their keys. */
+/** Further providers, which the fake one replaces: the beginning of their variables' names, and their keys. */
 const PROVIDERS = {
   OPENAI: "sk-openai-e2e-key",
   XAI: "sk-XAI-e2e-key",
@@ -25,8 +25,8 @@ const PROVIDERS = {
 };
 
 /**
- * What a process of a skill, an answer or a log line may show of none of these servers unless a skill opts it in: each value has
- * `canary` in it.
+ * Values that no process of a skill, no answer and no log line of these servers may show unless a skill opts in. Each
+ * contains `canary`.
  */
 export const CANARIES = {
   SHELL_SECRET: "canary-shell-333",
@@ -38,9 +38,9 @@ export const CANARIES = {
   lower: "proxy-canary-0123456789",
 };
 
-/** Has neither a key nor an address in these servers. */
+/** A provider that has neither a key nor an address in these servers. */
 export const UNSET = { provider: "openrouter", variable: "OPENROUTER_API_KEY" };
-/** Has a key, and an address where nobody listens. */
+/** A provider that has a key, but an address where nothing listens. */
 export const UNREACHABLE = "groq";
 
 const environment = (fake: FakeProvider): Record<string, string> => ({
@@ -59,7 +59,7 @@ const environment = (fake: FakeProvider): Record<string, string> => ({
   ...CANARIES,
 });
 
-/** Of its environment a Worker gets what some skill names when the server starts. */
+/** Variables for a Worker, which gets from its environment only those that a skill names when the server starts. */
 const NAMED = [
   "PROXY_SECRET",
   "UPSTREAM_KEY",
@@ -70,12 +70,15 @@ const NAMED = [
   "WEATHER_KEY",
 ];
 
-/** The kinds of servers: what they have in addition to that. No two of their settings contradict each other. */
+/**
+ * The kinds of servers, with their settings in addition to the common ones. No two of their settings contradict each
+ * other.
+ */
 const KINDS = {
-  /** Nobody needs a key. */
+  /** A server that requires no key. */
   plain: (fake) => ({
     args: ["--direct"],
-    // What it prints at its start is looked at by examples.test.ts.
+    // examples.test.ts checks what this server prints at its start.
     skills: join(REPO, "skills"),
     project: {
       "hull.toml": `[llm]
@@ -97,7 +100,7 @@ allowed_hosts = ["127.0.0.1", "mcp.example.com"]
       LC_TEST: "kept",
     },
   }),
-  /** The operator's key is `ADMIN`, and `keyOf` makes others. */
+  /** The operator's key is `ADMIN`; `keyOf` makes other keys. */
   keyed: (fake) => ({
     args: ["--direct"],
     project: {
@@ -126,8 +129,8 @@ read_only_tools = ["look_*"]
 type Kind = keyof typeof KINDS;
 
 /**
- * A folder with a file for each of these servers that has not ended, or not as it should: vitest has no test left that could fail,
- * so `global-setup.ts` looks.
+ * A folder with a file for each of these servers that has not ended, or not properly. `global-setup.ts` checks it, since
+ * at that time vitest has no test left that could fail.
  */
 const { HULL_TEST_SERVERS = "" } = process.env;
 const noteOf = (kind: Kind): string => join(HULL_TEST_SERVERS, `${process.pid}-${kind}`);
@@ -141,14 +144,14 @@ async function start(kind: Kind, fake: FakeProvider): Promise<HullDev> {
   return hull;
 }
 
-/** The servers end with the process of tests, as vitest's fixtures of that scope do. */
+/** The servers end with the test process, as vitest's fixtures of that scope do. */
 const ending = anyTest
   .extend("started", { scope: "worker" }, () => servers)
   .extend("ended", { scope: "worker" }, ({ started }, { onCleanup }) => {
     onCleanup(async () => {
       await (await provider)?.close();
       for (const [kind, server] of started) {
-        // What did not start has failed in the file that asked for it.
+        // If a server did not start, the file that requested it has already failed.
         const hull = await server.catch(() => null);
         await hull?.stop().then(
           () => rm(noteOf(kind)),
@@ -159,11 +162,12 @@ const ending = anyTest
   });
 
 /**
- * A common server with these skills and no others, for the tests of the file that asks: `const { hull, fake } = await
- * commonHull({...})`. What a file stores there (sessions, files, uploads) has names that no other file uses, and it asks for no
- * list of all there is. Before each test the provider forgets what it was asked, and what it was to say. Tests may kill the Worker
- * and the runner (`kill` in `shared.ts`).
- * @param skills files by path, or a folder that is copied; the last folder's skill is without errors, and its slug is the folder's name
+ * A common server with these skills and no others, for the tests of the calling file: `const { hull, fake } = await
+ * commonHull({...})`. Whatever a file stores there (sessions, files, uploads) has names that no other file uses, and the
+ * file requests no complete lists. Before each test, the provider forgets its calls and its script. Tests may kill the
+ * Worker and the runner (`kill` in `shared.ts`).
+ * @param skills files by path, or a folder that is copied; the last folder's skill is without errors, and its slug is
+ * the folder's name
  */
 export async function commonHull(
   skills: Record<string, string | Uint8Array> | string = {},
@@ -175,16 +179,17 @@ export async function commonHull(
   servers.set(kind, started);
   const hull = await started;
   const headers = { authorization: `Bearer ${ADMIN}` };
-  // A Worker that the file before killed answers again after a while.
+  // A Worker that the previous file killed takes a while to answer again.
   const slugs = async (): Promise<string[] | null> => {
     const response = await hull.call("/skills", undefined, { headers }).catch(() => null);
     return response?.ok ? (await json<{ slug: string }[]>(response)).map(({ slug }) => slug) : null;
   };
-  // Those of the file before; with its last test they would be gone a moment later than it ends.
+  // The skills of the previous file. Removing them after its last test would make them disappear a moment after that
+  // test ends.
   const folder = join(hull.root, "skills");
   for (const name of await readdir(folder)) await rm(join(folder, name), { recursive: true });
   await until(slugs, (served) => served?.length === 0);
-  // Whole folders appear at once, so who is served the last one is served them all.
+  // Whole folders appear at once, so when the last skill is served, all are.
   const made = await mkdtemp(join(hull.root, "made-"));
   if (typeof skills === "string") await cp(skills, made, { recursive: true });
   else for (const [path, text] of Object.entries(skills)) await writeIn(made, path, text);

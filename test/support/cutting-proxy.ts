@@ -5,7 +5,9 @@ export interface CuttingProxy {
   url: string;
   /** Connections so far. */
   connections(): number;
-  /** From now on: after how many bytes of the answer each new connection is cut, in order; those after these stay whole. */
+  /**
+   * From now on: after how many bytes of its answer each new connection is cut, in order. Later connections are not cut.
+   */
   cut(...after: number[]): void;
   close(): Promise<void>;
 }

@@ -11,7 +11,7 @@ export function blocks(document: string): Block[] {
   return Array.from(fenced, ([, language = "", text = ""]) => ({ language, text }));
 }
 
-/** The commands of a document's shell examples, comments and prompts left out. */
+/** The commands of a document's shell examples, without comments and prompts. */
 export function shellLines(document: string): string[] {
   return blocks(document)
     .filter(({ language }) => language === "bash")
@@ -20,13 +20,13 @@ export function shellLines(document: string): string[] {
     .filter((line) => line !== "" && !line.startsWith("#"));
 }
 
-/** The files of a tutorial: each block below a line that names it, `path/to/file`:, by path. */
+/** The files of a tutorial by path: each block that follows a line which names its path, `path/to/file`:. */
 export function namedFiles(document: string): Map<string, string> {
   const named = document.matchAll(/^`([\w./-]+)`:\n\n```[a-z]+\n([\s\S]*?)^```/gm);
   return new Map(Array.from(named, ([, path = "", text = ""]) => [path, text]));
 }
 
-/** A comment below a command as a pattern of what it prints; `…` stands for anything. */
+/** A comment below a command, as a pattern of the command's output; `…` matches anything. */
 export const printedPattern = (comment: string): RegExp =>
   new RegExp(
     comment

@@ -1,16 +1,16 @@
-/** Programs and commands of documents, run with what is in this checkout. */
+/** Runs programs and commands of documents with the code of this checkout. */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { hullStart, REPO, shared } from "./hull-dev.ts";
 
-/** A program of a document that can run anywhere: its client is this checkout's. */
+/** A program of a document in a form that runs anywhere, with the client of this checkout. */
 export const withOwnClient = (program: string): string =>
   program.replaceAll(
     '"hullrun/client"',
     JSON.stringify(new URL("../../typed/client/client.mjs", import.meta.url).href),
   );
 
-/** What a script prints in a shell where `npx hull`, `npm install` and `node` are this checkout's. */
+/** The output of a script in a shell where `npx hull`, `npm install` and `node` are those of this checkout. */
 export async function exampleShell(
   script: string,
   { cwd, home, env = {} }: { cwd: string; home: string; env?: Record<string, string> },

@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import { HullError } from "../../src/errors.ts";
 
-/** The `HullError` that a promise is rejected with; anything else fails the test. */
+/** The `HullError` with which a promise rejects; anything else fails the test. */
 export async function failureOf(promise: Promise<unknown>): Promise<HullError> {
   const error = await promise.then(
     () => "it succeeded",

@@ -1,4 +1,4 @@
-/** The wire forms of a fake provider's turn, as Anthropic and OpenAI send them. */
+/** The wire forms of a fake provider's turn, in the protocols of Anthropic and OpenAI. */
 import type { FakeRequest, FakeTurn } from "./fake-provider.ts";
 
 export interface FakeAnswer {
@@ -6,7 +6,7 @@ export interface FakeAnswer {
   whole: object;
   /** Server-sent events; `delta`: it carries text. */
   events: { text: string; delta: boolean }[];
-  /** Index of the last event that carries text; -1 without. */
+  /** Index of the last event that carries text; -1 if none does. */
   lastDelta: number;
   /** The events are lines of JSON. */
   lines?: true;
@@ -15,7 +15,7 @@ export interface FakeAnswer {
 
 let serial = 0;
 
-/** Pieces of the text, and the text itself; an echo where the turn holds nothing else. */
+/** The text, and its pieces; an echo if the turn contains nothing else. */
 export function texts(turn: FakeTurn, request: FakeRequest): string[] {
   const silent = turn.tool_calls !== undefined || turn.refusal !== undefined || turn.searches !== undefined;
   const text = turn.text ?? (silent ? [] : request.text);

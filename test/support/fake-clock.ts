@@ -5,7 +5,7 @@ interface FakeClock extends Clock {
   waits: number[];
 }
 
-/** A clock whose waits pass at once, and whose time limits are never reached. */
+/** A clock whose waits end at once, and whose time limits never pass. */
 export function fakeClock(random = () => 0.5): FakeClock {
   let now = Date.UTC(2026, 0, 1);
   const waits: number[] = [];

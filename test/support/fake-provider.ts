@@ -16,10 +16,10 @@ import { anthropicAnswer, type FakeAnswer, openAiAnswer } from "./fake-answers.t
 import { completionAnswer, ollamaAnswer, ollamaGenerateAnswer } from "./fake-completions.ts";
 import { responsesAnswer } from "./fake-responses.ts";
 
-/** Where nothing listens: no system gives this port away. */
+/** An address where nothing listens; no system gives this port away. */
 export const NOBODY = "http://127.0.0.1:2";
 
-/** What to answer one request with. Without any field: an echo of the last user text. */
+/** The answer to one request. Without any field, it is an echo of the last user text. */
 export interface FakeTurn {
   /** A list is streamed as one delta each. */
   text?: string | string[];
@@ -27,29 +27,29 @@ export interface FakeTurn {
   reasoning?: string;
   /** Searches of the provider's own tool search, and the names of the tools that they found. */
   searches?: { id?: string; query: string; found: string[] }[];
-  /** `arguments` as a string go out raw (Anthropic: in a stream only). */
+  /** `arguments` as a string are sent unchanged (Anthropic: in a stream only). */
   tool_calls?: { id?: string; name: string; arguments: object | string }[];
   /** Refusal field of OpenAI. */
   refusal?: string;
-  /** The protocol's own word; default by what the turn holds. */
+  /** The protocol's own word; by default it follows from the turn. */
   stop?: string;
   usage?: { input?: number; output?: number; cache_read?: number; cache_write?: number };
   /** Before the first byte. */
   delay_ms?: number;
   /** Before each text delta of a stream. */
   delta_ms?: number;
-  /** Called with its number before each text delta of a stream, which is sent once it answers. */
+  /** Called with the number of each text delta before a stream sends it; the delta waits for the result. */
   paced?: (delta: number) => Promise<unknown>;
   /** Anything but 200 answers with an error document, or with `body`. */
   status?: number;
   headers?: Record<string, string>;
   /** Replaces the whole answer; objects are sent as JSON. */
   body?: string | object;
-  /** Replaces the bytes of the stream, one write each. */
+  /** Replaces the bytes of the stream; each item is one write. */
   raw_chunks?: (string | Uint8Array)[];
   /** Breaks the connection in mid-answer: after the text deltas of a stream, after half of a document. */
   cut?: boolean;
-  /** Never ends: with text after its deltas, else before the first byte. */
+  /** The answer never ends: if it has text it stops after the deltas, else before the first byte. */
   hang?: boolean;
 }
 
@@ -83,7 +83,7 @@ export interface FakeProvider {
   requests: FakeRequest[];
   /** Replaces the script: one step per request, then echo; a function answers every request. */
   script(steps: FakeStep[] | Exclude<FakeStep, FakeTurn>): void;
-  /** Who answers requests for paths of no model; `null`: they are 404. */
+  /** Answers requests for paths that belong to no model; `null`: they get a 404. */
   others(listener: RequestListener | null): void;
   close(): Promise<void>;
 }
@@ -102,7 +102,7 @@ export async function startFakeProvider(port = 0): Promise<FakeProvider> {
       others(incoming, response);
       return;
     }
-    // Whoever asks may die in the middle of it.
+    // The client may die in the middle of its request.
     const sent = await readAll(incoming).catch(() => null);
     if (sent === null) return;
     const body = parseBody(sent);
@@ -123,7 +123,7 @@ export async function startFakeProvider(port = 0): Promise<FakeProvider> {
     requests.push(request);
     const step = queue.shift() ?? always;
     const turn = typeof step === "function" ? await step(request) : step;
-    // Ollama streams unless it is told not to.
+    // Ollama streams unless the request forbids it.
     const streams = path.startsWith("/api/chat") || path.startsWith("/api/generate");
     await respond(response, turn, answerer(turn, request), body.stream ?? streams);
   });
@@ -198,7 +198,7 @@ async function respond(
       await turn.paced?.(delta++);
     }
     if (response.destroyed) return;
-    // The last text delta stays the last thing that is heard of a stream that hangs.
+    // In a stream that hangs, nothing may follow the last text delta.
     if (turn.hang && turn.raw_chunks === undefined && n > answer.lastDelta) return;
     response.write(chunk);
     if (turn.raw_chunks) await sleep(1);
@@ -223,7 +223,7 @@ function parseBody(text: string): FakeRequestBody | null {
   }
 }
 
-/** Of a conversation; the prompt of a completion. */
+/** The text of a conversation, or the prompt of a completion. */
 function lastUserText(body: FakeRequestBody): string {
   if (typeof body.prompt === "string") return body.prompt;
   const items: FakeRequestBody["messages"] = Array.isArray(body.input) ? body.input : body.messages;

@@ -1,4 +1,4 @@
-/** The wire form of a fake provider's turn as OpenAI's Responses endpoint sends it. */
+/** The wire form of a fake provider's turn in OpenAI's Responses endpoint. */
 import { answer, type FakeAnswer, texts, usageOf } from "./fake-answers.ts";
 import type { FakeRequest, FakeTurn } from "./fake-provider.ts";
 

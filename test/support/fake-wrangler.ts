@@ -1,7 +1,7 @@
 /**
- * Stands in for wrangler where an account would be needed (`HULL_WRANGLER`): writes down its calls, keeps in `FAKE_DIR`
- * what an account has, and lets the real wrangler carry out on local state what is meant for the remote one. A deploy
- * is told to `FAKE_CLOUD`, which answers the address. `FAKE_FAIL`: the calls that begin with it fail.
+ * Replaces wrangler where a test would need an account (`HULL_WRANGLER`). It records its calls, keeps the content of an
+ * account in `FAKE_DIR`, and lets the real wrangler execute on local state the calls that are meant for remote state. It
+ * sends a deploy to `FAKE_CLOUD`, which returns the address. `FAKE_FAIL`: calls that begin with this text fail.
  */
 import { spawnSync } from "node:child_process";
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
@@ -22,9 +22,9 @@ function refuse(text: string): never {
   process.exit(1);
 }
 
-/** The same call on local state; what a binding or an id names remotely is there called SKILLS. */
+/** The same call on local state, where a namespace has the name SKILLS instead of its remote binding or id. */
 function real(...rest: string[]): void {
-  // Nobody looks at the state of an account whose deployment fails.
+  // No test reads the state of an account whose deployment fails.
   if (FAKE_FAIL !== "") return void (call.startsWith("kv key list") && say([]));
   const local = args.flatMap((arg) => {
     if (arg === "--remote") return ["--local", "--persist-to", join(FAKE_DIR, "state", "worker")];
@@ -62,7 +62,7 @@ const commands: [string, () => void | Promise<void>][] = [
   ["kv bulk put", real],
   ["d1 info", found("d1", args[2], 7404)],
   ["d1 create", made("d1", args[2])],
-  // The next deployments have no further migration.
+  // Further deployments have no further migration.
   ["d1 migrations apply", () => has("worker") || real()],
   ["r2 bucket info", found("r2", args[3], 10006)],
   ["r2 bucket create", made("r2", args[3])],
@@ -73,7 +73,7 @@ const commands: [string, () => void | Promise<void>][] = [
 const [, carryOut] = commands.find(([name]) => call.startsWith(name)) ?? [];
 await (carryOut ?? (() => refuse(`Unknown arguments: ${call}`)))();
 
-/** What is stored under a digest has it for good: the real wrangler stores it once. */
+/** An object stored under a digest never changes, so the real wrangler stores it only once. */
 function object(): void {
   const name = `object-${args[3]?.split(":").at(-1)}`;
   if (has(name)) return;

@@ -1,6 +1,6 @@
 /**
- * Done once before the tests that start servers: Worker, runner and command line are bundled, and Node gets a place for what it
- * compiles.
+ * Runs once before the tests that start servers: bundles the Worker, the runner and the command line, and gives Node a
+ * place for compiled code.
  */
 import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
@@ -20,7 +20,7 @@ const ENDED_MS = 60_000;
 export async function setup({ config }: TestProject): Promise<() => Promise<void>> {
   const folder = await mkdtemp(join(config.env.TMPDIR ?? tmpdir(), "hull-tests-"));
   process.env.HULL_WORKER_BUNDLE = join(folder, "worker");
-  // Stays for the next run: Node looks at what a module says, so nothing in it is ever wrong.
+  // Kept for the next run. Node compares the content of a module, so nothing in it is ever out of date.
   process.env.HULL_TEST_CACHE = join(REPO, "node_modules", ".cache", "hull-tests");
   process.env.HULL_RUNNER_BUNDLE = join(folder, "runner.cjs");
   const servers = join(folder, "servers");
@@ -42,7 +42,7 @@ export async function setup({ config }: TestProject): Promise<() => Promise<void
   };
 }
 
-/** What the servers that files of tests share left behind (`common-hull.ts`), once each has ended. */
+/** The faults of the servers that test files shared (`common-hull.ts`), once each server has ended. */
 async function faultsOf(servers: string): Promise<string[]> {
   const read = async (): Promise<string[]> =>
     Promise.all(

@@ -72,13 +72,13 @@ export function handlerCall(
   };
 }
 
-/** What a call of this bundle's handlers needs. */
+/** The dependencies of a call of this bundle's handlers. */
 export function processDeps(runner: Runner, from: Bundle, fields: Partial<ProcessDeps> = {}): ProcessDeps {
   const { pack, now, background } = runOptions(from);
   return { runner, options: { pack, now, background }, graceMs: 2000, providerKeys: new Set(), ...fields };
 }
 
-/** Makes a call and tells what came of it, with what it said. */
+/** Makes a call; returns its outcome and the notes that it sent. */
 export async function callScript(
   runner: Runner,
   from: Bundle,

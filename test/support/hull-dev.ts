@@ -1,6 +1,6 @@
 /**
- * A real `hull dev` for tests: its own process, folder, state, HOME and TMPDIR, so that everything that it starts and
- * everything that it leaves behind can be told from the rest of the machine.
+ * A real `hull dev` for tests, with its own process, folder, state, HOME and TMPDIR, so that everything that it starts
+ * or leaves behind can be distinguished from the rest of the machine.
  */
 import { spawn } from "node:child_process";
 import { chmod, cp, mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
@@ -11,12 +11,12 @@ import { SERVERS } from "./memory.ts";
 import { commandOf, ofProcess, otherProcesses, until } from "./runner.ts";
 
 export const REPO = new URL("../..", import.meta.url).pathname;
-/** Read once: a command that runs here has variables of its own meanwhile. */
+/** Read once, because a command that runs in this process changes the variables meanwhile. */
 const { PATH = "", HULL_WORKER_BUNDLE, HULL_RUNNER_BUNDLE, HULL_CLI_BUNDLE, HULL_TEST_CACHE } = process.env;
 
 /**
- * What servers of this checkout have in common: Worker and runner as the run bundled them (`global-setup.ts`), and what Node
- * compiled.
+ * What the servers of this checkout share: the Worker and the runner that the run bundled (`global-setup.ts`), and
+ * Node's compiled code.
  */
 export const shared = (repo: string): Record<string, string> => {
   const alone = HULL_WORKER_BUNDLE === undefined || HULL_RUNNER_BUNDLE === undefined || repo !== REPO;
@@ -27,8 +27,8 @@ export const shared = (repo: string): Record<string, string> => {
 };
 
 /**
- * How a process of `hull` is started: as everybody does, or, of this checkout, from what the run bundled (`global-setup.ts`), with
- * the variable that `bin/hull.mjs` sets.
+ * How to start a process of `hull`: as users do, or, for this checkout, from the bundle of the run (`global-setup.ts`),
+ * with the variable that `bin/hull.mjs` sets.
  */
 export function hullStart(
   repo: string,
@@ -40,13 +40,13 @@ export function hullStart(
   return { script: HULL_CLI_BUNDLE, variables: { NODE_COMPILE_CACHE: join(HULL_TEST_CACHE, "hull") } };
 }
 
-/** What `fetch` takes as a body. */
+/** The body types of `fetch`. */
 export type Body = NonNullable<RequestInit["body"]>;
 
 export interface HullDevOptions {
   /** Skill files by path below the skills folder, e.g. `hello/SKILL.md`; or a folder that is copied. */
   skills?: Record<string, string | Uint8Array> | string;
-  /** Variables beside PATH, HOME and TMPDIR; nothing else of the test's own environment reaches it. */
+  /** Variables in addition to PATH, HOME and TMPDIR; the server sees nothing else of the test's own environment. */
   env?: Record<string, string>;
   /** Further files of the project folder, e.g. `.env`. */
   project?: Record<string, string>;
@@ -54,9 +54,9 @@ export interface HullDevOptions {
   args?: string[];
   /** The project's hull.toml names the folders of skills. */
   ownRoots?: true;
-  /** Where Hull is; default: here. */
+  /** The folder of Hull; default: this checkout. */
   repo?: string;
-  /** Goes on in the folder of an earlier server, which must have ended. */
+  /** Continues in the folder of an earlier server, which must have ended. */
   from?: HullDev;
 }
 
@@ -67,9 +67,9 @@ export interface HullDev {
   /** Holds `skills`, `state`, `tmp`, `home`. */
   root: string;
   stateDir: string;
-  /** Everything that it printed so far, stdout and stderr. */
+  /** Everything that the server has printed so far, on stdout and stderr. */
   output(): string;
-  /** Waits until the output from index `after` on matches; answers that part of the output. */
+  /** Waits until the output from index `after` on matches; returns that part of the output. */
   printed(pattern: RegExp, after?: number): Promise<string>;
   /** Writes a file below the skills folder; a text that begins with `#!` becomes executable. */
   write(path: string, text: string): Promise<void>;
@@ -81,9 +81,9 @@ export interface HullDev {
   post(path: string, body: object, headers?: Record<string, string>): Promise<Response>;
   /** Processes that belong to this server: command line by pid, itself included. */
   processes(): Map<number, string>;
-  /** Sends a signal to `hull dev` itself and waits for its end; answers its exit code. */
+  /** Sends a signal to `hull dev` itself and waits for its end; returns its exit code. */
   end(signal: NodeJS.Signals): Promise<number | null>;
-  /** Stops it and removes its folder; throws when it leaves a process or a temporary file behind. */
+  /** Stops the server and removes its folder; throws if it leaves a process or a temporary file behind. */
   stop(): Promise<void>;
 }
 
@@ -173,13 +173,13 @@ export async function startHullDev(options: HullDevOptions = {}): Promise<HullDe
   };
 }
 
-/** The JSON body of a response, of the shape that the caller expects of it. */
+/** The JSON body of a response, in the shape that the caller expects. */
 export async function json<T = Record<string, unknown>>(response: Response): Promise<T> {
   const value: T = JSON.parse(await response.text());
   return value;
 }
 
-/** What `hull` runs with here, unless a test says otherwise. */
+/** The environment of `hull` here, unless a test says otherwise. */
 const environmentIn = (cwd: string, repo: string, env: Record<string, string>): Record<string, string> => ({
   PATH,
   HOME: cwd,
@@ -192,17 +192,17 @@ interface Command {
   cwd: string;
   /** Variables in addition to PATH, HOME and TMPDIR; nothing else of the test's own environment reaches it. */
   env?: Record<string, string>;
-  /** Where Hull is; default: here. */
+  /** The folder of Hull; default: this checkout. */
   repo?: string;
-  /** What it reads from its standard input; nothing by default. */
+  /** The content of its standard input; empty by default. */
   stdin?: string | Uint8Array;
-  /** As a process, as everybody starts it. */
+  /** Starts it as a process, as users do. */
   process?: true;
 }
 
 /**
- * Runs `hull` to its end; answers its exit code and all that it printed. A start takes more than most commands do, so one
- * runs in the process of the test, unless a reason is known for a process.
+ * Runs `hull` to its end; returns its exit code and its whole output. Starting a process takes longer than most commands
+ * do, so the command runs in the test's own process unless there is a reason for another one.
  */
 export async function runHull(
   args: string[],

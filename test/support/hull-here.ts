@@ -1,11 +1,14 @@
-/** Commands of `hull` inside the test's own process: what they print and how they end, without the start of a Node for each. */
-// It always works in the folder in which it was loaded: not in that of a test, which is removed.
+/**
+ * Runs commands of `hull` inside the test's own process, and captures their output and exit code. That saves the start
+ * of Node for each command.
+ */
+// esbuild always works in the folder in which it was loaded. That must not be a test's folder, which is removed.
 import "esbuild";
 import { dirname, join } from "node:path";
 import { vi } from "vitest";
 
 /**
- * Of the command line as the run bundled it (`global-setup.ts`), if it did: each process of tests would otherwise load some 300
+ * The command line as the run bundled it (`global-setup.ts`), if it did. Otherwise each test process would load some 300
  * modules of it one by one.
  */
 const { HULL_CLI_BUNDLE } = process.env;
@@ -15,7 +18,10 @@ const { runCli }: typeof import("../../scripts/cli.ts") = await (HULL_CLI_BUNDLE
 
 let busy = false;
 
-/** Whether a command runs here now: a process has one working directory, one environment and one output. */
+/**
+ * Whether a command is running here. Only one can, since a process has one working directory, one environment and one
+ * output.
+ */
 export const isBusy = (): boolean => busy;
 
 interface Printed {
@@ -23,7 +29,7 @@ interface Printed {
   text: string;
 }
 
-/** Runs one command to its end, with these variables and no others; answers its exit code and what it printed, in order. */
+/** Runs one command to its end, with exactly these variables; returns its exit code and what it printed, in order. */
 export async function runHere(
   args: string[],
   cwd: string,

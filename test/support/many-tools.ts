@@ -1,4 +1,4 @@
-/** Many tools as a large company's MCP servers would have them: the same list for the same number. */
+/** Many tools, like those of a large company's MCP servers; the same number always gives the same list. */
 import type { Tool } from "../../src/engine/tools.ts";
 
 const VERBS =

@@ -1,4 +1,4 @@
-/** MCP servers for tests: real ones, made with the official SDK, and one that misbehaves in the way that its path says. */
+/** MCP servers for tests: real ones, made with the official SDK, and one that misbehaves as its path says. */
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
@@ -15,7 +15,7 @@ export interface TestMcpServer {
   asked: string[];
   /** Headers of the last message to each path. */
   headers: Map<string, IncomingMessage["headers"]>;
-  /** Whether `/stateless` keeps calls of tools waiting. */
+  /** Whether `/stateless` delays calls of tools. */
   holds: boolean;
   /** Calls of the tool `remember`, by session. */
   sessions: Map<string, number>;
@@ -96,7 +96,7 @@ export async function startMcpServer(): Promise<TestMcpServer> {
     { legacy: "reject" },
   );
 
-  /** By path: what is wrong with the answer to `tools/call`. */
+  /** By path: the fault in the answer to `tools/call`. */
   const misbehave: Record<string, (response: ServerResponse, id: unknown) => void> = {
     "/huge": (response, id) =>
       json(response, { jsonrpc: "2.0", id, result: { content: [{ type: "text", text: HUGE }] } }),
@@ -169,7 +169,7 @@ function events(response: ServerResponse, data: string): void {
   response.writeHead(200, { "content-type": "text/event-stream" }).end(`data: ${data}\n\n`);
 }
 
-/** A server of 2025-11-25 as far as a client needs one to learn that there is a tool `act`. */
+/** The part of a server of 2025-11-25 that a client needs to find a tool `act`. */
 function listing(response: ServerResponse, { id, method }: { id?: unknown; method: string }): void {
   const tool = { name: "act", description: "Acts.", inputSchema: { type: "object" } };
   const results = new Map<string, object>([

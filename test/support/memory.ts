@@ -1,15 +1,15 @@
-/** A folder whose files are in memory, where Linux has one with enough room: containers often give it 64 MB. */
+/** A folder whose files are in memory, if Linux has one with enough room; containers often give it only 64 MB. */
 import { readFileSync, statfsSync } from "node:fs";
 import { tmpdir } from "node:os";
 
 const FOLDER = "/dev/shm";
-/** Bytes that must be free there. */
+/** Bytes that must be free in it. */
 const ENOUGH = 2 ** 31;
 
 /** `null`: there is none. */
 export const MEMORY: string | null = isRoomy() ? FOLDER : null;
 
-/** Where servers of tests have their files, programs of skills among them: in memory if programs may run from there. */
+/** Where test servers store their files, including the programs of skills: in memory if programs may run from there. */
 export const SERVERS: string = MEMORY !== null && mayRunPrograms() ? MEMORY : tmpdir();
 
 function isRoomy(): boolean {

@@ -1,7 +1,7 @@
 /**
- * Gives workerd the sources as one module, bundled once for the run, and each package that tests import as one more.
- * Otherwise each test file transfers and evaluates some 400 modules one by one, as many again of a vendor's SDK, which takes
- * longer than the tests of most files.
+ * Gives workerd all sources as one module, bundled once per run, and each package that tests import as another module.
+ * Otherwise each test file would transfer and evaluate some 400 modules one by one, and as many again for a vendor's
+ * SDK, which takes longer than the tests of most files.
  */
 import { globSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
@@ -11,9 +11,9 @@ import { fileTexts } from "../../scripts/dev/file-texts.ts";
 
 const REPO = dirname(dirname(import.meta.dirname));
 const SOURCES = join(REPO, "src");
-/** A module of a package; those of vitest are its own affair. */
+/** A module of a package, except those of vitest, which it handles itself. */
 const PACKAGED = /\/node_modules\/(?!\.|vitest\/|@vitest\/|@cloudflare\/).*\.m?js$/;
-/** Bundles lie in here, one folder for each run. */
+/** The folder of the bundles, with one folder for each run. */
 const BUNDLES = join(REPO, "node_modules", ".cache", "hull-worker-tests");
 /** Modules that workerd loads by itself from these files. */
 export const PREBUILT_RULES = [{ type: "ESModule" as const, include: [`${BUNDLES}/**/*.mjs`] }];
@@ -27,7 +27,7 @@ const COMMON = {
   logLevel: "error",
 } as const satisfies BuildOptions;
 
-/** Bundles on first use, in watch mode not at all: there the sources go to workerd as they are. */
+/** Bundles on first use. In watch mode it bundles nothing: the sources go to workerd unchanged. */
 export function prebuiltSources(): Plugin {
   let watching = false;
   let folder: string | null = null;
@@ -57,7 +57,10 @@ export function prebuiltSources(): Plugin {
   };
 }
 
-/** What stands for a file of a package: it and all its imports are one module. `null`: its exports are known only to Node. */
+/**
+ * The replacement of a package's file: the file and all its imports as one module. `null`: only Node can find its
+ * exports.
+ */
 async function bundledPackage(file: string, folder: string): Promise<string | null> {
   const name = relative(REPO, file).replaceAll("/", "_");
   const outfile = join(folder, "packages", name.replace(/\.m?js$/, ".mjs"));
@@ -77,7 +80,7 @@ async function bundledPackage(file: string, folder: string): Promise<string | nu
 const FILES = globSync(join(SOURCES, "**", "*.ts")).filter((file) => !file.endsWith(".d.ts"));
 const nameOf = (file: string): string => `m${FILES.indexOf(file)}`;
 
-/** Makes one module of all source files, which exports what each exports under a name of its own; answers its path. */
+/** Makes one module of all source files, which exports each file's exports under its own name; returns its path. */
 async function bundleSources(folder: string): Promise<string> {
   const lines = FILES.map((file) => `export * as ${nameOf(file)} from ${JSON.stringify(file)};`);
   const outfile = join(folder, "all.mjs");
@@ -86,7 +89,7 @@ async function bundleSources(folder: string): Promise<string> {
   return outfile;
 }
 
-/** What stands for a source file: its exports, taken from the module of all. */
+/** The replacement of a source file: its exports, imported from the module of all sources. */
 async function exportsOf(file: string, all: string): Promise<string> {
   const { metafile } = await build({ entryPoints: [file], outdir: SOURCES, write: false, metafile: true });
   const [{ exports = [] } = {}] = Object.values(metafile.outputs);

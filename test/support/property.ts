@@ -2,8 +2,8 @@
 import * as fc from "fast-check";
 
 /**
- * What a run of the tests finds must not depend on chance. Other cases are looked for on purpose, with another seed:
- * `HULL_SEED=$RANDOM npx vitest run test/unit/fuzz`. A case that fails is fixed, or becomes an example of its own.
+ * The result of a test run must not depend on chance. To search for other cases on purpose, use another seed:
+ * `HULL_SEED=$RANDOM npx vitest run test/unit/fuzz`. Fix a case that fails, or make it an example.
  */
 fc.configureGlobal({ seed: Number(process.env.HULL_SEED ?? 1) });
 

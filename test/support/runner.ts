@@ -14,33 +14,33 @@ import type { ExecutionInput } from "../../src/tool/multipart.ts";
 import { type ExecutionSpec, importTicketKey, PROTOCOL_VERSION } from "../../src/tool/protocol.ts";
 import { type RunEvent, type Runner, type RunOptions, runExecution } from "../../src/tool/runner-client.ts";
 
-/** The runner as the run bundled it (`global-setup.ts`); without that, its sources. */
+/** The runner that the run bundled (`global-setup.ts`), else its sources. */
 const MAIN = process.env.HULL_RUNNER_BUNDLE ?? new URL("../../container/main.ts", import.meta.url).pathname;
 
 export interface TestRunner extends Runner {
   url: string;
   secret: string;
-  /** Holds bundles, journal, scratch; removed by `stop`. */
+  /** Contains bundles, journal and scratch; `stop` removes it. */
   stateDir: string;
   process: ChildProcess;
   /** The log so far. */
   log(): string;
-  /** Ends the process with a signal and waits; answers its exit code. */
+  /** Ends the process with a signal and waits; returns its exit code. */
   kill(signal: NodeJS.Signals): Promise<number | null>;
-  /** Ends it for good and removes its state. */
+  /** Ends the runner for good and removes its state. */
   stop(): Promise<void>;
 }
 
 interface RunnerSettings {
   flags?: string[];
   env?: Record<string, string>;
-  /** Goes on with the state of an earlier runner. */
+  /** Continues with the state of an earlier runner. */
   from?: TestRunner;
-  /** `unshare`: a system whose kernel refuses that call, as Docker's default profile does. */
+  /** `unshare`: behaves like a system whose kernel refuses that call, as under Docker's default profile. */
   denied?: "unshare";
 }
 
-/** Becomes the program that its arguments name, with a filter that refuses `unshare`. */
+/** Becomes the program that its arguments name, under a filter that refuses `unshare`. */
 const WITHOUT_UNSHARE = `import ctypes, errno, os, struct, sys
 number = 272 if os.uname().machine == "x86_64" else 97
 lines = [(0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, 0x50000 | errno.EPERM), (0x06, 0, 0, 0x7FFF0000)]
@@ -63,7 +63,7 @@ export async function startRunner({
   const secret = from?.secret ?? randomSecret();
   const secretFile = join(stateDir, "secret");
   await writeFile(secretFile, secret, { mode: 0o600 });
-  // Whatever happens to the test, its runner does not outlive it.
+  // The runner does not outlive its test, whatever happens to the test.
   const always = ["--port", "0", "--state", stateDir, "--secret-file", secretFile, "--exit-with-parent"];
   const args = [MAIN, ...always, ...flags];
   const before = denied === undefined ? [] : ["python3", "-c", WITHOUT_UNSHARE];
@@ -103,7 +103,7 @@ export async function startRunner({
       child.kill("SIGTERM");
       child.kill("SIGTERM");
       await exited;
-      // A runner that was killed leaves its pipes for the next one with this state.
+      // A killed runner leaves its pipes to the next one with this state.
       for (const dir of [Pipes.directory(stateDir, false), stateDir]) await removeTree(dir);
     },
   };
@@ -157,7 +157,7 @@ export function spec(fields: Partial<ExecutionSpec> & Pick<ExecutionSpec, "argv"
   };
 }
 
-/** Options of a call that is not aborted and has this bundle at hand. */
+/** Options of a call that is never aborted and can send this bundle. */
 export function runOptions(from: Bundle, fields: Partial<RunOptions> = {}): RunOptions {
   return {
     pack: async () => from.tar,
@@ -176,7 +176,7 @@ export interface Collected {
   status: Extract<RunEvent, { kind: "ended" }>["status"];
 }
 
-/** Gathers all events of one execution. */
+/** Collects all events of one execution. */
 export async function collect(events: AsyncIterable<RunEvent>): Promise<Collected> {
   const kinds: string[] = [];
   const stdout: Uint8Array[] = [];
@@ -219,13 +219,18 @@ export function run(
   );
 }
 
-/** What lies in the runner's scratch folders, by path; one that goes away while it is read is read again. */
+/**
+ * The content of the runner's scratch folders, by path. If an entry disappears during the read, everything is read
+ * again.
+ */
 export async function scratchOf({ stateDir }: TestRunner): Promise<string[]> {
   const read = () => readdir(join(stateDir, "scratch"), { recursive: true }).catch(() => null);
   return (await until(read, (names) => names !== null)) ?? [];
 }
 
-/** Processes of this machine whose command lines contain `mark`, each as its pid and its command line. What ended has none. */
+/**
+ * Processes of this machine whose command lines contain `mark`, as pids with command lines. An ended process has none.
+ */
 export function processesWith(mark: string): string[] {
   return otherProcesses()
     .map((pid) => `${pid} ${commandOf(pid)}`)
@@ -239,12 +244,12 @@ export function otherProcesses(): number[] {
     .filter((pid) => Number.isInteger(pid) && pid !== process.pid);
 }
 
-/** The command line of a process, with spaces; empty once it has ended. */
+/** The command line of a process, with spaces; empty if the process has ended. */
 export const commandOf = (pid: number): string => ofProcess(pid, "cmdline").replaceAll("\0", " ").trim();
 
 /**
- * A file of a process in /proc; empty once the process has ended. Read in one go: tests look at all processes again and
- * again, and reading a thousand files through promises takes ten times the processor time.
+ * A file of a process in /proc; empty if the process has ended. It is read synchronously: tests examine all processes
+ * again and again, and reading a thousand files through promises takes ten times the processor time.
  */
 export function ofProcess(pid: number, file: "cmdline" | "environ" | "stat"): string {
   try {
@@ -258,8 +263,8 @@ export function ofProcess(pid: number, file: "cmdline" | "environ" | "stat"): st
 const BETWEEN_MS = 50;
 
 /**
- * How many processes have `mark` at one moment: those that two looks in a row find. A single look may find one that ends and
- * the next one.
+ * How many processes have `mark` at one moment: those that two looks in a row find. A single look may count both a
+ * process that is ending and its successor.
  */
 export async function atOnce(mark: string): Promise<number> {
   const pids = () =>
@@ -271,9 +276,12 @@ export async function atOnce(mark: string): Promise<number> {
   return pids().filter((pid) => before.has(pid)).length;
 }
 
-/** Whether a process is a copy of its parent that has yet to start its own program. A busy machine leaves it so for a while. */
+/**
+ * Whether a process is a copy of its parent that has not yet started its own program. On a busy machine, this state can
+ * last a while.
+ */
 function isFork(pid: number): boolean {
-  // The name before it, in parentheses, may hold anything.
+  // The name before it, in parentheses, may contain anything.
   const [, parent] = ofProcess(pid, "stat")
     .replace(/^.*\) /s, "")
     .split(" ");
@@ -288,7 +296,10 @@ export async function running(mark: string, count = 1): Promise<void> {
   );
 }
 
-/** Waits until no process has `mark` any more: killed, since a mark is of a process that would last for a minute. */
+/**
+ * Waits until no process has `mark` any more. They must have been killed, since a marked process would otherwise run for
+ * a minute.
+ */
 export async function gone(mark: string): Promise<void> {
   await until(
     () => processesWith(mark),
@@ -297,8 +308,8 @@ export async function gone(mark: string): Promise<void> {
 }
 
 /**
- * Polls until `check` holds; fails with the last value after `limitMs`. The limit is for what never comes: no test asks how
- * soon something comes, since a machine that has other things to do takes its time.
+ * Polls until `check` holds; fails with the last value after `limitMs`. The limit is for results that never come: no
+ * test depends on how soon something happens, since a busy machine may be slow.
  */
 export async function until<T>(
   read: () => Promise<T> | T,
@@ -306,7 +317,7 @@ export async function until<T>(
   limitMs = 120_000,
 ): Promise<T> {
   const end = Date.now() + limitMs;
-  // Looking costs processor time that what is waited for needs too: less and less often.
+  // Looking takes processor time that the awaited work needs too, so it happens less and less often.
   for (let pause = 10; ; pause = Math.min(1.5 * pause, 100)) {
     const value = await read();
     if (check(value)) return value;

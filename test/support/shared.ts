@@ -1,6 +1,6 @@
 /**
- * Servers that all tests of a file share: begun where the file is read, `const hull = await sharedHull({...})`, ended after
- * its last test, the last one first.
+ * Servers that all tests of a file share. They start when the file is loaded, `const hull = await sharedHull({...})`,
+ * and end after its last test, the last one first.
  */
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ import { type FakeProvider, startFakeProvider } from "./fake-provider.ts";
 import { type HullDev, type HullDevOptions, startHullDev } from "./hull-dev.ts";
 import { until } from "./runner.ts";
 
-/** A fake provider. Before each test it forgets what it was asked, and what it was to say. */
+/** A fake provider. Before each test it forgets its calls and its script. */
 export async function sharedProvider(): Promise<FakeProvider> {
   const provider = await startFakeProvider();
   afterAll(() => provider.close());
@@ -31,15 +31,15 @@ export async function sharedHull(options: HullDevOptions = {}): Promise<HullDev>
 const PARTS = { worker: ["worker-process.ts", "workerd serve"], runner: [" --secret-file "] };
 
 /**
- * Sends SIGKILL to the processes of parts of a server, as far as there are any now; answers how many. The temporary files of a killed
- * Worker are removed, since nobody is left to do it: all others are looked at when the server ends.
+ * Sends SIGKILL to the processes of some parts of a server, if there are any; returns their number. It removes the
+ * temporary files of a killed Worker, which nothing else would remove; all other files are checked when the server ends.
  */
 export async function kill(
   hull: Pick<HullDev, "processes" | "root">,
   ...parts: (keyof typeof PARTS)[]
 ): Promise<number> {
   const temporary = join(hull.root, "tmp");
-  // Read before the processes are, so that no folder is that of a Worker which began meanwhile.
+  // Read before the processes are, so that no folder belongs to a Worker that has started meanwhile.
   const left = parts.includes("worker")
     ? readdirSync(temporary).filter((name) => name.startsWith("miniflare-"))
     : [];

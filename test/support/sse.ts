@@ -1,4 +1,7 @@
-/** Reads server-sent events as a client does, checks that Hull's own are what the documents say, and notes when each arrived. */
+/**
+ * Reads server-sent events as a client does, checks that Hull's own events match the documents, and records when each
+ * arrived.
+ */
 import { EVENTS } from "../../src/run/event-shapes.ts";
 
 export interface SseEvent {
@@ -10,7 +13,7 @@ export interface SseEvent {
   at: number;
 }
 
-/** All events of a response, to its end; `seen` is told of each as it comes. */
+/** All events of a response, to its end; `seen` is called with each as it arrives. */
 export async function readEvents(
   response: Response,
   seen: (event: SseEvent) => void = () => {},

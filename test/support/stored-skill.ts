@@ -1,7 +1,7 @@
-/** Skills that tests store over `/v1/skills`. */
+/** Skills that tests store through `/v1/skills`. */
 import { type Anthropic, toFile } from "@anthropic-ai/sdk";
 
-/** Stores a skill with a secret in its text; answers its id. @param files further files, by path */
+/** Stores a skill with a secret in its text; returns its id. @param files further files, by path */
 export async function storedSkill(
   client: Anthropic,
   name: string,

@@ -1,19 +1,20 @@
 /**
- * Prints what a `hull dev` has stored of sessions, as the files of `test/fixtures/stored` have it. To remember a version of Hull,
- * let its `hull dev --direct` carry out a run until it waits, kill it with SIGKILL, and give its state folder to this.
+ * Prints what a `hull dev` has stored of sessions, in the form of the files in `test/fixtures/stored`. To record a
+ * version of Hull, let its `hull dev --direct` execute a run until the run waits, kill it with SIGKILL, and pass its
+ * state folder to this program.
  *
- * `node test/support/stored-state.ts <state folder> <what it is of> <id of the run> [ids of further sessions]`
+ * `node test/support/stored-state.ts <state folder> <description> <id of the run> [ids of further sessions]`
  */
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync, type SQLOutputValue } from "node:sqlite";
 
-/** Three years: whatever was to come later is due wherever a test runs. */
+/** Three years, so that everything planned for later is due wherever a test runs. */
 const EARLIER_MS = Date.UTC(2026, 0) - Date.UTC(2023, 0);
 
 type Row = Record<string, SQLOutputValue>;
 
-/** A row whose texts in bytes are JSON. */
+/** A row whose texts in bytes contain JSON. */
 const shown = (row: Row): object =>
   Object.fromEntries(
     Object.entries(row).map(([name, value]) => [
@@ -22,7 +23,7 @@ const shown = (row: Row): object =>
     ]),
   );
 
-/** Times, which are numbers and RFC 3339, and nothing else that looks like them. */
+/** Matches times, both as numbers and in RFC 3339, and nothing else that resembles them. */
 const earlier = (line: string, now: number): string => {
   const near = (at: number): boolean => Math.abs(at - now) < EARLIER_MS;
   return line

@@ -1,4 +1,4 @@
-/** Graphs of workflows for tests, and what a run of one begins with. */
+/** Graphs of workflows for tests, and the input of their runs. */
 import { type Graph, readGraph } from "../../src/engine/workflow/graph.ts";
 import type { WorkflowSpec } from "../../src/engine/workflow/records.ts";
 import type { Json } from "../../src/skill/manifest.ts";
@@ -12,7 +12,7 @@ export const edge = (from: string, to: string, branch?: string) => ({
   ...(branch === undefined ? {} : { branch }),
 });
 
-/** @throws TypeError with the faults of a graph that cannot be read */
+/** @throws TypeError with the faults of an invalid graph */
 export function graphOf(given: Json): Graph {
   const read = readGraph(given, () => "wf_1");
   if ("faults" in read) throw new TypeError(JSON.stringify(read.faults));

@@ -1,4 +1,4 @@
-/** Makes zips, right ones and wrong ones. No platform but the web's, so that tests inside workerd use it too. */
+/** Makes valid and invalid zips. It uses only the web's platform, so that tests inside workerd can use it too. */
 import { concat } from "../../src/bytes.ts";
 
 export interface ZipEntry {
@@ -8,7 +8,7 @@ export interface ZipEntry {
   deflate?: boolean;
   /** Unix mode with type, e.g. `0o100755`; 0: none. */
   mode?: number;
-  /** Written instead of what is true, in the directory, in the local header, or in both. */
+  /** Written instead of the true value: in the directory, in the local header, or in both. */
   lie?: { [field in "flags" | "method" | "crc" | "packed" | "size" | "at" | "disk"]?: number };
   localLie?: { [field in "flags" | "method"]?: number };
   localName?: string;
@@ -102,7 +102,7 @@ async function deflated(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array<Arra
   return new Uint8Array(await new Response(stream ?? null).arrayBuffer());
 }
 
-/** Bit by bit, unlike the reader's. */
+/** Computed bit by bit, unlike the reader's. */
 function crc32(bytes: Uint8Array): number {
   let crc = 0xffffffff;
   for (const byte of bytes) {

@@ -5,8 +5,8 @@ import { REPLAY_HEADER } from "../../src/model/proxy.ts";
 type Ask = (path: string, body: object) => Promise<Response>;
 
 /**
- * @param proxied asks a Worker whose calls go through the proxy of `hull dev`
- * @param limited asks one with a policy that allows no tool
+ * @param proxied sends the request to a Worker whose calls go through the proxy of `hull dev`
+ * @param limited sends the request to one with a policy that allows no tool
  */
 export function callFaults(ask: Ask, proxied: Ask, limited: Ask): Record<string, () => Promise<Response>> {
   return {

@@ -1,4 +1,4 @@
-/** Conversations for POST /transcripts/:operation, and a way to ask. */
+/** Conversations for POST /transcripts/:operation, and a function that calls it. */
 import { expect } from "vitest";
 import type { Transcript } from "../../src/llm/transcript.ts";
 import { Client } from "./served.ts";
@@ -6,7 +6,7 @@ import { Client } from "./served.ts";
 export const client = new Client();
 export const MOCK = { provider: "mock", model: "mock" };
 
-/** What an operation answers, with this status. */
+/** The answer of an operation, which must have this status. */
 export async function ask<T>(operation: string, body: object, status = 200): Promise<T> {
   const response = await client.post(`/transcripts/${operation}`, body);
   const answer = await response.json<T>();

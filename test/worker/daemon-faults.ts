@@ -30,7 +30,7 @@ export function daemonFaults(ask: Ask, secret_env: string): Record<string, () =>
       return post("/daemons", { task: "Wait.", provider: "mock", persist_path: "state/taken" });
     },
     daemon_queue_full: async () => {
-      // The event in flight waits for an approval.
+      // The event that is being handled waits for an approval.
       const mock = [{ text: "ready" }, { tool_calls: [{ name: "look" }] }];
       const approval_policy = { require_approval: ["look"] };
       const id = await spawn({ skill: "tools", queue_capacity: 1, mock, approval_policy });

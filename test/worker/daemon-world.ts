@@ -1,4 +1,4 @@
-/** Daemons in a world whose clock and whose models a test holds. */
+/** Daemons in a world whose clock and models a test controls. */
 import type { AgentSpec, DaemonOptions } from "../../src/engine/agent/spec.ts";
 import type { DaemonSettings, DaemonSummary } from "../../src/session/daemon/rpc.ts";
 import type { Json, JsonObject } from "../../src/skill/manifest.ts";
@@ -61,7 +61,7 @@ export const rested = (world: World, run_id = "r1"): Promise<unknown> =>
 
 export const daemonOf = (world: World): Promise<JsonObject> => world.ask("daemon", null);
 
-/** Lets so much time pass; the alarm comes when it is due, late or not. */
+/** Lets so much time pass. The alarm fires when it is due, late or not. */
 export async function pass(world: World, ms: number): Promise<void> {
   const end = world.now + ms;
   const settle = async (): Promise<void> => {
@@ -76,7 +76,7 @@ export async function pass(world: World, ms: number): Promise<void> {
     try {
       world.alarm();
     } catch {
-      // Somebody asks, and the next process sees to it.
+      // A request then reaches the next process, which does the work.
     }
     await settle();
     if (world.store.due()[0]?.at === next.at) break;
@@ -88,7 +88,7 @@ export async function pass(world: World, ms: number): Promise<void> {
 export const wakes = (world: World): string[] =>
   world.records().flatMap((record) => (record.type === "woke" ? [record.wake.reason] : []));
 
-/** What the model was told, by user messages. */
+/** What the model has received, as user messages. */
 export const heard = (world: World): string[] =>
   (world.requests.at(-1)?.messages ?? []).flatMap((message) =>
     message.role === "user"

@@ -306,6 +306,7 @@ describe("going idle", () => {
     await inWorld({ replies: answers(30) }, test, undefined, counter.wrap);
     await inWorld({ replies: answers(3) }, async (world) => {
       await world.open();
+      await world.conversation.listing.written();
       await idle(world);
       await world.over();
       expect([world.store.due(), await world.storage.getAlarm()]).toEqual([[], null]);

@@ -1,4 +1,4 @@
-/** The codes of docs/http.md, and what is special about some. */
+/** The codes of docs/http.md, and what is special about some of them. */
 import documentation from "../../docs/http.md?raw";
 
 /** Configuration faults and others that waiting does not fix. */

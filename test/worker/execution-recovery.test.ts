@@ -15,7 +15,7 @@ import {
   withStorage,
 } from "./execution-world.ts";
 import { Client, LOCAL } from "./served.ts";
-import { mortal, refusing } from "./session-storage.ts";
+import { FOLDING, mortal, noting, refusing } from "./session-storage.ts";
 
 /** What every run attempt has to answer alike: of an operation's document the part that no clock or chance has a say in. */
 function lasting(skill: string, answer: string): unknown {
@@ -282,10 +282,22 @@ describe("a run whose process dies at any of its writes", () => {
         }
         await unlucky.over();
       }
-      const last = life(client.env, storage);
+      const row = () => indexedRun(client.env, "me", call.id);
+      expect(await row()).toMatchObject({ state: "running" });
+      // Its records are not read any more: that may be what kills the process.
+      const { wrap, noted } = noting(FOLDING);
+      const last = life(client.env, wrap(storage));
       last.session.status("me");
       await last.over();
       expect(await textOf(last)).toContain('"code":"execution_lost"');
+      // The life that gave it up died before it wrote the row, which is due.
+      expect(last.store.dueAt("run_index")).toBeGreaterThan(Date.now());
+      last.store.setDue({ run_index: 1 });
+      last.alarm();
+      await last.over();
+      expect(await row()).toMatchObject({ state: "error", code: "execution_lost" });
+      expect(last.store.dueAt("run_index")).toBeNull();
+      expect(noted).toEqual([]);
     });
     expect(runner.begun).toEqual([]);
   });
@@ -362,6 +374,47 @@ describe("a process that outlives the one who called it", () => {
       };
       expect(await textOf(life(client.env, storage))).toContain("seen again");
       expect(runner.begun).toEqual([id, `${id}-again`]);
+    });
+  });
+
+  it.each([
+    ["asks", 1],
+    ["looks", 3],
+  ])("tool_retries repeats a tool of %s that was lost: %i processes in all", async (skill, processes) => {
+    runner.behave = ({ spec }) => {
+      Object.assign(runner.executions.get(spec.id) ?? {}, { end: { cause: "lost" }, ended: true });
+      runner.executions.delete(spec.id);
+    };
+    const { body } = JSON.parse(OPERATIONS.runs ?? "{}");
+    const options = { ...body.options, skill, tool_retries: 2, tool_backoff_ms: 1 };
+    const answer = await client.post("/runs", { ...body, options });
+    expect(await answer.json()).toMatchObject({ status: "done", successful_tools: [] });
+    expect(runner.begun).toHaveLength(processes);
+  });
+
+  it("a later attempt of a tool is followed, although the runner has forgotten the first one", async () => {
+    const asked = JSON.parse(OPERATIONS.runs ?? "{}");
+    const options = { ...asked.body.options, skill: "looks", tool_retries: 2, tool_backoff_ms: 1 };
+    const text = new TextEncoder().encode(JSON.stringify({ ...asked, body: { ...asked.body, options } }));
+    const call = { ...newCall("runs"), text };
+    runner.behave = (execution) => {
+      execution.end = { exit_code: 1 };
+      execution.ended = runner.begun.length === 1;
+    };
+    await withStorage(call.id, async (storage) => {
+      const mortals = mortal(storage, 1_000_000, false);
+      const { session, store } = life(client.env, mortals.storage);
+      session.begin(call);
+      const under = () => runner.begun[1] ?? "";
+      await vi.waitFor(() => expect(store.submitted.known(under())).toBe("admitted"), 20_000);
+      mortals.kill();
+      const [first = ""] = runner.begun;
+      runner.executions.delete(first);
+      const second = runner.executions.get(under());
+      if (second !== undefined) second.end = {};
+      finish(under(), "seen at last");
+      expect(await textOf(life(client.env, storage))).toContain("seen at last");
+      expect(runner.begun).toEqual([first, `${first}-1`]);
     });
   });
 

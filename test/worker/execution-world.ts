@@ -1,4 +1,4 @@
-/** Calls that outlive their connection, the processes that carry them out one after the other, and a runner for them. */
+/** Calls that outlive their connection, the successive processes that run them, and a runner. */
 import { runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeAll, beforeEach, expect, vi } from "vitest";
 import { deploymentOf } from "../../src/deployment.ts";
@@ -56,7 +56,7 @@ const twoTurns = [
   { text: "It is seen. It was out there." },
   { text: "This one was not to be used." },
 ];
-/** What is asked of each operation. */
+/** Requests for each operation. */
 export const OPERATIONS: Record<string, string> = {
   runs: JSON.stringify({
     ...asked,
@@ -99,7 +99,7 @@ export const OPERATIONS: Record<string, string> = {
 };
 
 let count = 0;
-/** A call of its own id: of a skill, or of an operation. */
+/** A call with a new id, of a skill or of an operation. */
 export function newCall(skill: string): ExecutionCall {
   count += 1;
   const id = `ex_${count.toString(16).padStart(32, "0")}`;
@@ -112,7 +112,7 @@ export interface Life {
   session: UnlistedSession;
   alarm: () => void;
   store: ConversationStore;
-  /** Resolves when nothing of this life is under way any more. */
+  /** Resolves when this life has no work left. */
   over: () => Promise<void>;
 }
 
@@ -137,7 +137,7 @@ export function life(env: Bindings, storage: DurableObjectStorage): Life {
   return { session: unlisted, alarm: () => session.alarm(), store: conversation.log.store, over };
 }
 
-/** Runs `test` with the storage of an object of its own. */
+/** Runs `test` with the storage of a new object. */
 export const withStorage = (
   id: string,
   test: (storage: DurableObjectStorage) => Promise<void>,
@@ -154,7 +154,7 @@ export async function textOf({ session }: Life): Promise<string> {
 
 interface Streamed {
   names: string[];
-  /** Text of all deltas that no later `round {restarted}` takes back. */
+  /** Text of all deltas that no later `round {restarted}` withdraws. */
   text: string;
 }
 

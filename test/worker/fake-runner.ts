@@ -1,4 +1,4 @@
-/** A runner inside the test's isolate: speaks the protocol, runs nothing, remembers what it was told to run. */
+/** A runner inside the test's isolate. It speaks the protocol and records its requests, but runs nothing. */
 import { boundaryOf, MultipartReader } from "../../src/tool/multipart-reader.ts";
 import {
   type EndedStatus,
@@ -15,32 +15,32 @@ export const RUNNER_URL = "http://runner.test";
 export interface FakeExecution {
   spec: ExecutionSpec;
   specText: string;
-  /** What came as input: `[file name or "stdin", content]`. */
+  /** The received input: `[file name or "stdin", content]`. */
   input: [string, string][];
   stdout: string[];
-  /** Frames end with a status. */
+  /** The frames end with a status. */
   ended: boolean;
-  /** Files that it left and that are not taken over. */
+  /** Files in the folder that the session does not accept. */
   refused?: Extract<WorkspaceChange, { kind: "refused" }>[];
-  /** How it ended, where that was not exit code 0. */
+  /** How the process ended, if not with exit code 0. */
   end?: Partial<EndedStatus>;
 }
 
 export class FakeRunner {
-  /** By id; an id is begun at most once. */
+  /** By id; no id begins more than once. */
   readonly executions = new Map<string, FakeExecution>();
-  /** Ids in the order in which their processes were begun. */
+  /** Ids in the order in which their processes began. */
   readonly begun: string[] = [];
   readonly cancelled: string[] = [];
-  /** What it answers to submissions instead of running them. */
+  /** Answers submissions instead of running them. */
   instead: (() => Response) | null = null;
-  /** What a process does when its input is there. */
+  /** The behaviour of a process once its input has arrived. */
   behave: (execution: FakeExecution) => void = (execution) => {
     execution.stdout.push("out");
     execution.ended = true;
   };
 
-  /** Stands in for the global `fetch`. */
+  /** Replaces the global `fetch`. */
   readonly fetch = async (input: RequestInfo | URL, init: RequestInit = {}): Promise<Response> => {
     const request = new Request(input, init);
     const { pathname } = new URL(request.url);
@@ -68,7 +68,7 @@ export class FakeRunner {
       }
       this.behave(execution);
     };
-    // As the real one: yes at once, so that a streamed input is sent at all.
+    // Like the real one, it accepts at once, so that a streamed input is sent at all.
     return this.#frames(spec.id, 0, run());
   };
 

@@ -7,7 +7,7 @@ import type { Bindings } from "../../src/env.ts";
 
 const file = crypto.randomUUID();
 
-/** @param note gets each id */
+/** @param note called with each id */
 function named<T extends Rpc.DurableObjectBranded>(
   namespace: DurableObjectNamespace<T>,
   note: (id: string) => void = () => {},
@@ -37,7 +37,7 @@ export const bindings: Bindings = {
   RUNNER: named(shared.RUNNER),
 };
 
-/** The bindings of sessions' objects, by id: those of the Worker that first named them. */
+/** The bindings of sessions' objects, by id: those of the Worker that named the session first. */
 const sessions = new Map<string, Bindings>();
 
 /** The bindings of a Worker with these variables, and of the sessions that it names first: a deployment has one environment. */

@@ -1,4 +1,4 @@
-/** One handler called as a run calls it: in real isolates of Worker Loader, with what it says kept. */
+/** Calls one handler as a run does, in real isolates of Worker Loader, and records its notes. */
 import { Deployment } from "../../src/deployment.ts";
 import type { Bindings } from "../../src/env.ts";
 import { detachedContext } from "../../src/run/context.ts";
@@ -50,7 +50,7 @@ export const RECORD: SkillRecord = {
   pack: null,
 };
 
-/** The module in the registry, as a publish stores it; answers its digest. */
+/** Stores the module in the registry, as a publish does; returns its digest. */
 export async function stored(source: string): Promise<string> {
   const bytes = new Uint8Array(new TextEncoder().encode(source));
   const digest = await webCryptoHash(bytes);
@@ -70,7 +70,7 @@ export interface Scene {
 
 export interface Heard extends SkillToolResult {
   events: RunEvent[];
-  /** Calls that went to the runner. */
+  /** Calls that reached the runner. */
   inRunner: HandlerCall[];
   artifacts: JsonObject[];
 }

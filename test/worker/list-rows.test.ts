@@ -2,7 +2,7 @@
 import { describe, expect, it, vi } from "vitest";
 import { Deployment } from "../../src/deployment.ts";
 import type { RowNote } from "../../src/row-collector.ts";
-import { flushRows, queueRows, queueRowsNow } from "../../src/session/index-rows.ts";
+import { flushRows, queueRows } from "../../src/session/index-rows.ts";
 import type { RunEntry } from "../../src/session/run-entry.ts";
 import { forgetRuns, indexedRun, listIndexedRuns } from "../../src/session/run-index.ts";
 import { listSessions } from "../../src/session/session-index.ts";
@@ -51,7 +51,7 @@ describe("the ends of runs", () => {
     expect(batches()).toBe(2);
     const all = ["n2", "n3", "n4"].flatMap(note);
     expect(sent).toHaveLength(2);
-    await flushRows({ deployment, background });
+    await flushRows(deployment);
     expect(await listedOf("noted", "noted")).toEqual(["n1", "n2", "n3", "n4"]);
     expect(all.map(({ state }) => state)).toEqual(["stored", "stored", "stored"]);
     await Promise.all(sent);
@@ -82,31 +82,6 @@ describe("the ends of runs", () => {
     expect(notes.flat().every(({ state }) => state === "stored")).toBe(true);
   });
 
-  it("go at once where somebody waits, or right after what is being sent", async () => {
-    const { promise: gate, resolve: open } = Promise.withResolvers<void>();
-    const { DB, batches } = watched((batch) => (batch === 2 ? gate : undefined));
-    const deployment = new Deployment({ ...bindings, DB });
-    const sending: Promise<unknown>[] = [];
-    const background = (work: Promise<unknown>): void => void sending.push(work);
-    const first = queueRowsNow(deployment, [ended("now-1")], background);
-    const second = queueRowsNow(deployment, [ended("now-2")], background);
-    const third = queueRowsNow(deployment, [ended("now-3")], background);
-    expect([second.sent, third.sent]).toEqual([null, null]);
-    open();
-    await first.sent;
-    await Promise.all(sending);
-    expect([first, second, third].flatMap(({ notes }) => notes.map(({ state }) => state))).toEqual([
-      "stored",
-      "stored",
-      "stored",
-    ]);
-    // The table, the first row, and both others.
-    expect(batches()).toBe(3);
-    const { sent, notes } = queueRowsNow(deployment, [ended("now-4")], background);
-    await sent;
-    expect(notes).toEqual([{ state: "stored" }]);
-  });
-
   it("are sent by another one where their collector has ended", async () => {
     const deployment = new Deployment(bindings);
     await deployment.indexRows.settled(
@@ -129,7 +104,7 @@ describe("the ends of runs", () => {
     const { DB } = watched((batch) => (batch === 2 ? gate : undefined));
     const deployment = new Deployment({ ...bindings, DB });
     const [first] = queueRows(deployment, [ended("sending")], () => {});
-    const flushed = flushRows({ deployment, background: () => {} });
+    const flushed = flushRows(deployment);
     const [second] = queueRows(deployment, [ended("withdrawn")], () => {});
     if (first === undefined || second === undefined) throw new Error("there are no notes");
     let over = false;
@@ -141,7 +116,7 @@ describe("the ends of runs", () => {
     open();
     await withdrawn;
     await flushed;
-    await flushRows({ deployment, background: () => {} });
+    await flushRows(deployment);
     expect(first.state).toBe("stored");
     const listed = await listedOf("noted", "noted");
     expect(listed).toContain("sending");
@@ -209,7 +184,7 @@ describe("the beginning of a run", () => {
       await listing.inOrder(async () => {});
       expect(await listedOf("t", world.id)).toEqual([]);
       queueRows(deployment, [ended("just-after")], background);
-      await flushRows({ deployment, background });
+      await flushRows(deployment);
       vi.restoreAllMocks();
       expect(await listedOf("t", world.id)).toEqual(["r-begun"]);
       expect(batches() - before).toBe(1);
@@ -224,7 +199,7 @@ describe("the beginning of a run", () => {
     await inWorld({ replies: ["hi"], asked: () => answered }, async (world) => {
       await world.open();
       await world.start("r-at-once", "go");
-      await flushRows({ deployment: world.conversation.deployment, background: () => {} });
+      await flushRows(world.conversation.deployment);
       expect(await listedOf("t", world.id)).toEqual(["r-at-once"]);
       answer();
       await world.ask("answer", { run_id: "r-at-once", wait: "terminal" });
@@ -280,11 +255,28 @@ describe("a new session", () => {
     return data.filter((session) => session.id === id).map(({ state }) => state);
   };
 
-  it("is in the list when its maker hears of it, and nothing is due for that any more", async () => {
+  it("is found by whoever reads the list right after the answer, and nothing is due for that any more", async () => {
     await inWorld({ replies: ["hi"] }, async (world) => {
       await world.open();
+      await flushRows(world.conversation.deployment);
       expect(await listed(world.id)).toEqual(["active"]);
       await expect.poll(() => world.store.due(), { timeout: 10_000 }).toEqual([]);
+    });
+  });
+
+  it("waits for nobody else's rows where somebody waits for its own", async () => {
+    await inWorld({ replies: ["hi"] }, async (world) => {
+      const { deployment, listing } = world.conversation;
+      const real = setTimeout;
+      // What is collected is sent later than anybody waits.
+      vi.spyOn(globalThis, "setTimeout").mockImplementation((then, ms, ...more) =>
+        real(then, ms === 200 ? 1500 : ms, ...more),
+      );
+      queueRows(deployment, [ended("shortly-before")], () => {});
+      await world.open();
+      await listing.written();
+      vi.restoreAllMocks();
+      expect(await listed(world.id)).toEqual(["active"]);
     });
   });
 
@@ -322,20 +314,20 @@ describe("a new session", () => {
 
   it("is listed as it is now, though another one sends its first row late", async () => {
     const { promise: gate, resolve: open } = Promise.withResolvers<void>();
-    const { DB } = watched((batch) => (batch === 2 ? gate : undefined));
+    const { DB, batches } = watched((batch) => (batch === 3 ? gate : undefined));
     await inWorld({ replies: ["hi"], env: { DB } }, async (world) => {
       const sending: Promise<unknown>[] = [];
       const background = (work: Promise<unknown>): void => void sending.push(work);
-      const { deployment, listing } = world.conversation;
-      queueRowsNow(deployment, [ended("before")], background);
-      const opened = world.open();
-      await expect.poll(() => world.store.session()?.state).toBe("active");
-      // Its row waits for the one before.
-      await listing.inOrder(async () => {});
-      const closed = world.ask("set_state", { state: "closed", request: { name: "close", hash: "" } });
-      await world.over();
+      const { deployment } = world.conversation;
+      await deployment.indexRows.settled(queueRows(deployment, [ended("first")], background), 10_000);
+      // It collects, and so sends the session's row too.
+      queueRows(deployment, [ended("collects")], background);
+      await world.open();
+      await expect.poll(batches, { timeout: 10_000 }).toBe(3);
+      await world.ask("set_state", { state: "closed", request: { name: "close", hash: "" } });
       open();
-      await Promise.all([opened, closed, ...sending]);
+      await world.over();
+      await Promise.all(sending);
       expect(await listed(world.id)).toEqual(["closed"]);
     });
   });
@@ -359,6 +351,7 @@ describe("a new session", () => {
         expect(await listed(world.id)).toEqual([]);
         open();
         await opened;
+        await flushRows(world.conversation.deployment);
         expect(await listed(world.id)).toEqual(["active"]);
       },
       undefined,

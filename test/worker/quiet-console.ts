@@ -1,8 +1,14 @@
-/** What tests log goes to vitest's process only where they fail: each line is a message to it, and a run logs thousands. */
+/**
+ * Passes on to vitest's process only what failing tests log: each line is a message to that process, and a run logs
+ * thousands.
+ */
 import { afterEach } from "vitest";
 
 const LEVELS = ["debug", "info", "log", "warn", "error"] as const;
-/** On a console: what its methods did before this replaced them. Files share the console, and each has its own copy of this module. */
+/**
+ * Set on a console: the methods that this module replaced. Files share the console, but each has its own copy of this
+ * module.
+ */
 const LOUD = Symbol.for("hull.tests.loud-console");
 
 type Say = (...data: unknown[]) => void;
@@ -14,8 +20,9 @@ declare global {
 }
 
 /**
- * Keeps what is logged until the test that it belongs to has passed. A Durable Object may log after the last test, and the plugin sends
- * what an object logs with its next message only: vitest would wait for that line forever. So it is dropped.
+ * Keeps what is logged until the test that it belongs to has passed. A Durable Object may log after the last test, and
+ * the plugin sends an object's log lines only with its next message, so vitest would wait for such a line forever.
+ * Therefore it is dropped.
  */
 export function quietConsole(): void {
   let kept: (() => void)[] = [];

@@ -2,8 +2,9 @@
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import { databaseWith } from "../../src/database.ts";
 import type { TraceStep } from "../../src/session/conversation/trace.ts";
-import type { RunEntry } from "../../src/session/run-entry.ts";
-import { listIndexedRuns, noteRuns, sweepRuns } from "../../src/session/run-index.ts";
+import { beginningCall, type RunEntry } from "../../src/session/run-entry.ts";
+import { forgetRuns, indexedRun, listIndexedRuns, noteRuns, sweepRuns } from "../../src/session/run-index.ts";
+import { sweepRunning } from "../../src/session/running-runs.ts";
 import { bindings } from "./file-bindings.ts";
 import { Client, mockSkill } from "./served.ts";
 import { inWorld } from "./session-world.ts";
@@ -219,6 +220,74 @@ describe("a run is listed", () => {
     expect((await client.fetch("/runs/old")).status).toBe(200);
     await sweepRuns(client.env, Date.parse("2026-04-01T00:00:00Z"));
     expect((await client.fetch("/runs/old")).status).toBe(404);
+  });
+});
+
+describe("a run that the list shows as running for long", () => {
+  const HOUR = 3_600_000;
+  const { env } = client;
+  /** The row that a process wrote so long ago, and after which it died. */
+  async function left(run: Pick<RunEntry, "id" | "kind" | "session">, ms: number): Promise<void> {
+    await forgetRuns(env, "default", [run.id]);
+    const begun = beginningCall(run.id, "cat", Date.now() - ms);
+    await noteRuns(env, [{ tenant: "default", run: { ...begun, ...run } }]);
+  }
+  const row = (id: string) => indexedRun(env, "default", id);
+
+  it("of a session, the last one or not, has ended: it is listed as it ended", async () => {
+    await client.post("/sessions", { id: "swept" });
+    const ids: string[] = [];
+    for (const prompt of ["one", "two"]) {
+      const ran = await client.post("/sessions/swept/runs", { prompt, options: MOCK });
+      const { run_id } = await ran.json<{ run_id: string }>();
+      ids.push(run_id);
+      await settled(run_id, "done");
+    }
+    const before = await Promise.all(ids.map(row));
+    for (const id of ids) await left({ id, kind: "run", session: "swept" }, HOUR);
+    await sweepRunning(env, Date.now());
+    for (const [i, id] of ids.entries()) {
+      const { name: _, ...figures } = before[i] ?? {};
+      await expect.poll(() => row(id), { timeout: 10_000 }).toMatchObject(figures);
+    }
+  });
+
+  it("of a session is under way: it stays", async () => {
+    const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
+    await inWorld({ replies: ["hi"], asked: () => answered }, async (world) => {
+      await world.open();
+      await world.start("r-under-way", "go");
+      await world.conversation.listing.noteBegun();
+      expect(world.conversation.listing.relist("r-under-way")).toBe(true);
+      await expect.poll(() => indexedRun(bindings, "t", "r-under-way")).toMatchObject({ state: "running" });
+      answer();
+      await world.ask("answer", { run_id: "r-under-way", wait: "terminal" });
+    });
+  });
+
+  it("of a session that is removed is listed no more", async () => {
+    await left({ id: "run_gone", kind: "run", session: "never-was" }, HOUR);
+    await sweepRunning(env, Date.now());
+    expect(await row("run_gone")).toBeNull();
+  });
+
+  it("of a call: as its object knows it, else lost after a day", async () => {
+    const headers = { "content-type": "application/json", "idempotency-key": "swept" };
+    const body = JSON.stringify({ prompt: "Hi.", options: MOCK });
+    const called = await client.fetch("/llm/call", { method: "POST", headers, body });
+    const known = called.headers.get("x-hull-execution-id") ?? "";
+    await settled(known, "done");
+    await left({ id: known, kind: "call", session: null }, 25 * HOUR);
+    await left({ id: "ex_young", kind: "call", session: null }, 23 * HOUR);
+    await left({ id: "ex_old", kind: "call", session: null }, 25 * HOUR);
+    await sweepRunning(env, Date.now());
+    expect(await row("ex_young")).toMatchObject({ state: "running", settled_at: null });
+    expect(await row("ex_old")).toMatchObject({
+      state: "error",
+      code: "execution_lost",
+      settled_at: expect.any(String),
+    });
+    await settled(known, "done");
   });
 });
 

@@ -19,7 +19,7 @@ const app = createApp();
 /** Settings of a Worker as `hull dev` starts it; a test may change them. */
 export const LOCAL = { HULL_ENV: "local" };
 
-/** Isolates of clients that were served: they share what is stored. */
+/** The isolates of all clients; they share what is stored. */
 const isolates = new Set<Deployment>();
 
 export class Client {
@@ -29,25 +29,25 @@ export class Client {
     this.env = deployedWith(variables);
   }
 
-  /** What the isolate of this client knows. */
+  /** The state of this client's isolate. */
   get deployment(): Deployment {
     return deploymentOf(this.env);
   }
 
-  /** One request through the whole app, background work included. */
+  /** Sends one request through the whole app, and waits for its background work. */
   async fetch(path: string, init: RequestInit = {}): Promise<Response> {
     const { response, settled } = await this.open(path, init);
     await settled();
     return response;
   }
 
-  /** One request whose answer is read as it comes. */
+  /** Sends one request whose answer the test reads as it arrives. */
   async stream(path: string, init: RequestInit = {}): Promise<Response> {
     const request = new Request(`http://localhost:3000${path}`, init);
     return app.fetch(request, this.env, createExecutionContext());
   }
 
-  /** One request up to its whole answer, and a way to wait for the work behind it. */
+  /** Sends one request and reads its whole answer; also returns a way to wait for the work behind it. */
   async open(
     path: string,
     init: RequestInit = {},
@@ -55,15 +55,15 @@ export class Client {
     const context = createExecutionContext();
     const request = new Request(path.startsWith("http") ? path : `http://localhost:3000${path}`, init);
     const response = await app.fetch(request, this.env, context);
-    // Without settings that can be read there is no deployment.
+    // Without readable settings there is no deployment.
     if (response.status !== 500) isolates.add(this.deployment);
     const body = response.body === null ? null : await response.arrayBuffer();
     return { response: new Response(body, response), settled: () => waitOnExecutionContext(context) };
   }
 
   /**
-   * Publishes skills given as SKILL.md texts, or as texts of files, by folder name, each with the further files; answers the
-   * catalog's id.
+   * Publishes skills, given by folder name as texts of SKILL.md or as texts of files, each with the further files;
+   * returns the catalog's id.
    */
   async publish(
     skills: Record<string, string | Record<string, string>>,
@@ -86,7 +86,7 @@ export class Client {
       }));
       const { skill, diagnostics } = await assembleSkill(sources, {
         folder,
-        // Only a namespace brings such a slug about.
+        // Only a namespace can give a skill such a slug.
         ...(folder.includes("--") ? { slug: folder } : {}),
         file: `${folder}/SKILL.md`,
         providers,
@@ -109,18 +109,18 @@ export class Client {
     const catalog = await makeCatalog(cards, text, manifests, webCryptoHash, overrides);
     files.push(entry(`openapi/${catalog.openapi.digest}`, new TextEncoder().encode(catalog.openapi.text)));
     files.push(entry(`catalog/${catalog.id}`, new TextEncoder().encode(catalog.json)));
-    // Skills may hold the same things.
+    // Several skills may contain the same objects.
     const uploaded = await this.upload([...new Map(files.map((file) => [file.path, file])).values()]);
     if (!uploaded.ok) throw new TypeError(await uploaded.text());
     await this.serve(catalog.id);
     return catalog.id;
   }
 
-  /** Makes a stored catalog the one that is served. */
+  /** Starts to serve a stored catalog. */
   async serve(id: string): Promise<void> {
     const moved = await this.post("/_hull/catalog", { id });
     if (!moved.ok) throw new TypeError(await moved.text());
-    // The others learn of it within seconds; nobody waits for that here.
+    // Other isolates learn of it within seconds; tests do not wait for that.
     for (const { registry } of isolates) registry.pointerMoved(id);
   }
 

@@ -31,13 +31,13 @@ export async function session(): Promise<string> {
 export const run = (path: string, prompt: string, options: Body = {}, headers: Record<string, string> = {}) =>
   post(`${path}/runs`, { prompt, options: { provider: "mock", ...options } }, headers);
 
-/** What the conversation says. */
+/** The text of the conversation. */
 export const texts = async (path: string): Promise<unknown[]> => {
   const { data } = await get<{ data: { content: unknown }[] }>(`${path}/messages`);
   return data.map(({ content }) => content);
 };
 
-/** Waits until a run has a status. */
+/** Waits until a run has a certain status. */
 export async function until<T extends Body = Body>(path: string, status: string): Promise<T> {
   for (;;) {
     const document = await get<T>(path);
@@ -46,7 +46,7 @@ export async function until<T extends Body = Body>(path: string, status: string)
   }
 }
 
-/** A tool of the client, and a model that calls it, then thanks. */
+/** A tool of the client, and a model that calls it and then says thanks. */
 export const ASK = { name: "ask", description: "Asks a person.", parameters: { q: { type: "string" } } };
 export const asking = [{ tool_calls: [{ name: "ask", arguments: { q: "name?" } }] }, { text: "thanks" }];
 

@@ -1,6 +1,6 @@
-/** Storage of a session's object that is looked at, or that refuses. */
+/** Storage of a session's object that records its queries, or refuses them. */
 
-/** The same storage, each of its queries passed through. */
+/** The same storage, with each query passed through a function. */
 function through(
   storage: DurableObjectStorage,
   exec: (
@@ -47,7 +47,21 @@ export function counting() {
   };
 }
 
-/** Takes no writes while `full` is set, as a disk or a database that is full. @param which of the writes it refuses */
+/** Records the queries that match. */
+export function noting(which: RegExp) {
+  const noted: string[] = [];
+  const wrap = (storage: DurableObjectStorage) =>
+    through(storage, (query, run) => {
+      if (which.test(query)) noted.push(query);
+      return run();
+    });
+  return { wrap, noted };
+}
+
+/** Matches the queries that read a session's records to build its state. */
+export const FOLDING = /SELECT seq, data FROM (?:checkpoint|record)/;
+
+/** Refuses writes while `full` is set, like a full disk or database. @param which of the writes it refuses */
 export function refusing(which = /^/) {
   const state = { full: false, refused: 0 };
   const wrap = (storage: DurableObjectStorage) =>
@@ -61,7 +75,7 @@ export function refusing(which = /^/) {
 
 class Died extends Error {}
 
-/** Storage that takes so many writes; the one after them is not stored, or is the last that is (`after`). */
+/** Storage that accepts so many writes. The next one is not stored, or is the last that is stored (`after`). */
 export function mortal(
   storage: DurableObjectStorage,
   writes: number,

@@ -1,4 +1,7 @@
-/** A session's object around which processes die: storage that stops taking writes, and a world that outlives each life. */
+/**
+ * A session's object whose processes die: its storage stops accepting writes, and the world outlives each process's
+ * life.
+ */
 import { runInDurableObject } from "cloudflare:test";
 import { Deployment } from "../../src/deployment.ts";
 import type { AgentRecord, AgentToolResult, Delivery } from "../../src/engine/agent/records.ts";
@@ -30,28 +33,28 @@ import { mortal } from "./session-storage.ts";
 
 export { DAEMON, SPEC, tool } from "../unit/engine/agent/harness.ts";
 
-/** What a model answers in one iteration: text, or calls as `[tool, arguments]`; after each word so many ms pass. */
+/** A model's answer in one iteration: text, or calls as `[tool, arguments]`. So many ms pass after each word. */
 export type Reply = string | { text?: string; calls: [string, JsonObject][]; pace?: number } | HullError;
 
 export interface Script {
   spec?: Partial<AgentSpec>;
-  /** By iteration, so that a call that is made again is answered alike. */
+  /** By iteration, so that a repeated call gets the same answer. */
   replies: Reply[];
-  /** Called while a tool is being carried out, before its result is there. */
+  /** Called while a tool runs, before its result exists. */
   during?: (tool: string, world: World) => void | Promise<void>;
-  /** The artifacts that a tool makes each time, by its name. */
+  /** The artifacts that a tool makes in each call, by the tool's name. */
   makes?: Record<string, JsonObject[]>;
-  /** Called while a model call is under way. */
+  /** Called during a model call. */
   asked?: (iteration: number, world: World) => Promise<unknown>;
   /** Bindings in place of the test's own. */
   env?: Partial<Bindings>;
-  /** What carries out the runs. Absent: `replies` and `during` say what they do. */
+  /** Executes the runs. Absent: `replies` and `during` determine what they do. */
   runtime?: AgentRuntime;
   /** The session's id. Absent: a new one. */
   id?: string;
 }
 
-/** A message, by the same name however often it is sent. */
+/** Sends a message, with the same name however often it is sent. */
 export function said(text: string, delivery: Delivery = "finish_step") {
   const message = { role: "user" as const, content: [{ type: "text" as const, text }] };
   return { message, delivery, request: { name: `say ${text}`, hash: "h" } };
@@ -59,7 +62,7 @@ export function said(text: string, delivery: Delivery = "finish_step") {
 
 interface Life {
   session: Session;
-  /** Resolves when nothing of this life is under way any more. */
+  /** Resolves when this life has no work left. */
   over: () => Promise<void>;
   kill: () => void;
 }
@@ -69,14 +72,14 @@ const IMMORTAL = { writes: Number.POSITIVE_INFINITY, after: false };
 let names = 0;
 export const newName = (): string => `s${++names}`;
 
-/** One session, whatever becomes of the processes that have it. */
+/** One session, whatever happens to the processes that have it. */
 export class World {
   readonly id: string;
   readonly script: Script;
   readonly #storage: DurableObjectStorage;
   #life: Life;
   #mortal = true;
-  /** Unix ms, so far ahead that no alarm comes by itself. */
+  /** Unix ms, so far in the future that no alarm fires by itself. */
   now = 4_000_000_000_000;
   /** Effects of tools, by run and effect, in the order in which they happened. */
   readonly performed: string[] = [];
@@ -104,12 +107,12 @@ export class World {
     return this.#life.session.conversation;
   }
 
-  /** The alarm comes. */
+  /** Fires the alarm. */
   alarm(): void {
     this.#life.session.alarm();
   }
 
-  /** What is stored, read by nobody's life. */
+  /** The stored state, read without any life of the session. */
   get store(): ConversationStore {
     return new ConversationStore(this.#storage);
   }
@@ -138,7 +141,7 @@ export class World {
     return { session, over, kill };
   }
 
-  /** The process dies, another one takes the session up, and after a while its alarm comes. */
+  /** The process dies, another one loads the session, and its alarm fires after a while. */
   async revive(death = IMMORTAL, storage = this.#storage): Promise<void> {
     this.#life.kill();
     this.#life = this.#born(storage, death);
@@ -146,7 +149,7 @@ export class World {
     try {
       this.alarm();
     } catch {
-      // The platform tries again, and then gives it up.
+      // The platform tries again, and finally gives up.
     }
   }
 
@@ -154,7 +157,7 @@ export class World {
     return this.#life.over();
   }
 
-  /** Asks as a client does that comes back after a failure with the same request. */
+  /** Sends a request as a client does that repeats it after a failure. */
   async ask<K extends SessionOperation>(
     type: K,
     input: SessionOperations[K]["in"],
@@ -232,6 +235,7 @@ export class World {
         return {
           vault: null,
           further: () => ({}),
+          close: () => {},
           effects: {
             async callModel({ iteration, request }) {
               world.requests.push(request);
@@ -248,7 +252,8 @@ export class World {
             },
             async runTool({ call, tool, again }, { run, effect, signal }) {
               const key = `${run} ${effect} ${call.name}`;
-              // A tool with a journal is found again by its effect; one without is not run twice unless it may be.
+              // A tool with a journal is recognised by its effect. One without a journal runs a second time only if that
+              // is permitted.
               const journalled = tool.handler === "journal";
               if (!journalled && again && tool.annotations.idempotent !== true) {
                 return result("interrupted", "error", "cancelled");
@@ -261,6 +266,7 @@ export class World {
               for (const value of world.script.makes?.[call.name] ?? []) await made.keep(value);
               return made.settle(result(`did ${call.name}`));
             },
+            attemptOf: () => 0,
             callHook: async () => null,
             pause: async () => {},
             summarize: async (_, messages) => `${messages.length} summarised`,
@@ -309,7 +315,7 @@ function turnOf(reply: Exclude<Reply, HullError>, ids: string): ModelTurn {
   };
 }
 
-/** A world with the storage of an object of its own. @param writes after which its first process dies */
+/** A world with the storage of a new object. @param writes after which its first process dies */
 export async function inWorld<T>(
   script: Script,
   test: (world: World) => Promise<T>,
@@ -320,7 +326,7 @@ export async function inWorld<T>(
   const id = script.id ?? newName();
   return runInDurableObject(SESSIONS.get(SESSIONS.idFromName(`t/${id}`)), async (object, state) => {
     const world = new World(id, wrap(state.storage), script, death);
-    // What other sessions ask this one is for the life that it has.
+    // Questions from other sessions go to the life that the session has at that time.
     const ask = { value: (question: LongText) => world.desk.ask(question) };
     Object.setPrototypeOf(object, Object.create(Object.getPrototypeOf(object), { ask }));
     const value = await test(world);

@@ -5,10 +5,11 @@ import type { ToolAnnotations } from "../../src/engine/agent/spec.ts";
 import type { AgentRuntime } from "../../src/run/agent/runtime.ts";
 import { SESSION_RUNTIME } from "../../src/run/agent/session-runtime.ts";
 import { sha256 } from "../../src/run/digest.ts";
+import { indexedRun } from "../../src/session/run-index.ts";
 import { listSessions } from "../../src/session/session-index.ts";
 import { bindings } from "./file-bindings.ts";
 import { Client, mockSkill } from "./served.ts";
-import { counting, refusing } from "./session-storage.ts";
+import { counting, FOLDING, noting, refusing } from "./session-storage.ts";
 import { DAEMON, inWorld, type Reply, said, tool, type World } from "./session-world.ts";
 
 const env = bindings;
@@ -97,6 +98,7 @@ describe("a run that gets nowhere", () => {
       requests.length === 1 ? new Promise<void>(() => {}) : Promise.resolve();
     await inWorld({ spec: { tools: [journal] }, replies, asked }, async (world) => {
       await world.open();
+      await world.conversation.listing.written();
       await world.start("r1", "go");
       await until(() => world.requests.length === 1);
       await test(world);
@@ -116,6 +118,27 @@ describe("a run that gets nowhere", () => {
       expect(view).toMatchObject({ status: "error", error: { code: "run_lost", status: 502 } });
       expect(world.events().filter(({ event }) => event === "done")).toHaveLength(1);
       expect((await world.run("r2", "again")).status).toBe("done");
+    });
+  });
+
+  it("is given up, and listed so, without its records being read: that may be what kills the process", async () => {
+    await hung([...tools(1), "done"], async (world) => {
+      for (let life = 0; life < 3; life += 1) {
+        await world.revive({ writes: 2, after: false });
+        await world.over();
+      }
+      const { wrap, noted } = noting(FOLDING);
+      await world.revive(undefined, wrap(world.storage));
+      await world.over();
+      expect(statusOf(world)).toBe("error");
+      const row = async () => indexedRun(bindings, "t", "r1");
+      await expect.poll(row, { timeout: 10_000 }).toMatchObject({ state: "error", code: "run_lost" });
+      // What was not sent any more follows from the event that ended it, too.
+      world.conversation.listing.again();
+      await world.over();
+      expect(await row()).toMatchObject({ state: "error", code: "run_lost" });
+      // Once, to see whether the last attempt got anything done.
+      expect(noted).toHaveLength(1);
     });
   });
 
@@ -278,6 +301,7 @@ describe("what is due", () => {
   };
   const waiting = async (world: World): Promise<void> => {
     await world.open();
+    await world.conversation.listing.written();
     await world.start("r1", "go");
     await world.ask("answer", { run_id: "r1", wait: "idle" });
     expect(statusOf(world)).toBe("awaiting_approval");
@@ -361,6 +385,7 @@ describe("what is due", () => {
       { spec: { tools: [journal] }, replies: [...tools(1), "x"], during: () => held },
       async (world) => {
         await world.open();
+        await world.conversation.listing.written();
         await world.start("r1", "go");
         for (let time = 0; time < 6; time += 1) {
           world.now += 20_000;

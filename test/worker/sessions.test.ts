@@ -5,6 +5,8 @@ import { deploymentOf } from "../../src/deployment.ts";
 import { SESSION_IDS } from "../../src/engine/session-id.ts";
 import { sessionObject } from "../../src/run/session-client.ts";
 import { FIXED_ROUTES, type OperationId } from "../../src/skill/fixed-routes.ts";
+import { said } from "../support/workflow-graphs.ts";
+import { Client } from "./served.ts";
 import {
   ASK,
   asking,
@@ -193,6 +195,37 @@ describe("the conversation", () => {
       [400, "invalid_request"],
     );
     expect(await (await post(`${path}/reset`)).json()).toMatchObject({ length: 0, summary: null });
+  });
+
+  it("secrets of the deployment are cut out of everything that shows it", async () => {
+    const key = "sk-ant-canary-0123456789";
+    const keyed = new Client({ HULL_ENV: "local", ANTHROPIC_API_KEY: key });
+    const answers: [string, string][] = [];
+    const ask = async (path: string, body?: Body): Promise<void> => {
+      const init = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
+      answers.push([path, await (await keyed.fetch(path, init)).text()]);
+    };
+    const path = "/sessions/secretive";
+    await ask("/sessions", { id: "secretive", metadata: { note: key } });
+    for (const text of [`it is ${key}`, "two", "three"])
+      await ask(`${path}/inject`, { message: { role: "user", content: text } });
+    await ask(`${path}/compact`, { strategy: "truncate", keep_first: 0, keep_last: 1 });
+    await ask(`${path}/inject`, { message: { role: "user", content: "four" } });
+    await ask(`${path}/trim`, { keep_last: 3 });
+    await ask(`${path}/fork`, { dst: "secretive-fork" });
+    await ask(`${path}/archive`, {});
+    await ask(`${path}/resume`, {});
+    for (const further of ["", "/messages", "/events/list", "/transcript?view=raw"])
+      await ask(path + further);
+    for (const other of ["/sessions", "/sessions/secretive-fork", "/console/sessions/secretive"])
+      await ask(other);
+    await ask("/workflows/execute", { task: `use ${key}`, graph: { nodes: { a: said("done") } } });
+    await ask("/workflows/runs");
+    expect(answers.at(-1)?.[1]).toContain('"task":"use ');
+    const leaks = answers.filter(([, text]) => text.includes(key)).map(([asked]) => asked);
+    expect(leaks).toEqual([]);
+    const whole = answers.find(([asked]) => asked === path)?.[1];
+    expect(whole).toContain("it is [redacted]");
   });
 
   it("a model writes the summary where it is asked to", async () => {

@@ -1,4 +1,7 @@
-/** Runs before each test file: the file begins with empty stores, and with modules of the tests that no other file has used. */
+/**
+ * Runs before each test file, which begins with empty stores, and with modules of its own instead of those that earlier
+ * files loaded.
+ */
 import { reset } from "cloudflare:test";
 import { afterAll, beforeAll, vi } from "vitest";
 import { quietConsole } from "./quiet-console.ts";
@@ -10,7 +13,7 @@ declare global {
   }
 }
 
-// Not those of `src`, which workerd itself loads once.
+// Not the modules of `src`, which workerd itself loads only once.
 vi.resetModules();
 quietConsole();
 
@@ -26,17 +29,18 @@ const statements = Object.values(migrations)
 beforeAll(async () => {
   const { bindings } = await import("./file-bindings.ts");
   const { DB, FILES, SESSIONS, SKILLS } = bindings;
-  // What nobody has used for a while is not in memory, and only what is there is removed.
+  // A store that was unused for a while is not in memory, and `reset` empties only what is in memory.
   await Promise.all([DB.prepare("SELECT 1").run(), FILES.head("any"), SKILLS.get("any")]);
   await reset();
-  // Loads the code of sessions. Tests hold several sessions at once in a way that workerd itself does not, and vitest switches off
-  // that a promise goes on in the object that waits for it: the first import would go on in another object.
+  // Loads the code of sessions. Tests use several sessions at once in a way that workerd itself does not, and vitest
+  // disables the rule that a promise continues in the object that waits for it: the first import would continue in
+  // another object.
   await SESSIONS.get(SESSIONS.idFromName("loads-the-code")).status("nobody");
   // The isolate remembers that it made the tables.
   await DB.batch(statements.map((statement) => DB.prepare(statement)));
 });
 
-// What a test that failed left replaced is the next file's too.
+// A failed test may leave mocks behind, which would affect the next file.
 afterAll(() => {
   vi.restoreAllMocks();
 });

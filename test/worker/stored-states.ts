@@ -1,7 +1,7 @@
 /**
- * States as earlier versions of Hull stored them (`test/fixtures/stored`), put into objects of their names. Each file has one JSON
- * value a line, and was written by the version that it is of: with its own routes, over a run that waits or that is under way. Its
- * times lie in the past, so that whatever was to come later is due.
+ * States that earlier versions of Hull have stored (`test/fixtures/stored`), loaded into objects of their names. Each
+ * file has one JSON value per line, and was written by its version through that version's own routes, during a run that
+ * waits or is running. Its times are in the past, so that everything planned for later is due.
  */
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { bindings } from "./file-bindings.ts";
@@ -15,7 +15,7 @@ interface StoredObject {
   name: string;
   /** Unix ms; `null`: none. */
   alarm: number | null;
-  /** What makes its tables and indexes. */
+  /** Creates its tables and indexes. */
   sql: string[];
   rows: { into: string; row: Row }[];
 }
@@ -74,7 +74,7 @@ export async function plant({ objects, listed }: StoredCase): Promise<void> {
     });
     await evictDurableObject(stub);
   }
-  // What is overdue comes at once, and may ask the other objects.
+  // Overdue alarms fire at once, and may call the other objects.
   for (const { name, alarm } of objects) {
     if (alarm === null) continue;
     const stub = SESSIONS.get(SESSIONS.idFromName(name));

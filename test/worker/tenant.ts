@@ -4,7 +4,7 @@ import { Client, mockSkill } from "./served.ts";
 
 export const ADMIN = "hull-admin-canary-0123456789";
 export const keyed = new Client({ HULL_ADMIN_KEY: ADMIN });
-/** What is published while skills are uploaded. */
+/** The skills that are published while tenants upload skills. */
 export const FOLDER = {
   cat: mockSkill("cat"),
   dog: mockSkill("dog", "route: /pets/dog\nmethod: GET\n"),

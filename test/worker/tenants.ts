@@ -1,4 +1,4 @@
-/** Two tenants of one deployment, and the files that they upload. */
+/** Two tenants of one deployment, and their uploaded files. */
 import { runInDurableObject } from "cloudflare:test";
 import { expect } from "vitest";
 import type { FileDocument } from "../../src/run/files.ts";
@@ -55,7 +55,7 @@ export class Tenants {
     return this.client.env.FILE_INDEX.get(this.client.env.FILE_INDEX.idFromName(tenant));
   }
 
-  /** Keys that the index of a tenant knows, sorted. */
+  /** The keys that a tenant's index contains, sorted. */
   noted(tenant: string): Promise<string[]> {
     return runInDurableObject(this.index(tenant), (_, state) =>
       state.storage.sql
@@ -71,7 +71,7 @@ export class Tenants {
   }
 }
 
-/** The problem document of an answer, whose status it has. */
+/** The problem document of an answer, which must have its status. */
 export async function problem(response: Response): Promise<Record<string, unknown>> {
   const document = await response.json<Record<string, unknown>>();
   expect(document.status).toBe(response.status);
@@ -88,7 +88,7 @@ export function noise(size: number): Uint8Array<ArrayBuffer> {
   return bytes;
 }
 
-/** A body whose length is not declared. */
+/** A body of undeclared length. */
 export function chunked(bytes: Uint8Array): ReadableStream<Uint8Array> {
   let at = 0;
   return new ReadableStream({

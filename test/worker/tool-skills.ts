@@ -1,4 +1,4 @@
-/** Skills with tools of a tools.json, as records: what the build makes of them is not what these tests are about. */
+/** Skills with tools of a tools.json, given as records, because these tests do not concern the build. */
 
 import { openapiText } from "../../src/api/document.ts";
 import { assembleSkill } from "../../src/skill/assemble.ts";
@@ -34,7 +34,7 @@ export const param = (name: string, more: Partial<ConfigParam>): ConfigParam => 
   ...more,
 });
 
-/** Publishes llm skills with these tools, and answers their records by slug. */
+/** Publishes llm skills with these tools; returns their records by slug. */
 export async function publishTools(
   client: Client,
   skills: Record<string, SkillTool[]>,

@@ -1,4 +1,4 @@
-/** What tests of `/v1/skills` send: forms, two tenants' requests, in each dialect. */
+/** What tests of `/v1/skills` send: forms, and requests of two tenants, in each dialect. */
 import { beforeAll, beforeEach, expect } from "vitest";
 import { makeZip, type ZipEntry } from "../support/zip.ts";
 import { Client } from "./served.ts";
@@ -28,7 +28,7 @@ export function form(files: [string, Content, string?][], fields: Record<string,
 export const zipForm = async (entries: ZipEntry[], type = "application/zip"): Promise<FormData> =>
   form([["fox.zip", await makeZip(entries), type]]);
 
-/** A deployment that counts no requests. */
+/** A deployment without a rate limit. */
 export const UNCOUNTED = { HULL_ADMIN_KEY: ADMIN, HULL_CONFIG: '{"rate_limit":null}' };
 const open = new Client(UNCOUNTED);
 export const user = async (name: string, ...scopes: string[]): Promise<Tenant> =>

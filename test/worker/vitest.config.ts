@@ -12,7 +12,10 @@ const REPO = join(import.meta.dirname, "..", "..");
 // other projects have their own TMPDIR (vitest.config.ts).
 if (MEMORY !== null) process.env.TMPDIR = MEMORY;
 
-/** The bindings of wrangler.toml alone: vitest bundles, and would take each CommonJS module for an ES module by its rules. */
+/**
+ * The bindings of wrangler.toml without its build rules: vitest bundles the code, and by those rules would take each
+ * CommonJS module for an ES module.
+ */
 async function bindingsAlone(): Promise<string> {
   const config = await readWorkerConfig(join(REPO, "wrangler.toml"), undefined);
   const { build: _, rules: __, no_bundle: ___, ...rest } = config;
@@ -32,16 +35,16 @@ export default defineConfig({
   ],
   test: {
     name: "worker",
-    // Without it one file runs at a time, after all others. As many as the unit tests have.
+    // Without this, one file runs at a time, after all others. The number is that of the unit tests.
     maxWorkers: availableParallelism() + 1,
     include: ["**/*.test.ts"],
     // Files share a workerd, whose start and import of the sources take longer than the tests of most files; see setup.ts.
     isolate: false,
     setupFiles: ["./setup.ts"],
-    // The bundle of the sources is another one in each run.
+    // Each run has another bundle of the sources.
     fsModuleCache: false,
     unstubGlobals: true,
-    // Long enough for a machine that is busy with other things.
+    // Long enough for a busy machine.
     testTimeout: 240_000,
     hookTimeout: 240_000,
   },

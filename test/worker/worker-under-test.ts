@@ -1,4 +1,4 @@
-/** The Worker, whose Durable Objects have the bindings of the test file that runs, and so a deployment of their own. */
+/** The Worker. Its Durable Objects have the bindings of the current test file, and so a deployment of their own. */
 import * as worker from "../../src/worker.ts";
 import { bindings, sessionBindings } from "./file-bindings.ts";
 

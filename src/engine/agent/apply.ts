@@ -23,7 +23,7 @@ export interface Applied {
   after: AgentState;
 }
 
-/** Applies records one after the other. */
+/** Applies records in order; returns each with its states. */
 export function applyAll(state: AgentState, records: readonly AgentRecord[]): Applied[] {
   let before = state;
   return records.map((record) => {
@@ -87,7 +87,10 @@ export function applyAgentRecord(state: AgentState, record: AgentRecord): AgentS
   }
 }
 
-/** A compaction happens before a model call or after the tools of a turn, or it does not change the run's stage. */
+/**
+ * The run after a compaction. A compaction before a model call, or after the tools of a turn, moves the run to its next
+ * stage; others do not.
+ */
 function afterCompaction(run: RunState, mode: Compacted["mode"]): RunState {
   if (mode === "idle") return { ...run, consolidated: true };
   return run.stage === "tools" || run.stage === "after"
@@ -199,7 +202,7 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
       );
     }
     case "tools_started": {
-      // Includes arguments that hooks may have replaced.
+      // Hooks may have replaced the arguments; the record has the final ones.
       const begun = new Map(record.calls.map(({ effect, call }) => [effect, call]));
       return next({
         status: "running",
@@ -243,7 +246,7 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
     }
     case "approval_requested":
       return next({
-        // While other calls of the turn are under way, so is the run.
+        // The run counts as running while other calls of the turn are under way.
         ...(run.calls.some(({ stage }) => stage === "started") ? {} : { status: "awaiting_approval" }),
         calls: run.calls.map((open) =>
           open.effect === record.effect
@@ -347,7 +350,7 @@ function applyHook(
 ): AgentState {
   const outputs = withCommandOutputs(state, record.hook, record.result);
   if (outputs !== null) return { ...state, ...outputs };
-  // Hooks of skills run first. After them, in the same stage, the run's own hook follows.
+  // Hooks of skills come first. The run's own hook follows in the same stage.
   if (run.skillHooks.length > 0) return { ...state, run: { ...run, skillHooks: run.skillHooks.slice(1) } };
   const hookResults = { ...run.hookResults, [record.effect]: record.result };
   const granted = isSessionGrant(record.result)

@@ -4,6 +4,7 @@ import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { SUB_AGENT } from "../../skill/tool-names.ts";
 import { numericArguments } from "../arguments.ts";
 import { firstOf } from "../cut.ts";
+import type { ToolCallBlock } from "../messages.ts";
 import type { FaultCategory } from "../tool-fault.ts";
 import { refusedCall } from "../tool-result.ts";
 import { approvedBeforehand } from "../workspace-tools/approved.ts";
@@ -43,7 +44,7 @@ import {
   skillsInForce,
   skillToLoad,
 } from "./skills.ts";
-import type { AgentSkill, AgentSpec, AgentTool } from "./spec.ts";
+import type { AgentSkill, AgentSpec, AgentTool, Ceilings } from "./spec.ts";
 import type { AgentState, OpenCall, RunState } from "./state.ts";
 import { effects } from "./state.ts";
 import type { AgentStep, PlannedCall } from "./step.ts";
@@ -51,7 +52,7 @@ import { keepsLedger, LEDGER_TOOL, updatedLedger } from "./task-ledger.ts";
 import { interruptedCall, missingParameters, unavailableTool } from "./texts.ts";
 import { afterCall, beforeCall, type ChangedBy } from "./tool-hooks.ts";
 
-/** Whether a call goes to the run's search tool: by identity, whatever the tool's name. */
+/** Tells whether a call of this name goes to the run's search tool, whose name is configurable. */
 export interface SearchTool {
   owns(name: string, run: RunState): boolean;
 }
@@ -60,9 +61,10 @@ export interface SearchTool {
 const MAX_AT_ONCE = 6;
 
 /**
- * The next step for the open calls; `null`: all have their results. Calls run side by side. Calls that keep the order
- * run one after the other: each begins when the previous one has its result.
- * @param flying the effects that this run attempt has begun and that have not come back
+ * The next step for the open calls; `null`: all have results. Calls run in parallel. Calls that must keep their order
+ * run one after the other: each begins when the previous one has its result. The same holds for searches for tools among
+ * themselves, since each adds to what the previous one found.
+ * @param flying effects that this run attempt has begun and that have no result yet
  */
 export function nextCallStep(
   state: AgentState,
@@ -77,14 +79,18 @@ export function nextCallStep(
   let ask: AgentStep | null = null;
   let open = false;
   let inOrder = false;
+  let searching = false;
   for (const call of run.calls) {
     if (call.stage === "settled") continue;
     const tool = toolOf(run, call.call.name);
     const ordered = run.spec.parallel_tool_calls === false || keepsOrder(tool, run.spec.policies.policy);
-    const mayBegin = call.stage === "started" || call.stage === "executed" || !(ordered && inOrder);
-    // An earlier call of the turn may still bring the missing tool.
+    const searches = search?.owns(call.call.name, run) === true;
+    const waitsForOther = (ordered && inOrder) || (searches && searching);
+    const mayBegin = call.stage === "started" || call.stage === "executed" || !waitsForOther;
+    // An earlier call of the turn may still load the missing tool.
     const known = tool !== null || !open || isOwn(call.call.name, run, search);
     inOrder ||= ordered;
+    searching ||= searches;
     open = true;
     if (flying.has(call.effect) || !mayBegin || !known) continue;
     const step = call.stage === "executed" ? afterHooks(run, call) : stepOf(state, run, call, search, now);
@@ -115,7 +121,7 @@ export function nextCallStep(
 
 type WaitStep = Extract<AgentStep, { type: "wait" }>;
 
-/** Calls are recorded before they are made. */
+/** The step that records calls before they are made. */
 function startOf({ spec }: RunState, planned: readonly PlannedCall[]): AgentStep {
   const calls = planned.map(({ effect, call }) => ({ effect, call }));
   return { type: "record", records: [{ type: "tools_started", run: spec.run_id, calls }] };
@@ -138,10 +144,7 @@ function isOwn(name: string, run: RunState, search: SearchTool | null): boolean 
   );
 }
 
-/**
- * The calls of the turn that the client may answer now: those of its own tools that no check refuses or still has to
- * decide.
- */
+/** The calls that the client may answer now: calls of its own tools that every check has allowed. */
 export function clientCalls(state: AgentState, now: number): OpenCall[] {
   const { run } = state;
   if (run === null || run.stage !== "tools") return [];
@@ -164,7 +167,7 @@ export function judgedArguments(run: RunState, { call }: OpenCall): JsonObject {
   return numericArguments(call.arguments ?? {}, toolOf(run, call.name)?.definition.parameters ?? {});
 }
 
-/** A result has come; hooks may still rewrite it. */
+/** The step after a result has arrived: hooks may still rewrite it. */
 function afterHooks(run: RunState, open: OpenCall): AgentStep {
   const { effect, result } = open;
   const after = afterCall(run, open, result ?? plainResult("error", interruptedCall(true), "cancelled"));
@@ -200,7 +203,7 @@ function stepOf(
   }
   if (call.name === LOAD_SKILL && loadsSkills(run.spec)) {
     const called = skillToLoad(run.spec, call.arguments);
-    const forked = called !== null && isForked(run.spec, called) ? called : null;
+    const forked = forkedBy(run, call);
     if (forked !== null) return startFork(state, run, open, forked);
     const commands = called === null ? null : dueCommands(state, run, called);
     if (commands !== null) return commands;
@@ -247,11 +250,11 @@ function stepOf(
   const { cwd = "", active, loaded } = run;
   const planned = (args: JsonObject): PlannedCall => ({
     effect,
-    // For a served skill's tool, the code that carries out the call reports wrong arguments in its own words.
+    // If the call is one of a served skill, the code that executes it reports wrong arguments in its own words.
     call: served === undefined ? { ...call, arguments: args } : call,
     tool,
     again: open.stage === "started",
-    ...(delegates(tool) ? { above: ceilingsOf(run, true) } : {}),
+    ...(delegates(tool) ? { above: shareOf(run) } : {}),
     ...(tool.executor === "workspace" ? { from: { cwd, active: [...new Set([...active, ...loaded])] } } : {}),
   });
   if (open.stage === "started") return { type: "ready", planned: planned(given) };
@@ -284,7 +287,7 @@ function unknownTool(name: string, listed: readonly string[]): AgentToolResult {
   return { ...plainResult("error", content, "permission_denied"), code: "unknown_tool" };
 }
 
-/** Starts a skill that a sub-agent carries out. */
+/** Starts a sub-agent that executes a skill. */
 function startFork(state: AgentState, run: RunState, open: OpenCall, skill: AgentSkill): CallStep {
   const { effect, call } = open;
   const loaded = loadSkill(state, run, call.arguments);
@@ -303,14 +306,32 @@ function startFork(state: AgentState, run: RunState, open: OpenCall, skill: Agen
       skill: skill.name,
     },
     again: open.stage === "started",
-    above: ceilingsOf(run, true),
+    above: shareOf(run),
     forked: { skill, task: forkedTask(state, call.arguments) },
   };
   return { type: "ready", planned };
 }
 
-const delegates = ({ executor, definition }: AgentTool): boolean =>
-  executor === "builtin" && definition.name === SUB_AGENT;
+/** The skill that a sub-agent carries out for a call of `load_skill`; `null`: the call starts no sub-agent. */
+function forkedBy({ spec }: RunState, { name, arguments: args }: ToolCallBlock): AgentSkill | null {
+  const skill = name === LOAD_SKILL && loadsSkills(spec) ? skillToLoad(spec, args) : null;
+  return skill !== null && isForked(spec, skill) ? skill : null;
+}
+
+const delegates = (tool: AgentTool | null): boolean =>
+  tool?.executor === "builtin" && tool.definition.name === SUB_AGENT;
+
+/**
+ * What is left for one delegating call of the turn. Those without a result may be under way side by side, so they share
+ * the rest of the budgets; what one of them does not use is left to those that begin later.
+ */
+function shareOf(run: RunState): Ceilings {
+  const sharers = run.calls.filter(
+    ({ stage, call }) =>
+      stage !== "settled" && (forkedBy(run, call) !== null || delegates(toolOf(run, call.name))),
+  );
+  return ceilingsOf(run, true, run.spec.parallel_tool_calls === false ? 1 : sharers.length);
+}
 
 /** The text that a model gets for a call that was not made. Tools of Skill Tools always answer JSON. */
 function errorText(tool: AgentTool | null, text: string): string {
@@ -318,8 +339,8 @@ function errorText(tool: AgentTool | null, text: string): string {
 }
 
 /**
- * The tools that may be called: those on offer, and deferred ones by a guessed name, since deferral is no access
- * control.
+ * The tool with this name, if it may be called: on offer, or deferred, since the model may guess a name and deferral is
+ * no access control.
  */
 function toolOf(run: RunState, name: string): AgentTool | null {
   return scopedTools(run).find(({ definition }) => definition.name === name) ?? null;
@@ -341,7 +362,7 @@ function judged(
 ): AgentStep | null {
   const { call, effect } = open;
   const at = { run: run.spec.run_id, effect };
-  // Other arguments make another question.
+  // Changed arguments are a new question, with an effect id of its own.
   const question = changedBy === null ? effect : effects.changed(effect);
   const deny = (reason: string): AgentStep => ({
     type: "record",
@@ -406,7 +427,7 @@ function escalated(
   return deny(typeof why === "string" && why !== "" ? `${reason} ${why}` : reason);
 }
 
-/** Why nobody can be asked; `null`: somebody can. */
+/** Why nobody can give an approval; `null`: a person can. */
 function approverMissing({ session_id, daemon, served }: AgentSpec, attended: boolean): string | null {
   if (served !== undefined) return "Nobody attends this call to give it.";
   if (session_id === null) return "An anonymous run has no approver.";

@@ -11,7 +11,7 @@ export interface CutItem {
   fresh: boolean;
 }
 
-/** Archives the messages from `start` to before `end`. */
+/** The messages from `start` up to, but without, `end`. */
 export interface Span {
   start: number;
   end: number;

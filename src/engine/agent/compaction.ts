@@ -14,7 +14,7 @@ type CompactionMode = Compacted["mode"];
 type EngineStrategy = "observation_mask" | "truncate" | "llm" | "custom";
 
 /**
- * A compaction that is due. `archived` are the messages to archive; `summary` is `null` if somebody has to write it.
+ * A compaction that is due. `archived`: the messages to archive. `summary`: `null` if a model or a hook must write it.
  */
 export interface CompactionPlan {
   mode: CompactionMode;
@@ -22,7 +22,7 @@ export interface CompactionPlan {
   engine_strategy: EngineStrategy;
   /** Messages before the archived ones: more than requested if results stay with their calls. */
   keep_first: number;
-  /** As requested. */
+  /** As requested, in messages. */
   keep_last: number;
   archived: Message[];
   before: number;
@@ -53,7 +53,7 @@ function blockLength(block: Block): number {
 const DEFAULT_THRESHOLD = 48_000;
 const MIN_HARD_LIMIT = 4096;
 
-/** Why a compaction is due, and how it is made. */
+/** Why a compaction is due, and which strategy makes it. */
 export interface Due {
   mode: CompactionMode;
   strategy: EngineStrategy;
@@ -62,7 +62,7 @@ export interface Due {
 }
 
 /**
- * Whether a history of this many tokens needs a compaction; `null`: no.
+ * Whether and how to compact a history of this many tokens; `null`: not.
  * @param window tokens of the model's context; `null`: unknown
  * @param mode `preflight` at the start of a turn, `auto` after tools, `idle` when a daemon goes idle
  */
@@ -140,7 +140,7 @@ export function planCompaction(
   };
 }
 
-/** The record of a plan that was carried out with this summary. */
+/** The record of an executed plan. */
 export function compacted(plan: CompactionPlan, summary: string, after: number): Compacted {
   const { mode, strategy, engine_strategy, archived, before, keep_first, keep_last } = plan;
   return {
@@ -171,7 +171,7 @@ export function summaryMessage(summary: string, count: number): Message {
   return { role: "user", content: [{ type: "text", text: headedSummary(summary, count) }] };
 }
 
-/** A conversation's summary after a further compaction. */
+/** Adds a further summary to the conversation's summary. */
 export function joinedSummary(before: string | null | undefined, further: string): string {
   return before === null || before === undefined || before === "" ? further : `${before}\n\n${further}`;
 }
@@ -191,12 +191,12 @@ export function summaryFrom(text: string, plan: CompactionPlan): { plan: Compact
   return { plan: { ...plan, engine_strategy: "truncate" }, summary: truncated(archived) };
 }
 
-/** A summary in the form for the model: one that a hook or a caller wrote gets its first line here. */
+/** A summary as the model gets it. One that a hook or a caller wrote gets its first line here. */
 export function headedSummary(summary: string, count: number): string {
   return HEAD.test(summary) ? summary : `${summaryHead(count, "this replaces them")}\n${summary}`;
 }
 
-/** What a model wrote, with its first line. */
+/** A model's summary with its first line. */
 export function modelSummary(summary: string, count: number): string {
   return `${summaryHead(count, "a model summarised them")}\n${summary}`;
 }
@@ -215,7 +215,7 @@ export interface Line {
 /** The role of an earlier compaction's summary. */
 export const SUMMARY = "summary";
 
-/** One line per message; one per result of a turn's tools. */
+/** The lines of a message: one, or for a turn's tools one per result. */
 export function linesOf(message: Message): Line[] {
   if (message.role === "tool") {
     return message.results.map(({ name, content }) => ({ role: `tool ${name}`.trimEnd(), text: content }));
@@ -240,8 +240,8 @@ const MASKED = "long observations are masked";
 const lineText = ({ role, text }: Line): string => `${role}: ${text}`;
 
 /**
- * The summary that a strategy writes itself; `null`: somebody else has to write it.
- * @param count messages that the lines cover
+ * The summary that the strategy makes without a model; `null`: a model or a hook must write it.
+ * @param count number of messages that the lines cover
  */
 export function ownSummary(strategy: EngineStrategy, lines: readonly Line[], count: number): string | null {
   switch (strategy) {
@@ -271,7 +271,7 @@ const MAX_TRUNCATED = 15;
 const MAX_EACH = 500;
 const MAX_FIRST_LINE = 120;
 
-/** The first of the archived messages, cut short. */
+/** The summary of `truncate`: the first of the archived messages, shortened. */
 export function truncated(archived: readonly Message[]): string {
   return firstLines(archived.flatMap(linesOf), archived.length);
 }
@@ -299,7 +299,7 @@ export function summaryInstructions(archived: readonly Message[]): string {
   return instructionsFor(archived.flatMap(linesOf), archived.length);
 }
 
-/** @param ask the request to the model; absent: a summary to continue with */
+/** @param ask what the model is asked for; absent: a summary with which to continue */
 export function instructionsFor(lines: readonly Line[], count: number, ask?: string): string {
   return [
     ask ??

@@ -7,11 +7,11 @@ import { outsideScope, scopedTools } from "./skills.ts";
 import type { AgentSpec, Ceilings, RunPolicies } from "./spec.ts";
 import type { RunState } from "./state.ts";
 
-/** Levels below a request that may delegate if no policy says otherwise; and the most that a policy may allow. */
+/** How many levels below a request may delegate: without a policy, and at most with one. */
 const USUAL_LEVELS = 4;
 const MOST_LEVELS = 16;
 
-/** The ceilings of a request that no run made: none. */
+/** The ceilings of a request outside of any run: none. */
 export const NO_CEILINGS: Ceilings = {
   run_id: null,
   session_id: null,
@@ -37,8 +37,12 @@ function limitOf(policy: JsonObject | null): number {
   return typeof limit === "number" ? Math.min(limit, MOST_LEVELS) : USUAL_LEVELS;
 }
 
-/** What a run under way leaves to runs below it. @param live `false`: it has ended, and its budgets with it */
-export function ceilingsOf(run: RunState, live: boolean): Ceilings {
+/**
+ * What a run under way leaves to runs below it.
+ * @param live `false`: it has ended, and its budgets with it
+ * @param sharers how many runs below it share the rest of its budgets; each gets an equal share
+ */
+export function ceilingsOf(run: RunState, live: boolean, sharers = 1): Ceilings {
   const { spec, totals, delegated } = run;
   const { run_id, session_id, delegation, policies, deadline, token_budget, total_budget_usd } = spec;
   const tokens = totals.input_tokens + totals.output_tokens + (delegated?.tokens ?? 0);
@@ -49,8 +53,8 @@ export function ceilingsOf(run: RunState, live: boolean): Ceilings {
     account: delegation?.account ?? session_id,
     levels: levelsOf(spec),
     deadline: live ? (deadline ?? null) : null,
-    tokens: live && token_budget !== null ? Math.max(0, token_budget - tokens) : null,
-    usd: live && total_budget_usd !== null ? Math.max(0, total_budget_usd - usd) : null,
+    tokens: live && token_budget !== null ? Math.floor(Math.max(0, token_budget - tokens) / sharers) : null,
+    usd: live && total_budget_usd !== null ? Math.max(0, total_budget_usd - usd) / sharers : null,
     policies,
     hooks: spec.hooks ?? null,
     tool_hooks: spec.tool_hooks ?? [],
@@ -70,8 +74,8 @@ export function refusal({ levels, tokens, usd, deadline }: Ceilings, now: number
 }
 
 /**
- * A run within the limits that another one leaves to it.
- * @throws ToolsRejected if none of the tools that the run asks for is left
+ * Narrows a run's specification to the limits that the run above leaves.
+ * @throws ToolsRejected if none of the run's tools remains
  */
 export function narrowed(spec: AgentSpec, above: Ceilings, account: string): AgentSpec {
   const { policies } = spec;
@@ -118,7 +122,7 @@ export function narrowed(spec: AgentSpec, above: Ceilings, account: string): Age
   };
 }
 
-/** The terms of a run that the runs below it must keep too. */
+/** The policies of a run that also bind the runs below it. */
 function termsOf(policies: RunPolicies | null): NonNullable<RunPolicies["above"]> {
   if (policies === null) return [];
   const { approval_policy, permissions, above = [] } = policies;

@@ -1,10 +1,11 @@
 /**
- * Drives an agent run from step to step. It collects decisions and stores them together before their effect begins, and
- * stores each result when it comes. The log makes the driver: an array for an anonymous run, SQLite in a session.
+ * Drives an agent run from step to step. Collects decisions and stores them together before the effect that follows
+ * begins; stores each result when it arrives. The log determines the kind of run: an array for an anonymous run, SQLite
+ * in a session.
  */
 import { ClientClosedRequest } from "../../errors/run.ts";
 import { HullError, toHullError } from "../../errors.ts";
-import { isRetried } from "../tool-fault.ts";
+import { hasEnded, isRetried } from "../tool-fault.ts";
 import { type Applied, applyAgentRecord } from "./apply.ts";
 import { summaryFrom } from "./compaction.ts";
 import { compactionRecord, nextAgentStep, type Vault } from "./next.ts";
@@ -19,7 +20,7 @@ interface AgentDriveOptions {
   effects: AgentEffects;
   /** Stores records as one unit, before the driver acts on them. */
   append: (batch: readonly Applied[]) => void;
-  /** Records that others have already stored; absent: there are none. */
+  /** Records that others have stored for this run; absent: nobody else stores any. */
   inbox?: Inbox;
   vault: Vault | null;
   clock: Clock;
@@ -41,7 +42,7 @@ interface Inbox {
   watch(wake: () => void): void;
 }
 
-/** Where a drive came to rest. */
+/** The state in which driving stopped, and why. */
 export interface Rest {
   state: AgentState;
   step: Extract<AgentStep, { type: "settled" | "wait" }>;
@@ -61,7 +62,7 @@ type EffectStep = Exclude<AgentStep, { type: "record" | "busy" | "settled" | "wa
 
 const BUSY: AgentStep = { type: "busy" };
 
-/** An effect that came back: what to record of it, or the fault that ends the run. */
+/** A finished effect: its result as a record, or the fault that ends the run. */
 type Landed = { effect: string; record: AgentRecordBody } | { effect: string; error: unknown };
 
 class AgentDrive {
@@ -77,7 +78,7 @@ class AgentDrive {
   #cancelTimer: () => void = () => {};
   /** Results that are not recorded yet. */
   #landed: Landed[] = [];
-  /** Records came from outside that the driver has not looked at yet. */
+  /** Whether records came from outside that the driver has not read yet. */
   #stirred = false;
   /** Wakes the driver. */
   #wake: (() => void) | null = null;
@@ -104,7 +105,7 @@ class AgentDrive {
     if (this.#stop !== null) this.#options.signal.removeEventListener("abort", this.#onAbort);
   }
 
-  /** Aborts the effects that began with its signal. */
+  /** The controller that aborts the effects begun with its signal. Created when first needed. */
   #stopper(): AbortController {
     if (this.#stop !== null) return this.#stop;
     const { signal } = this.#options;
@@ -144,7 +145,7 @@ class AgentDrive {
     }
   }
 
-  /** Whether the driver must wait for an effect: only calls of a turn may have others next to them. */
+  /** Whether the driver must wait for an effect under way. Only tool calls of one turn run in parallel. */
   #isBusy(): boolean {
     return this.#flying.size > 0 && (this.#signal.aborted || this.#state.run?.stage !== "tools");
   }
@@ -242,18 +243,20 @@ class AgentDrive {
   }
 
   async #attempts(call: PlannedCall): Promise<AgentToolResult> {
+    const { effects } = this.#options;
     const { tool_retries, tool_backoff_ms } = this.#run().spec;
-    for (let attempt = 0; ; attempt++) {
-      const result = await this.#options.effects.runTool(call, this.#context(call.effect));
-      const failed =
-        result.status === "error" && result.error_category !== null && isRetried(result.error_category);
-      const transient = failed && result.retryable !== false;
-      if (!transient || attempt >= tool_retries) return result;
-      await this.#options.effects.pause(tool_backoff_ms * 2 ** Math.min(attempt, 5), this.#signal);
+    let attempt = call.again ? effects.attemptOf(this.#context(call.effect)) : 0;
+    for (let retries = attempt; ; retries++) {
+      const result = await effects.runTool(call, { ...this.#context(call.effect), attempt });
+      const { status, error_category: category, retryable } = result;
+      const failed = status === "error" && category !== null && isRetried(category);
+      if (!failed || retryable === false || retries >= tool_retries) return result;
+      if (hasEnded(category)) attempt++;
+      await effects.pause(tool_backoff_ms * 2 ** Math.min(retries, 5), this.#signal);
     }
   }
 
-  /** Hooks of skills may fail. The failure of any other hook ends the run. */
+  /** Calls a hook. A failing hook of a skill is ignored; any other failing hook ends the run. */
   async #callHook(run: RunState, step: AgentStep & { type: "call_hook" }): Promise<AgentRecordBody> {
     const { effect, hook } = step;
     const at = { type: "hook_settled" as const, run: run.spec.run_id, effect, hook };
@@ -269,7 +272,7 @@ class AgentDrive {
     }
   }
 
-  /** If the summary cannot be had, Hull writes one itself. */
+  /** Asks for a summary. If none can be obtained, Hull writes one itself. */
   async #summarize(run: RunState, step: AgentStep & { type: "summarize" }): Promise<AgentRecordBody> {
     const { effect, instructions, plan } = step;
     const asked = this.#options.effects.summarize(instructions, plan.archived, this.#context(effect));
@@ -292,7 +295,7 @@ class AgentDrive {
       this.#state = applyAgentRecord(this.#state, record);
     const run = this.#run();
     if (run.stage === "ended") return;
-    // Whoever waits for a delegated run learns of a limit that the tenant set.
+    // The waiting parent run learns of a limit that the tenant set.
     const reportedToParent = run.spec.delegation !== undefined && fault.data.members.budget === "hard";
     if (fault.code === "budget_exceeded" && !answersCaller(run.spec) && !reportedToParent) {
       this.#add(refused(run));
@@ -314,6 +317,7 @@ class AgentDrive {
     return {
       run: spec.run_id,
       effect,
+      attempt: 0,
       signal,
       tools,
       provider: answered?.provider ?? null,
@@ -321,6 +325,6 @@ class AgentDrive {
   }
 }
 
-/** What ended a run whose signal was aborted. Without a reason of Hull's own nobody wants its answer. */
+/** The fault of a run whose signal was aborted. Without a reason of Hull's own, the client has left. */
 const faultOf = (reason: unknown): HullError =>
   reason instanceof HullError ? reason : new ClientClosedRequest({});

@@ -18,7 +18,7 @@ export function messagesOf({ before, after }: Applied): Entry[] {
   return messages.map((message) => ({ type: "message", message: wholeResults(message, calls ?? []) }));
 }
 
-/** A model may see less of a result than there was. */
+/** Restores the whole results: the model may see less of a result than the tool returned. */
 function wholeResults(message: Message, calls: readonly OpenCall[]): Message {
   if (message.role !== "tool") return message;
   const results = message.results.map((result) => {
@@ -28,7 +28,7 @@ function wholeResults(message: Message, calls: readonly OpenCall[]): Message {
   return { role: "tool", results };
 }
 
-/** The end of a transcript: results of a turn that lacks others, and messages that the run has not taken in. */
+/** The messages at the end of a transcript: results of an incomplete turn, and messages that the run has not read. */
 export function leftMessages({ run, waiting }: AgentState): Message[] {
   const results = (run?.stage === "tools" ? run.calls : []).flatMap(({ call, stage, result }) =>
     stage === "settled" && result !== null

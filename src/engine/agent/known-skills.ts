@@ -3,7 +3,10 @@ import type { AgentRecord } from "./records.ts";
 import { withoutPrefix } from "./skill-prefix.ts";
 import type { AgentState, RunState } from "./state.ts";
 
-/** What the session knows of a skill, whose name may be one that every object inherits; `undefined`: nothing. */
+/**
+ * What the session knows of a skill; `undefined`: nothing. The name may also be that of a member that every object
+ * inherits.
+ */
 export function knownSkill(
   { known = {} }: Pick<AgentState, "known">,
   name: string,

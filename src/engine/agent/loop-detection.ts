@@ -27,7 +27,7 @@ export function skipped(table: LoopTable, limits: LoopLimits, tool: string, args
   return next >= limits.skip ? repeatSkipped(tool, next) : null;
 }
 
-/** Counts an executed call; returns its result in the form for the model. */
+/** Counts an executed call; returns its result as the model gets it. */
 export function counted(
   table: LoopTable,
   limits: LoopLimits,

@@ -103,7 +103,7 @@ export function nextAgentStep(
   }
 }
 
-/** The step, or the end of a run that must rest before another model call. */
+/** The step; or the end of the run, if `pause_at` forbids another model call. */
 function orPause(step: AgentStep, run: RunState, now: number): AgentStep {
   const { pause_at = Number.POSITIVE_INFINITY } = run.spec;
   if (step.type !== "record" || now < pause_at || run.iterations === 0) return step;
@@ -129,7 +129,10 @@ function opening(state: AgentState, run: RunState): AgentRecordBody[] {
   return [{ type: "iteration_started", run: spec.run_id, iteration: run.iterations }];
 }
 
-/** A wake that used up its budget ends. The daemon waits for the next one, unless it never rests. */
+/**
+ * The records that end a wake whose budget is used up. The daemon then waits for the next wake, unless the run is
+ * persistent.
+ */
 function endOfWake(run: RunState, reached: WakeLimit): AgentRecordBody[] {
   const { spec } = run;
   if (spec.persistent || wakeSources(spec).length === 0) return [settled(run, "budget_exhausted")];
@@ -163,7 +166,7 @@ function fromCompaction(state: AgentState, run: RunState, vault: Vault | null): 
   return plan === null ? fromContext(state, run, asking) : compactionStep(state, run, plan);
 }
 
-/** Hull records its own summaries immediately; it asks for others first. */
+/** A summary that Hull makes itself is recorded immediately; others are requested first. */
 function compactionStep(state: AgentState, run: RunState, plan: CompactionPlan): AgentStep {
   const { run_id, compaction } = run.spec;
   const effect = effects.summary(run.iterations, run.stage);
@@ -186,7 +189,7 @@ function compactionStep(state: AgentState, run: RunState, plan: CompactionPlan):
   };
 }
 
-/** The hook that takes part in a summary; `null`: none. */
+/** The hook that helps to make a summary; `null`: none. */
 function summaryHook(
   { engine_strategy }: CompactionPlan,
   { compact_callback, mask_callback }: CompactionOptions,
@@ -264,7 +267,7 @@ function offered(run: RunState, vault: Vault | null): VaultOffer {
   return { ...offer, tools: [...offer.tools, ...runtimeTools(run)] };
 }
 
-/** The vault was made when the run began. Tools that came later are always on offer. */
+/** The vault contains the tools that existed when the run began. Later tools are always on offer. */
 function searchable(run: RunState, vault: Vault, tools: readonly ToolDefinition[]): VaultOffer {
   const later = new Set(laterTools(run).map(({ definition }) => definition));
   const known = tools.filter((tool) => !later.has(tool));
@@ -272,7 +275,10 @@ function searchable(run: RunState, vault: Vault, tools: readonly ToolDefinition[
   return { ...offer, tools: [...offer.tools, ...tools.filter((tool) => later.has(tool))] };
 }
 
-/** Parts joined by blank lines: the caller's text, active skills, the tools, what keeps the run going. */
+/**
+ * The system text, parts joined by blank lines: the caller's text, active skills, tools, the instruction of a persistent
+ * run.
+ */
 function systemText(state: AgentState, run: RunState, further: readonly string[]): string {
   const { spec } = run;
   const tools = scopedTools(run).map(({ definition }) => definition);
@@ -289,7 +295,7 @@ function systemText(state: AgentState, run: RunState, further: readonly string[]
 
 function toolContract(run: RunState, tools: readonly ToolDefinition[], further: readonly string[]): string[] {
   const { spec } = run;
-  // Who calls tools in text may not call what no contract names.
+  // A model that calls tools in text must not call tools that the system text does not describe.
   if (tools.length === 0 || (spec.tool_format === "text" && roundsUsedUp(run))) return [];
   if (answersCaller(spec) && spec.tool_format === "native") return [...further];
   if (spec.tool_format === "text") {
@@ -390,8 +396,8 @@ function postTurnAnswer(answer: Json): { message: string; stop: boolean } {
 }
 
 /**
- * The state's part of the payload. The driver makes the hook's thirteen fields of it, since it also knows what was
- * recorded but is not visible.
+ * The state's part of the payload. The driver completes it to the hook's thirteen fields, since only the driver knows
+ * records that are no longer visible.
  */
 function contextPayload(state: AgentState, run: RunState, system: string): JsonObject {
   const { visible } = state;
@@ -409,7 +415,7 @@ function contextPayload(state: AgentState, run: RunState, system: string): JsonO
   };
 }
 
-/** The hook's changes of the call; `null`: none. */
+/** The changes that the hook makes to the call; `null`: none. */
 function changedContext(answer: Json | undefined): { messages?: Message[]; system?: string } | null {
   if (answer === undefined || answer === null) return null;
   if (Array.isArray(answer)) return { messages: fromJson(answer) };
@@ -420,7 +426,10 @@ function changedContext(answer: Json | undefined): { messages?: Message[]; syste
   };
 }
 
-/** A daemon first compacts its memory if it is configured to, then waits. A daemon that nothing can wake ends. */
+/**
+ * A daemon goes idle: it first compacts its history if configured, then waits. If nothing can wake the daemon, the run
+ * ends.
+ */
 function idleStep(state: AgentState, run: RunState): AgentStep {
   const { spec } = run;
   const { compaction, model, daemon } = spec;

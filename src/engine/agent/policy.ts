@@ -1,4 +1,4 @@
-/** Decides whether a tool call may be made. Pure. Absent means unrestricted, empty means nothing is allowed. */
+/** Decides whether a tool call may be made. Pure. An absent list means no restriction; an empty one allows nothing. */
 
 import { canonicalJson } from "../../skill/canonical.ts";
 import { globMatches, nameMatches } from "../../skill/glob.ts";
@@ -23,7 +23,7 @@ type ApprovalVerdict =
 
 type PolicyVerdict =
   | ApprovalVerdict
-  /** Hull must first ask a predicate of the permissions about the arguments. */
+  /** A predicate of the permissions must judge the arguments first. */
   | { verdict: "consult"; hook: string }
   /** The permissions refuse, so a hook decides. */
   | { verdict: "escalate"; reason: string; hook: string };
@@ -74,7 +74,7 @@ export function callDigest(tool: string, args: JsonObject): string {
 /** What a session can grant: an approval by a person or the host, or a permission by the hook in charge of it. */
 export type GrantScope = "approval" | "permission";
 
-/** A grant for a session in the form of its state. One kind never replaces the other. */
+/** A grant as the session's state stores it. Approvals and permissions never replace each other. */
 export function grantOf(scope: GrantScope, tool: string, args: JsonObject): string {
   const digest = callDigest(tool, args);
   return scope === "approval" ? digest : `${scope}:${digest}`;
@@ -129,8 +129,8 @@ function overCeiling(policy: JsonObject | null, tool: AgentTool, args: JsonObjec
 }
 
 /**
- * Every constraint on a tool must hold: the named argument, or the first text argument, matches one of its globs.
- * `tool` is a glob too, so every matching constraint applies; a name with dots selects a member of an argument.
+ * The constraint that a call breaks. Every matching constraint must hold: the named argument, or the first text
+ * argument, matches one of its globs. `tool` is a glob, too; a name with dots selects a member of an argument.
  */
 export function brokenConstraint(
   constraints: Json | undefined,
@@ -164,9 +164,8 @@ function valuesAt(args: JsonObject, key: string): Json[] {
 }
 
 /**
- * The argument that a constraint without a name means: the first that the tool declares as a text, whatever the model
- * sent for it. The model chooses order and types of what it sends, so it could put another text first, or send a list
- * instead of the text.
+ * The argument that a constraint without a name checks: the first that the tool declares as text, whatever the model
+ * sent. The model chooses order and types, so it could put another text first, or send a list instead of the text.
  */
 function firstText({ parameters }: AgentTool["definition"], args: JsonObject): string {
   const declared = Object.entries(objectOf(parameters.properties));
@@ -180,7 +179,7 @@ function firstText({ parameters }: AgentTool["definition"], args: JsonObject): s
   return first ?? [...declared.map(([key]) => key), ...further].find(isText) ?? "";
 }
 
-/** Denials come first. If there is a list of what is allowed, everything else is denied. */
+/** Judges by permissions. Denials come first. If there is an allow list, everything else is denied. */
 function byPermissions(
   permissions: JsonObject | null,
   tool: AgentTool,
@@ -285,8 +284,8 @@ export function onlyReads({ annotations }: Pick<AgentTool, "annotations">): bool
 }
 
 /**
- * Whether calls of a tool keep their order in a turn. This holds for tools that write, by their declaration or by the
- * policy of the run. A tool that declares nothing does not wait.
+ * Whether calls of a tool keep their order within a turn. Tools that write do, according to their declaration or to the
+ * run's policy. A tool that declares nothing does not.
  */
 export function keepsOrder(tool: AgentTool | null, policy: JsonObject | null): boolean {
   if (tool === null) return false;
@@ -300,7 +299,7 @@ export function keepsOrder(tool: AgentTool | null, policy: JsonObject | null): b
   return rankOf(level) >= rankOf("workspace_write");
 }
 
-/** Whether no argument says which files a tool touches: a command may touch any. */
+/** Whether a tool may touch any file, as a command can, so that no argument says which. */
 const reachesEverything = ({ executor, handler }: AgentTool): boolean =>
   executor === "workspace" && handler === "Bash";
 
@@ -386,7 +385,7 @@ function intersected(a: string[] | null, b: string[] | null): string[] | null {
   return a.filter((item) => b.includes(item));
 }
 
-/** The overlapping parts of both. */
+/** The roots that lie within both lists. */
 function intersectedRoots(a: string[] | null, b: string[] | null): string[] | null {
   if (a === null || b === null) return a ?? b;
   const inner = [...b.filter((root) => a.some((outer) => isWithin(normalised(root), outer)))];

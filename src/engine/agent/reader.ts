@@ -22,7 +22,7 @@ export type TraceEntry = { kind: string; iteration: number } & { [member: string
 
 type Notes = [kind: string, members: JsonObject][];
 
-/** The transcript's word for the change into a state. */
+/** The name of a state change in transcripts. */
 const STATE_NOTES: Record<SessionState, string> = {
   active: "transcript_resume",
   archived: "transcript_archive",
@@ -30,7 +30,7 @@ const STATE_NOTES: Record<SessionState, string> = {
   closed: "transcript_close",
 };
 
-/** The most names that a turn's end repeats of the run's earlier tools. */
+/** The most names of earlier tools that the end of a turn repeats. */
 const MAX_NAMES = 200;
 
 interface Reading {
@@ -51,7 +51,7 @@ export class RecordReader {
     this.#state = { ...EMPTY_SESSION, summary, run: run === null ? null : newRun(run, []) };
   }
 
-  /** The summary of what compaction took out of the conversation; `null`: nothing. */
+  /** The summary of what compaction removed; `null`: nothing. */
   get summary(): string | null {
     return this.#state.summary;
   }
@@ -61,7 +61,7 @@ export class RecordReader {
     const after = applyAgentRecord(before, record);
     this.#state = { ...after, visible: [] };
     const applied = { record, before, after };
-    const { entries = messagesOf(applied), notes = [], warnings = [] } = toldBy(applied);
+    const { entries = messagesOf(applied), notes = [], warnings = [] } = additionsOf(applied);
     const run = after.run ?? before.run;
     if (run === null) return { entries, trace: [], warnings };
     const iteration = Math.max(1, run.iterations);
@@ -69,22 +69,22 @@ export class RecordReader {
     return { entries, trace: all.map(([kind, members]) => ({ ...members, kind, iteration })), warnings };
   }
 
-  /** The entries at the end, if no further record comes. */
+  /** The final entries, if no further record follows. */
   left(): Entry[] {
     return leftMessages(this.#state).map((message) => ({ type: "message", message }));
   }
 }
 
-interface Told {
+interface Additions {
   /** Absent: the messages that the record added to the visible history. */
   entries?: Entry[];
-  /** For the trace of the run under way, if there is one. */
+  /** Notes for the trace of the run under way. */
   notes?: Notes;
   warnings?: readonly Warning[];
 }
 
-/** What a record tells. */
-function toldBy(applied: Applied): Told {
+/** What a record adds to transcript, trace and warnings. */
+function additionsOf(applied: Applied): Additions {
   const { record, before, after } = applied;
   const run = after.run ?? before.run;
   switch (record.type) {
@@ -173,14 +173,14 @@ function takenIn({ waiting }: AgentState): Notes {
   return messages === 0 ? [] : [["host_input", { messages }]];
 }
 
-/** A turn may name another phase. */
+/** Notes that a turn names another phase. */
 function phaseChange(run: RunState | null, { finished, text }: AgentRecord & { type: "turn_taken" }): Notes {
   if (run === null || !finished) return [];
   const phase = otherPhase(run.spec, text);
   return phase === null ? [] : [["PhaseChange", { from: run.spec.break_unless_phase, to: phase }]];
 }
 
-/** A call may not be carried out. */
+/** Notes that a call was refused. */
 function refused(
   run: RunState | null,
   { effect, result }: { effect: string; result: AgentToolResult },
@@ -195,7 +195,7 @@ function refused(
   ];
 }
 
-/** A person's approval of a call. */
+/** Notes that a person approved a call. */
 function granted(
   run: RunState | null,
   { approval, decision, scope, reason }: AgentRecord & { type: "approval_decided" },
@@ -207,7 +207,7 @@ function granted(
   return [["PermissionGrant", { ...call, approval, scope, by: "approval", ...why }]];
 }
 
-/** A turn ends when all of its calls have ended. */
+/** Notes the end of a turn, once all of its calls have ended. */
 function turnEnd({ run: before }: AgentState, { run }: AgentState): Notes {
   if (run === null || before?.stage !== "tools" || run.stage !== "after") return [];
   const tool_results = run.calls.flatMap(({ call, result }) => {
@@ -231,7 +231,7 @@ function turnEnd({ run: before }: AgentState, { run }: AgentState): Notes {
   return [["TurnEnd", payload]];
 }
 
-/** A hook was asked for the permission that a call lacks. */
+/** Notes that a hook was asked for a missing permission. */
 function escalated(run: RunState | null, { effect, result }: AgentRecord & { type: "hook_settled" }): Notes {
   const open = run?.calls.find(({ effect: call }) =>
     [effects.escalation(call), effects.escalation(effects.changed(call))].includes(effect),
@@ -248,7 +248,7 @@ function escalated(run: RunState | null, { effect, result }: AgentRecord & { typ
   return [["PermissionEscalation", of], ...grant];
 }
 
-/** Other skills are active. @param before those that were */
+/** Notes that other skills are active. @param before the skills that were active */
 function matched(
   run: RunState | null,
   { candidates, active }: AgentRecord & { type: "skills_matched" },

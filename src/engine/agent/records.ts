@@ -50,15 +50,15 @@ export interface AgentToolResult {
   truncated?: boolean;
   /** Shown to the model together with the text, e.g. an image. Absent: nothing. */
   parts?: Part[];
-  /** What the call made for people to look at, in order; absent: nothing. The state keeps none of the content. */
+  /** Artifacts that the call made, in order; absent: none. The state does not keep their content. */
   artifacts?: Artifact[];
   /** Whether a failed call may be repeated. Absent: the category alone decides. */
   retryable?: boolean;
-  /** For people: where it ran, and other remarks. */
+  /** Notes for people, e.g. where the call ran. */
   metadata?: JsonObject;
   /** The folder where a command ended and the next one begins: relative to the work folder, or absolute. */
   cwd?: string;
-  /** What the run took to which the call delegated. */
+  /** What the delegated run used. */
   spent?: Spent;
   /** How the call changed the session's own tools. */
   tools?: { defined: AgentTool } | { removed: string };
@@ -126,7 +126,7 @@ export type AgentRecord = { v: 1; at: number } & (
       /** As `AgentState.known`. */
       known?: Record<string, { digest: string; arguments: string }>;
     }
-  /** In a fork: what its parent's tools made. */
+  /** In a fork: the artifacts of the parent. */
   | { type: "artifacts_imported"; artifacts: ImportedArtifact[] }
   | { type: "session_state_changed"; state: SessionState }
   | { type: "session_reset" }
@@ -162,7 +162,7 @@ export type AgentRecord = { v: 1; at: number } & (
       retries?: JsonObject[];
       /** The call used up a soft budget. Absent: it did not. */
       budget_exceeded?: true;
-      /** The searches for tools that the provider made itself. Absent: none. */
+      /** Tool searches by the provider itself. Absent: none. */
       searches?: SearchEvent[];
     }
   /** The provider refused to search tools. From now on Hull searches, and asks the model again. */
@@ -177,9 +177,9 @@ export type AgentRecord = { v: 1; at: number } & (
       /** Whether it ends the run, once its calls have run and nothing invalidates its sentinel. */
       finished: boolean;
       text_only: number;
-      /** The run accepted a text call of a native-format model. */
+      /** Whether the run accepted a call in text from a model that should call natively. */
       fallback: boolean;
-      /** Remarks to the model on how it wrote its calls, after their results. Absent: none. */
+      /** Remarks to the model about how it wrote its calls; they follow the results. Absent: none. */
       remarks?: Feedback[];
     }
   | { type: "tools_started"; run: string; calls: { effect: string; call: ToolCallBlock }[] }
@@ -195,7 +195,7 @@ export type AgentRecord = { v: 1; at: number } & (
   | { type: "ledger_updated"; run: string; effect: string; ledger: TaskLedger; result: AgentToolResult }
   /** A message began with a skill's name: `message` is its index in the visible history. */
   | { type: "skill_invoked"; run: string; message: number; name: string; arguments: string }
-  /** An active or loaded skill bound MCP servers; each of them brought tools or failed. */
+  /** An active or loaded skill bound its MCP servers. Each provided tools or failed. */
   | {
       type: "skill_mcp_bound";
       run: string;

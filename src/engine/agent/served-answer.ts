@@ -36,10 +36,7 @@ const FINISH: Record<StopReason, FinishReason> = {
   other: "other",
 };
 
-/**
- * A provider's filter refuses on the provider's behalf, not the model's. Callers of skills see which of the two
- * refused.
- */
+/** Tells callers of skills whether the model refused, or the provider's filter. */
 function finishReason({ answered }: RunState): FinishReason {
   if (answered === undefined) return "other";
   const { stop_reason, raw_stop_reason } = answered;

@@ -60,7 +60,7 @@ export function settleCall(
   };
 }
 
-/** The run's lists of tools. The tools of the turn come in the order of its calls, whichever call ends first. */
+/** The run's lists of used tools. A turn's tools are listed in the order of its calls, whichever call ends first. */
 function toolLists({
   calls,
   taken,
@@ -123,7 +123,7 @@ export function clientResult({
   };
 }
 
-/** Names of the tools whose calls only the client carries out. */
+/** Names of the tools that only the client can execute. */
 function clientTools({ tools }: AgentSpec): ReadonlySet<string> {
   return new Set(
     tools.flatMap(({ executor, definition }) => (executor === "client" ? [definition.name] : [])),

@@ -27,7 +27,7 @@ export function dueCommands(state: AgentState, run: RunState, skill: AgentSkill)
   };
 }
 
-/** Whether `Bash` could run it without asking anybody. Uploads run nothing. */
+/** Whether `Bash` could run the command without an approval. Commands of uploads never run. */
 function mayRun({ tools, policies }: AgentSpec, skill: AgentSkill, command: string): boolean {
   const bash = tools.find(({ executor, handler }) => executor === "workspace" && handler === "Bash");
   if (bash === undefined || skill.uploaded === true) return false;

@@ -54,7 +54,7 @@ function pluginNames({ name }: AgentSkill, plugin: string): string[] {
   ];
 }
 
-/** The history with the message in the form for the model. */
+/** The history with the message as the model gets it. */
 export function withoutPrefix(visible: readonly Message[], invocation: Invocation): Message[] {
   const { message, name, arguments: rest } = invocation;
   // No provider accepts a message without a text.

@@ -27,8 +27,8 @@ function readable({ spec }: RunState, state: Pick<AgentState, "known">): AgentSk
 }
 
 /**
- * The definition, if any skill of the run has files; `null`: none has, or the run has its own tool of this name. It stays
- * the same for the run's whole life.
+ * The tool's definition; `null`: no skill of the run has files, or the run has its own tool of this name. It stays the
+ * same throughout the run.
  */
 export const resourceDefinition = memo(({ skills, own_skill, tools }: AgentSpec): ToolDefinition | null => {
   if (tools.some(({ definition }) => definition.name === READ_SKILL_RESOURCE)) return null;
@@ -56,7 +56,7 @@ function resourceToolDefinition(): ToolDefinition {
   };
 }
 
-/** The tool in the form that the driver carries out. */
+/** The tool as the driver executes it. */
 export const resourceTool = (definition: ToolDefinition): AgentTool => ({
   definition,
   executor: "builtin",

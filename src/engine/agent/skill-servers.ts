@@ -1,4 +1,4 @@
-/** MCP servers that skills bind while they are active or loaded: when, and which tools they bring. Pure. */
+/** When skills bind MCP servers while they are active or loaded, and which tools these provide. Pure. */
 import type { Warning } from "../messages.ts";
 import type { AgentRecord } from "./records.ts";
 import type { AgentTool } from "./spec.ts";
@@ -8,7 +8,7 @@ import type { AgentStep } from "./step.ts";
 const has = ({ active, loaded }: RunState, skill: string): boolean =>
   active.includes(skill) || loaded.includes(skill);
 
-/** The servers still to bind, one skill after the other; `null`: none. */
+/** The step that binds the servers of the next skill; `null`: none is due. */
 export function dueBinding(run: RunState): AgentStep | null {
   const { spec, bound = [] } = run;
   const due = spec.skills.find(
@@ -40,7 +40,7 @@ export function keptBindings(run: RunState, active: readonly string[]): Pick<Run
   return { bound: bound.filter((binding) => !dropped.includes(binding)) };
 }
 
-/** The tools that skills have bound; of two with one name, the first wins. */
+/** The tools of bound servers; of two with the same name, the first counts. */
 export function boundTools({ bound = [] }: RunState): AgentTool[] {
   const tools = new Map<string, AgentTool>();
   for (const tool of bound.flatMap((binding) => binding.tools)) {
@@ -50,7 +50,7 @@ export function boundTools({ bound = [] }: RunState): AgentTool[] {
   return [...tools.values()];
 }
 
-/** Warnings about servers that brought no tools. */
+/** Warnings about servers that provided no tools. */
 export function bindingWarnings({ skill, failed }: AgentRecord & { type: "skill_mcp_bound" }): Warning[] {
   return failed.map(({ server, message }) =>
     serverWarning("skills", `The skill ${skill} could not bind its MCP server ${server}. ${message}`),

@@ -1,4 +1,4 @@
-/** How Hull shows skills' instructions to models. Pure. */
+/** How models see skills' instructions. Pure. */
 import { memo } from "../../memo.ts";
 import { byteOrder } from "../../skill/path.ts";
 import { escaped } from "../skill-choice/catalog.ts";
@@ -9,16 +9,16 @@ export const listedSkills = memo((skills: readonly AgentSkill[]): readonly Agent
   skills.filter((skill) => !skill.disable_model_invocation).sort((a, b) => byteOrder(a.name, b.name)),
 );
 
-/** The reader of the instructions. */
+/** For whom the instructions are written. */
 export interface Reader {
   session_id: string | null;
   /** What followed the prefix that activated the skill; `""`: nothing. */
   arguments: string;
   /** All skills of the run, whose folders texts may name. Absent: only the skill itself. */
   skills?: readonly AgentSkill[];
-  /** What commands in the text wrote, by command. Absent: none ran. */
+  /** The output of commands in the text, by command. Absent: none ran. */
   outputs?: { [command: string]: string };
-  /** `ownSystem` inserts them later. */
+  /** Leaves the commands in the text, since `ownSystem` inserts their output. */
   later?: true;
 }
 
@@ -62,7 +62,7 @@ const OWN_FOLDER =
   /\$\{(?:CLAUDE_|HULL_|HARN_)?SKILL_DIR\}|\$(?:CLAUDE_|HULL_|HARN_)?SKILL_DIR\b|\{(?:baseDir|skill_dir)\}|<path-to-skill>/g;
 const PLUGIN_FOLDER = /\$\{CLAUDE_PLUGIN_ROOT\}|\$CLAUDE_PLUGIN_ROOT\b/g;
 
-/** Whether a skill's text speaks of the folder that it lies in, or of its plugin's. */
+/** Whether a skill's text names its own folder or its plugin's. */
 export const namesFolder = ({ prompt }: Pick<AgentSkill, "prompt">): boolean =>
   prompt.search(OWN_FOLDER) !== -1 || prompt.search(PLUGIN_FOLDER) !== -1;
 
@@ -94,7 +94,7 @@ function wordsOf(given: string): string[] {
 /** A command in a text that its output replaces: its mark, a backtick, the command, a backtick. */
 const COMMAND = /(?<![\w`$\\])!`([^`\n]+)`/g;
 
-/** The commands whose outputs a skill's text asks for. */
+/** The commands in a skill's text. */
 export const commandsOf = memo(({ prompt }: Pick<AgentSkill, "prompt">): readonly string[] => [
   ...new Set(Array.from(prompt.matchAll(COMMAND), ([, command = ""]) => command)),
 ]);
@@ -110,7 +110,7 @@ function withOutputs(prompt: string, outputs: Reader["outputs"]): string {
 const NOT_RUN =
   "Commands of the form !`...` in the text above were not run: their output is not in the text. Run them yourself where you may.";
 
-/** The text that brings a skill into the conversation. @param again it is already there, in an earlier version */
+/** The text that adds a skill to the conversation. @param again the conversation has an earlier version of it */
 export function activation(skill: AgentSkill, reader: Reader, again: boolean): string {
   const parts = [
     ...(again ? [`The skill ${skill.name} was changed: this replaces what you know of it.`] : []),
@@ -138,7 +138,7 @@ export function ownSystem(system: string, own: AgentSkill | undefined, outputs: 
   return outputs === undefined ? `${system}\n\n[hull: ${NOT_RUN}]` : withOutputs(system, outputs);
 }
 
-/** The beginning of a text that holds a skill's instructions. */
+/** The first line of a text with a skill's instructions. */
 const opening = (name: string): string => `<skill_content name="${escaped(name)}">`;
 
 /** Whether a text of the conversation holds this skill's instructions. */

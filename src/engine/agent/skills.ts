@@ -28,7 +28,10 @@ const MOST_FOUND = 10;
 /** The most names that the schema of `load_skill` lists. */
 const MOST_ENUMERATED = 50;
 
-/** Runs with all skills of a deployment follow each other: each has a list of its own, with the same texts. So the memo compares texts. */
+/**
+ * Consecutive runs often offer all skills of a deployment, each in a list object of its own with the same texts. The
+ * memo therefore compares texts.
+ */
 const indexOf = memo(memoLast(indexSkills, sameTexts));
 
 function sameTexts(a: readonly AgentSkill[], b: readonly AgentSkill[]): boolean {
@@ -90,7 +93,7 @@ function scoreOf(
 export function dueMatch(state: AgentState, run: RunState): AgentRecordBody[] | { ask: AgentStep } {
   const { spec } = run;
   if (spec.skills.length === 0) return [];
-  // Only the model may load a skill that a sub-agent carries out.
+  // Only the model may load a skill that runs as a sub-agent.
   const invocation = invocationIn(
     state.visible,
     spec.skills.filter((skill) => !isForked(spec, skill)),
@@ -125,12 +128,12 @@ export function dueMatch(state: AgentState, run: RunState): AgentRecordBody[] | 
   return [{ type: "skills_matched", ...at, strategy: by, reassess, candidates, active, warnings }];
 }
 
-/** Whether a call of `load_skill` makes a sub-agent carry out the skill. */
+/** Whether `load_skill` runs the skill as a sub-agent. */
 export function isForked(spec: AgentSpec, { fork, disable_model_invocation }: AgentSkill): boolean {
   return fork === true && !disable_model_invocation && loadsSkills(spec);
 }
 
-/** The skills that can be active: the others have conversations of their own. */
+/** Leaves out the skills that run as sub-agents, which have their own conversations. */
 function inConversation(spec: AgentSpec, names: readonly string[]): string[] {
   const forked = spec.skills.filter((skill) => isForked(spec, skill)).map(({ name }) => name);
   return names.filter((name) => !forked.includes(name));
@@ -281,7 +284,7 @@ function isBrought(visible: readonly Message[], skill: string): boolean {
   );
 }
 
-/** Whether the loop answers calls of `load_skill`: a tool of the run with that name takes precedence. */
+/** Whether the loop answers `load_skill`. It does not if the run has its own tool of that name. */
 export function loadsSkills({ skills, tools }: AgentSpec): boolean {
   return skills.length > 0 && tools.every(({ definition }) => definition.name !== LOAD_SKILL);
 }
@@ -416,13 +419,13 @@ function globsOf(pattern: string): string[] {
   return command === null ? [pattern] : [command, `${command} *`];
 }
 
-/** The skills whose terms count now: the run's own, active and loaded ones. */
+/** The skills that apply now: the run's own skill, active and loaded skills. */
 export function skillsInForce({ spec, active, loaded }: RunState): AgentSkill[] {
   const own = spec.own_skill === undefined ? [] : [spec.own_skill];
   return [...own, ...spec.skills.filter(({ name }) => active.includes(name) || loaded.includes(name))];
 }
 
-/** The skill that a call of `load_skill` would bring; `null`: none. */
+/** The skill that a call of `load_skill` names; `null`: none that the model may load. */
 export function skillToLoad({ skills }: AgentSpec, args: JsonObject | null): AgentSkill | null {
   const skill = typeof args?.name === "string" ? skillCalled(args.name, skills) : undefined;
   return skill === undefined || skill.disable_model_invocation ? null : skill;
@@ -431,7 +434,7 @@ export function skillToLoad({ skills }: AgentSpec, args: JsonObject | null): Age
 interface LoadedSkill {
   /** `null`: nothing was loaded. */
   name: string | null;
-  /** For the model: the body, or JSON that says why there is none. */
+  /** The skill's text for the model, or JSON that says why there is none. */
   content: string;
 }
 

@@ -17,7 +17,7 @@ import type {
 } from "../messages.ts";
 import type { TaskLedger } from "./task-ledger.ts";
 
-/** How a tool call is carried out; the driver decides the rest. `isolate`: a handler of Skill Tools. */
+/** Who executes a tool call. `isolate`: a handler of Skill Tools. */
 type ToolExecutor = "command" | "hook" | "isolate" | "webhook" | "mcp" | "client" | "builtin" | "workspace";
 
 export type ToolAnnotations = CommandAnnotations & Pick<CommandTool, "idempotent">;
@@ -30,15 +30,18 @@ export interface AgentTool {
   risk?: Risk;
   /** The deployment wants an approval for each call. */
   needs_approval?: boolean;
-  /** What the driver needs to carry it out, e.g. a command or a hook's name. */
+  /** What the executor needs, e.g. a command or the name of a hook. */
   handler: Json;
-  /** The skill that brought it; `null`: the caller. */
+  /** The skill that the tool belongs to; `null`: the caller defined it. */
   skill: string | null;
   /** The source of a handler's code, which decides how far Hull trusts it. */
   trust?: "published" | "uploaded" | "session";
   /** On offer only once its skill is active or loaded. */
   on_activation?: true;
-  /** For a workspace tool: names of other tools of the run that it would also answer to. Absent: none. */
+  /**
+   * For a workspace tool: its names in other clients that belong to other tools of this run, so that it does not answer
+   * to them. Absent: none.
+   */
   other_names?: string[];
 }
 
@@ -56,7 +59,7 @@ export interface AgentSkill {
   on_deactivate: string | null;
   /** SHA-256 of its text and files: of a served skill its version. Absent in runs that were stored without it. */
   digest?: string;
-  /** Absent: a message may activate it by its prefix. */
+  /** `false`: a message cannot activate it by prefix. Absent: it can. */
   user_invocable?: false;
   /** Who signed it, and whether the deployment trusts the signer. Absent: nobody. */
   signature?: { signer: string; trusted: boolean };
@@ -66,21 +69,21 @@ export interface AgentSkill {
   files?: { paths: string[]; count: number };
   /** The skill's folder as the workspace tools and processes see it: an absolute path. Absent: the skill was not served. */
   dir?: string;
-  /** The files of its plugin can be read too. */
+  /** Whether the model may also read the files of its plugin. */
   plugin_files?: true;
-  /** The folder of that plugin, likewise. */
+  /** Absolute path of that plugin's folder. */
   plugin_dir?: string;
-  /** The part before the name in `plugin:name`. Absent: there is none. */
+  /** The part before the name in `plugin:name`. Absent: the skill belongs to no plugin. */
   plugin?: string;
-  /** If a model loads it, a sub-agent carries it out in a conversation of its own. */
+  /** If a model loads it, it runs as a sub-agent with its own conversation. */
   fork?: true;
   /** The skill was uploaded, so it approves no calls. */
   uploaded?: true;
-  /** It has no address. Absent: it has one. */
+  /** The skill is stored without a route. Absent: it has a route. */
   stored?: true;
   /** See `AgentSpec.max_tool_rounds`; of a sub-agent that carries it out. Absent: its manifest names no number. */
   max_tool_rounds?: number;
-  /** Calls that need no approval while the skill is active, as entries of `allowed-tools`. Absent: none. */
+  /** Entries of `allowed-tools` that approve calls while the skill is active. Absent: none. */
   approved_tools?: string[];
 }
 
@@ -89,9 +92,9 @@ export interface ToolHook {
   pattern: string;
   pre: string | null;
   post: string | null;
-  /** The reason to refuse every such call. */
+  /** Why every such call is refused; `null`: it is not. */
   deny: string | null;
-  /** Most characters of a result. */
+  /** The most characters of a result; `null`: no limit. */
   max_output: number | null;
 }
 
@@ -109,18 +112,18 @@ export interface RunPolicies {
   ceiling?: JsonObject;
   approval_policy: JsonObject | null;
   permissions: JsonObject | null;
-  /** The policies of the runs that delegated this one, which also hold. Absent: none. */
+  /** Policies of the runs above, which also hold. Absent: none. */
   above?: Pick<RunPolicies, "approval_policy" | "permissions">[];
-  /** Tools that the policy asked for beyond its ceiling. Absent: none. */
+  /** Tools that the policy requested and its ceiling excluded. Absent: none. */
   dropped?: string[];
-  /** If a call needs an approval, Hull asks a host delegate first. */
+  /** Hull asks a host delegate first if a call needs an approval. */
   host?: true;
   /** Seconds until an unanswered approval counts as a denial; may be below 1. */
   approval_timeout_s: number;
 }
 
 export interface CompactionOptions {
-  /** `null`: only the safety net at the hard limit. */
+  /** `null`: compact only at the hard limit, for safety. */
   auto: boolean | null;
   /** Set by the user; `null`: the default. */
   threshold_tokens: number | null;
@@ -175,7 +178,7 @@ export interface HookTarget {
 
 /** What a call of a served skill promises in addition to a plain run (docs/manifest.md). */
 export interface ServedTerms {
-  /** SHA-256 (hex) of the files with which its work folder begins, by path. Absent: it has none. */
+  /** SHA-256 (hex) of the initial files of its work folder, by path. Absent: it has none. */
   inputs?: { [path: string]: string };
   /** After this many rounds Hull makes one more call, which declares tools but does not permit calls. */
   max_tool_rounds: number;
@@ -214,21 +217,21 @@ export interface AgentSpec {
   prompt: Message[];
   tools: AgentTool[];
   tool_format: "native" | "text";
-  /** The option as given. */
+  /** The option as the request gave it. */
   tool_search: Json;
   tool_examples: string | null;
   tool_choice: Json;
   skills: AgentSkill[];
-  /** The run answers a call of its skill with the model's last text. Absent: with a document. */
+  /** Set for a call of a skill, which is answered with the model's last text. Absent: the answer is a document. */
   served?: ServedTerms;
   /**
    * The run is one answer: its first turn, whatever calls that makes, or the first that does more than search for
    * tools. Absent: it continues as its turns demand.
    */
   single?: true;
-  /** The required beginning of the first answer. Absent: anything. */
+  /** Text with which the first answer must begin. Absent: any. */
   prefill?: string;
-  /** The latest end of the run in Unix ms, and its whole time in ms. Absent: no limit. */
+  /** When the run must end (Unix ms), and the time that it has in all (ms). Absent: no limit. */
   deadline?: { at: number; ms: number };
   /** Who delegated the run. Absent: nobody did. */
   delegation?: Delegation;
@@ -262,8 +265,9 @@ export interface AgentSpec {
   done_sentinel: string;
   max_iterations: number;
   /**
-   * After this many model calls, the run makes one more, which declares tools but does not permit calls. A daemon counts those of one
-   * wake. The manifest of the run's own skill names the number. Absent: every call may call tools, or `served` has the number.
+   * After this many model calls, the run makes one more, which declares tools but does not permit calls of them. For a
+   * daemon, this counts the calls of one wake. The manifest of the run's own skill sets it. Absent: no such limit, or
+   * `served` has it.
    */
   max_tool_rounds?: number;
   max_nudges: number;
@@ -279,16 +283,16 @@ export interface AgentSpec {
   total_budget_usd: number | null;
   native_tool_fallback: "allow" | "allow_once" | "reject";
   break_unless_phase: string | null;
-  /** Its state at the beginning; `null`: the run has none. */
+  /** The ledger's initial state; `null`: the run keeps no ledger. */
   task_ledger: TaskLedger | null;
   /** Hook references; `null`: none. */
   context_callback: string | null;
   post_turn_callback: string | null;
-  /** Slot to model alias, for handlers of tools. Absent: none. */
+  /** Model alias for each slot, for handlers of tools. Absent: none. */
   models?: JsonObject;
   /** All tool calls of a turn keep their order. Absent: only those that write. */
   parallel_tool_calls?: false;
-  /** In the order in which Hull asks them. Absent: none. */
+  /** Hooks around tool calls, in the order in which Hull calls them. Absent: none. */
   tool_hooks?: ToolHook[];
   /** All hooks that the run may call, by reference; found before it starts. Absent: none. */
   hooks?: Record<string, HookTarget>;
@@ -317,7 +321,7 @@ export interface AgentSpec {
     native_tools: boolean;
     defer_loading: boolean;
     tool_search: string[];
-    /** Absent: it takes images, or this is unknown. */
+    /** `false`: the model takes no images. Absent: it does, or this is unknown. */
     vision?: false;
     /** It takes PDF files. Absent: it does not, or this is unknown. */
     pdf?: true;
@@ -331,7 +335,7 @@ export interface Ceilings {
   account: string | null;
   levels: number;
   deadline: AgentSpec["deadline"] | null;
-  /** The rest of the budgets; `null`: there is none. */
+  /** What is left of the budgets; `null`: there is no budget. */
   tokens: number | null;
   usd: number | null;
   policies: RunPolicies | null;

@@ -11,9 +11,9 @@ import type { TaskLedger } from "./task-ledger.ts";
 export interface AgentState {
   /** The prompt-visible history: what the next model call sends. */
   visible: Message[];
-  /** Summary of what compaction took out of it; `null`: nothing. */
+  /** Summary of what compaction removed; `null`: nothing was removed. */
   summary: string | null;
-  /** Messages that came and that no run has taken in. */
+  /** Messages that have arrived and that no run has read. */
   waiting: { message: Message; delivery: Delivery }[];
   /** Feedback from outside that no run has taken in. */
   feedback: Feedback[];
@@ -32,9 +32,9 @@ export interface AgentState {
 }
 
 /**
- * The stage of an iteration. `open`: before it. Then follow skills, hooks of skills, compaction, the context hook, the
- * model call, its turn, its tools, and what follows them, once with compaction and once when it is settled. `idle`: a
- * daemon waits. `ended`: settled.
+ * The stage of an iteration. `open`: it has not begun. Then follow skills, their hooks, compaction, the context hook,
+ * the model call, its turn, its tools, and what comes after them, once with compaction and once when that is settled.
+ * `idle`: a daemon waits. `ended`: settled.
  */
 type Stage =
   | "open"
@@ -60,13 +60,13 @@ export interface OpenCall {
   stage: CallStage;
   approval: (ApprovalRequest & { decision: "approve" | "deny" | null; reason: string | null }) | null;
   result: AgentToolResult | null;
-  /** The form for the model. */
+  /** The result as the model sees it. */
   shown: string;
   /** The loop itself answered it: it is no success of a tool. Absent: a tool did. */
   runtime?: true;
 }
 
-/** What the loop made of a model's turn. */
+/** How the loop read a model's turn. */
 export interface TakenTurn {
   calls: ToolCallBlock[];
   text: string;
@@ -91,14 +91,14 @@ export interface RunState {
   wakeFrom?: { tokens: number; cost_usd: number };
   /** When a daemon last went idle, Unix ms. Absent: never. */
   idleSince?: number;
-  /** A call used up a soft budget. Absent: none did. */
+  /** Whether a call used up a soft budget. Absent: no. */
   budgetExceeded?: true;
   /** The limit that ended the last wake. Absent: none. */
   wakeReached?: WakeLimit;
-  /** Text-only turns in a row. */
+  /** Number of consecutive turns without calls. */
   textOnly: number;
   singleToolTurns: number;
-  /** Whether the run has once accepted text calls of a native-format model (`allow_once`). */
+  /** Whether the run has accepted a call in text from a model that should call natively (`allow_once`). */
   fallbackUsed: boolean;
   active: string[];
   loaded: string[];
@@ -121,7 +121,7 @@ export interface RunState {
   /** Text with which the next model call's answer starts. */
   prefill: string | null;
   totals: RunSums;
-  /** What the delegated runs took that this one waited for. Absent: there were none. */
+  /** Usage of the delegated runs for which this run has waited. Absent: there were none. */
   delegated?: Spent;
   tools_used: string[];
   successful_tools: string[];
@@ -132,12 +132,12 @@ export interface RunState {
   deferred: Message[];
   /** Exit code of the last `run` tool; `null`: none ran. */
   verification: { ok: boolean; exit_code: number | null } | null;
-  /** The messages that came while it waited are already compacted. */
+  /** Whether the daemon, on its way to idle, has already compacted its history. */
   consolidated: boolean;
   feedback: Feedback[];
   /** What the run's tools made, each in its last version without content; absent: nothing. */
   artifacts?: ArtifactHead[];
-  /** Tools of the session whose names no tool of the run has. Absent: none. */
+  /** Tools of the session whose names are not taken by the run's own tools. Absent: none. */
   tools?: AgentTool[];
   /** MCP servers that skills have bound, in order. Absent: none. */
   bound?: BoundServers[];
@@ -216,7 +216,7 @@ export const effects = {
   postTurn: (iteration: number): string => `post-turn-${iteration}`,
   skillMatch: (iteration: number): string => `skill-match-${iteration}`,
   hostPermission: (call: string): string => `host-${call}`,
-  /** A call with the arguments with which hooks replaced the model's. */
+  /** A call whose arguments hooks have replaced. */
   changed: (call: string): string => `changed-${call}`,
   escalation: (call: string): string => `escalation-${call}`,
   permission: (call: string, hook: string): string => `permission-${call}-${hook}`,

@@ -62,7 +62,7 @@ export function roundsUsedUp({ spec, iterations, wakeIterations }: RunState): bo
   return (spec.daemon === null ? iterations : wakeIterations) > rounds;
 }
 
-/** Whether the loop carries out the calls of a turn. */
+/** Whether the loop executes the calls of a turn. */
 export const mayCallTools = (run: RunState): boolean =>
   !roundsUsedUp(run) && (run.spec.served === undefined || hasTools(run.spec));
 

@@ -1,4 +1,4 @@
-/** What an agent run does next, and the effects that a driver carries out for it. */
+/** The next step of an agent run, and the effects that a driver executes for it. */
 import type { ErrorData } from "../../errors.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { Message, ModelTurn, ToolCallBlock, ToolChoice, ToolDefinition, Warning } from "../messages.ts";
@@ -51,8 +51,8 @@ export type HookPurpose =
   | "post_tool";
 
 /**
- * The next step of a run. The engine itself decides all steps except effects and waits, so the driver only records
- * them.
+ * The next step of a run. Except for effects and waits, the engine itself has decided the step, so the driver only
+ * records it.
  */
 export type AgentStep =
   /** Decisions: append these records in one transaction, then ask again. */
@@ -91,12 +91,14 @@ type ModelAnswer =
   /** The provider refused to search tools. */
   | { warnings: Warning[] };
 
-/** Carries out effects. Each method throws a `HullError` for faults that end the run. */
+/** Executes effects. Each method throws a `HullError` for faults that end the run. */
 export interface AgentEffects {
   callModel(step: AgentStep & { type: "call_model" }, context: AgentEffectContext): Promise<ModelAnswer>;
   /** Faults of the tool itself are results. */
   runTool(planned: PlannedCall, context: AgentEffectContext): Promise<AgentToolResult>;
-  /** Returns an answer that its purpose permits; any other answer is an error. */
+  /** The attempt with which to continue a call of an earlier run attempt: the last one that may have begun. */
+  attemptOf(context: AgentEffectContext): number;
+  /** Returns an answer that the hook's purpose permits; throws for any other. */
   callHook(step: AgentStep & { type: "call_hook" }, context: AgentEffectContext): Promise<Json>;
   /** Waits before a tool's next attempt, by the driver's clock. */
   pause(ms: number, signal: AbortSignal): Promise<void>;
@@ -106,7 +108,7 @@ export interface AgentEffects {
     step: AgentStep & { type: "search_tools" },
     context: AgentEffectContext,
   ): Promise<{ state: Json; result: string; events: SearchEvent[] }>;
-  /** Never fails: a server that fails brings no tools. */
+  /** Never fails: a failing server provides no tools. */
   bindServers(
     step: AgentStep & { type: "bind_servers" },
     context: AgentEffectContext,
@@ -116,6 +118,8 @@ export interface AgentEffects {
 export interface AgentEffectContext {
   run: string;
   effect: string;
+  /** How many attempts of the tool call came to their end before this one. */
+  attempt: number;
   /** Aborted when the run is cancelled. */
   signal: AbortSignal;
   /** The tools that the session defined. */

@@ -1,4 +1,4 @@
-/** A run's to-do list: the model keeps it, and no sentinel counts while items are open. Pure. */
+/** A run's to-do list. The model keeps it; while items are open, a sentinel does not count. Pure. */
 import { isObject } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { Message, ToolDefinition } from "../messages.ts";
@@ -27,12 +27,12 @@ interface Keeper {
   spec: { tools: readonly { definition: ToolDefinition }[] };
 }
 
-/** Whether the run's model keeps a ledger: a tool of the run with the ledger tool's name takes precedence. */
+/** Whether the loop keeps a ledger for the run. It does not if the run has its own tool of that name. */
 export function keepsLedger<T extends Keeper>(run: T): run is T & { ledger: TaskLedger } {
   return run.ledger !== null && run.spec.tools.every(({ definition }) => definition.name !== LEDGER_TOOL);
 }
 
-/** Items that keep a sentinel from counting. */
+/** Items that are open, so that a sentinel does not count. */
 export function openItems(ledger: TaskLedger | null): LedgerItem[] {
   return (ledger?.items ?? []).filter(({ status }) => status !== "done" && status !== "dropped");
 }
@@ -72,7 +72,7 @@ function nextId(items: readonly LedgerItem[]): string {
   return String(number);
 }
 
-/** The list in the form for a model call; the history does not keep it. */
+/** The list as a message for one model call; the history does not keep it. */
 export function ledgerMessage(ledger: TaskLedger): Message {
   const text = `<hull_task_ledger>\n${listing(ledger)}\n</hull_task_ledger>`;
   return { role: "user", content: [{ type: "text", text }] };

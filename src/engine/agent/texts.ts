@@ -33,7 +33,7 @@ interface NudgeSituation {
   prose: number;
 }
 
-/** The answer to a text-only turn. It is bare, as a plain user message. */
+/** The reply to a text-only turn, as a plain user message without a frame. */
 export function nudgeText(spec: AgentSpec, situation: NudgeSituation): string {
   if (spec.turn_policy !== null) return actionNudge(spec, situation);
   if (spec.nudge !== null) return spec.nudge;
@@ -61,7 +61,7 @@ function actionNudge(spec: AgentSpec, { tools, prose }: NudgeSituation): string 
   return `${brief} Then either ${next.join(", or ")}.${long}${native}`;
 }
 
-/** A sentinel came before the model tried any tool. */
+/** The reply to a sentinel before the model has tried any tool. */
 export function sentinelWithoutAction(spec: AgentSpec): string {
   const opening =
     spec.turn_policy?.allow_done_sentinel === false
@@ -88,7 +88,7 @@ export function actionRequired(): string {
   return "Your last reply made no tool call, so it was set aside. Act with a tool, or say what you need.";
 }
 
-/** Feedback in the form for the model. */
+/** Feedback in the frame that the model gets. */
 export function feedbackMessage(kind: string, content: string): string {
   return `<hull_feedback kind="${kind}">${content}</hull_feedback>`;
 }
@@ -116,13 +116,13 @@ export function wakeBudgetText(reached: WakeLimit): string {
   return `The budget of ${of[reached]} for one wake is used up: the work stopped here. What is left is for the next wake.`;
 }
 
-/** Appended to a result that came before. */
+/** The note on a repeated result. */
 export function repeatHint(tool: string, count: number, result: string): string {
   const first = firstOf(result.split("\n", 1)[0] ?? "", 120);
   return `[hull: this is call ${count} of ${tool} with the same arguments and the same result ("${first}"). Change the tool or the parameters.]`;
 }
 
-/** Replaces a result that came again and again. */
+/** The text in place of a result that was repeated too often. */
 export function repeatBlocked(tool: string, count: number): string {
   return `[hull: ${tool} was called ${count} times with the same arguments and gave the same result each time. That result is not repeated here. Take another approach.]`;
 }

@@ -49,7 +49,7 @@ export function goesThroughHooks(spec: AgentSpec, tool: string, { content }: Age
   return compressed || hooks.some(({ post, max_output }) => post !== null || max_output !== null);
 }
 
-/** The result that the hooks after a call make of it, or the question that Hull must still ask. */
+/** The result after the hooks that follow a call, or a hook that must be called first. */
 export function afterCall(
   run: RunState,
   { call, effect }: OpenCall,

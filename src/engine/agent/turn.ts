@@ -27,13 +27,13 @@ import {
 } from "./texts.ts";
 
 interface ReadTurn {
-  /** The turn's public text. */
+  /** The visible text of the turn. */
   text: string;
   calls: ToolCallBlock[];
   /** Calls that could not be read. */
   errors: string[];
   violations: string[];
-  /** Calls that a native-format model wrote into its text. */
+  /** Whether a model that should call natively wrote calls into its text. */
   handWritten: boolean;
   /** The sentinel appears outside of reasoning and calls. */
   sentinel: boolean;
@@ -116,7 +116,7 @@ const onlyCalls = (run: RunState, { calls, blocks }: ReadTurn): boolean =>
   !blocks.some((block) => block.type === "output_text" && block.text.trim() !== "");
 
 /**
- * The turn is the answer, unless it only searches for tools. Hull makes the searches; the caller carries out other
+ * The turn is the answer, unless it only searches for tools. Hull makes the searches; the caller executes other
  * calls.
  */
 function takeAnswer(
@@ -159,8 +159,8 @@ function counted(run: RunState, taken: Taken, replies: AgentRecordBody[]): Agent
 }
 
 /**
- * Whether a message or feedback that came during the turn keeps the run going. A run that may not begin another
- * iteration leaves it to the next run, and a wake that used up its budget leaves it to the next wake.
+ * Whether a message or feedback that arrived during the turn keeps the run going. If the run may not begin another
+ * iteration, the next run reads it; if the wake has used up its budget, the next wake does.
  */
 export function takesMore({ waiting, feedback }: AgentState, run: RunState): boolean {
   const came = feedback.length > 0 || waiting.some(({ delivery }) => delivery !== "wait_for_completion");
@@ -224,7 +224,10 @@ function readTurn({ visible }: AgentState, run: RunState, turn: ModelTurn): Read
   };
 }
 
-/** Makes calls from a text, with ids that are new in the conversation: other runs may have written calls too. */
+/**
+ * Turns calls in a text into blocks. Their ids must be new in the conversation, since other runs may have written calls,
+ * too.
+ */
 function writtenCalls({ iterations }: RunState, visible: readonly Message[]) {
   return (calls: readonly TextCall[]): ToolCallBlock[] => {
     if (calls.length === 0) return [];
@@ -239,7 +242,7 @@ function writtenCalls({ iterations }: RunState, visible: readonly Message[]) {
   };
 }
 
-/** The loop's own tools, which every text contract names. */
+/** The loop's own tools, which the system text always describes. */
 const RUNTIME_TOOLS = [LOAD_SKILL, SEARCH_SKILLS, READ_SKILL_RESOURCE, LEDGER_TOOL];
 
 const reasoning = (turn: ModelTurn): Block[] => turn.blocks.filter((block) => block.type === "reasoning");

@@ -18,7 +18,7 @@ export function wakeSources({ daemon, session_id }: AgentSpec): WakeReason[] {
   return reached;
 }
 
-/** The run begins anew: counters of a turn, and what it repeats at each wake, do not add up over wakes. */
+/** Resets counters of a turn and repetitions, which do not add up over several wakes. */
 export function wokenRun(run: RunState): RunState {
   const { wakeReached: _, ...rest } = run;
   const { input_tokens, output_tokens, cost_usd } = run.totals;

@@ -33,7 +33,7 @@ interface State {
 
 /** What a new cell costs in addition to the instructions visited. */
 const STATE_COST = 20;
-/** The most cells of the table; it starts again when they are used up. */
+/** The most cells of the table. When they are used up, the table is emptied. */
 const MAX_CELLS = 1 << 18;
 const DEAD = 0;
 
@@ -52,7 +52,7 @@ export class Automaton {
    * Negative: -1 - (the next row · 4 + the kind of match). 0: not known yet.
    */
   #table: Int32Array;
-  /** The rows where a search begins, by what precedes it; -1: not made yet. */
+  /** The rows in which a search begins, by what precedes the text; -1: not created yet. */
   readonly #starts = new Int32Array(4);
   /** Marks of the current step; reused, since sets would have to be emptied. */
   readonly #seen: Int32Array;

@@ -45,7 +45,7 @@ export function onlyUnit(set: CharSet): number | null {
   return set.length === 2 && set[0] === set[1] ? (set[0] ?? null) : null;
 }
 
-/** A range after the text was lower-cased. Its upper-case letters stay in it: no such text contains any. */
+/** A range in lower-cased text. Its upper-case letters stay in the set, since lower-cased text has none. */
 export function lowered(first: number, last: number): CharSet {
   const ranges: [number, number][] = [[first, last]];
   const from = Math.max(first, 0x41);

@@ -115,9 +115,9 @@ function isSkipped(node: Node): boolean {
 }
 
 /**
- * Whether a character may be in both. The parser's sets are those of lower-cased text. They equal those of the
- * platform's engine only if one of them has nothing but ASCII without letters. Sets are ranges, `[first, last, first,
- * last, …]`.
+ * Whether both sets may contain the same character. The parser's sets are those of lower-cased text. They equal the sets
+ * of the platform's engine only if one of the two has nothing but ASCII without letters. Sets are ranges, `[first, last,
+ * first, last, …]`.
  */
 function overlap(a: CharSet, b: CharSet): boolean {
   if (!isExact(a) && !isExact(b)) return true;

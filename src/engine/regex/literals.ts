@@ -1,4 +1,4 @@
-/** Texts of which every match contains at least one, so that most documents need no match at all. */
+/** Texts of which every match contains at least one. With them, most documents can be skipped without matching. */
 import { onlyUnit } from "./char-set.ts";
 import type { Node } from "./parse.ts";
 
@@ -41,7 +41,7 @@ function needles(node: Node): string[] | null {
   }
 }
 
-/** The most selective needles of a sequence: plain-text neighbours count together. */
+/** The most selective texts of a sequence. Adjacent plain text counts as one. */
 function best(parts: readonly Node[]): string[] | null {
   const candidates: (string[] | null)[] = [];
   let run = "";

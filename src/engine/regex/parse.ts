@@ -277,7 +277,7 @@ class Parser {
   }
 }
 
-/** Lower-cases like the text, where one letter stays one letter. */
+/** Lower-cases as the text is lower-cased: only where the result has the same length. */
 function lowerCased(character: string): string {
   const lower = character.toLowerCase();
   return lower.length === character.length ? lower : character;

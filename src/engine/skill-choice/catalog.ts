@@ -3,7 +3,7 @@ import { byteOrder } from "../../skill/path.ts";
 import type { AgentSkill } from "../agent/spec.ts";
 import { firstOf } from "../cut.ts";
 
-/** The list's tokens by default. */
+/** Tokens of the list by default. */
 export const CATALOG_TOKENS = 4000;
 /** If there are more skills than this, the model searches them. */
 export const MOST_LISTED = 100;
@@ -41,7 +41,7 @@ interface Sized {
   frame: number;
   /** Characters of the description. */
   length: number;
-  /** Bytes of one of its characters. */
+  /** Bytes per character of the description. */
   each: number;
 }
 
@@ -92,7 +92,7 @@ const described = ({ description, when_to_use }: AgentSkill): string =>
 function entry(skill: AgentSkill, most: number): string {
   const whole = described(skill);
   const text = whole.length <= most ? whole : `${firstOf(whole, most)}…`;
-  // A skill of the request's own has no files, so there is nothing that a location could lead to.
+  // A skill from the request has no files, so it needs no location.
   const folder = skill.dir ?? (skill.files === undefined ? null : `skill://${skill.name}`);
   const location = folder === null ? "" : `<location>\n${folder}/SKILL.md\n</location>\n`;
   return `<skill>\n<name>\n${escaped(skill.name)}\n</name>\n<description>\n${escaped(text)}\n</description>\n${location}</skill>\n`;

@@ -14,10 +14,10 @@ export interface Candidate {
   reason: string;
 }
 
-/** The score that words alone must reach, and the lead over the second that they need. */
+/** The score that words alone must reach, and by which factor it must exceed the second best. */
 const FLOOR = 1.15;
 const MARGIN = 1.3;
-/** The share of a prompt's words that a skill must have in common with it if only one of them is a rare word. */
+/** The share of a prompt's words that a skill must share if only one shared word is rare. */
 const COVERED = 0.5;
 /** The most skills that one prompt may name. */
 const MOST_NAMED = 5;
@@ -31,7 +31,7 @@ interface SkillIndex {
   words: WordIndex;
   /** The score of one mention of a word that only one skill has. */
   rarest: number;
-  /** Of each skill's name. */
+  /** Words and spellings of each skill's name. */
   names: readonly { words: readonly string[]; spellings: readonly string[]; called: readonly string[] }[];
 }
 
@@ -53,8 +53,8 @@ export function indexSkills(skills: readonly AgentSkill[]): SkillIndex {
 }
 
 /**
- * The skills to activate: all that a prompt names or whose `paths` match a file, else the one that the words clearly
- * indicate; `active`: their names. `candidates`: those and the next ones, best first.
+ * The skills to activate: all that a prompt names or whose `paths` match a file; otherwise the one that the words
+ * clearly indicate. `active`: their names. `candidates`: those and the next best, best first.
  */
 export function chooseSkills(
   skills: readonly AgentSkill[],
@@ -111,7 +111,7 @@ export function rankSkills(
   found.sort((a, b) => (scores[b] ?? 0) - (scores[a] ?? 0) || a - b);
   return found.slice(0, most).map((number) => {
     const shared = query.filter((word) => has(words, word, number));
-    // A part of a name is a word like any other.
+    // A single word of a longer name counts as a plain word.
     const own = names[number]?.words ?? [];
     const parts = shared.filter((word) => own.includes(word));
     const called = parts.length > 1 || parts.some((word) => own.length === 1 || !isCommon(word));
@@ -122,7 +122,9 @@ export function rankSkills(
   });
 }
 
-/** Whether words that a text shares with a skill, none of them of its name, say more than that both are about computers. */
+/**
+ * Whether shared words, none of them of the skill's name, show more than that both text and skill are about computers.
+ */
 function isClear(shared: readonly string[], words: number): boolean {
   const rare = shared.filter((word) => !isCommon(word)).length;
   return rare > 1 || (rare === 1 && shared.length > 1 && shared.length >= COVERED * words);

@@ -31,7 +31,7 @@ const COMMON_WORDS = `add analyze answer app article build bug calculate change 
   split step store string structure style summarize summary system table tell template test text title tool translate
   update value variable version view web word year`;
 
-/** Names of the same thing: each first name counts as the second. */
+/** Different names of the same thing: the first name of each pair counts as the second. */
 const SAME = new Map([
   ["excel", "xlsx"],
   ["xls", "xlsx"],
@@ -50,8 +50,8 @@ const SAME = new Map([
 ]);
 
 /**
- * The normalised words, by spelling: texts of one kind repeat them. A word is looked up in its place, without being cut
- * out of its text.
+ * Caches the normalised words of each spelling, since similar texts repeat them. Looks a word up in place, without
+ * cutting it out of its text.
  */
 export class KnownWords {
   readonly #byHash = new Map<number, { written: string; words: readonly string[] }[]>();
@@ -106,7 +106,10 @@ const KINDS = Uint8Array.from({ length: 128 }, (_, code) => {
   return /[A-Za-z0-9]/.test(character) ? LETTER : /[-_']/.test(character) ? JOINER : 0;
 });
 
-/** Adds the words that `WORD` finds, several times faster. Adds nothing and returns `false` if the text is not all ASCII. */
+/**
+ * Adds the same words as `WORD` finds, several times faster. If the text is not all ASCII, adds nothing and returns
+ * `false`.
+ */
 function addAsciiWords(words: string[], text: string, known: KnownWords): boolean {
   const had = words.length;
   const { length } = text;
@@ -138,7 +141,7 @@ function wordsOf(written: string): readonly string[] {
   const lower = written.toLowerCase();
   const same = SAME.get(singular(lower));
   if (same !== undefined) return [same];
-  // Most words are plain ones.
+  // A short way for plain words, the most common ones.
   if (PLAIN.test(written)) return lower.length === 1 || STOP_WORDS.has(lower) ? NONE : [stemmed(lower)];
   const parts = partsOf(written);
   const kept = parts.filter((part) => !STOP_WORDS.has(part) && (part.length > 1 || /\p{Lo}/u.test(part)));
@@ -202,7 +205,7 @@ function withoutPlural(word: string): string {
 const withoutDoubled = (stem: string): string =>
   stem.at(-1) === stem.at(-2) && /[^aeiouls]$/.test(stem) ? stem.slice(0, -1) : stem;
 
-/** Whether a word of `significantWords` is one that says little of what a request is about. */
+/** Whether a word of `significantWords` says little about the subject of a request. */
 export const isCommon = (word: string): boolean => commonStems().has(word);
 
 const commonStems = once(() => new Set(COMMON_WORDS.split(/\s+/).map(stemmed)));

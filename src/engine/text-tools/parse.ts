@@ -66,7 +66,7 @@ export function parseTextTurn(text: string, tools: readonly string[]): TextTurn 
   };
 }
 
-/** Calls inside reasoning do not count. Lengths stay the same. */
+/** Blanks out reasoning, so that calls inside it do not count. Positions stay the same. */
 function blankThinking(text: string): string {
   return text.replace(/<think(?:ing)?>[\s\S]*?(?:<\/think(?:ing)?>|$)/gi, (found) =>
     " ".repeat(found.length),
@@ -110,7 +110,7 @@ function readElement(
 /** Calls outside of elements: `<name({…})>`, fenced JSON, `tool_code:` lines and bare function calls. */
 function looseCalls(text: string, tools: readonly string[]): Piece[] {
   const pieces: Piece[] = [];
-  // Most turns hold none of these and need no pattern of the tools' names.
+  // Most turns contain none of these, so no pattern of the tools' names is needed.
   if (tools.length === 0 || !/[({`]/.test(text)) return pieces;
   const names = tools.map((name) => name.replace(/[^\w-]/g, "\\$&"));
   const fence = /```(?:json|tool_code|tool_call)?[^\S\n]*\n([\s\S]*?)\n?```/g;
@@ -181,7 +181,7 @@ function callOf(value: Json): TextCall | null {
 const hasArguments = (value: Json | undefined): boolean =>
   isObject(value) && (value.arguments !== undefined || value.parameters !== undefined);
 
-/** In order of appearance; of two that overlap, the one that begins first. */
+/** Sorts pieces by position. Of two that overlap, the one that begins first stays. */
 function withoutOverlaps(pieces: Piece[]): Piece[] {
   const kept: Piece[] = [];
   for (const piece of pieces.toSorted((a, b) => a.start - b.start || b.end - a.end)) {

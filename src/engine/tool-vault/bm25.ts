@@ -41,7 +41,7 @@ export function indexTokens(documents: readonly (readonly string[])[]): WordInde
   return { postings, lengths, averageLength: total / Math.max(1, documents.length), vocabulary };
 }
 
-/** The score of every document; a repeated word of the query counts each time. 0: no common word. */
+/** The score of every document; 0: it shares no word. A word that the query repeats counts each time. */
 export function wordScores(index: WordIndex, query: readonly string[]): Float64Array {
   const { postings, lengths, averageLength } = index;
   const scores = new Float64Array(lengths.length);

@@ -28,7 +28,7 @@ export function corpusOf(documents: readonly string[]): Corpus {
   return { words: indexWords(documents), text: documents.join("\n"), starts };
 }
 
-/** Lookups and visits that a search may cost in addition to those in proportion to the text. */
+/** Lookups and visits that a search may cost: a fixed number, and so many per unit of text. */
 const BASE_COST = 1_000_000;
 const COST_PER_UNIT = 3;
 
@@ -58,7 +58,8 @@ function holders({ words }: Corpus, { required }: Pattern): Uint8Array | null {
 }
 
 /**
- * Finds the next occurrence of a text from a position that never decreases; the text's end or beyond: there is none.
+ * Returns a function that finds the next occurrence of a text. Its positions must not decrease. Without an occurrence it
+ * returns the text's end or more.
  */
 function placesOf(wanted: string, text: string): (from: number) => number {
   let place = -1;

@@ -1,10 +1,10 @@
-/** The entries of a search in transcripts and streams. They do not depend on who searched. */
+/** Transcript entries and events of a tool search. They do not depend on who searched. */
 
 import type { Json } from "../../skill/manifest.ts";
 import type { Block } from "../messages.ts";
 import type { Strategy } from "./option.ts";
 
-/** Who searched; a provider's wire shape names it. */
+/** Who searched. A provider is named by its wire shape. */
 type SearchMode = "anthropic" | "openai" | "client";
 
 /** The search query; role `assistant`, visibility `internal`. It comes before the search runs. */
@@ -25,7 +25,7 @@ export interface SearchResultEvent {
   tool_use_id: string;
   tool_references: { tool_name: string }[];
   mode: SearchMode;
-  /** Names that the search made callable. */
+  /** Names of the tools that the search made callable. */
   promoted: string[];
   strategy?: Strategy;
 }

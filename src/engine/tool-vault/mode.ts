@@ -9,7 +9,7 @@ const NATIVE: readonly NativeVariant[] = ["bm25", "regex", "hosted"];
 export interface SearchTarget {
   provider: string;
   model: string;
-  /** One of its capabilities. */
+  /** Whether the model supports `defer_loading`. */
   defer_loading: boolean;
   /** The provider's own searches, preferred first. */
   tool_search: readonly string[];
@@ -32,7 +32,7 @@ type ModeDecision =
   | { mode: "client"; warnings: Warning[] }
   | { refusal: Refusal };
 
-/** Options for client mode only. */
+/** Options that only client mode has. */
 const CLIENT_ONLY = ["strategy", "budget_tokens", "name", "include_stub_listing"] as const;
 
 export function decideMode(option: SearchOption, target: SearchTarget): ModeDecision {
@@ -90,7 +90,7 @@ function fellBack({ provider, model }: SearchTarget): Warning {
   };
 }
 
-/** Failures with a cause of their own, which a 400 can also report. */
+/** Failures with other causes that a provider may also report with status 400. */
 const OTHER_CAUSES = new Set(["context_overflow", "content_policy", "auth_failure", "rate_limit"]);
 
 /**

@@ -13,7 +13,7 @@ export type Strategy = (typeof STRATEGIES)[number];
 export interface SearchOption {
   variant: Variant;
   mode: (typeof MODES)[number];
-  /** How Hull searches itself, in client mode. */
+  /** The strategy with which Hull searches, in client mode. */
   strategy: Strategy;
   /** Tools that stay in the model's context, deferred or not. */
   always_loaded: readonly string[];
@@ -42,7 +42,7 @@ const FIELDS = {
 type Field = keyof typeof FIELDS;
 const NAMES: readonly string[] = Object.keys(FIELDS);
 
-/** Reads the option; `null`: off. Faults name `tool_search.<field>`, what it takes and what came. */
+/** Reads the option; `null`: off. Faults name `tool_search.<field>`, the accepted values and the given one. */
 export function readSearchOption(given: Json | undefined): SearchOption | { faults: Fault[] } | null {
   if (given === undefined || given === null || given === false) return null;
   if (given === true) return readFields({});

@@ -1,4 +1,4 @@
-/** A search that Hull carries out for a model. It may find nothing, but it never fails a run. */
+/** A search that Hull executes for a model. It may find nothing, but it never fails a run. */
 import { objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { ToolCallBlock, ToolResultMessage } from "../messages.ts";
@@ -41,13 +41,13 @@ export function queryEvent(vault: ClientVault, call: ToolCallBlock): SearchQuery
   };
 }
 
-/** The nearest of Anthropic's two searches. */
+/** Which of Anthropic's two searches is most similar. */
 function kindOf({ strategy, variant }: SearchOption): "bm25" | "regex" {
   return strategy === "bm25" || strategy === "regex" ? strategy : variant;
 }
 
 /**
- * Carries out a search call: the tool result for the model, the event, and the state for the next turn's `offer`.
+ * Executes a search call: the tool result for the model, the event, and the state for the next turn's `offer`.
  * Faults of the query, of the delegate or of its answer become a diagnostic in the result.
  */
 export async function search(
@@ -125,7 +125,7 @@ function byPattern(query: string, set: ClientVault["set"], scope: Scope): Found 
 
 const MAX_DIAGNOSTIC = 2000;
 
-/** `{tool_names, diagnostic?}`, or the same below `result`. The host's order stays; unknown names are dropped. */
+/** Reads `{tool_names, diagnostic?}`, at the top or below `result`. Keeps the host's order and drops unknown names. */
 function hostAnswer(answer: Json, candidates: ReadonlySet<string>): Found {
   const { tool_names, diagnostic } = body(answer);
   if (!Array.isArray(tool_names)) {

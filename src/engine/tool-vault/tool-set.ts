@@ -51,7 +51,7 @@ export class ToolSet {
     return counts === null ? null : best(this.#names, counts, scope);
   }
 
-  /** Estimated tokens of a tool in the form for a model: a quarter of the characters of its JSON. */
+  /** Estimated tokens of a tool as models get it: a quarter of the characters of its JSON. */
   size(tool: Tool): number {
     const known = this.#sizes.get(tool.name);
     if (known !== undefined) return known;
@@ -60,7 +60,7 @@ export class ToolSet {
     return size;
   }
 
-  /** Built by the first search. */
+  /** The search indexes, built by the first search. */
   #searched(): Corpus {
     this.#corpus ??= corpusOf(Array.from(this.deferred.values(), searchText));
     return this.#corpus;

@@ -1,6 +1,6 @@
 /**
- * The Tool Vault: deferred tools stay out of a model's context until a search finds them, the provider's own or Hull's.
- * A vault belongs to one list of tools and one model. The `VaultState` holds what a run found.
+ * The Tool Vault: deferred tools stay out of a model's context until a search by the provider or by Hull finds them. A
+ * vault belongs to one list of tools and one model. `VaultState` holds what a run has found.
  */
 import type { Block, ModelRequest, ToolCallBlock, ToolDefinition, Warning } from "../messages.ts";
 import { definitionOf, type Tool } from "../tools.ts";
@@ -37,9 +37,9 @@ interface PlainVault {
 export type Vault = PlainVault | NativeVault | ClientVault;
 
 /**
- * Makes the vault of a call, and refuses everything that must be refused before anything is sent. Warnings: options
+ * Creates the vault of a call, and refuses everything that must be refused before anything is sent. Warnings: options
  * without effect, a replaced variant, a search that fell back to Hull.
- * @param tools pass the same list again for the same tools: its indexes are kept with it
+ * @param tools pass the same list object for the same tools, since its indexes are kept with it
  * @param option as read by `readSearchOption`; `null`: off
  */
 export function createVault(
@@ -141,8 +141,8 @@ export function observe(
 }
 
 /**
- * A section for the tool contract that names what a search can find, with the first sentence of each description;
- * `null` if not requested. It stays the same while tools are promoted, for the prompt cache.
+ * A section for the tool contract that lists what a search can find, with the first sentence of each description; `null`
+ * if not requested. It does not change when tools are promoted, for the prompt cache.
  */
 export function stubListing(vault: Vault, scope?: Scope): string | null {
   if (vault.mode !== "client" || !vault.option.include_stub_listing) return null;
@@ -166,7 +166,7 @@ function firstSentence(text: string): string {
   return sentence.length > MAX_SENTENCE ? `${sentence.slice(0, MAX_SENTENCE)}…` : sentence;
 }
 
-/** How a query is phrased, by strategy. */
+/** How to phrase a query, by strategy. */
 const PHRASING: Record<SearchOption["strategy"], string> = {
   bm25: "Write keywords for what the tool should do, as its name, description or parameters may have them. If nothing useful comes back, widen the net: fewer and more general words.",
   regex:

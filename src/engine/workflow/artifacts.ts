@@ -12,14 +12,14 @@ export interface WorkflowArtifact {
   id: string;
   kind: string;
   title: string;
-  /** `null`: it has data only. */
+  /** `null`: the artifact has only data. */
   text: string | null;
   data: Json;
   source: string | null;
   /** RFC 3339. */
   created_at: string;
   freshness: string | null;
-  /** 0 to 100; more important ones come first. */
+  /** 0 to 100; a higher priority comes first. */
   priority: number;
   /** Ids of the artifacts that it is based on. */
   lineage: string[];
@@ -89,7 +89,7 @@ export const artifactShape = () => shape();
 
 type Given = z.infer<ReturnType<typeof shape>>;
 
-/** Gives ids and times. */
+/** Provides ids and the time. */
 export interface Made {
   newId: () => string;
   /** RFC 3339. */
@@ -140,7 +140,7 @@ export function artifactOf(given: Given, { newId, now }: Made): WorkflowArtifact
   };
 }
 
-/** The name under which a kind is kept. */
+/** The canonical name of a kind. */
 export const kindOf = (kind: string): string => KIND_ALIASES[kind] ?? kind;
 
 /** What an artifact says: its text, or its data as JSON. */

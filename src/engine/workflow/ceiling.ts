@@ -4,9 +4,9 @@ import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { isWithin, normalised, rankOf } from "../agent/policy.ts";
 
 /**
- * @param own the policy that asks; it asks only for what it names
+ * @param own the policy that asks; only what it names is compared
  * @param tools names of the tools declared with it
- * @returns one sentence without its full stop for each excess
+ * @returns for each excess one sentence without its full stop
  */
 export function exceeds(ceiling: JsonObject, own: JsonObject, tools: readonly string[] = []): string[] {
   const excess: string[] = [];

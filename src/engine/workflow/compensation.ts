@@ -3,8 +3,8 @@ import type { Stage } from "./records.ts";
 import type { Visit, WorkflowState } from "./state.ts";
 
 /**
- * The stages that are still to be undone, in their order. A killed run undoes none, nor does a replay. A run that goes on from
- * another one also undoes the stages that it took over; a fork does not.
+ * The stages that must still be compensated, in order. A killed run and a replay compensate none. A run that resumes
+ * another one also compensates the stages that it took over; a fork does not.
  */
 export function uncompensated(state: WorkflowState): Stage[] {
   const { spec, stages, compensations, stopped, visits } = state;
@@ -24,6 +24,6 @@ export function uncompensated(state: WorkflowState): Stage[] {
     .toReversed();
 }
 
-/** Whether the visit undoes a stage, and should still do so. */
+/** Whether the visit compensates a stage, and still should. */
 export const undoes = ({ stopped }: WorkflowState, visit: Visit | undefined): boolean =>
   visit !== undefined && visit.compensates !== null && stopped !== null && !stopped.kill;

@@ -1,14 +1,17 @@
-/** Crash points of a run that tries a graph: where its process dies, once each, to come back from what is stored. Pure. */
+/**
+ * Crash points of a test run: where its process dies, once each, so that the author sees it recover from what is stored.
+ * Pure.
+ */
 import type { AttemptKey, CrashPoint, WorkflowRecord } from "./records.ts";
 import type { WorkflowState } from "./state.ts";
 
-/** The wanted crash that a run meets at this place, and has not met before; `null`: none. */
+/** The crash point at this place, unless the run has already crashed there; `null`: none. */
 export function crashAt(state: WorkflowState, place: CrashPoint): CrashPoint | null {
   const { crashes = [] } = state.spec.test ?? {};
   return crashes.find((point) => isAt(point, place) && !isMet(state, point)) ?? null;
 }
 
-/** The crashes that come with these records, to be stored with them. */
+/** The crash points that these records reach, as records to store with them. */
 export function crashesWith(state: WorkflowState, records: readonly WorkflowRecord[]): WorkflowRecord[] {
   if (state.spec.test?.crashes === undefined) return [];
   return records.flatMap((record): WorkflowRecord[] => {
@@ -27,7 +30,10 @@ export function crashesWith(state: WorkflowState, records: readonly WorkflowReco
 export const unmetCrashes = (state: WorkflowState): CrashPoint[] =>
   (state.spec.test?.crashes ?? []).filter((point) => !isMet(state, point));
 
-/** A point without an item stands for a map as a whole, and for the first of its items that is called or answers. */
+/**
+ * Whether a crash point is at this place. A point without an item means the map as a whole, or the first of its items
+ * that is called or answers.
+ */
 function isAt(point: CrashPoint, place: CrashPoint): boolean {
   const any = point.item === undefined && (point.at === "called" || point.at === "answered");
   return point.at === place.at && isSame(any ? { ...point, ...itemOf(place) } : point, place);

@@ -1,4 +1,4 @@
-/** A workflow run as its routes show it, with the reason why it does not go on. Pure. */
+/** A workflow run as its routes show it, with the reason why it does not continue. Pure. */
 import { counted } from "../../plural.ts";
 import { asJson } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
@@ -7,7 +7,7 @@ import { recordPath } from "./origin.ts";
 import { requiredInputs, time, totalOutcomes, type Visit, type WorkflowState } from "./state.ts";
 import { trialOf } from "./trial.ts";
 
-/** The status of a run: `waiting` if only time or somebody outside can let it go on. */
+/** The status of a run: `waiting` if only time or somebody outside can let it continue. */
 export const WORKFLOW_STATUSES = [
   "running",
   "waiting",
@@ -31,7 +31,7 @@ export function statusOf(state: WorkflowState): WorkflowStatus {
 /** The session of a stage's run under way. */
 export interface ChildSession {
   session: string;
-  /** What it waits for, as the end of a sentence: `for somebody to approve …`; `null`: it goes on by itself. */
+  /** What it waits for, as the end of a sentence: `for somebody to approve …`; `null`: it continues by itself. */
   awaits: string | null;
 }
 
@@ -111,7 +111,7 @@ function activeVisit(active: Visit, children: readonly ChildSession[]): Json {
   };
 }
 
-/** One sentence: what the run does, or why it does not go on. */
+/** One sentence: what the run does, or why it does not continue. */
 function explain(state: WorkflowState, active: ActiveStages): string {
   const { finished, paused, visits, ready, spec, arrived, steps, stopped } = state;
   if (finished !== null) {

@@ -7,7 +7,7 @@ import type { Fault } from "../fault.ts";
 import { type Graph, readGraph } from "./graph.ts";
 import { toolNames, validateGraph } from "./validate.ts";
 
-/** What an operation gets in addition to its graph. */
+/** The input of an operation besides the graph. */
 export interface EditInput {
   node_id?: string;
   node?: JsonObject;
@@ -21,7 +21,7 @@ export interface EditInput {
   reason?: string;
 }
 
-/** Gives times and ids. */
+/** Provides ids and the time. */
 interface EditSource {
   /** RFC 3339. */
   now: string;
@@ -31,7 +31,7 @@ interface EditSource {
 type Edited = { answer: Json } | { faults: Fault[] };
 type Operation = (graph: Graph, input: EditInput, source: EditSource) => Edited;
 
-/** The graph after a change. It is read again, so an edit brings in nothing that a request could not. */
+/** The graph after a change. It is read again, so an edit cannot create a graph that a request could not bring. */
 function changed(
   graph: Graph,
   change: JsonObject,

@@ -187,9 +187,10 @@ const SHORTHAND_EDGES: readonly Edge[] = [
 ];
 
 /**
- * Reads a graph: `{nodes, edges, …}`, or the shorthand `{act, verify?, repair?}`, whose nodes take their kind from their name.
- * @param newId makes the id of a graph that has none
- * @returns the faults with their dotted paths, if its shape is wrong; `validateGraph` checks whether it makes sense
+ * Reads a graph: `{nodes, edges, …}`, or the shorthand `{act, verify?, repair?}`, whose nodes take their kind from their
+ * name.
+ * @param newId makes the id of a graph without one
+ * @returns if the shape is wrong, the faults with their dotted paths; `validateGraph` checks the meaning
  */
 export function readGraph(given: Json, newId: () => string): { graph: Graph } | { faults: Fault[] } {
   const bare = isObject(given) ? expand(given) : given;

@@ -16,7 +16,7 @@ const MAX_CONCURRENT = 8;
 export interface Decision {
   /** Must be stored, in this order, before anything else is done. */
   records: WorkflowRecord[];
-  /** When time alone brings the next decision, Unix ms; `null`: it does not. */
+  /** When the next decision is due by time alone, Unix ms; `null`: never. */
   wake: number | null;
 }
 
@@ -54,7 +54,10 @@ export function openAttempts(state: WorkflowState): AttemptKey[] {
   });
 }
 
-/** Once its attempts have ended, a stopped run undoes its stages, then ends. Stops a run that is past its deadline. */
+/**
+ * A stopped run waits for its attempts to end, compensates its stages, then ends. Also stops a run that is past its
+ * deadline.
+ */
 function stopping(state: WorkflowState, now: number, newId: IdSource): Decision | null {
   const { stopped, spec } = state;
   if (stopped === null) {
@@ -120,7 +123,10 @@ function wakeOf(state: WorkflowState): number | null {
   return times.length === 0 ? null : Math.min(...times);
 }
 
-/** When a run that tries a graph goes on by time alone, Unix ms; `null`: it does not, or its time does not pass at once. */
+/**
+ * The next time, in Unix ms, at which a test run continues by time alone; `null`: there is none, or its time is not
+ * virtual.
+ */
 export function nextVirtualTime(state: WorkflowState): number | null {
   const { spec, visits, paused, finished } = state;
   if (spec.test?.virtual_time !== true || paused || finished !== null || visits.length === 0) return null;
@@ -129,7 +135,7 @@ export function nextVirtualTime(state: WorkflowState): number | null {
   return times.some((own) => own.length === 0) ? null : Math.min(...times.flat());
 }
 
-/** The times at which time alone brings a decision about a visit, Unix ms. */
+/** The times at which a decision about a visit becomes due by time alone, Unix ms. */
 function timesOf({ spec }: WorkflowState, { retry_at, wait, node, began, running }: Visit): number[] {
   const { timeout_ms, total_timeout_ms, kind } = spec.graph.nodes[node] ?? {};
   return [
@@ -203,7 +209,7 @@ function attempt(
   return [started];
 }
 
-/** The answer that a run which tries a graph has for a node. */
+/** The decision that a test run provides for a node. */
 function answers({ spec }: WorkflowState, node: Node, { visit }: AttemptKey, at: number): WorkflowRecord[] {
   const { approvals = {} } = spec.test ?? {};
   const decision = Object.hasOwn(approvals, node.id) ? approvals[node.id] : undefined;
@@ -276,7 +282,7 @@ function overTime(
   return null;
 }
 
-/** Starts items up to the limit; ends the map once its join says so, and with it the items that still run. */
+/** Starts items up to the limit. When the join is satisfied, ends the map and the items that still run. */
 function mapGoesOn(
   state: WorkflowState,
   node: Node,

@@ -1,4 +1,4 @@
-/** Selects what a workflow run takes over from an earlier one: to go on, to begin again from a node, to repeat it. Pure. */
+/** Selects what a workflow run takes over from an earlier one: to continue, to begin again from a node, to repeat it. Pure. */
 
 import { fromJson, isObject, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
@@ -26,7 +26,7 @@ export interface RunRecord {
   root_run_id: string;
 }
 
-/** The path by which requests may name a run's record. The record itself is the journal; there is no such file. */
+/** The path by which requests may name a run's record. There is no such file; the record comes from the journal. */
 export const recordPath = (run: string): string => `runs/${run}.json`;
 
 /** The run whose record has this path; `null`: it is no such path. */
@@ -48,7 +48,7 @@ export function readRecord(given: Json): RunRecord | null {
   return fromJson(record);
 }
 
-/** Goes on where the record ends. */
+/** Continues where the record ends. */
 export function resumed(record: RunRecord, graph: Graph): Origin {
   return {
     run_id: record.id,
@@ -93,7 +93,7 @@ export function repeated(record: RunRecord, graph: Graph): Origin {
   };
 }
 
-/** The artifacts of a run's request, which none of its stages made. */
+/** The artifacts that came with a run's request, not from its stages. */
 export function givenArtifacts({ artifacts, stages }: RunRecord): WorkflowArtifact[] {
   const made = new Set(stages.flatMap(({ produced_artifact_ids }) => produced_artifact_ids));
   return artifacts.filter(({ id }) => !made.has(id));

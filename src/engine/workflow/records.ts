@@ -18,20 +18,20 @@ export interface PinnedSkills {
 /** Everything that a run knows when it begins; it never changes. */
 export interface WorkflowSpec {
   run_id: string;
-  /** The stored workflow: `version` is `null` for one of a skill. `null`: the request brought the graph. */
+  /** The stored workflow. `version` is `null` for a workflow of a skill. `null`: the graph came with the request. */
   workflow: { name: string; version: number | null; digest: string } | null;
   /** Digests of the skills that its stages name; absent: each stage takes what is served at the time. */
   skills?: PinnedSkills;
   graph: Graph;
   task: string;
-  /** Most stages, attempts not counted; waiting joins cost none. */
+  /** The most stages. Repeated attempts and waiting joins do not count. */
   max_steps: number;
   /** Run options that hold for every stage. */
   options: JsonObject;
   /** The ceiling: what the deployment, the request and the graph allow, intersected. `null`: unrestricted. */
   policy: JsonObject | null;
   artifacts: WorkflowArtifact[];
-  /** The latest time at which it ends, Unix ms; `null`: none. */
+  /** When it must end, Unix ms; `null`: no deadline. */
   deadline: number | null;
   /** How long compensations may take together, in ms; absent: `COMPENSATION_MS`. */
   compensation_ms?: number;
@@ -43,15 +43,15 @@ export interface WorkflowSpec {
   /** The folder in which the commands of its stages begin, and their variables. Absent: the stages' own folder, and none. */
   cwd?: string;
   variables?: { readonly [name: string]: string };
-  /** The run that this one goes on from, or repeats, with its stages up to there. */
+  /** The earlier run that this one continues or repeats, with its stages up to there. */
   origin?: Origin;
-  /** Replaces the world while an author tries the graph. */
+  /** What a test run uses in place of the real world. */
   test?: WorkflowTest;
 }
 
-/** Replaces models, people and the clock in a run that tries a graph. */
+/** Replacements for models, people and the clock in a test run. */
 export interface WorkflowTest {
-  /** Time passes at once where only time can let the run go on. */
+  /** Time is skipped whenever only time can make the run continue. */
   virtual_time?: boolean;
   /** By node, the mock provider's answers in each attempt; the last list also answers all further attempts. */
   mocks?: { [node: string]: Json[][] };
@@ -72,9 +72,9 @@ export interface CommandMock {
 }
 
 /**
- * The last write of a process before it dies. `begun`: the attempt is in the journal, nothing else has happened. `called`: its run
- * has begun in its session, or the runner has its command. `answered`: its work is over, which the journal does not know yet.
- * `settled`: the journal has its outcome, nothing that follows has begun.
+ * The last thing that a process stores before it dies. `begun`: the journal has the attempt, nothing else has happened.
+ * `called`: its run has begun in its session, or the runner has its command. `answered`: its work has ended, which the
+ * journal does not contain yet. `settled`: the journal has its outcome, and nothing that follows has begun.
  */
 export const CRASH_PLACES = ["begun", "called", "answered", "settled"] as const;
 
@@ -87,14 +87,14 @@ export interface CrashPoint extends AttemptKey {
 export interface Origin {
   run_id: string;
   how: "resume" | "fork" | "replay";
-  /** Taken over unchanged. */
+  /** Stages that are taken over unchanged. */
   stages: Stage[];
   transitions: Transition[];
-  /** Nodes that come next, in their order. */
+  /** The next nodes, in order. */
   pending: string[];
-  /** `resume`: stages that a compensation has undone, by their ids. */
+  /** `resume`: ids of the stages that have been compensated. */
   undone?: string[];
-  /** `replay`: these answer instead of the models and tools. */
+  /** `replay`: stages whose outcomes replace models and tools. */
   recorded?: Stage[];
   /** How often each edge was taken, by its place in `edges`. */
   traversals: { [edge: string]: number };
@@ -120,7 +120,7 @@ export const NO_USAGE: Usage = {
 
 export interface StageError {
   code: string;
-  /** Of a failed model call: what `retry_on` may name too, e.g. `rate_limit`. */
+  /** Category of a failed model call, e.g. `rate_limit`, which `retry_on` may also name. */
   category?: string;
   message: string;
 }
@@ -128,9 +128,9 @@ export interface StageError {
 /** The outcome of one attempt of a node, or of one item of a map. */
 export interface Outcome {
   status: "completed" | "failed" | "partial";
-  /** `success`, `verified`, …, depending on the kind of node. */
+  /** Depends on the kind of node: `success`, `verified`, …. */
   outcome: string;
-  /** Selects the edges that come next. */
+  /** Selects the edges to take next. */
   branch: string;
   text: string;
   reasoning: string | null;
@@ -198,7 +198,7 @@ export interface Transition {
   at: string;
 }
 
-/** Which attempt of which visit of a node; `item`: of which item of a map, from 0. */
+/** Identifies an attempt of a visit of a node. `item`: number of the map's item, from 0. */
 export interface AttemptKey {
   node: string;
   visit: number;
@@ -221,13 +221,13 @@ export type WorkflowRecord = At &
     | { type: "waits"; node: string; visit: number; until: number | null; approval?: JsonObject }
     | { type: "event"; id: string; name: string; key: string | null; payload: Json }
     | { type: "answered"; node: string; visit: number; granted: boolean; by: string; reason: string | null }
-    /** So much time passes at once, in ms. */
+    /** The run skips this much time, in ms. */
     | { type: "skipped"; by: number }
-    /** The process dies here, since the run's author wants to see what follows. */
+    /** The process dies here, because the run's author tests a crash. */
     | { type: "crashed"; point: CrashPoint }
     | { type: "paused" }
     | { type: "resumed" }
-    /** The run goes on with another graph, which fits its journal (`migrate.ts`). */
+    /** The run continues with another graph, which fits its journal (`migrate.ts`). */
     | ({ type: "migrated" } & Pick<WorkflowSpec, "graph" | "workflow" | "skills">)
     /** `kill`: without compensation. */
     | { type: "stopped"; kill: boolean; reason: string }

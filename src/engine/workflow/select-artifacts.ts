@@ -108,7 +108,7 @@ function pathsIn({ metadata }: WorkflowArtifact, name: string): string[] {
   return Array.isArray(paths) ? paths.filter((path) => typeof path === "string") : [];
 }
 
-/** Keeps the first of artifacts with equal contents, and whatever is pinned. */
+/** Of artifacts with equal contents, keeps the first, and all pinned ones. */
 function withoutCopies(
   artifacts: readonly WorkflowArtifact[],
   { pinned_ids = [] }: ContextPolicy,
@@ -142,7 +142,7 @@ function cut(artifact: WorkflowArtifact, tokens: number): WorkflowArtifact {
   return { ...artifact, text, estimated_tokens: Math.ceil(new TextEncoder().encode(text).length / 4) };
 }
 
-/** Artifacts that the policy has selected, as a prompt shows them: long ones shortened until all fit its tokens. */
+/** Selected artifacts as a prompt shows them. Long ones are shortened until all fit the policy's tokens. */
 export function fitted(
   selected: readonly WorkflowArtifact[],
   { max_tokens, reserve_tokens = 0 }: ContextPolicy,
@@ -187,6 +187,6 @@ export function renderArtifacts(
     .join("\n");
 }
 
-/** A text within the quotes of an element's attribute. */
+/** A text for an attribute of an element, without the quotes. */
 export const attribute = (value: string): string =>
   value.replaceAll("&", "&amp;").replaceAll('"', "&quot;").replaceAll("<", "&lt;").replace(/\s+/g, " ");

@@ -3,12 +3,12 @@ import type { WorkflowArtifact } from "./artifacts.ts";
 import { type Node, outputKind } from "./graph.ts";
 import { attribute, type ContextPolicy, renderArtifacts } from "./select-artifacts.ts";
 
-/** A stage's own words around the task. */
+/** The words of a stage around the task. */
 export interface StageTexts {
   label: string | null;
   /** The task replaces `{{task}}` in it; `null`: the task alone. */
   prompt: string | null;
-  /** The checks of the answer. */
+  /** Descriptions of the checks that the answer must pass. */
   contract: string[];
   /** The kind of artifact that the answer becomes. */
   output_kind: string;

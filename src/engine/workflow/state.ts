@@ -33,14 +33,17 @@ export interface Visit {
   consumed: string[];
   /** Id of the stage that it undoes; `null`: it is no compensation. */
   compensates: string | null;
-  /** Of a map: what came of each item's attempt, and the items that run. */
+  /** For a map: the outcome of each item that has ended, and the items that run. */
   items: { [item: string]: ItemOutcome };
   running_items: { [item: string]: number };
   /** Of a wait node. `until` as in its record. */
   wait: { until: number | null; approval: JsonObject | null; answer: Answer | null } | null;
 }
 
-/** What a map needs of an item's outcome; the journal has all of it, which many items together are too long for memory. */
+/**
+ * The part of an item's outcome that a map needs. The journal has the whole outcome; those of many items together would
+ * be too large for the memory.
+ */
 export type ItemOutcome = Pick<Outcome, "status" | "text" | "artifacts" | "usage">;
 
 interface Answer {
@@ -81,7 +84,7 @@ export interface WorkflowState {
   events: EarlyEvent[];
   /** How far its time is ahead of the clock, in ms. */
   ahead: number;
-  /** Where its process died because its author wanted it to. */
+  /** Crash points at which its process has died. */
   crashed: CrashPoint[];
   paused: boolean;
   stopped: { kill: boolean; reason: string; at: number } | null;
@@ -89,22 +92,24 @@ export interface WorkflowState {
 }
 
 /**
- * The state after a record. What only ever grows (stages, transitions, artifacts, counts, a map's items) grows in place, since a
- * run may have many thousands of them: an earlier state is not to be read any more for these.
+ * The state after a record. Collections that only grow (stages, transitions, artifacts, counts, a map's items) grow in
+ * place, since a run may have many thousands of entries. Do not read them from an earlier state.
  * @throws nothing: a record that does not fit the state is a fault of the driver, and changes nothing
  */
 export function applyRecord(state: WorkflowState | null, record: WorkflowRecord): WorkflowState | null {
   return advanced(state === null ? null : { ...state }, record);
 }
 
-/** `applyRecord` for whoever has no use for the state before the record: the state itself becomes the next one. */
+/**
+ * Like `applyRecord`, but changes the given state itself, for callers that no longer need the state before the record.
+ */
 export function advanced(state: WorkflowState | null, record: WorkflowRecord): WorkflowState | null {
   if (record.type === "begun") return begun(record.spec, record.at);
   if (state !== null) advance(state, record);
   return state;
 }
 
-/** Lists and visits are replaced, never changed, but for those that grow in place. */
+/** Replaces lists and visits instead of changing them, except for those that grow in place. */
 function advance(state: WorkflowState, record: Exclude<WorkflowRecord, { type: "begun" }>): void {
   switch (record.type) {
     case "started":
@@ -148,7 +153,7 @@ function advance(state: WorkflowState, record: Exclude<WorkflowRecord, { type: "
       break;
     case "stopped":
       state.paused = false;
-      // A run that is stopped and then killed was stopped when it was.
+      // A stopped run that is killed later keeps the time at which it was stopped.
       state.stopped = { kill: record.kill, reason: record.reason, at: state.stopped?.at ?? record.at };
       break;
     case "finished":
@@ -222,7 +227,7 @@ function start(state: WorkflowState, key: Extract<WorkflowRecord, { type: "start
   }
   const running = { attempt, began: at };
   if (open !== undefined) {
-    // A map works on all of its items again.
+    // In a new attempt, a map processes all of its items again.
     const again = { running, retry_at: null, input_digest, consumed, items: {}, running_items: {} };
     replace(state, open, { ...open, ...again });
     return;
@@ -298,7 +303,7 @@ function itemOutcome({ status, text, artifacts, usage }: Outcome): ItemOutcome {
 /** Until when attempts may begin, Unix ms. */
 const startUntil = ({ stopped }: WorkflowState): number => (stopped === null ? Number.POSITIVE_INFINITY : 0);
 
-/** Until when a run may undo what it did, Unix ms; 0: it may not. */
+/** Until when a run may compensate, Unix ms; 0: it may not. */
 export const undoUntil = ({ stopped, spec }: WorkflowState): number =>
   stopped === null || stopped.kill ? 0 : stopped.at + (spec.compensation_ms ?? COMPENSATION_MS);
 
@@ -354,12 +359,12 @@ function settle(state: WorkflowState, node: Node, stage: Stage, outcome: Outcome
   if (state.stopped === null) follow(state, node, outcome.branch, stage.finished_at);
 }
 
-/** The event that a wait node took is not there for another one. */
+/** Removes the event that a wait node took, so that no other node takes it. */
 function withoutTaken(events: readonly EarlyEvent[], { metadata }: Outcome): EarlyEvent[] {
   return events.filter(({ id }) => id !== metadata.event_id);
 }
 
-/** Takes the edges that lead on: those of the branch; without one, those that name none. */
+/** Takes the outgoing edges: those of the branch, or, if none names it, those without a branch. */
 function follow(state: WorkflowState, { id }: Node, branch: string, at: string): void {
   const { edges, nodes } = state.spec.graph;
   const named = edges.some((edge) => edge.from === id && edge.branch === branch);
@@ -389,7 +394,7 @@ export function requiredInputs(graph: Graph, node: Node): number {
   return strategy === "all" ? incoming : 1;
 }
 
-/** The usage of all of these together. */
+/** The sum of these usages. */
 export function totalOutcomes(list: readonly { usage: Usage }[]): Usage {
   const sum: Usage = { ...NO_USAGE, models: [] };
   for (const { usage } of list) {

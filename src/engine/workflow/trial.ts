@@ -1,4 +1,4 @@
-/** What a run that tries a graph has to tell: where its process died, and what its author provided in vain. Pure. */
+/** What a test run reports: where its process died, and what its author provided without need. Pure. */
 import { unmetCrashes } from "./crash.ts";
 import type { AttemptKey, CrashPoint } from "./records.ts";
 import type { WorkflowState } from "./state.ts";
@@ -16,7 +16,7 @@ interface Trial {
   };
 }
 
-/** `null`: the run does not try a graph. */
+/** `null`: the run is no test run. */
 export function trialOf(state: WorkflowState): Trial | null {
   const { test } = state.spec;
   if (test === undefined) return null;

@@ -144,7 +144,7 @@ function nodeErrors(node: Node, outgoing: readonly Edge[]): Said[] {
   return said;
 }
 
-/** The kinds that may undo a node: one attempt of something that has an effect. */
+/** The kinds of nodes that may compensate: they make one attempt with an effect. */
 const COMPENSATES: ReadonlySet<string> = new Set(["stage", "verify", "subagent"]);
 
 function compensationErrors({ id, compensation }: Node, nodes: Graph["nodes"]): Said[] {

@@ -17,7 +17,7 @@ export function approvedBeforehand(
   return fitsEntries(entries, tool, args);
 }
 
-/** Whether a call fits one of the entries, which name its tool; a command fits if each of its parts does. */
+/** Whether a call matches one of the entries for its tool. A command matches if each of its parts does. */
 export function fitsEntries(entries: readonly AllowedTool[], tool: AgentTool, args: JsonObject): boolean {
   if (entries.some(({ pattern }) => pattern === undefined)) return true;
   const patterns = entries.flatMap(({ pattern }) => pattern ?? []);
@@ -37,7 +37,7 @@ function entriesOf({ approved_tools = [], dir, plugin_dir }: AgentSkill): Allowe
   );
 }
 
-/** A pattern may name the skill's folder, as the skill's text does. */
+/** Fills in the skill's folder, which a pattern may name as the skill's text does. */
 function placed(pattern: string, dir: string | undefined, plugin: string | undefined): string {
   const own =
     /\$\{(?:CLAUDE_|HULL_|HARN_)?SKILL_DIR\}|\$SKILL_DIR\b|\{(?:baseDir|skill_dir)\}|<path-to-skill>/g;
@@ -52,7 +52,10 @@ function commandFits(patterns: readonly string[], command: unknown): boolean {
   return parts.every((part) => patterns.some((pattern) => partFits(pattern, part)));
 }
 
-/** `git:*` is a command with any arguments; anything else is a glob over the whole command. */
+/**
+ * Whether a command matches a pattern. `git:*` means a command with any arguments; any other pattern is a glob over the
+ * whole command.
+ */
 function partFits(pattern: string, { words, assigns, writes }: SimpleCommand): boolean {
   const shown = pattern.endsWith(":*") ? pattern.slice(0, -2) : pattern;
   if (assigns || words.length === 0 || !words[0]?.plain) return false;
@@ -62,7 +65,7 @@ function partFits(pattern: string, { words, assigns, writes }: SimpleCommand): b
   const texts = words.map(({ text, raw, plain }) => (plain && !/[\s'"\\]/.test(text) ? text : raw));
   const written = [...texts, ...writes.map((file) => `> ${file}`)].join(" ");
   if (!pattern.endsWith(":*")) {
-    // A star matches only words that mean exactly what they say.
+    // A star matches only words that the shell does not expand.
     return pattern === written || (pattern.includes("*") && nameMatches(pattern, written));
   }
   const wanted = shown.split(/\s+/).filter((word) => word !== "");

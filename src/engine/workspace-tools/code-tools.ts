@@ -1,4 +1,4 @@
-/** Code execution in the form of the vendors' clients: tools that run in the work folder as `Bash` does. Pure. */
+/** Code execution as the vendors' clients know it: tools that run in the work folder like `Bash`. Pure. */
 
 import { asJson, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
@@ -7,13 +7,13 @@ import { EDITOR_TOOL, editorTool } from "./editor-tool.ts";
 
 /** A tool that runs code. */
 type CodeTool = "bash_code_execution" | "code_execution" | "litellm_code_execution" | "shell";
-/** A tool that a request for code execution brings. */
+/** A tool that comes with a request for code execution. */
 export type ContainerTool = CodeTool | typeof EDITOR_TOOL;
 
-/** Folders of the work folder: one for what a client sends in, one for what it gets back. */
+/** Folders in the work folder: one for files from the client, one for files to return to it. */
 export const CODE_FOLDERS = { input: "input", output: "output" } as const;
 
-/** What Python code leaves for the next, in the work folder. */
+/** The folder in the work folder where Python code leaves its state for the next call. */
 const PYTHON_STATE = ".hull/python-session";
 
 const FOLDERS =
@@ -47,7 +47,7 @@ const TIMEOUT: JsonObject = {
   description: "Most milliseconds for all commands together",
 };
 
-/** What holds in a container. */
+/** Settings of a container. */
 export interface CodeTerms {
   /** Hosts that code may reach; absent: those of the deployment. */
   network?: readonly string[];
@@ -55,7 +55,7 @@ export interface CodeTerms {
   memory_bytes?: number;
 }
 
-/** The tool as a run has it. */
+/** The tool in a run's specification. */
 export function containerTool(name: ContainerTool, terms: CodeTerms = {}): AgentTool {
   if (name === EDITOR_TOOL) return editorTool();
   const { argument, description, what } = FACTS[name];
@@ -85,7 +85,7 @@ export function containerTool(name: ContainerTool, terms: CodeTerms = {}): Agent
 export const isCodeTool = (name: Json): name is CodeTool =>
   typeof name === "string" && Object.hasOwn(FACTS, name);
 
-/** What the handler of a tool for code says; `null`: it is another tool's. */
+/** Reads the handler of a code tool; `null`: it belongs to another tool. */
 export function codeHandler(handler: Json): { code: CodeTool; terms: CodeTerms } | null {
   if (isCodeTool(handler)) return { code: handler, terms: {} };
   const { code = null, network, memory_bytes } = objectOf(handler);
@@ -97,7 +97,7 @@ export function codeHandler(handler: Json): { code: CodeTool; terms: CodeTerms }
   return { code, terms };
 }
 
-/** Whether the handler of a tool says that a request for code execution brought it. */
+/** Whether a tool, by its handler, came with a request for code execution. */
 export const isContainerTool = (handler: Json): boolean =>
   handler === EDITOR_TOOL || codeHandler(handler) !== null;
 
@@ -147,7 +147,7 @@ export function copiesOf(
 export const shellCommands = ({ commands }: JsonObject): string[] =>
   Array.isArray(commands) ? commands.map(String) : [];
 
-/** A marker that the text does not contain. */
+/** A marker for the end of a text that does not occur in it. */
 function endOf(text: string): string {
   let end = "END_OF_CODE";
   while (text.includes(end)) end += "_";

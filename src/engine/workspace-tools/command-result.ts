@@ -2,7 +2,7 @@
 
 /** How a command ended, as far as it concerns the model. */
 interface CommandEnd {
-  /** `null`: it was ended. */
+  /** `null`: it did not end by itself. */
   exit_code: number | null;
   /** Why it was ended, or could not begin; `null`: it ended by itself. */
   remark: string | null;
@@ -20,7 +20,7 @@ const NO_OUTPUT = "[hull: no output]";
 const exitLine = (exit_code: number | null): string[] =>
   exit_code === null || exit_code === 0 ? [] : [`exit code ${exit_code}`];
 
-/** The parts of such a text that a client gets one by one. */
+/** The parts of such a text, for clients that get them separately. */
 interface CommandParts {
   /** What the command printed. */
   output: string;

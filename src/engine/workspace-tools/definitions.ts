@@ -116,8 +116,8 @@ const FACTS: Record<WorkspaceTool, Facts> = {
 };
 
 /**
- * One of the tools in the form for a run. @param taken names of the run's other tools, which this one does not answer
- * to
+ * One of the tools, for a run's specification.
+ * @param taken names of the run's other tools, to which this tool does not answer
  */
 function workspaceTool(name: WorkspaceTool, taken: readonly string[]): AgentTool {
   const { description, properties, required, risk, annotations } = FACTS[name];

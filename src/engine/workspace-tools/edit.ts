@@ -42,7 +42,7 @@ export function edited(text: string, from: string, to: string, all: boolean, nam
 
 const withCrlf = (text: string): string => text.replace(/\r?\n/g, "\r\n");
 
-/** Non-overlapping places, from the start. */
+/** Positions of non-overlapping occurrences, from the start. */
 function placesOf(text: string, part: string): number[] {
   const offsets: number[] = [];
   for (let at = text.indexOf(part); at !== -1; at = text.indexOf(part, at + part.length)) offsets.push(at);
@@ -63,7 +63,7 @@ function linesOf(text: string, offsets: readonly number[]): number[] {
   return lines;
 }
 
-/** The line where the first line of the wanted text does occur, ignoring spaces at its ends. */
+/** The fault if the text does not occur. Names the line where its first line occurs, ignoring spaces at its ends. */
 function notFound(text: string, from: string, names: Names): string {
   const none = `${names.from} occurs in the file 0 times.`;
   const wanted = from

@@ -55,9 +55,9 @@ function startOfLine(text: string, line: number): number | null {
 const REMARK_CHARS = 300;
 
 /**
- * An output within its limit: all of it, or its beginning and end with a line between them that says where the whole
- * is.
- * @param head and `tail`: the output's ends; if `length` is within the limit, they are the whole
+ * An output within its limit: all of it, or its beginning and end with a line between them that names the file with the
+ * whole output.
+ * @param head and `tail`: the two ends of the output; if `length` is within the limit, together they are all of it
  */
 export function shownOutput(
   { head, tail, length }: { head: string; tail: string; length: number },

@@ -101,7 +101,7 @@ export class GrepSearch {
     return { ok: true, search: new GrepSearch(compiled.pattern, { mode, context, lower: ignoreCase }) };
   }
 
-  /** Whether enough was found. */
+  /** Whether the search can stop: enough was found, or the work is used up. */
   get full(): boolean {
     return this.#found >= MAX_FOUND || this.#budget.left < 0;
   }
@@ -156,7 +156,7 @@ export class GrepSearch {
     }
   }
 
-  /** The matches. */
+  /** The matches, as text. */
   text(): string {
     const notes = [
       ...(this.#budget.left < 0 ? ["[hull: the search was ended: look in fewer files]"] : []),

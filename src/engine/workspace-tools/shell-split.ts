@@ -1,20 +1,20 @@
 /**
- * Splits a text of commands into the simple commands that bash would run, including those in substitutions. A text that
- * it does not fully understand is not split; the caller then treats it as not allowed. Pure.
+ * Splits a text of commands into the simple commands that bash would run, including those in substitutions. If it does
+ * not understand the text completely, it returns nothing, and the caller treats the text as not allowed. Pure.
  */
 
 export interface Word {
   /** Without its quotes. */
   text: string;
-  /** As written. */
+  /** The word as written. */
   raw: string;
-  /** The program gets exactly its text: nothing in it is expanded. */
+  /** Whether the program gets exactly this text, because the shell expands nothing in it. */
   plain: boolean;
 }
 
 export interface SimpleCommand {
   words: Word[];
-  /** It sets variables for the command, or does nothing else. */
+  /** Whether it sets variables, for its command or alone. */
   assigns: boolean;
   /** Files that its output goes to. */
   writes: string[];
@@ -50,9 +50,9 @@ class Unclear extends Error {
 
 interface Heredoc {
   end: string;
-  /** Nothing in it is expanded. */
+  /** Whether the shell expands nothing in it. */
   quoted: boolean;
-  /** Ignore tabs at the beginning of lines. */
+  /** Whether tabs at the beginning of lines are ignored. */
   tabs: boolean;
 }
 

@@ -21,7 +21,7 @@ export async function getDaemons(context: RequestContext): Promise<Response> {
 export const getDaemon: Route = async (context, { id = "" }) =>
   jsonNow(shown(context, await sessionOf(context, id, "daemon").ask("daemon", null)));
 
-/** `DELETE /daemons/:id`: stops it and removes all its data. */
+/** `DELETE /daemons/:id`: stops the daemon and removes all its data. */
 export const deleteDaemon: Route = async (context, { id = "" }) => {
   const session = sessionOf(context, id, "daemon");
   // An ordinary session is not a daemon.
@@ -30,19 +30,19 @@ export const deleteDaemon: Route = async (context, { id = "" }) => {
   return new Response(null, { status: 204 });
 };
 
-/** `POST /daemons/:id/wake`: as soon as it is idle. */
+/** `POST /daemons/:id/wake`: wakes the daemon as soon as it is idle. */
 export const postWake: Route = async (context, { id = "" }) => {
   const request = await requestName(context, await readJsonIfAny(context.request, nothing));
   return jsonNow(shown(context, await sessionOf(context, id, "daemon").ask("wake", { request })));
 };
 
-/** `POST /daemons/:id/stop`: a stopped one stays stopped. */
+/** `POST /daemons/:id/stop`: stops the daemon; repeating this changes nothing. */
 export const postStop: Route = async (context, { id = "" }) => {
   const request = await requestName(context, await readJsonIfAny(context.request, nothing));
   return jsonNow(shown(context, await sessionOf(context, id, "daemon").ask("stop", { request })));
 };
 
-/** `POST /daemons/:id/resume`: the same daemon, in the same session. */
+/** `POST /daemons/:id/resume`: starts the same daemon again, in the same session. */
 export const postRestart: Route = async (context, { id = "" }) => {
   const body = await readJsonIfAny(context.request, nothing);
   return restart(context, id, body);

@@ -1,6 +1,6 @@
 /**
  * Daemons that skills declare. Those of published skills belong to the operator's tenant, those of an uploaded skill to
- * its tenant. Safe to repeat: what is already right stays.
+ * its tenant. Reconciling is safe to repeat: it leaves alone what is already right.
  */
 import { DEFAULT_TENANT } from "../../auth/api-key.ts";
 import type { Deployment } from "../../deployment.ts";
@@ -15,7 +15,7 @@ import type { Card, DaemonDeclaration, JsonObject } from "../../skill/manifest.t
 
 type Background = (work: Promise<unknown>) => void;
 
-/** The same for the same skill of the same tenant, and unique to it. */
+/** The id of a declared daemon: always the same for a skill of a tenant, and unique to it. */
 async function daemonId(tenant: string, slug: string): Promise<string> {
   return `dmn_${(await sha256(JSON.stringify(["declared", tenant, slug]))).slice(0, 32)}`;
 }

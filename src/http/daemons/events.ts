@@ -12,7 +12,7 @@ import type { Route } from "../sessions/shapes.ts";
 import { mediaType } from "../skills/media-type.ts";
 import { type SignedCall, signedCall } from "./webhook.ts";
 
-/** Answers 202 when the event is stored. Mounted without a guard: it decides itself who may call. */
+/** Answers 202 when the event is stored. This route has no guard, since it decides itself who may call. */
 export const postEvent: Route = async (context, { id = "" }) => {
   const signed = await admitted(context, id);
   await checkRate(context);
@@ -28,7 +28,7 @@ export const postEvent: Route = async (context, { id = "" }) => {
   );
 };
 
-/** Admits the call by its key, or by its signature; `null`: by its key. */
+/** Admits the call by its key or its signature; `null` if by its key. */
 async function admitted(context: RequestContext, id: string): Promise<SignedCall | null> {
   const keyed = sentKey(context.request) !== null || context.admitted !== null;
   const signed = !keyed ? await signedCall(context, id, () => eventBody(context)) : null;
@@ -43,7 +43,7 @@ async function eventBody({ request }: RequestContext): Promise<Uint8Array<ArrayB
   return readBody(request, MAX_JSON_BYTES);
 }
 
-/** JSON as its value, any other text unchanged. @throws InputInvalid */
+/** The event: JSON as its value, any other text unchanged. @throws InputInvalid */
 function payloadOf({ headers }: Request, text: string): Json {
   const type = mediaType(headers.get("content-type"));
   const json = type === "" || type === "application/json" || type.endsWith("+json");

@@ -57,7 +57,7 @@ function webhookOf(given: WebhookGiven): Webhook {
   return { secret_env, header, algorithm: "hmac-sha256", timestamp_header, tolerance_s };
 }
 
-/** Findings name the options as in the body. */
+/** Builds the daemon's specification. Findings name the options as the body does. */
 async function specOf(context: RequestContext, id: string, input: RunInput) {
   try {
     return await daemonSpec(context, id, input);

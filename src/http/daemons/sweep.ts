@@ -1,4 +1,4 @@
-/** Checks daemons from outside: a scheduled check of those whose report is overdue (wrangler.toml). */
+/** Checks daemons from outside: a scheduled job visits those whose report is overdue (wrangler.toml). */
 import { DEFAULT_TENANT } from "../../auth/api-key.ts";
 import { type Deployment, deploymentOf } from "../../deployment.ts";
 import type { Bindings } from "../../env.ts";
@@ -8,7 +8,7 @@ import { sessionClient } from "../../run/session-client.ts";
 import { forgetDaemon, overdueDaemons } from "../../session/daemon/directory.ts";
 import { contextOf, reconcileDaemons } from "./declared.ts";
 
-/** The most daemons that one sweep checks, and checks in parallel: each may have to load an object. */
+/** The most daemons that one sweep checks, and how many in parallel; each check may load an object. */
 const MOST = 500;
 const AT_ONCE = 6;
 

@@ -14,7 +14,7 @@ import { shieldKeyLookup } from "../rate.ts";
 export interface SignedCall {
   tenant: string;
   body: Uint8Array;
-  /** The same for a repetition of this call; `null`: repetitions cannot be recognised. */
+  /** A name that is the same for a repetition of this call; `null`: repetitions cannot be recognised. */
   name: string | null;
 }
 
@@ -89,7 +89,7 @@ function digitsOf(sent: string): string | null {
   return /^(?:sha256=)?([0-9a-f]{64})$/i.exec(sent)?.[1]?.toLowerCase() ?? null;
 }
 
-/** The platform compares in constant time. @param digits hex */
+/** Verifies the signature; the platform compares in constant time. @param digits hex */
 async function verified(secret: string, digits: string, signed: Uint8Array<ArrayBuffer>): Promise<boolean> {
   const signature = Uint8Array.from(digits.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
   const algorithm = { name: "HMAC", hash: "SHA-256" };

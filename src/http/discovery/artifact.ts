@@ -12,7 +12,7 @@ import type { RequestContext } from "../context.ts";
 const MAX_FILES = 512;
 const MAX_BYTES = 16 * 1024 * 1024;
 
-/** Whether it can be downloaded. */
+/** Whether clients can download the skill. */
 export function fits({ files }: Pick<SkillRecord, "files">): boolean {
   return files.length <= MAX_FILES && files.reduce((sum, { size }) => sum + size, 0) <= MAX_BYTES;
 }

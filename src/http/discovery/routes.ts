@@ -19,7 +19,7 @@ const NAME = /^(?!.{65})[a-z0-9]+(?:-[a-z0-9]+)*$/;
 const MAX_DESCRIPTION = 1024;
 /** The most skills of an index. */
 const MAX_SKILLS = 1000;
-/** Zips to digest in parallel: each is held in memory. */
+/** The most zips to digest in parallel; each is held in memory. */
 const AT_ONCE = 4;
 
 /** Points agents to what is available here. */
@@ -45,7 +45,7 @@ export async function getDiscoveryIndex(context: RequestContext): Promise<Respon
 const isOffered = ({ slug, description }: Card): boolean =>
   NAME.test(slug) && description !== "" && description.length <= MAX_DESCRIPTION;
 
-/** Empty for a skill that is too large for a download. */
+/** The entry of a skill; empty if the skill is too large for a download. */
 async function entryOf(context: RequestContext, card: Card): Promise<JsonObject[]> {
   const { slug: name, description, version } = card;
   const record = await context.deployment.registry.skill(version);
@@ -94,7 +94,7 @@ export async function getDiscoveryFile(
   return answerBytes(context.request, { size: bytes.length, etag: `"${file.sha256}"`, headers, open });
 }
 
-/** The same answer for a missing skill and one that the request may not see. */
+/** The skill of a slug. A missing skill and one that the request may not see cause the same error. */
 async function found(context: RequestContext, slug: string): Promise<{ card: Card; record: SkillRecord }> {
   const card = (await visibleCards(context)).find((known) => known.slug === slug && isOffered(known));
   const record = card === undefined ? null : await context.deployment.registry.skill(card.version);

@@ -1,4 +1,7 @@
-/** Which skills a request may find: those that its key may run; without a key those that hull.toml makes public. */
+/**
+ * Which skills a request may find: with a key, those that the key may run; without one, those that hull.toml makes
+ * public.
+ */
 import { PUBLIC_CALLER } from "../../auth/caller.ts";
 import { Unauthenticated } from "../../errors/request.ts";
 import type { Card } from "../../skill/manifest.ts";
@@ -8,8 +11,8 @@ import { checkRate } from "../rate.ts";
 import { servedTo } from "../served.ts";
 
 /**
- * The cards, sorted by slug. This admits the request.
- * @throws as `guard`, if a key is needed or a wrong one came
+ * The cards, sorted by slug. Calling this admits the request.
+ * @throws as `guard`, if a key is needed or the sent one is wrong
  */
 export async function visibleCards(context: RequestContext): Promise<readonly Card[]> {
   const { public_skills } = context.settings;

@@ -1,10 +1,10 @@
-/** Soft ledgers: a session's, or that of the caller's calls without one. */
+/** Soft ledgers: that of a session, or that of the caller's calls without a session. */
 import { CallNotFound } from "../../errors/llm.ts";
 import { BadRequest } from "../../errors/request.ts";
 import type { RequestContext } from "../context.ts";
 import { sessionOf } from "../sessions/object.ts";
 
-/** Name of the soft ledger for a session's calls; `null`: the caller's own. */
+/** Name of the soft ledger for a session's calls; `null`: for the caller's own calls. */
 export function accountOf({ caller }: Pick<RequestContext, "caller">, session: string | null): string {
   return session === null ? `caller:${caller.key_id ?? "-"}` : `session:${session}`;
 }

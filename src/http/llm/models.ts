@@ -15,7 +15,7 @@ import { queryOf, required, tokens } from "./query.ts";
 const modelRegistryFor = (context: RequestContext): Promise<ModelRegistry> =>
   context.deployment.tenantRules.registryOf(context.tenant, context.background);
 
-/** `GET /llm/info`: the target of a call that names nothing. */
+/** `GET /llm/info`: the target of a call that names no model. */
 export async function getInfo(context: RequestContext): Promise<Response> {
   const registry = await modelRegistryFor(context);
   const { read } = context.settings;

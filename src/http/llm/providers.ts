@@ -9,7 +9,7 @@ import { nearest } from "../../skill/match.ts";
 import type { RequestContext } from "../context.ts";
 import { jsonNow } from "../page.ts";
 
-/** How long a provider may take to answer a health check, in ms. */
+/** Time limit for a provider's answer to a health check, in ms. */
 const HEALTH_MS = 5000;
 
 /** `GET /llm/providers`: all of them, in the order of definition. */

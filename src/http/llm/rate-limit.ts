@@ -11,7 +11,7 @@ import { readJson } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { jsonNow } from "../page.ts";
 
-/** `GET`: the effective rate, and who set it. */
+/** `GET`: the effective rate, and which setting it comes from. */
 export async function getRateLimit(
   context: RequestContext,
   params: Record<string, string>,
@@ -44,7 +44,7 @@ async function rateOf(context: RequestContext, provider: string, { rpm }: Policy
   return { provider, rpm: configured, source: configured === null ? null : "deployment" };
 }
 
-/** The provider by the name that its calls count under. @throws BadRequest */
+/** The provider, by the name under which its calls are counted. @throws BadRequest */
 async function providerIn(
   { deployment, tenant, background }: RequestContext,
   { provider: name = "" }: Record<string, string>,

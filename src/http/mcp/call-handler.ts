@@ -1,4 +1,6 @@
-/** `tools/call` of a tool of a skill's tools.json: runs its handler, with nobody to approve it. */
+/**
+ * `tools/call` of a tool from a skill's tools.json: runs its handler without an approval, since nobody could give one.
+ */
 
 import { RunArtifacts } from "../../run/handler/artifacts.ts";
 import { handlerEnvironment } from "../../run/handler/environment.ts";

@@ -26,7 +26,7 @@ const KEPT_HEADERS = [
   "x-hull-stale",
 ];
 
-/** Calls a tool: an unknown name is a fault of the protocol, everything else a fault of the tool. */
+/** Calls a tool. An unknown name is a fault of the protocol; any other failure is a fault of the tool. */
 export async function callTool(
   exchange: Exchange,
   params: JsonObject,
@@ -50,7 +50,7 @@ export async function callTool(
   }
 }
 
-/** A fault of Hull is a fault of the protocol; a model can act on any other. */
+/** The outcome of a failed call. A fault of Hull is a fault of the protocol; a model can act on any other. */
 function failed({ context }: Exchange, error: HullError): Outcome {
   logError(error, context);
   if (error.code === "internal") return fault(FAULT_CODES.internal, error.data.detail);
@@ -61,7 +61,7 @@ function failed({ context }: Exchange, error: HullError): Outcome {
   return { result: asJson(context.redacted(shown)) };
 }
 
-/** Facts that help a model to do better: where an input was wrong, and what a process wrote. */
+/** Facts that help a model to correct its call: where an input was wrong, and what a process wrote. */
 function furtherText({ errors, stderr }: Record<string, unknown>): string[] {
   const list = Array.isArray(errors) ? [JSON.stringify(errors)] : [];
   return typeof stderr === "string" && stderr.trim() !== "" ? [...list, stderr.trim()] : list;
@@ -84,7 +84,7 @@ async function run(
     const value = response.headers.get(name);
     return value === null ? [] : [[name, value]];
   });
-  // An upstream's own refusal is an answer of its proxy skill.
+  // An upstream's own refusal counts as the answer of its proxy skill.
   const failure = response.status >= 400 ? { isError: true } : {};
   return { content: [...content, ...made], ...failure, _meta: Object.fromEntries(kept) };
 }
@@ -113,13 +113,13 @@ interface Sent {
   body: string | FormData | Uint8Array<ArrayBuffer> | null;
   /** `null`: the body determines it. */
   type: string | null;
-  /** The same as a query. */
+  /** The input as a query. */
   query: [string, string][];
 }
 
 const JSON_TYPE = "application/json";
 
-/** @param anyFile files may come beside the input */
+/** @param anyFile the skill accepts files in addition to its input */
 function bodyOf(manifest: Manifest, given: JsonObject, written: Exchange["written"], anyFile: boolean): Sent {
   const { input, input_schema, mode } = manifest;
   if (input === "none") return { body: null, type: null, query: [] };
@@ -164,7 +164,10 @@ function isJsonText(text: string): boolean {
   }
 }
 
-/** Files by id travel as JSON; files in the call travel as a form, or to an upstream directly. */
+/**
+ * The files of a call. Files named by id travel as JSON; files in the call itself travel as a form, or to an upstream
+ * directly.
+ */
 function filesOf({ mode, input: takes }: Manifest, { files, input }: JsonObject): Sent {
   if (!Array.isArray(files) || files.length === 0) throw invalidFiles("is a list of one file or more");
   if (files.every((file) => typeof file === "string")) {

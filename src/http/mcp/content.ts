@@ -89,9 +89,9 @@ const imageOf = (mime: string, bytes: Uint8Array): JsonObject => ({
 interface Item {
   mime: string;
   filename: string | null;
-  /** All of it if short, else a stream. */
+  /** The whole body if it is short, else a stream. */
   body: Uint8Array | AsyncIterable<Uint8Array>;
-  /** A file, which is not shown as text. */
+  /** The content for a file, which is not shown as text. */
   file: boolean;
 }
 
@@ -165,7 +165,7 @@ async function severalContents(
   return contents;
 }
 
-/** The beginning of a body, as much as travels inline, and all of it as a stream if there is more. */
+/** The beginning of a body, up to the inline limit; if there is more, the whole body as a stream. */
 async function head(
   body: ReadableStream<Uint8Array> | null,
 ): Promise<{ held: Uint8Array; rest: AsyncIterable<Uint8Array> | null }> {

@@ -9,7 +9,7 @@ export function cursorAfter(key: string): string {
   return text.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
 }
 
-/** The key in the cursor of a request, `""` if there is none; `null` for a foreign cursor. */
+/** The key in a request's cursor; `""` if there is no cursor; `null` for a foreign one. */
 export function keyOf({ cursor }: JsonObject): string | null {
   if (cursor === undefined) return "";
   if (typeof cursor !== "string" || !/^[A-Za-z0-9_-]+$/.test(cursor)) return null;

@@ -74,7 +74,7 @@ const json = (body: Json, status = 200): Response =>
 const refusal = (id: string | number | null, refused: Outcome): Response =>
   json(responseTo(id, refused), ("fault" in refused && refused.fault.status) || 400);
 
-/** A message without an answer is accepted if it can be read. */
+/** Accepts a message that has no answer, if it is readable. */
 function unanswered(context: RequestContext, message: Exclude<Message, RpcRequest>): Response {
   if (message.kind === "invalid") {
     return refusal(message.id, fault(FAULT_CODES.invalidRequest, `Invalid Request: ${message.reason}`));
@@ -87,7 +87,7 @@ function unanswered(context: RequestContext, message: Exclude<Message, RpcReques
   return new Response(null, { status: 202 });
 }
 
-/** Carries out the messages of a batch one after the other. */
+/** Handles the messages of a batch one after the other. */
 async function batch(context: RequestContext, values: Json[], text: string): Promise<Response> {
   const protocol = versionFromHeader(context.request.headers);
   if ("fault" in protocol) return refusal(null, protocol);
@@ -105,7 +105,7 @@ async function batch(context: RequestContext, values: Json[], text: string): Pro
       answers.push(responseTo(message.id, fault(FAULT_CODES.invalidRequest, message.reason)));
     }
     if (message.kind !== "request") continue;
-    // The first one was counted with the request itself.
+    // The rate limit has counted the first message with the request itself.
     if (index > 0) await checkRate(context);
     const at = (sent: Json): Json | undefined => (Array.isArray(sent) ? sent[index] : undefined);
     const own = answers.length === 0 ? context : context.within(unnamed(context.request));
@@ -115,14 +115,14 @@ async function batch(context: RequestContext, values: Json[], text: string): Pro
   return answers.length === 0 ? new Response(null, { status: 202 }) : json(answers);
 }
 
-/** The request of a later message: the front's name of the run is that of the first one. */
+/** The request of a later message. The run's name that local dev's front sent belongs to the first message only. */
 function unnamed({ url, method, headers, signal }: Request): Request {
   const further = new Headers(headers);
   further.delete(RUN_ID);
   return new Request(url, { method, headers: further, signal });
 }
 
-/** The text of a body, and the place of a message in it. */
+/** The text of a body, and where in it a message is. */
 interface SentText {
   text: string;
   at: (sent: Json) => Json | undefined;
@@ -200,13 +200,13 @@ function streamed(
   });
 }
 
-/** Confirms a subscription without any of the requested parts. */
+/** Confirms a subscription, but to none of the requested parts. */
 function acknowledgement({ id }: RpcRequest): JsonObject {
   const params = { _meta: { [SUBSCRIPTION_KEY]: id }, notifications: {} };
   return { jsonrpc: "2.0", method: "notifications/subscriptions/acknowledged", params };
 }
 
-/** Carries out a request; an error becomes a fault of the protocol. */
+/** Handles a request; an error becomes a fault of the protocol. */
 async function outcomeOf(
   exchange: Exchange,
   { method, params }: RpcRequest,

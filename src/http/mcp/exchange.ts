@@ -8,9 +8,9 @@ import type { ProtocolVersion } from "./version.ts";
 export interface Exchange {
   context: RequestContext;
   protocol: ProtocolVersion;
-  /** Whether the caller's key may run things; without that right it sees none. */
+  /** Whether the caller's key may run things; without that right, the caller sees no skills. */
   invokes: boolean;
-  /** Aborted when the client goes away. */
+  /** Aborted when the client leaves. */
   signal: AbortSignal;
   /** A part of the message's arguments as JSON, with all the digits of its numbers. @param path of the part */
   written: (part: Json, ...path: string[]) => string;
@@ -21,7 +21,7 @@ export interface Served {
   record: SkillRecord;
 }
 
-/** The part of a list entry about a skill whose folder is broken and whose last good version is served. */
+/** The part of a list entry that says that a skill's folder is broken, so that its last good version is served. */
 export function staleMeta({ stale }: Card): JsonObject {
   return stale === true ? { _meta: { stale: true } } : {};
 }
@@ -31,7 +31,7 @@ const PAGE = 100;
 
 /**
  * The skills after a slug that the caller may invoke, sorted by slug.
- * @returns `last`: the slug after which the next page begins; `null`: there is none
+ * @returns `last`: the slug after which the next page begins; `null` on the last page
  */
 export async function skillsAfter(
   { context, invokes }: Exchange,
@@ -48,7 +48,7 @@ export async function skillsAfter(
   return { skills: await Promise.all(skills), last: rest.length > PAGE ? (page.at(-1)?.slug ?? null) : null };
 }
 
-/** One skill; `null`: the caller may invoke none of this slug. */
+/** The skill of a slug; `null` if the caller may invoke none. */
 export async function skillOf({ context, invokes }: Exchange, slug: string): Promise<Served | null> {
   if (!invokes) return null;
   const card = (await servedTo(context)).bySlug.get(slug);

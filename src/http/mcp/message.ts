@@ -62,7 +62,7 @@ export function readMessage(value: Json): Message {
   return { kind: "request", id: known, method, params };
 }
 
-/** The response to a request; `id` `null`: it was unreadable. */
+/** The response to a request; `id` is `null` if the request was unreadable. */
 export function responseTo(id: RequestId | null, outcome: Outcome): JsonObject {
   if ("result" in outcome) return { jsonrpc: "2.0", id, result: outcome.result };
   const { code, message, data } = outcome.fault;

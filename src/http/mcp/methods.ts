@@ -31,7 +31,7 @@ const LEGACY_METHODS = new Map<string, Method>([
 ]);
 const MODERN_METHODS = new Map<string, Method>([
   ["server/discover", discover],
-  // Nothing that Hull serves announces its changes, so a subscription is over once confirmed.
+  // Nothing that Hull serves announces changes, so a subscription ends as soon as it is confirmed.
   ["subscriptions/listen", () => ({ result: {} })],
 ]);
 

@@ -7,12 +7,12 @@ import type { JsonObject } from "../../skill/manifest.ts";
 import type { Watch } from "../skills/run.ts";
 import type { RequestId } from "./message.ts";
 
-/** The shortest time in ms between two notifications that only say that text came. */
+/** The shortest time in ms between two notifications that report only new text. */
 const TEXT_PAUSE_MS = 500;
 /** Longest message. */
 const MAX_MESSAGE = 500;
 
-/** The token with which a client asks for progress; `null`: it does not. */
+/** The token with which a client asks for progress; `null` if it does not ask. */
 export function progressToken({ _meta }: JsonObject): RequestId | null {
   const token = isObject(_meta) ? _meta.progressToken : undefined;
   return typeof token === "string" || (typeof token === "number" && Number.isInteger(token)) ? token : null;

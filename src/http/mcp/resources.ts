@@ -15,7 +15,7 @@ const PAGE = 500;
 /** The longest file that can be read as a resource: it is held in memory, and travels as JSON. */
 const MAX_BYTES = 8 * 1024 * 1024;
 
-/** `resources/list`: the files of each skill, `SKILL.md` first. A page may end within a skill that has many files. */
+/** `resources/list`: the files of each skill, `SKILL.md` first. A page may end in the middle of a skill's files. */
 export async function listResources(exchange: Exchange, params: JsonObject): Promise<Outcome> {
   const key = keyOf(params);
   if (key === null) return invalidParams("The cursor does not belong to this list.");

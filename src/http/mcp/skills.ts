@@ -32,7 +32,7 @@ export async function getSkillEntry(exchange: Exchange, { uri }: JsonObject): Pr
   return skill === null ? invalidParams("No skill has this uri.") : { result: { skill } };
 }
 
-/** `null`: no description of the skill would be accepted by clients. */
+/** The entry of a skill; `null` if clients would accept no description of it. */
 async function entryOf({ context }: Exchange, served: Served): Promise<JsonObject | null> {
   const { record } = served;
   const files = filesOf(served);
@@ -42,7 +42,7 @@ async function entryOf({ context }: Exchange, served: Served): Promise<JsonObjec
   const bytes = await context.deployment.registry.file(record, own);
   const text = bytes === null ? null : utf8OrNull(bytes);
   if (text === null) return null;
-  // Imported on first use, because it brings in the YAML parser.
+  // Imported on first use, because it imports the YAML parser.
   const { frontmatterOf } = await import("../../skill/frontmatter-json.ts");
   const frontmatter = frontmatterOf(text);
   if (frontmatter?.name !== record.manifest.slug || typeof frontmatter.description !== "string") return null;

@@ -5,9 +5,9 @@ import { cursorAfter, keyOf } from "./cursor.ts";
 import { type Exchange, type Served, skillOf, skillsAfter, staleMeta } from "./exchange.ts";
 import { invalidParams, type Outcome } from "./message.ts";
 
-/** Separates a skill's name from that of one of its own tools, which begins with a letter. */
+/** Separates the name of a skill from that of one of its own tools, which begins with a letter. */
 const SEPARATOR = "__";
-/** In a tool's name for the `--` between the namespace and the name of a slug. */
+/** Replaces the `--` between the namespace and the name of a slug in a tool's name. */
 const NAMESPACE = "___";
 
 /** `tools/list`: each skill, followed by its own tools. */
@@ -24,7 +24,7 @@ export async function listTools(exchange: Exchange, params: JsonObject): Promise
   return { result: { tools, ...(last === null ? {} : { nextCursor: cursorAfter(last) }) } };
 }
 
-/** The meaning of a tool's name; `null`: there is none. */
+/** What a tool's name refers to; `null` if nothing has this name. */
 export type Named = Served & { tool: SkillTool | null };
 
 export async function toolNamed(exchange: Exchange, name: string): Promise<Named | null> {
@@ -50,7 +50,7 @@ function skillAsTool({ context }: Exchange, record: SkillRecord): JsonObject {
   };
 }
 
-/** The schema of a tool's structured results; `null`: it has none that this revision supports. */
+/** The schema of a tool's structured results; `null` if this revision supports none for the tool. */
 export function structuredSchema({ protocol }: Exchange, { output_schema }: SkillTool): JsonObject | null {
   if (output_schema === undefined) return null;
   // Up to 2025-11-25 they must be objects.
@@ -92,8 +92,8 @@ const ID_OR_CONTENT: JsonObject = {
 };
 
 /**
- * MCP requires the schema of an object; an input of another kind becomes its member `input`.
- * @param anyFile the skill may get files beside its input
+ * The schema of a tool's arguments. MCP requires an object, so an input of another kind becomes its member `input`.
+ * @param anyFile the skill accepts files in addition to its input
  */
 function inputSchema({ input, input_schema }: Manifest, anyFile: boolean): JsonObject {
   if (input_schema !== undefined && takesWhole(input_schema)) return input_schema;

@@ -1,6 +1,7 @@
 /**
- * The MCP revision of a message. Those up to 2025-11-25 open with `initialize` and name their version in a header. From
- * 2026-07-28 on each request names it, and nothing is opened. Hull keeps no sessions in either. Pure.
+ * The MCP revision of a message. Clients up to 2025-11-25 begin with `initialize` and name their version in a header.
+ * From 2026-07-28 on, each request names its version, and there is no `initialize`. Hull keeps no sessions for either.
+ * Pure.
  */
 
 import { fromBase64 } from "../../bytes.ts";
@@ -12,7 +13,7 @@ import { FAULT_CODES, type Fault, type RpcRequest } from "./message.ts";
 
 /** The version of a client that names none: the last one without the header. */
 const UNNAMED = "2025-03-26";
-/** The only version with batches. */
+/** The only revision with batches. */
 export const BATCH_VERSION = "2025-03-26";
 
 export const SERVER_INFO_KEY = `${META}/serverInfo`;
@@ -37,7 +38,7 @@ const unsupported = (requested: string): { fault: Fault } =>
 const mismatch = (message: string): { fault: Fault } =>
   refused(FAULT_CODES.headerMismatch, `Header mismatch: ${message}`);
 
-/** The version of messages without one in their body: notifications, responses, batches, and older requests. */
+/** The version of messages whose body names none: notifications, responses, batches, and older requests. */
 export function versionFromHeader(headers: Headers): ProtocolVersion | { fault: Fault } {
   const sent = headers.get("mcp-protocol-version");
   if (sent === null) return { version: UNNAMED, modern: false };
@@ -51,7 +52,7 @@ export function negotiateVersion(request: RpcRequest, headers: Headers): Protoco
   const claimed = meta[`${META}/protocolVersion`];
   const header = headers.get("mcp-protocol-version");
   if (typeof claimed !== "string") {
-    // An older client's opening names its version in its own parameters.
+    // An older client names its version in the parameters of `initialize`.
     if (request.method === "initialize") return { version: LEGACY_VERSIONS[0], modern: false };
     const protocol = versionFromHeader(headers);
     if ("fault" in protocol || !protocol.modern) return protocol;
@@ -82,7 +83,7 @@ function headerFault({ method, params }: RpcRequest, headers: Headers): string |
   if (sent !== method) return `Mcp-Method is ${quoted(sent)}, but the request calls "${method}"`;
   const field = NAMED.get(method);
   const name = field === undefined ? undefined : params[field];
-  // A request without a name is refused because of that.
+  // A request without a name is refused for that reason elsewhere.
   if (typeof name !== "string") return null;
   const header = headers.get("mcp-name");
   if (header !== null && decodedHeader(header) === name) return null;

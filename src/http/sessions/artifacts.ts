@@ -1,4 +1,4 @@
-/** `/sessions/:id/artifacts`: what the tools of a session made for people to look at. */
+/** `/sessions/:id/artifacts`: the artifacts that the tools of a session made for people to view. */
 
 import { BadRequest } from "../../errors/request.ts";
 import { contentDisposition } from "../../run/output-files.ts";
@@ -9,7 +9,7 @@ import { jsonNow, pageLimit } from "../page.ts";
 import { sessionOf, shown } from "./object.ts";
 import type { Route } from "./shapes.ts";
 
-/** `GET /sessions/:id/artifacts`: each in its last version, without content, in the order of creation. */
+/** `GET /sessions/:id/artifacts`: the last version of each, without content, in the order of creation. */
 export const getArtifacts: Route = async (context, { id = "" }) => {
   const query = new URL(context.request.url).searchParams;
   const limit = pageLimit(query);
@@ -18,7 +18,10 @@ export const getArtifacts: Route = async (context, { id = "" }) => {
   return jsonNow(shown(context, { data, next_cursor: next === null ? null : String(next) }));
 };
 
-/** `GET /sessions/:id/artifacts/:artifact`: the last version, or that of `?version=`; `?download=1`: its content as a file. */
+/**
+ * `GET /sessions/:id/artifacts/:artifact`: the last version, or the one named by `?version=`; `?download=1`: its content
+ * as a file.
+ */
 export const getArtifact: Route = async (context, { id = "", artifact = "" }) => {
   const query = new URL(context.request.url).searchParams;
   const version = wholeNumber(query, "version");
@@ -36,7 +39,7 @@ function wholeNumber(query: URLSearchParams, name: string): number | null {
   });
 }
 
-/** The content as a file; a browser downloads what it could execute. */
+/** The content as a file. A browser downloads types that it could execute. */
 function download({ settings }: RequestContext, view: ArtifactView): Response {
   const { mime, filename, bytes } = artifactFile(view, settings.redactor);
   const headers = {

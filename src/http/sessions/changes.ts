@@ -1,4 +1,4 @@
-/** Changes of a session's conversation; each is stored as a record. */
+/** Routes that change a session's conversation; the session stores each change as a record. */
 import {
   compactBody,
   forkAtBody,
@@ -81,7 +81,7 @@ async function fork(
   body: { dst?: string; keep_first: number | null },
 ): Promise<Response> {
   const request = await requestName(context, body);
-  // A key counts for one route.
+  // An `Idempotency-Key` counts for one route only.
   const { pathname } = new URL(context.request.url);
   const dst = body.dst ?? (await newSessionId(context, pathname));
   const made = await sessionOf(context, id).ask("fork", { dst, keep_first: body.keep_first, request });
@@ -96,9 +96,9 @@ const changing =
     return jsonNow(await sessionOf(context, id).ask("set_state", { state, request }));
   };
 
-/** The session accepts no runs until it is resumed; fails while a run is under way. */
+/** The session then accepts no runs until it is resumed. Fails while a run is under way. */
 export const postArchive = changing("archived");
-/** The same for an abandoned conversation; a run under way is cancelled. */
+/** The same for an abandoned conversation; also cancels a run under way. */
 export const postAbandon = changing("abandoned");
 export const postClose = changing("closed");
 

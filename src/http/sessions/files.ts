@@ -68,8 +68,8 @@ export async function getSessionFile(context: RequestContext, workspace: Workspa
 }
 
 /**
- * `PUT /sessions/:id/files/{path}`: stores the body as the file; 201 for a new one, 200 for a replaced one. `If-Match`
- * and `If-None-Match: *` are conditions on the present file.
+ * `PUT /sessions/:id/files/{path}`: stores the body as the file; 201 if the file is new, 200 if it existed. `If-Match`
+ * and `If-None-Match: *` set conditions on the present file.
  */
 export async function putSessionFile(context: RequestContext, workspace: WorkspaceAccess): Promise<Response> {
   const { request, env } = context;

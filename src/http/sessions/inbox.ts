@@ -1,5 +1,5 @@
 /**
- * Input from outside for a session while its run continues: messages, feedback, decisions, results of the client's
+ * Routes that send input to a session while its run continues: messages, feedback, decisions, results of the client's
  * tools.
  */
 
@@ -27,7 +27,7 @@ export const postMessage: Route = async (context, { id = "" }) => {
   return jsonNow(await sessionOf(context, id).ask("message", { message, delivery, request }), 202);
 };
 
-/** `POST /sessions/:id/feedback`: text that the model gets at its next turn. */
+/** `POST /sessions/:id/feedback`: text that the model receives at its next turn. */
 export const postFeedback: Route = async (context, { id = "" }) => {
   const feedback = await readJson(context.request, feedbackBody, MAX_MODEL_BODY_BYTES);
   const request = await requestName(context, feedback);
@@ -40,7 +40,7 @@ export const getApprovals: Route = async (context, { id = "" }) => {
   return jsonNow(shown(context, { data, next_cursor: null }));
 };
 
-/** `POST /sessions/:id/approvals/:approval`: decides one, once. */
+/** `POST /sessions/:id/approvals/:approval`: decides about a call, once. */
 export const postApproval: Route = async (context, { id = "", approval = "" }) => {
   const body = await readJson(context.request, decisionBody, MAX_MODEL_BODY_BYTES);
   const { decision, scope, reason, arguments_digest = null } = body;

@@ -5,7 +5,7 @@ import type { NamedRequest } from "../../session/named-request.ts";
 import type { RequestContext } from "../context.ts";
 import { callName, idempotencyKey } from "../skills/idempotency.ts";
 
-/** An answer without secrets. */
+/** Removes secrets from an answer. */
 export function shown({ settings }: RequestContext, value: unknown): unknown {
   return settings.redactor.json(value);
 }
@@ -16,7 +16,7 @@ export function sessionOf(context: RequestContext, id: string, what: SessionKind
   return sessionClient(context, id, what);
 }
 
-/** Identifies a request with effects: by its `Idempotency-Key`, or by a new name. */
+/** A name for a request with effects: its `Idempotency-Key`, or a new name. */
 export async function requestName(context: RequestContext, body: unknown): Promise<NamedRequest> {
   const key = idempotencyKey(context.request);
   if (key === null) return { name: crypto.randomUUID(), hash: "" };

@@ -62,7 +62,7 @@ export async function runIn(context: RequestContext, id: string, body: Asked): P
   return answered(context, run, headers);
 }
 
-/** Nobody else can know this run, so it is begun and followed in one call. */
+/** Begins and follows a run in one call, since no other request can know this run. */
 async function begunStream(
   context: RequestContext,
   session: SessionClient,
@@ -80,7 +80,10 @@ async function begunStream(
   return eventStream(events, { "x-hull-run-id": run.run_id });
 }
 
-/** A stream ends when the whole answer would come, but by default it follows a run whose tools its client answers. */
+/**
+ * Where a stream ends. Normally it ends at the point where a whole answer would come, but by default it continues while
+ * the client answers calls of its own tools.
+ */
 function streamUntil(wait: Wait | null): StreamUntil {
   if (wait === null) return "usual";
   return wait === "idle" ? "rest" : "end";
@@ -88,7 +91,9 @@ function streamUntil(wait: Wait | null): StreamUntil {
 
 type NewRun = Pick<SessionOperations["start"]["in"], "run_id" | "work">;
 
-/** The session's object prepares the run: it knows what a request asks, and keeps what it finds out for the run itself. */
+/**
+ * A new run. The session's object prepares it: the object resolves the request, and keeps the result for the run itself.
+ */
 function newRun(
   { publishes }: RequestContext,
   { prompt = null, system = null, options = {} }: Asked,
@@ -112,7 +117,7 @@ function later(context: RequestContext, run: RunView, headers: Record<string, st
   );
 }
 
-/** The result of a run that has ended or rests; its error is the answer's error. */
+/** The result of a run that has ended or rests; if the run failed, the answer has its error. */
 function answered(context: RequestContext, run: RunView, headers: Record<string, string>): Response {
   if (run.error !== undefined) throw thrownBy(run.error);
   const { result: made, awaiting, approvals } = run;
@@ -134,11 +139,13 @@ export function eventStream(
   return new Response(body, { headers: { ...headers, "cache-control": "no-store", "content-type": type } });
 }
 
-/** `GET /sessions/:id/events`: those after `Last-Event-ID` or `?after=`, else future ones; without end. */
+/**
+ * `GET /sessions/:id/events`: those after `Last-Event-ID` or `?after=`, else only future ones. The stream never ends.
+ */
 export const getEvents: Route = async (context, { id = "" }) =>
   eventStream(await sessionOf(context, id).events(null, lastSeen(context.request, id)));
 
-/** `GET /sessions/:id/events/list`: those that there are, oldest first, a page at a time. */
+/** `GET /sessions/:id/events/list`: the stored events, oldest first, a page at a time. */
 export const getEventList: Route = async (context, { id = "" }) => {
   const query = new URL(context.request.url).searchParams;
   const page = { after: numberIn(query, "cursor") ?? 0, limit: pageLimit(query), name: query.get("event") };
@@ -165,11 +172,11 @@ export const getRunTrace: Route = async (context, { id = "", run = "" }) => {
   return jsonNow(shown(context, traceJson(page)));
 };
 
-/** `GET /sessions/:id/runs/:run/events`: stored events, then future ones, up to its end. */
+/** `GET /sessions/:id/runs/:run/events`: the run's stored events, then future ones, up to its end. */
 export const getRunEvents: Route = async (context, { id = "", run = "" }) =>
   eventStream(await sessionOf(context, id).events(run, lastSeen(context.request, id)));
 
-/** `POST /sessions/:id/runs/:run/cancel`: ends it; an ended run stays unchanged. */
+/** `POST /sessions/:id/runs/:run/cancel`: ends the run; has no effect on one that has ended. */
 export const postCancel: Route = async (context, { id = "", run = "" }) => {
   await readJsonIfAny(context.request, nothing, MAX_MODEL_BODY_BYTES);
   return jsonNow(shown(context, await sessionOf(context, id).ask("cancel", { run_id: run })));

@@ -20,7 +20,7 @@ import type { Route } from "./shapes.ts";
 /** Characters of a session's metadata as JSON. */
 const MAX_METADATA = 16 * 1024;
 
-/** `POST /sessions`: 201 with a new session, 200 with the existing one of this id. */
+/** `POST /sessions`: 201 with a new session, or 200 if the session of this id exists. */
 export async function postSession(context: RequestContext): Promise<Response> {
   const body = await readJsonIfAny(context.request, openBody, MAX_MODEL_BODY_BYTES);
   const metadata: JsonObject = body.metadata ?? {};
@@ -48,7 +48,7 @@ function importedFrom(transcript: Transcript) {
   return { messages: read.messages, summary: transcript.summary ?? null };
 }
 
-/** The id of a session without a given name; the same for the same `Idempotency-Key`. */
+/** The id of a session that the client did not name; the same `Idempotency-Key` gives the same id. */
 export async function newSessionId(context: RequestContext, called: string): Promise<string> {
   const key = idempotencyKey(context.request);
   const name = key === null ? crypto.randomUUID().replaceAll("-", "") : await callName(context, key, called);
@@ -60,14 +60,15 @@ export function createdSession(session: { id: string }, created: boolean): Respo
   return Response.json(session, { status: created ? 201 : 200, headers });
 }
 
-/** `GET /sessions`: the tenant's, the newest first; with `?stages=true` those of workflows' stages too. */
+/** `GET /sessions`: the tenant's, the newest first; with `?stages=true` also the sessions of workflow stages. */
 export async function getSessions(context: RequestContext): Promise<Response> {
   const query = new URL(context.request.url).searchParams;
   const { env, tenant } = context;
   const limit = pageLimit(query);
   const stages = query.get("stages") === "true";
-  await flushRows(context);
-  return jsonNow(await listSessions(env, { tenant, limit, cursor: query.get("cursor"), stages }));
+  await flushRows(context.deployment);
+  const page = await listSessions(env, { tenant, limit, cursor: query.get("cursor"), stages });
+  return jsonNow(shown(context, page));
 }
 
 export const getSession: Route = async (context, { id = "" }) =>
@@ -113,7 +114,7 @@ export const getTranscript: Route = async (context, { id = "" }) => {
   return sent(await sessionOf(context, id).document(view), view === "raw" ? JSON_TYPE : TEXT_TYPE);
 };
 
-/** `GET /sessions/:id/cassette`: the answers of its models and tools, for runs without them. */
+/** `GET /sessions/:id/cassette`: the recorded answers of its models and tools, for runs that replay them. */
 export const getCassette: Route = async (context, { id = "" }) =>
   sent(await sessionOf(context, id).document("cassette"), JSON_TYPE);
 

@@ -18,7 +18,7 @@ import type { RequestContext } from "../context.ts";
 import { jsonNow } from "../page.ts";
 import { findSlug } from "../served.ts";
 
-/** The effective values, for every bot or for one, and the source of each; for secrets only whether they are set. */
+/** The effective values, for every bot or for one, and where each comes from; for secrets only whether they are set. */
 export async function getConfig(
   context: RequestContext,
   { slug = "" }: Record<string, string>,
@@ -27,7 +27,7 @@ export async function getConfig(
   return jsonNow(await shown(context, await recordOf(context, slug), bot));
 }
 
-/** Sets the values in the body; `null` resets one to the layer below. All of them, or none. */
+/** Sets all values in the body, or none; `null` resets a value to the layer below. */
 export async function putConfig(
   context: RequestContext,
   { slug = "" }: Record<string, string>,
@@ -73,7 +73,7 @@ async function rowOf(
   return { ...name, value: await deployment.sealer.seal(String(value), use), sealed: true };
 }
 
-/** Seals again with the first key what another key sealed, so that the other can be dropped. */
+/** Seals all secrets with the first key, so that the other keys can be removed. */
 async function sealAnew(
   { settings, deployment, env, tenant }: RequestContext,
   record: SkillRecord,

@@ -1,4 +1,4 @@
-/** The events of a run in a session, with the files that the run made in the last one. */
+/** The events of a run in a session; the last one also lists the files that the run made. */
 import { toHullError } from "../../errors.ts";
 import { logError, problemOf } from "../../run/problem.ts";
 import type { ProducedFile } from "../../run/served-files.ts";
@@ -9,8 +9,8 @@ import type { RequestContext } from "../context.ts";
 const DONE = /^(?:id: [^\n]*\n)?event: done\ndata: /;
 
 /**
- * The stream with `files` in a `done` of the status `done`. If they cannot be stored, an `error` comes first, and the `done` says
- * `ok: false`.
+ * The stream, with `files` added to a `done` of the status `done`. If the files cannot be stored, an `error` precedes
+ * the `done`, which then says `ok: false`.
  * @param filesOf stores the files that the run made; called once the run has ended
  */
 export function eventsWithFiles(
@@ -27,7 +27,7 @@ export function eventsWithFiles(
     const text = frame.slice(head.length).trimEnd();
     const data = parsedJson(text);
     if (!isObject(data) || data.status !== "done") return frame;
-    // The text itself goes on: numbers that JavaScript cannot hold keep their digits.
+    // Sends the original text, since numbers that JavaScript cannot hold must keep their digits.
     try {
       const files = JSON.stringify(context.redacted(await filesOf()));
       return `${head}${text.slice(0, -1)},"files":${files}}\n\n`;
@@ -52,7 +52,7 @@ export function eventsWithFiles(
   );
 }
 
-/** Cuts a text into events, whatever its pieces: each ends with a blank line, and holds none. */
+/** Cuts a text into events, however it is split into pieces: each event ends with a blank line, and contains none. */
 class Frames {
   #pieces: string[] = [];
   #last = "";
@@ -72,7 +72,7 @@ class Frames {
     return whole;
   }
 
-  /** What has no end so far. */
+  /** The beginning of an event that is not yet complete. */
   rest(): string {
     const text = this.#pieces.join("");
     this.#pieces = [];

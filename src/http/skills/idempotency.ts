@@ -1,4 +1,4 @@
-/** Identifies repeated calls: by a key and an input. */
+/** Names for calls, by key and input, so that Hull recognises a repeated call. */
 import { BadRequest } from "../../errors/request.ts";
 import { digested, sha256 } from "../../run/digest.ts";
 import type { RunInput } from "../../run/input.ts";
@@ -11,7 +11,7 @@ import { mediaType } from "./media-type.ts";
 /** Whether and how a call outlives its connection. */
 export interface DurableCall {
   id: string;
-  /** The client gave it a key, so that it can return to it. */
+  /** The client gave the call a key, so that it can return to it. */
   keyed: boolean;
   /** The client does not wait. */
   respondAsync: boolean;
@@ -44,15 +44,15 @@ export function idempotencyKey({ headers }: Request): string | null {
   throw new BadRequest({ detail: "Idempotency-Key holds 1 to 255 printable ASCII characters." });
 }
 
-/** The name of all calls with this key: a hash of key, caller, and the operation. */
+/** The id of all calls with this key: a hash of the key, the caller and the operation. */
 export function callName(context: RequestContext, key: string, called: string): Promise<string> {
   return sha256(JSON.stringify([key, callerOf(context), called]));
 }
 
-/** The operations whose names skills may have too. */
+/** Operations whose names a skill may have too. */
 const OPERATIONS: readonly string[] = ["runs", "responses"];
 
-/** What the calls of a skill are named after, by its route. What is called is known without the skill. */
+/** The name of what a skill's calls call, derived from the skill's route alone, so it is known without the skill. */
 export function calledAt(route: string): string {
   const slug = /^\/skills\/([^/]+)$/.exec(route)?.[1];
   return slug === undefined || OPERATIONS.includes(slug) ? route : slug;
@@ -92,8 +92,8 @@ export async function takeInput(
 }
 
 /**
- * SHA-256 (hex) of method, path, query, media type, and the content of the input. It ignores what does not change the
- * request: the form of the answer (`stream`), and how a form is split into parts.
+ * SHA-256 (hex) of method, path, query, media type and the content of the input. It does not depend on the form of the
+ * answer (`stream`), or on how a form is split into parts, since neither changes the request.
  */
 export function requestHash({ request }: RequestContext, input: unknown): Promise<string> {
   const { pathname, searchParams } = new URL(request.url);

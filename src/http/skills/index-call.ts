@@ -1,6 +1,6 @@
 /**
- * Puts calls that the Worker itself carries out into the index of runs: after they have ended, several together; a long
- * call also earlier. A Worker that dies in between loses the note.
+ * Notes the calls that the Worker itself executes in the index of runs: after they have ended, several together; a long
+ * call also while it runs. If the Worker dies before that, the note is lost.
  */
 import * as z from "zod/mini";
 import { ClientClosedRequest } from "../../errors/run.ts";
@@ -10,7 +10,7 @@ import type { OperationHandle, RunOutput } from "../../run/handle.ts";
 import { queueRows } from "../../session/index-rows.ts";
 import { beginningCall, type RunEntry } from "../../session/run-entry.ts";
 
-/** A longer call is noted while it is under way, in ms. */
+/** A call that runs longer than this, in ms, is also noted while it runs. */
 const LONG_MS = 1000;
 
 /** What the log says that a call took. The cost of a skill's call is beside its usage. */
@@ -26,7 +26,7 @@ const usageShape = z.lazy(() =>
 );
 
 /**
- * Carries out a call, and notes its outcome.
+ * Runs a call and notes its outcome.
  * @param name slug of the skill, or name of the operation
  */
 export async function indexedCall(

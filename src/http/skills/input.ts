@@ -76,7 +76,7 @@ function queryInput(request: Request, manifest: Manifest): SentInput {
   return text === null ? NO_INPUT : { ...NO_INPUT, text: new TextEncoder().encode(text) };
 }
 
-/** What a text in the query means: itself where the schema takes it or it is no JSON, else the JSON value. */
+/** The value of a text in the query: the text itself if the schema accepts it or it is not JSON, else the JSON value. */
 function queryValue(schema: JsonObject, text: string): Json {
   const verdict = validate(schema, text, true);
   if ("refused" in verdict || verdict.findings.length === 0) return text;
@@ -171,8 +171,8 @@ function needsFile({ input_mime }: Manifest): HullError {
 }
 
 /**
- * The ids in `{"files": [ids]}`; `null` for a body that is itself a file. If JSON is accepted as a file, a body names
- * files only if no other meaning is possible.
+ * The ids in `{"files": [ids]}`; `null` if the body is itself a file. If the skill accepts JSON as a file, a body names
+ * files only if it can mean nothing else.
  */
 function namedFiles(body: Uint8Array, accepted: boolean): string[] | null {
   if (accepted) {
@@ -202,7 +202,7 @@ async function readHead(
   request: Request,
   limit: number,
 ): Promise<{ head: Uint8Array; rest: AsyncGenerator<Uint8Array> | null }> {
-  // The list of files may be longer than the files' own limit.
+  // The list of files may be longer than the limit for the files themselves.
   const chunks = bodyChunks(request, Math.max(limit, NAMING_BYTES));
   const gathered = new Gathered();
   try {

@@ -12,9 +12,9 @@ import type { RequestContext } from "../context.ts";
 import { isEventStream } from "../sse.ts";
 
 /**
- * `?file=PATH` answers that file; `output: file` the only one; `Accept: multipart/mixed` the text followed by all
- * files; `Accept: application/json` the text with the list of files. Otherwise: the text, with the files' ids in
- * `x-hull-files`.
+ * `?file=PATH` selects that file, and `output: file` the only one. `Accept: multipart/mixed` selects the text followed
+ * by all files, `Accept: application/json` the text with the list of files. By default, the answer is the text, with the
+ * files' ids in `x-hull-files`.
  * @throws FileNotFound, OutputMissing
  */
 export async function withProducedFiles(
@@ -22,12 +22,12 @@ export async function withProducedFiles(
   manifest: Manifest,
   answer: Response,
 ): Promise<Response> {
-  // Events name the files in the last one.
+  // In a stream, the last event names the files.
   if (answer.status !== 200 || isEventStream(answer)) return answer;
   return withShortList(await inForm(context, manifest, answer));
 }
 
-/** An answer whose headers every client takes, however many files it names. */
+/** Limits the headers of an answer, so that every client accepts them however many files they name. */
 export function withShortList(answer: Response): Response {
   const listed = answer.headers.get("x-hull-files");
   if (listed === null) return answer;
@@ -85,7 +85,7 @@ async function fileAnswer(
   return new Response(await bodyOf(context, file), { headers });
 }
 
-/** RFC 2046: the text first, then each file. */
+/** Multipart content (RFC 2046): the text first, then each file. */
 async function mixedAnswer(
   context: RequestContext,
   files: readonly ProducedFile[],

@@ -15,7 +15,7 @@ export interface UpstreamBody {
   idleMs: number;
   /** Called with the error that ended the body early. */
   onFault: (error: HullError) => void;
-  /** Called when nothing more is read, whatever the reason; possibly more than once. */
+  /** Called when reading is over, for whatever reason; possibly more than once. */
   onEnd: () => void;
 }
 
@@ -114,7 +114,7 @@ export class UpstreamReader {
   }
 }
 
-/** The held beginning, the read under way when the window closed, then the rest. */
+/** The held-back beginning, then the read that was pending when the time was up, then the rest. */
 function resumed(
   head: Uint8Array[],
   reading: Promise<Read>,

@@ -28,7 +28,7 @@ export function upstreamHeaders(proxy: ProxySettings, variables: SentVariables, 
       variables.fill(template, (value) => value),
     );
   }
-  // Lengths are valid only for a body that nobody recodes on the way.
+  // Lengths are valid only for a body that nothing recodes on the way.
   headers.set("accept-encoding", "identity");
   if (!headers.has("user-agent")) headers.set("user-agent", "hull");
   return headers;

@@ -19,8 +19,8 @@ export const runSkill = lazily(async () => (await import("./run.ts")).runSkill);
 const begunSkill = lazily(async () => (await import("./run-durable.ts")).begunSkill);
 
 /**
- * The methods that OPTIONS lists for a path without a published skill: only its tenant may learn whether an uploaded
- * one has it.
+ * The methods that OPTIONS lists for a path without a published skill. Whether an uploaded skill has the path is known
+ * only to its tenant.
  */
 const ANY_METHOD = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
@@ -30,7 +30,10 @@ export async function cardRoute(context: RequestContext, params: Record<string, 
   return skillCard(context, card);
 }
 
-/** Everything that no fixed route took: a skill's own route, or `/skills/<slug>` of a skill with another route. */
+/**
+ * Handles every path that no fixed route matched: a skill's own route, or `/skills/<slug>` of a skill with another
+ * route.
+ */
 export async function skillRoute(context: RequestContext, path: string): Promise<Response> {
   const { method } = context.request;
   const catalog = await context.deployment.registry.catalog(context.background).catch(toHullError);

@@ -23,7 +23,7 @@ import {
 import { type SentInput, withStoredFiles } from "./stored-input.ts";
 
 /**
- * Begins the run, or returns to it, and answers: 202 immediately, the events, or the result when it is there.
+ * Begins the run, or returns to it. Answers with 202 immediately, with the events, or with the result when it exists.
  * @param headers of every answer of the run
  */
 export async function runDurable(
@@ -50,7 +50,7 @@ interface BegunRun {
   headers: Record<string, string>;
 }
 
-/** Answers for a run that was begun: 202 immediately, the events, or the result when it is there. */
+/** Answers for a run that was begun: with 202 immediately, with the events, or with the result when it exists. */
 export async function answerDurable(
   context: RequestContext,
   { id, respondAsync }: DurableCall,
@@ -78,8 +78,8 @@ export async function answerDurable(
 }
 
 /**
- * The skill, in the version of the run that the caller's key began: it has the run's answer again, whatever became of the
- * skill since. `null`: the request is no call of a skill, or has no key that began a run.
+ * The skill, in the version of the run that the caller's key began: a repeated call gets the answer of that run,
+ * whatever happened to the skill since. `null` if the request does not call a skill, or no run began with its key.
  * @param path of the request
  * @throws BadRequest for an invalid key
  */
@@ -92,7 +92,7 @@ export async function begunSkill(context: RequestContext, path: string): Promise
   return manifest.method === context.request.method ? begun : null;
 }
 
-/** Returns to a run whose files may be gone by now: it has its own copies. */
+/** Returns to a run. The files that the call names may be gone by now, but the run has copies of its own. */
 async function attached(
   context: RequestContext,
   { keyed }: DurableCall,
@@ -144,7 +144,7 @@ function failed(
   return response;
 }
 
-/** An input that an llm skill cannot take is refused immediately, even if the client does not wait. */
+/** Refuses an input that an llm skill cannot take, immediately, even if the client does not wait. */
 async function checkedInput(record: SkillRecord, input: RunInput): Promise<RunInput> {
   const files = await holdFiles(input.files);
   userParts(record.manifest, input, files);

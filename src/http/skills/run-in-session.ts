@@ -28,7 +28,7 @@ export async function runInSession(
   const workspace = clientWorkspace(session);
   const prompt = promptText(manifest, input, inputPaths(input.files));
   const asked = { prompt, options: { skill: manifest.slug } };
-  // A repeated call must not put the files back over what has become of them since.
+  // A repeated call must not overwrite what the run has made of the files since.
   const repeated =
     idempotencyKey(context.request) !== null &&
     (await session.ask("known", { request: await requestName(context, asked) }));

@@ -1,4 +1,4 @@
-/** mode: proxy — the call goes to an upstream and its answer comes back, both as streams. */
+/** Runs a proxy skill: sends the call to an upstream and returns its answer, both as streams. */
 
 import {
   ClientClosedRequest,

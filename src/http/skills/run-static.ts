@@ -1,4 +1,4 @@
-/** mode: static-file — one file from the registry. */
+/** Runs a static-file skill: sends one file from the registry. */
 
 import { Internal } from "../../errors.ts";
 import { readBytes } from "../../registry/published.ts";

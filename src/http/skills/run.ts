@@ -30,17 +30,17 @@ import { withStoredFiles } from "./stored-input.ts";
 
 const runInSession = lazily(async () => (await import("./run-in-session.ts")).runInSession);
 
-/** Receives the events of a run whose answer comes whole. */
+/** Receives the events of a run whose answer is sent whole. */
 export type Watch = (event: RunEvent) => Promise<void>;
 
-/** What of its card a call of a skill needs. */
+/** The parts of its card that a call of a skill needs. */
 interface CalledSkill extends Pick<Card, "slug" | "version" | "stale"> {
-  /** The caller's key began a run of this version: the call returns to that run. */
+  /** A call with the same key began a run of this version; this call returns to that run. */
   begun?: true;
 }
 
 /**
- * Runs a skill and answers. Throws `HullError` for everything that fails before the answer begins.
+ * Runs a skill and answers. Every failure before the answer begins throws a `HullError`.
  * @param watch for a run that neither streams nor outlives its connection
  */
 export async function runSkill(
@@ -110,7 +110,7 @@ export async function runSkill(
 const NO_FILES_IN_SESSION =
   "A skill without workspace tools takes no files together with session_id. Send the text alone, or leave session_id out.";
 
-/** Adds the headers of every run; headers that the answer sets itself, e.g. for caching, stay. */
+/** Adds the headers that every run has; headers that the answer already has, e.g. for caching, stay. */
 function withHeaders(response: Response, headers: Record<string, string>): Response {
   for (const [name, value] of Object.entries(headers)) {
     if (!response.headers.has(name)) response.headers.set(name, value);

@@ -13,7 +13,7 @@ const MAX_IDS = 100;
 
 /** The part of an input that the request itself contains. */
 export interface SentInput extends RunInput {
-  /** Ids of stored files that belong to it. */
+  /** Ids of stored files that belong to the input. */
   ids: readonly string[];
   /** The session named in a field of the form. Absent: none. */
   session?: string;
@@ -32,7 +32,7 @@ export function sentFileIds({ files }: JsonObject): string[] {
   throw new InputInvalid({ reason: `"files" must be a list of up to ${MAX_IDS} ids of files.`, errors });
 }
 
-/** Whether a value can only be a list of ids. */
+/** Whether a value can mean nothing but a list of ids. */
 export function areFileIds(value: Json | undefined): boolean {
   return (
     Array.isArray(value) &&
@@ -42,7 +42,7 @@ export function areFileIds(value: Json | undefined): boolean {
 }
 
 /**
- * The input with the stored files that it names; they are read when the run takes them.
+ * The input with the stored files that it names, which are read only when the run needs them.
  * @param limit bytes of text and files together
  * @throws FileNotFound for the first id that the tenant does not have; UnsupportedMediaType, BodyTooLarge
  */

@@ -1,4 +1,4 @@
-/** `POST /tasks`, `POST /sub-agents`: hand a run over to a session of its own. */
+/** `POST /tasks`, `POST /sub-agents`: delegate a run to a session of its own. */
 import { NO_CEILINGS, narrowed, refusal } from "../../engine/agent/delegation.ts";
 import { droppedTools } from "../../engine/agent/policy.ts";
 import type { Ceilings } from "../../engine/agent/spec.ts";
@@ -41,17 +41,17 @@ import { waitIn } from "../wait.ts";
 import { graphOf, refusedAt } from "../workflows/graphs.ts";
 import { readWorkflowOptions, workflowSpec } from "../workflows/run-request.ts";
 
-/** What a run that is handed over needs to know of the session above. */
+/** What a delegated run needs to know about the session that delegates it. */
 type Above = Ceilings & { task_id: string | null };
 
-/** A run to be handed over. */
+/** A run to delegate. */
 interface Handed {
   id: string;
-  /** Whether to wait for its end. */
+  /** Whether to wait for the run's end. */
   wait: boolean;
   settings: Omit<TaskSettings, "parent" | "token_budget">;
   input: RunInput;
-  /** Names of its tools; `null`: all. */
+  /** Names of the run's tools; `null`: all. */
   allowed: string[] | null;
   imported: { messages: Message[]; summary: string | null } | null;
   above: Above | null;
@@ -77,10 +77,13 @@ export async function postTask(context: RequestContext): Promise<Response> {
   return handled(context, task, 201);
 }
 
-/** The answer to a task's beginning, or to its end. */
+/** The answer when a task has begun, or has ended. */
 type Spawned = Omit<TaskOperations["spawn_task"]["out"], "spent">;
 
-/** The task that the same request spawned before; `null`: none. @throws IdempotencyKeyReused */
+/**
+ * The task that an earlier attempt of the same request spawned; `null` if there is none.
+ * @throws IdempotencyKeyReused
+ */
 async function again(
   context: RequestContext,
   { id, wait }: { id: string; wait: boolean },
@@ -98,7 +101,7 @@ function wrong(path: string, message: string): HullError {
   return new InputInvalid({ reason: `${path} ${message}.`, errors: [{ path, message }] });
 }
 
-/** Spawns a task that one run carries out. */
+/** Spawns a task that is a single run. */
 async function spawnNode(
   context: RequestContext,
   { id, wait }: { id: string; wait: boolean },
@@ -150,7 +153,7 @@ function commandEnvironmentOf({ execution = {} }: TaskBody): CommandEnvironment 
   return { ...(cwd === undefined ? {} : { cwd }), ...(variables === undefined ? {} : { variables }) };
 }
 
-/** Spawns a task that a workflow run in its session carries out. */
+/** Spawns a task that is a workflow run in its session. */
 async function spawnGraph(
   context: RequestContext,
   { id, wait }: { id: string; wait: boolean },
@@ -225,7 +228,7 @@ function artifactsOf({ artifacts = [] }: TaskBody, id: string): WorkflowArtifact
   return artifacts.map((given, n) => artifactOf(given, { newId: () => `${id}:${n}`, now }));
 }
 
-/** Leaves out what only the handle needs. */
+/** The ceilings without the member that only the handle needs. */
 function ceilingsOnly({ task_id: _, ...ceilings }: Above): Ceilings {
   return ceilings;
 }
@@ -300,7 +303,7 @@ async function idOf(context: RequestContext, path: string): Promise<string> {
   return `task_${name.slice(0, 32)}`;
 }
 
-/** @throws ToolsRejected if nothing may be delegated below the session; CallNotFound */
+/** @throws ToolsRejected if the session may not delegate; CallNotFound */
 async function aboveOf(context: RequestContext, session: string | undefined): Promise<Above | null> {
   if (session === undefined) return null;
   const above = await sessionOf(context, session).ask("ceilings", null);
@@ -340,7 +343,7 @@ function both(a: string[] | null, b: string[] | null): string[] | null {
   return a === null || b === null ? (a ?? b) : a.filter((name) => b.includes(name));
 }
 
-/** Identifies a request with an `Idempotency-Key`; `null`: it has none. */
+/** A name for a request with an `Idempotency-Key`; `null` if it has none. */
 async function namedRequest(context: RequestContext, body: object): Promise<NamedRequest | null> {
   return idempotencyKey(context.request) === null ? null : requestName(context, body);
 }
@@ -368,7 +371,7 @@ async function followed(context: RequestContext, { id, child_run_id }: TaskHandl
   return eventStream(await sessionOf(context, id).events(child_run_id, after, "answer"));
 }
 
-/** The conversation of the session above so far. */
+/** The conversation so far of the session that delegates. */
 async function copied(context: RequestContext, session: string): Promise<NonNullable<Handed["imported"]>> {
   const { visible, summary } = await sessionOf(context, session).ask("said", null);
   return { messages: visible, summary };

@@ -1,4 +1,4 @@
-/** Routes of tasks: list, look at, wait for, run again, close. */
+/** Routes of tasks: list, show, wait for, run again, close. */
 
 import { nothing } from "../../api/bodies/sessions.ts";
 import { InputInvalid } from "../../errors/request.ts";
@@ -23,7 +23,7 @@ export async function getTasks(context: RequestContext): Promise<Response> {
 export const getTask: Route = async (context, { id = "" }) =>
   handled(context, await sessionOf(context, id, "task").ask("task", null));
 
-/** `POST /tasks/wait`: a long poll. The error of the first failed task is the answer, once. */
+/** `POST /tasks/wait`: a long poll. If a task failed, the answer is the error of the first one, once. */
 export async function postTaskWait(context: RequestContext): Promise<Response> {
   const { ids, timeout_ms = null } = await readJson(context.request, waitBody);
   const list = typeof ids === "string" ? [ids] : ids;
@@ -35,7 +35,7 @@ export async function postTaskWait(context: RequestContext): Promise<Response> {
   return jsonNow(shown(context, typeof ids === "string" ? tasks[0] : tasks));
 }
 
-/** `POST /tasks/:id/input`: the same agent does another task. */
+/** `POST /tasks/:id/input`: gives the same agent another task. */
 export const postTaskInput: Route = async (context, { id = "" }) => {
   const body = await readJson(context.request, inputBody);
   const request = await requestName(context, body);
@@ -51,7 +51,7 @@ export const postTaskTrigger: Route = async (context, { id = "" }) => {
   return handled(context, await sessionOf(context, id, "task").ask("task_trigger", asked));
 };
 
-/** `POST /tasks/resume`: a closed or interrupted one takes input again, or runs again at once. */
+/** `POST /tasks/resume`: makes a closed or interrupted task accept input again, or run again immediately. */
 export async function postTaskResume(context: RequestContext): Promise<Response> {
   const body = await readJson(context.request, resumeBody);
   const { snapshot_path = "", run = false } = body;
@@ -65,7 +65,7 @@ export async function postTaskResume(context: RequestContext): Promise<Response>
   return handled(context, await sessionOf(context, id, "task").ask("task_resume", asked));
 }
 
-/** `POST /tasks/:id/close`: ends what is under way, and what the task delegated. */
+/** `POST /tasks/:id/close`: ends the task's work, and what the task delegated. */
 export const postTaskClose: Route = async (context, { id = "" }) => {
   const request = await requestName(context, await readJsonIfAny(context.request, nothing));
   return handled(context, await sessionOf(context, id, "task").ask("task_close", { request }));

@@ -1,4 +1,4 @@
-/** `POST /v1/chat/completions` where Hull runs tools: code in a container, and tools of skills. */
+/** `POST /v1/chat/completions` for requests in which Hull runs tools: code in a container, and tools of skills. */
 import { toBase64 } from "../../bytes.ts";
 import type { AgentToolResult } from "../../engine/agent/records.ts";
 import type { Block, Message, ToolCallBlock } from "../../engine/messages.ts";
@@ -16,14 +16,14 @@ import { errorBody } from "./errors.ts";
 import { ignoredHeader, streamedAnswer } from "./model-call.ts";
 import { referencedSkills, shownSkills } from "./skill-references.ts";
 
-/** Most bytes of generated files within an answer. */
+/** The most bytes of generated files in an answer. */
 const MAX_INCLUDED = 10 * 1024 * 1024;
 
-/** Whether Hull has tools to run for a request. */
+/** Whether a request has tools that Hull runs. */
 export const runsChatTools = ({ model, container, code }: ChatRequest): boolean =>
   model.startsWith(SKILL_MODEL) || container !== null || code.length > 0;
 
-/** Answers such a request, whole or as events. */
+/** Answers such a request, whole or with events. */
 export async function answerChatWithTools(context: RequestContext, asked: ChatRequest): Promise<Response> {
   const abort = new AbortController();
   const skills = await referencedSkills(context, asked, abort.signal);
@@ -62,7 +62,7 @@ export async function answerChatWithTools(context: RequestContext, asked: ChatRe
   });
 }
 
-/** Drives the run; answers it as one turn, with the further members of the answer. */
+/** Drives the run, and answers with all its turns as one, together with the additional members of the answer. */
 async function drive(
   context: RequestContext,
   opened: AgentRun,
@@ -94,7 +94,7 @@ async function drive(
   };
 }
 
-/** @param named gives the client's ids for its calls; absent: those of the model */
+/** @param named returns the client's ids for the run's calls. Absent: the model's own ids */
 function turnOf({ spec }: AgentRun, { run, calls }: AgentOutcome, named = (id: string): string => id) {
   const { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens } = run.totals;
   const text: Block = { type: "output_text", text: run.texts.join("") };
@@ -116,10 +116,10 @@ function containerOf({ container, skills }: AgentRun, { hosted }: AgentOutcome):
   return { container: { id, expires_at, skills: used } };
 }
 
-/** The turns of a run and the results of what Hull ran, as messages. */
+/** The turns of a run, and the results of the tools that Hull ran, as messages. */
 class RanTurns {
   readonly messages: Message[] = [];
-  /** Whether Hull ran something. */
+  /** Whether Hull ran a tool. */
   any = false;
 
   turn(content: Block[]): void {
@@ -135,7 +135,7 @@ class RanTurns {
   }
 }
 
-/** Files in the form that LiteLLM's clients know. A file beyond the limit has no bytes. */
+/** Files in the form that LiteLLM's clients know. A file beyond the limit comes without its bytes. */
 export async function withBytes(
   container: Container | null,
   files: readonly GeneratedFile[],

@@ -1,4 +1,4 @@
-/** `POST /v1/messages` where Hull runs tools: code in a container, and tools of skills. */
+/** `POST /v1/messages` for requests in which Hull runs tools: code in a container, and tools of skills. */
 import type { ToolCallBlock } from "../../engine/messages.ts";
 import { isCodeTool } from "../../engine/workspace-tools/code-tools.ts";
 import { EDITOR_TOOL } from "../../engine/workspace-tools/editor-tool.ts";
@@ -27,12 +27,12 @@ import { formatted } from "./sse-event.ts";
 
 const NOTHING = { files: [], refused: false };
 
-/** Whether Hull has tools to run for a request. */
+/** Whether a request has tools that Hull runs. */
 export function runsTools({ model, container, code, uploads }: MessagesRequest): boolean {
   return model.startsWith(SKILL_MODEL) || container !== null || code.length > 0 || uploads.length > 0;
 }
 
-/** Answers such a request, whole or as events. */
+/** Answers such a request, whole or with events. */
 export async function answerWithTools(
   context: RequestContext,
   asked: MessagesRequest,
@@ -64,7 +64,7 @@ export async function answerWithTools(
   });
 }
 
-/** Drives the run, and sends its events as those of one message. */
+/** Drives the run, and sends the events of all its turns as the events of one message. */
 async function drive(
   context: RequestContext,
   run: AgentRun,
@@ -75,9 +75,10 @@ async function drive(
   const made: GeneratedFile[] = [];
   const events = new MessageEvents(spec.model.model, context, emit);
   let executions = 0;
-  /** Commands under way: files that appear beside them are theirs, although other calls may end first. */
+  /** The number of running commands. Files that appear while they run are theirs, even if other calls end first. */
   let commands = 0;
-  // One after the other: a result waits until the files of its call are found, and later events wait for the result.
+  // Reports are sent in order: a result waits until the files of its call are found, and later events wait for the
+  // result.
   let reported: Promise<void> = Promise.resolve();
   const then = (report: () => void | Promise<void>): void => {
     reported = reported.then(report);
@@ -86,7 +87,7 @@ async function drive(
   const listener: AgentListener = {
     text: (text) => then(() => events.sink.onText?.(text)),
     reasoning: (text) => then(() => events.sink.onReasoning?.(text)),
-    // Calls are sent one by one.
+    // Each call is sent on its own.
     turn: ({ blocks }) => then(() => events.rest(blocks.filter(({ type }) => type !== "tool_call"))),
     call: (call) =>
       then(() => {
@@ -100,7 +101,7 @@ async function drive(
           executions += 1;
           commands -= 1;
         }
-        // The text editor's results name no files: the next command's result names the files that it made.
+        // The text editor's results name no files; the result of the next command names the files that the editor made.
         const names = call.name !== EDITOR_TOOL && (command || commands === 0);
         const from = { anywhere: anywhere || call.name === LITELLM_TOOL, copies };
         const { files, refused } = (names ? await container?.generated(from) : null) ?? NOTHING;
@@ -154,7 +155,7 @@ function containerOf(
   return { id, expires_at, skills: used.length === 0 ? null : used };
 }
 
-/** Folds the events of a message into the message. */
+/** Assembles a message from its events. */
 class WholeMessage {
   message: JsonObject = {};
   readonly #content: JsonObject[] = [];

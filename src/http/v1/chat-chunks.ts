@@ -1,4 +1,6 @@
-/** The stream of a chat completion: chunks for text and reasoning as they come, and the rest once the turn is there. */
+/**
+ * The stream of a chat completion: chunks for text and reasoning as they arrive, and the rest when the turn is complete.
+ */
 import type { ModelTurn } from "../../engine/messages.ts";
 import {
   type CompletionHead,

@@ -56,8 +56,8 @@ interface Fitted {
 }
 
 /**
- * The request as this target takes it. Only targets of the same protocol get members without a canonical form. After a tool call,
- * Anthropic accepts thinking only if the client sends the earlier thinking back.
+ * The request in the form that the target accepts. Only targets of the same protocol receive members without a canonical
+ * form. After a tool call, Anthropic accepts thinking only if the client sends the earlier thinking back.
  */
 function fitted({ request, extra }: ChatRequest, { protocol }: Reached): Fitted {
   const ignored = protocol === "openai-chat" || protocol === "mock" ? [] : Object.keys(extra);

@@ -4,7 +4,9 @@ import type { ContainerParams } from "../../llm/container-params.ts";
 import { wrong } from "../../llm/wrong.ts";
 import type { RequestContext } from "../context.ts";
 
-/** @throws InvalidRequest if a caller without a key asks for code execution, or for a whole skill, which may bring code along */
+/**
+ * @throws InvalidRequest if a caller without a key asks for code execution, or for a whole skill, which may contain code
+ */
 export function checkCodeAccess(
   { caller }: RequestContext,
   { code, container }: { code: readonly string[]; container: ContainerParams | null },

@@ -1,6 +1,6 @@
 /**
- * Keeps what Hull ran in a turn that also called the client's own tools. A chat completion cannot show it, so it stays in the
- * container. The ids of the client's calls name its place, so their results bring it back.
+ * Stores what Hull ran in a turn that also called the client's own tools. A chat completion cannot show that, so it
+ * stays in the container. The ids of the client's calls refer to it, so Hull finds it again when their results arrive.
  */
 import * as z from "zod/mini";
 import type { Message, ToolResultMessage } from "../../engine/messages.ts";
@@ -12,11 +12,11 @@ import { writeFile } from "../../run/workspace/store.ts";
 import { parsedJson } from "../../skill/json-depth.ts";
 import type { RequestContext } from "../context.ts";
 
-/** An id for the client: container, name of the kept turn, the model's own id. */
+/** An id for the client: the container, the name of the stored turn, and the model's own id. */
 const STORED_TURN_ID = /^(container_01[0-9a-f]{32})\.([0-9a-f]{32})\.(.+)$/s;
 const pathOf = (name: string): string => `.hull/turns/${name}.json`;
 
-/** Keeps the messages of a run; answers the function that gives the client's ids for its calls. */
+/** Stores the messages of a run; returns the function that makes the client's ids for its calls. */
 export async function storeTurns(
   context: RequestContext,
   { id, workspace }: Container,
@@ -29,7 +29,7 @@ export async function storeTurns(
   return (call) => `${id}.${name}.${call}`;
 }
 
-/** The request with the kept messages in place, in their container. @throws CallNotFound for an unknown container */
+/** The request with the stored messages inserted, and their container. @throws CallNotFound for an unknown container */
 export async function withStoredTurns(context: RequestContext, asked: ChatRequest): Promise<ChatRequest> {
   const { messages } = asked.request;
   if (!messages.some((message) => storedTurnOf(message) !== null)) return asked;
@@ -57,7 +57,7 @@ export async function withStoredTurns(context: RequestContext, asked: ChatReques
   return { ...asked, container: { ...params, id }, request: { ...asked.request, messages: whole } };
 }
 
-/** The kept turn that a client's message refers to; `null`: none. */
+/** The stored turn that a client's message refers to; `null` if it refers to none. */
 function storedTurnOf(message: Message): { container: string; name: string } | null {
   if (message.role !== "assistant") return null;
   for (const block of message.content) {
@@ -83,7 +83,7 @@ function withOwnIds(message: Message): Message {
 
 const turnsShape = z.lazy(() => z.array(messageShape));
 
-/** `null`: it is gone, or commands in the container wrote something else there. */
+/** The stored messages; `null` if they are gone, or if a command in the container overwrote them. */
 async function readTurns(
   { env }: RequestContext,
   workspace: WorkspaceAccess,

@@ -1,6 +1,6 @@
 /**
- * Finds the vendor whose shapes a request below `/v1` speaks. The key header decides nothing: the current Anthropic SDK sends
- * `Authorization: Bearer`, as OpenAI's does.
+ * Finds out which vendor's shapes a request below `/v1` uses. The header with the key does not decide: the current
+ * Anthropic SDK sends `Authorization: Bearer`, as OpenAI's does.
  */
 import { SKILLS_BETA } from "../../llm/container-params.ts";
 import type { RequestContext } from "../context.ts";
@@ -9,7 +9,7 @@ import { routePath } from "../path.ts";
 /** `anthropic_legacy`: Anthropic's beta of skills or files, which LiteLLM speaks too. */
 export type Dialect = "anthropic" | "anthropic_legacy" | "openai";
 
-/** Asks for the older shapes of files, as `SKILLS_BETA` asks for those of skills. */
+/** Requests the older shapes of files, as `SKILLS_BETA` requests those of skills. */
 const FILES_BETA = "files-api-2025-04-14";
 
 /** Routes that only one vendor has, with everything below them. */

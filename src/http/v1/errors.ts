@@ -23,7 +23,7 @@ const OPENAI_TYPES: Readonly<Record<number, string>> = {
   413: "invalid_request_error",
 };
 
-/** Codes for which the Anthropic SDK has a class of its own; it looks for them in `details.error_code`. */
+/** Codes for which the Anthropic SDK has its own class, which it chooses by `details.error_code`. */
 const SDK_CODES: ReadonlySet<string> = new Set([
   "skill_read_blocked_undecryptable",
   "file_not_downloadable",
@@ -32,7 +32,7 @@ const SDK_CODES: ReadonlySet<string> = new Set([
   "thread_unsupported_request",
 ]);
 
-/** The status on the wire: the vendors know no 422. */
+/** The status that the client sees; the vendors do not use 422. */
 function statusOf({ status }: HullError): number {
   return status === 422 ? 400 : status;
 }
@@ -44,8 +44,8 @@ function typeOf(status: number, dialect: Dialect): string {
 }
 
 /**
- * The body of an error, also of an `error` event in a stream: `{type: "error", error: {type, message}, request_id}` for
- * Anthropic, `{error: {message, type, param, code}}` for OpenAI. Its texts have passed the redactor.
+ * The body of an error, also in an `error` event of a stream: `{type: "error", error: {type, message}, request_id}` for
+ * Anthropic, `{error: {message, type, param, code}}` for OpenAI. The redactor has already processed its texts.
  */
 export function errorBody(error: HullError, context: RequestContext, dialect: Dialect): object {
   const message = String(context.redacted(error.data.detail));
@@ -59,7 +59,7 @@ export function errorBody(error: HullError, context: RequestContext, dialect: Di
   return { type: "error", error: { type, message, ...details }, request_id: context.requestId };
 }
 
-/** The field of the request that is at fault, where the error names one. */
+/** The faulty field of the request, if the error names one. */
 function paramOf({ param, option, errors }: Record<string, unknown>): string | null {
   if (typeof param === "string") return param;
   if (typeof option === "string") return option;
@@ -80,8 +80,8 @@ export function errorResponse(error: HullError, context: RequestContext, dialect
 }
 
 /**
- * Whether the same request may succeed soon. The SDKs retry 408, 409, 429 and every 5xx unless this header forbids it. A conflict,
- * a call that failed for good and a deployment that is not set up do not change by a repetition.
+ * Whether the same request may succeed soon. The SDKs retry 408, 409, 429 and every 5xx unless this header forbids it.
+ * Repeating does not help after a conflict, after a call that failed for good, or on a deployment that is not set up.
  */
 function helpsToRetry({ data: { status, members, retry_after_s } }: HullError): boolean {
   const notSetUp = status === 503 && retry_after_s === undefined;

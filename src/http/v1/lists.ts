@@ -51,7 +51,7 @@ export async function cursorAt(context: RequestContext, position: number): Promi
   return `page_${position}_${await sealOf(context, position)}`;
 }
 
-/** A page's items and the cursor of the next page. @param next `null`: it is the last one */
+/** A page's items and the cursor of the next page. @param next `null` on the last page */
 export function listDocument(
   data: readonly object[],
   { dialect, next, hasMore }: { dialect: Dialect; next: string | null; hasMore: boolean },

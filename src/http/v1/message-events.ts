@@ -1,6 +1,6 @@
 /**
- * The stream of an Anthropic message: the provider's own events if it speaks this protocol, otherwise events made from text, reasoning
- * and the finished turn. Redacts secrets in texts, also where they come in pieces.
+ * The stream of an Anthropic message: the provider's own events if it uses this protocol, otherwise events made from
+ * text, reasoning and the finished turn. It redacts secrets in texts, even if they arrive in pieces.
  */
 import type { Block, ModelTurn } from "../../engine/messages.ts";
 import { emptyMessage, wireBlock, wireUsage } from "../../llm/anthropic-api/answer.ts";
@@ -11,7 +11,7 @@ import { isObject } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { RequestContext } from "../context.ts";
 
-/** Members of deltas that hold a piece of a longer text. */
+/** Members of deltas that contain a piece of a longer text. */
 const PIECES = ["text", "thinking", "partial_json"] as const;
 
 type Emit = (event: JsonObject) => void;
@@ -22,7 +22,7 @@ export class MessageEvents {
   /** Whether the provider's own events are passed on. */
   #own = false;
   #begun = false;
-  /** Whether text or reasoning of the present turn was sent. */
+  /** Whether text or reasoning of the current turn has been sent. */
   #streamed = false;
   /** Number of the next block. */
   #next = 0;
@@ -50,7 +50,9 @@ export class MessageEvents {
     this.end(anthropicStop(turn), plain({ ...wireUsage(turn.usage, excludesCached) }), null);
   }
 
-  /** Sends what a turn holds apart from the text and reasoning that were streamed; all of it if nothing was. */
+  /**
+   * Sends the parts of a turn that were not streamed: all but text and reasoning; everything if nothing was streamed.
+   */
   rest(blocks: readonly Block[]): void {
     this.#begin();
     const streamed = this.#streamed;
@@ -70,7 +72,7 @@ export class MessageEvents {
     this.#stop();
   }
 
-  /** @param further members of the message that only Hull has */
+  /** @param further additional members of the message that only Hull has */
   end(stop_reason: string, usage: JsonObject, container: JsonObject | null, further: JsonObject = {}): void {
     this.#begin();
     this.#close();
@@ -101,7 +103,7 @@ export class MessageEvents {
     this.#delta(delta);
   }
 
-  /** Sends what a block holds apart from the streamed text: a provider's own form of its reasoning. */
+  /** Sends the part of a block that was not streamed: a provider's own form of its reasoning. */
   #rest(block: Block): void {
     if (block.type === "reasoning" || block.type === "reasoning_summary") {
       if (block.native !== undefined) this.#whole({ ...block, text: "" }, "redacted_thinking");
@@ -144,13 +146,13 @@ export class MessageEvents {
   }
 }
 
-/** Passes events on without the secrets in them. */
+/** Passes the provider's events on, without secrets. */
 class RedactedEvents {
   readonly #context: RequestContext;
   readonly #emit: Emit;
   /** The text of each open block, by its index. */
   readonly #texts = new Map<number, DeltaText<string>>();
-  /** The last event of each open block that held a piece of text. */
+  /** For each open block: makes an event like the last one that held a piece of the block's text. */
   readonly #forms = new Map<number, (text: string) => JsonObject>();
 
   constructor(context: RequestContext, emit: Emit) {
@@ -168,7 +170,7 @@ class RedactedEvents {
         return;
       }
     }
-    // Held-back text of the block comes before what follows it.
+    // The block's held-back text must precede what follows the block.
     if (typeof index === "number") {
       void this.#texts.get(index)?.end();
       this.#texts.delete(index);

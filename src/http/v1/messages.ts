@@ -36,7 +36,9 @@ export async function postMessages(context: RequestContext): Promise<Response> {
   return asked.stream ? streamed(context, asked) : whole(context, asked);
 }
 
-/** Whether hull.toml sends the request to its provider unchanged. Skills that Hull has keep it here. */
+/**
+ * Whether hull.toml sends the request to its provider unchanged. A request with skills of Hull's own is never sent on.
+ */
 async function passesThrough(context: RequestContext, asked: MessagesRequest): Promise<boolean> {
   const { pass_through } = context.settings;
   if (pass_through.length === 0 || asked.model.startsWith(SKILL_MODEL)) return false;
@@ -78,7 +80,8 @@ async function streamed(context: RequestContext, asked: MessagesRequest): Promis
 }
 
 /**
- * Names what does not reach the target. @throws InvalidRequest for a part that only Anthropic could take
+ * Names the parts of the request that do not reach the target.
+ * @throws InvalidRequest for a part that only Anthropic could handle
  */
 function checkFit({ foreign, ignored }: MessagesRequest, { protocol, model }: Reached): string[] {
   if (protocol === "anthropic" || protocol === "mock") return [];

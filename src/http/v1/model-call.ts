@@ -1,4 +1,7 @@
-/** Makes one model call for a client of a vendor's API, through the host of all model calls, answered whole or as events. */
+/**
+ * Makes one model call for a client of a vendor's API, through the same host as all model calls, and answers it whole or
+ * with events.
+ */
 import type { ModelRequest, ModelTurn } from "../../engine/messages.ts";
 import type { HullError } from "../../errors.ts";
 import type { LlmHost, ModelChoice, Reached } from "../../llm/host.ts";
@@ -13,7 +16,7 @@ import { accountOf } from "../llm/account.ts";
 /** Time for a whole answer, in ms: as long as the vendors' clients wait for it. */
 const WHOLE_ANSWER_MS = 600_000;
 
-/** A chosen model that can be reached. */
+/** A chosen model whose provider is configured. */
 export interface OpenCall {
   host: LlmHost;
   choice: ModelChoice;
@@ -64,7 +67,7 @@ export async function sendCall(
   }
 }
 
-/** Names the members of a request that did not go to the provider. */
+/** Names the members of a request that were not sent to the provider. */
 export function ignoredHeader(names: readonly string[], turn: ModelTurn | null): Record<string, string> {
   const warned = turn?.warnings?.flatMap(({ option }) => option ?? []) ?? [];
   const all = [...new Set([...names, ...warned])].map((name) => name.replace(/[^\x21-\x7e]/g, "?"));
@@ -81,7 +84,7 @@ interface Streamed {
 
 /**
  * Begins the answer with its first event, or with its end if there is none.
- * @throws a failure before that event, so that it has its own status
+ * @throws a failure before the first event, which then has its own status
  */
 export function streamedAnswer(
   context: RequestContext,

@@ -67,7 +67,7 @@ function configured(registry: ModelRegistry, read: ReadVariable): Named[] {
   });
 }
 
-/** The release time of a model is not known. The epoch stands in for it. */
+/** The epoch, in place of a model's release time, which is not known. */
 const EPOCH = "1970-01-01T00:00:00Z";
 
 function shown({ id, name, owner, window }: Named, dialect: Dialect): object {

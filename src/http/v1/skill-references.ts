@@ -9,8 +9,9 @@ import type { RequestContext } from "../context.ts";
 import { openCall } from "./model-call.ts";
 
 /**
- * Finds the skills of a request, before any model is asked.
- * @throws InvalidRequest for an unknown one, or one that the model's provider does not take; SkillNotFound for an unknown version
+ * Finds the skills of a request before Hull calls any model.
+ * @throws InvalidRequest for an unknown skill, or one that the model's provider does not accept; SkillNotFound for an
+ * unknown version
  */
 export async function referencedSkills(
   context: RequestContext,
@@ -29,7 +30,7 @@ export async function referencedSkills(
   return { local, native };
 }
 
-/** `null`: Hull has none with this id, and Anthropic may. */
+/** `null`: Hull has no skill with this id, but Anthropic may have one. */
 async function located(context: RequestContext, reference: SkillReference): Promise<NamedSkill | null> {
   if (reference.kind === "native") return null;
   const found = await namedSkill(context, reference.id, reference.version);
@@ -38,7 +39,7 @@ async function located(context: RequestContext, reference: SkillReference): Prom
   throw wrong(`${reference.path}.skill_id`, `there is no skill "${reference.id.slice(0, 64)}"`);
 }
 
-/** Two skills of one name would share one folder. @throws InvalidRequest */
+/** Refuses two skills of one name, which would share a folder. @throws InvalidRequest */
 export function checkTwice(skills: readonly LocalSkill[]): void {
   for (const [n, { id, record, reference }] of skills.entries()) {
     const other = skills.slice(0, n).find((known) => known.record.manifest.slug === record.manifest.slug);
@@ -47,7 +48,7 @@ export function checkTwice(skills: readonly LocalSkill[]): void {
   }
 }
 
-/** @throws InvalidRequest if the model is not one of Anthropic; other errors that keep it from being called */
+/** @throws InvalidRequest if the model is not one of Anthropic's; other errors if the model cannot be called */
 async function checkNative(
   context: RequestContext,
   model: string,

@@ -5,10 +5,10 @@ import { sweepAnswers } from "../../registry/kept-answers/rows.ts";
 import { sweepBundles } from "../../registry/stored-skills/bundles.ts";
 import { sweepStoredFiles } from "../../run/stored-files.ts";
 
-/** An isolate sweeps after its changes, but at most once in so many ms. */
+/** The shortest time in ms between two sweeps of an isolate that follow its own changes. */
 const PAUSE_MS = 60_000;
 
-/** Sweeps unless this isolate did so just now. */
+/** Sweeps, unless this isolate has just done so. */
 export async function sweepAfterChange(deployment: Deployment): Promise<void> {
   const now = Date.now();
   if (now - deployment.sweptAt < PAUSE_MS) return;
@@ -16,7 +16,7 @@ export async function sweepAfterChange(deployment: Deployment): Promise<void> {
   await sweepStored(deployment.env);
 }
 
-/** The next sweep removes what fails now. */
+/** A failure is ignored, since the next sweep repeats the work. */
 export async function sweepStored(env: Bindings): Promise<void> {
   await Promise.allSettled([sweepBundles(env), sweepStoredFiles(env), sweepAnswers(env)]);
 }

@@ -98,14 +98,14 @@ export const getWorkflows: Route = async (context) => {
 export const getWorkflow: Route = async (context, { skill, name = "" }) =>
   jsonNow(await namedWorkflow(context, skill === undefined ? name : `${skill}/${name}`));
 
-/** `DELETE /workflows/{name}`: all versions. Runs that began with them go on. */
+/** `DELETE /workflows/{name}`: removes all versions. Runs that began with them continue. */
 export const deleteWorkflow: Route = async (context, { name = "" }) => {
   if (!(await removeWorkflow(context.env, context.tenant, name)))
     throw new CallNotFound({ what: "workflow", id: name });
   return new Response(null, { status: 204 });
 };
 
-/** The workflow of a name. A skill's workflow has neither a version of its own nor a time. */
+/** The workflow of a name. A skill's workflow has neither its own version nor a time. */
 interface NamedWorkflow extends Omit<StoredWorkflow, "version" | "created_at"> {
   version: number | null;
   created_at: string | null;

@@ -1,4 +1,4 @@
-/** `POST /workflows/{operation}`: edits of graphs, a task run through, workflow sessions. */
+/** `POST /workflows/{operation}`: edits graphs, runs a task to its end, and handles workflow sessions. */
 import {
   editBody,
   newSessionBody,
@@ -45,7 +45,7 @@ const OTHERS: ReadonlyMap<string, (context: RequestContext) => Promise<Response>
   ),
 ]);
 
-/** The operation's answer, bare. @throws OperationNotFound */
+/** Sends the operation's result without an envelope. @throws OperationNotFound */
 export const postOperation: Route = async (context, { name: given = "" }) => {
   const name = given.replace(/^workflow_/, "");
   const other = OTHERS.get(name);
@@ -82,13 +82,13 @@ function partsIn(given: JsonObject, path: string): SessionParts {
 const sessionAnswer = (context: RequestContext, parts: SessionParts): Response =>
   jsonNow(shown(context, sessionDocument(parts)));
 
-/** `session {result}`: the session of a run's record, or of an answer to a run. */
+/** `session {result}`: the session in a run's record, or in the answer to a run. */
 async function postSession(context: RequestContext): Promise<Response> {
   const { result } = await readJson(context.request, runSessionBody, MAX_MODEL_BODY_BYTES);
   return sessionAnswer(context, partsIn(result, "result"));
 }
 
-/** `session_new {metadata?}`: one without a run. */
+/** `session_new {metadata?}`: a session without a run. */
 async function postSessionNew(context: RequestContext): Promise<Response> {
   const { metadata } = await readJson(context.request, newSessionBody);
   const nothing = { transcript: null, run: null, persisted_path: null, status: null };
@@ -98,7 +98,7 @@ async function postSessionNew(context: RequestContext): Promise<Response> {
   );
 }
 
-/** `session_<name> {session, …}`: that operation on its transcript, with its options; all else stays. */
+/** `session_<name> {session, …}`: applies that operation to the session's transcript; the rest stays as it is. */
 function onTranscript(name: string): (context: RequestContext) => Promise<Response> {
   return async (context) => {
     const body = await readJson(context.request, ofSessionBody, MAX_MODEL_BODY_BYTES);
@@ -113,7 +113,7 @@ function onTranscript(name: string): (context: RequestContext) => Promise<Respon
   };
 }
 
-/** The session with its transcript as an operation leaves it. */
+/** The session with the transcript that an operation returned. */
 async function moved(
   context: RequestContext,
   parts: SessionParts,
@@ -123,12 +123,14 @@ async function moved(
   const operation = TRANSCRIPT_OPERATIONS.get(name);
   if (operation === undefined) throw new Internal({ cause: `there is no operation ${name} on transcripts` });
   const transcript = asJson(await transcriptAnswer(context, operation, body));
-  // It differs from what was stored.
+  // The transcript differs from the stored one now.
   const { transcript: changed = null } = sessionParts({ transcript }) ?? {};
   return { ...parts, transcript: changed, persisted_path: null };
 }
 
-/** `session_persist {session, path?}`: stores it with the files of its run's session, which takes it along when it is removed. */
+/**
+ * `session_persist {session, path?}`: stores the session among the files of its run's session; it is removed with them.
+ */
 async function postPersist(context: RequestContext): Promise<Response> {
   const body = await readJson(context.request, persistBody, MAX_MODEL_BODY_BYTES);
   const parts = partsIn(body.session, "session");

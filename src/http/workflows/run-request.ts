@@ -1,4 +1,4 @@
-/** Reads and checks the request for a workflow run, and makes the run's specification. */
+/** Reads and checks the request for a workflow run, and builds the run's specification. */
 import { type GivenOptions, workflowOptions } from "../../api/bodies/workflows.ts";
 import type { Ceilings } from "../../engine/agent/spec.ts";
 import type { WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
@@ -63,17 +63,22 @@ export interface WorkflowRunRequest {
   origin: Origin | null;
   options: JsonObject;
   own: WorkflowOptions;
-  /** The first run in the chain that this one goes back to; `null`: itself. */
+  /** The first run of the chain that this run continues; `null`: this run is the first. */
   root: string | null;
-  /** The versions of skills that the run before it kept; `null`: none. */
+  /** The versions of skills that the continued run pinned; `null`: none. */
   skills: PinnedSkills | null;
-  /** Limits from the session that delegates the run. Absent: nobody delegates it. */
+  /** Limits of the session that delegates the run. Absent: the run is not delegated. */
   above?: Ceilings;
-  /** The folder in which the commands of its stages begin, and their variables. Absent: the stages' own folder, and none. */
+  /**
+   * The folder in which the commands of the run's stages begin, and their variables. Absent: the stages' own folder, and
+   * no variables.
+   */
   environment?: CommandEnvironment;
 }
 
-/** @throws WorkflowInvalid, InputInvalid and the like, for faults in the options of stages too, before anything begins */
+/**
+ * @throws WorkflowInvalid, InputInvalid and the like, also for faults in the options of stages, before the run begins
+ */
 export async function workflowSpec(
   context: RequestContext,
   run_id: string,

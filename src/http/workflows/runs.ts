@@ -117,7 +117,7 @@ interface Source {
   record: RunRecord | null;
 }
 
-/** The graph of a request: its own, a stored one, or that of the run that it goes on from. */
+/** The graph of a request: its own, a stored one, or that of the run that it continues. */
 async function sourceOf(
   context: RequestContext,
   { graph, workflow }: { graph?: Json; workflow?: string },
@@ -163,7 +163,7 @@ interface Started {
   headers: { [name: string]: string };
 }
 
-/** The run that the same request began before; `null`: none. @throws IdempotencyKeyReused */
+/** The run that an earlier attempt of the same request began; `null` if there is none. @throws IdempotencyKeyReused */
 async function earlier(context: RequestContext, body: object): Promise<Started | null> {
   if (idempotencyKey(context.request) === null) return null;
   const run_id = await runIdOf(context);
@@ -173,7 +173,7 @@ async function earlier(context: RequestContext, body: object): Promise<Started |
   return startedAs(context, session, await session.ask("workflow", { wait: "none" }));
 }
 
-/** The id of a new run; the same for the same key. A key counts for one route. */
+/** The id of a new run; the same key gives the same id. A key counts for one route only. */
 async function runIdOf(context: RequestContext): Promise<string> {
   const { request } = context;
   const key = idempotencyKey(request);
@@ -214,8 +214,8 @@ function startedAs(context: RequestContext, session: SessionClient, begun: JsonO
 }
 
 /**
- * The run's id follows from the key of its request. If another request is giving the session of this id its files, that one has
- * the key.
+ * Runs `work`. The run's id follows from the key of its request, so if the session of this id already exists, another
+ * request has the key.
  * @throws IdempotencyKeyReused
  */
 async function known<T>({ name }: NamedRequest, work: () => Promise<T>): Promise<T> {
@@ -228,7 +228,7 @@ async function known<T>({ name }: NamedRequest, work: () => Promise<T>): Promise
   }
 }
 
-/** A run that goes on from another one, or begins again in it, finds the files that its stages wrote. */
+/** Copies the files that the stages of an earlier run wrote, for a run that continues or repeats it. */
 async function copyFiles(
   context: RequestContext,
   run: string,
@@ -240,13 +240,13 @@ async function copyFiles(
     const { files = owner } = await sessionClient(context, owner).ask("ceilings", null);
     await sessionClient(context, files).ask("copyFiles", to);
   } catch (error) {
-    // A run that was removed has left no files, and a request that is repeated finds the run that it began.
+    // A removed run has left no files. A repeated request finds the session that its first attempt made.
     const expected = [CallNotFound.code, SessionExists.code];
     if (!(error instanceof HullError) || !expected.includes(error.code)) throw error;
   }
 }
 
-/** @param makeRequest not asked for a request that is repeated, whose run need no longer be possible */
+/** @param makeRequest not called for a repeated request, whose run need no longer be possible */
 async function begin(
   context: RequestContext,
   body: object,
@@ -278,8 +278,9 @@ async function answered(
 }
 
 /**
- * The record of a run once it has ended. Where its test wants crashes, the question breaks off with each of them.
- * @param now the record as it is
+ * The record of a run that has ended. If the run's test makes its process crash, each crash breaks the question off, so
+ * this repeats it.
+ * @param now the run's present record
  */
 async function endOf(session: SessionClient, now: JsonObject): Promise<JsonObject> {
   const { crashes } = objectOf(objectOf(now.test).unmet);
@@ -292,7 +293,7 @@ async function endOf(session: SessionClient, now: JsonObject): Promise<JsonObjec
   }
 }
 
-/** The result of an execution: the run's record, and the members of it that clients use most. */
+/** The result of an execution: the run's record, and those of its members that clients use most. */
 function resultOf(record: JsonObject): JsonObject {
   const { id, status, artifacts, transcript, persisted_path } = record;
   return {
@@ -319,10 +320,10 @@ export const getWorkflowRuns: Route = async (context) => {
       detail: `status must be one of ${WORKFLOW_STATUSES.join(", ")}, not "${status}".`,
     });
   const page = { tenant, limit: pageLimit(query), cursor: query.get("cursor"), status };
-  return jsonNow(await listWorkflowRuns(env, page));
+  return jsonNow(shown(context, await listWorkflowRuns(env, page)));
 };
 
-/** `GET /workflows/runs/{id}`: its record, with `?wait=terminal` once it has ended. */
+/** `GET /workflows/runs/{id}`: the run's record; with `?wait=terminal` when the run has ended. */
 export const getWorkflowRun: Route = async (context, { id = "" }) => {
   const session = sessionOf(context, id, "workflow run");
   const now = await session.ask("workflow", { wait: "none" });
@@ -330,7 +331,7 @@ export const getWorkflowRun: Route = async (context, { id = "" }) => {
   return jsonNow(shown(context, waits ? await endOf(session, now) : now));
 };
 
-/** `GET /workflows/runs/{id}/events`: those after `Last-Event-ID` or `?after=`, up to the end. */
+/** `GET /workflows/runs/{id}/events`: the events after `Last-Event-ID` or `?after=`, up to the run's end. */
 export const getWorkflowEvents: Route = async (context, { id = "" }) => {
   const session = sessionOf(context, id, "workflow run");
   // A task's id means the last of its runs.
@@ -338,10 +339,10 @@ export const getWorkflowEvents: Route = async (context, { id = "" }) => {
   return streamOf(await session.events(run, lastSeen(context.request, id)), { "cache-control": "no-store" });
 };
 
-/** `DELETE /workflows/runs/{id}`: stops it, and removes everything of it. */
+/** `DELETE /workflows/runs/{id}`: stops the run, and removes all its data. */
 export const deleteWorkflowRun: Route = async (context, { id = "" }) => {
   const session = sessionOf(context, id, "workflow run");
-  // An ordinary session has no workflow run.
+  // An ordinary session contains no workflow run.
   await session.ask("workflow", { wait: "none" });
   await session.ask("remove", null);
   return new Response(null, { status: 204 });
@@ -359,14 +360,14 @@ const stop =
 export const postWorkflowCancel = stop(false);
 export const postWorkflowKill = stop(true);
 
-/** `POST …/pause`: lets what is under way end, and begins nothing more. */
+/** `POST …/pause`: lets running nodes finish, and begins no further ones. */
 export const postWorkflowPause: Route = async (context, { id = "" }) => {
   const request = await requestName(context, await readJsonIfAny(context.request, nothing));
   const session = sessionOf(context, id, "workflow run");
   return jsonNow(shown(context, await session.ask("pauseWorkflow", { request })));
 };
 
-/** `POST …/resume`: lets a paused run go on; one that ended at its `max_steps` goes on as another run. */
+/** `POST …/resume`: continues a paused run; a run that ended at its `max_steps` is continued by another run. */
 export const postWorkflowResume: Route = async (context, { id = "" }) => {
   const request = await requestName(context, await readJsonIfAny(context.request, nothing));
   const before = await earlier(context, { resume: id });
@@ -380,7 +381,7 @@ export const postWorkflowResume: Route = async (context, { id = "" }) => {
   return answered(context, await start(context, { resume: id }, runRequest));
 };
 
-/** `POST …/fork {from, input?}`: another run, from a node of this one on. */
+/** `POST …/fork {from, input?}`: begins another run at a node of this one. */
 export const postWorkflowFork: Route = async (context, { id = "" }) => {
   const body = await readJson(context.request, forkRunBody, MAX_MODEL_BODY_BYTES);
   return begin(context, { fork: id, ...body }, () => wantedFork(context, id, body));
@@ -405,7 +406,7 @@ async function wantedFork(
   };
 }
 
-/** `POST …/migrate {graph}` or `{workflow}`: the run goes on with another graph, if that fits its journal. */
+/** `POST …/migrate {graph}` or `{workflow}`: continues the run with another graph, if that fits its journal. */
 export const postWorkflowMigrate: Route = async (context, { id = "" }) => {
   const body = await readJson(context.request, migrateBody, MAX_MODEL_BODY_BYTES);
   const session = sessionOf(context, id, "workflow run");
@@ -433,7 +434,7 @@ const continuing = (record: RunRecord, graph: Graph): WorkflowRunRequest => ({
   skills: record.skills ?? null,
 });
 
-/** `POST …/signals {name, key?, payload?}`: an event for wait nodes. One that comes early is kept. */
+/** `POST …/signals {name, key?, payload?}`: an event for wait nodes. An event that arrives early is kept. */
 export const postWorkflowSignal: Route = async (context, { id = "" }) => {
   const body = await readJson(context.request, signalBody);
   const { name, key = null, payload = null } = body;

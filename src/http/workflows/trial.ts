@@ -23,7 +23,7 @@ const commandShape = () =>
     output: maybe(z.string().check(z.maxLength(MAX_OUTPUT))),
   });
 
-/** The places that attempts of nodes pass. Nodes of all other kinds begin and end in one write. */
+/** The places where an attempt of a node can crash. Nodes of all other kinds begin and end in one write. */
 const CRASH_POINTS: { [kind in NodeKind]?: readonly CrashPoint["at"][] } = {
   stage: CRASH_PLACES,
   verify: CRASH_PLACES,
@@ -33,7 +33,7 @@ const CRASH_POINTS: { [kind in NodeKind]?: readonly CrashPoint["at"][] } = {
 };
 const ASKS: ReadonlySet<NodeKind> = new Set(["stage", "verify", "subagent", "map"]);
 
-/** @throws InputInvalid with the path of what does not fit the graph */
+/** @throws InputInvalid with the path of each part that does not fit the graph */
 export function readTest(test: GivenTest, graph: Graph): WorkflowTest {
   const { virtual_time = false, mocks = {}, approvals = {}, signals = [], crashes } = test;
   for (const id of Object.keys(approvals)) nodeOf(graph, id, `approvals.${id}`);
@@ -60,7 +60,7 @@ export function readTest(test: GivenTest, graph: Graph): WorkflowTest {
   };
 }
 
-/** The answers in an attempt, and their place. */
+/** The answers for one attempt, and their path in the request. */
 interface Answers {
   answers: Json[];
   path: string;

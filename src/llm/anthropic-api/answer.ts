@@ -7,7 +7,7 @@ import { parseErrorArguments } from "../blocks.ts";
 import { encodeBlock } from "../foreign-blocks.ts";
 import { anthropicStop } from "../stop-words.ts";
 
-/** A typed block, or one of Anthropic's own as it came. */
+/** A typed block, or one of Anthropic's own, unchanged. */
 type WireBlock = ContentBlock | JsonObject;
 export type WireMessage = Omit<Message, "content"> & { content: WireBlock[] };
 

@@ -26,7 +26,7 @@ interface AnthropicConversation {
   foreign: Foreign[];
   /** Files that the container needs. */
   uploads: ContainerUpload[];
-  /** Whether it shows calls that Hull carried out, which Anthropic does not know. */
+  /** Whether it contains calls that Hull executed, which Anthropic does not know. */
   executed: boolean;
   /** A call of the client's own without a result; `null`: there is none. */
   unanswered: OwnCall | null;
@@ -34,7 +34,7 @@ interface AnthropicConversation {
 
 interface ContainerUpload {
   file_id: string;
-  /** Of the block that names it. */
+  /** Path of the block that contains its id. */
   path: string;
 }
 
@@ -167,7 +167,7 @@ class Reader {
     return [media === null ? this.#unknown(block, path) : { type: "document", ...named, ...media }];
   }
 
-  /** A stored file that goes into the container; a text part says so to the model. */
+  /** A stored file for the container. A text part tells the model about it. */
   #upload(block: JsonObject, path: string): Part {
     const file_id = text(block, "file_id", path);
     this.uploads.push({ file_id, path });
@@ -229,7 +229,7 @@ class Reader {
   }
 }
 
-/** A block that only Anthropic understands: others go on without it. */
+/** A block that only Anthropic understands; other providers do not get it. */
 const anthropicBlock = (value: JsonObject): Block => ({ type: "opaque", provider: "anthropic", value });
 
 function searchText(block: JsonObject, path: string): string {
@@ -254,8 +254,8 @@ function text(of: JsonObject, name: string, path: string): string {
 }
 
 /**
- * The messages as Anthropic takes them back: without the thinking of other providers, which it would refuse for its signature. The list
- * itself where it holds none.
+ * The messages without the thinking of other providers, whose signatures Anthropic would refuse. Returns the list itself
+ * if it has none.
  */
 export function withoutOthersThinking(list: readonly Json[]): Json[] {
   const others = (block: Json): boolean =>

@@ -1,4 +1,4 @@
-/** Calls that Hull carried out, in the form that an Anthropic client gets and sends back: pairs of a call and its result. */
+/** Calls that Hull executed, as an Anthropic client receives and returns them: pairs of a call and its result. */
 import type { AgentToolResult } from "../../engine/agent/records.ts";
 import type { ToolCallBlock, ToolResultMessage } from "../../engine/messages.ts";
 import { commandParts, joinedCommand } from "../../engine/workspace-tools/command-result.ts";
@@ -66,7 +66,7 @@ function editorContent({ status, content, value, error_category }: AgentToolResu
   return { type: `${EDITOR_TOOL}_${kind}_result`, ...facts };
 }
 
-/** The text of such a result for a model. */
+/** The text of an editor's result block, for a model. */
 function editorText({ type, content, lines, is_file_update, error_message }: JsonObject): string {
   switch (type) {
     case `${EDITOR_TOOL}_view_result`:

@@ -46,11 +46,11 @@ export interface MessagesRequest {
   container: ContainerParams | null;
   /** The tools for code that the client asked for. */
   code: readonly ContainerTool[];
-  /** What a model of Anthropic gets in addition where Hull runs the tools. */
+  /** What Anthropic's models get besides the canonical request when Hull executes the tools. */
   passthrough: ProviderPassthrough;
   /** That tool as it was sent, for a request whose code Anthropic runs. */
   hosted: JsonObject[];
-  /** Files that are to be in the container. */
+  /** Files that the container should contain. */
   uploads: { file_id: string; path: string }[];
   /** A call of the client's own without a result; `null`: there is none. */
   unanswered: OwnCall | null;

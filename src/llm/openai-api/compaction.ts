@@ -23,7 +23,7 @@ export function summaryRequest(messages: readonly Message[], instructions: strin
 }
 
 /**
- * The items with which the client goes on: the messages to the model, and the summary.
+ * The items with which the client continues: the messages to the model, and the summary.
  * @param count how many messages the summary replaces
  * @param id of the new item
  */

@@ -80,7 +80,9 @@ function said(message: JsonObject, path: string): Block[] {
   ];
 }
 
-/** A block that Hull put into `reasoning_details` itself. Anything else there is of no use to the provider. */
+/**
+ * The block in a detail, if Hull itself put it into `reasoning_details`. Any other detail is useless to the provider.
+ */
 function thoughtIn(detail: Json): Block[] {
   const block = isObject(detail) && typeof detail.data === "string" ? decodeBlock(detail.data) : null;
   return block === null ? [] : [block];

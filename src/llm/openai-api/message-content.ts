@@ -1,4 +1,4 @@
-/** Message contents that chat completions and responses have in common. */
+/** Reads message contents, which are nearly the same in chat completions and responses. */
 import type { Media, Part } from "../../engine/messages.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";

@@ -59,7 +59,7 @@ export interface ChatRequest {
   request: ModelRequest;
   /** Members without a canonical form: targets of the same protocol get them unchanged. */
   extra: JsonObject;
-  /** The same, where Hull runs the tools. */
+  /** The same members, for requests whose tools Hull executes. */
   passthrough: ProviderPassthrough;
   container: ContainerParams | null;
   /** The tools for code that the client asked for. */

@@ -139,7 +139,7 @@ class ItemReader {
   }
 }
 
-/** The block that a provider wants back of its reasoning. Other reasoning is of no use to the provider. */
+/** The block of its reasoning that a provider needs back. The provider cannot use other reasoning. */
 function thoughtsIn({ encrypted_content }: JsonObject): Block[] {
   if (typeof encrypted_content !== "string") return [];
   const block = decodeBlock(encrypted_content);

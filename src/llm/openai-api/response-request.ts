@@ -84,11 +84,11 @@ export interface ResponsesAsk {
   stream: boolean;
   store: boolean;
   background: boolean;
-  /** The response that it goes on from; `null`: none. */
+  /** Id of the response that it continues; `null`: none. */
   previous: string | null;
-  /** The conversation that it belongs to; `null`: none. */
+  /** Id of the conversation to which it belongs; `null`: none. */
   conversation: string | null;
-  /** What the answer is to hold in addition. */
+  /** What the answer should also contain. */
   include: string[];
   /** Its own input, as items. */
   input: JsonObject[];
@@ -179,7 +179,7 @@ function localText(shell: ShellEnvironment | null): string {
   return `# Skills\n\nRead a skill's SKILL.md with the shell before you do what it is for.\n\n${lines.join("\n")}`;
 }
 
-/** For this check of a part's form, any address can replace a file that the part names by its id. */
+/** The item with some address in place of files that it names by id, which suffices to check its form. */
 export function withoutFile(item: JsonObject): JsonObject {
   if (!Array.isArray(item.content)) return item;
   const content = item.content.map((part) => {

@@ -36,7 +36,7 @@ interface SummarizeOptions {
   prompt?: string | undefined;
 }
 
-/** The last messages after a model's summary of the whole conversation. @throws InvalidRequest */
+/** A model's summary of the whole conversation, followed by its last messages. @throws InvalidRequest */
 export async function summarized(
   given: Transcript,
   { keep_last, prompt }: SummarizeOptions,
@@ -108,7 +108,7 @@ export async function compactedTranscript(
   return noted(withSource(done, given, ids), "compaction", metadata, ids);
 }
 
-/** An original holds no earlier originals: those are already assets of the transcript. */
+/** Adds the original as an asset. It contains no earlier originals, since these already are assets of the transcript. */
 function withSource(changed: Transcript, source: Transcript, ids: IdSource): Transcript {
   const assets = source.assets.filter((asset) => !isSource(asset));
   const data = asJson({ ...source, assets });
@@ -182,7 +182,7 @@ export async function autoCompacted(
   const span = due === null ? null : archivedSpan(itemsOf(items), options);
   if (due === null || span === null) return shortened;
   const archived = archivedIn(shortened, items, span);
-  // The safety net works without a model.
+  // The compaction at the hard limit must work even without a model.
   const summary = await summaryOf(archived, due.strategy, summarise).catch((error: unknown) => {
     if (due.mode !== "hard_limit") throw error;
     return summaryOf(archived, "truncate", summarise);

@@ -1,4 +1,4 @@
-/** Transcripts that begin, branch off and end. Pure. */
+/** Transcripts that are created, forked and ended. Pure. */
 import * as z from "zod/mini";
 import { asJson } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";

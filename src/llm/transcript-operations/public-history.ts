@@ -17,7 +17,10 @@ export interface Measured {
   characters: number;
 }
 
-/** System messages are never archived: their texts are sent as the system text. @throws InvalidRequest */
+/**
+ * The messages with what compaction needs. System messages are never archived: they become the system text.
+ * @throws InvalidRequest
+ */
 export function measured(messages: readonly PublicMessage[]): Measured[] {
   // Reports the faults of each message under its own position, and finds the tools of the results.
   const whole = readMessages(messages).messages;
@@ -47,7 +50,7 @@ function named(message: PublicMessage, names: ReadonlyMap<string, string>): Publ
   return name === undefined ? message : { ...message, name };
 }
 
-/** The archived part of a span. */
+/** The part of a list that a span archives. */
 export function archivedIn<T>(messages: readonly PublicMessage[], list: readonly T[], span: Span): T[] {
   return list.filter((_, at) => goes(messages[at], at, span));
 }

@@ -15,7 +15,7 @@ export function fromMessages(messages: readonly PublicMessage[], ids: IdSource):
   return withPublic(emptyTranscript(ids()), messages, ids);
 }
 
-/** All events; if a transcript came without those of its messages, they are made. */
+/** All events. If the transcript has no events of its messages, they are created. */
 export function eventsOf(transcript: Transcript, ids: IdSource): TranscriptEvent[] {
   const { messages, events } = transcript;
   if (events.some(isMessageEvent)) return events;
@@ -24,7 +24,7 @@ export function eventsOf(transcript: Transcript, ids: IdSource): TranscriptEvent
 
 const text = (value: unknown): string => (typeof value === "string" ? value : "");
 
-/** Lines `role: text` of what everybody may see. */
+/** Lines `role: text` of the public events. */
 export function renderVisible(events: readonly TranscriptEvent[]): string {
   return events
     .filter((event) => event.visibility === "public" && text(event.text) !== "")

@@ -28,13 +28,16 @@ export function answering(source: MockSource, asker: Asker): Intercept {
   };
 }
 
-/** As a provider's answer does, a mock's ends in a later turn of the event loop. Many runs would leave no turn for others. */
+/**
+ * Delays the outcome to a later turn of the event loop, like a provider's answer. Otherwise many runs would leave no
+ * turn to others.
+ */
 const later = (outcome: Outcome): Promise<Outcome> =>
   new Promise((resolve) => setTimeout(resolve, 0, outcome));
 
 const named = ({ provider, model }: ResolvedTarget) => ({ provider, model });
 
-/** A request in the form for readers of mock calls. */
+/** A request as readers of mock calls see it. */
 export function mockCallOf({ messages, system, tools, tools_in_text, thinking }: ModelRequest): MockCall {
   const offered = tools.length > 0 ? tools : (tools_in_text ?? []);
   return { messages, system, tools: offered, ...(thinking === undefined ? {} : { thinking }) };

@@ -35,7 +35,7 @@ export type Asker = "call" | "run" | "demo";
 
 export interface Manner {
   asker: Asker;
-  /** For requests with `cache`: whether the prompt was sent before. */
+  /** Whether the prompt was sent before, for requests with `cache`. */
   seen: boolean;
 }
 
@@ -147,7 +147,7 @@ function answerJson(prompt: string, result: ToolResultMessage | null): string {
 
 const wordCount = (text: string): number => text.split(/\s+/).filter((word) => word !== "").length;
 
-/** Removes what would end a run. */
+/** The beginning of a text, without the sentinel that would end a run. */
 const echo = (text: string): string =>
   Array.from(text).slice(0, ECHO_CHARACTERS).join("").replaceAll(DONE, "");
 

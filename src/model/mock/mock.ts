@@ -27,7 +27,7 @@ export const mockShape = z.lazy(() => {
         "a list of {name, arguments}",
       ),
     ),
-    /** Answers calls with a message that matches this pattern; `*` stands for anything. */
+    /** Answers calls with a message that matches this pattern; `*` matches anything. */
     match: maybe(z.string("text").check(z.maxLength(MAX_PATTERN, `up to ${MAX_PATTERN} characters`))),
     /** The first call uses up a mock with `match`. */
     consume_match: maybe(z.boolean("true or false")),

@@ -8,7 +8,8 @@ import type { Mock } from "./mock.ts";
 export type MockQueue = readonly Mock[];
 
 /**
- * The first mock without a pattern, else the first whose pattern matches one of the messages or all of them joined.
+ * The first mock without a pattern; otherwise the first whose pattern matches one of the messages, or all of them
+ * joined.
  * @returns the mock or `null`, and the remaining queue, without the mock if the call uses it up
  */
 export function nextMock(

@@ -60,7 +60,7 @@ export interface RuleSet {
   family: ReadonlyMap<string, string>;
 }
 
-/** Names come from clients, so these are maps, which have no inherited entries. */
+/** Maps, since names come from clients and maps have no inherited entries. */
 export interface ModelRegistry {
   default_provider: string;
   providers: ReadonlyMap<string, ProviderDefinition>;

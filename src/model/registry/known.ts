@@ -1,4 +1,4 @@
-/** What a model registry contributes to the check of a manifest. */
+/** What the check of a manifest needs from a model registry. */
 import type { KnownProviders } from "../../skill/known-providers.ts";
 import type { ModelRegistry } from "./definition.ts";
 

@@ -13,7 +13,7 @@ const positive = () => z.int().check(z.positive());
 const amount = () => z.number().check(z.nonnegative());
 const tier = () => z.enum(["small", "mid", "frontier"]);
 
-/** `available` is a route next to `/llm/providers/{name}`, so it cannot be a name. */
+/** A provider's name. Not `available`, which is a route next to `/llm/providers/{name}`. */
 const providerName = () =>
   z
     .string()

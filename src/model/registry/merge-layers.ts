@@ -1,7 +1,9 @@
 /** Merges layers of configuration. */
 import type { CapabilityTables, InferenceRules, Layer, ModelTables, TierRules } from "./layer.ts";
 
-/** Merges two layers: in maps the upper entry wins, upper rules come first, a provider's fields are joined. */
+/**
+ * Merges two layers: in maps, the upper entry wins; upper rules come first; fields of the same provider are combined.
+ */
 export function mergeLayers(lower: Layer, upper: Layer): Layer {
   return {
     llm: mergeModelTables(lower.llm ?? {}, upper.llm ?? {}),

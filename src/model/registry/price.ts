@@ -59,6 +59,6 @@ export function cacheFigures(
   return { cache_hit_ratio, cache_savings_usd: saved / MILLION };
 }
 
-/** Some providers count cached tokens in `input_tokens` (OpenAI), others separately (Anthropic). */
+/** Whether cached tokens are counted separately (Anthropic) rather than in `input_tokens` (OpenAI). */
 const countsBeside = ({ input_tokens, cache_read_tokens, cache_write_tokens }: Usage): boolean =>
   cache_read_tokens + cache_write_tokens > input_tokens;

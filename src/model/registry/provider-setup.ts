@@ -32,13 +32,13 @@ export function baseOverride(
   return firstSet([baseVariable(name), ...(definition.base_url_env ?? [])], env);
 }
 
-/** A provider defined without a variable for its key needs no key. */
+/** Whether a provider needs a key. One that is defined without a variable for a key does not. */
 export function needsKey(definition: ProviderDefinition): boolean {
   if (definition.auth_style === "none" || definition.key_optional === true) return false;
   return definition.auth_env !== undefined;
 }
 
-/** The provider's key; always null if it uses none. */
+/** The provider's key; `null`: not set, or the provider uses none. */
 export function keyOf(name: string, definition: ProviderDefinition, env: ReadVariable): SetVariable | null {
   return definition.auth_style === "none" ? null : firstSet(keyVariables(name, definition), env);
 }

@@ -44,8 +44,8 @@ export const shippedModels: ModelRegistry = {
 };
 
 /**
- * Adds a layer to a model registry: in maps the layer's entries win, its rules come first, and its fields of a provider
- * are joined with earlier ones. With `replace_defaults` only the capability rules of the earlier registry remain.
+ * Adds a layer to a model registry: in maps, the layer's entries win; its rules come first; its fields of a provider are
+ * combined with earlier ones. With `replace_defaults`, only the capability rules of the earlier registry remain.
  */
 export function mergeModelRegistry(
   base: ModelRegistry,

@@ -44,10 +44,10 @@ interface Found {
 }
 
 /**
- * Resolves aliases first, then the provider: the requested one, the alias's, `HULL_LLM_PROVIDER`, `local` if its
- * address is set and a model is known, inferred from the model, that of the tier, inferred from `HULL_LLM_MODEL`, the
- * default one, or if that cannot be used, Ollama or a local server whose address is set. Whether the key is set shows
- * only in the call.
+ * Resolves aliases first, then the provider: the requested one; the alias's; `HULL_LLM_PROVIDER`; `local` if its address
+ * is set and a model is known; inferred from the model; that of the tier; inferred from `HULL_LLM_MODEL`; the default
+ * one; or, if that cannot be used, Ollama or a local server whose address is set. Whether the key is set is checked only
+ * by the call.
  * @throws ModelNotResolved for an undefined provider, tier or alias, and if no model is known
  */
 export function resolveModel(

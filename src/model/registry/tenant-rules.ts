@@ -20,9 +20,9 @@ export const CAPABILITY_RULES_SCHEMA = [
 )`,
 ] as const;
 
-/** Age in ms up to which rules are simply used; after it they are also read again in the background. */
+/** Up to this age in ms, rules are used as they are; older rules are used and read again in the background. */
 const FRESH_MS = 5000;
-/** Age in ms from which a call waits for a new read from D1. */
+/** From this age in ms on, a call waits until the rules have been read again from D1. */
 const STALE_MS = 30_000;
 /** Cached tenants per isolate. */
 const MAX_TENANTS = 2000;
@@ -94,7 +94,7 @@ export class TenantRules {
     const base = await this.#models.registry();
     const registry = rules === null ? base : mergeModelRegistry(base, { capabilities: rules });
     const known = this.#known.get(tenant);
-    // This was read before newer rules were installed here.
+    // Newer rules were installed here after this read began.
     if (known !== undefined && known.readAt > readAt) return known.registry;
     this.#known.set(tenant, { registry, readAt, refreshing: false });
     return registry;

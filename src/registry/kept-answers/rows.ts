@@ -1,6 +1,6 @@
 /**
- * Answers to requests with an `Idempotency-Key`, in D1 and R2. Whoever claims a name carries its request out, says every
- * few seconds that it is alive, and leaves the answer; all others find it there.
+ * Answers to requests with an `Idempotency-Key`, in D1 and R2. The process that claims a name handles the request,
+ * renews its claim every few seconds, and stores the answer; all other processes find the answer there.
  */
 import * as z from "zod/mini";
 import { databaseWith } from "../../database.ts";
@@ -54,8 +54,8 @@ export interface Claim {
 }
 
 /**
- * `claimed`: the caller carries the request out. `running`: somebody else does. `lost`: somebody began with effects and is
- * gone. `other_request`: the name belongs to a request with another hash.
+ * `claimed`: the caller handles the request. `running`: another process handles it. `lost`: another process began
+ * effects and is gone. `other_request`: the name belongs to a request with another hash.
  */
 type Claimed =
   | { state: "claimed"; claim: Claim }
@@ -94,7 +94,7 @@ WHERE request_hash = ?2 AND answer IS NULL AND effects = 0 AND alive_ms <= ?7`,
     .prepare("SELECT request_hash, attempt, effects, alive_ms, answer FROM kept_answers WHERE name = ?")
     .bind(name)
     .first();
-  // Its owner has just given it up; the next attempt finds it free.
+  // The owner has just released the claim; the next attempt finds the name free.
   if (found === null) return { state: "running" };
   const row = rowShape.parse(found);
   if (row.attempt === attempt) return { state: "claimed", claim: { name, attempt } };
@@ -108,7 +108,7 @@ WHERE request_hash = ?2 AND answer IS NULL AND effects = 0 AND alive_ms <= ?7`,
   return { state: "answered", head, body: new Uint8Array(await body.arrayBuffer()) };
 }
 
-/** Says that the owner is alive. */
+/** Records that the owner is still alive. */
 export async function renewClaim(env: Bindings, { name, attempt }: Claim): Promise<void> {
   const db = await database(env);
   await db
@@ -143,7 +143,7 @@ export async function keepAnswer(
   if (meta.changes === 0) await dropBodies(env, [claim]);
 }
 
-/** Gives a name up: the next request carries itself out. */
+/** Releases a name, so that the next request with it is handled anew. */
 export async function releaseClaim(env: Bindings, { name, attempt }: Claim): Promise<void> {
   const db = await database(env);
   await db.prepare("DELETE FROM kept_answers WHERE name = ? AND attempt = ?").bind(name, attempt).run();

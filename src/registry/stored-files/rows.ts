@@ -27,7 +27,7 @@ export const STORED_FILES_SCHEMA = [
 
 /** How long the row of an expired file stays, in ms. */
 const REMEMBERED_MS = 30 * 24 * 3_600_000;
-/** A row without its bytes after this time never gets them. */
+/** After this time, a row whose bytes have not arrived counts as abandoned. */
 const UNFINISHED_MS = 24 * 3_600_000;
 /** The most files whose bytes one sweep removes. */
 const SWEPT = 100;
@@ -68,7 +68,7 @@ const rememberedSince = (): number => Date.now() - REMEMBERED_MS;
 export const isExpired = ({ expires_ms }: FileRow): boolean =>
   expires_ms !== null && expires_ms <= Date.now();
 
-/** Creates the row of a file whose bytes are about to come; only its id is known. */
+/** Creates the row of a file before its bytes arrive; only the id is known. */
 export async function beginFile(env: Bindings, tenant: string, id: string): Promise<void> {
   const db = await database(env);
   await db
@@ -82,7 +82,7 @@ export async function beginFile(env: Bindings, tenant: string, id: string): Prom
 }
 
 /**
- * Makes a file count once its bytes are stored. `null`: with it the tenant would exceed `quota` bytes.
+ * Completes the row of a file whose bytes are stored. Returns `null` if the tenant would exceed `quota` bytes with it.
  * @param file all except the time of creation
  */
 export async function finishFile(
@@ -139,7 +139,7 @@ export async function findFileRow(env: Bindings, tenant: string, id: string): Pr
   return row ?? null;
 }
 
-/** The known ones of the ids, the newest first. */
+/** The rows of those ids that are known, the newest first. */
 export async function findFileRows(
   env: Bindings,
   tenant: string,

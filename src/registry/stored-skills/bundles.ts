@@ -9,7 +9,7 @@ import type { Bindings } from "../../env.ts";
 import { webCryptoHash } from "../../skill/bundle.ts";
 import { STORED_SKILLS_SCHEMA } from "./schema.ts";
 
-/** Longer than any request needs from a bundle to its version. */
+/** How long a loose bundle stays: longer than any request takes from storing the bundle to storing the version. */
 const LOOSE_FOR_MS = 3_600_000;
 /** The most bundles that one sweep removes. */
 const SWEPT = 50;
@@ -31,7 +31,7 @@ export async function storeBundle(
 ): Promise<string> {
   const digest = await webCryptoHash(bytes);
   const db = await skillsDatabase(env);
-  // A doomed bundle may lose its bytes at any moment, so the new bytes get another key.
+  // A sweep may remove the bytes of a doomed bundle at any moment, so the new bytes get another key.
   const row = await db
     .prepare(
       `INSERT INTO stored_bundles (tenant, digest, key, size, stored, doomed, loose_ms) VALUES (?1, ?2, ?3, ?4, 0, 0, ?5)

@@ -227,8 +227,8 @@ export async function skillsWithWords(
 const EPOCH_DIGITS = 16;
 
 /**
- * A version by any of its names: `skver_…`, `skill_version_…`, `skillver_…`, its epoch, its number, `latest`. `null`:
- * there is none, or no such skill.
+ * Finds a version by any of its names: `skver_…`, `skill_version_…`, `skillver_…`, its epoch, its number, `latest`.
+ * `null` if the skill or the version does not exist.
  */
 export async function findVersion(
   env: Bindings,
@@ -326,8 +326,8 @@ export async function removeSkill(
 }
 
 /**
- * When a version may be removed. `keep_one`: not the only one; `keep_default`: not the default while there are others,
- * and the last one takes its skill along; `any`: always.
+ * When a version may be removed. `keep_one`: if it is not the only one. `keep_default`: if it is not the default, or is
+ * the last one, whose removal also removes the skill. `any`: always.
  */
 export type RemovalRule = "keep_one" | "keep_default" | "any";
 

@@ -84,7 +84,7 @@ export class Sealer {
     if (secrets.some((key) => key.length < MIN_KEY)) {
       throw new SecretKeyMissing({
         reason: `a key of HULL_SECRET_KEY has fewer than ${MIN_KEY} characters`,
-        // Setting a single new key would lose what the others sealed.
+        // Setting a single new key would lose the secrets that the other keys sealed.
         remedy: "Put a longer one in its place, and keep the other keys of HULL_SECRET_KEY.",
       });
     }

@@ -68,7 +68,7 @@ function importOf(transcript: Transcript): AgentRecord {
   return { v: 1, at, type: "session_imported", messages, summary: transcript.summary ?? null, skills: [] };
 }
 
-/** Only the answer keeps the artifacts: each in its last version. */
+/** The artifacts in their latest versions. Nothing but the answer keeps them. */
 function artifactsIn(records: readonly AgentRecord[]): { artifacts?: Artifact[] } {
   const made = records.flatMap((record) =>
     record.type === "tool_settled" || record.type === "tool_executed" ? (record.result.artifacts ?? []) : [],

@@ -48,7 +48,7 @@ interface CallEnvironment {
   signal: AbortSignal;
   /** Called when the request is valid, just before Hull asks a provider. */
   started?: () => void;
-  /** Receives text and reasoning as they come. Absent: nobody listens. */
+  /** Receives text and reasoning as they arrive. Absent: nobody wants them. */
   emit?: (event: RunEvent) => Promise<void>;
 }
 
@@ -134,7 +134,10 @@ function prepare(context: RunContext, input: CallInput, host: LlmHost): Prepared
   };
 }
 
-/** An answer that must be JSON, or may be a tool call, needs the conversation. */
+/**
+ * Adds the `completion` request. Not if the answer must be JSON or may be a tool call: such an answer needs the
+ * conversation.
+ */
 function withCompletion(model: RunModel, tools: readonly Tool[], { completion }: CallInput): RunModel {
   if (completion === undefined || model.structured !== null || tools.length > 0) return model;
   return { ...model, settings: (target) => ({ ...model.settings(target), completion }) };
@@ -147,7 +150,7 @@ function toolsOf({ tools: given }: CallOptions): Tool[] {
   return read.tools;
 }
 
-/** The caller carries out all calls, whatever the definition says. */
+/** A tool as the caller executes it, whatever its definition says. */
 const clientTool = (tool: Tool): AgentTool => ({
   definition: definitionOf(tool),
   executor: "client",
@@ -219,7 +222,7 @@ function saidSince({ prompt }: AgentSpec, { visible }: AgentState): { further: M
   return { further: said.slice(0, at), message: message?.role === "assistant" ? message.content : [] };
 }
 
-/** The turn with the calls that its text holds. Hull's searches become blocks. */
+/** The turn, with the calls in its text as blocks. Hull's own searches become blocks, too. */
 function answerOf(
   { spec, vault, tools }: Prepared,
   turn: ModelTurn,
@@ -239,7 +242,7 @@ function answerOf(
   return { ...read, blocks };
 }
 
-/** Which model answered, if there was a choice. */
+/** Which model answered, if Hull chose it. */
 function routingOf(
   { routing }: ModelChoice,
   { targets }: RunModel,

@@ -73,7 +73,7 @@ export function dynamicTools(stores: boolean): AgentTool[] {
   ];
 }
 
-/** Carries out a call of one of the two. The model gets every fault of the call as text. */
+/** Executes a call of one of the two. The model gets every fault of the call as text. */
 export async function runDynamicTool(
   { call, tool }: PlannedCall,
   { context, spec }: { context: RunContext; spec: AgentSpec },
@@ -126,7 +126,7 @@ async function define(args: JsonObject, { context, spec, stores }: Made): Promis
   return { ...plainResult("ok", JSON.stringify(content), null), value: content, tools: { defined } };
 }
 
-/** The definition, or a text that says what is wrong with it. */
+/** The definition, or a text that tells the model its faults. */
 function readDefinition(args: JsonObject, spec: AgentSpec): Definition | string {
   const { name, description, parameters = {}, code } = args;
   if (typeof name !== "string" || !NAME.test(name)) {
@@ -144,7 +144,10 @@ function readDefinition(args: JsonObject, spec: AgentSpec): Definition | string 
   return { ...of, code: moduleOf(code) };
 }
 
-/** The inner function may declare the same names as the outer one. Line numbers are those of the body. */
+/**
+ * Wraps a body in a module. The inner function lets the body redeclare names of the outer one. Line numbers stay those
+ * of the body.
+ */
 function moduleOf(code: string): string {
   if (code.trimStart().startsWith("export default")) return code;
   return `export default async function (args, ctx) { const workDir = args.__workDir; return (async () => { ${code}\n})(); }\n`;
@@ -194,7 +197,7 @@ async function remove(
   return { ...plainResult("ok", JSON.stringify(content), null), value: content, tools: { removed: name } };
 }
 
-/** Whether a stored skill was made by `define_tool`. */
+/** Whether `define_tool` made the skill of this slug. */
 async function storedAs(context: RunContext, slug: string): Promise<"defined" | "otherwise" | "gone"> {
   try {
     const { uploaded_by, manifest } = await servedSkill(context, slug);

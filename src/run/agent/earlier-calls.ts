@@ -22,9 +22,9 @@ interface Asked {
 }
 
 /**
- * A run attempt keeps only the calls that it made. This function computes the earlier ones from the records, since the state
- * alone decides what Hull asks a model. Failed attempts are not among them.
- * @param records of the session, in order
+ * A run attempt keeps only its own calls. This function derives the earlier ones from the records, since the state alone
+ * decides what Hull asks a model. It leaves out failed attempts.
+ * @param records all records of the session, in order
  */
 function earlierMockCalls(records: Iterable<AgentRecord>, { spec, host, vault, before }: Asked) {
   if (before === 0) return [];
@@ -53,7 +53,10 @@ export function extraResultFields(records: Iterable<AgentRecord>, asked: Asked):
   return asJson({ ...members, ...calls });
 }
 
-/** The end of a run does not depend on these; they help the reader of a test. */
+/**
+ * Request settings for the listed calls. If they cannot be determined, plain settings do: they only inform the reader of
+ * a test, and a run must be able to end.
+ */
 function settingsOf(spec: AgentSpec, host: LlmHost): RequestSettings {
   try {
     const { targets, settings } = modelOf(spec, host);

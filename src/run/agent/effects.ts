@@ -1,4 +1,4 @@
-/** How Hull carries out the effects of an agent run: models through the host, commands in the runner. */
+/** Executes the effects of an agent run: model calls through the host, commands in the runner. */
 
 import { interrupted, plainResult } from "../../engine/agent/calls.ts";
 import { onlyReads } from "../../engine/agent/policy.ts";
@@ -17,7 +17,7 @@ import type { ModelRequest, ModelTurn } from "../../engine/messages.ts";
 import { categoryOf } from "../../engine/tool-fault.ts";
 import { OutputWindow, type ToolOutcome } from "../../engine/tool-result.ts";
 import { ProviderEmptyAnswer } from "../../errors/provider.ts";
-import { ClientClosedRequest } from "../../errors/run.ts";
+import { ClientClosedRequest, ExecutionLost } from "../../errors/run.ts";
 import { HullError } from "../../errors.ts";
 import type { CallWatcher, LlmHost } from "../../llm/host.ts";
 import { exchangeTerms, nothingToAnswer } from "../../llm/prepare.ts";
@@ -44,6 +44,7 @@ import type { WorkspaceAccess } from "../workspace/access.ts";
 import { toolWorkspace } from "../workspace/transfer.ts";
 import { WorkspaceTools } from "../workspace-tools/call.ts";
 import { runDynamicTool } from "./define-tool.ts";
+import { attemptOf, executionIdOf } from "./execution-id.ts";
 import { hookAnswer, hookPayload } from "./hook-exchange.ts";
 import { callRunHook } from "./hooks.ts";
 import { callHostTool, hostAnswer, hostPermission } from "./host-tools.ts";
@@ -64,7 +65,7 @@ export interface EffectsOptions {
   known: KnownExecutions | null;
   /** All records of the session or the anonymous run so far. */
   records: () => Iterable<AgentRecord>;
-  /** Those of the run alone. */
+  /** The records of this run. */
   ownRecords: () => Iterable<AgentRecord>;
   /** The session's files, or those of the run alone; `null`: it has no files. */
   workspace: WorkspaceAccess | null;
@@ -75,7 +76,7 @@ export interface EffectsOptions {
   model?: RunModel;
   /** Receives text and reasoning as they come. */
   watcher: CallWatcher;
-  /** Receives what no record holds, for example the output of tools. */
+  /** Receives events that no record contains, e.g. the output of tools. */
   emit: (event: RunEvent) => void;
 }
 
@@ -109,6 +110,7 @@ export function agentEffects(options: EffectsOptions): AgentEffects & { close():
     callModel: async (step, at) => callModel({ ...options, passthrough }, chosen(), step, at),
     runTool: (planned, at) =>
       tracedTool(options.context, planned.call, () => runTool(options, servers, planned, at)),
+    attemptOf: (at) => attemptOf(at, options.known),
     async callHook(step, { signal }) {
       const { context, spec } = options;
       if (step.purpose === "host_skill_match")
@@ -269,6 +271,7 @@ async function runTool(
     const duration_ms = Date.now() - started;
     return {
       ...plainResult("error", `${tool.definition.name} failed: ${error.message}`, "network"),
+      ...(error instanceof ExecutionLost ? { retryable: tool.annotations.idempotent === true } : {}),
       duration_ms,
     };
   } finally {
@@ -277,8 +280,8 @@ async function runTool(
 }
 
 /**
- * Whether the model gets the call's error. The runner may see that the client has left before this Worker does. Then
- * the run ends, since nobody waits for the model's reaction.
+ * Whether the error becomes the call's result. Not if the client has left, which the runner may notice before this
+ * Worker does: the run ends, since nobody waits for the model's answer.
  */
 const isForModel = (error: unknown): error is HullError =>
   error instanceof HullError && !(error instanceof ClientClosedRequest);
@@ -287,7 +290,7 @@ const isForModel = (error: unknown): error is HullError =>
 async function skillNamed({ context, own, spec }: EffectsOptions, slug: string): Promise<SkillRecord> {
   if (own?.record.manifest.slug === slug) return own.record;
   const known = spec.own_skill === undefined ? spec.skills : [spec.own_skill, ...spec.skills];
-  // Only skills that Hull has have files; the digest of an inline one finds no record.
+  // Only stored skills have files; the digest of a skill from the request finds no record.
   const skill = known.find(({ name, files }) => name === slug && files !== undefined);
   if (skill?.digest === undefined) return servedSkill(context, slug);
   const record = await context.deployment.registry.skill(skill.digest);
@@ -354,7 +357,7 @@ async function carryOut(
   if (again && known === null) return interrupted();
   const record = await skillNamed(options, handler.slug);
   const { settings } = context;
-  const executionId = `${run}-${effect}`;
+  const executionId = executionIdOf(at);
   const workspace = access === null ? null : await toolWorkspace(context.env.FILES, access);
   const runner = await runnerEndpoint(context, workspace?.id ?? executionId);
   const queued = openSpan(context, "queue");
@@ -375,7 +378,7 @@ async function carryOut(
     providerKeys: settings.providerKeys,
     started: (ms) => queued({ "hull.queue_ms": ms }),
   }).finally(queued);
-  return resultOf(outcome);
+  return resultOf(outcome, tool);
 }
 
 /** Runs commands of a skill's text one after the other; returns what each wrote. */
@@ -391,7 +394,7 @@ async function skillCommands(
     spec,
     workspace,
     known,
-    // These are no calls of the model, so no event reports them.
+    // The model did not make these calls, so no event reports them.
     emit: () => {},
     begun: () => null,
     own: own?.record ?? null,
@@ -418,7 +421,7 @@ function begunAt(records: Iterable<AgentRecord>, run: string, effect: string): n
   return null;
 }
 
-/** A tool that a hook carries out. The hook reaches nothing outside, but its module may keep state between calls. */
+/** Executes a tool through a hook. The hook can reach nothing outside, but its module may keep state between calls. */
 async function hookResult(
   context: RunContext,
   spec: AgentSpec,
@@ -447,7 +450,7 @@ function commandOf(handler: Json): { slug: string; tool: string } | null {
   return typeof slug === "string" && typeof tool === "string" ? { slug, tool } : null;
 }
 
-function resultOf(outcome: ToolOutcome): AgentToolResult {
+function resultOf(outcome: ToolOutcome, { annotations }: AgentTool): AgentToolResult {
   const { ok, code, exit_code, content, duration_ms, bytes, truncated } = outcome;
   return {
     status: ok ? "ok" : "error",
@@ -457,6 +460,7 @@ function resultOf(outcome: ToolOutcome): AgentToolResult {
     exit_code,
     duration_ms,
     ...(code === undefined ? {} : { code }),
+    ...(ok ? {} : { retryable: annotations.idempotent === true }),
     bytes,
     ...(truncated ? { truncated } : {}),
   };

@@ -124,7 +124,7 @@ function toolResult(effect: string, result: AgentToolResult, { run }: AgentState
   return [{ event: "tool_result", data }];
 }
 
-/** Callers of served skills get the exact code, callers of runs get the category. */
+/** The code in the event: the exact one for callers of served skills, the category for callers of runs. */
 function shownCode({ code, error_category }: AgentToolResult, exact: boolean): string | null {
   if (!exact || error_category === null) return error_category;
   return code ?? codeOf(error_category);
@@ -184,7 +184,7 @@ function activationEvents(
   return [{ event: "skill_activated", data: { name, description, ...why, allowed_tools } }, ...scoped];
 }
 
-/** A message named the skill at its beginning. */
+/** Events of a skill that a message named at its beginning. */
 function invocationEvents(name: string, { run }: AgentState): RunEvent[] {
   const skill = run?.spec.skills.find((known) => known.name === name);
   if (run === null || skill === undefined) return [];

@@ -143,7 +143,7 @@ function recordedMessages(records: Iterable<AgentRecord>): Json[] {
 const lastOf = (messages: Json, count: number): Json =>
   Array.isArray(messages) ? messages.slice(-count) : [];
 
-/** The text of the newest message of this role that has one; `null`: there is none. */
+/** The text of the newest message with this role that has text; `null`: none has. */
 function latestText(messages: Json, role: "user" | "assistant" | "tool"): string | null {
   const list = Array.isArray(messages) ? messages : [];
   const texts = list.map((message) =>

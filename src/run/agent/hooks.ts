@@ -57,7 +57,7 @@ function references({
   return given.flatMap(([option, hook]) => (typeof hook === "string" ? [[option, hook]] : []));
 }
 
-/** An entry that names a hook asks that hook about the arguments. */
+/** The entries of an option. If a value names a hook, that hook decides about the arguments. */
 function predicates(option: string, entries: Json | undefined): [string, Json][] {
   if (typeof entries !== "object" || entries === null || Array.isArray(entries)) return [];
   return Object.entries(entries).map(([tool, rule]) => [`${option}.${tool}`, rule]);

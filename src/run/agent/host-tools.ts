@@ -10,8 +10,8 @@ import type { RunContext } from "../context.ts";
 import { type HostMethod, hostDelegate } from "../host-delegate.ts";
 
 /**
- * A call that the host carries out. If an earlier run attempt began it, Hull asks again only for tools declared
- * idempotent. `call_key` names the call, so that a host can recognise it.
+ * Lets the host execute a call. If an earlier run attempt began the call, Hull repeats it only for tools declared
+ * idempotent. `call_key` identifies the call, so that a host can recognise it.
  */
 export async function callHostTool(
   context: RunContext,
@@ -49,7 +49,7 @@ function resultOf(answer: Json): AgentToolResult {
   return { ...plainResult(failed ? "error" : "ok", content, failed ? "tool_error" : null), value };
 }
 
-/** The host's answer; `null`: there is none, or the host failed, and the run goes on without it. */
+/** The host's answer; `null`: no host is configured, or it failed, and the run continues without the answer. */
 export async function hostAnswer(
   context: RunContext,
   method: HostMethod,

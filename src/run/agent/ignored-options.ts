@@ -37,7 +37,7 @@ export function ignoredOptions(options: RunOptions, call: CallOptions, session: 
   return [...found, ...skillKeys(options)];
 }
 
-/** Skills inside a request may say which model they are written for. */
+/** Warnings about skills in the request that name the model for which they are written. */
 function skillKeys({ skills }: RunOptions): Warning[] {
   const list = isObject(skills) ? (skills.skills ?? skills) : (skills ?? []);
   return [list]

@@ -46,7 +46,7 @@ export function readServersOption(
 
 type Asked = Exclude<Given, string>;
 
-/** The end of a sentence that begins with the option's path; `null`: the run may ask for the server. */
+/** Why the run may not use a server, as the end of a sentence that begins with the option's path; `null`: it may. */
 function faultOf(
   { name, url }: Asked,
   known: McpServer | undefined,
@@ -71,7 +71,7 @@ function hostFault(settings: RunContext["settings"], url: string | undefined): s
   return fault === null ? null : `cannot be asked. ${fault}`;
 }
 
-/** A caller may ask for less of a server than hull.toml permits. */
+/** The server limited to what the caller asks for, which may be less than hull.toml permits. */
 function narrowed(server: McpServer, { tools, timeout_ms = server.timeout_ms }: Asked): McpServer {
   const { tools: given } = server;
   const wanted = tools?.filter((tool) => given === undefined || given.includes(tool)) ?? given;

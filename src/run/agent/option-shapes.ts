@@ -1,4 +1,4 @@
-/** The options that agent runs have in addition to those of a call: names and types. */
+/** The names and types of the options that agent runs have besides those of a call. */
 import * as z from "zod/mini";
 import { LEDGER_STATUSES } from "../../engine/agent/task-ledger.ts";
 import { shapeFaults, shown } from "../../engine/fault.ts";
@@ -177,7 +177,7 @@ export function divide(given: JsonObject): { run: JsonObject; call: JsonObject }
   return { run: Object.fromEntries(run), call: Object.fromEntries(call) };
 }
 
-/** The run's options, or what is wrong with them. */
+/** The run's options, or their faults. */
 export function readRunOptions(
   given: JsonObject,
 ): { options: RunOptions } | { faults: { path: string; message: string }[] } {
@@ -190,7 +190,7 @@ export function readRunOptions(
   return { faults };
 }
 
-/** An option that is a list, or one text instead of a list. */
+/** An option's list of texts; a single text is a list of one. */
 export function listOf(value: Json | string | readonly string[] | undefined): string[] {
   if (typeof value === "string") return [value];
   return Array.isArray(value) ? value.filter((item) => typeof item === "string") : [];

@@ -186,7 +186,7 @@ export async function checkedRun(
   return { spec: { ...spec, hooks: runHooks(spec, records) }, model: chosen };
 }
 
-/** Without the options that a specification has members for. */
+/** Leaves out options that the specification stores as members of its own. */
 function withoutInput<
   T extends { tools?: unknown; messages?: unknown; transcript?: unknown; session_id?: unknown },
 >({
@@ -243,7 +243,7 @@ function withNamed(
 const catalogTokens = (tokens: number | undefined): Pick<AgentSpec, "skill_catalogue_tokens"> =>
   tokens === undefined ? {} : { skill_catalogue_tokens: tokens };
 
-/** What Hull collects for a run in addition to its options. */
+/** What Hull determines for a run besides its options. */
 type SpecParts = Pick<
   AgentSpec,
   "run_id" | "session_id" | "system" | "prompt" | "tools" | "tool_format" | "skills" | "model" | "call"
@@ -322,7 +322,7 @@ function compaction(options: RunOptions): CompactionOptions {
 }
 
 /**
- * The option `tool_configs` as a specification holds it, for a run whose request is stored before the run begins.
+ * The option `tool_configs` with its secrets sealed, for a run whose request is stored before the run begins.
  * @throws as `agentSpec`
  */
 export async function sealedToolConfigs(context: RunContext, given: JsonObject): Promise<JsonObject> {
@@ -334,12 +334,12 @@ export async function sealedToolConfigs(context: RunContext, given: JsonObject):
   return (await readToolConfigs(context, [...served, ...records], tool_configs)) ?? {};
 }
 
-/** A skill may be both the run's own and one of its list. */
+/** The records without duplicates: a skill may be both the run's own and in its list. */
 function distinct(records: readonly SkillRecord[]): SkillRecord[] {
   return [...new Map(records.map((record) => [record.manifest.slug, record])).values()];
 }
 
-/** `skill` runs a served llm skill, with its model and limits unless the options say otherwise. */
+/** The call's options with the model and limits of the option `skill`, unless the options set them. */
 function withSkill(call: JsonObject, { manifest }: SkillRecord): JsonObject {
   const { llm, slug } = manifest;
   if (llm === undefined) {
@@ -366,9 +366,9 @@ const roundsOfSkill = (options: RunOptions, served: SkillRecord | null): number 
     : undefined;
 
 /**
- * The rounds and the time that the skill's manifest names, unless the options do. The rounds of a daemon are of one wake. Its time
- * is not that of one call.
- * @param rounds of `roundsOfSkill`
+ * Adds the rounds and the time that the skill's manifest sets, unless the options do. For a daemon, the rounds apply to
+ * each wake, and the time of one call does not apply.
+ * @param rounds from `roundsOfSkill`
  */
 function withSkillLimits(
   options: RunOptions,
@@ -431,7 +431,7 @@ function executorOf({ name, executor }: Tool): AgentTool["executor"] {
   });
 }
 
-/** A tool that the client answers needs a client that can answer. Anonymous runs and daemons have none. */
+/** Refuses tools that a client must answer if no client can: anonymous runs and daemons have none. */
 function checkTools(
   tools: readonly AgentTool[],
   { alone, daemon, hosted }: { alone: boolean; daemon: boolean; hosted: boolean },
@@ -453,7 +453,7 @@ function checkTools(
   }
 }
 
-/** A run has one history: that of its session, or the transcript of the request. */
+/** Refuses a transcript in a session: a run has either the session's history or that of the request. */
 function checkSession({ session_id, transcript }: CallOptions, session: string | null): void {
   if (session !== null && transcript !== undefined) {
     const detail =

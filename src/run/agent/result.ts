@@ -8,7 +8,7 @@ import type { Transcript } from "../../llm/transcript.ts";
 import type { RunResult } from "../../session/conversation/answers.ts";
 import { answerData } from "./structured-turn.ts";
 
-/** The trace of a long run holds its last entries, at most this many. */
+/** The most entries of a trace; a long run keeps the last ones. */
 const MAX_TRACED = 1000;
 
 /**

@@ -15,7 +15,7 @@ const snapshot = z.lazy(() =>
   }),
 );
 
-/** Longest snapshot that Hull reads, in bytes. */
+/** Bytes of the longest snapshot that Hull reads. */
 const MAX_BYTES = 32 * 1024 * 1024;
 
 /**
@@ -46,7 +46,7 @@ export async function resumedFrom(
   return { prompt, daemon: { earlier_iterations, begins_idle } };
 }
 
-/** A session that does not exist has no files. */
+/** Reads from a session; `null`: the session does not exist, so it has no files. */
 async function known<T>(read: () => Promise<T>): Promise<T | null> {
   try {
     return await read();

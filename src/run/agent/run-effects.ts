@@ -17,7 +17,7 @@ interface RunEffectsOptions extends Omit<EffectsOptions, "watcher" | "emit"> {
   admitted?: (() => void) | undefined;
   /** Receives what no record holds: pieces of answers, the output of tools. Never fails. */
   emit: (event: RunEvent) => Promise<void>;
-  /** Makes one model call where the run is kept. */
+  /** Runs one model call in the surroundings of the run. */
   around: (call: () => ReturnType<CallModel>) => ReturnType<CallModel>;
 }
 

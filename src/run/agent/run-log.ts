@@ -23,7 +23,7 @@ export interface RunLog {
   append(batch: readonly Applied[], memo: Json): void;
 }
 
-/** Lost when the process ends. */
+/** Keeps the records in memory; they are lost when the process ends. */
 export class MemoryLog implements RunLog {
   readonly #emit: ((event: RunEvent) => void) | null;
   readonly #records: AgentRecord[] = [];

@@ -48,7 +48,7 @@ export function chosenModel(
   };
 }
 
-/** A skill states the settings of its model's requests. */
+/** The model and request settings of a served skill. */
 function servedModel(
   { model, fallback = [] }: AgentSpec,
   { max_tokens, timeout_ms, idle_timeout_ms, json, thinking }: ServedTerms,

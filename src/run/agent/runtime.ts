@@ -1,4 +1,4 @@
-/** What a session needs from the rest of Hull to carry out its runs, and what it provides in return. */
+/** What a session needs to execute its runs, and what it provides for them. */
 import type { Vault } from "../../engine/agent/next.ts";
 import type { AgentRecord } from "../../engine/agent/records.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
@@ -27,7 +27,7 @@ export interface RunEnvironment extends KnownExecutions {
   context: RunContext;
   /** All records of the session, in order. */
   records(): Iterable<AgentRecord>;
-  /** Those of the run. */
+  /** The records of this run. */
   ownRecords(): Iterable<AgentRecord>;
   /** The last version of an artifact of the session; `null`: there is none. */
   artifact(id: string): Artifact | null;
@@ -57,6 +57,8 @@ interface BegunRun {
   vault: Vault | null;
   /** More members of the result, as this run attempt knows them. */
   further: () => JsonObject;
+  /** Ends what the effects hold open beyond a call, in the background. */
+  close: () => void;
 }
 
 export interface AgentRuntime {
@@ -70,9 +72,9 @@ export interface AgentRuntime {
     context: RunContext,
   ): Promise<PreparedRun>;
   /**
-   * Returns the effects of a run; each of its attempts asks for them. A planned call that an earlier run attempt began comes with
-   * `again`: the ids of run and effect identify the same work.
-   * @param signal aborted when the run is cancelled
+   * Returns the effects of a run, for one run attempt. A planned call that an earlier attempt began has `again` set: ids
+   * of run and effect identify the same work.
+   * @param signal aborts when the run is cancelled
    * @throws the HullError that ends the run
    */
   begin(spec: AgentSpec, environment: RunEnvironment, signal: AbortSignal): Promise<BegunRun>;

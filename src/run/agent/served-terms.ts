@@ -1,7 +1,7 @@
 /** What holds for every run whose last text is the answer: that of a served skill, or one of the vendors' APIs. */
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 
-/** Results of tools stay complete: nothing is cut, counted or archived beyond the limits in `served`. */
+/** Keeps results of tools complete: Hull shortens, counts and archives nothing beyond the limits in `served`. */
 export function withServedTerms(
   spec: AgentSpec,
   served: NonNullable<AgentSpec["served"]>,

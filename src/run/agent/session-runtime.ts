@@ -1,4 +1,4 @@
-/** How Hull carries out the runs of sessions: models through the host, tools in the runner, results as documents. */
+/** How Hull executes the runs of sessions: models through the host, tools in the runner, results as documents. */
 import { Internal } from "../../errors.ts";
 import { historyOf } from "../../llm/history.ts";
 import { emptyTranscript, newId } from "../../llm/transcript.ts";
@@ -26,7 +26,7 @@ export const SESSION_RUNTIME: AgentRuntime = {
   },
   async begin(spec, environment, signal) {
     const { context, session_id, memo, prepared } = environment;
-    // What a run delegates counts against the session that asked first.
+    // A delegated run counts against the session of the original request.
     const session = spec.delegation?.account ?? session_id;
     const skill = spec.own_skill?.name ?? null;
     const of = { signal, session, skill, account: `session:${session}` };
@@ -36,7 +36,7 @@ export const SESSION_RUNTIME: AgentRuntime = {
     const workspace =
       files === undefined ? environment.workspace : clientWorkspace(sessionClient(context, files));
     const vault = runVault(spec, context);
-    const { effects, further } = runEffects({
+    const { effects, further, close } = runEffects({
       context,
       host,
       spec,
@@ -60,7 +60,7 @@ export const SESSION_RUNTIME: AgentRuntime = {
         }
       },
     });
-    return { effects, vault, further };
+    return { effects, vault, further, close };
   },
   resultOf(state, { created_at, settled_at }, records) {
     const { run } = state;

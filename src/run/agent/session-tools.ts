@@ -67,7 +67,7 @@ const MAX_DESCRIPTION = 1000;
 export function definedFiles(tool: {
   name: string;
   description: string;
-  /** As its model wrote them. */
+  /** The parameters as the model wrote them. */
   declared: Json;
   /** The module. */
   code: string;

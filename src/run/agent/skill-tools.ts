@@ -14,6 +14,7 @@ import { type HandlerEnvironmentOptions, handlerEnvironment } from "../handler/e
 import { toolPolicy } from "../handler/policy.ts";
 import type { SkillToolResult } from "../handler/ports.ts";
 import { callSkillTool } from "../handler/skill-tool.ts";
+import { executionIdOf } from "./execution-id.ts";
 import { sessionRecord, toolOfSession } from "./session-tools.ts";
 import { leftMs } from "./time-left.ts";
 
@@ -51,15 +52,15 @@ interface ToolRun extends Omit<HandlerEnvironmentOptions, "choice" | "policy"> {
   context: RunContext;
   spec: AgentSpec;
   artifacts: CallArtifacts;
-  /** The served skill of a name, as the run has it. */
+  /** Finds a served skill by name, in the version that the run uses. */
   find: (slug: string) => Promise<SkillRecord>;
 }
 
-/** Carries out a planned call. Every failure is a result. */
+/** Executes a planned call. Every failure is a result. */
 export async function runSkillTool(
   { call, tool, again }: PlannedCall,
   { context, spec, find, ...options }: ToolRun,
-  { run, effect, signal }: AgentEffectContext,
+  at: AgentEffectContext,
 ): Promise<AgentToolResult> {
   const choice = { bot: spec.bot ?? null, perCall: spec.tool_configs ?? null };
   const found = await handlerOf(tool, context, find);
@@ -75,9 +76,9 @@ export async function runSkillTool(
       source: found.source,
       call,
       again,
-      signal,
-      executionId: `${run}-${effect}`,
-      runId: run,
+      signal: at.signal,
+      executionId: executionIdOf(at),
+      runId: at.run,
       sessionId: spec.session_id,
       bot: choice.bot,
       models: spec.models ?? {},

@@ -219,7 +219,7 @@ export function toolsOf(record: SkillRecord): AgentTool[] {
   }));
 }
 
-/** Who signed the skill, and whether the signature counts. */
+/** Who signed the skill, and whether the deployment trusts the signer. */
 function signatureOf({ settings }: RunContext, record: SkillRecord): Pick<AgentSkill, "signature"> {
   const { signature } = record;
   if (signature === undefined) return {};
@@ -257,8 +257,8 @@ export function skillOf(settings: Settings, record: SkillRecord, digest?: string
 }
 
 /**
- * `allowed-tools` approves calls beforehand; that of an uploaded skill approves nothing. `tool_scope` takes the other
- * tools away, and so does `allowed-tools` where the deployment says so.
+ * `allowed-tools` approves calls in advance, except in an uploaded skill. `tool_scope` hides the other tools; if the
+ * deployment configures it, so does `allowed-tools`.
  */
 function toolTerms(
   { workspace_tools }: Settings,

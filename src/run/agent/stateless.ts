@@ -29,16 +29,16 @@ import { type RunVault, runVault } from "./vault.ts";
 export interface StatelessOptions {
   host: LlmHost;
   signal: AbortSignal;
-  /** The request's id of the run; the run's span has it. */
+  /** The request's id for the run, which also names the run's span. */
   execution: string;
-  /** Where its records are. It already holds those of earlier run attempts. */
+  /** Where its records are kept, including those of earlier run attempts. */
   log: RunLog;
   /** What outlives the process, in addition to the records; `null`: nothing. */
   durable: Durable | null;
-  /** What the conversation holds before the run. */
+  /** Records of the conversation before the run. */
   before?: readonly AgentRecord[];
   own?: OwnSkill;
-  /** The model and the vault that follow from the specification, if already known. Absent: they are found here. */
+  /** The model and the vault, if already determined. Absent: derived from the specification. */
   model?: RunModel | undefined;
   vault?: RunVault | null;
   /** The run's files. Absent: they exist only during the run. */
@@ -48,7 +48,7 @@ export interface StatelessOptions {
   admitted?: () => void;
   /** Returns what continues a resting run. Absent, or `null`: nothing, and the drive ends. */
   woken?: (rest: Rest) => Promise<AgentRecordBody | null>;
-  /** Receives what no record holds. */
+  /** Receives events that no record contains. */
   emit: (event: RunEvent) => Promise<void>;
   /** Resolves when the reader of the events is not far behind. Events that were not read are held in memory. */
   room?: (() => Promise<void>) | undefined;
@@ -132,7 +132,7 @@ async function drive(
   }
 }
 
-/** `null`: the run has no tool that needs files. */
+/** The run's files; `null`: no tool of the run needs any. */
 function filesOf(
   context: RunContext,
   spec: AgentSpec,

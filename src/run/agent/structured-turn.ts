@@ -10,7 +10,7 @@ import type { Json, JsonObject } from "../../skill/manifest.ts";
 
 interface StructuredRun {
   structured: Structured;
-  /** `null`: the run ends with any turn that calls no tool. */
+  /** `null`: any turn without tool calls ends the run. */
   sentinel: string | null;
   /**
    * For a run that is one answer: whether the tool of this name only searches for tools. `null`: the run continues
@@ -28,10 +28,10 @@ interface Answer {
 }
 
 /**
- * Asks until the answer matches or no attempt is left. The model never sees a bad answer again: each attempt sends the
- * original messages and one correction. A turn of a persistent run that does not claim to be the last is not an answer.
- * The turn's tokens and cost are the sum of all attempts.
- * @throws SchemaValidation where `output_validation` is `error`; what `ask` throws
+ * Asks until the answer matches or no attempt is left. The model never sees its bad answers: each attempt sends the
+ * original messages and one correction. A turn of a persistent run that does not claim to be the last is not checked.
+ * The turn's tokens and cost are the sums over all attempts.
+ * @throws SchemaValidation if `output_validation` is `error`; what `ask` throws
  */
 export async function structuredTurn(
   run: StructuredRun,

@@ -47,7 +47,7 @@ export function runVault(spec: AgentSpec, context: RunContext): RunVault | null 
 
 export class RunVault implements LoopVault {
   readonly #vault: Vault;
-  /** Makes the replacement for a provider that refuses to search. */
+  /** Creates the vault for a provider that refuses to search. */
   readonly #makeSubstitute: () => Vault;
   #substitute: Vault | null = null;
   readonly #delegate: SearchDelegate | undefined;
@@ -98,7 +98,7 @@ export class RunVault implements LoopVault {
     return this.#vault.mode === "native" ? observe(this.#vault, EMPTY_VAULT, blocks).events : [];
   }
 
-  /** Carries out one search. */
+  /** Executes one search. */
   async search(
     call: ToolCallBlock,
     state: Json,

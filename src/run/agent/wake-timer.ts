@@ -30,7 +30,7 @@ export class WakeTimer {
     this.#signal = signal;
   }
 
-  /** The record that ends an idle run's rest, when its time comes; `null`: nothing will wake it. */
+  /** Waits, and returns the record that ends an idle run's rest; `null`: nothing will wake the run. */
   async next({ spec }: RunState): Promise<AgentRecordBody | null> {
     const { daemon, run_id: run } = spec;
     if (daemon === null) return null;

@@ -1,7 +1,6 @@
 /**
- * What policies know about a tool that the host delegate carries out. Its caller describes it, and the deployer's
- * server carries it out. So the caller's description counts where it makes the tool riskier, never where it makes it
- * safer.
+ * The policies' annotations of a tool that the host delegate executes. The caller describes the tool, and the deployer's
+ * server executes it. So the caller's description may make the tool riskier, but never safer.
  */
 
 import { onlyReads, rankOf } from "../../engine/agent/policy.ts";

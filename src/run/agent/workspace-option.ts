@@ -62,7 +62,7 @@ function wantedWorkspaceTools(
   return WORKSPACE_TOOLS.filter((name) => lists.some((list) => list.includes(name)));
 }
 
-/** A warning if a run asks for workspace tools and gets none: it says why. */
+/** The warning, with the reason, if a run asks for workspace tools and gets none. */
 export function withheldWorkspaceTools(
   context: Pick<RunContext, "settings" | "tenant">,
   given: boolean | readonly string[] | undefined,
@@ -106,7 +106,7 @@ export function skillsWithFolders(
   const { path } = skillsFolder(context, { skills_key });
   const placed = (skill: AgentSkill): AgentSkill => {
     if (skill.files === undefined) return skill;
-    // Only commands, and texts that name it, can use a folder that holds nothing but SKILL.md.
+    // Only commands, and texts that name the folder, can use a folder that contains only SKILL.md.
     if (skill.files.count === 0 && !tools && !namesFolder(skill)) return skill;
     const plugin = skill.plugin_files === true ? { plugin_dir: `${path}/.plugins/${skill.name}` } : {};
     return { ...skill, dir: `${path}/${skill.name}`, ...plugin };

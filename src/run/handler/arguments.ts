@@ -36,7 +36,7 @@ export function checkedArguments(
   return { error: `The arguments do not fit the parameters of ${tool.name}. ${errors.join(" ")}` };
 }
 
-/** What the schema finds wrong with a value: one sentence each, which begins with the path. */
+/** The faults of a value according to the schema: one sentence each, which begins with the path. */
 export function faultsOf(schema: JsonObject, value: Json): string[] {
   const read = schemaOf(schema);
   return "error" in read ? [read.error] : schemaErrors(read.schema, value);

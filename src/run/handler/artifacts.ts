@@ -18,7 +18,7 @@ export class RunArtifacts {
   readonly #newId: () => string;
   readonly #calls = new Map<string, CallArtifacts>();
 
-  /** @param stored the last version that the session has of an artifact */
+  /** @param stored finds the latest version of an artifact in the session */
   constructor(stored: (id: string) => Artifact | null, newId: () => string = newArtifactId) {
     this.#stored = stored;
     this.#newId = newId;
@@ -53,10 +53,10 @@ export class RunArtifacts {
   }
 }
 
-/** What one call makes, in order of arrival. */
+/** The artifacts of one call, in order of arrival. */
 export class CallArtifacts {
   readonly artifacts: Artifact[] = [];
-  /** True when nothing more will come. */
+  /** Whether the call has ended, so that no further artifact will arrive. */
   settled = false;
   readonly #latest: (id: string) => Artifact | null;
   readonly #newId: () => string;
@@ -82,7 +82,7 @@ export class CallArtifacts {
     return { line: artifactLine(artifact, updated), findings };
   }
 
-  /** The result of the call, including what it made. */
+  /** The result of the call, with its artifacts. */
   settle(result: AgentToolResult): AgentToolResult {
     this.settled = true;
     return this.artifacts.length === 0 ? result : { ...result, artifacts: this.artifacts };

@@ -16,7 +16,7 @@ export interface HandlerEnvironmentOptions {
   known: KnownExecutions | null;
   /** The session's files; `null`: there is no session. */
   workspace: WorkspaceAccess | null;
-  /** Receives what the call makes. */
+  /** Receives the artifacts of the call. */
   artifacts: ArtifactShelf;
   /** Selects the configured values. */
   choice: ConfigChoice;

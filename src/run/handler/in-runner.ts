@@ -9,7 +9,7 @@ import type { WorkspaceAccess } from "../workspace/access.ts";
 import { toolWorkspace } from "../workspace/transfer.ts";
 
 interface RunnerPorts {
-  /** Carries out a call. */
+  /** Executes a call. */
   runner: (call: HandlerCall) => Promise<HandlerOutcome>;
   /** Runs Python for a handler that is not in the runner; returns what the handler gets. */
   python: (

@@ -10,7 +10,7 @@ export class IsolateNames {
   /** By tool, tenant and values of variables. A tool's record lives as long as the deployment remembers it. */
   readonly #names = new WeakMap<SkillTool, Map<string, string>>();
 
-  /** SHA-256 over everything that must separate two calls. */
+  /** SHA-256 over everything in which calls of different isolates differ. */
   async nameOf(tenant: string, { record, tool, env }: HandlerCall): Promise<string> {
     const known = this.#names.get(tool) ?? new Map<string, string>();
     this.#names.set(tool, known);

@@ -1,4 +1,4 @@
-/** Every tool call writes one line to the log: what was called where, and how it ended. */
+/** Logs one line per tool call: what was called where, and how the call ended. */
 import type { ToolCallBlock } from "../../engine/messages.ts";
 import { canonicalJson } from "../../skill/canonical.ts";
 import type { RunContext } from "../context.ts";
@@ -9,10 +9,10 @@ interface ToolCallNote {
   /** `null`: the caller defined the tool. */
   skill: string | null;
   call: ToolCallBlock;
-  /** `none`: it was not made. */
+  /** `none`: the call was not made. */
   runtime: "isolate" | "runner" | "stub" | "process" | "hook" | "mcp" | "builtin" | "none";
   duration_ms: number;
-  /** `ok`, or the code of what went wrong. */
+  /** `ok`, or the code of the fault. */
   outcome: string;
   /** More findings, for the author of the tool. */
   diagnostics?: { code: string; message: string }[];

@@ -27,7 +27,7 @@ export class ToolOutput {
     if (this.#left < 0) return;
     const bytes = new TextEncoder().encode(text);
     const fits = bytes.length <= this.#left;
-    // The remaining bytes of a character that the limit cuts become U+FFFD.
+    // If the limit cuts a character, its bytes become U+FFFD.
     const shown = fits ? text : new TextDecoder().decode(bytes.subarray(0, this.#left)) + CUT;
     this.#left = fits ? this.#left - bytes.length : -1;
     void this.#streams[stream].pushText(shown);

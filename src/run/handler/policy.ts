@@ -20,8 +20,8 @@ export function toolPolicy(
 }
 
 /**
- * Why an unattended call, of a served skill or over MCP, is refused: the text that answers it; `null`: it may proceed.
- * The deployment's policy and approvals count, since there is nobody to ask.
+ * Why an unattended call, of a served skill or over MCP, is refused: the text of its answer; `null`: it may proceed. A
+ * call that needs an approval is refused, since there is nobody to ask.
  */
 export function unattendedRefusal(
   settings: Settings,
@@ -64,7 +64,10 @@ function needsApproval(settings: Settings, record: SkillRecord, { risk }: SkillT
   return level !== "none" && RISKS.indexOf(risk) >= RISKS.indexOf(level);
 }
 
-/** The name of an uploaded skill includes its tenant, so its slug never gives it what a published skill was given. */
+/**
+ * The risk from which on the skill's calls need an approval. An uploaded skill is named with its tenant, so it never
+ * gets what a published skill with the same slug was given.
+ */
 function requiredRisk({ approvals }: Settings, { manifest, uploaded_by }: SkillRecord): RequiredRisk {
   const { require_risk = "none", uploaded_require_risk = "dangerous", skills = {} } = approvals;
   const name = uploaded_by === undefined ? manifest.slug : `${uploaded_by}/${manifest.slug}`;

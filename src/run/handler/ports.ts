@@ -29,7 +29,7 @@ export interface ArtifactShelf {
 export interface HandlerEnvironment {
   context: RunContext;
   emit: (event: RunEvent) => void;
-  /** Carries out a call in the runner. */
+  /** Executes a call in the runner. */
   runner: (call: HandlerCall) => Promise<HandlerOutcome>;
   /** Runs Python for a handler in an isolate, in the session's folder of the runner; returns what the handler gets. */
   python: (call: HandlerCall, code: string, timeoutMs: number | null) => Promise<JsonObject>;

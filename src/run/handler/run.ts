@@ -1,4 +1,4 @@
-/** One call of a Skill Tools handler, on the tier where it must run. */
+/** Runs one call of a Skill Tools handler where it must run: in an isolate or in the runner. */
 import { failedCall, type HandlerCall, type HandlerOutcome } from "../../tool/handler/call.ts";
 import { callHandler } from "../../tool/isolate/handler.ts";
 import { isolateOf } from "./isolate.ts";
@@ -8,8 +8,8 @@ import type { HandlerEnvironment } from "./ports.ts";
 export type Runtime = "isolate" | "runner" | "stub" | "none";
 
 /**
- * Carries out a call. The runner gets what only a process can do, what has no isolate here, and what works on more
- * files than an isolate can hold.
+ * Executes a call. The runner gets calls that need a process, calls for which there is no isolate here, and calls with
+ * more files than an isolate can hold.
  * @param source text of a handler that is in no registry
  * @throws HullError for faults of the registry and of the workspace
  */
@@ -40,7 +40,7 @@ export async function runHandler(
   const changed = changes.written.length + changes.removed.length > 0;
   if (changed && !signal.aborted)
     notKept.push(...((await environment.folder?.save(changes.written, changes.removed)) ?? []));
-  // Without a session nothing can keep a file.
+  // Without a session, there is nowhere to keep files.
   if (environment.folder === null || notKept.length === 0) return { outcome, runtime: "isolate" };
   const diagnostics = [...outcome.diagnostics, { code: "files_not_kept", message: notKeptText(notKept) }];
   return { outcome: { ...outcome, diagnostics }, runtime: "isolate" };

@@ -44,7 +44,7 @@ export interface SkillToolCall {
 /** Longest value that is recorded together with the model's text, as UTF-16 units of text. */
 const MAX_VALUE = 262_144;
 
-/** Carries out the call. Every fault of the call is a result. @throws HullError for faults of Hull's own stores */
+/** Executes the call. Every fault of the call is a result. @throws HullError for faults of Hull's own stores */
 export async function callSkillTool(
   asked: SkillToolCall,
   environment: HandlerEnvironment,
@@ -114,8 +114,8 @@ async function carriedOut(
 }
 
 /**
- * A returned object with `error` is a failure. An answer that does not fit the declared schema is the author's fault. An artifact is
- * no answer: the schema does not describe it.
+ * Applies the declared schema. A returned object with `error` is a failure. An answer that does not match the schema is
+ * the author's fault. The schema does not apply to artifacts.
  */
 function withSchema(outcome: HandlerOutcome, tool: SkillTool, local: boolean): HandlerOutcome {
   const { value, fault, duration_ms } = outcome;
@@ -137,7 +137,7 @@ class Shelved {
   readonly #redactor: Redactor;
   #kept: Promise<void> = Promise.resolve();
   #findings: HandlerOutcome["diagnostics"] = [];
-  /** What the model should know about the artifacts that came while the handler worked. */
+  /** What the model should know about artifacts that arrived while the handler was running. */
   readonly lines: string[] = [];
 
   constructor(environment: HandlerEnvironment, redactor: Redactor) {

@@ -21,7 +21,7 @@ import {
 } from "./owner.ts";
 import { type FailedServer, type FoundTool, RunServers } from "./servers.ts";
 
-/** The sources from which a new run gets tools of servers. */
+/** Where a new run gets MCP tools from. */
 interface RemoteSources {
   /** From the option `mcp_servers`. */
   asked: readonly ServerOwner[];
@@ -119,7 +119,7 @@ const CATEGORIES: Record<FailureKind, FaultCategory> = {
 };
 
 /**
- * Carries out a call. If an earlier run attempt began it, Hull repeats it only if the server says that this is
+ * Executes a call. If an earlier run attempt began it, Hull repeats it only if the server says that this is
  * harmless.
  * @param find the served skill of a slug
  */

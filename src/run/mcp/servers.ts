@@ -18,10 +18,10 @@ import type { ServerOwner } from "./owner.ts";
 /** How long a list of tools is fresh, and how long it may be used if the server fails, in ms. */
 const FRESH_MS = 60_000;
 const STALE_MS = 600_000;
-/** A run begins when its servers have listed their tools, or at the latest after this time in ms. */
+/** A run waits for the lists of its servers' tools at most this long, in ms. */
 const LIST_TIMEOUT_MS = 15_000;
 export interface FoundTool extends RemoteTool {
-  /** The skill's name for the server that has it. */
+  /** The name by which the skill knows the tool's server. */
   server: string;
 }
 
@@ -31,7 +31,7 @@ type CalledTool = Pick<FoundTool, "server" | "remote" | "parameters"> & {
   raw: string;
 };
 
-/** A server that brought no tools, and why; safe for callers. */
+/** A server that provided no tools, and why; safe for callers. */
 export interface FailedServer {
   server: string;
   message: string;
@@ -60,7 +60,7 @@ export class RunServers {
     this.#context = context;
   }
 
-  /** The tools of an owner's servers. A server that fails brings none. */
+  /** The tools of an owner's servers. A failing server provides none. */
   async toolsOf(owner: ServerOwner): Promise<{ tools: FoundTool[]; failed: FailedServer[] }> {
     const lists = await Promise.all(
       owner.servers.map(async (server) => ({ server, listed: await this.#listed(owner, server) })),
@@ -99,7 +99,7 @@ export class RunServers {
     signal.throwIfAborted();
     const duration_ms = Date.now() - started;
     const content = reply.ok ? resultText(reply.value) : null;
-    // A server may repeat what somebody told it, a key of the deployment included; the model never reads one.
+    // A server may repeat a secret that it was sent, even a key of the deployment. The model must never read it.
     const redacted = (text: string) => this.#context.redacted(text);
     if (content !== null) return { ok: content.ok, text: redacted(content.text), fault: null, duration_ms };
     const failure: McpFailure = reply.ok
@@ -186,7 +186,7 @@ export class RunServers {
 
   #headers({ granted }: ServerOwner, server: McpServer): Reply<Headers> {
     const { settings } = this.#context;
-    // Whatever a skill says, no tool gets a provider's key.
+    // No tool gets a provider's key, even if a skill names it.
     const read = (name: string) => (settings.providerKeys.has(name) ? undefined : settings.read(name));
     const variables = new SentVariables(read, granted);
     const headers = new Headers();

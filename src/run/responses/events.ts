@@ -1,6 +1,6 @@
 /**
- * The events of a response's stream, made from the events of its run; they also build its output. The same events make the same
- * stream, whenever somebody reads them: an item's id follows from its place, and sequence numbers count from 0.
+ * Turns the events of a run into the events of a response's stream, and into its output. The same events always give the
+ * same stream: an item's id follows from its place, and sequence numbers count from 0.
  */
 import type { Block, ToolCallBlock } from "../../engine/messages.ts";
 import { encodeBlock } from "../../llm/foreign-blocks.ts";
@@ -21,7 +21,7 @@ interface OpenItem {
 }
 
 interface ResponsePlace {
-  /** Where commands run; `null`: at the client's. */
+  /** The container in which commands run; `null`: the client runs them. */
   container: string | null;
   /** The client has a shell of its own. */
   local_shell: boolean;
@@ -93,7 +93,7 @@ export class ResponseEvents {
     return this.#taken();
   }
 
-  /** The response that failed; `null`: it did not. */
+  /** The failed response; `null`: it has not failed. */
   failed(): JsonObject | null {
     return this.#fault === null ? null : { ...this.#head, ...this.#fault, output: this.output() };
   }
@@ -155,13 +155,15 @@ export class ResponseEvents {
     return open;
   }
 
-  /** Cites files at the end of the last text. If calls came after it, a message without text cites them. */
+  /**
+   * Cites files at the end of the last text. If calls followed that text, adds a message without text that cites them.
+   */
   #files(files: readonly CitedFile[]): void {
     this.#message ??= this.#openMessage();
     this.#closeMessage(files);
   }
 
-  /** @param files that the text leaves to the user */
+  /** @param files files for the user that the text cites */
   #closeMessage(files: readonly CitedFile[], status: "completed" | "incomplete" = "completed"): void {
     const open = this.#message;
     if (open === null) return;

@@ -6,7 +6,7 @@ import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { RunContext } from "../context.ts";
 import { findFile, readFile } from "../files.ts";
 
-/** Largest file that a message may hold, in bytes. */
+/** Bytes of the largest file in a message. */
 const MAX_FILE_BYTES = 20 * 1024 * 1024;
 
 /** Ids of stored files in a list of items. @throws FileNotFound; InvalidRequest for a file that is too large */

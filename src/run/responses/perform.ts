@@ -1,4 +1,4 @@
-/** Carries out a response, in a request or in the object that outlives it: one model call, or a run of the engine. */
+/** Makes a response, in a request or in the object that outlives it: one model call, or a run of the engine. */
 
 import type { Block, ModelRequest, Usage } from "../../engine/messages.ts";
 import { type CodeTerms, shellCommands } from "../../engine/workspace-tools/code-tools.ts";
@@ -24,7 +24,7 @@ import { ResponseEvents } from "./events.ts";
 import { inlined } from "./inlined.ts";
 import { partEvent, type ResponsePart } from "./response-part.ts";
 
-/** Where a response runs code, and where the tools of its skill work on files. */
+/** The container in which a response runs code and its skill's tools work on files. */
 export interface ResponseContainer {
   id: string;
   skills: { id: string; version: string; digest: string }[];
@@ -51,7 +51,7 @@ export interface ResponsesOperation {
   /** Items of the conversation before it, and its own input. */
   history: JsonObject[];
   input: JsonObject[];
-  /** The conversation that gets its items when it has ended; `null`: none. */
+  /** The conversation to which its items are added when it has ended; `null`: none. */
   conversation: string | null;
   container: ResponseContainer | null;
   local_shell: boolean;
@@ -94,7 +94,7 @@ export async function runResponse(
       if (durable === null) sent.push(event);
       await handle.emit(event);
     } catch (error) {
-      // Nobody awaits this call: the end of the run throws the failure.
+      // Nobody awaits this call: the failure is thrown at the end of the run.
       faults.push(error);
     }
   };
@@ -178,7 +178,7 @@ async function callModel(
   return ended;
 }
 
-/** Members without a canonical form go to targets of the same protocol. */
+/** Whether a target gets the members without a canonical form: only if it has the same protocol. */
 export const takesFurther = (protocol: Reached["protocol"]): boolean => protocol === "openai-responses";
 
 function fitted(request: ModelRequest, body: JsonObject, protocol: Reached["protocol"]): ModelRequest {
@@ -194,7 +194,7 @@ function fitted(request: ModelRequest, body: JsonObject, protocol: Reached["prot
   return plain;
 }
 
-/** Drives a run whose tools Hull carries out. */
+/** Drives a run whose tools Hull executes. */
 async function runTools(
   handle: OperationHandle,
   { account, body, container }: ResponsesOperation & { account: string },

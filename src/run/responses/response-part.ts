@@ -17,7 +17,7 @@ export interface CitedFile {
 
 export type ResponsePart =
   | { turn: Block[] }
-  /** A call that Hull carries out. */
+  /** A call that Hull executes. */
   | { call: ToolCallBlock }
   | { result: ShownResult }
   | { files: CitedFile[] };

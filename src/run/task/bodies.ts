@@ -18,7 +18,7 @@ const name = () => z.string().check(z.minLength(1), z.maxLength(128));
 const sessionId = () => z.string().check(z.regex(SESSION_ID));
 const texts = () => z.array(z.string());
 
-/** Members that a handle gives back unchanged. */
+/** Members of the request that a handle returns unchanged. */
 const requestFields = () => ({
   payload: maybe(z.json()),
   research_questions: maybe(texts()),
@@ -79,7 +79,7 @@ const carry = () =>
     policy: maybe(policyShape),
   });
 
-/** A node that one run carries out: its members are those of a graph's node that concern a run. */
+/** A node that one run executes, with the members of a graph's node that concern a run. */
 const node = () =>
   z.extend(
     z.pick(nodeShape(), {

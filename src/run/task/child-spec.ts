@@ -22,7 +22,7 @@ const INHERITED =
     " ",
   );
 
-/** Leaves out tools that a client answers: in a child, nobody would answer them. */
+/** Leaves out tools that a client answers: a child has no client. */
 function toolsBelow(tools: readonly AgentTool[], allowed: readonly string[] | null): AgentTool[] {
   return tools.filter(
     ({ executor, definition }) =>
@@ -30,10 +30,10 @@ function toolsBelow(tools: readonly AgentTool[], allowed: readonly string[] | nu
   );
 }
 
-/** Tools that Hull adds by itself, where a run has skills. */
+/** Tools that Hull itself adds to a run with skills. */
 const ADDED: readonly string[] = ["load_skill", "search_skills", "read_skill_resource"];
 
-/** @throws ToolsRejected if a run asks for tools, and has none of them */
+/** @throws ToolsRejected if the request names tools and the run has none of them */
 function checkNamed(tools: readonly AgentTool[], allowed: readonly string[] | null): void {
   if (allowed === null || allowed.length === 0) return;
   const names = [...tools.map(({ definition }) => definition.name), ...ADDED];
@@ -42,7 +42,7 @@ function checkNamed(tools: readonly AgentTool[], allowed: readonly string[] | nu
   throw new ToolsRejected({ tools: allowed, reason });
 }
 
-/** Gives the options the tools of the session above if they name none. */
+/** If the options name no tools, adds the tools of the session above. */
 export function withToolsAbove(spec: AgentSpec, options: JsonObject, above: readonly AgentTool[]): AgentSpec {
   const own = ["tools", "skill", "skills", "workspace_tools", "mcp_servers"];
   if (own.some((name) => options[name] !== undefined && options[name] !== null)) return spec;
@@ -59,7 +59,7 @@ function ownTool(tool: AgentTool, skill: AgentSkill | undefined): AgentTool {
   return own;
 }
 
-/** @throws ToolsRejected if it has, or may use, none of its tools */
+/** @throws ToolsRejected if none of the requested tools exists or may be used */
 export function childSpec(
   parent: AgentSpec,
   above: Ceilings,

@@ -4,7 +4,7 @@ import type { Json, JsonObject } from "../../skill/manifest.ts";
 /** How a sub-agent's run ended. */
 interface Ended {
   session_id: string;
-  /** Its result's document; absent: it has none. */
+  /** The result's document; absent: none. */
   result: JsonObject | undefined;
   /** The problem document of its failure; absent: it did not fail. */
   error: JsonObject | undefined;

@@ -14,9 +14,9 @@ export interface RetriggerPolicy {
   context_policy: ContextPolicy;
   persist_state: boolean;
   retriggerable: boolean;
-  /** Whether a workflow that stopped early goes on from there. Absent: it does. */
+  /** Whether a workflow that stopped early continues from there. Absent: it does. */
   resume_workflow?: boolean;
-  /** Holds from the next run on, in addition to the policy of the first run. */
+  /** A policy that applies from the next run on, besides the policy of the first run. */
   policy: JsonObject | null;
 }
 
@@ -25,7 +25,7 @@ export interface TaskSettings {
   name: string;
   task: string;
   mode: TaskMode;
-  /** What the request asked for, for its handle. */
+  /** The members of the request that the handle shows. */
   request: JsonObject;
   /** `null`: the prompt is the task alone. */
   stage: StageTexts | null;
@@ -34,7 +34,7 @@ export interface TaskSettings {
   artifacts: WorkflowArtifact[];
   /** `stage_id`: the stage of a workflow run that hands it over. */
   parent: { session_id: string; run_id: string | null; task_id: string | null; stage_id?: string } | null;
-  /** Tokens after which an envelope says that its budget was exceeded. */
+  /** If the task uses more tokens than this, its envelope says that the budget was exceeded. */
   token_budget: number | null;
   /** Tools of a workflow's policy that the session above does not allow. Absent: none. */
   policy_dropped?: string[];
@@ -56,7 +56,7 @@ export interface TaskHandle {
   request: JsonObject;
   provenance: JsonObject;
   result: JsonObject | null;
-  /** The problem document of its failure. */
+  /** The failure as a problem document. */
   error: JsonObject | null;
   artifact_count: number;
   has_transcript: boolean;

@@ -1,4 +1,4 @@
-/** A delegated run's event in the form in which the session above shows it. Pure. */
+/** Turns a delegated run's event into the form that the session above shows. Pure. */
 import { fromJson, objectOf } from "../../skill/json.ts";
 import type { RunEvent } from "../events.ts";
 

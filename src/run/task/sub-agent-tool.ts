@@ -2,7 +2,7 @@
 import type { AgentTool } from "../../engine/agent/spec.ts";
 import { SUB_AGENT } from "../../skill/tool-names.ts";
 
-/** Its side effects are those of the tools that the sub-agent calls, each within the ceiling of the run. */
+/** Declares no side effects of its own: the sub-agent's tools have them, each within the run's ceiling. */
 export function subAgentTool(): AgentTool {
   return {
     definition: {

@@ -1,4 +1,4 @@
-/** Carries out a model's call of `sub_agent`: a run in a session of its own, whose answer is the call's result. */
+/** Executes a model's call of `sub_agent`: a run in a session of its own, whose answer is the call's result. */
 
 import { plainResult } from "../../engine/agent/calls.ts";
 import { refusal } from "../../engine/agent/delegation.ts";
@@ -28,7 +28,7 @@ interface Below {
   emit: (event: RunEvent) => void;
 }
 
-/** A run that another session carries out, and its settings as a task. */
+/** A run for another session, and its settings as a task. */
 interface Delegated {
   spec: AgentSpec;
   settings: TaskSettings;
@@ -126,7 +126,8 @@ async function envelopeFrom(
   try {
     const spec = childSpec(parent, above, { run_id, session_id: id }, asked);
     const settings = settingsOf(asked.task, name, above, spec);
-    // The child sends its events to a session above. Without one, an earlier run attempt emitted what it saw.
+    // A child sends its events to a session above. Without one, this run must emit them, unless an earlier run attempt
+    // has already emitted what it saw.
     const unseen = above.session_id === null && !again;
     const follow = unseen ? () => relayChildEvents(session, settings, run_id, at, below.emit) : null;
     const { task, spent } = await delegated(context, session, { spec, settings }, at.signal, follow);
@@ -138,7 +139,7 @@ async function envelopeFrom(
   }
 }
 
-/** Waits for the end. If the run is stopped, so is what it delegated. */
+/** Waits for the end. If the run is stopped, stops the delegated run, too. */
 async function ended(session: SessionClient, signal: AbortSignal, background: RunContext["background"]) {
   const stop = (): void => background(close(session));
   if (signal.aborted) stop();
@@ -179,7 +180,7 @@ export const NOTHING_ASKED: JsonObject = {
   verification_steps: [],
 };
 
-/** The settings of a task that nobody runs again. */
+/** The settings of a task that runs only once. */
 export const ONCE: TaskSettings["carry"] = {
   artifact_mode: "none",
   transcript_mode: "inherit",

@@ -1,4 +1,4 @@
-/** A workflow run that follows another one of the same task. Pure. */
+/** The next workflow run of the same task. Pure. */
 
 import type { WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
 import { runDocument } from "../../engine/workflow/document.ts";
@@ -9,8 +9,8 @@ import type { JsonObject } from "../../skill/manifest.ts";
 import { policyOf } from "./stage.ts";
 
 /**
- * Goes on where the run before stopped, if it stopped early and nothing of it was undone. Otherwise it begins at the entry.
- * Nobody delegates this run anew, so the time that was left counts from now.
+ * Continues where the previous run stopped, if it stopped early and nothing was compensated. Otherwise begins at the
+ * entry. Nobody delegates this run again, so the previous run's time limit counts from now.
  * @param artifacts the artifacts of a run from the entry
  * @param at Unix ms
  */

@@ -1,4 +1,4 @@
-/** Carries out one attempt of a workflow's node: a run in a session of its own, or a command. */
+/** Executes one attempt of a workflow's node: a run in a session of its own, or a command. */
 import { narrowed, refusal } from "../../engine/agent/delegation.ts";
 import { droppedTools, mayExecute } from "../../engine/agent/policy.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
@@ -46,7 +46,10 @@ interface AttemptPlace {
   workspace: WorkspaceAccess;
   known: KnownExecutions;
   signal: AbortSignal;
-  /** To be called once the attempt's work has begun elsewhere; never returns where the process dies there. `null`: it does not. */
+  /**
+   * Call it once the attempt's work has begun elsewhere; if a test lets the process die there, it never returns. `null`:
+   * no test does.
+   */
   called: (() => Promise<void>) | null;
 }
 
@@ -94,12 +97,12 @@ export function childSessions(state: WorkflowState): string[] {
 
 export const childRun = (session: string): string => session.replace(/^wfs_/, "run_");
 
-/** The command's name at the runner. A later run attempt follows the same execution. */
+/** The id of the command's execution. A later run attempt follows the same execution. */
 const executionOf = (run: string, { node, visit, attempt }: AttemptKey): string =>
   `wfx_${sha256(`${run}/${node}/${visit}/${attempt}`).slice(0, 32)}`;
 
 /**
- * Carries an attempt out, or follows the one that an earlier run attempt began: both have the same names.
+ * Executes an attempt, or follows the execution that an earlier run attempt began, under the same names.
  * @param again whether an earlier run attempt may have begun it
  * @throws a failure that a later run attempt can overcome: a broken connection, a process that died
  */
@@ -155,7 +158,7 @@ function itemInputs(
   return [artifactOf({ kind: "item", title: "Item", text, stage: id }, { newId, now: time(0) })];
 }
 
-/** The answer of a recorded run to the same visit. */
+/** The outcome of the same visit in a recorded run. */
 function replayed(recorded: WorkflowState["stages"], key: AttemptKey, run: string): Outcome {
   const stage = recorded.find(({ id }) => suffix(id) === `${key.node}:${key.visit}`);
   if (stage === undefined) {
@@ -334,9 +337,9 @@ export async function stopAttempt(
 }
 
 /**
- * The options of a stage's run, within all policies: its defaults, then those of the workflow run, then the node's. A model that
- * the workflow run chooses holds for every node.
- * @throws ToolsRejected if the policies above the node's own leave none of the tools that it asks for
+ * The options of a stage's run, within all policies: its defaults, then those of the workflow run, then the node's. A
+ * model chosen for the workflow run applies to every node.
+ * @throws ToolsRejected if the other policies leave none of the tools that the node's own policy names
  */
 function stageOptions({ spec }: WorkflowState, node: Node, stage: Stage): JsonObject {
   const { graph, options } = spec;
@@ -436,7 +439,7 @@ function eventsIn({ transcript }: JsonObject, kind: string): JsonObject[] {
   return Array.isArray(events) ? events.filter(isObject).filter((event) => event.kind === kind) : [];
 }
 
-/** What the models of a run reasoned; `null`: nothing. */
+/** The reasoning of a run's models; `null`: none. */
 function reasoningIn(result: JsonObject): string | null {
   const texts = eventsIn(result, "private_reasoning").map(({ text }) => textOf(text));
   return texts.length === 0 ? null : texts.join("\n\n");

@@ -4,10 +4,10 @@ import type { Ceilings, RunPolicies } from "../../engine/agent/spec.ts";
 import { totalOutcomes, type WorkflowState } from "../../engine/workflow/state.ts";
 import { plain, policyOf } from "./stage.ts";
 
-/** How long an approval waits if nothing sets a time, in s. */
+/** How long an approval waits by default, in s. */
 const APPROVAL_S = 86_400;
 
-/** What the run itself may still use, less what its own stages took. @param session in which the run lives */
+/** What the run itself may still use: its limits without what its stages used. @param session the session of the run */
 export function ceilingsIn(state: WorkflowState, session: string): Ceilings {
   const { spec, began } = state;
   const { above = NO_CEILINGS, run_id, deadline } = spec;

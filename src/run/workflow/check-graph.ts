@@ -55,5 +55,5 @@ function policyFaults(model_policy: JsonObject, isProvider: (name: string) => bo
   );
 }
 
-/** Readers of options name them as a request has them. */
+/** Readers of options name them by their path in a request; here they are in `model_policy`. */
 const inPolicy = (text: string): string => text.replace(/^options\./, "model_policy.");

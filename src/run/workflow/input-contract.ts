@@ -6,9 +6,9 @@ import { schemaErrors } from "../../llm/validate.ts";
 import { jsonOrText } from "../../skill/json-depth.ts";
 
 /**
- * What is wrong with the first artifact that does not fit; `null`: all fit. An artifact without data is the value of its text if
- * that is JSON, otherwise the text.
- * @throws InvalidRequest for a schema that cannot be used
+ * The fault of the first artifact that does not match; `null`: all match. An artifact without data is checked as the
+ * JSON value of its text, or as the text itself.
+ * @throws InvalidRequest if the schema cannot be used
  */
 export function inputFault({ id, input_contract }: Node, inputs: readonly WorkflowArtifact[]): string | null {
   if (input_contract?.schema === undefined) return null;

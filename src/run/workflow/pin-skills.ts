@@ -30,7 +30,9 @@ export async function pinSkills(
   return { digests, ...(all === undefined ? {} : { all }) };
 }
 
-/** The names in an option as `readSkills` takes it. A skill that the option holds whole needs no version. */
+/**
+ * The names in an option of the form that `readSkills` takes. A skill that is contained in the option needs no version.
+ */
 function namesIn(given: Json | undefined): string[] {
   const list = isObject(given) && Array.isArray(given.skills) ? given.skills : [given].flat();
   return list.filter((item) => typeof item === "string");

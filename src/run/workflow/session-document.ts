@@ -1,4 +1,4 @@
-/** A workflow session: a conversation and the run that it came from, as one document that a client keeps. Pure. */
+/** A workflow session: a conversation and its workflow run, as one document that a client keeps. Pure. */
 import { type Transcript, transcriptShape } from "../../llm/transcript.ts";
 import { asJson, isObject, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";

@@ -1,4 +1,4 @@
-/** Makes the request of a run from a node of a graph, or from the node of a task. Pure. */
+/** Turns a node of a graph, or the node of a task, into the request of a run. Pure. */
 import { intersectPolicies } from "../../engine/agent/policy.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { Node } from "../../engine/workflow/graph.ts";
@@ -6,22 +6,22 @@ import { type StageTexts, stageTexts, type Worded } from "../../engine/workflow/
 import { isObject } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 
-/** The members of a node that set what its run is asked. */
+/** The members of a node that determine the request. */
 type StageNode = Worded &
   Pick<Node, "mode" | "system" | "done_sentinel" | "tools" | "model_policy" | "auto_compact"> &
   Pick<Node, "capability_policy" | "approval_policy" | "exit_when_verified">;
 
-/** What a stage's run is asked. */
+/** The request of a stage's run. */
 export interface Stage {
   texts: StageTexts;
   system: string | null;
-  /** Whether it may go on for several rounds. */
+  /** Whether the run may have several rounds. */
   agent: boolean;
-  /** Options of the run that neither its caller nor its node sets. */
+  /** Options that apply if neither the caller nor the node sets them. */
   defaults: JsonObject;
-  /** Options that its node sets; `policy`, if anything, is the node's own. */
+  /** Options that the node sets. `policy` is the node's own, if it has one. */
   options: JsonObject;
-  /** Tools by name; `null`: all. */
+  /** Names of its tools; `null`: all. */
   allowed: string[] | null;
 }
 
@@ -42,7 +42,7 @@ export function stageOf(node: StageNode): Stage {
   const declared = tools.filter((tool) => isObject(tool));
   const names = tools.filter((tool) => typeof tool === "string");
   const agent = node.mode === "agent" || tools.length > 0 || (kind === "subagent" && node.mode !== "llm");
-  // The session of a stage is its own.
+  // A stage always has its own session.
   const { session_id: _, ...model } = model_policy;
   const { schema } = output_contract;
   const allowed =
@@ -78,7 +78,7 @@ function compaction({ enabled, ...how }: JsonObject): JsonObject {
   };
 }
 
-/** The intersection of the policies; `null`: there is none. Values that are not objects do not count. */
+/** The intersection of the policies; `null`: no policy. Values that are not objects are ignored. */
 export const policyOf = (policies: readonly unknown[]): JsonObject | null =>
   policies.map(plain).reduce(intersectPolicies, null);
 

@@ -1,4 +1,4 @@
-/** A task that was carried out by act, verify and repair, with the outcome of each. Pure. */
+/** A task in the steps act, verify and repair, with the outcome of each. Pure. */
 import type { Graph } from "../../engine/workflow/graph.ts";
 import type { Stage } from "../../engine/workflow/records.ts";
 import { asJson } from "../../skill/json.ts";

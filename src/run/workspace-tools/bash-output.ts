@@ -1,4 +1,4 @@
-/** What a command writes: the beginning and end go to the model, and a long output goes into a file as a whole. */
+/** A command's output: the model gets its beginning and end, and a long output goes completely into a file. */
 import { MAX_OUTPUT_CHARS } from "../../engine/workspace-tools/definitions.ts";
 import { shownOutput } from "../../engine/workspace-tools/lines.ts";
 import { Internal } from "../../errors.ts";
@@ -31,7 +31,7 @@ export class BashOutput {
   readonly #path: string;
   readonly #decoder = new TextDecoder();
   readonly #ends = new Ends();
-  /** What was written so far, as long as all of it can be shown. */
+  /** The output so far, while all of it can be shown. */
   #held: Uint8Array[] = [];
   #file: {
     key: string;

@@ -28,7 +28,7 @@ import { type Variables, withVariables } from "./variables.ts";
 
 /** Bytes that a command may write. */
 const MAX_OUTPUT_BYTES = 32 * 1024 * 1024;
-/** The name under which executions of commands count, where a skill's has its slug. */
+/** The name under which commands count as executions, in place of a skill's slug. */
 const NAME = "workspace-tools";
 
 export interface Command extends CodeTerms {
@@ -41,7 +41,7 @@ export interface Command extends CodeTerms {
   again: boolean;
   /** The folder where it begins: relative to the work folder, or absolute. */
   cwd: string;
-  /** Variables that it sets first. Absent: none. */
+  /** Variables to set for it. Absent: none. */
   variables?: Variables;
   /** The skill that HULL_SKILL_DIR names; `null`: none. */
   skill: string | null;
@@ -179,7 +179,7 @@ function networkOf(
   return { hosts: deployment === true ? null : [...deployment] };
 }
 
-/** What the model can do about an end, by its cause. */
+/** What the model can do next, by the cause of the command's end. */
 const ADVICE: { readonly [cause in EndedStatus["cause"]]?: string } = {
   timed_out: ` What it changed so far is kept. timeout_ms may be up to ${MAX_BASH_MS}.`,
   output_too_large: " Write large results to files.",

@@ -1,4 +1,4 @@
-/** Carries out a call of a workspace tool. */
+/** Executes a call of a workspace tool. */
 import { plainResult } from "../../engine/agent/calls.ts";
 import type { AgentToolResult } from "../../engine/agent/records.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
@@ -9,6 +9,7 @@ import { EDITOR_TOOL } from "../../engine/workspace-tools/editor-tool.ts";
 import { objectOf } from "../../skill/json.ts";
 import type { SkillRecord } from "../../skill/manifest.ts";
 import type { KnownExecutions } from "../../tool/runner-client.ts";
+import { executionIdOf } from "../agent/execution-id.ts";
 import { watchMade } from "../container.ts";
 import type { RunContext } from "../context.ts";
 import type { RunEvent } from "../events.ts";
@@ -72,8 +73,9 @@ export class WorkspaceTools {
     return copiesOf(folders.filter(({ name }) => !name.startsWith(".plugins/")));
   }
 
-  /** Carries out one call. Every fault of the call is a result. @throws HullError for faults of the runner */
-  async call(planned: PlannedCall, { run, effect, signal }: AgentEffectContext): Promise<AgentToolResult> {
+  /** Executes one call. Every fault of the call is a result. @throws HullError for faults of the runner */
+  async call(planned: PlannedCall, at: AgentEffectContext): Promise<AgentToolResult> {
+    const { run, effect, signal } = at;
     const started = Date.now();
     const { call, tool, again, from } = planned;
     const args = call.arguments ?? {};
@@ -96,7 +98,7 @@ export class WorkspaceTools {
       const result = await this.#bash({
         args: code ?? args,
         call_id: call.id,
-        execution: `${run}-${effect}`,
+        execution: executionIdOf(at),
         run,
         again,
         cwd,

@@ -23,9 +23,9 @@ import type { Refusal, WorkspaceAccess, WorkspaceFile } from "../workspace/acces
 import { writeFile } from "../workspace/store.ts";
 import type { SkillFolders } from "./skill-folders.ts";
 
-/** Programs must read larger texts: an isolate holds several runs. */
+/** An isolate serves several runs, so programs must read larger texts. */
 const MAX_TEXT_BYTES = 8 * 1024 * 1024;
-/** Providers accept this size, and a record of the session can hold it. */
+/** The size that providers accept and that fits into a record of the session. */
 const MAX_IMAGE_BYTES = 1024 * 1024;
 const MAX_PDF_BYTES = 4 * 1024 * 1024;
 const PDF_TYPE = "application/pdf";
@@ -60,7 +60,7 @@ interface FileToolsOptions {
   workspace: WorkspaceAccess;
   skills: SkillFolders;
   folders: RunFolders;
-  /** Where relative paths begin. */
+  /** The folder to which relative paths refer. */
   cwd: string;
   /** What the run's model can see. */
   sees: { images: boolean; pdf: boolean };
@@ -88,7 +88,7 @@ export class FileTools {
     return done(numberedLines(found.text, Number(offset), Number(limit)));
   }
 
-  /** Carries out a call of the text editor. `value` is the vendor's result without its `type`. */
+  /** Executes a call of the text editor. `value` is the vendor's result without its `type`. */
   async editor(args: JsonObject, since: number | null): Promise<FileAnswer> {
     switch (args.command) {
       case "view":
@@ -301,7 +301,7 @@ export class FileTools {
     return { shown: this.#shown(file.path), path: file.path, size: file.size, read };
   }
 
-  /** `null`: it is gone. @param key is written only once, so what was read under it stays valid */
+  /** The content of a key; `null`: it is gone. @param key written only once, so a cached content stays valid */
   async #content(key: string): Promise<Uint8Array | null> {
     const { bucket, contents } = this.#options;
     const known = contents.get(key);
@@ -350,7 +350,7 @@ export class FileTools {
   }
 
   /**
-   * The path in the form that the model may use: relative to where commands begin, if the file is inside that folder.
+   * The path as the model may use it: relative to the folder in which commands begin, if the file is inside that folder.
    */
   #shown(path: string): string {
     const { cwd, folders } = this.#options;
@@ -410,7 +410,7 @@ export class FileTools {
   }
 }
 
-/** What is said of files that were not searched. */
+/** The note about files that were too large to search. */
 function largeFiles(paths: readonly string[]): string {
   const named = paths.slice(0, MOST_NAMED).join(", ");
   const more = paths.length > MOST_NAMED ? ` and ${paths.length - MOST_NAMED} more` : "";

@@ -1,9 +1,9 @@
-/** Variables of a command, as it would set them itself. Pure. */
+/** Sets the variables of a command. Pure. */
 
 /** Variables by name. */
 export type Variables = { readonly [name: string]: string };
 
-/** The command with its variables. The first line stays the first one, so that bash's messages count right. */
+/** The command, preceded by its variables on the same line, so that line numbers in bash's messages stay right. */
 export function withVariables(command: string, variables: Variables = {}): string {
   const set = Object.entries(variables).map(([name, value]) => `${name}=${quoted(value)}`);
   return set.length === 0 ? command : `export ${set.join(" ")}; ${command}`;

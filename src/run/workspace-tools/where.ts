@@ -15,8 +15,8 @@ export function skillsFolder(
 const NO_SKILLS = "0".repeat(16);
 
 /**
- * The name of that folder. All runs of a session share it, since texts that name it stay in the conversation. All runs
- * without a session that have the same skills share it too.
+ * The key of that folder. All runs of a session share it, since texts that name the folder stay in the conversation.
+ * Runs without a session share it if they have the same skills.
  */
 export function skillsKey(
   tenant: string,

@@ -43,7 +43,7 @@ export type Refusal =
   | { refused: "full"; what: "bytes" | "files"; limit: number }
   /** The file to delete does not exist. */
   | { refused: "missing" }
-  /** The content was not stored, or was removed because nobody asked for it in time. */
+  /** The content was not stored, or was removed because it was not used in time. */
   | { refused: "content" };
 
 /** The result of a change; `version` and `modified_at` (Unix ms) are the file's new ones. */
@@ -51,7 +51,7 @@ export type Outcome =
   | { done: "created" | "changed" | "unchanged" | "deleted"; version: number; modified_at: number }
   | Refusal;
 
-/** The two facts about a write that are known before its content. */
+/** What is known about a write before its content. */
 export interface FileIntent {
   path: string;
   expected: Expected | null;
@@ -59,7 +59,7 @@ export interface FileIntent {
   size: number | null;
 }
 
-/** What the runner should have in a session's folder; `id` and `version` name it. */
+/** The state that a session's folder at the runner should have; `id` and `version` identify it. */
 export interface Manifest {
   /** 32 hex digits, chosen when the workspace is made. */
   id: string;
@@ -77,17 +77,15 @@ export interface WorkspaceAccess {
   /** A file with the R2 key of its content. */
   findFile(path: string): Promise<(WorkspaceFile & { key: string }) | null>;
   /**
-   * Returns the R2 key for the content of a new file, unless the write is already refused; `null`: a refusal shows
+   * The R2 key for the content of a new file, or a refusal that is already known; with `null`, a refusal is known only
    * later.
    */
   beginFile(intent: FileIntent | null): Promise<{ key: string } | Refusal>;
   /** Records a multipart upload of the content, before its first part. */
   noteUpload(key: string, uploadId: string): Promise<void>;
-  /**
-   * Makes changes whose content is stored, in one step, without those that are refused; returns an outcome for each.
-   */
+  /** Makes changes whose contents are stored, in one step; leaves out refused ones. Returns an outcome for each. */
   changeFiles(changes: readonly FileChange[]): Promise<Outcome[]>;
-  /** Names the present state; makes the workspace if there is none. */
+  /** Id and version of the present state; creates the workspace if there is none. */
   workspaceVersion(): Promise<Pick<Manifest, "id" | "version">>;
   workspaceManifest(): Promise<Manifest>;
   /** The R2 keys of contents, protected from removal for a while. Missing contents are left out. */

@@ -30,7 +30,7 @@ export async function writeFile(
   return "refused" in outcome ? outcome : { ...outcome, ...stored };
 }
 
-/** @param key from `beginFile`; the workspace removes what is stored there, whatever happens */
+/** @param key from `beginFile`; if no file uses the content, the workspace removes it */
 export async function storeContent(
   bucket: R2Bucket,
   workspace: Pick<WorkspaceAccess, "noteUpload">,

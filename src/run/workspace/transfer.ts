@@ -79,8 +79,8 @@ interface Arriving {
 }
 
 /**
- * Takes the events `change` and `change_bytes` of one execution. Taken twice, as after a crash, they make the same
- * files. An execution that is left before `finish` changes nothing; the workspace removes what it stored.
+ * Takes the events `change` and `change_bytes` of one execution. Taking them twice, e.g. after a crash, gives the same
+ * files. Without `finish`, nothing changes, and the workspace removes what was stored.
  */
 export class IncomingChanges {
   readonly #bucket: R2Bucket;
@@ -106,7 +106,7 @@ export class IncomingChanges {
   async bytes(bytes: Uint8Array): Promise<void> {
     // These bytes belong to a content that the workspace already has.
     if (this.#arriving === null) return;
-    // If storing fails, its error says why.
+    // If storing fails, its own error gives the reason.
     await Promise.race([this.#arriving.writer.write(bytes), this.#arriving.stored]);
   }
 
@@ -139,7 +139,7 @@ export class IncomingChanges {
       this.#changes.push({ kind: "write", path, key: null, ...content });
       return;
     }
-    // Only after the earlier deletions is it known whether there is room.
+    // Whether there is room is known only after the earlier deletions.
     const begun = await this.#workspace.beginFile(null);
     if ("refused" in begun) throw new Internal({ cause: `a change is refused: ${begun.refused}` });
     const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
@@ -162,7 +162,7 @@ export class IncomingChanges {
   }
 }
 
-/** A deletion of a missing file succeeds, whoever deleted it. */
+/** Whether a change is refused. Deleting a missing file counts as success, whoever deleted it. */
 function isRefused(outcome: Outcome, change: FileChange): outcome is Refusal {
   return "refused" in outcome && !(change.kind === "delete" && outcome.refused === "missing");
 }

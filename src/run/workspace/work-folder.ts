@@ -26,7 +26,7 @@ export function workFolder(bucket: R2Bucket, workspace: WorkspaceAccess): WorkFo
     async save(written, removed) {
       const writes = await Promise.all(written.map((file) => stored(bucket, workspace, file)));
       const deletions = removed.map((path): FileChange => ({ kind: "delete", path, expected: null }));
-      // Deletions come first, since they remove what may be in the way of a new file.
+      // Deletions come first, since they may make room for a new file.
       const changes = [...deletions, ...writes];
       const outcomes = await workspace.changeFiles(changes);
       return outcomes.flatMap((outcome, index) => {

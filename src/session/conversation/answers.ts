@@ -10,15 +10,15 @@ import type { CallExtras } from "../../llm/result.ts";
 import type { Transcript } from "../../llm/transcript.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 
-/** A session in the form of its routes. Times are RFC 3339. */
+/** A session as its routes return it. Times are RFC 3339. */
 export interface SessionView {
   id: string;
   state: SessionState;
   created_at: string;
   updated_at: string;
-  /** Messages that the next model call would send. */
+  /** Number of messages that the next model call would send. */
   length: number;
-  /** Summary of what compaction took out of them. */
+  /** Summary of the messages that compaction removed. */
   summary: string | null;
   parent_id: string | null;
   child_ids: string[];
@@ -30,43 +30,43 @@ export interface SessionView {
   run: { run_id: string; status: string } | null;
 }
 
-/** What a run answers. */
+/** The result of a run, as its routes return it. */
 export interface RunResult extends CallExtras {
   run_id: string;
   session_id: string | null;
   status: RunStatus;
   text: string;
-  /** The text without what only the program reads. */
+  /** The visible text, without the parts that only the program reads. */
   visible_text: string;
   iterations: number;
   duration_ms: number;
   tools_used: readonly string[];
   successful_tools: readonly string[];
   rejected_tools: readonly string[];
-  /** Messages that came too late for the run. */
+  /** Messages that arrived too late for the run. */
   deferred_user_messages: readonly PublicMessage[];
   tool_calling_mode: AgentSpec["tool_format"];
   input_tokens: number;
   output_tokens: number;
-  /** With what the run delegated; `own_cost_usd`: without. */
+  /** Cost including delegated runs; `own_cost_usd` excludes them. */
   cost_usd: number;
   own_cost_usd: number;
   daemon_state: RunStatus | null;
   daemon_snapshot_path: string | null;
   task_ledger: TaskLedger | null;
-  /** How often the run wanted to end with open items. */
+  /** How often the run tried to end while items were open. */
   ledger_done_rejections: number;
-  /** What can wake a daemon. Absent: the run is none. */
+  /** What can wake the daemon. Absent: the run is no daemon. */
   wake_sources?: string[];
-  /** Tools that the policy asked for beyond its ceiling. Absent: none. */
+  /** Tools that the policy requested and its ceiling excluded. Absent: none. */
   policy_dropped?: string[];
-  /** Absent: the request did not ask for JSON, or there is none. */
+  /** The parsed JSON answer. Absent: the request asked for no JSON, or the answer has none. */
   data?: Json;
-  /** Of what compaction took out of the conversation. */
+  /** Summary of the messages that compaction removed. */
   summary?: string;
-  /** In their last versions: heads in a session, else with their contents. */
+  /** Latest version of each artifact: only its head in a session, otherwise with its content. */
   artifacts?: readonly (ArtifactHead | Artifact)[];
-  /** The last entries. */
+  /** The last entries of the trace. */
   trace: readonly TraceEntry[];
   warnings?: readonly Warning[];
   transcript: Transcript;
@@ -82,11 +82,11 @@ export interface RunView {
   settled_at: string | null;
   /** The result's document. */
   result?: JsonObject;
-  /** A problem document. */
+  /** The error as a problem document. */
   error?: JsonObject;
   /** The calls that the client must answer. */
   awaiting?: { tool_call_id: string; name: string; arguments: JsonObject }[];
-  /** The calls that a person must decide. */
+  /** The calls that wait for a person's decision. */
   approvals?: ApprovalView[];
 }
 
@@ -102,14 +102,14 @@ export interface ApprovalView {
   expires_at: string;
 }
 
-/** An artifact in its last version, without content. */
+/** The latest version of an artifact, without its content. */
 export interface ArtifactEntry extends Pick<Artifact, "id" | "type" | "title" | "language" | "version"> {
   /** Number of versions. */
   versions: number;
   /** The run and the model's call that made this version. */
   run_id: string;
   call_id: string;
-  /** Times of the first version, and of this one. */
+  /** Times of the first version and of this one. */
   created_at: string;
   updated_at: string;
 }

@@ -61,9 +61,9 @@ export function decide(
   return { id, decision, run_id: run };
 }
 
-/** Why there is nothing to decide any more, or never was. */
+/** Why an approval cannot be decided: it is closed already, or never existed. */
 function closed(log: SessionLog, id: string): Error {
-  // An approval's id names its run. The fold has forgotten it, so that run's records must be read.
+  // The fold no longer has the approval. Its id names the run, so that run's records are read.
   const named = /^apr_(.+)_tool-\d+-\d+$/.exec(id)?.[1] ?? "";
   const row = log.store.run(named);
   if (row !== null) {
@@ -89,7 +89,7 @@ export function awaitedCalls(log: SessionLog): NonNullable<RunView["awaiting"]> 
   }));
 }
 
-/** Takes the client's answer to a call of its own tool. @throws CallNotFound ToolCallClosed */
+/** Accepts the client's answer to a call of the client's own tool. @throws CallNotFound ToolCallClosed */
 export function answerCall(
   log: SessionLog,
   runs: Runs,
@@ -112,7 +112,7 @@ export function answerCall(
   return { tool_call_id, run_id };
 }
 
-/** Whether the conversation, in the form for the next call, contains this call. */
+/** Whether the messages for the next model call contain this tool call. */
 function wasCalled(log: SessionLog, id: string): boolean {
   return log
     .state()

@@ -16,7 +16,7 @@ type Head = Pick<ArtifactEntry, "type" | "title" | "language" | "run_id" | "call
 interface VersionRow {
   id: string;
   version: number;
-  /** The row of records that contains it. */
+  /** Number of the row of records that contains this version. */
   record: number;
   /** Unix ms. */
   at: number;
@@ -26,7 +26,7 @@ interface VersionRow {
 
 type Raw = VersionRow & Record<string, SqlStorageValue>;
 
-/** The artifacts of a record, with the call that made them. @param state before the record */
+/** The artifacts in a record, each with the call that made it. @param state the state before the record */
 function artifactsOf(record: AgentRecord, { run }: AgentState): readonly ImportedArtifact[] {
   if (record.type === "artifacts_imported") return record.artifacts;
   const brought = broughtBy(record);
@@ -54,7 +54,10 @@ export class StoredArtifacts {
     this.#tables = tables;
   }
 
-  /** Notes the artifacts of a record. Call it in the transaction that stores the record, which is in the last row. */
+  /**
+   * Stores rows for the artifacts of a record. Call it in the transaction that stores the record, after the record's
+   * row.
+   */
   note(record: AgentRecord, state: AgentState): void {
     for (const { artifact, at, run_id, call_id } of artifactsOf(record, state)) {
       const { id, version, type, title, language } = artifact;
@@ -77,7 +80,7 @@ export class StoredArtifacts {
     return this.#sql.exec<Raw>("SELECT * FROM artifact ORDER BY record, id, version").toArray();
   }
 
-  /** A version in the form for a fork; `null`: it cannot be read. */
+  /** A version in the form that a fork imports; `null`: it cannot be read. */
   imported(row: VersionRow): ImportedArtifact | null {
     const artifact = this.#content(row);
     const { run_id, call_id }: Head = JSON.parse(row.head);
@@ -90,7 +93,7 @@ export class StoredArtifacts {
     return row === undefined ? null : this.#content(row);
   }
 
-  /** In the order of first creation, each in its last version. */
+  /** Artifacts in the order of their first versions, each in its latest version. */
   list({ offset, limit }: { offset: number; limit: number }): { data: ArtifactEntry[]; next: number | null } {
     if (!this.#tables.has("artifact")) return { data: [], next: null };
     const rows = this.#sql

@@ -18,12 +18,12 @@ interface RecordedResult {
   content: string;
 }
 
-/** A model's answer in the form of `options.mock`, for records that settle one. */
+/** A model's answer as a mock for `options.mock`; `null`: the record settles no model call. */
 export function recordedAnswer(record: AgentRecord): Mock | null {
   return record.type === "model_call_settled" ? mockFromTurn(record.turn) : null;
 }
 
-/** Reads records one after the other, and returns the results of tools in them. */
+/** Reads records in order and returns the tool results in them. */
 export class ResultReader {
   #calls = new Map<string, ToolCallBlock>();
   #iteration = 0;

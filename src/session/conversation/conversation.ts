@@ -1,6 +1,6 @@
 /**
- * One session: its stored state and its runs. The object around it passes questions (`operations.ts`) in; what builds on it, e.g. a
- * daemon, learns of what happens as its `SessionLifecycle`.
+ * One session: its stored state and its runs. Operations (`operations.ts`) act on it. Parts that build on it, e.g. a
+ * daemon, learn about its changes through `SessionLifecycle`.
  */
 
 import type { Deployment } from "../../deployment.ts";
@@ -38,18 +38,18 @@ import { ConversationStore, type SessionRow } from "./store.ts";
 import { streamEnd } from "./stream-end.ts";
 import { sessionView } from "./views.ts";
 
-/** Delay before something that failed is tried again, in ms. */
+/** Delay before a retry, in ms. */
 const RETRY_MS = 60_000;
-/** Runs of a session whose rows in the index are removed with it; rows of earlier runs go by their age. */
+/** When a session is removed, Hull removes the index rows of this many runs. Rows of older runs expire by age. */
 const MAX_RUNS = 10_000;
 
-/** What the object of a session gives it. */
+/** What a Durable Object provides to its session. */
 export interface SessionHost {
   storage: DurableObjectStorage;
   deployment: Deployment;
   background: (work: Promise<unknown>) => void;
   runtime: AgentRuntime;
-  /** Ends this life of the object once everything is stored; the next request or alarm begins another one. */
+  /** Stores everything, then ends this instance of the object; the next request or alarm starts a new one. */
   die: () => Promise<void>;
   /** Unix ms. */
   now?: () => number;
@@ -67,12 +67,12 @@ export class Conversation {
   readonly listing: SessionListing;
   readonly #store: ConversationStore;
   readonly #lifecycle: SessionLifecycle;
-  /** A change of the conversation that takes time is under way. It is aborted when the session is removed. */
+  /** Set while a longer change of the conversation is under way. It aborts when the session is removed. */
   #changing: AbortController | null = null;
   #armed = false;
   #adopting: Promise<unknown> = Promise.resolve();
 
-  /** @param lifecycle not called before the constructor has returned */
+  /** @param lifecycle the constructor never calls it */
   constructor(
     { storage, deployment, background, runtime, die, now = Date.now }: SessionHost,
     lifecycle: SessionLifecycle,
@@ -93,7 +93,7 @@ export class Conversation {
     this.runs = new Runs({ log: this.log, deployment, runtime, background, logsAll, workspace, lifecycle });
   }
 
-  /** Prepares the session for a caller and takes care of its run. @throws CallNotFound */
+  /** Prepares the session for a caller's request and makes sure that its run is being driven. @throws CallNotFound */
   async ready({ tenant, id }: SessionCaller): Promise<SessionRow> {
     const row = this.#store.session();
     if (row === null || row.tenant !== tenant || row.id !== id || row.state === "deleted") {
@@ -121,8 +121,8 @@ export class Conversation {
   }
 
   /**
-   * Makes the session unless it exists; `listing.written` waits for its row in the list.
-   * @param index `false`: the caller calls `listing.write`, or the row comes with that of the first run
+   * Creates the session unless it exists. To wait until its row is on its way to the list, call `listing.noted`.
+   * @param index `false`: the caller calls `listing.write`, or the row is written with that of the first run
    * @throws IdempotencyKeyReused
    */
   async open(
@@ -155,7 +155,7 @@ export class Conversation {
     return true;
   }
 
-  /** Makes the session a fork, step by step, one after the other. */
+  /** Takes one step of turning this session into a fork. Steps run one after the other. */
   adopt(step: ForkStep, part: LongText): Promise<Adopted> {
     const { log, files } = this;
     const clear = (row: SessionRow): Promise<void> => this.#clear(row);
@@ -178,7 +178,7 @@ export class Conversation {
     if (row.state !== "active") throw new SessionNotActive({ session: row.id, state: row.state });
   }
 
-  /** Checks that nobody else is about to change the conversation. @throws RunInProgress */
+  /** Throws if a run or another change occupies the conversation. @throws RunInProgress */
   quiet(row: SessionRow): void {
     const run = this.runs.busy();
     if (run !== null || this.#changing !== null) {
@@ -187,8 +187,9 @@ export class Conversation {
   }
 
   /**
-   * Keeps runs and all other changes away while it changes the conversation.
-   * @param change gets a signal that aborts with CallNotFound once the session is removed; another one may have its id then
+   * Runs a change of the conversation. Meanwhile no run and no other change can begin.
+   * @param change its signal aborts with CallNotFound when the session is removed, since a new session may then have the
+   * same id
    */
   async changing<T>(change: (removed: AbortSignal) => Promise<T>): Promise<T> {
     const abort = new AbortController();
@@ -200,7 +201,10 @@ export class Conversation {
     }
   }
 
-  /** Does what a request asks once, and gives the same request the same answer again. JSON-safe. */
+  /**
+   * Does the work of a request once, and returns the stored answer when the same request is repeated. The answer must be
+   * JSON-safe.
+   */
   once<T>(request: NamedRequest, work: () => T): T {
     const known = this.answerTo<T>(request);
     if (known !== null) return known.answer;
@@ -212,7 +216,7 @@ export class Conversation {
     });
   }
 
-  /** The answer that the same request had; `null`: it has had none. @throws IdempotencyKeyReused */
+  /** The stored answer to a request; `null`: the request is new. @throws IdempotencyKeyReused */
   answerTo<T>({ name, hash }: NamedRequest): { answer: T } | null {
     const known = this.#store.request(name, this.log.now());
     if (known === null) return null;
@@ -220,7 +224,7 @@ export class Conversation {
     return { answer: JSON.parse(known.answer) };
   }
 
-  /** Carries out changes as one. */
+  /** Does all writes of `work` in one transaction. */
   together<T>(work: () => T): T {
     try {
       return this.#store.transaction(work);
@@ -230,7 +234,7 @@ export class Conversation {
     }
   }
 
-  /** Puts the session into a state. A session that is no longer active loses its run. */
+  /** Changes the session's state. If the session is no longer active, its run is cancelled. */
   setState(row: SessionRow, state: SessionState): void {
     if (row.state === state) return;
     const live = this.#store.liveRun();
@@ -249,17 +253,17 @@ export class Conversation {
     this.background(this.listing.write());
   }
 
-  /** Sets the time (Unix ms) at which something is due, or removes it. */
+  /** Sets or removes the time (Unix ms) at which something is due. */
   dueAt(kind: DueKind, at: number | null): void {
     this.#store.setDue({ [kind]: at });
   }
 
-  /** The session above knows everything about the runs. Removes the alarm that tells it, unless a run is under way. */
+  /** Called when the session above has all events of the runs. Removes the watch, unless a run is under way. */
   reported(): void {
     if (this.#store.liveRun()?.status !== "running") this.#store.setDue({ watch: null });
   }
 
-  /** The session's events without an end, or those of a run up to its end. @throws CallNotFound */
+  /** Streams the session's events without end, or a run's events up to its end. @throws CallNotFound */
   async events({
     caller,
     run_id,
@@ -269,9 +273,10 @@ export class Conversation {
     const { id } = await this.ready(caller);
     const { events } = this.log;
     const newest = this.#store.lastEvent();
-    // A number that this session never gave comes from an earlier session with this id.
+    // A number above the newest one comes from an earlier session with this id.
     if (run_id === null) return events.follow(id, Math.min(after ?? newest, newest));
-    // A workflow run has the session's id and all its events. In a task's session, later runs have that id with a number.
+    // A workflow run has the session's id, so its stream has all events of the session. Later runs of a task append a
+    // number to the id.
     if (run_id === id || run_id.startsWith(`${id}.r`)) {
       const from = Math.min(after ?? 0, newest);
       const isLast = ({ event, data }: RunEvent): boolean =>
@@ -297,7 +302,7 @@ export class Conversation {
     return documentStream(this.log, await this.ready(caller), what);
   }
 
-  /** Removes everything. What it cannot remove now, it removes later. */
+  /** Removes everything. What cannot be removed now is removed later. */
   async remove(row: SessionRow): Promise<void> {
     this.runs.cancelAny();
     this.#changing?.abort(new CallNotFound({ what: "session", id: row.id }));
@@ -313,8 +318,8 @@ export class Conversation {
   }
 
   /**
-   * Removes what is left of a removed session, or of a fork that was given up. Waits for the fork's step that is under way; no step
-   * runs in between, and a step that completed the fork keeps the session.
+   * Removes the remains of a removed session, or of an abandoned fork. First waits for the fork's current step and
+   * blocks further ones. If that step completed the fork, the session stays.
    */
   clearLater(): Promise<void> {
     const cleared = this.#adopting.then(async () => {
@@ -337,7 +342,7 @@ export class Conversation {
       tenant,
       this.#store.runs(MAX_RUNS, Number.MAX_SAFE_INTEGER).map((run) => run.id),
     );
-    // Another one may have cleared it meanwhile, and a new session may be here.
+    // Another call may have cleared it meanwhile, and a new session may exist here.
     if (this.#store.session()?.state !== "deleted") return;
     await this.#store.clear();
     this.runs.abandon();

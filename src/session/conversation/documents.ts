@@ -1,6 +1,6 @@
 /**
- * Documents of a whole session. They are made from its records a page at a time while they are sent, so they may exceed
- * the memory. Each covers the records that exist when it begins.
+ * Documents about a whole session. They are made from its records page by page while they are sent, so they may be
+ * larger than the memory. Each covers the records that exist when it begins.
  */
 import type { AgentRecord } from "../../engine/agent/records.ts";
 import { CallNotFound } from "../../errors/llm.ts";
@@ -13,11 +13,11 @@ import type { SessionDocument } from "./rpc.ts";
 import type { SessionLog } from "./session-log.ts";
 import type { ConversationStore, SessionRow } from "./store.ts";
 
-/** Bytes of records to read at a time, and of the document to send at a time; larger pieces go alone. */
+/** Bytes of records per read, and of the document per write; a larger piece is sent alone. */
 const PAGE_BYTES = 256 * 1024;
 const PIECE_BYTES = 64 * 1024;
 
-/** A document as UTF-8. It breaks off if the session is removed meanwhile. */
+/** Streams a document as UTF-8. The stream breaks off if the session is removed meanwhile. */
 export function documentStream(
   log: SessionLog,
   row: SessionRow,
@@ -28,7 +28,9 @@ export function documentStream(
   return readable;
 }
 
-/** Waits for slow readers. All pieces use the same memory, since garbage is collected late. */
+/**
+ * Sends the pieces, and waits when the reader is slow. All pieces share one buffer, since the runtime frees memory late.
+ */
 async function send(
   writer: WritableStreamDefaultWriter<Uint8Array>,
   pieces: Iterable<string>,
@@ -137,7 +139,7 @@ function* cassette(log: SessionLog, row: SessionRow): Generator<string> {
 
 const present = <T>(value: T | null): T[] => (value === null ? [] : [value]);
 
-/** An object as JSON, still open. */
+/** A value as JSON without its closing brace, so that members can follow. */
 const opened = (value: unknown): string => JSON.stringify(value).slice(0, -1);
 
 function* list(log: SessionLog, name: string, items: Iterable<unknown>): Generator<string> {
@@ -151,7 +153,7 @@ function* list(log: SessionLog, name: string, items: Iterable<unknown>): Generat
   yield empty ? `${before}]` : "]";
 }
 
-/** @param last text after the last record */
+/** @param last text that follows the last record */
 function* each<T>(
   from: Iterable<AgentRecord>,
   read: (record: AgentRecord) => readonly T[],
@@ -171,7 +173,10 @@ function* conversation(store: ConversationStore, row: SessionRow, until: number)
   }
 }
 
-/** The row of records, up to number `until`, that last emptied the conversation; 0: none did. Such a row is short. */
+/**
+ * Number, up to `until`, of the last row of records that emptied the conversation; 0: none did. Such a row is always
+ * short.
+ */
 function lastReset(store: ConversationStore, until: number): number {
   const found = store
     .shortRows(until, '"type":"session_reset"')
@@ -179,7 +184,10 @@ function lastReset(store: ConversationStore, until: number): number {
   return found ?? 0;
 }
 
-/** A page is read in one step; before the next one others may write. @throws CallNotFound once the session is gone */
+/**
+ * Reads a page of records synchronously; others may write between two pages.
+ * @throws CallNotFound if the session has been removed
+ */
 function* records(
   store: ConversationStore,
   { id, tenant }: SessionRow,
@@ -197,7 +205,7 @@ function* records(
   }
 }
 
-/** The next rows after number `after`, up to `until`, without unreadable ones. */
+/** The rows after number `after`, up to `until`. Unreadable rows are left out. */
 function pageAfter(
   store: ConversationStore,
   after: number,

@@ -1,4 +1,4 @@
-/** The end of a run as its last event, from which its result and its error can be read again. */
+/** The last events of a run, from which its result and its error can be read later. */
 import type { AgentState } from "../../engine/agent/state.ts";
 import { type ErrorData, HullError, toProblem } from "../../errors.ts";
 import type { RunEvent } from "../../run/events.ts";
@@ -7,7 +7,7 @@ import type { JsonObject } from "../../skill/manifest.ts";
 import type { RunRow } from "./run-rows.ts";
 import type { ConversationStore } from "./store.ts";
 
-/** `error` if the run failed, and `done` with the result. @param resultOf makes the result's document */
+/** `error` if the run failed, then `done` with the result. @param resultOf creates the result's document */
 export function doneEvents(state: AgentState, row: RunRow, resultOf: () => JsonObject): RunEvent[] {
   const error = state.run?.error ?? null;
   const result = made(resultOf, { run_id: row.id, status: state.run?.status ?? "error" });
@@ -15,7 +15,7 @@ export function doneEvents(state: AgentState, row: RunRow, resultOf: () => JsonO
   return error === null ? [done] : [errorEvent(row, error), done];
 }
 
-/** The same for a run of which only the row is known. */
+/** The same events for a run of which only the row is known. */
 export function lostEvents(
   row: RunRow,
   facts: { run_id: string; session_id: string },
@@ -24,7 +24,7 @@ export function lostEvents(
   return [errorEvent(row, error), { event: "done", data: { ok: false, status: "error", ...facts } }];
 }
 
-/** A run must be able to end even if its result cannot be made. */
+/** Calls `resultOf`. If it throws, returns `otherwise`: a run must be able to end even without a result. */
 function made(resultOf: () => JsonObject, otherwise: JsonObject): JsonObject {
   try {
     return resultOf();
@@ -38,7 +38,7 @@ function errorEvent(row: RunRow, error: ErrorData): RunEvent {
   return { event: "error", data: toProblem(error, row.request_id) };
 }
 
-/** Result and error of a run that has ended. */
+/** Result and error of an ended run. */
 export function readEnd(
   store: ConversationStore,
   { done_event }: RunRow,
@@ -52,7 +52,7 @@ export function readEnd(
   return { result, error: objectOf(failure?.data) };
 }
 
-/** The error of a problem document, to throw to the waiting caller. */
+/** Turns a problem document back into the error that the waiting caller gets. */
 export function thrownBy(problem: JsonObject): HullError {
   const { type: _, instance: __, request_id: ___, code, status, title, detail, ...members } = problem;
   return new HullError({

@@ -1,31 +1,31 @@
-/** Due times in a session, and the alarm for the first of them. Nobody else writes the table. */
+/** A session's due times, and the alarm for the earliest. Only this class writes the table. */
 
-/** What may be due; each kind has one owner (`session.ts`). */
+/** What can be due. Each kind has one owner, which does the work (`session.ts`). */
 export type DueKind =
-  /** A run under way must have a run attempt, and whoever is told of it must know how it is. */
+  /** Check that the run under way has a run attempt, and that the session above has its events. */
   | "watch"
-  /** An approval expires, or a resting run's time is over. */
+  /** An approval expires, or the deadline of a resting run passes. */
   | "approval"
-  /** The session's row in the list must be written. */
+  /** Write the session's row in the list. */
   | "index"
-  /** The last run's row could not be written. */
+  /** Write the last run's row: an earlier write failed, or the row of an ended call is not yet stored. */
   | "run_index"
-  /** What is left of a removed session must go. */
+  /** Remove the remains of a removed session. */
   | "delete"
-  /** A fork that is not whole yet counts as given up. Only such a session has this kind. */
+  /** Treat an incomplete fork as abandoned. Only incomplete forks have this kind. */
   | "fork"
-  /** Contents that no file needs any more must go. */
+  /** Remove contents that no file uses any more. */
   | "files"
-  /** The daemon must be looked at. */
+  /** Check whether the daemon must wake. */
   | "daemon"
   | "daemon_index"
   | "task_index"
-  /** The session above must be told of what happens in a workflow run. */
+  /** Send a workflow run's events to the session above. */
   | "relay"
-  /** The workflow run must be looked at. */
+  /** Take the workflow run's next steps. */
   | "workflow"
   | "workflow_index"
-  /** The session of a single call must go. */
+  /** Remove the session of a single call. */
   | "expiry";
 
 /** Times in Unix ms; `null`: not due any more; absent: unchanged. */
@@ -37,9 +37,16 @@ export interface Due {
   at: number;
 }
 
+/**
+ * An alarm may fire this much before the first due time, in ms. It then finds nothing due and sets the next alarm. That
+ * is cheaper than changing the alarm, since the request waits for each such write. Most often nothing is due any more
+ * before the alarm fires, and it is removed.
+ */
+const EARLY_MS = 60_000;
+
 export class DueTimes {
   readonly #storage: DurableObjectStorage;
-  /** By kind; `null`: unknown. */
+  /** Time of each kind; `null`: not read yet. */
   #times: Map<string, number> | null = null;
   /** The time of the alarm; `null`: none is set; `undefined`: unknown. */
   #armed: number | null | undefined;
@@ -48,18 +55,18 @@ export class DueTimes {
     this.#storage = storage;
   }
 
-  /** Knowledge from a failed transaction is invalid. */
+  /** Drops cached values, which a failed transaction may have made wrong. */
   forget(): void {
     this.#times = null;
     this.#armed = undefined;
   }
 
-  /** The table was just made. */
+  /** Called when the table has just been created. */
   begin(): void {
     this.#times = new Map();
   }
 
-  /** The alarm fired or was given up: the next change sets it again. */
+  /** The alarm fired or was abandoned, so the next change sets it again. */
   fired(): void {
     this.#armed = undefined;
   }
@@ -69,14 +76,14 @@ export class DueTimes {
     return [...this.#known()].map(([kind, at]) => ({ kind, at })).sort((a, b) => a.at - b.at);
   }
 
-  /** Unix ms. */
+  /** When this kind is due, Unix ms; `null`: never. */
   at(kind: DueKind): number | null {
     return this.#known().get(kind) ?? null;
   }
 
   /**
-   * Sets times, or removes those that are `null`, and sets the alarm if the first time changes. Call it in a
-   * transaction.
+   * Sets times, or removes those that are `null`, and sets the alarm if it would come too late or much too
+   * early. Call it in a transaction.
    */
   set(times: DueChanges): void {
     const known = this.#known();
@@ -88,10 +95,10 @@ export class DueTimes {
         this.#storage.sql.exec("DELETE FROM due WHERE kind = ?", kind);
       }
     }
-    if (this.#first() !== this.#armed) this.arm();
+    if (!this.#isArmed()) this.arm();
   }
 
-  /** If nothing is due, there is no alarm. */
+  /** Sets the alarm for the earliest time, or deletes it if nothing is due. */
   arm(): void {
     const first = this.#first();
     if (first === null) void this.#storage.deleteAlarm();
@@ -99,12 +106,23 @@ export class DueTimes {
     this.#armed = first;
   }
 
+  /** Whether the alarm comes in time for the first due time, or there is none where nothing is due. */
+  #isArmed(): boolean {
+    const first = this.#first();
+    const armed = this.#armed;
+    if (first === null || armed === null || armed === undefined) return first === armed;
+    return armed <= first && first - armed <= EARLY_MS;
+  }
+
   #first(): number | null {
     const times = [...this.#known().values()];
     return times.length === 0 ? null : Math.min(...times);
   }
 
-  /** Sets a lost alarm again: the platform drops one after some failures. One that this life set is not lost before it fired. */
+  /**
+   * Sets the alarm again if it was lost: the platform drops an alarm after repeated failures. An alarm that this
+   * instance set exists until it fires.
+   */
   async rearm(): Promise<void> {
     if (this.#armed === undefined && this.#known().size > 0 && (await this.#storage.getAlarm()) === null)
       this.arm();

@@ -1,7 +1,7 @@
-/** A session's events, a page at a time, for people and programs that look back. */
+/** A session's events page by page, for people and programs that look back. */
 import type { RunEvent } from "../../run/events.ts";
 
-/** Events that one page looks through at most; a filter that lets few pass then gives a short page. */
+/** The most events that one page examines. If a filter drops most of them, the page is short. */
 const MAX_READ = 10_000;
 /** Characters of data after which a page ends. */
 const MAX_CHARACTERS = 1024 * 1024;
@@ -9,9 +9,9 @@ const MAX_CHARACTERS = 1024 * 1024;
 type Numbered = RunEvent & { seq: number };
 
 export interface EventPage {
-  /** `data` is the event's own. */
+  /** `data` is the event's own data. */
   data: { seq: number; event: string; data: unknown }[];
-  /** Number of the last event that the page looked at; `null`: there is none after it. */
+  /** Number of the last event that the page examined; `null`: it was the last event. */
   next: number | null;
 }
 

@@ -1,7 +1,7 @@
 /** The R2 objects of a session. */
 import type { Bindings } from "../../env.ts";
 
-/** Prefix of every R2 object of a session. */
+/** Prefix of the keys of a session's R2 objects. */
 export function sessionPrefix(tenant: string, id: string): string {
   return `sessions/${tenant}/${id}/`;
 }

@@ -1,4 +1,6 @@
-/** The fold of a session's records, kept in memory. It can be rebuilt from the stored fold and the records after it. */
+/**
+ * The fold of a session's records, kept in memory. It can be rebuilt from the stored fold and the records after that.
+ */
 import { applyAgentRecord } from "../../engine/agent/apply.ts";
 import type { AgentRecord } from "../../engine/agent/records.ts";
 import { type AgentState, EMPTY_SESSION } from "../../engine/agent/state.ts";
@@ -7,7 +9,7 @@ import type { ConversationStore } from "./store.ts";
 export class Fold {
   readonly #store: ConversationStore;
   #state: AgentState | null = null;
-  /** The last unreadable row; 0: none. */
+  /** Number of the last unreadable row; 0: none. */
   #damaged = 0;
 
   constructor(store: ConversationStore) {
@@ -19,7 +21,7 @@ export class Fold {
     return this.#state !== null;
   }
 
-  /** Whether every row from this one on was readable; if not, the state of a run that began there may be wrong. */
+  /** Whether all rows from this one on were readable. If not, the state of a run that began there may be wrong. */
   intactSince(seq: number): boolean {
     this.state();
     return this.#damaged < seq;
@@ -30,7 +32,7 @@ export class Fold {
     return this.#state;
   }
 
-  /** Takes the state that was stored. */
+  /** Replaces the state by one that was just stored. */
   replace(state: AgentState): void {
     this.#state = state;
   }
@@ -40,7 +42,10 @@ export class Fold {
     this.#damaged = 0;
   }
 
-  /** Skips a row that cannot be read or applied, so that it does not make the whole session unusable. */
+  /**
+   * Rebuilds the state. Skips rows that cannot be read or applied, so that one bad row does not make the session
+   * unusable.
+   */
   #load(): AgentState {
     const known = this.#store.checkpoint();
     let state = known?.state ?? EMPTY_SESSION;

@@ -1,7 +1,7 @@
 /**
- * Sessions that begin with the content of another one: its conversation, its artifacts with all versions, its files.
- * The fork has its own copies, so neither session needs the other. Nobody sees the fork until it is complete. What an
- * abandoned fork leaves behind is removed like a deleted session.
+ * Creates sessions that begin with the content of another one: its conversation, all versions of its artifacts, its
+ * files. The fork has its own copies, so the two sessions do not depend on each other. A fork is invisible until it is
+ * complete. Hull removes an abandoned fork like a deleted session.
  */
 import type { ImportedArtifact } from "../../engine/artifact.ts";
 import type { Message } from "../../engine/messages.ts";
@@ -18,13 +18,13 @@ import type { SessionLog } from "./session-log.ts";
 import type { ConversationStore, SessionRow } from "./store.ts";
 import { headOf } from "./visible.ts";
 
-/** Limits of one step: each step is one call, with the platform's limits for a call. */
+/** Limits of one step. Each step is one call, so the platform's limits for a call apply to it. */
 const STEP_FILES = 200;
 const STEP_FILE_BYTES = 64 * 1024 * 1024;
 const STEP_ARTIFACT_BYTES = 1024 * 1024;
-/** An unfinished fork is removed after this long without progress, in ms. */
+/** Hull removes an unfinished fork after this long without progress, in ms. */
 const GIVEN_UP_MS = 10 * 60_000;
-/** Files to list at a time. */
+/** Files per page of the listing. */
 const PAGE = 1000;
 
 interface ForkPart {
@@ -41,9 +41,9 @@ export interface Parent {
 
 export interface Fork {
   dst: string;
-  /** How many messages of the conversation it begins with; `null`: all; `files`: it gets the files and nothing else. */
+  /** How many messages the fork begins with; `null`: all; `files`: it gets only the files. */
   keep_first: number | null | "files";
-  /** The request for the fork, by its name and content. */
+  /** Name and content of the request for the fork. */
   request: string;
   request_id: string;
 }
@@ -51,8 +51,8 @@ export interface Fork {
 const NOTHING_SAID = { visible: [], summary: null, skills: [], known: undefined };
 
 /**
- * Makes `dst` a fork of this session in its present state, whatever happens to it meanwhile. A fork that the same
- * request made before its process died counts as this one.
+ * Makes `dst` a fork of this session's present state; later changes of this session do not matter. A fork that the same
+ * request completed before its process died counts as success.
  * @throws SessionExists; CallNotFound if the session was removed meanwhile
  */
 export async function forkInto({ env, log, files }: Parent, row: SessionRow, fork: Fork): Promise<void> {
@@ -97,7 +97,7 @@ export async function forkInto({ env, log, files }: Parent, row: SessionRow, for
   await send({ first: false, end }, {});
 }
 
-/** In one step, so that the object does nothing else meanwhile. */
+/** Lists all files. It awaits no I/O, so the object does nothing else meanwhile. */
 async function allFiles(files: SessionFiles): Promise<WorkspaceFile[]> {
   const all: WorkspaceFile[] = [];
   for (;;) {
@@ -141,17 +141,17 @@ function* fileSteps(files: readonly WorkspaceFile[]): Generator<WorkspaceFile[]>
   if (step.length > 0) yield step;
 }
 
-/** The operations of a session that becomes a fork. */
+/** What `adopt` needs of the session that becomes a fork. */
 interface Child {
   log: SessionLog;
   files: SessionFiles;
-  /** Removes the rest of a session. */
+  /** Removes the remains of a session. */
   clear: (row: SessionRow) => Promise<void>;
-  /** Called in the transaction that makes the fork visible. */
+  /** Runs in the transaction that makes the fork visible. */
   created: () => void;
 }
 
-/** The fork's side of one step. */
+/** Executes one step in the session that becomes the fork. */
 export async function adopt(child: Child, { call, first, end }: ForkStep, text: LongText): Promise<Adopted> {
   const part: ForkPart = JSON.parse(await readText(text));
   const { log, files, clear, created } = child;
@@ -169,7 +169,7 @@ export async function adopt(child: Child, { call, first, end }: ForkStep, text: 
   const row = store.session();
   if (row === null) return "lost";
   if (!isOf(row, call)) return "taken";
-  // Sent again by a parent that did not hear of it.
+  // The parent repeats a step whose answer it did not receive.
   if (row.state !== "deleted") return "done";
   if (store.dueAt("fork") === null) return "lost";
   store.setDue({ fork: log.now() + GIVEN_UP_MS });
@@ -185,7 +185,7 @@ export async function adopt(child: Child, { call, first, end }: ForkStep, text: 
   return "done";
 }
 
-/** Whether another session is making this one. @param by the request of which that does not count */
+/** Whether another session is creating this one as a fork. @param by a request whose own fork does not count */
 export function isBeingMade(store: ConversationStore, { state, request_hash }: SessionRow, by = ""): boolean {
   return state === "deleted" && store.dueAt("fork") !== null && request_hash !== by;
 }
@@ -193,7 +193,7 @@ export function isBeingMade(store: ConversationStore, { state, request_hash }: S
 const isOf = ({ parent_id, request_hash }: SessionRow, call: ForkCall): boolean =>
   parent_id === call.parent_id && request_hash === call.request;
 
-/** @param created `null`: more will come, and until then the session counts as one being removed */
+/** @param created `null`: more steps follow; until then the session counts as deleted */
 function begin(log: SessionLog, call: ForkCall, messages: Message[], created: (() => void) | null): void {
   const { store } = log;
   const { caller, parent_id, branched_at, request, metadata, summary, skills, known } = call;

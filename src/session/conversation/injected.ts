@@ -1,12 +1,12 @@
-/** What a message that a client injects must fit. */
+/** Checks a message that a client injects. */
 import type { Message } from "../../engine/messages.ts";
 import { openCall } from "../../engine/open-calls.ts";
 import { InputInvalid } from "../../errors/request.ts";
 
 /**
- * The message with the names of the tools whose results it holds.
- * @param visible the conversation before it
- * @throws InputInvalid for a result of a call that does not wait for one: no provider would take the conversation any more
+ * Returns the message with the name of the tool added to each result.
+ * @param visible the conversation before the message
+ * @throws InputInvalid for a result whose call does not wait for one: providers refuse such a conversation
  */
 export function fitting(visible: readonly Message[], message: Message): Message {
   if (message.role !== "tool") return message;

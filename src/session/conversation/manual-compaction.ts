@@ -15,19 +15,19 @@ import { llmError } from "../../run/llm-problem.ts";
 import type { CompactCall } from "./rpc.ts";
 import type { SessionLog } from "./session-log.ts";
 
-/** Makes a summary that is not given and that no plain strategy makes. */
+/** Writes the summary if the caller gave none and the strategy needs a model. */
 interface Summariser {
   runtime: AgentRuntime;
   environment: RunEnvironment;
-  /** Its reason is thrown once it is aborted: the session was removed, and another one may be in its place. */
+  /** Aborts when the session is removed, since another session may then take its place. Its reason is thrown. */
   removed: AbortSignal;
 }
 
 /**
- * Finds out what compacts the present conversation.
- * @returns stores it, at once, and answers what it was; `null`: there is nothing to archive
- * @throws HullError if the model that is to write the summary fails: the conversation stays as it is; CallNotFound if the
- *   session is removed meanwhile
+ * Prepares a compaction of the present conversation.
+ * @returns a function that stores the compaction and returns what it did; `null`: there is nothing to archive
+ * @throws HullError if the model fails to write the summary: the conversation stays unchanged; CallNotFound if the
+ * session is removed meanwhile
  */
 export async function compaction(
   log: SessionLog,
@@ -65,10 +65,19 @@ async function summaryOf(
   return summaryFrom(prepared === null || strategy !== "llm" ? "" : await asked(prepared.spec), plan);
 
   async function asked(spec: AgentSpec): Promise<string> {
-    const context = { run: environment.run_id, effect: "summary", signal, tools: [], provider: null };
+    const context = {
+      run: environment.run_id,
+      effect: "summary",
+      attempt: 0,
+      signal,
+      tools: [],
+      provider: null,
+    };
     try {
-      const { effects } = await runtime.begin(spec, environment, signal);
-      return await effects.summarize(summaryInstructions(plan.archived), plan.archived, context);
+      const { effects, close } = await runtime.begin(spec, environment, signal);
+      return await effects
+        .summarize(summaryInstructions(plan.archived), plan.archived, context)
+        .finally(close);
     } catch (error) {
       signal.throwIfAborted();
       throw llmError(error, environment.context);

@@ -47,7 +47,7 @@ type All = { [K in SessionOperation]: (input: Input<K>, caller: SessionCaller) =
 
 type Handlers = Omit<All, keyof DaemonOperations | keyof TaskOperations | keyof WorkflowOperations>;
 
-/** Answers questions about one session. Its faults are answers too. */
+/** Executes operations on one session. Errors are returned as answers, too. */
 export class SessionDispatcher {
   readonly #handlers: All;
   readonly #conversation: Conversation;
@@ -75,7 +75,7 @@ export class SessionDispatcher {
     return sendText(JSON.stringify(await this.#outcome(question)));
   }
 
-  /** Begins a run whose events the caller also gets. */
+  /** Begins a run and streams its events to the caller. */
   async start(
     text: LongText,
     after: number | null,
@@ -105,7 +105,7 @@ export class SessionDispatcher {
 function handlersOf(conversation: Conversation, task: Task): Handlers {
   const { log, runs, files, env, deployment, background, runtime } = conversation;
   const { store } = log;
-  /** Forks under way, by request: a request repeated meanwhile gets the same fork. */
+  /** Forks under way, by request: a repeated request joins the fork that it began. */
   const forks = new Map<string, { hash: string; made: Promise<void> }>();
   const forked = async (row: SessionRow, asked: NamedRequest, fork: Omit<Fork, "request">): Promise<void> => {
     const { name, hash } = asked;
@@ -116,12 +116,12 @@ function handlersOf(conversation: Conversation, task: Task): Handlers {
     forks.set(name, { hash, made });
     await made.finally(() => forks.delete(name));
   };
-  /** For questions about a session that must exist. */
+  /** Wraps an operation on a session that must exist. */
   const within =
     <I, O>(work: (input: I, row: SessionRow, caller: SessionCaller) => O | Promise<O>) =>
     async (input: I, caller: SessionCaller): Promise<O> =>
       work(input, await conversation.ready(caller), caller);
-  /** For changes of a conversation while no run is in the middle of it. */
+  /** Makes a change of the conversation while no run occupies it. */
   const changed = (row: SessionRow, request: NamedRequest, change: () => void): SessionView =>
     conversation.once(request, () => {
       conversation.active(row);
@@ -133,7 +133,7 @@ function handlersOf(conversation: Conversation, task: Task): Handlers {
     await runs.wait(run_id, wait ?? usualWait(log.state()));
     return runAnswer(log, runtime, id, runs.row(run_id));
   };
-  /** Checks a request where its run begins, so that the first attempt need not find the same out again. */
+  /** Checks the request and prepares its run here, so that the first attempt need not do it again. */
   const prepare = (
     asked: RunRequest,
     run: string,
@@ -150,7 +150,7 @@ function handlersOf(conversation: Conversation, task: Task): Handlers {
   return {
     async open(input, caller) {
       const created = await conversation.open(caller, input);
-      if (created) await conversation.listing.written();
+      if (created) await conversation.listing.noted();
       return { created, session: conversation.view() };
     },
     exists: (_, caller) => conversation.exists(caller),
@@ -234,7 +234,10 @@ function handlersOf(conversation: Conversation, task: Task): Handlers {
         const compact = await compaction(log, call, { runtime, environment, removed });
         return conversation.once(request, () => {
           const compacted = compact();
-          return { ...conversation.view(), compacted: compacted === null ? null : { ...compacted } };
+          return {
+            ...conversation.view(),
+            compacted: compacted === null ? null : log.answered({ ...compacted }),
+          };
         });
       });
     }),
@@ -244,7 +247,7 @@ function handlersOf(conversation: Conversation, task: Task): Handlers {
         const { request_id } = caller;
         await forked(row, request, { dst, keep_first, request_id });
       }
-      // Its parent may be gone by now.
+      // The parent may have been removed by now.
       if (!conversation.exists(caller)) return dst;
       return conversation.once(request, () => {
         store.addChild(dst);
@@ -263,7 +266,7 @@ function handlersOf(conversation: Conversation, task: Task): Handlers {
     findFile: within((asked) => files.findFile(...asked)),
     beginFile: within((asked) => files.beginFile(...asked)),
     noteUpload: within((asked) => files.noteUpload(...asked)),
-    // Not `within`: contents stored for a removed session must be removed too.
+    // Not `within`: if the session was removed, the contents stored for these changes must be removed too.
     changeFiles: (asked) => files.changeFiles(...asked),
     workspaceVersion: within((asked) => files.workspaceVersion(...asked)),
     workspaceManifest: within((asked) => files.workspaceManifest(...asked)),
@@ -290,7 +293,7 @@ function handlersOf(conversation: Conversation, task: Task): Handlers {
       const made = { request_hash: null, imported: null };
       if (opens !== undefined) await conversation.open(caller, { metadata: opens, ...made }, false);
       const before = await conversation.ready(caller);
-      // A request without a key that is repeated on the way is recognised by the id of its run.
+      // A request without a key may arrive twice; the id of its run identifies it.
       const known = (): boolean =>
         request === null ? store.run(run_id) !== null : store.request(request.name, log.now()) !== null;
       const prepared =

@@ -1,10 +1,10 @@
-/** How far the dead run attempts got. */
+/** Whether dead run attempts made progress, and what clients must discard of their output. */
 import type { AgentRecord } from "../../engine/agent/records.ts";
 import type { RunEvent } from "../../run/events.ts";
 import type { RunRow } from "./run-rows.ts";
 import type { SessionLog } from "./session-log.ts";
 
-/** Records from outside: a run that gets only these makes no progress. */
+/** Records that come from outside: they alone are no progress of a run. */
 const FROM_OUTSIDE: readonly AgentRecord["type"][] = [
   "message_received",
   "feedback_received",
@@ -13,7 +13,7 @@ const FROM_OUTSIDE: readonly AgentRecord["type"][] = [
   "woke",
 ];
 
-/** The most events to search for the last one of the run itself. */
+/** The most events to search for the run's own last one. */
 const LOOKED_AT = 100;
 const isOwn = ({ data }: RunEvent): boolean => !("parent_run_id" in data);
 
@@ -25,9 +25,9 @@ export function madeProgress({ store }: SessionLog, { progress }: RunRow): boole
   return false;
 }
 
-/** A run attempt that died during a model's answer has sent a part of it, which is now void. */
+/** Tells clients to discard the partial answer that a dead run attempt sent. */
 export function sendRestart({ store, events }: SessionLog): void {
-  // Events of a delegated run come in between.
+  // Events of delegated runs may come in between.
   const last = store.events(Math.max(0, store.lastEvent() - LOOKED_AT)).findLast(isOwn);
   if (last?.event !== "delta" && last?.event !== "thought") return;
   const { round = 0 } = last.data;

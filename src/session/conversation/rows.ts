@@ -1,4 +1,4 @@
-/** A session's numbered rows: values in order, long ones split into several rows. */
+/** A session's numbered rows: values in order. A long value takes several rows. */
 import { rowChunks } from "../row-chunks.ts";
 
 /** One stored value: its number, and the value if it is readable. */
@@ -6,16 +6,16 @@ export type Row<T> = { seq: number; ok: true; value: T; bytes: number } | { seq:
 
 type Table = "record" | "event" | "daemon_event" | "journal";
 
-/** A value in fewer bytes is in one row. */
+/** A value with fewer bytes takes one row. */
 const SHORT_BYTES = 16 * 1024;
-/** Short values that are parsed at once. */
+/** Number of short values that are parsed together. */
 const AT_ONCE = 64;
 
 export class Rows<T> {
   readonly #sql: SqlStorage;
   readonly #table: Table;
   readonly #encoder = new TextEncoder();
-  /** `null`: unknown, since nothing was read yet or a transaction failed. */
+  /** Number of the last row; `null`: unknown, since nothing was read yet or a transaction failed. */
   #last: number | null = null;
 
   constructor(sql: SqlStorage, table: Table) {
@@ -31,17 +31,17 @@ export class Rows<T> {
     return this.#last;
   }
 
-  /** Knowledge from a failed transaction is invalid. */
+  /** Drops the cached number, which a failed transaction may have made wrong. */
   forget(): void {
     this.#last = null;
   }
 
-  /** The table was just made. */
+  /** Called when the table has just been created. */
   begin(): void {
     this.#last = 0;
   }
 
-  /** Returns the number of bytes that it takes. @param value must be a `T` after a round trip through JSON */
+  /** Returns the number of bytes stored. @param value must still be a `T` after a round trip through JSON */
   insert(seq: number, value: unknown): number {
     const bytes = this.#encoder.encode(JSON.stringify(value));
     for (const [part, data] of rowChunks(bytes)) {
@@ -52,7 +52,8 @@ export class Rows<T> {
   }
 
   /**
-   * The number before the last rows that together take at most this many bytes, but at least one row; `after`: all fit.
+   * Number of the row before the last rows that take at most this many bytes together, but at least one row; `after` if
+   * all fit.
    */
   fitting(after: number, bytes: number): number {
     const sizes = `SELECT seq, sum(sum(length(data))) OVER (ORDER BY seq DESC) AS total
@@ -61,7 +62,7 @@ export class Rows<T> {
     return this.#sql.exec<{ n: number }>(query, after, bytes, this.last()).one().n;
   }
 
-  /** Numbers of the rows up to `until`, shorter than 4 KiB, whose JSON contains this text, the last first. */
+  /** Numbers of the rows up to `until` that are shorter than 4 KiB and whose JSON contains this text, the last first. */
   short(until: number, text: string): number[] {
     const query = `SELECT seq FROM ${this.#table} WHERE seq <= ? AND part = 0 AND length(data) < 4096
       AND instr(data, CAST(? AS BLOB)) > 0 ORDER BY seq DESC`;
@@ -71,14 +72,14 @@ export class Rows<T> {
       .map(({ seq }) => seq);
   }
 
-  /** The rows after number `after` in order, read lazily. Nothing may be written meanwhile. */
+  /** The rows after number `after` in order, read lazily. Do not write while reading. */
   *after(after: number): Generator<Row<T>> {
     if (this.#last !== null && after >= this.#last) return;
     const rows = this.#sql.exec<{ seq: number; data: ArrayBuffer }>(
       `SELECT seq, data FROM ${this.#table} WHERE seq > ? ORDER BY seq, part`,
       after,
     );
-    // One for all rows: there may be very many short ones.
+    // One decoder for all rows: there may be very many short ones.
     const decoder = new TextDecoder();
     let seq = 0;
     let parts: Uint8Array[] = [];
@@ -94,8 +95,8 @@ export class Rows<T> {
   }
 
   /**
-   * The readable values in order, a few at a time, for whoever reads all of them: short ones are parsed together, which takes half
-   * as long as one after the other. Nothing may be written meanwhile.
+   * All readable values in order, in batches. Short values are parsed together, which takes half the time of parsing
+   * each. Do not write while reading.
    */
   *batches(): Generator<T[]> {
     const rows = this.#sql
@@ -110,7 +111,7 @@ export class Rows<T> {
     let seq = 0;
     let parts: Uint8Array[] = [];
     for (const row of rows) {
-      // Not by a pattern, which goes through an iterator for each row.
+      // No destructuring: it would run an iterator for each row.
       const of = row[0];
       const data = row[1];
       if (parts.length > 0 && of !== seq) {
@@ -133,14 +134,15 @@ export class Rows<T> {
 
 const readable = <T>(row: Row<T>): T[] => (row.ok ? [row.value] : []);
 
-/** The values of those texts that are JSON. */
+/** Parses the texts that are valid JSON. */
 function parsed<T>(texts: readonly string[]): T[] {
   try {
-    // No JSON text goes on past a line end within a string, so a broken one spoils all.
+    // A JSON string cannot contain a line break, so a broken text makes the whole parse fail instead of merging with its
+    // neighbour.
     const values: T[] = JSON.parse(`[${texts.join(",\n")}]`);
     if (values.length === texts.length) return values;
   } catch {
-    // One of them is not readable; the others are.
+    // At least one text is invalid; parse each separately.
   }
   return texts.flatMap((text) => {
     try {
@@ -152,7 +154,7 @@ function parsed<T>(texts: readonly string[]): T[] {
   });
 }
 
-/** Decodes each part separately: joined, they would be in memory twice. */
+/** Decodes each part separately: joining them first would double the memory. */
 function read<T>(seq: number, parts: readonly Uint8Array[], decoder: TextDecoder): Row<T> {
   const last = parts.at(-1);
   const before = parts.slice(0, -1).map((part) => decoder.decode(part, { stream: true }));

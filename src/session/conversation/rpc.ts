@@ -15,7 +15,7 @@ import type { ApprovalView, ArtifactEntry, ArtifactView, RunView, SessionView } 
 import type { EventPage } from "./event-page.ts";
 import type { RunTrace } from "./trace.ts";
 
-/** Identifies the session, and the request that asks. */
+/** Identifies a session, and the request that asks it. */
 export interface SessionCaller {
   tenant: string;
   id: string;
@@ -34,30 +34,30 @@ export interface Decision {
 }
 
 /**
- * A document of the whole session: its transcript as JSON (`raw`) or as lines of text (`visible`, `full`); or the
- * answers of its models and tools in order, for runs without them (`cassette`).
+ * A document about the whole session: its transcript as JSON (`raw`) or as text (`visible`, `full`), or the recorded
+ * answers of its models and tools, which replay its runs (`cassette`).
  */
 export type SessionDocument = "raw" | "visible" | "full" | "cassette";
 
-/** How long an answer waits: not at all, until the run's end, or until the run needs somebody to act. */
+/** How long an answer waits: not at all, until the run has ended, or until it has ended or needs somebody to act. */
 export type Wait = "none" | "terminal" | "idle";
 
 export interface CompactCall {
   strategy: "observation_mask" | "truncate" | "llm";
   keep_first: number;
   keep_last: number;
-  /** Replaces a generated summary. */
+  /** Used in place of a generated summary. */
   summary: string | null;
-  /** Specify the model that writes the summary, for `llm`; `null`: none is asked. */
+  /** Options of the model that writes the summary, for `llm`; `null`: no model is asked. */
   options: JsonObject | null;
 }
 
-/** What a request asks of a run. */
+/** What a request for a run contains. */
 export interface RunRequest {
   prompt: string | null;
   system: string | null;
   options: JsonObject;
-  /** Whether the caller of the run may store skills. */
+  /** Whether the caller may store skills. */
   publishes: boolean;
 }
 
@@ -71,22 +71,22 @@ type WorkspaceOperations = {
   };
 };
 
-/** By name: input and output. JSON-safe. */
+/** Input and output of each operation, by name. JSON-safe. */
 export interface SessionOperations
   extends WorkspaceOperations,
     DaemonOperations,
     TaskOperations,
     WorkflowOperations {
-  /** Makes the session unless it exists. */
+  /** Creates the session unless it exists. */
   open: {
-    /** `imported`: its beginning; if the session exists, the same request must have made it. */
+    /** `imported`: the conversation to begin with. If the session exists, the same request must have created it. */
     in: {
       metadata: JsonObject;
       request_hash: string | null;
       imported: { messages: Message[]; summary: string | null } | null;
-      /** The session that it belongs to. Absent: none. */
+      /** The session above it. Absent: none. */
       parent_id?: string | null;
-      /** The request, by its name and content, whose own unfinished fork the session may replace. Absent: none. */
+      /** Name and content of the request whose own unfinished fork the session may replace. Absent: none. */
       fork?: string;
     };
     out: { created: boolean; session: SessionView };
@@ -94,7 +94,7 @@ export interface SessionOperations
   exists: { in: null; out: boolean };
   view: { in: null; out: SessionView };
   messages: { in: { offset: number; limit: number }; out: { data: PublicMessage[]; next: number | null } };
-  /** The conversation so far, for a call outside of a run whose messages the session will keep. */
+  /** The conversation so far, for a call outside of a run that adds its messages afterwards. */
   history: { in: null; out: { messages: Message[]; summary: string | null; created_at: number } };
   set_state: { in: { state: SessionState } & Named; out: SessionView };
   /** Makes an archived, abandoned or closed session active again, and wakes an idle run. */
@@ -102,8 +102,9 @@ export interface SessionOperations
   reset: { in: Named; out: SessionView };
   trim: { in: { keep_last: number } & Named; out: SessionView };
   /**
-   * `source`: an explicit injection, or the messages of a call outside of a run. `created_at`: that of the session whose history
-   * the call continued (Unix ms); absent: any session of this id. @throws CallNotFound for a later session of this id
+   * Adds messages. `source`: injected, or from a call outside of a run. `created_at`: when the session was created whose
+   * history the call continued (Unix ms); absent: any session with this id.
+   * @throws CallNotFound for a newer session with this id
    */
   add: {
     in: { messages: Message[]; source: "inject" | "client"; created_at?: number } & Named;
@@ -115,7 +116,7 @@ export interface SessionOperations
   };
   /** Returns the fork's id. @param keep_first number of messages to begin with; `null`: all */
   fork: { in: { dst: string; keep_first: number | null } & Named; out: string };
-  /** Makes a session that begins with copies of the files and nothing else, if there are any. @throws SessionExists */
+  /** Creates a session that has copies of the files, if there are any, and nothing else. @throws SessionExists */
   copyFiles: { in: { dst: string } & Named; out: null };
   remove: { in: null; out: null };
   message: {
@@ -123,15 +124,18 @@ export interface SessionOperations
     out: { session_id: string; run_id: string | null; delivery: Delivery };
   };
   feedback: { in: { feedback: Feedback } & Named; out: { session_id: string; run_id: string | null } };
-  /** Whether the session did what this request asks; not, if there is no such session. @throws IdempotencyKeyReused */
+  /**
+   * Whether the session has already executed this request; `false` also if there is no session.
+   * @throws IdempotencyKeyReused
+   */
   known: { in: Named; out: boolean };
   /**
-   * Begins a run, and waits for it as `answer` does, unless `wait` is `none`. The answer is about another run if the same request
-   * has already begun that.
-   * @param work what a request asks, or the run that somebody else has prepared
-   * @param request `null`: it has no key
-   * @param opens metadata of the session, which is made unless it exists. The list shows it with the run.
-   * @param followed the caller reads its events, so the list of runs need not show it immediately; how the stream ends
+   * Begins a run. Unless `wait` is `none`, waits for it as `answer` does. If the same request has already begun a run,
+   * the answer is about that one.
+   * @param work the request for a run, or an already prepared run
+   * @param request `null`: the request has no key
+   * @param opens metadata of the session, which is created unless it exists; the list shows it together with the run
+   * @param followed how the caller's event stream ends; such a caller does not need the run in the list immediately
    */
   start: {
     in: {
@@ -150,7 +154,7 @@ export interface SessionOperations
   trace: { in: { run_id: string; after: number; limit: number }; out: RunTrace };
   /** Events after a number. @param name only those of this name; `null`: all */
   list_events: { in: { after: number; limit: number; name: string | null }; out: EventPage };
-  /** Waits. @param wait `null`: as is usual for such a run */
+  /** Waits for a run. @param wait `null`: the default for this kind of run */
   answer: { in: { run_id: string; wait: Wait | null }; out: RunView };
   cancel: { in: { run_id: string }; out: RunView };
   artifacts: {
@@ -175,47 +179,48 @@ export interface SessionQuestion<K extends SessionOperation = SessionOperation> 
   input: SessionOperations[K]["in"];
 }
 
-/** @typeParam T of the result, `null` for none */
+/** @typeParam T type of the result; `null`: no result */
 export type SessionAnswer<T = unknown> =
   | { ok: true; value: T }
   | { ok: false; error: ErrorData; operator: Record<string, unknown> };
 
 /**
- * Selects events: those of one run up to its end, or those of the session without end. `after: null`: only future ones.
+ * Selects the events of one run up to its end, or those of the session without end. `after: null`: only future events.
  */
 export interface SessionEventsCall {
   caller: SessionCaller;
   run_id: string | null;
   after: number | null;
-  /** Of one run; absent: `end`. */
+  /** Where the stream of a run ends; absent: `end`. */
   until?: StreamUntil;
 }
 
 /**
- * The end of a stream of one run's events: when the run has ended; when it has ended or rests; for a daemon when it rests, for
- * others when they have ended; or when it has ended, with the whole answer of the route that began it in place of the result.
+ * Where the stream of a run ends. `end`: when the run has ended. `rest`: when it has ended or rests. `usual`: `rest` for
+ * a daemon, otherwise `end`. `answer`: like `end`, but its last event has the whole answer of the route that began the
+ * run.
  */
 export type StreamUntil = "end" | "rest" | "usual" | "answer";
 
-/** A stream, or why there is none. */
+/** A stream, or why no stream exists. */
 export type Streamed = { ok: true; body: ReadableStream<Uint8Array> } | { ok: false; error: ErrorData };
 
-/** The beginning of a fork. */
+/** How a fork begins. */
 export interface ForkCall {
   caller: SessionCaller;
   parent_id: string;
   branched_at: number;
-  /** Names the request for the fork. */
+  /** Identifies the request for the fork. */
   request: string;
   metadata: JsonObject;
   summary: string | null;
   skills: string[];
-  /** Skills whose instructions the parent has; absent: none. */
+  /** Skills whose instructions the parent has loaded; absent: none. */
   known?: Record<string, { digest: string; arguments: string }>;
 }
 
 /**
- * A part of a fork's beginning. The first part makes the fork; with `end` everybody can see it, provided it then has
+ * One part of a fork's content. The first part creates the fork. The part with `end` makes it visible, if it then has
  * this many files and versions of artifacts.
  */
 export interface ForkStep {
@@ -225,18 +230,18 @@ export interface ForkStep {
 }
 
 /**
- * The result of a step. `done`: the fork is complete; `taken`: another session has the id; `lost`: the earlier parts
- * are gone.
+ * The result of a step. `done`: the fork is complete. `taken`: another session has the id. `lost`: the earlier parts are
+ * gone.
  */
 export type Adopted = "more" | "done" | "taken" | "lost";
 
-/** Long texts travel as streams of UTF-8: a message between objects has a limit. */
+/** Long texts travel as streams of UTF-8, because the platform limits the size of a message between objects. */
 export type LongText = string | ReadableStream<Uint8Array>;
 
 export interface SessionRpc extends Rpc.DurableObjectBranded, UnlistedRpc {
   /** Takes a `SessionQuestion`, returns a `SessionAnswer`, as JSON. */
   ask(question: LongText): Promise<LongText>;
-  /** Takes a `SessionQuestion<"start">`; returns the answer and the run's events after a number. */
+  /** Takes a `SessionQuestion<"start">`; returns the answer and the run's events after number `after`. */
   start(
     question: LongText,
     after: number | null,
@@ -245,6 +250,8 @@ export interface SessionRpc extends Rpc.DurableObjectBranded, UnlistedRpc {
   events(call: SessionEventsCall): Promise<Streamed>;
   /** One of the session's documents. */
   document(caller: SessionCaller, what: SessionDocument): Promise<Streamed>;
-  /** Takes a part of its parent's content, as JSON. */
+  /** Takes one part of the parent's content, as JSON. */
   adopt(step: ForkStep, part: LongText): Promise<Adopted>;
+  /** Drives a run on if it is under way, or writes its row in the list again. `false`: there is no such run. */
+  relist(run: string): Promise<boolean>;
 }

@@ -1,4 +1,4 @@
-/** The environment for effects of a session: what they may read, store and send. */
+/** What the effects of a session's run may read, store and send. */
 import type { Deployment } from "../../deployment.ts";
 import type { PreparedRun, RunEnvironment } from "../../run/agent/runtime.ts";
 import { detachedContext } from "../../run/context.ts";

@@ -1,19 +1,22 @@
-/** The table of a session's runs. Nobody else writes it, so a known row is not read again. */
+/** The table of a session's runs. Only this class writes it, so it never reads a known row again. */
 import type { RunStatus } from "../../engine/agent/records.ts";
 
 export interface RunRow {
   id: string;
   status: RunStatus;
-  /** Id of the request that began it. */
+  /** Id of the request that began the run. */
   request_id: string;
   mock_scope: string;
   created_at: number;
   settled_at: number | null;
-  /** Numbers of its first event, of its `done`, and of the row of its first record. */
+  /** Numbers of its first event, its `done` event, and its first row of records. */
   first_event: number;
   done_event: number | null;
   first_record: number;
-  /** Number of consecutive run attempts without progress, and of the last record that the previous run attempt saw. */
+  /**
+   * Number of consecutive run attempts without progress, and the measure of progress (`RunAttempts`) at the last
+   * recovery.
+   */
   recoveries: number;
   progress: number;
   /** Values that its effects keep for later run attempts, as JSON. */
@@ -25,29 +28,29 @@ export type NewRun = Pick<
   "id" | "request_id" | "mock_scope" | "created_at" | "first_event" | "first_record"
 >;
 
-/** The unsettled run: none, one, or unknown. */
+/** The unsettled run; `id: null`: there is none; `null`: not read yet. */
 type Live = { id: string | null } | null;
 
 export class RunRows {
   readonly #sql: SqlStorage;
-  /** The row that was last read. */
+  /** The row that was read last. */
   #row: RunRow | null = null;
   #live: Live = null;
-  /** Whether it is known that there is no row. */
+  /** Whether the table is known to be empty. */
   #isEmpty = false;
 
   constructor(sql: SqlStorage) {
     this.#sql = sql;
   }
 
-  /** Knowledge from a failed transaction is invalid. */
+  /** Drops cached rows, which a failed transaction may have made wrong. */
   forget(): void {
     this.#row = null;
     this.#live = null;
     this.#isEmpty = false;
   }
 
-  /** The table was just made. */
+  /** Called when the table has just been created. */
   begin(): void {
     this.#isEmpty = true;
   }
@@ -76,7 +79,7 @@ export class RunRows {
     const columns = entries.map(([name]) => `${name} = ?`).join(", ");
     this.#sql.exec(`UPDATE run SET ${columns} WHERE id = ?`, ...entries.map(([, value]) => value), id);
     if (this.#row?.id === id) this.#row = { ...this.#row, ...changes };
-    // Only one run is unsettled at a time: when it settles, none is left.
+    // At most one run is unsettled: when it settles, none is left.
     const { settled_at } = changes;
     if (settled_at !== undefined)
       this.#live = settled_at !== null && this.#live?.id === id ? { id: null } : null;
@@ -89,14 +92,14 @@ export class RunRows {
   /** The unsettled run. */
   live(): RunRow | null {
     if (this.#live !== null) return this.#live.id === null ? null : this.find(this.#live.id);
-    // Only one run is unsettled at a time: it can only be the last one.
+    // At most one run is unsettled, and it can only be the last one.
     const last = this.#first("ORDER BY first_record DESC LIMIT 1");
     const row = last?.settled_at === null ? last : null;
     this.#live = { id: row?.id ?? null };
     return row;
   }
 
-  /** Newest first. @param before number of the first record of the last known run */
+  /** Newest first. @param before number of the first record of the last run on the previous page */
   list(limit: number, before: number): RunRow[] {
     return this.#read("WHERE first_record < ? ORDER BY first_record DESC LIMIT ?", before, limit);
   }

@@ -1,4 +1,7 @@
-/** The runs of a session, one at a time: starts, resumes after the death of their process, awaits and stops them. */
+/**
+ * The runs of a session, one at a time: starts them, resumes them after the death of their process, waits for them and
+ * stops them.
+ */
 
 import type { Deployment } from "../../deployment.ts";
 import { type Applied, applyAll } from "../../engine/agent/apply.ts";
@@ -23,7 +26,7 @@ import { runEnvironment } from "./run-environment.ts";
 import type { RunRow } from "./run-rows.ts";
 import type { RunLifecycle, WaitStep } from "./session-lifecycle.ts";
 import type { AppendOptions } from "./session-log.ts";
-import { type EndOptions, logEnd, logRun, loseRun, settleRun, unwatched } from "./settle.ts";
+import { type EndOptions, logAttempt, logEnd, logRun, loseRun, settleRun, unwatched } from "./settle.ts";
 
 interface RunsOptions extends EndOptions {
   deployment: Deployment;
@@ -32,7 +35,7 @@ interface RunsOptions extends EndOptions {
   lifecycle: RunLifecycle;
 }
 
-/** Messages speak for themselves. */
+/** A wake by a message, which needs no further explanation to the model. */
 export const MESSAGE_WAKE: Wake = {
   reason: "message",
   feedback: null,
@@ -41,21 +44,23 @@ export const MESSAGE_WAKE: Wake = {
   resumed: false,
 };
 
-/** `again`: a record came while the driver was about to rest. */
+/** `again`: a record arrived while the driver was about to rest. */
 interface AgentRunAttempt extends RunAttempt {
-  /** The status in its row. */
+  /** The status in the run's row. */
   status: RunRow["status"];
   /** Stored records that the driver has not seen yet. */
   incoming: AgentRecord[];
   /** Wakes the driver after a record came. */
   wake: () => void;
-  /** To store with the next records; `null`: unchanged. */
+  /** Value to store with the next records; `null`: unchanged. */
   memo: string | null;
-  /** More members of the result. */
+  /** Returns more members of the result. */
   further: () => JsonObject;
-  /** Found out before the run began; `null`: this attempt finds it out. */
+  /** Closes what the effects of this run attempt hold open. */
+  close: () => void;
+  /** The run as prepared before it began; `null`: this attempt prepares it. */
   prepared: PreparedRun | null;
-  /** Spans of this run attempt; absent if none are wanted. */
+  /** Spans of this run attempt; absent: nobody wants them. */
   spans?: SpanNote[] | undefined;
   /** Writes the log line of the settled run. */
   log?: () => void;
@@ -71,7 +76,7 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
 
   /**
    * Begins a run.
-   * @param events stored after its own
+   * @param events stored after the run's own first events
    * @param prepared absent: the run was prepared elsewhere
    * @throws RunInProgress
    */
@@ -114,7 +119,7 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
     throw new Internal({ cause: `the record that begins ${id} cannot be read` });
   }
 
-  /** The run under way if it is in the middle of the conversation: nobody else may change that now. */
+  /** The run under way if it occupies the conversation, so that nothing else may change it now. */
   busy(): RunRow | null {
     const row = this.log.store.liveRun();
     if (row === null) return null;
@@ -133,7 +138,7 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
 
   /**
    * Stores records from outside, for the run under way or the next one.
-   * @param goOn whether they let a resting run continue
+   * @param goOn whether the records let a resting run continue
    */
   receive(bodies: readonly AgentRecordBody[], goOn: boolean): void {
     const { store } = this.log;
@@ -153,7 +158,7 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
     if (goes) this.proceed(row.id);
   }
 
-  /** Wakes an idle run, and returns whether it was idle. @param first records that come with the wake */
+  /** Wakes an idle run; returns whether it was idle. @param first records to store before the wake */
   wake(wake: Wake, first: readonly AgentRecordBody[] = []): boolean {
     const { run } = this.log.state();
     if (run?.stage !== "idle") return false;
@@ -161,7 +166,7 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
     return true;
   }
 
-  /** Makes the driver check a resting run again, since an approval has expired. */
+  /** Lets the driver check a resting run again, because an approval has expired. */
   kick(): void {
     const { store } = this.log;
     const row = store.liveRun();
@@ -178,7 +183,7 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
     this.proceed(row.id);
   }
 
-  /** Ends a run that is under way. */
+  /** Cancels a run under way. */
   cancel(id: string): void {
     const row = this.row(id);
     if (row.settled_at !== null) return;
@@ -191,7 +196,7 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
     this.#stop(row, executions, data);
   }
 
-  /** Ends a run that is idle, with a status that says why. */
+  /** Ends an idle run. @param status why it ends */
   end(id: string, status: "idle" | "watchdog"): void {
     const row = this.row(id);
     if (row.settled_at !== null || this.log.state().run?.stage !== "idle") return;
@@ -201,13 +206,13 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
     );
   }
 
-  /** Ends any run under way. */
+  /** Cancels the run under way, if there is one. */
   cancelAny(): void {
     const row = this.log.store.liveRun();
     if (row !== null) this.cancel(row.id);
   }
 
-  /** Ends what is under way in memory without an event: its storage is gone. */
+  /** Drops the run in memory without an event, because its storage is gone. */
   abandon(): void {
     this.drop((run) => new RunCancelled({ run }));
   }
@@ -223,6 +228,7 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
       settled: false,
       memo: null,
       further: () => ({}),
+      close: () => {},
       prepared: null,
     };
   }
@@ -243,6 +249,8 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
     try {
       await this.#drive(attempt, row, resumed);
     } finally {
+      attempt.close();
+      if (!attempt.settled) logAttempt(this.#options, row, attempt);
       attempt.log?.();
     }
   }
@@ -262,10 +270,11 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
       const { runtime } = this.#options;
       const environment = this.#environment(row, attempt.prepared);
       attempt.spans = environment.context.spans;
-      const { effects, vault, further } = await runtime.begin(run.spec, environment, signal);
+      const { effects, vault, further, close } = await runtime.begin(run.spec, environment, signal);
+      attempt.close = close;
       if (attempt.settled) return;
       attempt.further = further;
-      // Records that came until now are part of the driver's initial state.
+      // The driver's initial state includes all records that arrived until now.
       attempt.incoming = [];
       const inbox = {
         take: (): AgentRecord[] => attempt.incoming.splice(0),
@@ -304,7 +313,7 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
     attempt.memo = null;
   }
 
-  /** A message that came too late to keep a run going, and before the run was idle, wakes it immediately. */
+  /** If a message arrives too late to keep the run going, but before it is idle, this wakes the run immediately. */
   #missedWake(batch: readonly Applied[]): Applied[] {
     const last = batch.at(-1);
     if (last === undefined || batch.every(({ record }) => record.type !== "went_idle")) return [];
@@ -323,7 +332,7 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
     settleRun(this.#options, row, batch, attempt ?? { further: () => ({}), memo: null });
     const state = this.log.state();
     const log = (): void => logEnd(this.#options, row, state, attempt?.spans);
-    // A run attempt's spans end with it.
+    // The log line includes spans, which are complete only when the run attempt ends.
     if (attempt === null || attempt.spans === undefined) log();
     else attempt.log = log;
     this.#ended(row);
@@ -332,7 +341,9 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
   protected override giveUp(row: RunRow): void {
     const executions = this.log.store.submitted.ids();
     const error = loseRun(this.#options, row);
-    this.#ended(row);
+    this.settled(row.id);
+    // What follows may read the records that kill the process. By then the end is on disk.
+    this.background(this.log.store.sync().then(() => this.#options.lifecycle.ended(row.id)));
     this.#stop(row, executions, error);
   }
 
@@ -341,7 +352,7 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
     this.#options.lifecycle.ended(id);
   }
 
-  /** Ends the activities of a run that was settled from outside. */
+  /** Stops what a run is doing after it was settled from outside. */
   #stop(row: RunRow, executions: readonly string[], error: ErrorData): void {
     this.attemptOf(row.id)?.abort.abort(new HullError(error));
     const stopped = this.#options.runtime.stop(this.#environment(row), executions);
@@ -350,7 +361,9 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
     );
   }
 
-  /** Nothing happens until a record comes, an approval expires, or the run's time is over; other due times keep their alarm. */
+  /**
+   * Rests until a record arrives, an approval expires, or the run's deadline passes. Other due times keep their alarm.
+   */
   #rest(attempt: AgentRunAttempt, step: WaitStep): void {
     const { store } = this.log;
     const deadline = this.log.state().run?.spec.deadline?.at ?? Number.POSITIVE_INFINITY;
@@ -364,7 +377,7 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
     attempt.status = step.status;
   }
 
-  /** Writes the status if it has changed. A daemon that goes idle is idle only when nothing is left to do first. */
+  /** Updates the status in the row, but does not write `idle`: a daemon that goes idle may have work to do first. */
   #noteStatus({ id, status: known }: RunRow, { run }: AgentState): RunRow["status"] {
     const now = run?.status ?? known;
     const status = now === "idle" ? known : now;

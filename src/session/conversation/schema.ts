@@ -2,8 +2,8 @@
 import { TASK_TABLES } from "../task/schema.ts";
 
 /**
- * The tables of every session. Objects made by earlier versions of Hull have the optional tables from the beginning,
- * and a `schema_version` of up to 2; none of their tables differs from those here.
+ * The tables of every session. Objects created by earlier versions of Hull have all optional tables, and a
+ * `schema_version` of up to 2; their tables do not differ from those here.
  */
 export const CONVERSATION_STEPS: readonly string[] = [
   `CREATE TABLE session (
@@ -20,7 +20,7 @@ export const CONVERSATION_STEPS: readonly string[] = [
    CREATE TABLE due (kind TEXT PRIMARY KEY, at INTEGER NOT NULL) WITHOUT ROWID;`,
 ];
 
-/** Made with their first row. */
+/** Tables that are created with their first row. */
 export const OPTIONAL_TABLES = {
   ...TASK_TABLES,
   checkpoint:

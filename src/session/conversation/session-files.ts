@@ -1,5 +1,5 @@
 /**
- * The session's workspace while the session exists: its routes and its runs use it, and its cleanup happens on time.
+ * A session's workspace, for its routes and its runs, as long as the session exists. Schedules the workspace's cleanup.
  */
 import type { Bindings } from "../../env.ts";
 import { CallNotFound } from "../../errors/llm.ts";
@@ -15,7 +15,7 @@ import { sessionPrefix } from "./files.ts";
 import type { FileLifecycle } from "./session-lifecycle.ts";
 import type { ConversationStore, SessionRow } from "./store.ts";
 
-/** Contents to copy at a time, each from one connection to another; a Worker has six. */
+/** How many contents are copied at once. Each copy uses two connections, and a Worker has six. */
 const COPIES = 3;
 
 /** A file of another session, with the R2 key of its content there. */
@@ -34,7 +34,7 @@ interface SessionFilesOptions {
 
 export class SessionFiles implements WorkspaceAccess {
   readonly #options: SessionFilesOptions;
-  /** The session's run is making a change now. */
+  /** Whether the session's run is making a change now. */
   #own = false;
   #made: { of: SessionRow["id"]; workspace: Workspace } | null = null;
 
@@ -48,7 +48,7 @@ export class SessionFiles implements WorkspaceAccess {
     return this.#workspace();
   }
 
-  /** When a path last changed, Unix ms; `null`: that is not known. */
+  /** When a path last changed, Unix ms; `null`: unknown. */
   changedAt(path: string): number | null {
     return this.#workspace().changedAt(path);
   }
@@ -70,13 +70,16 @@ export class SessionFiles implements WorkspaceAccess {
     this.#workspace().noteUpload(key, uploadId);
   }
 
-  /** If the session was removed meanwhile, the contents stored for the changes are removed too. @throws CallNotFound */
+  /**
+   * Changes files. If the session was removed meanwhile, removes the contents stored for the changes.
+   * @throws CallNotFound
+   */
   async changeFiles(changes: readonly FileChange[]): Promise<Outcome[]> {
     if (this.#row() === null) await this.#forgo(changes);
     return this.#changed((workspace) => workspace.change(changes));
   }
 
-  /** The same for changes by the session's run or its daemon. */
+  /** The workspace for the session's run or daemon, whose own changes do not wake the daemon. */
   byRun(): WorkspaceAccess {
     return {
       listFiles: (after, limit) => this.listFiles(after, limit),
@@ -119,7 +122,7 @@ export class SessionFiles implements WorkspaceAccess {
     return this.#workspace().changes(after, limit);
   }
 
-  /** Removes contents that are due. */
+  /** Removes contents that are no longer needed. */
   async collect(): Promise<void> {
     const { store, now } = this.#options;
     if (this.#row() === null) return;
@@ -128,7 +131,7 @@ export class SessionFiles implements WorkspaceAccess {
     if (this.#row() !== null) store.setDue({ files: workspace.due() });
   }
 
-  /** Takes files of the parent session, with copies of their contents. `false`: some are gone. */
+  /** Takes files of the parent session and copies their contents. Returns `false` if some contents are gone. */
   async adopt(row: SessionRow, files: readonly ForkedFile[]): Promise<boolean> {
     const { FILES } = this.#options.env;
     const workspace = this.#of(row);
@@ -154,12 +157,12 @@ export class SessionFiles implements WorkspaceAccess {
     return this.#of(row).count();
   }
 
-  /** Removes all files of a session that is being removed. */
+  /** Removes all files when the session is removed. */
   async destroy(row: SessionRow): Promise<void> {
     await this.#of(row).destroy();
   }
 
-  /** The session, unless it is gone. */
+  /** The session's row; `null`: the session was removed. */
   #row(): SessionRow | null {
     const row = this.#options.store.session();
     return row === null || row.state === "deleted" ? null : row;
@@ -187,9 +190,7 @@ export class SessionFiles implements WorkspaceAccess {
     return workspace;
   }
 
-  /**
-   * Ensures that the cleanup is due. It may come too early: then there is nothing to do yet, and it becomes due again.
-   */
+  /** Makes a change and schedules the cleanup. A cleanup that comes too early does nothing and is scheduled again. */
   #changed<T>(work: (workspace: Workspace) => T): T {
     const { store } = this.#options;
     const workspace = this.#workspace();

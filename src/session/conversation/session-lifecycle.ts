@@ -1,6 +1,6 @@
 /**
- * What a session's conversation calls in the parts that build on it. `Session` implements it, and so says in one place which part
- * does what, in which order (`session.ts`).
+ * How a session's conversation informs the parts that build on it. `Session` implements it, so one file (`session.ts`)
+ * says which part does what, and in which order.
  */
 import type { Rest } from "../../engine/agent/drive.ts";
 import type { Wake } from "../../engine/agent/records.ts";
@@ -14,41 +14,49 @@ import type { SessionIdentity } from "./store.ts";
 /** What a resting run waits for. */
 export type WaitStep = Extract<Rest["step"], { type: "wait" }>;
 
-/** What follows from the steps of a run. */
+/** Steps of a run that other parts react to. */
 export interface RunLifecycle {
-  /** A run begins. Part of the transaction that stores this: it throws what fails. */
+  /** A run begins. Called in the transaction that stores it; an error makes the transaction fail. */
   begins(spec: AgentSpec): void;
-  /** The run under way goes on after a rest. Part of the transaction that stores this. @param status the run's until now */
+  /**
+   * The run under way continues after a rest. Called in the transaction that stores this.
+   * @param status the run's status before
+   */
   resumes(status: RunRow["status"]): void;
-  /** The run under way waits for something that can only come from outside. Part of the transaction that stores this. */
+  /**
+   * The run under way waits for something that can only come from outside. Called in the transaction that stores this.
+   */
   rests(step: WaitStep): void;
-  /** An idle run wakes. Part of the transaction that stores this. */
+  /** An idle run wakes. Called in the transaction that stores this. */
   wakes(wake: Wake): void;
-  /** A run has ended, however it did, and that is stored: what fails is logged. */
+  /** A run has ended for any reason, and that is stored. Errors are logged. */
   ended(run: string): void;
-  /** Whether somebody is told of a run that ends or rests. If so, the watch stays until `Conversation.reported`. */
+  /**
+   * Whether the session above must learn that a run ended or rests. If so, the watch stays until
+   * `Conversation.reported`.
+   */
   reports(): boolean;
 }
 
 export interface FileLifecycle {
-  /** Files change. Part of the transaction that changes them. @param own whether the session's run changes them */
+  /** Files change. Called in the transaction that changes them. @param own whether the session's run made the changes */
   filesChange(changes: readonly WatchedChange[], own: boolean): void;
-  /** Makes what nobody has needed until now, before somebody looks at the files; `undefined`: there is nothing to make. */
+  /** Creates files that are written only when somebody looks at the files; `undefined`: there is nothing to create. */
   filesWanted(): Promise<void> | undefined;
 }
 
 export interface ListingSource {
-  /** A further row of a list, stored with each row of a run that the session writes; `null`: none. */
+  /** A row of another list, stored with each run row that the session itself writes; `null`: none. */
   entry(): Promise<IndexEntry | null>;
 }
 
 export interface SessionLifecycle extends RunLifecycle, FileLifecycle, ListingSource {
-  /** Reads what must be in memory before the session answers anything; `undefined`: it is there. */
+  /** Loads what the session needs in memory before it answers anything; `undefined`: it is loaded. */
   ready(): Promise<void> | undefined;
-  /** The answer, in place of the result, to the request that began an ended run; `null`: the result. */
+  /** What the request that began an ended run gets instead of the run's result; `null`: it gets the result. */
   answer(run: string): JsonObject | null;
-  /** The session is closed or abandoned. Part of the transaction that stores this. */
+  /** The session is closed or abandoned. Called in the transaction that stores this. */
   closes(): void;
-  /** The session is being removed. The call is repeated until it succeeds. */
+  /** The session is being removed. Hull repeats the call until it succeeds. */
   cleared(session: SessionIdentity): Promise<void>;
 }

@@ -1,12 +1,13 @@
 /**
- * A session's rows in the tenant's lists of sessions and runs, in D1. The session itself is the truth: no run waits for a row, and
- * one that could not be written is written later. Rows of new sessions, and of runs that begin or end, go with those of other sessions
- * (`index-rows.ts`). The session itself writes the row of a run that rests or goes on, since these rows must come in order.
+ * A session's rows in the tenant's lists of sessions and runs, in D1. The session itself is authoritative: no request
+ * that opens a session or starts a run waits for a row, and a failed write is repeated later. Rows of new sessions, and
+ * of runs that begin or end, are written together with those of other sessions (`index-rows.ts`). The session itself
+ * writes the row of a run that rests or continues, since these rows must be written in order.
  */
 import type { Deployment } from "../../deployment.ts";
 import type { RowNote } from "../../row-collector.ts";
 import type { IndexEntry, SessionEntry } from "../index-row.ts";
-import { queueRows, queueRowsNow } from "../index-rows.ts";
+import { flushRows, queueRows } from "../index-rows.ts";
 import type { RunEntry } from "../run-entry.ts";
 import { noteRuns } from "../run-index.ts";
 import { sessionRows } from "../session-index.ts";
@@ -16,22 +17,30 @@ import type { SessionLog } from "./session-log.ts";
 import type { ConversationStore, SessionRow } from "./store.ts";
 import { indexEntry } from "./views.ts";
 
-/** Delay before a row is written again, in ms. */
+/** Delay before a failed write is repeated, in ms. */
 const RETRY_MS = 60_000;
-/** How long an answer waits for a row, in ms. */
+/**
+ * Delay before a session writes its own row if it is not yet known to be stored, in ms. It is no longer than the watch
+ * of a first run, so that both need only one alarm.
+ */
+const UNCONFIRMED_MS = 15_000;
+/** How long an answer waits for a row to be written, in ms. */
 const WRITTEN_MS = 1000;
-/** A run that ends within this time has one row written. In ms. */
+/** A run that ends within this time, in ms, gets a row only at its end. */
 const BEGUN_MS = 250;
-/** After this time a session looks whether its rows that others were to send are in the lists. In ms. */
+/** After this time, in ms, a session checks whether the rows that it left to others are stored. */
 const CONFIRM_MS = 1000;
-/** A life of the object that began within this time of a run's end, in ms, notes it again: the life before may have died first. */
+/**
+ * If a run ended within this time, in ms, before this instance of the object began, its row is written again: the
+ * previous instance may have died before it wrote the row.
+ */
 const FRESH_MS = 600_000;
 
-/** Rows that the session writes. */
+/** Rows that the session writes itself. */
 interface OwnRows {
   rows: { tenant: string; run: RunEntry }[];
   other: IndexEntry | null;
-  /** Its own row is stored with them; `null`: it is not. */
+  /** The session whose own row is written with them; `null`: its row is not needed. */
   session: SessionRow | null;
 }
 
@@ -48,17 +57,17 @@ export class SessionListing {
   readonly #deployment: Deployment;
   readonly #background: (work: Promise<unknown>) => void;
   readonly #lifecycle: ListingSource;
-  /** One write after the other. */
+  /** The last write; the next one waits for it. */
   #last: Promise<void> = Promise.resolve();
-  /** Runs that began and have no row yet. */
+  /** Runs that have begun and have no row yet. */
   readonly #unnoted = new Set<string>();
   #noting: ReturnType<typeof setTimeout> | undefined;
-  /** Rows of runs on their way, or there. */
+  /** Rows of runs that were given to the collector. */
   #sent: { run: string; note: RowNote }[] = [];
-  /** The session's own row on its way, or there. */
+  /** The session's own row, if the collector has it. */
   #own: RowNote | null = null;
   #confirming: ReturnType<typeof setTimeout> | undefined;
-  /** A row of the last run could not be written, and is due. */
+  /** Whether the last run's row is due because writing it failed. */
   #runDue = false;
 
   constructor({ log, deployment, background, lifecycle }: ListingOptions) {
@@ -69,32 +78,38 @@ export class SessionListing {
     this.#lifecycle = lifecycle;
   }
 
-  /** The session is new or has changed; its row is due. Call it in the transaction of the change. */
+  /** Schedules the row of a new or changed session. Call it in the transaction of the change. */
   changed(): void {
-    this.#store.setDue({ index: this.#log.now() + RETRY_MS });
+    this.#store.setDue({ index: this.#log.now() + UNCONFIRMED_MS });
   }
 
-  /** Notes the new session once it is on disk, so that nobody finds a session in the list that does not exist. */
+  /**
+   * Writes the row of a new session after the session is on disk, so that the list shows no session that does not exist.
+   */
   created(): void {
     const note = async (): Promise<void> => {
       await this.#store.sync();
       const row = this.#store.session();
       if (row === null || row.state === "deleted") return;
       const rows = [{ tenant: row.tenant, session: listEntry(row) }];
-      const { notes, sent } = queueRowsNow(this.#deployment, rows, this.#background);
-      this.#noteOwn(notes);
-      await sent;
+      this.#noteOwn(queueRows(this.#deployment, rows, this.#background));
     };
     this.#last = this.#last.then(note).catch(() => {});
     this.#background(this.#last);
   }
 
-  /** Waits for the rows, so that the maker of a session finds it in the list. A slow list delays nobody. */
+  /** Resolves when readers in this isolate find the new session. Readers in other isolates find it a moment later. */
+  noted(): Promise<void> {
+    return this.#last;
+  }
+
+  /** Waits until readers everywhere find the session's present row, but only for a limited time. */
   async written(): Promise<void> {
     const begun = Date.now();
     await waitAtMost(this.#last, WRITTEN_MS);
-    const left = WRITTEN_MS - (Date.now() - begun);
-    if (this.#own !== null) await this.#deployment.indexRows.settled([this.#own], left);
+    if (this.#own === null) return;
+    this.#background(flushRows(this.#deployment));
+    await this.#deployment.indexRows.settled([this.#own], WRITTEN_MS - (Date.now() - begun));
   }
 
   /**
@@ -117,14 +132,17 @@ export class SessionListing {
     return this.#last;
   }
 
-  /** Does work on the lists after all that was begun earlier. @throws what the work throws */
+  /** Does work on the lists after all earlier work. @throws what the work throws */
   inOrder(work: () => Promise<void>): Promise<void> {
     const done = this.#last.then(work);
     this.#last = done.catch(() => {});
     return done;
   }
 
-  /** A run begins. It is listed in a moment; one that ends before then is written once, at its end. Call it in the transaction of the change. */
+  /**
+   * A run begins. Its row is written after `BEGUN_MS`, or at its end if it ends earlier. Call it in the transaction of
+   * the change.
+   */
   begun(run: string): void {
     this.#unnoted.add(run);
     clearTimeout(this.#noting);
@@ -132,12 +150,12 @@ export class SessionListing {
     this.#ownStored();
   }
 
-  /** Notes the runs that began and are not listed yet. Resolves when readers in this isolate find them. */
+  /** Writes rows of runs that have begun and have none yet. Resolves when readers in this isolate can find them. */
   async noteBegun(): Promise<void> {
     if (this.#unnoted.size > 0) await this.#noteRuns([]);
   }
 
-  /** The run under way rests or goes on. */
+  /** Writes the run's row because it rests or continues. */
   moved(): void {
     const live = this.#store.liveRun();
     if (live !== null) void this.#noteRuns([live.id], { itself: true });
@@ -147,7 +165,10 @@ export class SessionListing {
     void this.#noteRuns([run]);
   }
 
-  /** Notes a run again that ended shortly before this life of the object began, or is still running. */
+  /**
+   * Writes the last run's row again if the run is still running, or ended shortly before this instance of the object
+   * began.
+   */
   again(): void {
     const [last] = this.#store.runs(1, Number.MAX_SAFE_INTEGER);
     if (last === undefined) return;
@@ -156,31 +177,42 @@ export class SessionListing {
     if (isFresh) void this.#noteRuns([id]);
   }
 
-  /** The last run's row is due. */
+  /**
+   * Writes the row of a run again if the run has ended or rests, since an earlier instance of the object may have died
+   * before it sent the row. Returns whether there is such a run.
+   */
+  relist(run: string): boolean {
+    const row = this.#store.run(run);
+    if (row !== null && row.status !== "running")
+      void this.#noteRuns([run], { itself: row.settled_at === null });
+    return row !== null;
+  }
+
+  /** Writes the last run's row, which is due. */
   repeat(): void {
     this.#runDue = true;
     const [last] = this.#store.runs(1, Number.MAX_SAFE_INTEGER);
     void this.#noteRuns(last === undefined ? [] : [last.id], { itself: true });
   }
 
-  /** Waits until nothing of the session will be written any more. */
+  /** Waits until nothing writes rows of this session any more. */
   async withdraw(): Promise<void> {
     await this.#last;
     const own = this.#own === null ? [] : [this.#own];
     await this.#deployment.indexRows.withdraw([...this.#sent.map(({ note }) => note), ...own]);
   }
 
-  /** The session is removed. */
+  /** Forgets the rows of a removed session. */
   forget(): void {
     this.#sent = [];
     this.#own = null;
   }
 
   /**
-   * Notes the present rows of runs once the present change is stored. They go with rows of other sessions, unless there is more to write
-   * for this one.
-   * @param itself the session writes them, after those that it gave away
-   * @returns resolves when they are on their way: readers in this isolate find rows that others send
+   * Writes the present rows of runs once the present change is stored. The collector sends them with rows of other
+   * sessions, unless the session has more to write.
+   * @param itself the session writes them, after the rows that the collector has
+   * @returns resolves when the collector has the rows, so that readers in this isolate find them
    */
   #noteRuns(changed: readonly string[], { itself = false } = {}): Promise<void> {
     clearTimeout(this.#noting);
@@ -195,7 +227,7 @@ export class SessionListing {
         try {
           if (this.#store.session() !== null) this.#store.setDue({ run_index: this.#log.now() + RETRY_MS });
         } catch {
-          // Nothing can be stored now. The run's next record writes its row again.
+          // Storage accepts no writes now. The run's next record writes its row again.
         }
       });
     this.#background(this.#last);
@@ -205,24 +237,22 @@ export class SessionListing {
     );
   }
 
-  /** Gives the rows to the collector; returns them if the session writes them. */
+  /** Gives the rows to the collector; returns them instead if the session must write them itself. */
   async #giveAway(ids: readonly string[], itself: boolean): Promise<OwnRows | null> {
-    // Another object may send the row, and nobody may find a run that is not on disk.
+    // Another object may send the row, and the list must not show a run that is not on disk.
     if (this.#store.liveRun() !== null) await this.#store.sync();
     const session = this.#store.session();
     if (session === null || session.state === "deleted") return null;
-    const { run } = this.#log.state();
     const rows = ids.flatMap((id) => {
       const row = this.#store.run(id);
       if (row === null) return [];
-      const known = run?.spec.run_id === id ? run : null;
-      return [{ tenant: session.tenant, run: indexEntry(session.id, row, known) }];
+      return [{ tenant: session.tenant, run: indexEntry(this.#log, session.id, row) }];
     });
     const other = await this.#lifecycle.entry();
-    // Nobody looks for the session in the list yet, so its row waited for the run's, or it could not be written before.
+    // The session's own row may be unwritten: it waited for the run's row, or an earlier write failed.
     const isListed = this.#own !== null || this.#store.dueAt("index") === null;
     if (other !== null || itself) return { rows, other, session: isListed ? null : session };
-    // If the process dies before a run's end is on disk, the run goes on, and its next end replaces the row.
+    // If the process dies before a run's end is on disk, the run continues, and its next end overwrites the row.
     const notes = queueRows(this.#deployment, rows, this.#background);
     this.#sent.push(...notes.map((note, i) => ({ run: rows[i]?.run.id ?? "", note })));
     this.#confirmLater();
@@ -259,7 +289,7 @@ export class SessionListing {
     this.#confirming ??= setTimeout(() => this.#confirm(), CONFIRM_MS);
   }
 
-  /** Writes those of its rows itself that nobody has stored until now. */
+  /** Writes the rows that the collector has not stored by now. */
   #confirm(): void {
     this.#confirming = undefined;
     this.#sent = this.#sent.filter(({ note }) => note.state !== "stored");
@@ -267,11 +297,11 @@ export class SessionListing {
     if (left.length > 0) void this.#noteRuns(left, { itself: true });
     if (this.#own === null) return;
     if (this.#own.state !== "stored") this.#background(this.write());
-    // If that fails, the row is written once more when it is due.
+    // If that fails, the due time makes the session write the row once more.
     else this.#last = this.#last.then(() => this.#ownStored()).catch(() => {});
   }
 
-  /** If the session's row is there, it is not due any more. */
+  /** Removes the due time once the session's own row is stored. */
   #ownStored(): void {
     if (this.#own?.state !== "stored") return;
     this.#own = null;
@@ -282,7 +312,7 @@ export class SessionListing {
     const { tenant, state } = row;
     const statement = await sessionRows(this.#deployment.env, [{ tenant, session: listEntry(row) }]);
     const written = (): void => {
-      // Nothing is due any more, unless the session was changed or removed meanwhile.
+      // Keeps the due time if the session was changed or removed meanwhile.
       if (this.#store.session()?.state === state) this.#store.setDue({ index: null });
     };
     return { statement, written };

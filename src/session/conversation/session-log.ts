@@ -1,6 +1,6 @@
 /**
- * The one way to change a session: stores records together with their events, then folds them, then announces the
- * events.
+ * The only way to change a session: stores records together with their events, then folds the records, then announces
+ * the events.
  */
 import { type Applied, applyAll } from "../../engine/agent/apply.ts";
 import type { AgentRecord, AgentRecordBody } from "../../engine/agent/records.ts";
@@ -13,29 +13,29 @@ import { Fold } from "./fold.ts";
 import type { RunRow } from "./run-rows.ts";
 import type { ConversationStore } from "./store.ts";
 
-/** What is stored in the same transaction as records. */
+/** What else is stored in the same transaction as records. */
 export interface AppendOptions {
-  /** The records themselves produce no events. */
+  /** The records produce no events. */
   silent?: boolean;
-  /** Events in addition to those of the records. @param state after the records */
+  /** More events, besides those of the records. @param state the state after the records */
   events?: (state: AgentState) => RunEvent[];
   /** More writes. @param last number of the last event */
   write?: (state: AgentState, last: number) => void;
 }
 
 interface Redactors {
-  /** For answers. */
+  /** Redactor for answers. */
   answers: Redactor;
-  /** For events, errors and logs. */
+  /** Redactor for events, errors and logs. */
   events: Redactor;
 }
 
-/** The most bytes of records that a run's result covers: it is made in memory. */
+/** The most bytes of records that a run's result covers, since it is built in memory. */
 const MAX_RESULT_BYTES = 8 * 1024 * 1024;
 /** Bytes of records to keep in memory. */
 const KEPT_BYTES = 256 * 1024;
 
-/** The last records while they are few: all in the rows after number `after`. */
+/** The last records, if they are few: all in the rows after number `after`. */
 interface LastRecords {
   after: number;
   records: AgentRecord[];
@@ -48,7 +48,9 @@ export class SessionLog {
   readonly now: () => number;
   readonly #fold: Fold;
   readonly #redactors: Redactors;
-  /** Filled from the beginning of a run, so that its result needs no further read; `null`: the records must be read. */
+  /**
+   * Filled from the beginning of a run, so that its result needs no further read; `null`: read the records from storage.
+   */
   #recent: LastRecords | null = null;
 
   constructor(store: ConversationStore, now: () => number, redactors: Redactors) {
@@ -63,19 +65,25 @@ export class SessionLog {
     return this.#fold.state();
   }
 
+  /** Whether the state is in memory: to ask for it then reads no records. */
+  get loaded(): boolean {
+    return this.#fold.loaded;
+  }
+
   /** Whether the state of a run that began with this row of records is reliable. */
   intactSince(seq: number): boolean {
     return this.#fold.intactSince(seq);
   }
 
-  /** The memory may differ from what is stored. */
+  /** Drops everything cached, since it may differ from storage. */
   forget(): void {
     this.#fold.forget();
     this.#recent = null;
   }
 
   /**
-   * The records for a run's result, oldest first, and whether these are all: if there are too many, only the last ones.
+   * The records for a run's result, oldest first, and whether they are complete. If there are too many, only the last
+   * ones.
    */
   recordsOf({ first_record }: Pick<RunRow, "first_record">): {
     records: Iterable<AgentRecord>;
@@ -94,12 +102,12 @@ export class SessionLog {
     this.append(this.applied(bodies.map((body) => this.record(body))), options);
   }
 
-  /** Applies the next records. */
+  /** Applies records to the present state without storing them. */
   applied(records: readonly AgentRecord[]): Applied[] {
     return applyAll(this.state(), records);
   }
 
-  /** @param batch folded onto the stored state */
+  /** @param batch records already applied to the stored state */
   append(batch: readonly Applied[], options: AppendOptions = {}): void {
     const records = batch.map(({ record }) => record);
     try {
@@ -108,7 +116,7 @@ export class SessionLog {
       this.#recent = null;
       throw error;
     }
-    // The result of the run has been made.
+    // The run's result has been made.
     if (records.some(({ type }) => type === "run_settled")) this.#recent = null;
     this.events.announce();
   }
@@ -130,7 +138,7 @@ export class SessionLog {
     return state;
   }
 
-  /** Stores records; returns the last ones including these, unless they are too many. */
+  /** Stores records; returns them with the previous ones, unless they are too many to keep. */
   #kept(records: readonly AgentRecord[]): LastRecords | null {
     const begins = records.some(({ type }) => type === "run_started");
     const from = begins ? { after: this.store.lastRecord(), records: [], bytes: 0 } : this.#recent;
@@ -140,9 +148,9 @@ export class SessionLog {
     return { ...from, bytes };
   }
 
-  /** Stores records without folding them, e.g. because the fold is what kills the process. */
+  /** Stores records without folding them, e.g. because folding kills the process. */
   appendUnseen(bodies: readonly AgentRecordBody[], events: RunEvent[], write: (last: number) => void): void {
-    if (this.#fold.loaded) {
+    if (this.loaded) {
       this.add(bodies, { events: () => events, write: (_, last) => write(last) });
       return;
     }
@@ -156,7 +164,7 @@ export class SessionLog {
   }
 
   /**
-   * Sends something that no record holds, e.g. a piece of a model's answer. Never fails: if the store accepts no more, the
+   * Sends an event that no record contains, e.g. a piece of a model's answer. Never fails: if storage fails for good, the
    * run's next step will notice.
    */
   emit(event: RunEvent, run_id: string): void {
@@ -167,22 +175,22 @@ export class SessionLog {
     }
   }
 
-  /** The same where no event may be missing: fails if the store accepts no more. */
+  /** Sends an event that must not be missing. Fails if storage fails. */
   send(event: RunEvent): void {
     this.events.emit(this.redacted(event));
   }
 
-  /** A JSON-like value in the form for answers. */
+  /** Redacts a JSON-like value for an answer. */
   answered<T>(value: T): T {
     return this.#redactors.answers.json(value);
   }
 
-  /** A JSON-like value in the form for watchers and logs. */
+  /** Redacts a JSON-like value for watchers and logs. */
   shown<T>(value: T): T {
     return this.#redactors.events.json(value);
   }
 
-  /** The last event contains the answer. */
+  /** Redacts an event. `done` contains the answer, so it is redacted as an answer. */
   redacted<E extends RunEvent>(event: E): E {
     const { data } = event;
     return { ...event, data: event.event === "done" ? this.answered(data) : this.shown(data) };

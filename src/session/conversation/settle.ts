@@ -1,4 +1,4 @@
-/** Ends a run exactly once, with its last records, its last events and its row in one transaction. */
+/** Ends a run exactly once: its last records, its last events and its row are stored in one transaction. */
 import type { Applied } from "../../engine/agent/apply.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
 import { RunLost } from "../../errors/session.ts";
@@ -14,16 +14,16 @@ import type { SessionLog } from "./session-log.ts";
 export interface EndOptions {
   log: SessionLog;
   runtime: AgentRuntime;
-  /** Whether successful runs are logged too. */
+  /** Whether successful runs are logged, too. */
   logsAll: boolean;
   lifecycle: Pick<RunLifecycle, "reports">;
 }
 
-/** Facts that only the last run attempt knows. */
+/** What only the last run attempt knows. */
 interface LastLife {
-  /** More members of the result. */
+  /** Returns more members of the result. */
   further: () => JsonObject;
-  /** Value that its effects keep; `null`: as stored. */
+  /** The value that the run's effects keep; `null`: unchanged in storage. */
   memo: string | null;
 }
 
@@ -46,7 +46,7 @@ export function settleRun(
   { further, memo }: LastLife,
 ): void {
   const { log, runtime, lifecycle } = options;
-  // Clocks may go back.
+  // Clocks may go backwards.
   const settled_at = Math.max(log.now(), row.created_at);
   const session_id = log.store.identity().id;
   const facts = { run_id: row.id, session_id, created_at: row.created_at, settled_at };
@@ -56,7 +56,7 @@ export function settleRun(
       return doneEvents(state, row, result);
     },
     write: ({ run }, done_event) => {
-      // A daemon or a task that is started again continues where its effects stopped.
+      // A restarted daemon or task continues with the stored value of its effects.
       const goesOn = run !== null && (run.spec.daemon !== null || run.spec.delegation !== undefined);
       const kept = !goesOn ? { memo: null } : memo === null ? {} : { memo };
       noteEnd(log, row, run?.status ?? "error", { settled_at, done_event, ...kept }, lifecycle);
@@ -64,7 +64,7 @@ export function settleRun(
   });
 }
 
-/** Gives a run up without reading its records: reading may be what kills the process. */
+/** Gives a run up without reading its records, since reading them may kill the process. */
 export function loseRun(options: EndOptions, row: RunRow): ErrorData {
   const { log, lifecycle } = options;
   const { data } = new RunLost({ run: row.id });
@@ -91,11 +91,11 @@ function noteEnd(
   store.submitted.clear();
 }
 
-/** The due time of a run that has ended or rests. It stays as it is where somebody is told of that. */
+/** Clears the watch of a run that has ended or rests. Keeps it if the session above must learn of that. */
 export const unwatched = (lifecycle: EndOptions["lifecycle"]): { watch?: null } =>
   lifecycle.reports() ? {} : { watch: null };
 
-/** One line per run, or per failed one. @param state `null`: it is lost */
+/** Logs one line per run, or per failed run. @param state `null`: the run is lost */
 export function logEnd(
   options: EndOptions,
   row: RunRow,
@@ -113,6 +113,17 @@ export function logEnd(
     ...(code === undefined ? {} : { code }),
     ...(spans === undefined ? {} : { spans }),
   });
+}
+
+/** The spans of a run attempt after which the run goes on, in a line of their own: each attempt has its own spans. */
+export function logAttempt(
+  { log, logsAll }: EndOptions,
+  row: RunRow,
+  { status, spans }: { status: RunRow["status"]; spans?: readonly SpanNote[] | undefined },
+): void {
+  if (spans === undefined || !logsAll) return;
+  const duration_ms = Math.max(0, log.now() - row.created_at);
+  logRun(log, row, "run_attempt", { status, duration_ms, spans });
 }
 
 export function logRun(

@@ -1,4 +1,4 @@
-/** The storage of one session, without decisions about it (docs/storage-schema.md). */
+/** The storage of one session. It makes no decisions (docs/storage-schema.md). */
 import { join } from "../../bytes.ts";
 import type { AgentRecord, SessionState } from "../../engine/agent/records.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
@@ -16,16 +16,16 @@ import { type Row, Rows } from "./rows.ts";
 import { type NewRun, type RunRow, RunRows } from "./run-rows.ts";
 import { CONVERSATION_STEPS, OPTIONAL_TABLES, type OptionalTable } from "./schema.ts";
 
-/** The most events, and bytes of them, to read at a time. */
+/** The most events, and bytes of events, per read. */
 const EVENT_BATCH = 200;
 const EVENT_BYTES = 1024 * 1024;
-/** The last event stays in memory up to this many bytes. */
+/** The last event stays in memory if it has at most this many bytes. */
 const KEPT_BYTES = 64 * 1024;
-/** Rows of records after which the fold is stored, so that a wake-up reads few rows. */
+/** The fold is stored after this many rows of records, so that a wake-up reads few rows. */
 const CHECKPOINT_EVERY = 64;
-/** Version of the stored fold's shape. A fold of another version is rebuilt from the records. */
+/** Version of the shape of the stored fold. A fold of another version is rebuilt from the records. */
 const FOLD_VERSION = 2;
-/** How long an answer is kept for the same request, in ms. */
+/** How long the answer to a request is kept for its repetition, in ms. */
 const REQUEST_MS = 24 * 3_600_000;
 
 export interface SessionIdentity {
@@ -37,12 +37,12 @@ export interface SessionRow extends SessionIdentity {
   /** Unix ms. */
   created_at: number;
   updated_at: number;
-  /** `deleted`: its rest is being removed. */
+  /** `deleted`: its remains are being removed. */
   state: SessionState | "deleted";
-  /** Identifies the request that made it, if that is possible. */
+  /** Identifies the request that created it; `null`: nothing does. */
   request_hash: string | null;
   parent_id: string | null;
-  /** Number of the parent's last event when this one branched off. */
+  /** Number of the parent's last event when this session branched off. */
   branched_at: number | null;
   metadata: JsonObject;
 }
@@ -53,12 +53,12 @@ interface KnownRequest {
   answer: string;
 }
 
-/** Cached content of the tables, read or written since the last failed transaction. */
+/** Content of the tables, read or written since the last failed transaction. */
 interface Known {
   session?: SessionRow | null;
-  /** The event stored last, with its number. */
+  /** The event that was stored last, with its number. */
   lastEvent?: { seq: number; event: RunEvent };
-  /** The last row that the stored fold includes. */
+  /** Number of the last row that the stored fold includes. */
   checkpointAt?: number;
 }
 
@@ -74,14 +74,14 @@ export class ConversationStore implements EventSource {
   readonly #runs: RunRows;
   readonly #due: DueTimes;
   readonly artifacts: StoredArtifacts;
-  /** For the run under way. */
+  /** Executions of the run under way. */
   readonly submitted: SubmittedExecutions;
   #ready: boolean;
-  /** Of the row that was last read. Kept through failures, so that it is known also when nothing can be read. */
+  /** Identity in the row that was read last. Kept after failures, so that it is known even when nothing can be read. */
   #identity: SessionIdentity | null = null;
-  /** Cached content; nobody else writes here. `undefined`: unknown. */
+  /** Cached content; only this class writes the tables. A missing member is unknown. */
   #known: Known = {};
-  /** Whether code runs inside a transaction of its own. */
+  /** Whether a transaction of this class is open. */
   #inside = false;
   #forgotten = 0;
 
@@ -98,7 +98,7 @@ export class ConversationStore implements EventSource {
     this.#ready = this.tables.has("session");
   }
 
-  /** Makes writes in one transaction. */
+  /** Runs the writes in one transaction. */
   transaction<T>(writes: () => T): T {
     const outer = this.#inside;
     this.#inside = true;
@@ -112,7 +112,7 @@ export class ConversationStore implements EventSource {
     }
   }
 
-  /** Changes whenever cached knowledge of the storage becomes invalid. Parts that cache rows of their own tables compare it. */
+  /** Changes whenever the cache becomes invalid. Parts that cache rows of their own tables compare it. */
   get forgotten(): number {
     return this.#forgotten;
   }
@@ -124,7 +124,7 @@ export class ConversationStore implements EventSource {
     return this.#known.session;
   }
 
-  /** Whose session this is, also one that is being removed. @throws CallNotFound where there is none */
+  /** Tenant and id of the session, even while it is being removed. @throws CallNotFound if there is none */
   identity(): SessionIdentity {
     if (this.#identity === null) this.session();
     if (this.#identity === null) throw new CallNotFound({ what: "session", id: "" });
@@ -137,11 +137,11 @@ export class ConversationStore implements EventSource {
     return raw === undefined ? null : { ...raw, metadata: JSON.parse(raw.metadata) };
   }
 
-  /** Makes the tables. An object that was only asked has none. */
+  /** Creates the tables. An object that was never written to has none. */
   prepare(): void {
     if (this.#ready) return;
     migrate(this.#storage, CONVERSATION_STEPS);
-    // What was just made need not be read.
+    // The tables are new, so there is nothing to read.
     this.tables.made("session");
     this.#records.begin();
     this.#events.begin();
@@ -169,7 +169,7 @@ export class ConversationStore implements EventSource {
     this.#known.session = row;
   }
 
-  /** Makes the session, and replaces an existing one. */
+  /** Creates the session, replacing an existing one. */
   replaceSession(row: SessionRow): void {
     this.#sql.exec("DELETE FROM session");
     this.create(row);
@@ -215,12 +215,12 @@ export class ConversationStore implements EventSource {
     return this.#ready ? this.#records.after(after) : [];
   }
 
-  /** The records in rows after number `after`, oldest first, without unreadable ones. */
+  /** The records in rows after number `after`, oldest first. Unreadable rows are left out. */
   *records(after = 0): Generator<AgentRecord> {
     for (const row of this.recordRows(after)) if (row.ok) yield* row.value;
   }
 
-  /** The records of a session's run, oldest first, with those from outside that came before the next run. */
+  /** The records of a run, oldest first, including those from outside that came before the next run. */
   *runRecords({ id, first_record }: Pick<RunRow, "id" | "first_record">): Generator<AgentRecord> {
     for (const record of this.records(first_record - 1)) {
       if (record.type === "run_started" && record.run !== id) return;
@@ -233,7 +233,10 @@ export class ConversationStore implements EventSource {
     return this.#ready ? this.#records.short(until, text) : [];
   }
 
-  /** The last records after row `after` that take at most this many bytes, oldest first, and whether these are all. */
+  /**
+   * The last records after row `after` that take at most this many bytes, oldest first, and whether they are all of
+   * them.
+   */
   lastRecords(after: number, bytes: number): { records: Iterable<AgentRecord>; whole: boolean } {
     const from = this.#ready ? this.#records.fitting(after, bytes) : after;
     return { records: this.records(from), whole: from === after };
@@ -276,7 +279,7 @@ export class ConversationStore implements EventSource {
 
   event(seq: number): RunEvent | null {
     if (!this.#ready) return null;
-    // A caller that waits for a run's end asks for what was stored a moment ago.
+    // A caller that waits for a run's end asks for an event that was stored a moment ago.
     if (this.#known.lastEvent?.seq === seq) return this.#known.lastEvent.event;
     for (const row of this.#events.after(seq - 1)) {
       return (row.ok ? row.value[row.value.length - 1 - (row.seq - seq)] : null) ?? null;
@@ -288,7 +291,7 @@ export class ConversationStore implements EventSource {
     return !this.#ready;
   }
 
-  /** The stored fold and the last row of records in it; `null`: there is no usable one. */
+  /** The stored fold and the last row of records in it; `null`: none is usable. */
   checkpoint(): { seq: number; state: AgentState } | null {
     if (!this.tables.has("checkpoint")) return null;
     const rows = this.#sql
@@ -305,7 +308,7 @@ export class ConversationStore implements EventSource {
     }
   }
 
-  /** Stores the fold if enough was appended since the last time. */
+  /** Stores the fold if enough rows were appended since the last time. */
   checkpointIfDue(state: AgentState): void {
     const seq = this.lastRecord();
     if (seq - this.#checkpointed() < CHECKPOINT_EVERY) return;
@@ -326,7 +329,7 @@ export class ConversationStore implements EventSource {
     return this.#known.checkpointAt;
   }
 
-  /** Knowledge from a failed transaction, or about removed content, is invalid. */
+  /** Drops cached values, after a failed transaction or after a removal. */
   #forget(): void {
     this.#records.forget();
     this.#events.forget();
@@ -338,7 +341,7 @@ export class ConversationStore implements EventSource {
     this.#forgotten += 1;
   }
 
-  /** The answer to a request of this name within the last day. */
+  /** The stored answer to a request of this name within the last day. */
   request(name: string, now: number): KnownRequest | null {
     if (!this.tables.has("request")) return null;
     const query = "SELECT hash, answer FROM request WHERE name = ? AND at > ?";
@@ -391,15 +394,15 @@ export class ConversationStore implements EventSource {
   }
 
   /**
-   * Sets due times, or removes those that are `null`, and sets the alarm for the first; if nothing is due there is no
-   * alarm. In a transaction, the alarm is part of it.
+   * Sets due times, removes those that are `null`, and updates the alarm for the earliest. In a transaction, the alarm
+   * is part of it.
    */
   setDue(times: DueChanges): void {
     if (this.#inside) this.#due.set(times);
     else this.transaction(() => this.#due.set(times));
   }
 
-  /** The alarm fired. */
+  /** Called when the alarm fired. */
   fired(): void {
     this.#due.fired();
   }
@@ -413,12 +416,12 @@ export class ConversationStore implements EventSource {
     return this.#storage.sync();
   }
 
-  /** Sets a lost alarm again: the platform drops one after some failures. */
+  /** Sets the alarm again if it was lost: the platform drops an alarm after repeated failures. */
   async rearm(): Promise<void> {
     if (this.#ready) await this.#due.rearm();
   }
 
-  /** Removes all traces of the runs, so that another one can begin. Call it in a transaction. */
+  /** Removes all traces of the runs, so that another run can begin. Call it in a transaction. */
   removeRuns(): void {
     const optional = ["checkpoint", "request", "handed_in", "artifact"] as const;
     const tables = ["record", "event", "run", ...optional.filter((table) => this.tables.has(table))];
@@ -426,7 +429,7 @@ export class ConversationStore implements EventSource {
     this.#forget();
   }
 
-  /** Deletes everything that is stored at the time of the call. It is one step, so later writes stay. */
+  /** Deletes everything stored at the time of the call. Writes that follow the call are kept. */
   async clear(): Promise<void> {
     this.#ready = false;
     this.#identity = null;

@@ -1,4 +1,7 @@
-/** How the stream of a run's events ends: with the run, when it rests, or with the whole answer of the route that began it. */
+/**
+ * Where the stream of a run's events ends: with the run, when the run rests, or with the whole answer of the route that
+ * began it.
+ */
 import type { AgentRuntime } from "../../run/agent/runtime.ts";
 import type { RunEvent } from "../../run/events.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
@@ -14,7 +17,7 @@ interface Streamed {
   runtime: AgentRuntime;
   /** The session's id. */
   session: string;
-  /** What the route that began the run answers in place of the run's result; `null`: the result. */
+  /** What the route that began the run answers instead of the run's result; `null`: the result. */
   answerOf: (run: string) => JsonObject | null;
 }
 
@@ -27,7 +30,7 @@ export function streamEnd(streamed: Streamed, run_id: string, until: StreamUntil
   return rests ? { last, rest: atRest(streamed, run_id) } : { last };
 }
 
-/** Answers the run's present result as its last event, once the run rests. */
+/** Returns, once the run rests, a last event with its present result. */
 function atRest({ log, runs, runtime, session }: Streamed, run_id: string): () => RunEvent | null {
   let resting: RunEvent | null = null;
   const wait = async (): Promise<void> => {
@@ -36,7 +39,7 @@ function atRest({ log, runs, runtime, session }: Streamed, run_id: string): () =
       const row = runs.row(run_id);
       if (row.settled_at !== null) return;
       const { result, awaiting, approvals } = runAnswer(log, runtime, session, row);
-      // Something else may have woken it by now.
+      // Something else may have woken the run by now.
       if (result === undefined) continue;
       const waits = {
         ...(awaiting === undefined ? {} : { awaiting }),
@@ -47,7 +50,7 @@ function atRest({ log, runs, runtime, session }: Streamed, run_id: string): () =
       return;
     }
   };
-  // A session that is removed meanwhile ends its streams itself.
+  // When a session is removed, it ends its streams itself.
   wait().catch(() => {});
   return () => resting;
 }

@@ -10,15 +10,15 @@ export interface TraceStep {
   kind: "model" | "tool" | "hook" | "approval" | "message" | "compaction" | "wake" | "note";
   name: string;
   started_at: string;
-  /** `null`: it is under way. */
+  /** `null`: the step is under way. */
   duration_ms: number | null;
-  /** `null`: neither success nor failure. */
+  /** Whether the step succeeded; `null`: neither success nor failure. */
   ok: boolean | null;
   input?: Json;
   output?: Json;
   /** The model's thoughts. */
   thoughts?: string;
-  /** For model calls. */
+  /** The model of a model call. */
   model?: string;
   usage?: Usage;
   cost_usd?: number;
@@ -34,7 +34,7 @@ interface TracePage {
   error: { code: string; title: string; detail: string } | null;
 }
 
-/** The same in the form of the answer. */
+/** The same as the route returns it. */
 export interface RunTrace extends TracePage {
   /** Whether the run was resumed after its process died. */
   recovered: boolean;
@@ -45,7 +45,7 @@ const MAX_SHOWN = 20_000;
 
 /**
  * A page of a run's steps.
- * @param records all of the run's, since any of them may end a step of the page or have the run's last text
+ * @param records all records of the run, since any of them may end a step of the page or hold the run's last text
  * @param after number of steps before the page
  */
 export function tracePage(
@@ -206,7 +206,7 @@ class TraceReader {
     this.#open.set(key, { at: what.at, step: this.#place(what, null) });
   }
 
-  /** @param of a call's id, its effect, or an approval's id */
+  /** @param of id of a call, of its effect, or of an approval */
   #end(of: string, at: number, ok: boolean, output: string): void {
     const key = this.#calls.get(of) ?? of;
     const open = this.#open.get(key);
@@ -217,7 +217,7 @@ class TraceReader {
     open.step.output = output;
   }
 
-  /** The step, if it is on this page. */
+  /** Numbers a step; returns it if it is on this page. */
   #place(
     {
       at,
@@ -247,7 +247,7 @@ function saidIn(blocks: readonly Block[]): { output: Json; thoughts: string } {
   return { output: text ? shortened(only.text) : json(rest), thoughts };
 }
 
-/** JSON for display: a long value becomes the beginning of its text. */
+/** JSON for display: a long value is replaced by the beginning of its text. */
 function json(value: unknown): Json {
   const text = JSON.stringify(value) ?? "null";
   return text.length <= MAX_SHOWN ? JSON.parse(text) : shortened(text);

@@ -1,6 +1,8 @@
-/** A session and its runs in the form of their routes. */
-import type { AgentState, RunState } from "../../engine/agent/state.ts";
+/** A session and its runs as their routes return them. */
+import * as z from "zod/mini";
+import type { AgentState } from "../../engine/agent/state.ts";
 import type { AgentRuntime } from "../../run/agent/runtime.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
 import type { RunEntry } from "../run-entry.ts";
 import type { RunView, SessionView } from "./answers.ts";
 import { awaitedCalls, listApprovals } from "./approvals.ts";
@@ -14,15 +16,16 @@ import { countListed } from "./visible.ts";
 
 const time = (ms: number): string => new Date(ms).toISOString();
 
+/** Without secrets: a summary quotes the conversation, and metadata is the client's own. */
 export function sessionView(log: SessionLog, row: SessionRow): SessionView {
   const { id, state, created_at, updated_at, parent_id, branched_at, metadata } = row;
   const { visible, summary } = log.state();
   const live = log.store.liveRun();
-  return {
+  return log.answered({
     id,
     state: state === "deleted" ? "closed" : state,
     created_at: time(created_at),
-    // The session's own row learns of a run only when the run has ended.
+    // A run updates the session's row only when it ends.
     updated_at: time(Math.max(updated_at, live?.created_at ?? 0)),
     length: countListed(visible),
     summary,
@@ -32,17 +35,20 @@ export function sessionView(log: SessionLog, row: SessionRow): SessionView {
     last_event: log.store.lastEvent(),
     metadata,
     run: live === null ? null : { run_id: live.id, status: live.status },
-  };
+  });
 }
 
-/** How long an answer waits by default: a run with tools of the client ends only while its client continues. */
+/**
+ * How long an answer waits by default. A run with tools of the client cannot end without its client, so the answer waits
+ * until the run is idle.
+ */
 export function usualWait({ run }: AgentState): Wait {
   if (run === null) return "terminal";
   const { daemon, tools } = run.spec;
   return daemon !== null || tools.some(({ executor }) => executor === "client") ? "idle" : "terminal";
 }
 
-/** Without the result: an entry of a list. */
+/** A run as a list entry, without its result. */
 export function runEntry(session: string, row: RunRow): RunView {
   const { id, status, created_at, settled_at } = row;
   return {
@@ -54,18 +60,40 @@ export function runEntry(session: string, row: RunRow): RunView {
   };
 }
 
-/** A run in the form of the tenant's index. @param state the run's state; `null`: only its row is known */
-export function indexEntry(session: string, row: RunRow, state: RunState | null): RunEntry {
-  const { totals, spec } = state ?? {};
-  const kind = spec !== undefined && spec.daemon !== null ? "daemon" : "run";
-  const about = { id: row.id, kind, name: spec?.agent ?? null, session } as const;
-  return { ...about, ...figuresOf(row, totals), code: state?.error?.code ?? null };
+/** A run for the tenant's index: from the session's state if that is about this run, else from the run's stored end. */
+export function indexEntry(log: SessionLog, session: string, row: RunRow): RunEntry {
+  const { id } = row;
+  const run = isLost(log, row) ? null : log.state().run;
+  if (run?.spec.run_id === id) {
+    const { spec, totals, error } = run;
+    const kind = spec.daemon === null ? "run" : "daemon";
+    const about = { id, kind, name: spec.agent ?? null, session } as const;
+    return { ...about, ...figuresOf(row, totals), code: error?.code ?? null };
+  }
+  const { result, error } = readEnd(log.store, row);
+  const about = { id, kind: "run", name: null, session } as const;
+  return { ...about, ...figuresOf(row, usedIn(result)), code: codeIn(error) };
 }
 
-/** What an entry of the index says of a run's course. @param used what it used, as far as that is known */
+const codeIn = (error: JsonObject | undefined): string | null =>
+  typeof error?.code === "string" ? error.code : null;
+
+/** Whether a run was given up. Reading its records could then kill the process, unless the loaded state has read them. */
+const isLost = (log: SessionLog, row: RunRow): boolean =>
+  !log.loaded && row.status === "error" && codeIn(readEnd(log.store, row).error) === "run_lost";
+
+type Used = Pick<RunEntry, "input_tokens" | "output_tokens" | "cost_usd">;
+const usedShape = z.lazy(() =>
+  z.object({ input_tokens: z.number(), output_tokens: z.number(), cost_usd: z.number() }),
+);
+
+/** The usage in a run's result, or in the log line of a model call. */
+export const usedIn = (value: unknown): Used | undefined => usedShape.safeParse(value).data;
+
+/** Times and usage of a run for the index. @param used its usage, as far as known */
 export function figuresOf(
   { status, created_at, settled_at }: RunRow,
-  used: Pick<RunEntry, "input_tokens" | "output_tokens" | "cost_usd"> | undefined,
+  used: Used | undefined,
 ): Omit<RunEntry, "id" | "kind" | "name" | "session" | "code"> {
   return {
     state: status,
@@ -78,7 +106,7 @@ export function figuresOf(
   };
 }
 
-/** A run that has ended or rests, with its present result. */
+/** An ended or resting run with its present result. */
 export function runAnswer(log: SessionLog, runtime: AgentRuntime, session: string, row: RunRow): RunView {
   const view = runView(log, session, row);
   if (row.settled_at !== null || row.status === "running") return view;

@@ -1,5 +1,5 @@
 /**
- * The prompt-visible messages of a session as its routes count and list them: each result of a turn is one message.
+ * The visible messages of a session as its routes count and list them: each tool result counts as a message of its own.
  * Pure.
  */
 import type { Message } from "../../engine/messages.ts";
@@ -11,7 +11,7 @@ export function countListed(messages: readonly Message[]): number {
   return messages.reduce((sum, message) => sum + sizeOf(message), 0);
 }
 
-/** A page of the list; `next` is where the one after it begins. */
+/** A page of the list; `next` is the offset of the following page. */
 export function listPage(
   messages: readonly Message[],
   { offset, limit }: { offset: number; limit: number },
@@ -30,7 +30,7 @@ export function listPage(
   return { data, next: next < at ? next : null };
 }
 
-/** How many messages at the end to keep for this many listed ones: calls and their results stay together. */
+/** How many messages to keep at the end for this many listed ones. Calls stay together with their results. */
 export function tailOf(messages: readonly Message[], listed: number): number {
   let kept = 0;
   let sum = 0;
@@ -43,7 +43,7 @@ export function tailOf(messages: readonly Message[], listed: number): number {
   return first?.role === "tool" && kept > 0 && kept < messages.length ? kept + 1 : kept;
 }
 
-/** The messages for this many listed ones at the beginning. Calls whose results would be left out are left out too. */
+/** The first messages that make up this many listed ones. Calls whose results would be cut off are left out. */
 export function headOf(messages: readonly Message[], listed: number): Message[] {
   const head: Message[] = [];
   let sum = 0;

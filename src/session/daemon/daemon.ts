@@ -1,6 +1,6 @@
 /**
- * A session's daemon: a run that goes idle, and what wakes it. It decides everything from stored facts, so the next
- * life of its object continues seamlessly.
+ * A session's daemon: a run that goes idle, and what wakes it. All decisions follow from stored facts, so a new instance
+ * of the object continues seamlessly.
  */
 
 import type { Wake } from "../../engine/agent/records.ts";
@@ -33,8 +33,8 @@ const RETRY_MS = 60_000;
 /** The most paths that one wake names. */
 const MAX_WATCHED = 100;
 /**
- * The directory stores when the daemon will next report, plus this time in ms. It is updated when that moves by more
- * than this.
+ * The directory stores the time of the daemon's next report plus this many ms. The time is updated when it moves by more
+ * than `CHECK_MOVED_MS`.
  */
 const CHECK_AFTER_MS = 15 * 60_000;
 const CHECK_MOVED_MS = 10 * 60_000;
@@ -42,7 +42,7 @@ const CHECK_MOVED_MS = 10 * 60_000;
 export class Daemon {
   readonly store: DaemonStore;
   readonly #conversation: Conversation;
-  /** While the daemon is being stopped, nothing wakes it. */
+  /** Set while the daemon is being stopped, so that nothing wakes it. */
   #stopping = false;
   #indexing: Promise<void> = Promise.resolve();
 
@@ -66,25 +66,25 @@ export class Daemon {
     return "running";
   }
 
-  /** The daemon's state: `active`, or how its run ended or rests. */
+  /** `active`, or the status in which its run ended or rests. */
   state(row: DaemonRow): string {
     const status = this.run(row)?.status ?? this.#conversation.log.store.run(row.run)?.status ?? "idle";
     return status === "running" ? "active" : status;
   }
 
-  /** The daemon's run according to the records; `null`: another run followed it. */
+  /** The daemon's run in the folded state; `null`: another run has followed it. */
   run({ run: id }: DaemonRow): RunState | null {
     const { run } = this.#conversation.log.state();
     return run?.spec.run_id === id ? run : null;
   }
 
-  /** Iterations of all its runs. */
+  /** Iterations of all the daemon's runs together. */
   iterations(row: DaemonRow): number {
     const run = this.run(row);
     return run === null ? row.iterations : row.earlier_iterations + run.iterations;
   }
 
-  /** Checks whether anything must wake it, and sets the time of the next check. */
+  /** Wakes the daemon if there is a reason, and sets the time of the next check. */
   look(): void {
     const row = this.#acknowledged();
     const run = row === null ? null : this.run(row);
@@ -121,7 +121,7 @@ export class Daemon {
     if (schedule !== null) this.#bySchedule(schedule, daemon, run.spec.run_id);
   }
 
-  /** Files change that the run itself does not change. Called even while it is not idle. */
+  /** Notes watched files that others changed, even while the run is not idle. */
   filesChanged(changes: readonly FileEvent[]): void {
     const row = this.store.row();
     const daemon = row === null ? null : (this.run(row)?.spec.daemon ?? null);
@@ -142,7 +142,7 @@ export class Daemon {
     else runs.cancel(run);
   }
 
-  /** Nothing wakes the daemon until the work is done. */
+  /** Prevents wakes while the work is under way. */
   async stopping<T>(work: () => Promise<T>): Promise<T> {
     this.#stopping = true;
     try {
@@ -152,7 +152,7 @@ export class Daemon {
     }
   }
 
-  /** Removes a handled event from the queue; returns the present row. */
+  /** Removes a handled event from the queue; returns the updated row. */
   #acknowledged(): DaemonRow | null {
     const row = this.store.row();
     if (row === null || row.inflight === null || !this.#handled(row)) return row;
@@ -164,7 +164,7 @@ export class Daemon {
     return { ...row, inflight: null, inflight_at: null };
   }
 
-  /** Whether the run finished its first iteration with the event that it was given. */
+  /** Whether the run finished its first iteration with the event that was delivered to it. */
   #handled(row: DaemonRow): boolean {
     const run = this.run(row);
     if (run === null) return false;
@@ -178,12 +178,12 @@ export class Daemon {
     return this.store.eventCount() - (row.inflight === null ? 0 : 1);
   }
 
-  /** The row after a handled event has left the queue. @throws CallNotFound */
+  /** The row, after a handled event has left the queue. @throws CallNotFound */
   settled(): DaemonRow {
     return this.#acknowledged() ?? this.row();
   }
 
-  /** Delivers one event at a time, and stores it together with the note that it is in flight. */
+  /** Delivers the next event unless one is in flight, and stores in the same transaction that it is in flight. */
   #deliver(row: DaemonRow, run: RunState): boolean {
     const [event] = this.store.events(0);
     if (event === undefined || row.inflight !== null) return false;
@@ -216,13 +216,13 @@ export class Daemon {
     });
   }
 
-  /** A run begins. Part of the transaction that stores this. */
+  /** A run begins. Called in the transaction that stores it. */
   started(spec: AgentSpec): void {
     const { daemon } = spec;
     if (daemon === null) return;
     const now = this.#conversation.log.now();
     const before = this.store.row();
-    // A snapshot of this session counts what the session has counted too.
+    // If the run continues from a snapshot of this session, both counts include the same iterations.
     const counted = before === null ? 0 : this.iterations(before);
     const iterations = Math.max(counted, daemon.earlier_iterations ?? 0);
     const cron_at = cronAfter(daemon, now);
@@ -243,7 +243,7 @@ export class Daemon {
     });
   }
 
-  /** Its run is idle: its timers restart. What came meanwhile is handled immediately. */
+  /** The run is idle: restarts the timers, and handles immediately what arrived meanwhile. */
   rested(): void {
     const row = this.#acknowledged();
     const run = row === null ? null : this.run(row);
@@ -265,12 +265,12 @@ export class Daemon {
     try {
       this.look();
     } catch (error) {
-      // It stays due, and the alarm will handle it.
+      // It stays due, so the alarm handles it.
       console.error(JSON.stringify({ event: "daemon_not_woken", error: String(error) }));
     }
   }
 
-  /** Its timer counts from going idle; a schedule that has fired moves to its next time. */
+  /** The daemon woke: clears its idle timers, and moves a schedule that fired to its next time. */
   woke({ reason }: Wake): void {
     const row = this.store.row();
     const run = row === null ? null : this.run(row);
@@ -299,7 +299,7 @@ export class Daemon {
     const row = this.#acknowledged();
     if (row?.run !== id) return;
     const run = this.run(row);
-    // An event that was not handled will be, once the daemon is started again.
+    // An event that was not handled stays in the queue until the daemon is started again.
     const interrupted = row.idle_at === null && row.inflight === null && run !== null && isBroken(run);
     this.#conversation.together(() => {
       const idle = {
@@ -324,20 +324,20 @@ export class Daemon {
     });
   }
 
-  /** Its session is being removed. */
+  /** The session is being removed. */
   async cleared({ tenant, id }: SessionIdentity): Promise<void> {
     if (this.store.row() === null) return;
     await this.#indexing;
     await forgetDaemon(this.#conversation.env, tenant, id);
   }
 
-  /** Schedules an update of the directory, and repeats it until it succeeds. */
+  /** Schedules an update of the directory, which is repeated until it succeeds. */
   #changed(): void {
     this.#conversation.dueAt("daemon_index", this.#conversation.log.now() + RETRY_MS);
     this.#conversation.background(this.index());
   }
 
-  /** The directory's entry; `null`: there is no daemon. */
+  /** The daemon's entry for the directory; `null`: there is no daemon. */
   note(): DaemonNote | null {
     const session = this.#conversation.log.store.session();
     const row = this.store.row();
@@ -363,7 +363,7 @@ export class Daemon {
       this.#conversation.dueAt("daemon_index", null);
     };
     this.#indexing = this.#indexing.then(write).catch((error: unknown) => {
-      // Asking again would not help.
+      // A repetition would fail, too.
       if (error instanceof DaemonPathTaken) this.#conversation.dueAt("daemon_index", null);
       console.error(JSON.stringify({ event: "daemon_not_indexed", error: String(error) }));
     });
@@ -386,12 +386,12 @@ function moved(known: number | null, wanted: number | null): boolean {
   return Math.abs(known - wanted) > CHECK_MOVED_MS;
 }
 
-/** An event in the form for the model: text unchanged, anything else as JSON. */
+/** An event as a message to the model: a text unchanged, anything else as JSON. */
 function messageOf(payload: Json): Message {
   const text = typeof payload === "string" ? payload : JSON.stringify(payload);
   return { role: "user", content: [{ type: "text", text }] };
 }
 
-/** Whether the run ended before it was done with what it had before it; a budget may end it before the model answers at all. */
+/** Whether the run ended before it finished its current work. A budget may end it before the model answers at all. */
 const isBroken = ({ status, taken }: RunState): boolean =>
   status === "cancelled" || status === "error" || (status === "budget_exhausted" && taken === null);

@@ -1,6 +1,6 @@
 /**
- * The directory of daemons, for lists, for webhooks, and for the sweep that checks them: rows in D1 that the daemons
- * themselves write (docs/storage-schema.md). A daemon's own object is authoritative.
+ * The directory of daemons: rows in D1, for lists, for webhooks, and for the sweep that checks daemons
+ * (docs/storage-schema.md). Each daemon writes its own row. The daemon's object is authoritative.
  */
 import * as z from "zod/mini";
 import { databaseWith } from "../../database.ts";
@@ -39,7 +39,7 @@ export interface DaemonNote {
   persist_path: string | null;
   skill: string | null;
   webhook: Webhook | null;
-  /** Unix ms: when somebody must check whether it still wakes; `null`: it never wakes by itself. */
+  /** When the sweep must check whether the daemon still wakes, Unix ms; `null`: it never wakes by itself. */
   check_at: number | null;
   /** Unix ms. */
   created_at: number;
@@ -56,7 +56,7 @@ const listed = z.lazy(() =>
   }),
 );
 
-/** A daemon in the form of lists. */
+/** A daemon as lists show it. */
 export type ListedDaemon = z.infer<typeof listed>;
 
 const place = z.lazy(() => z.object({ tenant: z.string(), id: z.string() }));
@@ -126,7 +126,7 @@ export async function listDaemons(
   return pageOf(z.array(listed).parse(results), limit);
 }
 
-/** The id of the daemon that last had a path; `null`: none did. */
+/** Id of the daemon that last had this path; `null`: none had it. */
 export async function daemonAt(env: Bindings, tenant: string, path: string): Promise<string | null> {
   const db = await database(env);
   const query =
@@ -134,7 +134,7 @@ export async function daemonAt(env: Bindings, tenant: string, path: string): Pro
   return db.prepare(query).bind(tenant, path).first<string>("id");
 }
 
-/** The owner of the daemon with this id that accepts signed calls, and their signature scheme; `null`: none does. */
+/** The tenant of the daemon with this id, and its signature scheme, if the daemon accepts signed calls; else `null`. */
 export async function webhookOf(
   env: Bindings,
   id: string,
@@ -145,7 +145,7 @@ export async function webhookOf(
   return row === null ? null : hooked.parse(row);
 }
 
-/** Daemons whose report was due before a time (Unix ms), the longest overdue first. */
+/** Daemons whose check was due before a time (Unix ms), the longest overdue first. */
 export async function overdueDaemons(
   env: Bindings,
   now: number,

@@ -19,7 +19,7 @@ const IDLE_MS = 500;
 /** How long an answer waits for the directory, in ms. */
 const INDEX_MS = 1000;
 
-/** The session in which a daemon is made. */
+/** The session in which a daemon is created. */
 const NEW_SESSION = { metadata: {}, request_hash: null, imported: null };
 
 type Handlers = {
@@ -33,7 +33,7 @@ export function daemonHandlers(conversation: Conversation, daemon: Daemon): Hand
   const { log, runs } = conversation;
   const summary = (): DaemonSummary => summaryOf(daemon, log);
 
-  /** For questions about a daemon that must exist. */
+  /** Wraps an operation on a daemon that must exist. */
   const within404 =
     <I, O>(
       work: (input: I, row: DaemonRow, at: { session: SessionRow; caller: SessionCaller }) => O | Promise<O>,
@@ -50,7 +50,9 @@ export function daemonHandlers(conversation: Conversation, daemon: Daemon): Hand
   const rested = (run: string): Promise<void> => waitAtMost(runs.wait(run, "idle"), IDLE_MS);
   const indexed = (): Promise<void> => waitAtMost(daemon.index(), INDEX_MS);
 
-  /** Claims the path in the directory. A path that nobody else can have may be entered later. */
+  /**
+   * Claims the path in the directory. Waits for that, unless no other daemon can claim the path and there is no webhook.
+   */
   const claim = async (
     { tenant, id }: SessionCaller,
     settings: DaemonSettings,
@@ -69,7 +71,7 @@ export function daemonHandlers(conversation: Conversation, daemon: Daemon): Hand
     else conversation.background(noted.catch(() => {}));
   };
 
-  /** Begins a run of the daemon, with its new settings. */
+  /** Begins a run of the daemon with its new settings. */
   const begin = (spec: AgentSpec, settings: DaemonSettings, by: SessionCaller): void => {
     const { request_id, mock_scope } = by;
     runs.start(spec, { request_id, mock_scope });
@@ -153,7 +155,7 @@ export function daemonHandlers(conversation: Conversation, daemon: Daemon): Hand
       }),
     ),
     stop: within404(async ({ request }, row) => {
-      // It may have been started again since the same request stopped it.
+      // The daemon may have been started again after the same request stopped it.
       const known = request !== null && log.store.request(request.name, log.now()) !== null;
       if (!known) await stop(row);
       if (request !== null) conversation.once(request, () => null);

@@ -3,8 +3,8 @@ import type { WorkspaceAccess } from "../../run/workspace/access.ts";
 import { writeFile } from "../../run/workspace/store.ts";
 
 /**
- * Writes several documents. A document that cannot be written is logged, since the daemon's own storage has everything.
- * @param files by path
+ * Writes several documents. A failed write is only logged, since the daemon's own storage has everything.
+ * @param files contents by path
  */
 export async function persist(
   bucket: R2Bucket,

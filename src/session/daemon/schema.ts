@@ -1,4 +1,4 @@
-/** Tables of a session's daemon (docs/storage-schema.md), by version. They are made with its first run. */
+/** Tables of a session's daemon (docs/storage-schema.md), by version. They are created with its first run. */
 
 /** The table that holds the version. */
 export const DAEMON_VERSIONS = "daemon_version";

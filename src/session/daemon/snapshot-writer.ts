@@ -1,4 +1,4 @@
-/** The work whenever a daemon goes idle or ends: writes its snapshot, informs its host. */
+/** What happens whenever a daemon goes idle or ends: writes its snapshot, notifies its host. */
 import type { DaemonOptions } from "../../engine/agent/spec.ts";
 import { backoff } from "../../engine/daemon/schedule.ts";
 import { detachedContext } from "../../run/context.ts";
@@ -32,7 +32,7 @@ export class SnapshotWriter {
     if (options !== null) this.#later(() => save(this.#conversation, this.#daemon, options));
   }
 
-  /** Runs one after the other, and after the present writes are stored. */
+  /** Runs work one after the other, each after the present writes are stored. */
   #later(work: () => Promise<void>): void {
     this.#saving = this.#saving.then(work).catch((error: unknown) => {
       console.error(JSON.stringify({ event: "daemon_not_kept", error: String(error) }));
@@ -41,7 +41,7 @@ export class SnapshotWriter {
   }
 }
 
-/** Options of the daemon's run; `null`: there is none. */
+/** Daemon options of the run; `null`: there is no daemon. */
 function optionsOf(daemon: Daemon): DaemonOptions | null {
   const row = daemon.store.row();
   return row === null ? null : (daemon.run(row)?.spec.daemon ?? null);
@@ -60,7 +60,7 @@ async function save(conversation: Conversation, daemon: Daemon, options: DaemonO
   });
 }
 
-/** A host that does not answer must not wake the daemon. */
+/** Tells the host that the daemon is idle. If that fails, the daemon stays idle. */
 async function notifyHost(conversation: Conversation, daemon: Daemon, options: DaemonOptions): Promise<void> {
   const { deployment, background, log } = conversation;
   const session = log.store.session();

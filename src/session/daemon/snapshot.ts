@@ -1,4 +1,4 @@
-/** A snapshot of a daemon. */
+/** Creates the snapshot of a daemon. */
 import { backoff } from "../../engine/daemon/schedule.ts";
 import { isWatched } from "../../engine/daemon/watch.ts";
 import { historyOf } from "../../llm/history.ts";
@@ -11,7 +11,7 @@ import type { Conversation } from "../conversation/conversation.ts";
 import type { Daemon } from "./daemon.ts";
 import { isoOrNull } from "./summary.ts";
 
-/** The most rows of records, and bytes of them, in the history of a snapshot: a daemon may live for ever. */
+/** The most rows of records, and bytes of them, in a snapshot's history: a daemon may live for ever. */
 const RECENT_ROWS = 2000;
 const RECENT_BYTES = 4 * 1024 * 1024;
 
@@ -51,7 +51,7 @@ export async function snapshotOf(
   return asJson(log.answered(snapshot));
 }
 
-/** Files to list at a time. */
+/** Files per page of the listing. */
 const PAGE = 1000;
 
 /** The versions of the watched files. */

@@ -1,4 +1,4 @@
-/** The storage of a session's daemon, without decisions about it (docs/storage-schema.md). */
+/** The storage of a session's daemon. It makes no decisions (docs/storage-schema.md). */
 import type { WakeReason } from "../../engine/agent/records.ts";
 import type { Schedule } from "../../engine/daemon/schedule.ts";
 import type { Json } from "../../skill/manifest.ts";
@@ -10,35 +10,35 @@ import { DAEMON_STEPS, DAEMON_VERSIONS } from "./schema.ts";
 
 /** Times are Unix ms. */
 export interface DaemonRow extends Omit<Schedule, "idle_at"> {
-  /** Its last run. */
+  /** Id of its last run. */
   run: string;
   name: string | null;
   persist_path: string | null;
   capacity: number;
   webhook: Webhook | null;
-  /** The skill that declares it, and the version; `declared` is `null` once the skill no longer does. */
+  /** The skill that declares it, and the skill's version; `declared` is `null` once the skill no longer declares it. */
   skill: string | null;
   declared: string | null;
   created_at: number;
-  /** Sums of the runs before this one, and of all runs, as far as they were stored. */
+  /** Iterations of the runs before this one, and of all runs, as last stored. */
   earlier_iterations: number;
   iterations: number;
   next_seq: number;
-  /** Number of the event that its run was given, and the run's iterations at that time; `null`: none. */
+  /** Number of the event in flight, and the run's iterations when it was delivered; `null`: none. */
   inflight: number | null;
   inflight_at: number | null;
-  /** Whether its run ended unfinished. */
+  /** Whether its run ended in the middle of work. */
   interrupted: boolean;
-  /** Time of the oldest pending request to wake it. */
+  /** When the oldest pending request to wake it came. */
   asked_at: number | null;
   /** Changed paths that have not woken it yet. */
   watched: string[];
   wake_reason: WakeReason | null;
   wake_at: number | null;
   saved_at: number | null;
-  /** `null`: it is not idle. */
+  /** When it became idle; `null`: it is not idle. */
   idle_at: number | null;
-  /** When the directory will have it checked. */
+  /** When the sweep will check it, according to the directory. */
   check_at: number | null;
 }
 
@@ -89,7 +89,7 @@ export class DaemonStore {
     if (this.#exists) this.#migrate();
   }
 
-  /** `null`: there never was a daemon. */
+  /** `null`: the session never had a daemon. */
   row(): DaemonRow | null {
     if (!this.#exists) return null;
     const [raw] = this.#sql.exec<Raw & Record<string, SqlStorageValue>>("SELECT * FROM daemon").toArray();
@@ -126,7 +126,7 @@ export class DaemonStore {
     this.#sql.exec("DELETE FROM daemon_event WHERE seq = ?", seq);
   }
 
-  /** The events after number `after`, oldest first, read lazily; nothing may be written meanwhile. */
+  /** The events after number `after`, oldest first, read lazily. Do not write while reading. */
   *events(after: number): Generator<DaemonEvent> {
     for (const row of this.#events.after(after)) if (row.ok) yield { seq: row.seq, ...row.value };
   }
@@ -141,7 +141,7 @@ export class DaemonStore {
     this.#tables.made(DAEMON_VERSIONS);
   }
 
-  /** Asked each time, even if the tables existed: the session's storage may have been emptied. */
+  /** Checked each time, since the session's storage may have been emptied. */
   get #exists(): boolean {
     return this.#tables.has(DAEMON_VERSIONS);
   }

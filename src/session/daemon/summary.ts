@@ -1,4 +1,4 @@
-/** A daemon in the form of its routes. */
+/** A daemon as its routes return it. */
 import type { WakeReason } from "../../engine/agent/records.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { readEnd } from "../conversation/done.ts";
@@ -7,7 +7,7 @@ import type { Daemon } from "./daemon.ts";
 import type { DaemonEvent, DaemonSummary } from "./rpc.ts";
 import type { DaemonRow } from "./store.ts";
 
-/** The most events of the queue to show, and characters of their payloads. */
+/** The most queued events to show, and the most characters of their payloads. */
 const SHOWN_EVENTS = 100;
 const SHOWN_CHARACTERS = 1024 * 1024;
 
@@ -82,7 +82,7 @@ function pendingWakes(row: DaemonRow, events: number, log: SessionLog): WakeReas
   return wakes.flatMap(([reason, due]) => (due ? [reason] : []));
 }
 
-/** How its last run ended. */
+/** Error and result of its last run, if it has ended. */
 function endOf(row: DaemonRow, log: SessionLog): { error?: JsonObject; result?: JsonObject } {
   const run = log.store.run(row.run);
   if (run === null) return {};

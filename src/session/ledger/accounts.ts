@@ -1,4 +1,4 @@
-/** Soft ledgers: what a session, or a caller without one, has spent, and its budget. */
+/** Soft ledgers: the budget of a session, or of a caller without one, and what it has spent. */
 import type { Account, Charge, Refusal, ReserveRequest } from "./rpc.ts";
 
 export class Accounts {
@@ -50,7 +50,8 @@ export class Accounts {
   }
 
   /**
-   * Refuses a call if the budget is used up, or would be by the prompt alone. A call of unknown price is not checked.
+   * Refuses a call if the budget is used up, or if the prompt alone would use it up. Calls of unknown price are not
+   * checked.
    */
   refusalOf({ account, prompt_cost }: ReserveRequest): Refusal | null {
     if (account === null || prompt_cost === null) return null;

@@ -1,4 +1,4 @@
-/** Hard limits, one per scope, and the spend in the current span of each. */
+/** Hard limits, one per scope, and what each scope has spent in its current span. */
 import { periodEnd, periodStart } from "./period.ts";
 import type { Amount, Budget, Limits, Refusal, ReserveRequest, Spend, Subject, Window } from "./rpc.ts";
 import { scopesOf } from "./scope.ts";
@@ -29,7 +29,7 @@ export class Budgets {
     return this.#sql.exec<{ n: number }>("SELECT count(*) AS n FROM budget").one().n > 0;
   }
 
-  /** The present limits that apply to a call. */
+  /** The limits that apply to a call, with the sums of their current spans. */
   of(subject: Subject, now: number): BudgetRow[] {
     const scopes = scopesOf(subject);
     return this.#sql
@@ -43,7 +43,7 @@ export class Budgets {
     return row === undefined ? null : current(row, now);
   }
 
-  /** The next limits after a scope, by name. */
+  /** The limits that follow a scope in the order of names. */
   after(scope: string, limit: number, now: number): BudgetRow[] {
     return this.#sql
       .exec<Row>("SELECT * FROM budget WHERE scope > ? ORDER BY scope LIMIT ?", scope, limit)
@@ -51,7 +51,10 @@ export class Budgets {
       .map((row) => current(row, now));
   }
 
-  /** Sets or replaces a scope's limit. @param spent the scope's spend in the new window's current span */
+  /**
+   * Sets or replaces the limit of a scope.
+   * @param spent what the scope has spent in the current span of the new window
+   */
   put(scope: string, { window, ...limits }: Limits, spent: Amount, now: number): BudgetRow {
     const row: BudgetRow = {
       scope,
@@ -86,7 +89,7 @@ export class Budgets {
     return this.#sql.exec("DELETE FROM budget WHERE scope = ? RETURNING 1", scope).toArray().length > 0;
   }
 
-  /** Adds to every limit whose current span contains `at`. */
+  /** Adds a spend to every limit whose current span contains `at`. */
   charge(subject: Subject, { cost, prompt_tokens, output_tokens }: Spend, at: number, now: number): void {
     for (const row of this.of(subject, now)) {
       if (at < row.period) continue;
@@ -109,8 +112,8 @@ function current(row: BudgetRow, now: number): BudgetRow {
 }
 
 /**
- * The limit of a row that a call would exceed, or `null`. A call of unknown price exceeds every cost limit, unless such
- * calls are allowed.
+ * The part of a limit that a call would exceed; `null`: none. A call of unknown price exceeds every cost limit, unless
+ * such calls are allowed.
  */
 export function refusalOf(
   row: BudgetRow,
@@ -133,7 +136,7 @@ export function refusalOf(
   return null;
 }
 
-/** A row in the form for callers. */
+/** A limit as callers see it. */
 export function budgetOf(row: BudgetRow, reserved: Amount, now: number): Budget {
   return {
     scope: row.scope,

@@ -1,6 +1,6 @@
 /**
- * The holders of a limited skill's slots. A slot is leased: its holder renews it while the run lasts, and the slot of a
- * dead holder is free when its lease ends. Pure; times in Unix ms.
+ * Who holds the slots of a limited skill. A slot is leased: its holder renews the lease while the run lasts. If the
+ * holder dies, the slot is free when the lease ends. Pure; times in Unix ms.
  */
 export interface Lease {
   /** The run that holds it. */
@@ -9,7 +9,7 @@ export interface Lease {
   expires_at: number;
 }
 
-/** Bounds of the wait that a refused caller gets, in seconds. */
+/** The shortest and the longest wait that a refused caller is given, in seconds. */
 const MIN_WAIT_S = 1;
 const MAX_WAIT_S = 30;
 /** Weight of the latest run in the estimated duration of runs. */
@@ -17,14 +17,14 @@ const LATEST_WEIGHT = 0.2;
 
 export class Leases {
   readonly #held: Map<string, Lease>;
-  /** Estimated duration of runs in ms; `null` before the first one ended. */
+  /** Estimated duration of runs in ms; `null` until the first run has ended. */
   #usualMs: number | null = null;
 
   constructor(held: Iterable<Lease> = []) {
     this.#held = new Map(Array.from(held, (lease) => [lease.id, lease]));
   }
 
-  /** Number of slots now taken. */
+  /** Number of slots that are taken now. */
   taken(now: number): number {
     let count = 0;
     for (const { expires_at } of this.#held.values()) if (expires_at > now) count += 1;
@@ -32,8 +32,8 @@ export class Leases {
   }
 
   /**
-   * Takes a slot if fewer than `limit` are taken, and returns 0; else the seconds to wait before another attempt.
-   * Taking a slot again renews it.
+   * Takes a slot if fewer than `limit` are taken, and returns 0; otherwise returns the seconds to wait before another
+   * attempt. Taking a held slot again renews it.
    */
   take(id: string, limit: number, ttlMs: number, now: number): number {
     if (this.renew(id, ttlMs, now) !== null) return 0;
@@ -42,7 +42,7 @@ export class Leases {
     return 0;
   }
 
-  /** Prolongs a lease; `null` if it has expired, since another holder may have its slot. */
+  /** Renews a lease; `null` if it has expired, since another holder may have the slot. */
   renew(id: string, ttlMs: number, now: number): Lease | null {
     const lease = this.#held.get(id);
     if (lease === undefined || lease.expires_at <= now) return null;
@@ -59,14 +59,14 @@ export class Leases {
     this.#usualMs = this.#usualMs === null ? held : this.#usualMs + LATEST_WEIGHT * (held - this.#usualMs);
   }
 
-  /** Removes expired leases; returns their ids. */
+  /** Removes expired leases and returns their ids. */
   expire(now: number): string[] {
     const gone = Array.from(this.#held.values()).filter(({ expires_at }) => expires_at <= now);
     for (const { id } of gone) this.#held.delete(id);
     return gone.map(({ id }) => id);
   }
 
-  /** With `limit` runs under way, one ends every `usual / limit`. */
+  /** Estimated wait in seconds: with `limit` runs under way, one ends every `usual / limit`. */
   #wait(limit: number): number {
     const seconds = Math.ceil((this.#usualMs ?? 0) / limit / 1000);
     return Math.min(Math.max(seconds, MIN_WAIT_S), MAX_WAIT_S);

@@ -1,5 +1,5 @@
 /**
- * How many requests a caller may still make: a sliding window, divided into sixty slots. A request counts until the
+ * How many more requests a caller may make: a sliding window, divided into sixty slots. A request counts until both the
  * window and its own slot are over, so no span of the window's length ever contains more requests than the limit. Pure;
  * times in Unix ms.
  */
@@ -14,12 +14,12 @@ export interface Rate {
 
 /** Requests admitted during one slot. */
 export interface RateSlot {
-  /** Number of the slot since 1970; ascending. */
+  /** The slot's number, counted from 1970; ascending. */
   slot: number;
   count: number;
 }
 
-/** The slot of a moment, and the time when its requests no longer count. */
+/** The slot of a moment, and when its requests stop counting. */
 export function slotAt({ window_ms }: Rate, now: number): { slot: number; expires_at: number } {
   const slot = Math.floor((now * SLOTS) / window_ms);
   return { slot, expires_at: expiry(slot, window_ms) };
@@ -30,7 +30,7 @@ function expiry(slot: number, windowMs: number): number {
   return Math.ceil(((slot + SLOTS + 1) * windowMs) / SLOTS);
 }
 
-/** 0: one more request is admitted; else the ms until the next one is. */
+/** Returns 0 if one more request is admitted, otherwise the ms until the next one is. */
 export function waitFor(slots: readonly RateSlot[], rate: Rate, now: number): number {
   const oldest = slotAt(rate, now).slot - SLOTS;
   const counted = slots.filter(({ slot }) => slot >= oldest);

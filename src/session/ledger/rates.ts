@@ -1,7 +1,7 @@
 /** Counts requests and calls against rates, in SQLite. */
 import { type Rate, type RateSlot, slotAt, waitFor } from "./rate.ts";
 
-/** The shortest interval in ms at which old requests are removed, while there are requests. */
+/** Old requests are removed at most once in this many ms. */
 const SWEEP_MS = 60_000;
 
 export class Rates {
@@ -12,7 +12,9 @@ export class Rates {
     this.#sql = sql;
   }
 
-  /** Counts one more request of a subject and returns 0; if the rate is used up, the ms until one is admitted. */
+  /**
+   * Counts one more request of a subject and returns 0; if the rate is used up, returns the ms until one is admitted.
+   */
   count(subject: string, rate: Rate, now: number): number {
     this.#sweep(now);
     const slots = this.#sql

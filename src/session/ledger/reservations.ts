@@ -1,11 +1,8 @@
-/**
- * Calls under way and the most that they may take. A call whose end is never reported counts in full when its time is
- * over.
- */
+/** The most that each call under way may take. A call whose end is not reported in time counts in full. */
 import type { Amount, Charge, ReserveRequest } from "./rpc.ts";
 import { rowsOf } from "./scope.ts";
 
-/** How long an expired reservation still waits for a late report of the call's end, in ms. */
+/** How long an expired reservation still accepts a late report of the call's end, in ms. */
 const LATE_MS = 24 * 3_600_000;
 
 interface Stored {
@@ -25,9 +22,9 @@ interface Stored {
 type Row = Stored & Record<string, SqlStorageValue>;
 
 interface Reservation {
-  /** The charge if its end stays unknown. */
+  /** What is charged if the call's end stays unknown. */
   full: Charge;
-  /** Whether it has already been counted in full. */
+  /** Whether the reservation has already been counted in full. */
   expired: boolean;
   expires_at: number;
 }
@@ -68,7 +65,7 @@ export class Reservations {
     return row === undefined ? null : reservationOf(row);
   }
 
-  /** Marks reservations whose time is over, and returns each once. */
+  /** Marks reservations whose time is over; returns each of them only once. */
   expire(now: number): Reservation[] {
     const over = this.#sql
       .exec<Row>("SELECT * FROM reservation WHERE expired = 0 AND expires_at <= ?", now)

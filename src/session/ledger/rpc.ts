@@ -4,9 +4,9 @@ import type { Rate } from "./rate.ts";
 /** The span of a budget, in UTC; `total`: for ever. */
 export type Window = "hour" | "day" | "month" | "total";
 
-/** On whose behalf a call is made. */
+/** For whom a call is made. */
 export interface Subject {
-  /** Slug of the skill that calls. */
+  /** Slug of the skill that makes the call. */
   skill: string | null;
   /** Session of the call. */
   session: string | null;
@@ -14,53 +14,53 @@ export interface Subject {
   account: string | null;
 }
 
-/** What one model call took, or several together. */
+/** What one or more model calls took. */
 export interface Spend {
   calls: number;
   /** Calls with an unknown price: they cost 0. */
   unpriced_calls: number;
-  /** Calls with estimated tokens, because their end was not seen or the provider did not report them. */
+  /** Calls with estimated tokens, because Hull did not see their end or the provider did not report tokens. */
   estimated_calls: number;
-  /** In the provider's counts. */
+  /** As the provider counts them. */
   input_tokens: number;
   output_tokens: number;
   cache_read_tokens: number;
   cache_write_tokens: number;
-  /** The whole prompt, cached or not; input limits count it. */
+  /** The whole prompt, cached or not. Limits on input count these. */
   prompt_tokens: number;
   cost: number;
   /** From the call's start to its end, in ms. */
   duration_ms: number;
 }
 
-/** Spend of one subject on one model. */
+/** What one subject spent on one model. */
 export interface Charge extends Subject {
   provider: string;
-  /** As requested. */
+  /** The model name in the request. */
   model: string;
   spend: Spend;
 }
 
-/** The most that a call may take, as far as it is known before the call. */
+/** The most that a call may take, as far as that is known before the call. */
 export interface ReserveRequest extends Subject {
-  /** Names the call; the same id again is the same reservation. */
+  /** Identifies the call; the same id again means the same reservation. */
   id: string;
   provider: string;
   model: string;
   prompt_tokens: number;
   output_tokens: number;
-  /** Price of the prompt alone, and of both; `null`: unknown. */
+  /** Price of the prompt alone, and of prompt and answer together; `null`: unknown. */
   prompt_cost: number | null;
   cost: number | null;
   /** How a cost limit treats a call of unknown price. */
   unknown_price: "refuse" | "allow";
-  /** After this time a call without a reported end counts in full. */
+  /** After this time, a call whose end was not reported counts in full. */
   ttl_ms: number;
 }
 
 /**
- * The limit that a call would exceed. `limit_value`, `spent`, `reserved`, `requested`: nano-USD or tokens, as the
- * limit.
+ * The limit that a call would exceed. `limit_value`, `spent`, `reserved` and `requested` are nano-USD or tokens, like
+ * the limit.
  */
 export interface Refusal {
   /** A hard limit, or a soft budget (`max_cost`). */
@@ -77,15 +77,15 @@ export interface Refusal {
   resets_at: number | null;
 }
 
-/** What an isolate must know about a tenant before it calls a model. */
+/** What an isolate must know about a tenant before it makes a model call. */
 export interface Policy {
-  /** Whether the tenant has any hard limit: then every call must be reserved. */
+  /** Whether the tenant has a hard limit: then every call must be reserved. */
   hard: boolean;
-  /** Whether the tenant has any soft budget: then calls that count in a soft ledger must be reserved. */
+  /** Whether the tenant has a soft budget: then calls with a soft ledger must be reserved. */
   soft: boolean;
-  /** Calls per minute by provider, as set by the tenant. */
+  /** The tenant's own rates in calls per minute, by provider. */
   rpm: { [provider: string]: number };
-  /** The ledger's clock at this answer. */
+  /** Time of this answer by the ledger's clock. */
   at: number;
 }
 
@@ -106,11 +106,11 @@ export interface Amount {
 /** A hard limit and its present state. */
 export interface Budget extends Limits {
   scope: string;
-  /** In the current span. */
+  /** Spent in the current span. */
   spent: Amount;
   /** Reserved by calls under way. */
   reserved: Amount;
-  /** The beginning of the current span, and of the next one; `null` if there is none. */
+  /** When the current span and the next one begin; `null` if there is none. */
   since: number | null;
   resets_at: number | null;
   updated_at: number;
@@ -123,14 +123,14 @@ export interface UsageQuery {
   from: string | null;
   to: string | null;
   group_by: UsageGroup;
-  /** Only what this session spent; `null`: all. */
+  /** Count only what this session spent; `null`: everything. */
   session: string | null;
   limit: number;
   /** Key of the last group on the previous page. */
   after: string[] | null;
 }
 
-/** `key`: the day, the skill, the session (`""`: none), or provider and model. */
+/** `key`: the day; the skill; the session (`""`: none); or provider and model. */
 export interface UsageRow {
   key: string[];
   spend: Spend;
@@ -144,14 +144,14 @@ export interface Account extends Amount {
 }
 
 export interface LedgerRpc extends Rpc.DurableObjectBranded {
-  /** Counts a request of a caller and returns 0; if the rate is used up, the ms until one is admitted. */
+  /** Counts a request of a caller and returns 0; if the rate is used up, returns the ms until one is admitted. */
   countRequest(subject: string, rate: Rate): number;
   /**
-   * Takes one of `limit` slots for `ttlMs` and returns 0; if all are taken, the seconds to wait before another attempt.
-   * The same id again is the same slot.
+   * Takes one of `limit` slots for `ttlMs` and returns 0; if all are taken, returns the seconds to wait before another
+   * attempt. The same id again means the same slot.
    */
   takeSlot(id: string, limit: number, ttlMs: number): number;
-  /** Prolongs a slot that is still held. */
+  /** Renews a slot if it is still held. */
   renewSlot(id: string, ttlMs: number): void;
   releaseSlot(id: string): void;
 
@@ -159,28 +159,28 @@ export interface LedgerRpc extends Rpc.DurableObjectBranded {
   /** Reserves a call's price and tokens, unless they would exceed a limit. */
   reserve(request: ReserveRequest): { refused: Refusal | null; policy: Policy };
   /**
-   * Replaces a reservation by what the call took; `null`: nothing. It does nothing the second time, and for an unknown
-   * id. `exceeded`: the call's soft budget is used up.
+   * Replaces a reservation by what the call took; `null`: nothing. Does nothing for an unknown id, and thus nothing the
+   * second time. `exceeded`: the call's soft budget is used up.
    */
   settle(id: string, charge: Charge | null): { exceeded: boolean; policy: Policy };
   /** Counts calls without a reservation. The same id again does nothing. */
   record(id: string, charges: Charge[]): { policy: Policy };
   /**
-   * Counts a call to a provider and returns 0; if its rate is used up, the ms until another attempt.
-   * @param rpm calls per minute if the tenant did not set any; `null`: no rate
+   * Counts a call to a provider and returns 0; if its rate is used up, returns the ms until another attempt.
+   * @param rpm calls per minute if the tenant set none; `null`: no rate
    */
   takeTurn(provider: string, rpm: number | null): number;
 
   usage(query: UsageQuery): { rows: UsageRow[]; more: boolean };
-  /** The tenant's total spend. */
+  /** What the tenant has spent in total. */
   total(): Spend;
   account(name: string): Account;
-  /** @param maxCost `null`: none from now on */
+  /** @param maxCost `null`: removes the budget */
   putAccount(name: string, maxCost: number | null): { account: Account; policy: Policy };
   budgets(limit: number, after: string): { rows: Budget[]; more: boolean };
   budget(scope: string): Budget | null;
   putBudget(scope: string, limits: Limits): { budget: Budget; created: boolean; policy: Policy };
   deleteBudget(scope: string): { existed: boolean; policy: Policy };
-  /** @param rpm 0: none from now on */
+  /** @param rpm 0: removes the rate */
   putRpm(provider: string, rpm: number): { policy: Policy };
 }

@@ -1,6 +1,6 @@
 /** Tables of a LedgerObject (docs/storage-schema.md), by version. Money is integer nano-USD, times are Unix ms. */
 
-/** One step per version; a deployed step never changes. The first two tables are older than versions. */
+/** One step per version; a deployed step never changes. The first two tables existed before versions did. */
 export const MIGRATIONS: readonly string[] = [
   `CREATE TABLE IF NOT EXISTS rate_slots (
      subject TEXT NOT NULL, window_ms INTEGER NOT NULL, slot INTEGER NOT NULL, count INTEGER NOT NULL,

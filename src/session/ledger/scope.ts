@@ -1,7 +1,7 @@
 /** The scope of a hard limit: `tenant`, `skill:<slug>` or `session:<id>`. Pure. */
 import type { Subject } from "./rpc.ts";
 
-/** All scopes that a call counts in. */
+/** All scopes in which a call counts. */
 export function scopesOf({ skill, session }: Subject): string[] {
   return [
     "tenant",
@@ -10,7 +10,7 @@ export function scopesOf({ skill, session }: Subject): string[] {
   ];
 }
 
-/** The condition for a scope's rows in a table with the columns `skill` and `session`. */
+/** The SQL condition that selects a scope's rows in a table with the columns `skill` and `session`. */
 export function rowsOf(scope: string): { where: string; values: string[] } {
   const [, column, value = ""] = /^(skill|session):(.*)$/.exec(scope) ?? [];
   return column === undefined ? { where: "true", values: [] } : { where: `${column} = ?`, values: [value] };

@@ -1,7 +1,7 @@
 /**
- * What a tenant spends and may spend. Callers reserve before a call and settle after it. The sum of what was spent and
- * what calls under way have reserved never exceeds a hard limit, so even parallel calls cannot overspend it. No method
- * waits, so questions cannot overlap.
+ * What a tenant spends and may spend. Callers reserve before a call and settle after it. Spent and reserved amounts
+ * together never exceed a hard limit, so even parallel calls cannot overspend it. No method awaits anything, so calls of
+ * them cannot overlap.
  */
 import { Accounts } from "./accounts.ts";
 import { type BudgetRow, Budgets, budgetOf, refusalOf } from "./budgets.ts";
@@ -20,7 +20,7 @@ import type {
 } from "./rpc.ts";
 import { Usage } from "./usage.ts";
 
-/** How long a batch is recognised, in ms: a caller without an answer repeats it immediately. */
+/** How long a repeated batch is recognised, in ms: a caller that gets no answer repeats it immediately. */
 const KNOWN_BATCH_MS = 10 * 60_000;
 
 export class TenantLedger {
@@ -113,7 +113,7 @@ export class TenantLedger {
     return row === null ? null : this.#view(row, now);
   }
 
-  /** A limit also counts what its scope spent in the current span before the limit was set. */
+  /** Sets a limit. It also counts what its scope spent in the current span before. */
   putBudget(scope: string, limits: Limits): { budget: Budget; created: boolean; policy: Policy } {
     const now = Date.now();
     return this.#storage.transactionSync(() => {
@@ -173,7 +173,7 @@ export class TenantLedger {
     this.#accounts.charge(charge);
   }
 
-  /** Counts calls whose time was over before anybody reported their end. */
+  /** Charges calls whose time was over before anybody reported their end. */
   #expire(now: number): void {
     for (const { full, expires_at } of this.#reservations.expire(now)) this.#charge(full, expires_at, now);
   }

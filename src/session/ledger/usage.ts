@@ -19,7 +19,7 @@ const SPEND = [
 ] as const satisfies (keyof Spend)[];
 const SUMS = SPEND.map((column) => `coalesce(sum(${column}), 0) AS ${column}`).join(", ");
 
-/** A row also has the sums of its latest hour, so that an hourly limit can begin in the middle of one. */
+/** A row also has sums of its latest hour, so that an hourly limit can begin in the middle of an hour. */
 const HOURLY = ["hour_prompt", "hour_output", "hour_cost"];
 const ADD = `
 INSERT INTO usage (day, skill, session, provider, model, ${SPEND.join(", ")}, hour, ${HOURLY.join(", ")})
@@ -46,7 +46,7 @@ export class Usage {
     this.#sql = sql;
   }
 
-  /** @param at time of the spend */
+  /** @param at when it was spent, Unix ms */
   add({ skill, session, provider, model, spend }: Charge, at: number): void {
     this.#sql.exec(
       ADD,
@@ -85,7 +85,7 @@ export class Usage {
     return this.#sql.exec<Row<Spend>>(`SELECT ${SUMS} FROM usage`).one();
   }
 
-  /** A page of groups in the order of their keys. */
+  /** A page of groups, sorted by key. */
   page({ from, to, group_by, session, limit, after }: UsageQuery): { rows: UsageRow[]; more: boolean } {
     const columns = GROUPS[group_by];
     const list = columns.join(", ");

@@ -1,7 +1,7 @@
 /**
- * The mocks of one scope: queued mocks, recorded calls, cached prompts. They are stored, so positions outlive isolates;
- * a scope that was unused for a day is forgotten. A deployment's own mocks win over queued ones, and each scope has its
- * own position in them.
+ * The mocks of one scope: queued mocks, recorded calls, cached prompts. All are stored, so they survive a restart. A
+ * scope is forgotten after a day without use. A deployment's own mocks win over queued ones, and each scope has its own
+ * position in them.
  */
 import { join } from "../../bytes.ts";
 import { type DeploymentMocks, MOCKS_VARIABLE } from "../../model/mock/deployment.ts";
@@ -25,12 +25,12 @@ const TABLES = ["mock", "call", "prompt", "used_up"] as const;
 const KEPT_MS = 24 * 3_600_000;
 /** The most calls to remember. */
 const MAX_CALLS = 1000;
-/** A page of calls travels between objects, where the limit is 32 MiB. */
+/** The most characters in a page of calls: a message between objects may have at most 32 MiB. */
 const MAX_PAGE_CHARACTERS = 4 * 1024 * 1024;
 
 export interface CallPage {
   calls: string[];
-  /** Number of the last one. */
+  /** Number of the last call on the page. */
   last: number;
   /** Whether there are calls after it. */
   more: boolean;
@@ -59,12 +59,12 @@ export class MockScope {
     return this.#queued().length;
   }
 
-  /** Whether mocks were queued here since the scope was cleared: then no call of it reaches a provider. */
+  /** Whether mocks were queued since the scope was cleared. If so, no call of this scope reaches a provider. */
   begun(): boolean {
     return this.#ready && this.#sql.exec<{ begun: number }>("SELECT begun FROM scope").one().begun === 1;
   }
 
-  /** Records a call, and takes its answer. @param deployment its own mocks, if it has any */
+  /** Records a call and takes the mock that answers it. @param deployment the deployment's own mocks, if it has any */
   async take(call: MockCall, prompt: string | null, deployment: DeploymentMocks | null): Promise<Taken> {
     await this.#use();
     return this.#storage.transactionSync(() => {
@@ -79,7 +79,7 @@ export class MockScope {
     });
   }
 
-  /** Calls after number `after`, the oldest first, each as JSON; at least one if there is any. */
+  /** Calls after number `after` as JSON, oldest first; at least one if there is any. */
   calls(limit: number, after: number): CallPage {
     const page: CallPage = { calls: [], last: after, more: false };
     let size = 0;
@@ -103,7 +103,7 @@ export class MockScope {
     });
   }
 
-  /** The alarm. */
+  /** Called by the alarm: forgets the scope if it was unused long enough. */
   async sweep(now: number): Promise<void> {
     if (!this.#ready) return;
     const { used_at } = this.#sql.exec<{ used_at: number }>("SELECT used_at FROM scope").one();

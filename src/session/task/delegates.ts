@@ -1,4 +1,7 @@
-/** The runs that a session has delegated: counts those under way, stores their events, and ends them with the run that delegated them. */
+/**
+ * The runs that a session has delegated: counts those under way, stores their events, and ends them together with the
+ * run that delegated them.
+ */
 import { ceilingsOf, NO_CEILINGS } from "../../engine/agent/delegation.ts";
 import { TooManyDelegated } from "../../errors/task.ts";
 import { detachedContext } from "../../run/context.ts";
@@ -7,14 +10,14 @@ import type { Conversation } from "../conversation/conversation.ts";
 import type { Workflow } from "../workflow/workflow.ts";
 import type { TaskOperations } from "./rpc.ts";
 
-/** Delegated runs of one session that are under way at once. */
+/** The most delegated runs of one session that may be under way at once. */
 const MOST_LIVE = 64;
 
 interface DelegateRow {
   child: string;
-  /** The run that delegated it; `null`: the session did, without a run. */
+  /** The run that delegated it; `null`: the session did, outside of a run. */
   run: string | null;
-  /** Number of the child's last event that this session knows. */
+  /** Number of the child's last event that this session has. */
   relayed: number;
   over: number;
 }
@@ -30,7 +33,7 @@ export class Delegates {
     this.#workflow = workflow;
   }
 
-  /** The limits for a run that is delegated now. */
+  /** The limits for a run that would be delegated now. */
   ceilings(): Omit<TaskOperations["ceilings"]["out"], "task_id"> {
     const { log } = this.#conversation;
     const session = log.store.session();
@@ -84,8 +87,8 @@ export class Delegates {
   }
 
   /**
-   * A stage of the session's workflow run. The run itself limits how many there are at once, and removes them; a stage has a row from
-   * its first events on.
+   * The row of a child that is a stage of the session's workflow run. The workflow run itself limits the number of
+   * stages and removes them; a stage gets a stored row with its first events.
    */
   #stage(child: string): DelegateRow | undefined {
     const run = this.#workflow.runOfStage(child);
@@ -102,7 +105,7 @@ export class Delegates {
     return this.#rows().filter(({ over }) => over === 0);
   }
 
-  /** Whether the run above was stopped, or broke off, or its session was closed. */
+  /** Whether the run above was cancelled or failed, or its session was closed. */
   #stopped({ run }: DelegateRow): boolean {
     const { state } = this.#conversation.log.store.session() ?? {};
     if (state === "closed" || state === "abandoned") return true;
@@ -110,7 +113,7 @@ export class Delegates {
     return above?.status === "cancelled" || above?.status === "error";
   }
 
-  /** Ends what a run delegated, if it was stopped. */
+  /** Ends the runs that a run delegated, if that run was stopped. */
   ended(run: string): void {
     const { background } = this.#conversation;
     for (const row of this.#live())
@@ -127,7 +130,7 @@ export class Delegates {
     await Promise.all(this.#live().map(({ child }) => this.#close(child)));
   }
 
-  /** Ends a delegated run. One that this message does not reach learns it when it sends its next event. */
+  /** Ends a delegated run. If this message does not reach it, it learns so when it sends its next event. */
   async #close(child: string): Promise<void> {
     const { log, deployment, background } = this.#conversation;
     const tenant = log.store.session()?.tenant ?? "";

@@ -1,4 +1,4 @@
-/** The list of tasks: rows in D1 that the tasks themselves write. A task's own object is the truth. */
+/** The list of tasks: rows in D1 that the tasks themselves write. The task's own object is authoritative. */
 import * as z from "zod/mini";
 import { databaseWith } from "../../database.ts";
 import type { Bindings } from "../../env.ts";
@@ -57,7 +57,7 @@ export async function forgetTask(env: Bindings, tenant: string, id: string): Pro
   await db.prepare("DELETE FROM tasks WHERE tenant = ? AND id = ?").bind(tenant, id).run();
 }
 
-/** A tenant's tasks, the newest first, one page at a time. @throws BadRequest for a cursor that no page gave */
+/** A tenant's tasks, the newest first, one page at a time. @throws BadRequest for a cursor that no page returned */
 export async function listTasks(
   env: Bindings,
   { tenant, limit, cursor }: { tenant: string; limit: number; cursor: string | null },

@@ -1,4 +1,4 @@
-/** The questions to a session that is a task, or that delegates some, by name (`rpc.ts`). */
+/** The operations of a session that is a task, or that delegates tasks, by name (`rpc.ts`). */
 import { intersectPolicies } from "../../engine/agent/policy.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
@@ -30,7 +30,7 @@ import type { Task } from "./task.ts";
 
 /** How long an answer waits for the directory, in ms. */
 const INDEX_MS = 1000;
-/** A task that nobody looks for gets one row in the list, at its end, if it ends within this time. In ms. */
+/** A task that ends within this time, in ms, gets only one row in the list, unless the caller waits for it there. */
 const BEGUN_MS = 250;
 
 type Handlers = {
@@ -40,7 +40,7 @@ type Handlers = {
   ) => Promise<TaskOperations[K]["out"]>;
 };
 
-/** A further run of a task. */
+/** A request for a further run of a task. */
 interface Again {
   action: Cycle["action"];
   run_id: string;
@@ -54,7 +54,7 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
   const { log, runs, files, env, deployment, background, runtime } = conversation;
   const { store } = log;
 
-  /** For questions about a task that must exist. */
+  /** Wraps an operation on a task that must exist. */
   const within404 =
     <I, O>(
       work: (input: I, row: TaskRow, at: { session: SessionRow; caller: SessionCaller }) => O | Promise<O>,
@@ -68,9 +68,9 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
   const lineage = new Lineage();
 
   /**
-   * The session above notes the run before it begins.
-   * @param newlyBelow whether this session exists and was not below that one before
-   * @throws TooManyDelegated; InputInvalid if that one is below this one
+   * Announces the run to the session above before the run begins.
+   * @param newlyBelow whether this session already exists and was not below that session before
+   * @throws TooManyDelegated; InputInvalid if the session above is itself below this one
    */
   const announced = async (
     settings: TaskSettings,
@@ -89,10 +89,10 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
     return { ...settings, parent: { ...parent, task_id } };
   };
 
-  /** `null`: the session is no task's. */
+  /** The id of the session's task; `null`: it is no task. */
   const ownTask = ({ id }: SessionCaller): string | null => (task.store.row() === null ? null : id);
 
-  /** Prepares the conversation as the next run is to find it. */
+  /** Brings the conversation into the form in which the next run starts. */
   const carry = async (
     row: TaskRow,
     { session, caller, removed }: { session: SessionRow; caller: SessionCaller; removed: AbortSignal },
@@ -142,7 +142,7 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
     }
   };
 
-  /** Begins a run of the task, and tells watchers. */
+  /** Begins a run of the task and tells watchers. */
   const begin = (
     work: TaskWork,
     settings: TaskSettings,
@@ -158,7 +158,7 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
     log.append([], { events: () => [running] });
   };
 
-  /** The task once it has ended, or after this time; `null`: no limit. */
+  /** Waits until the task has ended, or for this time, and returns it; `null`: no limit. */
   const waited = async (timeout_ms: number | null) => {
     await task.wait(timeout_ms);
     const row = task.row();
@@ -176,12 +176,12 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
   ): Promise<void> => {
     const known = store.request(request.name, log.now()) !== null;
     const { settings } = row;
-    // A request asked for this run, not a run of the session above, even if one asked for the first.
+    // A request asked for this run. The session above did not, even if one of its runs asked for the first run.
     const own = settings.parent === null ? null : { ...settings.parent, run_id: null };
     const next: TaskSettings = { ...settings, task: text, parent: own };
     if (!known) {
       await announced(next, caller, false).catch(ignoreMissing);
-      // Writes the handle of the run before to the session's files, as long as that is its last run.
+      // Writes the handle of the previous run to the session's files while that run is still the last one.
       await task.saved();
       await conversation.changing((removed) => carry(row, { session, caller, removed }));
     }
@@ -207,7 +207,7 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
     task.workflow.look();
   };
 
-  /** The name of a workflow run after others of the same task. */
+  /** Id of the next workflow run of the same task. */
   const runAfter = ({ run }: TaskRow): string => {
     const [first = run, count = "1"] = run.split(".r");
     return `${first}.r${Number(count) + 1}`;
@@ -245,7 +245,10 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
     };
   };
 
-  /** Makes the session unless it exists, and begins the task's first run in it unless it has begun. Answers whether it made it. */
+  /**
+   * Creates the session unless it exists, and begins the task's first run unless it has begun. Returns whether it
+   * created the session.
+   */
   const spawn = async (
     { work, settings: asked, imported, request }: TaskOperations["spawn_task"]["in"],
     caller: SessionCaller,
@@ -260,10 +263,10 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
     // A request that is repeated after a day is recognised by the id of its run.
     const known = (): boolean =>
       settings.mode === "workflow" ? task.workflow.here : store.run(run) !== null;
-    // Earlier versions of Hull began a workflow's sub-agent as a run that is no task: the run becomes the task's.
+    // In earlier versions of Hull, a workflow's sub-agent was a run without a task. The task takes over such a run.
     const adopts = (): boolean => settings.mode !== "workflow" && known() && task.store.row() === null;
     if (request === null ? !known() || adopts() : store.request(request.name, log.now()) === null) {
-      // Nothing is below a session that this request makes.
+      // A new session has no sessions below it, so the check is not needed.
       settings = await announced(settings, caller, !created);
       await task.saved();
     }
@@ -388,14 +391,14 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
   }
 }
 
-/** Name of the soft ledger that a workflow's calls count in. */
+/** Name of the soft ledger in which a workflow's calls count. */
 const accountIn = ({ above }: WorkflowSpec, session: string): string =>
   `session:${above?.account ?? session}`;
 
 const withPayload = (text: string, payload: Json | undefined): string =>
   payload === undefined ? text : `${text}\n\n<payload>\n${JSON.stringify(payload, null, 2)}\n</payload>`;
 
-/** A session above that was removed gets no message, and is below none. */
+/** If a session above was removed, there is nobody to inform, and nothing is above it. */
 function ignoreMissing(error: unknown): void {
   if (!(error instanceof HullError) || error.code !== CallNotFound.code) throw error;
 }

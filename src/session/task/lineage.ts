@@ -1,25 +1,28 @@
-/** Which sessions a session is below, and that none of them is below it: two such would report the same events to each other for ever. */
+/**
+ * Which sessions are above a session. Prevents cycles: two sessions below each other would report the same events to
+ * each other for ever.
+ */
 import { InputInvalid } from "../../errors/request.ts";
 
-/** Answers the sessions directly above another one. */
+/** Returns the ids of the sessions directly above a session. */
 export type AskAbove = (session: string) => Promise<readonly string[]>;
 
 export class Lineage {
-  /** Those below which runs are about to begin here, one for each run. */
+  /** The sessions above runs that are about to begin here, one entry for each run. */
   #coming: string[] = [];
 
   /**
-   * The sessions directly above this one, also those of runs that are about to begin.
-   * @param present the one that it reports to now; `null`: none
+   * The sessions directly above this one, including those of runs that are about to begin.
+   * @param present the session that this one reports to now; `null`: none
    */
   above(present: string | null): string[] {
     return [...new Set([...(present === null ? [] : [present]), ...this.#coming])];
   }
 
   /**
-   * Begins a run below a session. Of two requests that put sessions below each other, each notes first what it is about to do and
-   * looks then, so at least one of them sees the other.
-   * @param parent `null`: the run is below none
+   * Begins a run below a session. Each request notes first what it is about to do and checks afterwards. If two requests
+   * put two sessions below each other, at least one of them thus sees the other.
+   * @param parent `null`: the run has no session above
    */
   async below<T>(parent: string | null, begin: () => Promise<T>): Promise<T> {
     if (parent === null) return begin();
@@ -32,7 +35,7 @@ export class Lineage {
   }
 }
 
-/** @throws InputInvalid if the session is the parent, or above it */
+/** Checks for a cycle. @throws InputInvalid if the session `id` is the parent, or above it */
 export async function checkBelow(id: string, parent: string, askAbove: AskAbove): Promise<void> {
   const seen = new Set([parent]);
   for (const session of seen) {

@@ -1,4 +1,4 @@
-/** Sends a delegated run's events to the session above it: each event once, whichever process dies on the way. */
+/** Sends a delegated run's events to the session above it: each event once, even if a process dies on the way. */
 import { CallNotFound } from "../../errors/llm.ts";
 import { HullError } from "../../errors.ts";
 import { detachedContext } from "../../run/context.ts";
@@ -7,9 +7,9 @@ import { type SessionClient, sessionClient } from "../../run/session-client.ts";
 import { type ChildRun, parentEvents } from "../../run/task/parent-event.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 
-/** After so many ms a failed relay tries again, where no run of the session has a watch. */
+/** How long a failed relay waits before another attempt, in ms, if no run of the session has a watch. */
 const RETRY_MS = 15_000;
-/** Between two messages to the session above, in ms. Text comes in pieces, and this gathers some. */
+/** Pause between two messages to the session above, in ms, in which pieces of text gather. */
 const PACE_MS = 40;
 
 /** The task whose events the relay sends. */
@@ -25,9 +25,9 @@ export class Relay {
   readonly #conversation: Conversation;
   readonly #task: Relayed;
   #pumping: Promise<void> | null = null;
-  /** Number of the last event that the session above knows; `null`: nobody asked yet. */
+  /** Number of the last event that the session above has; `null`: not asked yet. */
   #known: number | null = null;
-  /** Resolve what the pump waits for, if anything: the next event, or the end of its pause. */
+  /** Each resolves what the pump waits for: the next event, or the end of its pause. */
   #news: () => void = () => {};
   #hurry: () => void = () => {};
 
@@ -36,14 +36,14 @@ export class Relay {
     this.#task = task;
   }
 
-  /** A workflow run goes on: sends what happens, now or after a failure later. To be called in a transaction. */
+  /** A workflow run continues: sends its events now, or after `RETRY_MS` if that fails. Call it in a transaction. */
   due(): void {
     this.#conversation.dueAt("relay", this.#conversation.log.now() + RETRY_MS);
     this.ensure();
   }
 
   /**
-   * A run of the session goes on: sends what happens, now or after a failure when the run's watch is due.
+   * A run of the session continues: sends its events now; if that fails, the run's watch sends them.
    * @param fresh the session above has no event of this session yet
    */
   follow(fresh = false): void {
@@ -51,7 +51,7 @@ export class Relay {
     this.ensure();
   }
 
-  /** Makes sure that every event so far gets sent. */
+  /** Makes sure that all events so far are sent. */
   ensure(): void {
     this.#news();
     this.#hurry();
@@ -67,7 +67,7 @@ export class Relay {
     this.#conversation.background(this.#pumping);
   }
 
-  /** Resolves when every event so far was sent, or cannot be sent now. */
+  /** Resolves when all events so far were sent, or cannot be sent now. */
   async flushed(): Promise<void> {
     this.ensure();
     await this.#pumping;
@@ -88,7 +88,7 @@ export class Relay {
     } catch (error) {
       if (!(error instanceof HullError) || error.code !== CallNotFound.code) throw error;
       this.#over();
-      // The session above is gone, and with it everybody who wanted the answer.
+      // The session above is gone, and nobody else wants the answer.
       if (parent.run_id !== null) this.#task.close();
     } finally {
       stop();
@@ -100,7 +100,7 @@ export class Relay {
     this.#conversation.reported();
   }
 
-  /** Sends until the run has ended or rests. */
+  /** Sends events until the run has ended or rests. */
   async #sendAll(above: SessionClient, child: string): Promise<void> {
     const { log } = this.#conversation;
     const send = async (after: number, events: RunEvent[], last: number, over: boolean): Promise<void> => {
@@ -108,7 +108,7 @@ export class Relay {
       this.#known = known;
       if (!goes_on) this.#task.close();
     };
-    // A short run sends everything at once, when it has ended.
+    // Asks what the session above has, or waits a little, so that a short run sends everything in one message.
     if (this.#known === null) await send(-1, [], 0, false);
     else await this.#pause();
     for (;;) {
@@ -131,7 +131,7 @@ export class Relay {
     }
   }
 
-  /** Lets text gather, unless somebody waits for it. */
+  /** Lets text gather, unless the run is over. */
   async #pause(): Promise<void> {
     if (this.#task.progress() === "over") return;
     const { promise, resolve } = Promise.withResolvers<void>();

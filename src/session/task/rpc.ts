@@ -1,4 +1,4 @@
-/** The messages between the Worker, a task's session and the session that delegated it. Types only. */
+/** The messages between the Worker, a task's session and the session that delegated the task. Types only. */
 import type { AgentSpec, Ceilings } from "../../engine/agent/spec.ts";
 import type { Message } from "../../engine/messages.ts";
 import type { WorkflowSpec } from "../../engine/workflow/records.ts";
@@ -9,29 +9,32 @@ import type { NamedRequest } from "../named-request.ts";
 
 type Named = { request: NamedRequest };
 
-/** A task, and what it took. `thrown`: the error of a failed one, in the first answer after its end only. */
+/** A task and its usage. `thrown`: the error of a failed task, only in the first answer after its end. */
 interface Waited {
   task: TaskHandle;
   thrown: JsonObject | null;
   spent: { tokens: number; cost_usd: number };
 }
 
-/** What a task's run carries out: a workflow with the mode `workflow`. */
+/** What a task's run executes: an agent run, or for the mode `workflow` a workflow run. */
 export type TaskWork = { agent: AgentSpec } | { workflow: WorkflowSpec };
 
-/** By name: the questions to a session that is a task, or that has delegated some. JSON-safe. */
+/** Input and output of each operation, by name, on a session that is a task or has delegated one. JSON-safe. */
 export interface TaskOperations {
   /**
-   * Makes the session and begins the task's first run. @throws InputInvalid if the session above is below this one
-   * @param imported the conversation with which it begins
+   * Creates the session and begins the task's first run.
+   * @param imported the conversation to begin with
    * @param request `null`: the id of the run identifies a repetition
+   * @throws InputInvalid if the session above is below this one
    */
   spawn_task: {
     in: {
       work: TaskWork;
       settings: TaskSettings;
       imported: { messages: Message[]; summary: string | null } | null;
-      /** Whether the answer waits until lists show it. Otherwise lists show the task in a moment, or when it has ended. */
+      /**
+       * Whether the answer waits until lists show the task. Otherwise they show it a moment later, or when it has ended.
+       */
       listed: boolean;
       /** Whether the answer also waits until the task has ended. */
       wait: boolean;
@@ -41,31 +44,32 @@ export interface TaskOperations {
   };
   task: { in: null; out: TaskHandle };
   /**
-   * Waits while the task runs or awaits.
+   * Waits while the task is running or waits for input.
    * @param timeout_ms `null`: no limit
    */
   task_wait: {
     in: { timeout_ms: number | null };
     out: Waited;
   };
-  /** Runs it again. @param task `null`: the same task, with this payload */
+  /** Runs the task again. @param task `null`: the same task, with this payload */
   task_input: { in: { run_id: string; task: string } & Named; out: TaskHandle };
   task_trigger: { in: { run_id: string; payload: Json } & Named; out: TaskHandle };
-  /** Lets a closed task take input again. @param run_id of a run that begins at once; `null`: none */
+  /** Makes a closed task accept input again. @param run_id id of a run to begin at once; `null`: none */
   task_resume: { in: { run_id: string | null } & Named; out: TaskHandle };
-  /** @param request `null`: nobody repeats it later */
+  /** @param request `null`: the caller never repeats it */
   task_close: { in: { request: NamedRequest | null }; out: TaskHandle };
-  /** The conversation so far, also in the middle of a run. */
+  /** The conversation so far, even in the middle of a run. */
   said: { in: null; out: { visible: Message[]; summary: string | null } };
   /** The limits for a run that this session delegates. */
   ceilings: { in: null; out: Ceilings & { task_id: string | null } };
-  /** The sessions to which this one reports what happens in it, or is about to. */
+  /** The sessions to which this one reports its events, or is about to. */
   above: { in: null; out: { session_ids: string[] } };
-  /** Notes a delegated run of this session. Answers the task that the session carries out; `null`: none. */
+  /** Notes a delegated run. Returns the task that this session executes; `null`: none. */
   delegate: { in: { child: string; run_id: string | null }; out: { task_id: string | null } };
   /**
-   * Takes in a delegated run's events, each once. Answers the last event that it knows, and whether the run is to go on.
-   * @param after the number in the child's log after which the events begin
+   * Stores a delegated run's events, each once. Returns the number of the last event that it has, and whether the run
+   * may continue.
+   * @param after number of the event in the child's log after which these events come
    */
   relay: {
     in: { child: string; after: number; events: RunEvent[]; last: number; over: boolean };

@@ -1,4 +1,6 @@
-/** Tables of a session that is a task, and of one that delegated some (docs/storage-schema.md). Made with their first row. */
+/**
+ * Tables of a session that is a task or has delegated one (docs/storage-schema.md). Each is created with its first row.
+ */
 export const TASK_TABLES = {
   task: `CREATE TABLE IF NOT EXISTS task (
      run TEXT PRIMARY KEY, created_at INTEGER NOT NULL, closed_at INTEGER, told TEXT, thrown INTEGER NOT NULL,

@@ -1,4 +1,4 @@
-/** The stored state of a session's task. It decides nothing. */
+/** The stored state of a session's task. It makes no decisions. */
 
 import type { WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
 import type { TaskSettings } from "../../run/task/handle.ts";
@@ -6,17 +6,17 @@ import type { ConversationStore } from "../conversation/store.ts";
 
 /** Times are Unix ms. */
 export interface TaskRow {
-  /** Its last run. */
+  /** Id of its last run. */
   run: string;
   created_at: number;
-  /** `null`: it takes input. */
+  /** When it was closed; `null`: it accepts input. */
   closed_at: number | null;
   /** The status that was last reported to watchers. */
   told: string | null;
-  /** Whether somebody who waited got its error. */
+  /** Whether a caller that waited has received its error. */
   thrown: boolean;
   settings: TaskSettings;
-  /** The artifacts that its last run was given. */
+  /** The artifacts that its last run received. */
   artifacts: WorkflowArtifact[];
 }
 
@@ -24,9 +24,9 @@ export interface TaskRow {
 export interface Cycle {
   at: number;
   action: "spawn" | "input" | "trigger" | "resume" | "close";
-  /** The run that it began; `null`: none. */
+  /** Id of the run that it began; `null`: none. */
   run: string | null;
-  /** `""`: the action brought none. */
+  /** The action's input; `""`: it had none. */
   task: string;
 }
 
@@ -39,7 +39,10 @@ type Raw = Omit<TaskRow, "thrown" | "settings" | "artifacts"> & {
 export class TaskStore {
   readonly #sql: SqlStorage;
   readonly #store: ConversationStore;
-  /** The row that was last read or written, and `ConversationStore.forgotten` then. Nobody else writes the table. */
+  /**
+   * The row that was read or written last, and the value of `ConversationStore.forgotten` then. Only this class writes
+   * the table.
+   */
   #known: { at: number; row: TaskRow | null } | null = null;
 
   constructor(sql: SqlStorage, store: ConversationStore) {
@@ -74,7 +77,7 @@ export class TaskStore {
     const before = this.row();
     this.#store.tables.need("task");
     if (before !== null) {
-      // From here on it does not follow from the row any more.
+      // The first action can no longer be derived from the row, so it is stored.
       if (this.#storedCycles().length === 0) this.addCycle(firstCycle(before));
       this.#sql.exec("DELETE FROM task");
     }
@@ -104,7 +107,7 @@ export class TaskStore {
     if (row !== null) this.#know({ ...row, thrown: true });
   }
 
-  /** Notes an action after the first one, after `put`. */
+  /** Stores an action after the first one. Call it after `put`. */
   addCycle({ at, action, run, task }: Cycle): void {
     this.#store.tables.need("task_cycle");
     const next = "(SELECT coalesce(max(seq), 0) + 1 FROM task_cycle)";
@@ -131,7 +134,7 @@ export class TaskStore {
   }
 }
 
-/** The beginning of a task that nothing else has happened to. */
+/** The first action of a task, derived from its row. */
 const firstCycle = ({ created_at, run, settings }: TaskRow): Cycle => ({
   at: created_at,
   action: "spawn",

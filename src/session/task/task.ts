@@ -1,6 +1,6 @@
 /**
- * A session that is a task: its request, and the outcome of its runs. Nearly all of it follows from the session's runs (`work.ts`),
- * so the next life of its object knows as much.
+ * A session that is a task: its request, and the outcome of its runs. Nearly all of it follows from the session's runs
+ * (`work.ts`), so a new instance of the object has the same knowledge.
  */
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
@@ -29,7 +29,7 @@ import { type Cycle, type TaskRow, TaskStore } from "./store.ts";
 import { agentWork, type Work, workflowWork } from "./work.ts";
 
 const RETRY_MS = 60_000;
-/** Bytes of artifacts that a task carries over, the newest first. */
+/** The most bytes of artifacts that a task carries over, the newest first. */
 const MAX_CARRIED = 512 * 1024;
 
 export class Task {
@@ -38,9 +38,9 @@ export class Task {
   readonly workflow: Workflow;
   readonly #conversation: Conversation;
   readonly #waiting = new Set<() => void>();
-  /** The work of an agent run, with the state that it was computed from. It is cached because its result may be long. */
+  /** The agent run's work, with what it was computed from. It is cached because the result may be long. */
   #known: { row: TaskRow; run: RunRow; state: AgentState; work: Work } | null = null;
-  /** The end of the run whose handle is among the files, as far as this run attempt knows, Unix ms. */
+  /** When the run ended whose handle was last written to the files, Unix ms. */
   #savedOf = 0;
   #saving: Promise<void> | undefined;
 
@@ -58,7 +58,7 @@ export class Task {
     throw new CallNotFound({ what: "task", id: this.#conversation.log.store.session()?.id ?? "" });
   }
 
-  /** Its last run. */
+  /** The work of its last run. */
   work(row: TaskRow): Work {
     const { store } = this.#conversation.log;
     const session = store.session()?.id ?? "";
@@ -74,7 +74,7 @@ export class Task {
     return work;
   }
 
-  /** When its last run ended, Unix ms; `null`: it has not. */
+  /** When its last run ended, Unix ms; `null`: it has not ended. */
   #settledAt({ run, settings }: TaskRow): number | null {
     if (settings.mode === "workflow") return this.workflow.state().finished?.at ?? null;
     return this.#conversation.log.store.run(run)?.settled_at ?? null;
@@ -91,19 +91,19 @@ export class Task {
       case "lost":
         return "interrupted";
       case "failed":
-        // The envelope says how a sub-agent ended.
+        // A failed sub-agent completes its task: the envelope says how it ended.
         if (row.settings.mode !== "sub_agent") return "failed";
     }
     return row.settings.carry.retriggerable ? "awaiting" : "completed";
   }
 
-  /** The session above; `null`: none. A stage of a workflow run has one and is no task. */
+  /** The session above; `null`: none. A stage of a workflow run has a session above without being a task. */
   parent(): { session_id: string; run_id: string | null } | null {
     const row = this.store.row();
     return row === null ? (this.#last()?.delegation?.parent ?? null) : row.settings.parent;
   }
 
-  /** For a stage: resolves when the session above knows what happened in this one. */
+  /** For a stage: resolves when the session above has all events of this one. */
   async reported(): Promise<void> {
     if (this.store.row() === null && this.parent() !== null) await this.relay.flushed();
   }
@@ -119,7 +119,7 @@ export class Task {
     return this.#conversation.log.state().run?.spec ?? null;
   }
 
-  /** The progress of its last run, for those who follow it. */
+  /** The progress of its last run, for sessions and clients that follow it. */
   progress(): "running" | "resting" | "over" {
     const row = this.store.row();
     if (row === null) return this.#stageProgress();
@@ -210,7 +210,7 @@ export class Task {
     };
   }
 
-  /** Waits while it runs or awaits, at most so many ms. */
+  /** Waits while it is running or waits for input, at most this many ms. */
   async wait(timeout_ms: number | null): Promise<void> {
     const until = timeout_ms === null ? null : Date.now() + timeout_ms;
     for (;;) {
@@ -224,7 +224,7 @@ export class Task {
     }
   }
 
-  /** Stops the run that is under way. The task takes no more input. */
+  /** Stops the run under way. After that, the task accepts no more input. */
   close(): void {
     const row = this.store.row();
     const { log, runs } = this.#conversation;
@@ -241,7 +241,7 @@ export class Task {
       this.workflow.note([{ type: "stopped", at: log.now(), kill: false, reason: "Its task was closed." }]);
   }
 
-  /** The prompt of the next run. */
+  /** The artifacts that the next run receives. */
   carried(row: TaskRow): WorkflowArtifact[] {
     if (row.settings.carry.artifact_mode === "none") return [];
     let left = MAX_CARRIED;
@@ -255,13 +255,13 @@ export class Task {
       .reverse();
   }
 
-  /** Whether its run is not over yet. */
+  /** Whether its run has not ended. */
   isRunning(): boolean {
     const row = this.store.row();
     return row !== null && this.status(row) === "running";
   }
 
-  /** Writes the task's present state to the directory. A write that fails is logged, and repeated when it is due. */
+  /** Writes the task's present state to the directory. A failed write is logged and repeated when it is due. */
   async index(): Promise<void> {
     const write = async (): Promise<void> => {
       const entry = await this.entry();
@@ -274,12 +274,12 @@ export class Task {
     });
   }
 
-  /** The directory and the list of sessions show a new task, by one write. */
+  /** Writes a new task to the directory and to the list of sessions in one transaction. */
   indexNew(): Promise<void> {
     return this.#conversation.listing.write(() => this.entry());
   }
 
-  /** The task's present row for the directory, which follows the rows of its runs; `null`: none. */
+  /** The task's present row for the directory; `null`: there is no task. Each row of its runs is followed by one. */
   async entry(): Promise<IndexEntry | null> {
     const row = this.store.row();
     const session = this.#conversation.log.store.session();
@@ -302,10 +302,10 @@ export class Task {
     return { statement, written };
   }
 
-  /** Looks at what the session's workflow run stores, if this run is the task's. */
+  /** Reacts to records of the session's workflow run, if that run is the task's. */
   journalled(records: readonly WorkflowRecord[]): void {
     const row = this.store.row();
-    // A run that begins becomes the task's only after this call.
+    // A new run becomes the task's run only after this call.
     if (row === null || row.settings.mode !== "workflow") return;
     const { run_id, graph } = this.workflow.state().spec;
     if (row.run !== run_id) return;
@@ -327,13 +327,13 @@ export class Task {
     this.relay.follow(store.runs(2, Number.MAX_SAFE_INTEGER).length < 2);
   }
 
-  /** A run of the session goes on after a rest. */
+  /** A run of the session continues after a rest. */
   followed(): void {
     const { delegation } = this.#conversation.log.state().run?.spec ?? {};
     if (delegation !== undefined && delegation.parent !== null) this.relay.follow();
   }
 
-  /** A run of the session rests until somebody answers it. */
+  /** A run of the session rests until somebody answers. */
   awaitsInput(): void {
     this.#report("awaiting_input");
   }
@@ -343,7 +343,7 @@ export class Task {
     if (this.store.row()?.run === run) this.#settled();
   }
 
-  /** Does again what may have failed at the end of its run. */
+  /** Repeats what may have failed at the end of its run. */
   again(): void {
     this.#settled();
     void this.index();
@@ -354,14 +354,14 @@ export class Task {
     if (this.store.row() !== null) await forgetTask(this.#conversation.env, tenant, id);
   }
 
-  /** Whether a session above is told what happens here. It needs no records: reading them may be what kills the process. */
+  /** Whether the session reports to a session above. Reads no records, since reading them may kill the process. */
   reports(): boolean {
     const row = this.store.row();
     if (row !== null) return row.settings.parent !== null;
     return isStage(this.#conversation.log.store.session()?.metadata ?? {});
   }
 
-  /** Does what follows from a new status, except writing the row of the directory. Running it again does no harm. */
+  /** Does what a new status requires, except writing the row of the directory. Repeating it does no harm. */
   #settled(): void {
     const row = this.store.row();
     if (row === null) return;
@@ -384,13 +384,13 @@ export class Task {
     this.#conversation.log.append([], { events: () => [this.update(row.settings, status)] });
   }
 
-  /** What watchers are told of a status. */
+  /** The event that tells watchers about a status. */
   update({ name }: TaskSettings, status: Reported): RunEvent {
     const task_id = this.#conversation.log.store.session()?.id ?? "";
     return { event: "task_update", data: { task_id, name, status } };
   }
 
-  /** Stores a task whose run has begun, in the same transaction; watchers were told that it runs. */
+  /** Stores a task whose run has begun, in the same transaction. Watchers have already learned that it runs. */
   begun(row: Omit<TaskRow, "told">, { action, task }: Pick<Cycle, "action" | "task">): void {
     const { settings, run } = row;
     const again = this.store.row() !== null;
@@ -401,8 +401,8 @@ export class Task {
   }
 
   /**
-   * Resolves when the handle of a task that has ended is among its files; `undefined`: it is there, or is not to be. It is written
-   * for whoever looks at the files, since it follows from what is stored, and nearly nobody does.
+   * Resolves when the handle of an ended task is among its files; `undefined`: it already is, or is not wanted. The
+   * handle follows from what is stored and is rarely read, so it is written only when somebody looks at the files.
    */
   saved(): Promise<void> | undefined {
     const row = this.store.row();
@@ -419,7 +419,7 @@ export class Task {
   async #save(since: number): Promise<void> {
     const { files, env, log } = this.#conversation;
     const path = snapshotPath(log.store.session()?.id ?? "");
-    // An earlier run attempt may have written it, and its owner may have changed it since.
+    // An earlier instance may have written it, and its owner may have changed it since.
     if ((files.changedAt(path) ?? 0) <= since)
       await persist(env.FILES, files.byRun(), { [path]: log.answered(this.handle()) });
     this.#savedOf = since;
@@ -438,5 +438,5 @@ export class Task {
 /** A status as watchers see it. */
 type Reported = Exclude<TaskStatus, "awaiting"> | "awaiting_input";
 
-/** Where the task's session keeps its handle as a file. */
+/** The path of the task's handle among its session's files. */
 const snapshotPath = (id: string): string => `tasks/${id}.json`;

@@ -14,12 +14,12 @@ import { readEnd } from "../conversation/done.ts";
 import type { RunRow } from "../conversation/run-rows.ts";
 import type { TaskRow } from "./store.ts";
 
-/** Most characters of an artifact that holds a run's answer. */
+/** The most characters of an artifact that holds a run's answer. */
 const MAX_ARTIFACT = 64 * 1024;
 
 export interface Work {
   id: string;
-  /** The path of its record. */
+  /** The path of the run's record. */
   path: string;
   /** Unix ms. */
   created_at: number;
@@ -29,17 +29,17 @@ export interface Work {
   result: JsonObject | undefined;
   /** The problem document of its failure. */
   error: JsonObject | undefined;
-  /** What it made and later runs may see. */
+  /** What the run produced for later runs. */
   artifacts: WorkflowArtifact[];
   has_transcript: boolean;
   /** Tools that the request asked for and did not get. */
   dropped: string[] | undefined;
-  /** Including all runs below it. */
+  /** Usage including all runs below it. */
   spent: { tokens: number; cost_usd: number };
   request_id: string;
 }
 
-/** An agent run of the session. */
+/** The work of an agent run. */
 export function agentWork({ log }: Conversation, session: string, row: TaskRow, run: RunRow): Work {
   const { run: state, visible } = log.state();
   const { result, error } = readEnd(log.store, run);
@@ -91,7 +91,7 @@ function answerOf(
   return [artifactOf({ ...given, source: run.id, lineage }, { newId: () => `${run.id}:answer`, now })];
 }
 
-/** A workflow run of the session. */
+/** The work of a workflow run. */
 export function workflowWork(state: WorkflowState, session: string, request_id: string): Work {
   const { spec, began, finished } = state;
   const own = state.stages.filter(({ id }) => id.startsWith(`${spec.run_id}:`));
@@ -129,7 +129,7 @@ function workflowHow(state: WorkflowState): Work["how"] {
   }
 }
 
-/** The members of a workflow run that its task shows; the rest is in the record. */
+/** The members of a workflow run that its task shows; the rest is in the run's record. */
 function workflowResult({ spec, stages, artifacts, finished }: WorkflowState): JsonObject {
   const last = stages.findLast(({ visible_text }) => visible_text !== "");
   const result = {
@@ -151,7 +151,7 @@ function workflowResult({ spec, stages, artifacts, finished }: WorkflowState): J
   return asJson(result);
 }
 
-/** The error of a run that stopped early. */
+/** The error of a workflow run that stopped early. */
 function endOf({ code, message }: StageError, { spec, began }: WorkflowState): HullError {
   switch (code) {
     case "cancelled":

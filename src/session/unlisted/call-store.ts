@@ -1,10 +1,10 @@
-/** The storage of a call that outlives its connection, in addition to its run's (docs/storage-schema.md). */
+/** What is stored for a call that outlives its connection, besides its run (docs/storage-schema.md). */
 import { join } from "../../bytes.ts";
 import type { ErrorData } from "../../errors.ts";
 import type { ConversationStore } from "../conversation/store.ts";
 import { rowChunks } from "../row-chunks.ts";
 
-/** The place of bytes: the table `content` under a name, or R2 under a key. */
+/** Where bytes are stored: in the table `content` under a name, or in R2 under a key. */
 export type ContentLocation = { name: string } | { key: string; size: number };
 
 /** The stored form of the input. */
@@ -12,12 +12,12 @@ export interface StoredInput {
   text: ContentLocation | null;
   files: { filename: string | null; mime: string; place: ContentLocation }[];
   /**
-   * R2 key of an answer that is too large for the object; it belongs to this run alone, and all its attempts use the same.
+   * R2 key for an answer that is too large for the object. Each run has its own key, and all its attempts share it.
    * `null`: the run was removed.
    */
   body: string | null;
   bot?: string;
-  /** R2 keys of earlier runs of this id: removed with their run, and once more with the session. Absent: none. */
+  /** R2 keys of earlier runs of this id, removed with their run, and once more with the session. Absent: none. */
   spent?: string[];
 }
 
@@ -32,16 +32,16 @@ export type Outcome =
   | { ok: false; error: ErrorData; operator: Record<string, unknown> };
 
 export interface CallRow {
-  /** How many runs of this id came before and were removed, or failed before they began. */
+  /** How many earlier runs of this id were removed, or failed before they began. */
   generation: number;
-  /** The caller who may see it, and pays: `<tenant>/<key id>`. */
+  /** The caller who may see the call and pays for it: `<tenant>/<key id>`. */
   caller: string;
   /** Slug of a skill, or name of an operation. */
   name: string;
-  /** Digest of the skill's record; `""`: an operation has none. */
+  /** Digest of the skill record; `""`: the call is an operation. */
   digest: string;
   input: StoredInput;
-  /** Something may have taken effect: every later call gets this outcome. */
+  /** Whether something may have taken effect. If so, every repeated call gets this outcome. */
   begun: boolean;
   /** Unix ms. */
   expires_at: number | null;
@@ -94,7 +94,7 @@ export class CallStore {
     this.#sql.exec("UPDATE call SET outcome = ?, expires_at = ?", JSON.stringify(outcome), expiresAt);
   }
 
-  /** Removes everything except the generation and the R2 keys still to remove. Call it in a transaction. */
+  /** Removes everything except the generation and the R2 keys that remain to be removed. Call it in a transaction. */
   empty(spent: readonly string[], expiresAt: number): void {
     this.#store.removeRuns();
     this.removeContents();

@@ -13,14 +13,14 @@ export function keysOf({ text, files }: StoredInput): string[] {
   return places.flatMap((place) => (place !== null && "key" in place ? [place.key] : []));
 }
 
-/** The same for an input that is not stored yet. */
+/** R2 keys of an input that is not stored yet. */
 export function keysOfCall({ text, files }: ExecutionCall): string[] {
   return [text, ...files.map(({ content }) => content)].flatMap((content) =>
     content === null || content instanceof Uint8Array ? [] : [content.key],
   );
 }
 
-/** Keys of everything that R2 may hold for a call and its predecessors. */
+/** Keys of everything that R2 may hold for a call and the earlier runs of its id. */
 export function objectsOf({ input, outcome }: CallRow): string[] {
   const held = outcome?.ok === true && "name" in outcome.body;
   const keys = [
@@ -31,7 +31,7 @@ export function objectsOf({ input, outcome }: CallRow): string[] {
   return [...new Set(keys)];
 }
 
-/** The stored input in the form for a mode; large files as streams. */
+/** The stored input in the form that the modes take; large files as streams. */
 export async function inputOf(env: Bindings, calls: CallStore, stored: StoredInput): Promise<RunInput> {
   const text = stored.text === null ? null : await openBody(env, calls, stored.text);
   const files = [];
@@ -45,14 +45,14 @@ export async function inputOf(env: Bindings, calls: CallStore, stored: StoredInp
   };
 }
 
-/** Reads an answer's body to its end: into memory, or into R2 under a key. */
+/** Reads an answer's body completely, into memory or into R2 under a key. */
 export async function holdBody(env: Bindings, key: string, body: RunOutput["body"]): Promise<Content> {
   const bytes = typeof body === "string" ? new TextEncoder().encode(body) : body;
   if (bytes instanceof Uint8Array && bytes.length <= HELD_BYTES) return bytes;
   return holdOrStore({ bucket: env.FILES, key: () => key }, bytes instanceof Uint8Array ? [bytes] : bytes);
 }
 
-/** The bytes at a location; from R2 as a stream. */
+/** The bytes at a location; those in R2 as a stream. */
 export async function openBody(
   env: Bindings,
   calls: CallStore,

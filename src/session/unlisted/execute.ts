@@ -1,4 +1,4 @@
-/** How an attempt of a call carries it out: with the code for every such run, and a log that outlives the process. */
+/** Executes one attempt of a call, with the same code as any such run, and with a log that outlives the process. */
 import type { Deployment } from "../../deployment.ts";
 import type { RunContext } from "../../run/context.ts";
 import type { Durable } from "../../run/durable.ts";
@@ -18,11 +18,11 @@ import { inputOf } from "./contents.ts";
 import { ReplayedOutput } from "./replayed-output.ts";
 
 export interface CallAttempt extends RunAttempt {
-  /** Resolved when something may take effect from now on, or when the call has ended. */
+  /** Resolves as soon as something may take effect, or when the call has ended. */
   opened: PromiseWithResolvers<void>;
 }
 
-/** A call and its run. */
+/** A stored call and its run. */
 export interface KnownRun {
   /** Id of the execution. */
   id: string;
@@ -36,11 +36,11 @@ export interface CallEnvironment {
   log: SessionLog;
   calls: CallStore;
   context: RunContext;
-  /** Files of the run. */
+  /** Opens the files of the run. */
   files: () => WorkspaceAccess;
 }
 
-/** @throws the HullError that ends the run, RunOver if it was settled meanwhile */
+/** @throws the HullError that ends the run; RunOver if the run was settled meanwhile */
 export async function executeCall(
   known: KnownRun,
   attempt: CallAttempt,
@@ -49,7 +49,7 @@ export async function executeCall(
   const operation = operationOf(known.call);
   if (operation !== null) return runOperation(await handleOf(known, attempt, environment, { operation }));
   const { registry } = environment.deployment;
-  // This run's events must not reveal the values that the catalog's proxy skills send, either.
+  // Loads the catalog, so that this run's events reveal none of the values that its proxy skills send.
   await registry.catalog(environment.background).catch(() => null);
   const record = await registry.skill(known.call.digest);
   const { slug, mode } = record.manifest;
@@ -141,6 +141,6 @@ function sentEvents(store: ConversationStore): RunEvent[] {
   }
 }
 
-/** The script's output that was already sent. */
+/** The part of the script's output that was already sent. */
 const outputSent = (store: ConversationStore): RunEvent[] =>
   sentEvents(store).filter(({ event }) => event === "delta" || event === "stderr");

@@ -1,9 +1,9 @@
-/** The files of a call's run: in the session's own storage, removed with it. */
+/** The files of a call's run, in the session's own storage, removed with it. */
 import type { Bindings } from "../../env.ts";
 import type { WorkspaceAccess } from "../../run/workspace/access.ts";
 import { Workspace } from "../workspace/workspace.ts";
 
-/** The R2 prefix of a run's files; the next run of the same call has another one. */
+/** The R2 prefix of a run's files. The next run of the same call has another prefix. */
 const prefixOf = (id: string, generation: number): string => `executions/${id}/files-${generation}/`;
 
 export function runFiles(
@@ -24,7 +24,7 @@ export function runFiles(
   };
 }
 
-/** Removes from R2 the files of a call's runs, up to one of them. */
+/** Removes the R2 objects of a call's runs, up to this generation. */
 export async function clearRunFiles(env: Bindings, id: string, generation: number): Promise<void> {
   for (let one = 0; one <= generation; one++) {
     for (;;) {

@@ -1,4 +1,4 @@
-/** The end of a call: its events, its stored outcome, its log line, and what must be stopped. */
+/** The end of a call: its events, its stored outcome, its log line, and stopping its processes. */
 import type { HullError } from "../../errors.ts";
 import type { RunContext } from "../../run/context.ts";
 import type { RunEvent } from "../../run/events.ts";
@@ -31,7 +31,7 @@ export function failure(context: RunContext, error: HullError): { outcome: Outco
   };
 }
 
-/** Ends what the runner may still be doing for a run. @param executions recorded ids */
+/** Stops what the runner may still be doing for a run. @param executions ids of executions that the runner may have */
 export async function stopProcesses(
   context: RunContext,
   run: string,
@@ -40,7 +40,7 @@ export async function stopProcesses(
   for (const execution of executions) await stopRequests(context, execution, [run, anonymousRunId(run)]);
 }
 
-/** One line per execution, in addition to the line of each request for it. */
+/** Logs one line per execution, besides the line of each request for it. */
 export function logEnd(
   context: RunContext,
   { id, call, run, state }: KnownRun & { state: string },

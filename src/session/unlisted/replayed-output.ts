@@ -1,4 +1,4 @@
-/** Filters a script's output that is read a second time: what was already sent is not sent again. */
+/** Filters a script's output that the runner sends again, so that no part reaches the client twice. */
 import { fromBase64 } from "../../bytes.ts";
 import { pieceOf } from "../../run/delta.ts";
 import type { RunEvent } from "../../run/events.ts";
@@ -15,7 +15,7 @@ export class ReplayedOutput {
     }
   }
 
-  /** The new part of an event; `null` if all of it was sent. */
+  /** The part of an event that is new; `null`: nothing of it is. */
   rest(event: RunEvent): RunEvent | null {
     if (event.event !== "delta" && event.event !== "stderr") return event;
     const sent = this.#sent[event.event];

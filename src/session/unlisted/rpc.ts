@@ -2,14 +2,14 @@
 import type { ErrorData } from "../../errors.ts";
 import type { Content } from "../../run/large-body.ts";
 
-/** A run to carry out, with its input read and checked. */
+/** A run to execute, with its checked input. */
 export interface ExecutionCall {
   id: string;
-  /** The caller who may see it, and pays: `<tenant>/<key id>`. */
+  /** The caller who may see it and pays for it: `<tenant>/<key id>`. */
   caller: string;
   /** Slug of the skill, or name of the operation. */
   skill: string;
-  /** Digest of the skill's record; `""`: an operation has none. */
+  /** Digest of the skill record; `""`: the call is an operation. */
   digest: string;
   /** SHA-256 (hex) over everything that makes two requests the same. */
   request_hash: string;
@@ -17,15 +17,15 @@ export interface ExecutionCall {
   request_id: string;
   /** The scope of the tenant's mocks; absent: `""`. */
   mock_scope?: string;
-  /** Of the request; absent: none. */
+  /** The bot of the request; absent: none. */
   bot?: string;
   text: Content | null;
   files: { filename: string | null; mime: string; content: Content }[];
 }
 
 /**
- * `started`: this call began it. `attached`: it is under way. `finished`: it has already ended. `other_request`: the id
- * belongs to a run with another input.
+ * `started`: this call began the run. `attached`: the run is under way. `finished`: it has ended. `other_request`: the
+ * id belongs to a run with another input.
  */
 export type Begun = "started" | "attached" | "finished" | "other_request";
 
@@ -35,20 +35,20 @@ export type ExecutionAnswer =
       ok: true;
       headers: Record<string, string>;
       body: Uint8Array | ReadableStream<Uint8Array>;
-      /** Separately measured parts of the run's time, in ms. */
+      /** Measured parts of the run's time, in ms. */
       timings: Record<string, number>;
     }
   /** `operator` is for the log. */
   | { ok: false; error: ErrorData; operator: Record<string, unknown> };
 
-/** A stream of server-sent events from a number on; or why there is none. */
+/** Server-sent events from a number on, or why there are none. */
 export type ExecutionEvents =
   | { ok: true; body: ReadableStream<Uint8Array> }
   | { ok: false; error: ErrorData };
 
 export interface ExecutionStatus {
   id: string;
-  /** The id of its run without a session; `null`: it is not an agent run. */
+  /** Id of the agent run, without the session; `null`: it is no agent run. */
   run_id: string | null;
   skill: string;
   digest: string;
@@ -60,25 +60,25 @@ export interface ExecutionStatus {
   error: ErrorData | null;
 }
 
-/** Identifies the same call without reading its input. */
+/** Identifies a call without reading its input. */
 export interface KnownCall {
   caller: string;
   request_hash: string;
 }
 
-/** The version of a skill that a run carries out. */
+/** The version of a skill that a run executes. */
 export interface BegunSkill {
   slug: string;
-  /** Digest of the skill's record; `""`: it is no skill's run. */
+  /** Digest of the skill record; `""`: no skill's run. */
   version: string;
 }
 
-/** Every method except `begin` returns `null` to callers who did not begin the run, and if there is none. */
+/** Every method except `begin` returns `null` if there is no run, or if another caller began it. */
 export interface UnlistedRpc {
   begin(call: ExecutionCall): Promise<Begun>;
-  /** Returns to a run that was begun; `null` if `begin` would start one. */
+  /** Attaches to a run that was begun; `null` if `begin` would start one. */
   attach(call: KnownCall): Promise<Begun | null>;
-  /** What the run carries out to which a repeated call returns; `null` if `begin` would start one. */
+  /** The skill of the run to which a repeated call would attach; `null` if `begin` would start one. */
   begun(caller: string): Promise<BegunSkill | null>;
   /** Waits for the end. */
   answer(caller: string): Promise<ExecutionAnswer | null>;
@@ -89,12 +89,13 @@ export interface UnlistedRpc {
   follow(caller: string, after: number, early: boolean): Promise<ExecutionEvents | null>;
   status(caller: string): Promise<ExecutionStatus | null>;
   /**
-   * The run's steps so far, as JSON (`RunTrace`), since the compiler gives up on the type of an answer that holds JSON of
-   * any depth; a script has no steps. @param after number of steps before the page
+   * The run's steps so far (`RunTrace`) as JSON text: the compiler gives up on types that hold JSON of any depth. A
+   * script has no steps.
+   * @param after number of steps before the page
    */
   steps(caller: string, page: { after: number; limit: number }): Promise<string | null>;
-  /** The text with which the run was begun. */
+  /** The text input of the run. */
   input(caller: string): Promise<Uint8Array | ReadableStream<Uint8Array> | null>;
-  /** Stops a run under way; removes an ended one, unless it should be kept. */
+  /** Stops a run under way; removes an ended run, unless `keeps` is set. */
   cancel(caller: string, keeps?: boolean): Promise<"cancelled" | "removed" | "ended" | null>;
 }

@@ -1,9 +1,8 @@
 /**
- * The session of one idempotent or asynchronous call. No list shows it, and the call is its only run. It goes a day
- * after the run's end, for a response after 30 days. The same code drives the run as one that the Worker waits for.
- * Everything is stored before it is sent, so the run continues after the death of its process.
+ * The session of one idempotent or asynchronous call. No list shows it, and the call is its only run. Hull removes it a
+ * day after the run's end, or after 30 days for a response. The code that drives the run is the same as for runs inside
+ * a request. Everything is stored before it is sent, so the run continues if its process dies.
  */
-import * as z from "zod/mini";
 import type { Deployment } from "../../deployment.ts";
 import type { Bindings } from "../../env.ts";
 import { ExecutionCancelled } from "../../errors/request.ts";
@@ -18,7 +17,7 @@ import type { RunRow } from "../conversation/run-rows.ts";
 import type { SessionLog } from "../conversation/session-log.ts";
 import type { ConversationStore } from "../conversation/store.ts";
 import { type RunTrace, tracePage } from "../conversation/trace.ts";
-import { figuresOf } from "../conversation/views.ts";
+import { figuresOf, usedIn } from "../conversation/views.ts";
 import { RunAttempts, WATCH_MS } from "../run-attempts.ts";
 import type { RunEntry } from "../run-entry.ts";
 import { noteRuns } from "../run-index.ts";
@@ -37,12 +36,14 @@ import type {
   KnownCall,
 } from "./rpc.ts";
 
-/** How long a result is kept after the end, in ms; a response is kept as long as its vendor keeps one. */
+/** How long a result is kept after the run's end, in ms. A response is kept as long as its vendor keeps one. */
 const KEPT_MS = 24 * 3_600_000;
 const RESPONSE_KEPT_MS = 30 * KEPT_MS;
 /** Delay before a row of the list is written again, in ms. */
 const RETRY_MS = 60_000;
-/** Longer than the runner remembers an execution: until then a new run of the id needs another name there. */
+/**
+ * Longer than the runner remembers an execution. Until then, a new run with this id needs another name at the runner.
+ */
 const REMOVED_MS = 15 * 60_000;
 
 interface UnlistedOptions {
@@ -59,7 +60,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
   readonly #store: ConversationStore;
   readonly #calls: CallStore;
   #armed = false;
-  /** The run's last row, if it could not be written; `null`: nothing is known of one. */
+  /** The last row that could not be written; `null`: none is known. */
   #unwritten: RunEntry | null = null;
 
   constructor({ storage, deployment, background, log }: UnlistedOptions) {
@@ -76,7 +77,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     return this.#calls.row() !== null;
   }
 
-  /** Begins the run, unless the same one was already begun. A run that failed before it took effect begins anew. */
+  /** Begins the run, unless the same call already did. A run that failed before it took effect begins again. */
   begin(call: ExecutionCall): Begun {
     const known = this.attach(call);
     const before = this.#calls.row();
@@ -89,7 +90,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     const generation = (before?.generation ?? -1) + 1;
     const now = this.log.now();
     const { id, caller, skill: name, digest, request_hash, request_id, mock_scope = "" } = call;
-    // Drops events that an earlier run had not sent yet.
+    // Drops events that an earlier run gathered and has not stored.
     this.log.events.take();
     this.#store.prepare();
     this.#store.transaction(() => {
@@ -114,7 +115,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     return "started";
   }
 
-  /** Returns to a run that was begun; `null` if there is none, or it failed before it took effect. */
+  /** Attaches to a run that was begun; `null` if there is none, or if it failed before it took effect. */
   attach({ caller, request_hash }: KnownCall): Begun | null {
     const known = this.#kept(caller);
     if (known === null) return null;
@@ -124,7 +125,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     return run.settled_at === null ? "attached" : "finished";
   }
 
-  /** What the run carries out to which `attach` returns. */
+  /** The skill of the run to which `attach` would attach. */
   begun(caller: string): BegunSkill | null {
     const known = this.#kept(caller);
     return known === null ? null : { slug: known.call.name, version: known.call.digest };
@@ -145,7 +146,9 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     return { ok: true, headers, timings, body: await openBody(this.#env, this.#calls, outcome.body) };
   }
 
-  /** The events after number `after`. With `early`, returns a failure before the first one instead. */
+  /**
+   * The events after number `after`. With `early`, returns an error instead if the run failed before its first event.
+   */
   async follow(caller: string, after: number, early: boolean): Promise<ExecutionEvents | null> {
     if (this.#known(caller) === null) return null;
     this.ensure();
@@ -156,7 +159,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     if (early && !call.begun && call.outcome?.ok === false) {
       return { ok: false, error: call.outcome.error };
     }
-    // An unknown number belongs to an earlier run of this id.
+    // A number above the last event belongs to an earlier run of this id.
     const from = Math.min(after, this.#store.lastEvent());
     const over = run.done_event !== null && from >= run.done_event;
     const body = over
@@ -189,13 +192,13 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     return JSON.stringify(this.log.answered(trace));
   }
 
-  /** The text with which the run was begun. */
+  /** The text input of the run. */
   async input(caller: string): Promise<Uint8Array | ReadableStream<Uint8Array> | null> {
     const text = this.#known(caller)?.call.input.text ?? null;
     return text === null ? null : openBody(this.#env, this.#calls, text);
   }
 
-  /** Stops a run under way, and its processes; removes an ended one, unless it should be kept. */
+  /** Stops a run under way and its processes; removes an ended run, unless `keeps` is set. */
   async cancel(caller: string, keeps = false): Promise<"cancelled" | "removed" | "ended" | null> {
     const known = this.#known(caller);
     if (known === null) return null;
@@ -208,7 +211,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     return "cancelled";
   }
 
-  /** Ensures that a run under way lives. */
+  /** Makes sure that the run under way is being driven. */
   watch(): void {
     if (this.#store.liveRun() === null) this.#store.setDue({ watch: null });
     else this.ensure();
@@ -223,7 +226,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     return expired(call, this.log.now()) ? null : this.#withRun(call);
   }
 
-  /** The stored run, unless it failed before it took effect: such a one begins anew. */
+  /** The stored run, unless it failed before it took effect: such a run begins again. */
   #kept(caller: string): KnownRun | null {
     const known = this.#known(caller);
     if (known === null) return null;
@@ -274,12 +277,12 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     return this.progress() > progress;
   }
 
-  /** Counts durable progress: settled effects, executions that the runner got, output of a script. */
+  /** Counts durable progress: settled effects, executions that reached the runner, output of a script. */
   protected override progress(): number {
     const records = this.#store.lastRecord();
     const memo = this.#store.liveRun()?.memo === null ? 0 : 1;
     const call = this.#calls.row();
-    // Every run attempt may repeat a model's words, but a script's output is sent once.
+    // A run attempt may repeat a model's words, so only a script's output, which is sent once, counts.
     const seen = records === 0 && (call === null || operationOf(call) === null) ? this.#store.lastEvent() : 0;
     return this.#store.submitted.progress() + records + memo + seen;
   }
@@ -298,16 +301,23 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     if (known !== null) this.background(this.#stop(known, new ExecutionLost({ id: known.id }), "error"));
   }
 
-  /** Ends a run from outside at once, and then what it was doing. */
-  async #stop(known: KnownRun, error: HullError, state: "error" | "cancelled"): Promise<void> {
+  /** Ends a run from outside immediately, then stops what it was doing. */
+  #stop(known: KnownRun, error: HullError, state: "error" | "cancelled"): Promise<void> {
     const executions = this.#store.submitted.ids();
     const context = this.#context(known);
     const attempt = this.attemptOf(known.run.id);
     this.#fail(known, context, error, state);
     attempt?.abort.abort();
+    // A call of a skill delegates nothing.
+    if (operationOf(known.call) !== null) this.background(this.#closeChildren(context));
+    return stopProcesses(context, known.run.id, executions);
+  }
+
+  /** Ends what a stopped run delegated. Reading its records may kill the process; by then the end is on disk. */
+  async #closeChildren(context: RunContext): Promise<void> {
+    await this.#store.sync();
     const { run } = this.log.state();
-    const closed = run === null ? null : closeChildren(context, run);
-    await Promise.all([closed, stopProcesses(context, known.run.id, executions)]);
+    if (run !== null) await closeChildren(context, run);
   }
 
   protected override async drive(attempt: CallAttempt, row: RunRow): Promise<void> {
@@ -341,12 +351,12 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     }
   }
 
-  /** @throws what breaks off the answer's body */
+  /** Stores the output. @throws what breaks off its body */
   async #keep(known: KnownRun, attempt: CallAttempt, context: RunContext, output: RunOutput): Promise<void> {
     const { body: key } = known.call.input;
     if (key === null) return;
     const held = await holdBody(this.#env, key, output.body);
-    // It was cancelled and removed meanwhile, so nobody will read the body.
+    // The run was cancelled and removed meanwhile, so nobody will read the body.
     if (attempt.settled) return this.#removeObjects(held instanceof Uint8Array ? [] : [held.key]);
     if (held instanceof Uint8Array) this.#calls.writeContent("body", held);
     const [body, size] = held instanceof Uint8Array ? [{ name: "body" }, held.length] : [held, held.size];
@@ -374,7 +384,8 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     this.log.appendUnseen([], events, (done_event) => {
       this.#store.updateRun(run.id, { status, settled_at, done_event });
       this.#calls.settle(outcome, expires);
-      this.#store.setDue({ watch: null, expiry: expires });
+      // Due until the row is written, since the process may die before that.
+      this.#store.setDue({ watch: null, expiry: expires, run_index: settled_at + RETRY_MS });
     });
     this.attemptOf(run.id)?.opened.resolve();
     this.settled(run.id);
@@ -383,9 +394,9 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
   }
 
   /**
-   * Updates the tenant's index of runs, in the background. The object writes its rows itself: unlike a session, it does not look later
-   * whether another one has sent them.
-   * @param used what a call that is no agent run took, as far as it is known
+   * Updates the tenant's index of runs in the background. The object writes its rows itself: unlike a session, it does
+   * not check later whether another object has sent them.
+   * @param used the usage of a call that is no agent run, as far as known
    */
   #note(
     { caller, name }: Pick<CallRow, "caller" | "name">,
@@ -395,36 +406,46 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
   ): void {
     const [tenant = ""] = caller.split("/");
     const { id } = this.#store.identity();
-    const totals = this.log.state().run?.totals ?? usedShape.safeParse(used).data;
     const code = outcome?.ok === false ? outcome.error.code : null;
-    this.#write(tenant, { id, kind: "call", name, session: null, ...figuresOf(run, totals), code });
+    // If the run was stopped from outside, reading its records may be what kills the process.
+    const stopped = run.status === "cancelled" || code === "execution_lost";
+    const totals = stopped && !this.log.loaded ? undefined : this.log.state().run?.totals;
+    const figures = figuresOf(run, totals ?? usedIn(used));
+    this.#write(tenant, { id, kind: "call", name, session: null, ...figures, code });
   }
 
-  /** A row that cannot be written now is due. */
+  /** Writes a row; if that fails, the row becomes due. */
   #write(tenant: string, run: RunEntry): void {
     const written = noteRuns(this.#env, [{ tenant, run }]).then(
-      () => this.#written(null),
+      () => this.#written(run, true),
       (error: unknown) => {
         console.error(JSON.stringify({ event: "run_not_indexed", id: run.id, error: String(error) }));
-        this.#written(run);
+        this.#written(run, false);
       },
     );
     this.background(
       written.catch(() => {
-        // Nothing can be stored now. The run's next change writes its row again.
+        // Storage accepts no writes now. The run's next change writes its row again.
       }),
     );
   }
 
-  /** @param left the row that could not be written */
-  #written(left: RunEntry | null): void {
-    if (!this.here) return;
-    this.#unwritten = left;
-    const due = left === null ? null : this.log.now() + RETRY_MS;
+  /** Clears the due time of an ended run's row once the row is stored; if the write failed, sets it again. */
+  #written(run: RunEntry, stored: boolean): void {
+    if (!this.here || (run.settled_at === null && this.#store.liveRun() === null)) return;
+    this.#unwritten = stored ? null : run;
+    const due = stored ? null : this.log.now() + RETRY_MS;
     if (this.#store.dueAt("run_index") !== due) this.#store.setDue({ run_index: due });
   }
 
-  /** The run's row is due: the one that could not be written, or what a later life of the object knows of the run. */
+  /** Continues the run if it is under way, or else writes its row again. */
+  relist(): void {
+    this.background(this.#store.rearm());
+    if (this.#store.liveRun() === null) this.noteAgain();
+    else this.ensure();
+  }
+
+  /** Writes the run's row because it is due: the row that could not be written, or a new one made of what is stored. */
   noteAgain(): void {
     const call = this.#calls.row();
     const known = call === null ? null : this.#withRun(call);
@@ -437,7 +458,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     else this.#write(tenant, this.#unwritten);
   }
 
-  /** One step without waiting: a later run has rows and R2 keys of its own. */
+  /** Removes the run in one step without waiting. A later run has its own rows and R2 keys. */
   #remove(call: CallRow): void {
     const spent = objectsOf(call);
     const expires = this.log.now() + REMOVED_MS;
@@ -450,7 +471,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     this.#removeObjects(spent);
   }
 
-  /** What cannot be removed now is removed with the session. */
+  /** Removes R2 objects. Those that cannot be removed now are removed with the session. */
   #removeObjects(keys: readonly string[]): void {
     if (keys.length === 0) return;
     const removed = this.#env.FILES.delete([...keys]).catch((error: unknown) => {
@@ -459,7 +480,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     this.background(removed);
   }
 
-  /** Wipes the session, unless a run began again while R2 was being cleared. */
+  /** Empties the session, unless a new run began while R2 was being cleared. */
   async expire(): Promise<void> {
     const call = this.#calls.row();
     if (call === null) return;
@@ -479,11 +500,6 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     await cleared;
   }
 }
-
-/** The usage of a model call, as its log line has it. */
-const usedShape = z.lazy(() =>
-  z.object({ input_tokens: z.number(), output_tokens: z.number(), cost_usd: z.number() }),
-);
 
 /** The run's name at the runner, which remembers earlier runs of the same id for some minutes. */
 function runIdOf(id: string, generation: number): string {

@@ -1,4 +1,7 @@
-/** The sessions of a workflow's stages under way, and what their runs wait for. The journal does not know it: their own records do. */
+/**
+ * The sessions of a workflow's stages under way, and what their runs wait for. The journal does not contain that; the
+ * stages' own records do.
+ */
 import { type ActiveStages, type ChildSession, visitName } from "../../engine/workflow/document.ts";
 import { openAttempts } from "../../engine/workflow/next.ts";
 import type { WorkflowState } from "../../engine/workflow/state.ts";
@@ -8,10 +11,10 @@ import { childRun, stageSession } from "../../run/workflow/attempt.ts";
 import type { RunView } from "../conversation/answers.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 
-/** Sessions that are asked for one record. A map may have more of them under way. */
+/** The most sessions to ask for one record of a run. A map may have more under way. */
 const MOST_ASKED = 32;
 
-/** The sessions alone. */
+/** The sessions, without what they wait for. */
 export function activeStages(state: WorkflowState): ActiveStages {
   const active = new Map<string, ChildSession[]>();
   for (const key of openAttempts(state)) {
@@ -24,7 +27,7 @@ export function activeStages(state: WorkflowState): ActiveStages {
   return active;
 }
 
-/** The same with what each of them waits for. A session that does not answer counts as one that goes on. */
+/** The sessions with what each of them waits for. A session that does not answer counts as running. */
 export async function waitingStages(conversation: Conversation, state: WorkflowState): Promise<ActiveStages> {
   const { deployment, background, log } = conversation;
   const tenant = log.store.session()?.tenant ?? "";

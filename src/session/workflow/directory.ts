@@ -1,6 +1,6 @@
 /**
- * Stored workflows, and the list of a tenant's runs: rows in D1 (docs/storage-schema.md). A run's own object is the truth; its row
- * follows later.
+ * Stored workflows, and the list of a tenant's workflow runs: rows in D1 (docs/storage-schema.md). The run's own object
+ * is authoritative; its row is written later.
  */
 import * as z from "zod/mini";
 import { databaseWith } from "../../database.ts";
@@ -35,7 +35,7 @@ export const WORKFLOWS_SCHEMA = [
   "CREATE INDEX IF NOT EXISTS workflow_runs_in_order ON workflow_runs (tenant, created_at, id)",
 ] as const;
 
-/** Most characters of a task in a list. */
+/** The most characters of a task in a list. */
 const SHOWN_TASK = 200;
 
 const stored = z.lazy(() =>
@@ -71,7 +71,7 @@ const run = z.lazy(() =>
 const database = ({ DB }: Bindings): Promise<D1Database> => databaseWith(DB, WORKFLOWS_SCHEMA);
 
 /**
- * Stores a graph as the next version under a name. A graph that equals the last version adds none.
+ * Stores a graph as the next version under a name. A graph that equals the last version adds no version.
  * @param digest SHA-256 (hex) of the graph
  */
 export async function storeWorkflow(
@@ -90,7 +90,7 @@ export async function storeWorkflow(
       .prepare(insert)
       .bind(tenant, name, version, digest, JSON.stringify(graph), new Date().toISOString())
       .run();
-    // Somebody else took the number meanwhile.
+    // If nothing changed, another request has taken the number meanwhile.
     if (meta.changes > 0) return { name, version, digest, created: true };
   }
 }
@@ -109,7 +109,7 @@ export async function workflowNamed(
   return row === null ? null : stored.parse(row);
 }
 
-/** A tenant's workflows in their last versions, by name. */
+/** The last versions of a tenant's workflows, sorted by name. */
 export async function listWorkflows(env: Bindings, tenant: string, limit: number, after: string) {
   const db = await database(env);
   const query = `SELECT name, max(version) AS version, digest, created_at FROM workflows
@@ -123,7 +123,7 @@ export async function listWorkflows(env: Bindings, tenant: string, limit: number
   return { data, next_cursor: rows.length > limit ? (data.at(-1)?.name ?? null) : null };
 }
 
-/** Answers whether there was one. Runs that began with it go on. */
+/** Removes a workflow; returns whether it existed. Runs that began with it continue. */
 export async function removeWorkflow(env: Bindings, tenant: string, name: string): Promise<boolean> {
   const db = await database(env);
   const { meta } = await db
@@ -133,14 +133,14 @@ export async function removeWorkflow(env: Bindings, tenant: string, name: string
   return meta.changes > 0;
 }
 
-/** The run's state in the list of all runs. A run that waits for a person says so, whatever else it does. */
+/** The run's state as lists show it. A run that waits for a person shows that, whatever else it does. */
 export function listedAs(state: WorkflowState): string {
   const { finished, paused, stopped, visits } = state;
   const asks = visits.some(({ wait }) => wait?.approval != null && wait.answer === null);
   return asks && finished === null && !paused && stopped === null ? "awaiting_approval" : statusOf(state);
 }
 
-/** @param session in which the run lives, under whose id its routes find it */
+/** @param session the session of the run; routes find the run under its id */
 export async function noteWorkflowRun(
   env: Bindings,
   { tenant, id }: { tenant: string; id: string },
@@ -190,7 +190,10 @@ export async function forgetWorkflowRun(env: Bindings, tenant: string, id: strin
   await forgetRuns(env, tenant, [id]);
 }
 
-/** A tenant's runs, the newest first, one page at a time. @throws BadRequest for a cursor that no page gave */
+/**
+ * A tenant's workflow runs, the newest first, one page at a time.
+ * @throws BadRequest for a cursor that no page returned
+ */
 export async function listWorkflowRuns(
   env: Bindings,
   {

@@ -1,9 +1,9 @@
-/** What watchers of a workflow run are told of its records. Pure. */
+/** The events that tell watchers of a workflow run about its records. Pure. */
 import type { WorkflowRecord } from "../../engine/workflow/records.ts";
 import { visitOf, type WorkflowState } from "../../engine/workflow/state.ts";
 import type { RunEvent } from "../../run/events.ts";
 
-/** The events of a record. @param state with the record */
+/** The events for a record. @param state the state with the record applied */
 export function eventsOf(record: WorkflowRecord, state: WorkflowState | null): RunEvent[] {
   if (state === null) return [];
   const { spec } = state;
@@ -44,14 +44,14 @@ export function eventsOf(record: WorkflowRecord, state: WorkflowState | null): R
   }
 }
 
-/** The stage that an attempt undoes, if it undoes one. */
+/** The stage that an attempt compensates, if any. */
 function compensating(
   record: Extract<WorkflowRecord, { type: "started" | "ended" }>,
   state: WorkflowState,
 ): { compensates?: string } {
   if (record.type === "started")
     return record.compensates === undefined ? {} : { compensates: record.compensates };
-  // After its last attempt, the visit is no longer in the state.
+  // After the last attempt, the state no longer contains the visit.
   const id = `${state.spec.run_id}:${record.node}:${record.visit}`;
   const compensates =
     visitOf(state, record)?.compensates ??

@@ -1,4 +1,4 @@
-/** The questions to a session's workflow run, by name (`rpc.ts`). */
+/** The operations of a session's workflow run, by name (`rpc.ts`). */
 import { runDocument } from "../../engine/workflow/document.ts";
 import { migrationErrors } from "../../engine/workflow/migrate.ts";
 import { CallNotFound } from "../../errors/llm.ts";
@@ -26,7 +26,7 @@ export function workflowHandlers(conversation: Conversation, workflow: Workflow)
   const { log } = conversation;
   const document = (active = activeStages(workflow.state())): JsonObject =>
     log.answered(runDocument(workflow.state(), active));
-  /** For questions about a run that must exist. */
+  /** Wraps an operation on a run that must exist. */
   const within404 =
     <I>(work: (input: I) => JsonObject | Promise<JsonObject>) =>
     async (input: I, caller: SessionCaller): Promise<JsonObject> => {
@@ -114,7 +114,7 @@ export function workflowHandlers(conversation: Conversation, workflow: Workflow)
         ]);
         return null;
       });
-      // Whoever decided finds in the lists that nobody waits any more.
+      // After the answer, the caller finds in the lists that the run no longer waits.
       await waitAtMost(workflow.index(), INDEX_MS);
       return document();
     }),

@@ -1,24 +1,30 @@
-/** Outcomes of a workflow's attempts that are too long for its journal: in R2 with the session's objects, and removed with them. */
+/**
+ * Outcomes of a workflow's attempts that are too long for its journal. They are stored in R2 with the session's objects,
+ * and removed with them.
+ */
 import type { Outcome, WorkflowRecord } from "../../engine/workflow/records.ts";
 import { sessionPrefix } from "../conversation/files.ts";
 
-/** Bytes of an outcome that a row of the journal holds. */
+/** The most bytes of an outcome in a row of the journal. */
 const MAX_ROW_BYTES = 256 * 1024;
 
 type EndedRecord = Extract<WorkflowRecord, { type: "ended" }>;
-/** The row of an attempt whose outcome lies in R2; `outcome` is what is left without its texts. */
+/** A row of the journal. With `stored`, R2 has the outcome, and the row has only the outcome without its texts. */
 export type JournalRecord = WorkflowRecord | (EndedRecord & { stored: string });
 
-/** The outcome's JSON if it is too long; `null`: it is not. */
+/** The outcome's JSON if it is too long for a row; otherwise `null`. */
 export function longOutcome({ outcome }: EndedRecord): Uint8Array | null {
   const text = JSON.stringify(outcome);
-  // A character has three bytes at most.
+  // A UTF-16 code unit takes at most three bytes in UTF-8.
   if (text.length * 3 <= MAX_ROW_BYTES) return null;
   const bytes = new TextEncoder().encode(text);
   return bytes.length > MAX_ROW_BYTES ? bytes : null;
 }
 
-/** Stores an outcome before its row. An attempt that ends again after a crash writes the same object. @returns its key */
+/**
+ * Stores an outcome before its row is stored. An attempt that ends again after a crash overwrites the same object.
+ * @returns its key
+ */
 export async function storeOutcome(
   bucket: R2Bucket,
   { tenant, id, run }: { tenant: string; id: string; run: string },
@@ -31,14 +37,14 @@ export async function storeOutcome(
   return key;
 }
 
-/** An outcome that was stored. */
+/** Where an outcome is stored. */
 export interface StoredOutcome {
   key: string;
-  /** Of an item of a map: the state keeps its text and its artifacts alone. */
+  /** Whether it belongs to an item of a map: then the state keeps only its text and its artifacts. */
   item: boolean;
 }
 
-/** What the state keeps of an outcome that was stored; `null`: somebody removed it. */
+/** The part of a stored outcome that the state keeps; `null`: the object is gone. */
 export async function readOutcome(bucket: R2Bucket, { key, item }: StoredOutcome): Promise<Outcome | null> {
   const object = await bucket.get(key);
   if (object === null) return null;

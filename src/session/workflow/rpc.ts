@@ -6,24 +6,24 @@ import type { NamedRequest } from "../named-request.ts";
 /** How long an answer waits. */
 type WorkflowWait = "none" | "terminal";
 
-/** The graph of a run, where it comes from, and the versions of its skills. */
+/** The graph of a run, where the graph comes from, and the versions of its skills. */
 type GraphInUse = Pick<WorkflowSpec, "graph" | "workflow" | "skills">;
 
-/** By name: each question and its answer. JSON-safe. Documents are as `runDocument` makes them. */
+/** Input and output of each operation, by name. JSON-safe. `runDocument` makes the documents. */
 export interface WorkflowOperations {
-  /** Makes the session and the run in it. @param account the soft ledger that it counts in */
+  /** Creates the session and the run in it. @param account the soft ledger in which it counts */
   beginWorkflow: {
     in: { spec: WorkflowSpec; account: string; request: NamedRequest };
     out: JsonObject;
   };
-  /** The run's record, at once or once it has ended. */
+  /** The run's record, immediately or once the run has ended. */
   workflow: { in: { wait: WorkflowWait }; out: JsonObject };
   pauseWorkflow: { in: { request: NamedRequest }; out: JsonObject };
   resumeWorkflow: { in: { request: NamedRequest }; out: JsonObject };
-  /** The run goes on with another graph. */
+  /** Lets the run continue with another graph. */
   migrateWorkflow: { in: { to: GraphInUse; request: NamedRequest }; out: JsonObject };
   stopWorkflow: { in: { kill: boolean; reason: string; request: NamedRequest }; out: JsonObject };
-  /** An event for wait nodes. One that comes early is kept. */
+  /** An event for wait nodes. An event that comes early is kept. */
   workflowEvent: {
     in: { name: string; key: string | null; payload: Json; request: NamedRequest };
     out: JsonObject;

@@ -1,7 +1,7 @@
 /**
- * A session's workflow run: its journal, and its next steps. It stores everything before it acts on it, so the next life of the
- * object goes on with the run; attempts have names of their own, and a new life follows them without repeating them. A task's
- * session may have several runs, one after the other, in one journal.
+ * A session's workflow run: its journal and its next steps. Everything is stored before it is acted on, so a new
+ * instance of the object continues the run. Attempts have names, so a new instance follows them without repeating them.
+ * The session of a task may have several runs, one after the other, in one journal.
  */
 import { undoes } from "../../engine/workflow/compensation.ts";
 import { crashAt, crashesWith } from "../../engine/workflow/crash.ts";
@@ -40,7 +40,7 @@ import {
 
 const RETRY_MS = 60_000;
 
-/** The account and request of its calls, in addition to the specification. */
+/** The account and request of the run's calls, which the specification does not contain. */
 interface Origin {
   account: string;
   request_id: string;
@@ -50,24 +50,24 @@ interface Origin {
 interface JournalHead extends Origin {
   type: "head";
 }
-/** Records that were stored together; one alone stands without a list. */
+/** Records that were stored together. A single record is stored without a list. */
 type JournalRow = JournalHead | JournalRecord | JournalRecord[];
 
-/** A row with so many records takes no more. */
+/** Records are stored as soon as they are at least this many. */
 const MAX_TOGETHER = 32;
 
-/** Records that follow from the same cause, folded and not stored yet. */
+/** Records with the same cause, already folded and not stored yet. */
 interface Batch {
-  /** How lists showed the run before these records. */
+  /** The state that lists showed before these records. */
   shownAs: string | null;
   state: WorkflowState | null;
   records: WorkflowRecord[];
   events: RunEvent[];
 }
 
-/** What follows from the steps of a workflow run. */
+/** Reactions to the records of a workflow run. */
 export interface JournalLifecycle {
-  /** Part of the transaction that stores the records, before their events are stored. */
+  /** Called in the transaction that stores the records, before their events are stored. */
   journalled(records: readonly WorkflowRecord[]): void;
 }
 
@@ -78,25 +78,28 @@ export class Workflow {
   /** `undefined`: not read yet. */
   #state: WorkflowState | null | undefined;
   #origin: Origin = { account: "", request_id: "", mock_scope: "" };
-  /** Attempts that this life carries out, by their names. */
+  /** Attempts that this instance of the object executes, by name. */
   readonly #working = new Map<string, AbortController>();
-  /** Attempts that this life has stored and not carried out yet. All others may have begun in an earlier life. */
+  /**
+   * Attempts that this instance has stored and not executed yet. Any other attempt may have begun in an earlier
+   * instance.
+   */
   readonly #fresh = new Set<string>();
-  /** Sessions of stages that this life carries out, and their runs. */
+  /** Sessions of stages that this instance executes, each with its run. */
   readonly #stages = new Map<string, string>();
   readonly #waiting = new Set<PromiseWithResolvers<void>>();
-  /** Long outcomes: keys in R2 of those that are to be written, those read for the state, keys of those not read yet. */
+  /** Long outcomes: R2 keys of records to be written; outcomes read for the state; keys of outcomes not read yet. */
   readonly #stored = new WeakMap<WorkflowRecord, string>();
   readonly #outcomes = new Map<string, Outcome>();
   #unread: StoredOutcome[] = [];
-  /** Writes of long outcomes that R2 has not answered. */
+  /** Writes of long outcomes that R2 has not confirmed. */
   readonly #onTheirWay = new Set<Promise<string>>();
   #storing = false;
   #indexing: Promise<void> = Promise.resolve();
-  /** The write that has not begun. */
+  /** The write of the index that has not begun. */
   #nextIndex: Promise<void> | null = null;
   #reading: Promise<void> | null = null;
-  /** This life is over: it stores nothing and answers nobody any more. */
+  /** Whether this instance is ending: it stores nothing and answers nothing any more. */
   #dying = false;
 
   constructor(conversation: Conversation, storage: DurableObjectStorage, lifecycle: JournalLifecycle) {
@@ -105,7 +108,7 @@ export class Workflow {
     this.#lifecycle = lifecycle;
   }
 
-  /** @throws CallNotFound where the session is no workflow run */
+  /** @throws CallNotFound if the session has no workflow run */
   state(): WorkflowState {
     const state = this.#load();
     const id = this.#conversation.log.store.session()?.id ?? "";
@@ -113,18 +116,18 @@ export class Workflow {
     return state;
   }
 
-  /** Of the request that began it. */
+  /** Id of the request that began the run. */
   get requestId(): string {
     this.#load();
     return this.#origin.request_id;
   }
 
-  /** Whether the session is a workflow run. */
+  /** Whether the session has a workflow run. */
   get here(): boolean {
     return this.#load() !== null;
   }
 
-  /** Stores the beginning of the run, or of the next one after it has ended. To be called within `Conversation.once`. */
+  /** Stores the beginning of the run, or of the next run after one has ended. Call it within `Conversation.once`. */
   begin(spec: WorkflowSpec, origin: Origin): void {
     const { log } = this.#conversation;
     log.store.tables.need("journal");
@@ -142,7 +145,7 @@ export class Workflow {
     this.#conversation.dueAt("workflow_index", log.now() + RETRY_MS);
   }
 
-  /** Resolves once all of the state is in memory, in a dying life never; `undefined`: it is there. */
+  /** Resolves once the whole state is in memory, and never if this instance is ending; `undefined`: it is in memory. */
   ready(): Promise<void> | undefined {
     if (this.#dying) return new Promise(() => {});
     this.#load();
@@ -167,20 +170,20 @@ export class Workflow {
     this.#outcomes.clear();
   }
 
-  /** The run's own time, Unix ms. */
+  /** The run's own time, Unix ms: a test may be ahead of the clock. */
   now(): number {
     return this.#conversation.log.now() + (this.#load()?.ahead ?? 0);
   }
 
-  /** Does what is due now, and schedules the rest. */
+  /** Executes what is due now and schedules the rest. */
   look(): void {
     this.note([]);
   }
 
-  /** Stores records that come from outside, together with what follows from them, and schedules the rest. */
+  /** Stores records from outside together with what follows from them, and schedules the rest. */
   note(given: readonly WorkflowRecord[]): void {
     if (this.#load() === null || this.#dying) return;
-    // What is being removed begins nothing more.
+    // A session that is being removed begins nothing more.
     if (this.#conversation.log.store.session()?.state === "deleted") return;
     if (this.#unread.length > 0) {
       this.#append(given);
@@ -194,7 +197,10 @@ export class Workflow {
     });
   }
 
-  /** Decides, stores and schedules until nothing more follows by now. @param batch what is known and not stored yet */
+  /**
+   * Decides, stores and schedules until nothing more follows now.
+   * @param batch records that are known and not stored yet
+   */
   #goOn(batch: Batch): void {
     const { log } = this.#conversation;
     for (let next = batch; ; ) {
@@ -221,7 +227,7 @@ export class Workflow {
         this.#conversation.background(this.#decided(this.state(), records));
         return;
       }
-      // A task adds events to such records, and these must come after the events of the records before.
+      // A task adds events for such records, and these must come after the events of earlier records.
       const announce = records.some(({ type }) => type === "waits" || type === "finished");
       if (announce || next.records.length >= MAX_TOGETHER) {
         this.#store(next);
@@ -236,7 +242,7 @@ export class Workflow {
     return { shownAs: state === null ? null : listedAs(state), state, records: [], events: [] };
   }
 
-  /** Adds records, and the crash points that the run meets with them. */
+  /** Adds records, and records of the crash points that the run reaches with them. */
   #add(batch: Batch, records: readonly WorkflowRecord[]): void {
     const crashes = batch.state === null ? [] : crashesWith(batch.state, records);
     for (const record of [...records, ...crashes]) {
@@ -246,7 +252,7 @@ export class Workflow {
     }
   }
 
-  /** Drops the state in memory if the work fails: it may be ahead of what is stored. */
+  /** Drops the state in memory if the work fails, since it may be ahead of storage. */
   #intact(work: () => void): void {
     try {
       work();
@@ -257,7 +263,7 @@ export class Workflow {
     }
   }
 
-  /** Stores decided records that have long outcomes, unless the state has changed by then. */
+  /** Stores decided records that have long outcomes, unless the state has changed meanwhile. */
   async #decided(state: WorkflowState, records: readonly WorkflowRecord[]): Promise<void> {
     if (this.#storing) return;
     this.#storing = true;
@@ -273,13 +279,16 @@ export class Workflow {
     this.look();
   }
 
-  /** Stores long outcomes, to which their rows will refer. @param run whose outcomes they are; it need not be the last one */
+  /**
+   * Stores long outcomes in R2, to which the rows will refer.
+   * @param run the run of these outcomes; it need not be the last one
+   */
   async #keepLong(run: string, records: readonly WorkflowRecord[]): Promise<void> {
     for (const record of records) {
       if (record.type !== "ended") continue;
       const bytes = longOutcome(record);
       const session = this.#conversation.log.store.session();
-      // What is being removed stores nothing more: its objects go once those on their way are there.
+      // A session that is being removed stores nothing more; its objects are removed after writes under way have ended.
       if (bytes === null || session === null || session.state === "deleted") continue;
       const of = { tenant: session.tenant, id: session.id, run };
       const storing = storeOutcome(this.#conversation.env.FILES, of, record, bytes);
@@ -288,7 +297,7 @@ export class Workflow {
     }
   }
 
-  /** Resolves once the run has ended. @throws CallNotFound once it is removed */
+  /** Resolves once the run has ended. @throws CallNotFound if it is removed */
   async ended(): Promise<void> {
     while (this.state().finished === null) {
       const waiting = Promise.withResolvers<void>();
@@ -297,7 +306,7 @@ export class Workflow {
     }
   }
 
-  /** Writes the run's present state to the index, one write after the other. */
+  /** Writes the run's present state to the index. Writes follow one another. */
   index(): Promise<void> {
     const write = async (): Promise<void> => {
       try {
@@ -325,7 +334,7 @@ export class Workflow {
     this.note([{ type: "stopped", at: this.now(), kill: false, reason: "Its session was closed." }]);
   }
 
-  /** The session is being removed: nothing goes on, and whoever waits learns it. */
+  /** The session is being removed: stops all work and informs those who wait. */
   async cleared({ tenant, id }: SessionIdentity): Promise<void> {
     if (this.#load() === null) return;
     for (const abort of this.#working.values()) abort.abort();
@@ -357,7 +366,7 @@ export class Workflow {
     return this.#state;
   }
 
-  /** The runs of the journal, the last one as it is now, those before it as they ended. */
+  /** The runs in the journal: the last one in its present state, earlier ones as they ended. */
   #runs(): WorkflowState[] {
     const runs: WorkflowState[] = [];
     const add = (record: JournalRecord): void => {
@@ -375,16 +384,16 @@ export class Workflow {
     return runs;
   }
 
-  /** The run of which a session is a stage; `null`: it is none. */
+  /** The run that has this session as a stage; `null`: none has. */
   runOfStage(child: string): string | null {
     if (!this.here) return null;
     const known = this.#stages.get(child);
     if (known !== undefined) return known;
-    // An earlier life began it.
+    // An earlier instance of the object began it.
     return this.#runs().find((run) => childSessions(run).includes(child))?.spec.run_id ?? null;
   }
 
-  /** The record of a row; without its texts where they were not read yet. */
+  /** The record of a row, with the outcome from R2 if that was read. */
   #whole(row: JournalRecord): WorkflowRecord {
     if (!("stored" in row)) return row;
     const { stored, ...record } = row;
@@ -401,7 +410,7 @@ export class Workflow {
     });
   }
 
-  /** Stores records as one row, and their events as another. */
+  /** Stores records as one row, and their events as another one. */
   #store({ records, events, state, shownAs }: Batch): void {
     if (records.length === 0) return;
     this.#conversation.together(() => {
@@ -426,7 +435,7 @@ export class Workflow {
     if (records.some(({ type }) => type === "crashed")) this.#die();
   }
 
-  /** Ends this life where the run's author wants to see what follows. The next one begins at once. */
+  /** Ends this instance where the run's author wants to test a crash. The next instance begins immediately. */
   #die(): void {
     this.#dying = true;
     const { log, background, die } = this.#conversation;
@@ -434,14 +443,14 @@ export class Workflow {
     background(die());
   }
 
-  /** Whether this life is over. It ends here if the run's author wants it to. */
+  /** Whether this instance is ending. Ends it here if the run's author asked for a crash at this point. */
   #isOver(key: AttemptKey, at: CrashPoint["at"]): boolean {
     const point = this.#dying ? null : crashAt(this.state(), { ...key, at });
     if (point !== null) this.#append([{ type: "crashed", at: this.now(), point }]);
     return this.#dying;
   }
 
-  /** Begins attempts that nobody carries out, and stops those that nobody wants any more. */
+  /** Begins attempts that nothing executes, and stops those that are no longer wanted. */
   #dispatch(wake: number | null): void {
     const state = this.state();
     const { log } = this.#conversation;
@@ -457,7 +466,7 @@ export class Workflow {
     this.#conversation.dueAt("workflow", times.length === 0 ? null : Math.min(...times));
   }
 
-  /** When to look after attempts that run. A time that stands and is near enough stays, so that not every stage sets the alarm. */
+  /** When to check on running attempts. Keeps a time that is near enough, so that not every stage sets the alarm. */
   #watchAt(now: number): number {
     const latest = now + WATCH_MS;
     const known = this.#conversation.log.store.dueAt("workflow");
@@ -471,7 +480,7 @@ export class Workflow {
     this.#working.set(name, abort);
     const work = this.#attempt(state, key, abort.signal)
       .then(async (outcome) => {
-        // Its run was removed. Another one may have its name by now.
+        // The run was removed, and another one may have its name by now.
         if (this.#working.get(name) !== abort) return;
         const record: WorkflowRecord = {
           type: "ended",
@@ -488,7 +497,7 @@ export class Workflow {
         this.note([record]);
       })
       .catch((error: unknown) => {
-        // The next look carries it out again: the attempt is known by its name.
+        // The next check executes the attempt again, under the same name.
         if (this.#working.get(name) === abort) this.#working.delete(name);
         console.error(JSON.stringify({ event: "attempt_broke_off", attempt: name, error: String(error) }));
       });
@@ -516,7 +525,7 @@ export class Workflow {
       },
     };
     if (signal.aborted) {
-      // An earlier life may have begun it, and died before it could stop it.
+      // An earlier instance may have begun it and died before it could stop it.
       await stopAttempt(state, key, context);
       return failed("error", "cancelled", "The run was stopped.");
     }
@@ -550,11 +559,13 @@ const WORKFLOW_RUN = "workflow run";
 const nameOf = (run: string, { node, visit, attempt, item }: AttemptKey): string =>
   `${run}:${node}:${visit}:${attempt}${item === undefined ? "" : `:${item}`}`;
 
-/** Whether an attempt is to go on. In a stopped run, only one that undoes something. */
+/** Whether an attempt may continue. In a stopped run, only compensations may. */
 const wanted = (state: WorkflowState, key: AttemptKey): boolean =>
   state.stopped === null || undoes(state, visitOf(state, key));
 
-/** The run as an attempt sees it. The run's deadline does not hold for a compensation, which has a time of its own. */
+/**
+ * The run as an attempt sees it. A compensation has a time limit of its own, so the run's deadline does not apply to it.
+ */
 function within(state: WorkflowState, key: AttemptKey): WorkflowState {
   const { spec } = state;
   const mock = providedFor(spec.test?.mocks, key);

@@ -1,15 +1,15 @@
 /**
- * Which R2 objects hold the contents of a workspace, each content once. A key is noted before anything is stored under
- * it. An object outlives its last file by a while, so that readers can finish.
+ * Which R2 objects hold the contents of a workspace; each content is stored once. A key is noted before anything is
+ * stored under it. An object stays for a while after its last file is gone, so that readers can finish.
  */
 
-/** How long an upload may take, and how long a content stays that somebody is about to use, in ms. */
+/** How long an upload may take, and how long a content that somebody is about to use is kept, in ms. */
 export const USE_MS = 3_600_000;
-/** How long an object stays after its last file is gone, in ms: somebody may be reading it. */
+/** How long an object is kept after its last file is gone, in ms, since somebody may be reading it. */
 export const SPARE_MS = 600_000;
 /** A failed removal is repeated after this many ms. */
 const RETRY_MS = 60_000;
-/** Objects to remove at a time; R2 accepts 1000. */
+/** Objects to remove at once; R2 accepts 1000. */
 const BATCH = 500;
 
 /**
@@ -29,7 +29,7 @@ export class Contents {
     this.#prefix = prefix;
   }
 
-  /** Makes a unique key. */
+  /** Creates a unique key. */
   begin(now: number): string {
     const key = `${this.#prefix}${crypto.randomUUID()}`;
     this.#sql.exec(
@@ -45,8 +45,8 @@ export class Contents {
   }
 
   /**
-   * Makes a content available to files: in the object that already holds it, else in the one at `key`. `false`: there
-   * is neither.
+   * Makes a content available to files: in the object that already holds it, otherwise in the object at `key`. Returns
+   * `false` if neither exists.
    */
   keep(sha256: string, key: string | null, now: number): boolean {
     const known = this.#find(sha256);
@@ -73,7 +73,7 @@ export class Contents {
     this.#set(key, "spare", now + SPARE_MS);
   }
 
-  /** Abandons a stored object that nobody wants, even an unknown one. */
+  /** Discards an object that no file will use, even one that was never noted. */
   discard(key: string, now: number): void {
     this.#sql.exec(
       `INSERT INTO workspace_object (key, state, due_at) VALUES (?1, 'dying', ?2)
@@ -83,7 +83,7 @@ export class Contents {
     );
   }
 
-  /** The object that holds a content; it is kept for a while. */
+  /** Key of the object that holds a content. The object is kept for a while. */
   use(sha256: string, now: number): string | null {
     const key = this.#find(sha256);
     if (key !== null) {
@@ -113,7 +113,7 @@ export class Contents {
       )
       .toArray();
     if (rows.length === 0) return;
-    // From here on nobody can get it, whatever happens while R2 works.
+    // From here on nobody can use these objects, even if R2 takes long or fails.
     for (const { key } of rows) this.#set(key, "dying", now + RETRY_MS);
     await this.#abort(rows);
     await this.#bucket.delete(rows.map(({ key }) => key));

@@ -1,4 +1,4 @@
-/** Tables of a session's workspace (docs/storage-schema.md), by version. They are made with its first file. */
+/** Tables of a session's workspace (docs/storage-schema.md), by version. They are created with its first file. */
 
 /** The table that holds the version. */
 export const WORKSPACE_VERSIONS = "workspace_version";

@@ -1,7 +1,7 @@
 /**
- * A session's files: the manifest in the object's SQLite, contents in R2. A change is made only when its content is
- * stored, and all changes of one call appear together. Of two writers the later one wins, unless its change has a
- * condition.
+ * A session's files: the manifest in the object's SQLite, contents in R2. A change is made only after its content is
+ * stored, and all changes of one call become visible together. Of two writers the later one wins, unless its change has
+ * a condition.
  */
 import type {
   Expected,
@@ -17,7 +17,7 @@ import { hasSchema, migrate } from "../migrate.ts";
 import { Contents } from "./contents.ts";
 import { WORKSPACE_STEPS, WORKSPACE_VERSIONS } from "./schema.ts";
 
-/** Changes to remember for watchers. */
+/** How many changes to remember for watchers. */
 const REMEMBERED = 10_000;
 
 interface WorkspaceHost {
@@ -26,11 +26,11 @@ interface WorkspaceHost {
   bucket: R2Bucket;
   /** Prefix of every key in R2, with a final `/`; no other session's prefix begins with it. */
   prefix: string;
-  /** Called after changes, in the same turn, so that its writes are stored with them. */
+  /** Called after changes within the same transaction, so that its writes are stored with them. */
   changed?(changes: readonly WatchedChange[]): void;
   /** Unix ms; default: the clock. */
   now?: () => number;
-  /** Smaller ones, for tests. */
+  /** Smaller limits, for tests. */
   limits?: { bytes: number; files: number };
 }
 
@@ -82,7 +82,7 @@ export class Workspace {
     return row === null || key === null ? null : { ...fileOf(row), key };
   }
 
-  /** Refuses what is already known to be refused; the change is checked again when it is made. */
+  /** Gives out a key for an upload, or refuses early what `change` would refuse. `change` checks again. */
   begin(intent: FileIntent | null): { key: string } | Refusal {
     const totals = this.#create();
     const refusal = intent === null ? null : this.#refusal(intent, totals);
@@ -119,8 +119,8 @@ export class Workspace {
   }
 
   /**
-   * Changes after a version, the oldest first. `complete`: none of them is forgotten; otherwise a watcher must compare
-   * the list with what it knows.
+   * Changes after a version, oldest first. `complete`: none of them is forgotten. If not complete, a watcher must
+   * compare the file list with what it knows.
    */
   changes(after: number, limit: number): { changes: WatchedChange[]; version: number; complete: boolean } {
     const { version } = this.#totals() ?? { version: 0 };
@@ -142,7 +142,7 @@ export class Workspace {
     return this.#sql.exec<{ at: number | null }>(query, path).one().at;
   }
 
-  /** Names the present state; makes the workspace if there is none. */
+  /** Id and version of the present state; creates the workspace if there is none. */
   version(): Pick<Manifest, "id" | "version"> {
     const { id, version } = this.#create();
     return { id, version };
@@ -161,7 +161,7 @@ export class Workspace {
     return { id, version, files };
   }
 
-  /** Keys of contents, protected from removal for a while; missing contents are left out. */
+  /** R2 keys of contents, which are protected from removal for a while. Missing contents are left out. */
   keys(digests: readonly string[]): { sha256: string; key: string }[] {
     if (!this.#exists) return [];
     const now = this.#now();
@@ -177,8 +177,8 @@ export class Workspace {
   }
 
   /**
-   * Takes files of another workspace. @param keys where their contents were stored, by digest. `false`: some are
-   * missing
+   * Takes over files of another workspace. Returns `false` if contents are missing.
+   * @param keys where their contents are stored, by digest
    */
   adopt(files: readonly WorkspaceFile[], keys: ReadonlyMap<string, string>): boolean {
     const totals = this.#create();
@@ -243,7 +243,7 @@ export class Workspace {
     totals.version += 1;
     totals.files += old === null ? 1 : 0;
     totals.bytes += size - (old?.size ?? 0);
-    // A file is never dated in the future, whatever a process set as its time.
+    // A file is never dated in the future, whatever time a process has set.
     const modified_at = Math.min(change.modified_at ?? now, now);
     this.#sql.exec(
       "INSERT OR REPLACE INTO workspace_file VALUES (?, ?, ?, ?, ?, ?)",
@@ -278,7 +278,7 @@ export class Workspace {
     return { done: "deleted", version: totals.version, modified_at: now };
   }
 
-  /** Why a file may not be written in the present state. */
+  /** Why a file cannot be written in the present state; `null`: it can. */
   #refusal({ path, expected, size }: FileIntent, totals: Totals): Refusal | null {
     const fault = pathFault(path) ?? this.#obstacle(path);
     if (fault !== null) return { refused: "path", reason: fault };
@@ -292,7 +292,7 @@ export class Workspace {
     return null;
   }
 
-  /** What prevents a file at this path: a folder of its name, or a file in the place of one of its folders. */
+  /** What prevents a file at this path: a folder with its name, or a file where one of its folders should be. */
   #obstacle(path: string): string | null {
     // `0` is the character after `/`.
     const inside = "SELECT 1 FROM workspace_file WHERE path > ? AND path < ? LIMIT 1";
@@ -301,7 +301,7 @@ export class Workspace {
     return file === undefined ? null : `is inside ${file}, which is a file`;
   }
 
-  /** Checked each time: the session's storage may have been emptied. */
+  /** Checked each time, since the session's storage may have been emptied. */
   get #exists(): boolean {
     return hasSchema(this.#sql, WORKSPACE_VERSIONS);
   }

@@ -7,7 +7,10 @@ export const CONFIG_LAYERS = ["global", "per_bot", "per_call"] as const;
 export type ConfigLayer = (typeof CONFIG_LAYERS)[number];
 type ConfigSource = "default" | ConfigLayer;
 
-/** A layer's value. An unopened secret only shows that it is set; `lost`: it cannot be opened. */
+/**
+ * A layer's value. `sealed`: a secret that was not opened, so it only shows that it is set; `lost`: a secret that cannot
+ * be opened.
+ */
 export type LayerValue =
   | { kind: "plain"; value: Json }
   | { kind: "secret"; value: string }

@@ -192,7 +192,7 @@ function splitText(text: string, remedies: Remedy[]): Split | "frontmatter_missi
   return split;
 }
 
-/** Line and column in the file for an offset into the text without its prefix. */
+/** The position in the file (line and column) of an offset into the text without its prefix. */
 function positionIn(text: string, offset: number, given: string): Position {
   const file = withLineFeeds(given);
   const before = file.slice(0, file.length - text.length + offset).split("\n");

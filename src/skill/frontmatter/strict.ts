@@ -61,7 +61,8 @@ interface Composed {
 function composed(frontmatter: string): Composed | null {
   // `yaml` compares each key with every other; `repeatedKey` takes linear time.
   const options = { schema: "failsafe", uniqueKeys: false, prettyErrors: false, logLevel: "silent" } as const;
-  // Each mistake is an Error, and there may be one for each character: taking their stacks would take twice as long as the rest.
+  // Each mistake creates an Error, and there may be one per character; recording their stacks would take twice as long
+  // as the rest.
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = 0;
   try {

@@ -11,14 +11,14 @@ const MAX_ALIASES = 100;
  * YAML, since `yaml` makes an error with a stack trace for each misplaced one.
  */
 const MAX_PIECES = 20_000;
-/** A text with more mistakes is not YAML that lacks some quotes, so it is not parsed again. */
+/** A text with more mistakes than this is not YAML that merely lacks some quotes, so it is not parsed again. */
 const MAX_MISTAKES = 1000;
 const TOO_DEEP = "values are nested too deeply";
 
 export interface YamlFault {
   at: Position;
   message: string;
-  /** A limit was reached, or nobody may set the key: no other spelling helps. */
+  /** A limit was reached, or the key is forbidden, so no other spelling helps. */
   final?: true;
 }
 

@@ -1,6 +1,6 @@
 /**
  * Turns declared tools into callable ones: decides where each handler runs, and makes the module that an isolate loads.
- * Pure; the caller passes how to make a module, since the build has a bundler and uploads have none.
+ * Pure. The caller passes the function that makes a module, since the build has a bundler and uploads have none.
  */
 import type { Hash, SourceFile } from "../bundle.ts";
 import type { Diagnostic, SkillTool } from "../manifest.ts";
@@ -16,9 +16,9 @@ export interface MadeHandler {
   reason: string;
   /** One ES module that imports nothing but modules of Node; present exactly in tier `isolate`. */
   module?: Bytes;
-  /** What a process starts instead of the script, if the script cannot be started unchanged. */
+  /** What a process starts instead of the script, if it cannot start the script unchanged. */
   start?: Bytes;
-  /** Worth reporting, though it can be called. */
+  /** A fault to report, although the handler can be called. */
   warnings?: ModuleFault[];
 }
 
@@ -43,8 +43,8 @@ interface MadeTools {
 const MAX_MODULE_BYTES = 10 * 1024 * 1024;
 
 /**
- * The tools of a skill's files. A faulty declaration leaves its tool out. A module that cannot become a handler does
- * not: its tool answers each call with the faults.
+ * The tools of a skill's files. A tool with a faulty declaration is left out. A tool whose module cannot become a
+ * handler stays, and answers each call with the faults.
  */
 export async function makeTools(
   files: readonly SourceFile[],
@@ -88,7 +88,7 @@ export async function makeTools(
   return made;
 }
 
-/** A handler that fails with the faults of the intended one: the model reads them, with file and line. */
+/** A handler that always fails with the faults of the intended one, so that the model reads them, with file and line. */
 function standIn(path: string, faults: readonly ModuleFault[]): MadeHandler {
   const reasons = faults.map(({ message, file = path, at }) => {
     return `${file}${at === undefined ? "" : `, line ${at.line}, column ${at.column}`}: ${message}`;

@@ -58,7 +58,8 @@ export function importNeed(specifiers: readonly string[]): string | null {
 function processNeed(list: readonly Token[], at: number): string | null {
   const { text } = list[at] ?? { text: "" };
   const next = list[at + 1]?.text;
-  // The bundler's name for what it cannot resolve; it also defines a function with that name.
+  // The name of the bundler's function for modules that it cannot resolve; the bundler also defines a function with that
+  // name.
   const calls = text === "require" || (text === "__require" && list[at - 1]?.text !== "function");
   if (calls && next === "(") return "it calls require()";
   if (text === "__dirname" || text === "__filename") return next === ":" ? null : `it uses ${text}`;

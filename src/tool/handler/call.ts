@@ -58,7 +58,7 @@ export function failedCall(fault: HandlerFault, error: string, duration_ms: numb
 const NO_NETWORK =
   /network is unreachable|not permitted to access the internet|fetch failed|name resolution|could not resolve host|\b(?:ENETUNREACH|EAI_AGAIN|ENOTFOUND)\b/i;
 
-/** Explains the failure to authors of tools that declare no network. */
+/** A hint for authors whose tool failed because it declares no network. */
 export function networkHint(error: string, { name, network }: SkillTool): string {
   if (network !== null || !NO_NETWORK.test(error)) return "";
   return `\n${name} declares no network, so it has none: set "x-requires-network" in tools.json to true or to its hosts.`;

@@ -42,7 +42,7 @@ export class ResultReader {
   readonly #stderr = new TextDecoder();
   #line = "";
   #tail = "";
-  /** `null`: nothing has come. */
+  /** `null` until the first bytes arrive. */
   #inMessages: boolean | null = null;
   #pieces: Uint8Array[] = [];
   #bytes = 0;

@@ -1,4 +1,4 @@
-/** Carries out a call of a handler as a process in the runner. */
+/** Executes a call of a handler as a process in the runner. */
 import { RunnerProtocolError } from "../../errors/run.ts";
 import { exactJson } from "../../skill/exact-json.ts";
 import type { SkillRecord } from "../../skill/manifest.ts";
@@ -32,8 +32,8 @@ export interface ProcessDeps {
 const MAX_ARGUMENTS_BYTES = 16 * 1024 * 1024;
 
 /**
- * Carries out the call. Faults of the handler and on the way to it are outcomes. If the runner already knows the
- * execution id, Hull follows that execution and does not run it again.
+ * Runs the call. A fault of the handler, or on the way to it, is an outcome. If the runner already knows the execution
+ * id, Hull follows that execution and does not run it again.
  * @throws HullError for faults of the protocol, the registry and the workspace
  */
 export async function runInRunner(call: HandlerCall, deps: ProcessDeps): Promise<HandlerOutcome> {
@@ -74,10 +74,10 @@ export async function runInRunner(call: HandlerCall, deps: ProcessDeps): Promise
 }
 
 /**
- * Runs Python for a handler, in the place of the session's files. The same code, requested in the same order by the
- * same call, is the same execution.
+ * Runs Python for a handler, in the folder of the session's files. If the same call asks for the same code in the same
+ * order again, it gets the same execution.
  * @param count how many times the call has requested Python, including this time
- * @param timeoutMs `null`: that of the call
+ * @param timeoutMs `null`: the time limit of the call
  * @throws HullError for faults of the runner
  */
 export async function runPython(
@@ -152,7 +152,7 @@ function faultOfTexts({ config, context }: Handler): string | null {
   return `The tool's configuration has ${length} bytes as JSON; a process takes ${HANDLER_TEXT_LIMIT}.`;
 }
 
-/** The build has made one JavaScript file of sources that Node cannot read directly. */
+/** A script that Node cannot read directly counts as JavaScript, because the build has bundled it into one file. */
 function languageOf(script: string, { files }: SkillRecord): Handler["language"] {
   if (script.endsWith(".py")) return "python";
   if (script.endsWith(".sh")) return "shell";

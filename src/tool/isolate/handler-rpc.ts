@@ -16,7 +16,7 @@ export interface HarnessCall {
   timeout: number;
   /** Longest result. */
   most: number;
-  /** The longest text of all notes together. */
+  /** Limit of all notes together. */
   mostStreamed: number;
   /** The most bytes of changed files. */
   mostChanged: number;
@@ -34,7 +34,7 @@ export interface FolderFile {
  */
 export type HostCallback = (kind: string, text: string) => Promise<string>;
 
-/** The interface of the harness. Its answers come from possibly hostile code, and are checked. */
+/** The interface of the harness. Hull checks its answers, since they come from possibly hostile code. */
 export interface HandlerRpc extends Rpc.WorkerEntrypointBranded {
   /** @param call JSON of a `HarnessCall` */
   run(call: string, files: FolderFile[], host: HostCallback): Promise<unknown>;

@@ -1,4 +1,4 @@
-/** One call of a Skill Tools handler in an isolate: JSON in, JSON out, files in between. */
+/** One call of a Skill Tools handler in an isolate: it takes JSON and files, and returns JSON and changed files. */
 
 import * as z from "zod/mini";
 import { parsedJson } from "../../skill/json-depth.ts";
@@ -59,7 +59,7 @@ interface HandlerHelp {
 interface FolderChanges {
   written: FolderFile[];
   removed: string[];
-  /** What was not accepted, and why. */
+  /** Changes that Hull did not accept, and why. */
   left: [path: string, why: string][];
 }
 
@@ -78,7 +78,7 @@ const noteShape = z.lazy(() => z.record(z.string(), z.custom<Json>()));
 const UNCHANGED: FolderChanges = { written: [], removed: [], left: [] };
 const OUT_OF_TURN = "The isolate answered out of turn.";
 
-/** Carries out the call. Faults of the handler are outcomes; errors come from the registry or the platform. */
+/** Runs the call. A fault of the handler is an outcome; only the registry and the platform cause errors. */
 export async function callHandler(
   call: HandlerCall,
   isolate: HandlerIsolate,

@@ -18,13 +18,13 @@ const MAX_REASON = 2000;
 const logsShape = z.lazy(() => z.array(z.string()));
 
 const exportsShape = z.lazy(() => z.object({ names: z.array(z.string()), fault: z.nullable(z.string()) }));
-/** The interface of the harness. Its answers come from possibly hostile code, and are checked. */
+/** The interface of the harness. Hull checks its answers, since they come from possibly hostile code. */
 interface HarnessRpc extends Rpc.WorkerEntrypointBranded {
   call(name: string, payload: string | null, timeout: number, most: number): Promise<string>;
   exports(timeout: number): Promise<{ names: string[]; fault: string | null }>;
 }
 
-/** The harness answers only in its own shapes, unless the hooks tampered with it. */
+/** The reason for an answer in no known form: the harness sends such an answer only if the hooks tampered with it. */
 const OUT_OF_TURN = "its isolate answered out of turn";
 
 export interface IsolateCall {

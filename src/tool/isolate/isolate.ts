@@ -77,7 +77,7 @@ export type IsolateOutcome =
   | { by: "time" }
   | { by: "signal" };
 
-/** Waits for the first of them; ignores what comes later. */
+/** Waits for the work, the time limit or the signal, whichever comes first; ignores what comes later. */
 export async function withinTime(
   work: Promise<unknown>,
   timeoutMs: number,

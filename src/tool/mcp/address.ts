@@ -4,7 +4,7 @@ import { hostFault } from "../public-host.ts";
 export interface AllowedHosts {
   /** Names; `*.example.com` for all hosts below one. */
   hosts: readonly string[];
-  /** Local dev that permits servers on its own machine. */
+  /** Permits servers on the same machine, in local dev. */
   loopback: boolean;
 }
 
@@ -17,13 +17,13 @@ export function addressFault(url: URL, { hosts, loopback }: AllowedHosts): strin
       ? null
       : `The host ${url.hostname} is this machine; local dev permits it with allow_loopback = true under [mcp] in hull.toml.`;
   }
-  // No setting permits such a host.
+  // No setting permits this host.
   const never = hostFault(url, null);
   if (never !== null) return `The host ${url.hostname} ${never}.`;
   const fault = hostFault(url, hosts);
   if (fault !== null)
     return `The host ${url.hostname} ${fault}. The operator adds it to [mcp] allowed_hosts in hull.toml.`;
-  // Headers hold secrets.
+  // Headers hold secrets, so http is refused.
   return url.protocol === "https:"
     ? null
     : `The host ${url.hostname} has an http address; Hull asks it by https only.`;

@@ -146,15 +146,15 @@ export class McpClient {
     if (!opened.ok) return opened;
     const session = this.#session;
     const reply = await this.#exchange(opened.value, method, params, further, signal);
-    // A server that has forgotten the session wants a new one.
+    // The server has forgotten the session, so it gets a new one.
     if (reply.ok || reply.failure.status !== 404 || session === null) return reply;
-    // Another call may have noticed it before.
+    // Another call may already have opened a new session.
     if (this.#session === session) this.#session = null;
     const again = await this.#opened(signal);
     return again.ok ? this.#exchange(again.value, method, params, further, signal) : again;
   }
 
-  /** Simultaneous calls open one session, which is opened as long as one of them waits for it. */
+  /** Opens the server once for all simultaneous calls, and gives up when no call waits any longer. */
   async #opened(signal: AbortSignal): Promise<Reply<Dialect>> {
     const dialect = this.#dialect;
     if (dialect !== null && (!dialect.sessions || this.#session !== null))
@@ -172,7 +172,7 @@ export class McpClient {
     }
   }
 
-  /** Who comes after everybody has left opens anew. */
+  /** Waits for the opening. When the last caller has left, it forgets the opening, so the next call starts a new one. */
   async #leaving(opening: SharedWork<Reply<Dialect>>, signal: AbortSignal): Promise<Reply<Dialect>> {
     try {
       return await opening.wait(signal);
@@ -181,7 +181,9 @@ export class McpClient {
     }
   }
 
-  /** A modern server shows itself by its answer to a modern request; any other is opened the older way. */
+  /**
+   * Sends a modern request first: a modern server shows itself by its answer. Any other server is opened the older way.
+   */
   async #open(signal: AbortSignal): Promise<Reply<Dialect>> {
     if (this.#dialect === null) {
       const modern: Dialect = { version: MODERN, modern: true, sessions: false };
@@ -288,7 +290,7 @@ const META_FIELDS: JsonObject = {
   [`${META}/clientCapabilities`]: {},
 };
 
-/** Whether an older server may have answered so to an unknown request. */
+/** Whether an older server may send this failure as its answer to a request that it does not know. */
 function mayBeLegacy({ kind, status, code, data }: McpFailure): boolean {
   if (kind === "error" && code === UNSUPPORTED_VERSION) {
     const supported = z.object({ supported: z.array(z.string()) }).safeParse(data).data?.supported ?? [];

@@ -33,7 +33,7 @@ export function headersOf(schema: JsonObject, args: JsonObject): Record<string, 
   return headers;
 }
 
-/** Plain ASCII stays, anything else gets the protocol's encoding. */
+/** Leaves plain ASCII as it is, and encodes anything else as the protocol says. */
 export function headerValue(text: string): string {
   const plain = /^[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?$/.test(text) && !/^=\?base64\?.*\?=$/.test(text);
   if (plain) return text;

@@ -6,7 +6,7 @@ export class SharedWork<T> {
 
   constructor(work: (signal: AbortSignal) => Promise<T>) {
     this.#result = work(this.#abort.signal);
-    // Nobody may wait when it fails.
+    // If the work fails while nobody waits, the rejection must not count as unhandled.
     this.#result.catch(() => {});
   }
 

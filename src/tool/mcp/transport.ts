@@ -112,7 +112,7 @@ async function read(response: Response, { message, signal, onMessage }: Sent): P
   const answer = type === "application/json" ? messageIn(text) : null;
   if (answer !== null && isResponse(answer, asked))
     return { ok: true, value: { message: answer, status, headers } };
-  // An error without the id of its request, e.g. because of a missing header.
+  // The error lacks the id of its request, e.g. because of a missing header.
   if (answer !== null && status >= 400 && errorShape.safeParse(answer.error).success) {
     return { ok: true, value: { message: answer, status, headers } };
   }

@@ -1,4 +1,4 @@
-/** Opens containers for OpenAI's clients: new ones with skills and files, and existing ones. */
+/** Opens containers for OpenAI's clients: creates them with skills and files, or opens existing ones. */
 import { fromBase64 } from "../../../bytes.ts";
 import type { ContainerSkill, ContainerTerms } from "../../../llm/openai-api/shell-environment.ts";
 import { wrong } from "../../../llm/wrong.ts";
@@ -35,7 +35,7 @@ export async function newContainer(
   return makeContainer(context, terms.file_ids ?? [], kept);
 }
 
-/** What a container keeps from the request that made it. */
+/** The skills and terms that a container keeps from the request that created it. */
 export function termsOf({
   metadata,
 }: Pick<Container, "metadata">): Pick<ResponseContainer, "skills" | "terms"> {
@@ -69,7 +69,7 @@ function decoded(text: string): Uint8Array<ArrayBuffer> | null {
   }
 }
 
-/** Commands reach no more hosts than the deployment allows. */
+/** Refuses hosts that the deployment does not allow for commands. */
 function checkNetwork({ settings }: RequestContext, hosts: readonly string[], at: string): void {
   const { network } = settings.workspace_tools;
   const refused = hosts.find(
@@ -79,6 +79,6 @@ function checkNetwork({ settings }: RequestContext, hosts: readonly string[], at
   throw wrong(`${at}network_policy.allowed_domains`, `this deployment lets no command reach ${refused}`);
 }
 
-/** Whether another entry includes every host that `host` or `*.host` means. */
+/** Whether the entry `own` includes every host that `host` means. */
 const covers = (own: string, host: string): boolean =>
   own === host || (own.startsWith("*.") && host.replace(/^\*\./, ".").endsWith(own.slice(1)));

@@ -18,6 +18,7 @@ import { findFile, readFile } from "../../../run/files.ts";
 import { sessionClient } from "../../../run/session-client.ts";
 import type { WorkspaceFile } from "../../../run/workspace/access.ts";
 import { writeFile } from "../../../run/workspace/store.ts";
+import { flushRows } from "../../../session/index-rows.ts";
 import { listSessionsBy, noteSession } from "../../../session/session-index.ts";
 import type { JsonObject } from "../../../skill/manifest.ts";
 import { mediaTypeOf } from "../../../skill/media.ts";
@@ -69,7 +70,8 @@ export async function postContainer(context: RequestContext): Promise<Response> 
   const about = { name, ...(expires == null ? {} : { expires_minutes: expires.minutes }) };
   const container = await newContainer(context, terms, { path: "", about });
   const { id, created_at, metadata } = container;
-  // The container's own object writes the row too, a moment later. This write lets its maker find it in the list at once.
+  // The container's own object writes the row too, a moment later. This write makes the container appear in the list at
+  // once.
   const row = { id, state: "active", created_at, parent_id: null, metadata };
   await noteSession(context.env, context.tenant, row);
   return Response.json(shown(container, container.last_active_at), {
@@ -85,13 +87,14 @@ export async function getContainer(context: RequestContext, { id = "" }: Params)
 
 /** `GET /v1/containers`. Only the route of one container shows its last use. @throws BadRequest */
 export async function getContainers(context: RequestContext): Promise<Response> {
-  const { env, tenant, request } = context;
+  const { env, tenant, request, deployment } = context;
   const query = new URL(request.url).searchParams;
   const limit = limitOf(query, { max: MAX_LIMIT });
   const named = query.get("after");
   const before = named === null ? null : await openContainer(context, named).catch(() => null);
   if (named !== null && before === null) throw notListed("container", named);
   const page = { prefix: PREFIX, limit: limit + 1, after: before, ascending: ascendingOf(query) };
+  await flushRows(deployment);
   const found = await listSessionsBy(env, tenant, page);
   const rows = await Promise.all(
     found.slice(0, limit).map(async (row) => {
@@ -102,7 +105,7 @@ export async function getContainers(context: RequestContext): Promise<Response> 
   return jsonNow(openaiPage(rows.flat(), found.length > limit));
 }
 
-/** A container that is deleted while it is listed is not listed. */
+/** A container that is deleted during the listing is left out. */
 function goneIsNull(error: unknown): null {
   if (error instanceof HullError && error.code === CallNotFound.code) return null;
   throw error;
@@ -163,7 +166,7 @@ export async function postContainerFile(context: RequestContext, { id = "" }: Pa
   return written(context, container, file.filename ?? file_id, await readFile(context.env, file, null));
 }
 
-/** Puts a file into the input folder. @throws BadPath WorkspaceFull */
+/** Stores a file in the input folder. @throws BadPath WorkspaceFull */
 async function written(
   context: RequestContext,
   { id, workspace }: Container,

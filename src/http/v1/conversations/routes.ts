@@ -68,7 +68,7 @@ export async function getConversation(context: RequestContext, params: Params): 
   return jsonNow(shown(await conversationOf(context, params)));
 }
 
-/** `POST /v1/conversations/:id`: other metadata. */
+/** `POST /v1/conversations/:id`: replaces the metadata. */
 export async function updateConversation(context: RequestContext, params: Params): Promise<Response> {
   const row = await conversationOf(context, params);
   const { metadata: given } = await vendorBody(context, conversationChangeBody);
@@ -77,7 +77,7 @@ export async function updateConversation(context: RequestContext, params: Params
   return jsonNow(shown({ ...row, metadata }));
 }
 
-/** `DELETE /v1/conversations/:id`: with its items; responses stay. */
+/** `DELETE /v1/conversations/:id`: removes it with its items; responses remain. */
 export async function deleteConversation(context: RequestContext, params: Params): Promise<Response> {
   const { id } = await conversationOf(context, params);
   await removeConversation(context.env, context.tenant, id);
@@ -124,7 +124,7 @@ export async function getItem(context: RequestContext, params: Params): Promise<
   return jsonNow(context.redacted(renderItem(row.item, reasoningShown(context))));
 }
 
-/** `DELETE /v1/conversations/:id/items/:item`: answers the conversation. */
+/** `DELETE /v1/conversations/:id/items/:item`: removes the item, and answers with the conversation. */
 export async function deleteItem(context: RequestContext, params: Params): Promise<Response> {
   const { conversation, row } = await itemOf(context, params);
   await removeItem(context.env, context.tenant, conversation.id, row.id);

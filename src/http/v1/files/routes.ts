@@ -21,7 +21,7 @@ type Params = Record<string, string>;
 
 const MAX_LIMIT = 1000;
 const OPENAI_LIMIT = 10_000;
-/** Most ids of one request. */
+/** The most ids of one request. */
 const MAX_IDS = 100;
 
 function fileDocument(file: FileRow, dialect: Dialect): object {
@@ -64,7 +64,7 @@ export async function deleteStoredFile(context: RequestContext, params: Params):
   return jsonNow(openai ? { id, object: "file", deleted: true } : { id, type: "file_deleted" });
 }
 
-/** The bytes. Like the vendor, Anthropic's dialect sends those of generated files only. */
+/** The bytes. Like Anthropic itself, its dialect sends only the bytes of generated files. */
 export async function getStoredFileContent(context: RequestContext, params: Params): Promise<Response> {
   const file = await fileOf(context, params);
   const { id } = file;
@@ -136,7 +136,7 @@ async function listForOpenai(context: RequestContext, query: URLSearchParams): P
   return jsonNow(listDocument(data, { dialect: "openai", next: null, hasMore: found.length > limit }));
 }
 
-/** The place in the list of the file that a parameter names. @throws BadRequest */
+/** The position in the list of the file that a parameter names. @throws BadRequest */
 async function cursorOf(
   { env, tenant }: RequestContext,
   query: URLSearchParams,

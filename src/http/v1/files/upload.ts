@@ -33,7 +33,7 @@ export async function readFileForm(context: RequestContext): Promise<FileRow> {
       else if (part.name === "file") {
         const named = nameAndType(part);
         row = await saveFile(context, named, upTo(part.body, limit), async () => {
-          // Fields may come after the file; they decide how long it stays.
+          // The fields that set the file's lifetime may follow the file.
           for await (const behind of parts) {
             if (behind.filename !== null)
               throw new BadRequest({ detail: "An upload holds one file.", param: "file" });

@@ -18,7 +18,7 @@ import { ignoredHeader, openCall, sendCall } from "../model-call.ts";
 import { historyOf, inputAfter } from "./history.ts";
 import { newDigits } from "./ids.ts";
 
-/** The model of a request without one. */
+/** The model for a request that names none. */
 const ANY_MODEL = "any";
 
 /** All items of the request's conversation, with the contents of files. @throws InvalidRequest CallNotFound FileNotFound */

@@ -53,7 +53,7 @@ import { checkSizes, newDigits, responseExecution } from "./ids.ts";
 import { renderEvent, renderResponse, showsReasoning } from "./render.ts";
 import { documentOf, type StoredResponse, storedResponse, streamStored } from "./stored.ts";
 
-/** Whether the request wants a response that is kept, whose id follows from the key. */
+/** Whether the request wants Hull to store the response, whose id then follows from the key. */
 export function keepsResponse(body: Uint8Array): boolean {
   const parsed = parsedJson(new TextDecoder().decode(body));
   return !isObject(parsed) || parsed.store !== false;
@@ -101,7 +101,7 @@ interface Made {
   headers: Record<string, string>;
 }
 
-/** Creates a response in an object of its own, which keeps it. @param made the container was made for it */
+/** Creates a response in an object of its own, which stores it. @param made the container was made for this response */
 async function stored(
   context: RequestContext,
   asked: ResponsesAsk,
@@ -114,7 +114,7 @@ async function stored(
   const request_hash = await requestHash(context, body);
   const begun = await execution.begin({ skill: "responses", digest: "", request_hash, text, files: [] });
   if (begun === "started") return answerBegun(context, asked, { begun, execution, request, headers });
-  // Another request with the key came first: its response and its container count.
+  // Another request with the key was first, so its response and its container count.
   const first = begun === "other_request" ? null : await storedResponse(context, String(request.head.id));
   const { container } = request;
   if (made && container !== null && container.id !== first?.request.container?.id)
@@ -123,7 +123,7 @@ async function stored(
   return answerBegun(context, asked, { begun, headers, ...first });
 }
 
-/** A request with the key of an earlier one gets the earlier response. `null`: there is none. @throws IdempotencyKeyReused */
+/** The earlier response of a request that has the same key; `null` if there is none. @throws IdempotencyKeyReused */
 async function answerKnown(
   context: RequestContext,
   asked: ResponsesAsk,
@@ -161,7 +161,7 @@ async function answerBegun(
 const keyReused = ({ request }: RequestContext): HullError =>
   new IdempotencyKeyReused({ key: request.headers.get("idempotency-key") ?? "" });
 
-/** Creates a response that nobody keeps. */
+/** Creates a response that is not stored. */
 async function passing(
   context: RequestContext,
   { stream, include }: ResponsesAsk,
@@ -214,7 +214,10 @@ async function passing(
   });
 }
 
-/** Names what does not reach the model's provider. @throws HullError if no model can be chosen, or its provider is not configured */
+/**
+ * Names the parts of the request that do not reach the model's provider.
+ * @throws HullError if no model can be chosen, or its provider is not configured
+ */
 async function checkModel(
   context: RequestContext,
   { model, shell }: ResponsesAsk,
@@ -265,7 +268,10 @@ async function placeFor(
   return { container: { id: opened.id, ...termsOf(opened), anywhere, before }, made };
 }
 
-/** The container of the conversation's last call that Hull ran; `null`: there is none, or it is gone. */
+/**
+ * The container of the last call in the conversation that Hull ran; `null` if there is no such call, or its container is
+ * gone.
+ */
 async function containerBefore(
   context: RequestContext,
   items: readonly JsonObject[],
@@ -282,13 +288,13 @@ async function containerBefore(
   });
 }
 
-/** The id of a response: the same key gives the same response. */
+/** The id of a response; the same key gives the same id. */
 async function digitsOf(context: RequestContext): Promise<string> {
   const key = idempotencyKey(context.request);
   return key === null ? newDigits() : (await callName(context, key, "responses")).slice(0, 32);
 }
 
-/** The request in the form that is kept: the id of the container replaces its terms. */
+/** The request in the form to store: the id of the container replaces its terms. */
 function storedBody({ input: _, ...body }: JsonObject, container: ResponseContainer | null): JsonObject {
   return { ...body, tools: shownTools(body.tools, container) };
 }
@@ -300,7 +306,7 @@ function shownTools(tools: Json | undefined, container: ResponseContainer | null
   return tools.map((tool) => (isObject(tool) && tool.type === "shell" ? { ...tool, environment } : tool));
 }
 
-/** The response as it begins. */
+/** The response as it is when it begins. */
 function headOf(
   body: JsonObject,
   { model, background, store, previous, conversation, metadata }: ResponsesAsk,

@@ -10,10 +10,10 @@ import { MAX_MODEL_BODY_BYTES } from "../../operations.ts";
 import { storedItems } from "./ids.ts";
 import { itemsUpTo } from "./stored.ts";
 
-/** Items of a conversation that one read takes. */
+/** The most items of a conversation that one read fetches. */
 const PAGE = 20;
 
-/** The items before the request's own. @throws CallNotFound; InvalidRequest if they are too many to send */
+/** The items that precede the request's own. @throws CallNotFound; InvalidRequest if they are too many to send */
 export async function historyOf(
   context: RequestContext,
   { previous, conversation }: ResponsesAsk,
@@ -43,9 +43,10 @@ const tooLong = (path: string): Error =>
   wrong(path, `the conversation before has more than ${MAX_MODEL_BODY_BYTES} characters; begin a new one`);
 
 /**
- * The request's own items after `history`, as Hull keeps them: without references to items that the conversation already has.
- * @param asks whether they are for a model, which takes no call of the client's own without its output
- * @throws InvalidRequest for an unknown item, an output without its call, or such a call
+ * The request's own items, which follow `history`, in the form to store: without references to items that the
+ * conversation already has.
+ * @param asks whether the items go to a model, which accepts a call of the client's own tool only with its output
+ * @throws InvalidRequest for an unknown item, an output without its call, or such a call without its output
  */
 export function inputAfter(
   history: readonly JsonObject[],

@@ -27,10 +27,10 @@ const PREFIXES: Readonly<Record<string, string>> = {
   shell_call_output: "sho",
 };
 
-/** Most characters of an item that a conversation keeps. */
+/** The most characters of an item that a conversation stores. */
 const MAX_ITEM = 1024 * 1024;
 
-/** @param path of the items in the request. @throws InvalidRequest for an item that no conversation keeps */
+/** @param path of the items in the request. @throws InvalidRequest for an item that is too large to store */
 export function checkSizes(items: readonly JsonObject[], path: string): void {
   const large = items.findIndex((item) => JSON.stringify(item).length > MAX_ITEM);
   if (large === -1) return;
@@ -38,7 +38,7 @@ export function checkSizes(items: readonly JsonObject[], path: string): void {
   throw wrong(`${path}.${large}`, words);
 }
 
-/** Items as Hull keeps and shows them: each has an id, and messages have lists of parts. */
+/** Items in the form in which Hull stores and shows them: each has an id, and messages have lists of parts. */
 export const storedItems = (items: readonly JsonObject[]): JsonObject[] => items.map(storedItem);
 
 function storedItem(item: JsonObject): JsonObject {

@@ -5,7 +5,7 @@ import type { RequestContext } from "../../context.ts";
 
 const ENCRYPTED = "reasoning.encrypted_content";
 
-/** Whether the client sends reasoning back itself, or asked for it. Otherwise Hull keeps it. */
+/** Whether the client sends reasoning back itself, or asked for it. Otherwise Hull stores the reasoning. */
 export const showsReasoning = (include: readonly string[], store: boolean): boolean =>
   !store || include.includes(ENCRYPTED);
 

@@ -1,4 +1,4 @@
-/** `/v1/responses/{id}`: a stored response, its stream from the beginning or later, its end. */
+/** `/v1/responses/{id}`: shows, streams, cancels and removes a stored response. */
 import * as z from "zod/mini";
 import { CallNotFound } from "../../../errors/llm.ts";
 import { BadRequest } from "../../../errors/request.ts";
@@ -21,7 +21,7 @@ type Params = Record<string, string>;
 
 const MAX_INCLUDED = 100;
 
-/** Gives the answer of `ask`. @throws CallNotFound if the tenant has no such response */
+/** Calls `ask`. @throws CallNotFound if the tenant has no such response */
 async function found<T>(id: string, ask: () => Promise<T>): Promise<T> {
   try {
     return await ask();
@@ -46,7 +46,7 @@ export async function storedResponse(context: RequestContext, id: string): Promi
   return { execution, request };
 }
 
-/** The response as it is now, or as it ended. */
+/** The response in its present state. */
 export async function documentOf({ execution, request }: StoredResponse): Promise<JsonObject> {
   const { status, error } = await execution.status();
   if (status === "running") return { ...request.head, status: "in_progress" };
@@ -57,7 +57,10 @@ export async function documentOf({ execution, request }: StoredResponse): Promis
   return document;
 }
 
-/** A finished response that another one continues: the items of its whole conversation. @throws InvalidRequest CallNotFound */
+/**
+ * The items of the whole conversation up to a finished response, which another response continues.
+ * @throws InvalidRequest CallNotFound
+ */
 export async function itemsUpTo(context: RequestContext, id: string): Promise<JsonObject[]> {
   const stored = await storedResponse(context, id);
   const { status, output } = await documentOf(stored);
@@ -90,7 +93,7 @@ export async function getResponse(context: RequestContext, { id = "" }: Params):
   return streamStored(context, stored, { after, reasoning, early: false, headers: {} });
 }
 
-/** The stream of a stored response. @param early a failure before the first event has its own status */
+/** The stream of a stored response. @param early gives a failure before the first event its own status */
 export function streamStored(
   context: RequestContext,
   { execution, request }: StoredResponse,
@@ -123,7 +126,7 @@ export function streamStored(
   });
 }
 
-/** The event of a stream that cannot go on. */
+/** The event that ends a stream that cannot continue. */
 function errorEvent(error: HullError, context: RequestContext): object {
   const { detail, code } = error.data;
   return { type: "error", code, message: String(context.redacted(detail)), param: null, sequence_number: 0 };
@@ -132,7 +135,7 @@ function errorEvent(error: HullError, context: RequestContext): object {
 const BREAKS = 4;
 const MAX_EVENT = 256 * 1024 * 1024;
 
-/** Reports all events of an execution up to its end, also while its process dies and comes back. */
+/** Reports all events of an execution up to its end, even if its process dies and restarts. */
 async function followed(
   execution: ExecutionClient,
   { early, signal }: { early: boolean; signal: AbortSignal },
@@ -168,7 +171,7 @@ async function followed(
   }
 }
 
-/** `DELETE /v1/responses/:id`: stops it if it runs, and removes everything of it. */
+/** `DELETE /v1/responses/:id`: stops the response if it is running, and removes all its data. */
 export async function deleteResponse(context: RequestContext, { id = "" }: Params): Promise<Response> {
   const execution = responseExecution(context, id);
   const done = await found(id, () => execution.cancel());
@@ -176,7 +179,10 @@ export async function deleteResponse(context: RequestContext, { id = "" }: Param
   return jsonNow({ id, object: "response", deleted: true });
 }
 
-/** `POST /v1/responses/:id/cancel`. One that has ended stays as it is. @throws BadRequest for one that is not in the background */
+/**
+ * `POST /v1/responses/:id/cancel`. A response that has ended stays unchanged.
+ * @throws BadRequest for one that is not in the background
+ */
 export async function cancelResponse(context: RequestContext, { id = "" }: Params): Promise<Response> {
   const stored = await storedResponse(context, id);
   if (stored.request.head.background !== true) {

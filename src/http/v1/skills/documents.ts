@@ -32,7 +32,7 @@ export function skillDocument(skill: StoredSkill, dialect: Dialect): object {
 }
 
 /**
- * A skill that came with the deployment: its slug is its id, and it has one version.
+ * A skill that is part of the deployment: its slug is its id, and it has one version.
  * @param publishedAt Unix ms
  */
 export function publishedDocument(card: Card, publishedAt: number, dialect: Dialect): object {

@@ -40,7 +40,7 @@ import { storeAtVendor } from "./vendor.ts";
 
 type Params = Record<string, string>;
 
-/** Largest `limit` of each list. */
+/** The largest `limit` of each list. */
 const SKILLS_LIMIT: { [dialect in Dialect]: number } = {
   anthropic: 1000,
   anthropic_legacy: 100,
@@ -82,7 +82,7 @@ function noted(
   return response;
 }
 
-/** A JSON list as a header, with as many of its items as fit. */
+/** A JSON list as a header, cut to as many items as fit. */
 function shortened(list: string): string {
   const items: unknown[] = z.array(z.unknown()).parse(JSON.parse(list));
   while (items.length > 1 && ascii(JSON.stringify(items)).length > MAX_HEADER) items.pop();
@@ -122,7 +122,7 @@ export async function getSkills(context: RequestContext): Promise<Response> {
   return jsonNow(listDocument(data, { dialect, next, hasMore }));
 }
 
-/** The skills that came with the deployment, sorted by slug. */
+/** The skills that are part of the deployment, sorted by slug. */
 async function listPublished(context: RequestContext, dialect: Dialect, limit: number): Promise<Response> {
   const { cards } = await context.deployment.registry.catalog(context.background);
   const from = (await pageOf(context, new URL(context.request.url).searchParams)) ?? 0;
@@ -134,13 +134,13 @@ async function listPublished(context: RequestContext, dialect: Dialect, limit: n
   return jsonNow(listDocument(data, { dialect, next, hasMore }));
 }
 
-/** Unix ms; 0 if nobody published: the deployment brought its skill catalog along. */
+/** Unix ms; 0 if the catalog is part of the deployment and was never published. */
 async function lastPublish({ env }: RequestContext): Promise<number> {
   const pointer = await readPointer(env);
   return pointer === null ? 0 : Date.parse(pointer.published_at);
 }
 
-/** The place in the list of the skill in `?after=`. @throws BadRequest */
+/** The position in the list of the skill in `?after=`. @throws BadRequest */
 async function cursorOf({ env, tenant }: RequestContext, query: URLSearchParams): Promise<number | null> {
   const id = query.get("after");
   if (id === null || id === "") return null;
@@ -193,7 +193,7 @@ function checkNotEmpty(skill: StoredSkill, dialect: Dialect): void {
   throw new BadRequest({ detail: `The skill "${skill.id}" has no version. Upload one, or delete it.` });
 }
 
-/** `POST /v1/skills/{id}` of OpenAI's: chooses the default version. */
+/** `POST /v1/skills/{id}`, for OpenAI's clients: chooses the default version. */
 export async function postDefault(context: RequestContext, params: Params): Promise<Response> {
   const { env, tenant, caller, request } = context;
   const skill = await skillOf(context, params);
@@ -296,7 +296,7 @@ export async function getDefaultContent(context: RequestContext, params: Params)
   return getContent(context, { ...params, version: String(skill.default_number) });
 }
 
-/** The version's files as one zip: the same bytes for the same files, however they were uploaded. */
+/** The version's files as one zip; the same files always give the same bytes, however they were uploaded. */
 export async function getContent(context: RequestContext, params: Params): Promise<Response> {
   const { env, tenant, request } = context;
   const version = await versionOf(context, params);

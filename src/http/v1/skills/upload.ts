@@ -14,17 +14,17 @@ import { mediaType } from "../../skills/media-type.ts";
 import { type Dialect, dialectOf } from "../dialect.ts";
 import { VENDORS } from "./vendor.ts";
 
-/** Most members of a zip; a form may have some more parts for its fields. */
+/** The most members of a zip; a form may have a few more parts for its fields. */
 const MAX_MEMBERS = 10_000;
 const MAX_PARTS = MAX_MEMBERS + 10;
 const MAX_FIELD_BYTES = 4096;
 const OPENAI_LIMITS = { files: 500, file_bytes: 25 * 1024 * 1024 };
 const MAX_LABEL = { anthropic: 255, anthropic_legacy: 64 };
-/** Most findings that are kept. */
+/** The most findings that are stored. */
 const MAX_FINDINGS = 20;
 /** The parts that hold files. */
 const FILE_PARTS = ["files[]", "files"];
-/** What `custom_llm_provider` says for Hull's own store; empty: the field is absent. */
+/** The values of `custom_llm_provider` that mean Hull's own store; the empty one means that the field is absent. */
 const HERE: readonly string[] = ["", "litellm_proxy"];
 
 interface SkillForm {
@@ -40,11 +40,14 @@ interface SkillForm {
 interface SentSkill {
   files: SentFile[];
   fields: Map<string, string>;
-  /** Another store than Hull's, if the client wants that; `null`: Hull's own. */
+  /** The vendor whose store the client wants; `null`: Hull's own store. */
   vendor: string | null;
 }
 
-/** Reads the form of an upload; names of stores that it does not know are refused. @throws BundleInvalid BodyTooLarge BadRequest MalformedMultipart */
+/**
+ * Reads the form of an upload; refuses stores that Hull does not know.
+ * @throws BundleInvalid BodyTooLarge BadRequest MalformedMultipart
+ */
 export async function readSentSkill(context: RequestContext): Promise<SentSkill> {
   const { request, settings } = context;
   if (mediaType(request.headers.get("content-type")) !== "multipart/form-data") {
@@ -79,7 +82,7 @@ export async function storeSentSkill(
   const dialect = dialectOf(context);
   const label = dialect === "openai" ? null : labelOf(fields, dialect);
   const files = await unpacked(parts, limit);
-  // Loaded when first needed: it brings the YAML parser along.
+  // Imported on first use, because it imports the YAML parser.
   const { readStoredSkill } = await import("../../../skill/stored-skill.ts");
   const skill = await readStoredSkill(files, rulesOf(dialect, name));
   const digest = await storeBundle(env, tenant, skill.zip);
@@ -121,7 +124,7 @@ async function readParts(
             throw new BadRequest({ detail: `The field ${name} is too long.`, param: name });
           break;
         }
-        // The next read may reuse the memory of this one.
+        // The next read may reuse this memory, so the bytes are copied.
         chunks.push(chunk.slice());
       }
       const bytes = new Uint8Array(join(chunks));
@@ -137,7 +140,7 @@ async function readParts(
 
 const tooLarge = (limit: number): Error => new BodyTooLarge({ limit, setting: "limits.max_upload_bytes" });
 
-/** Decides by its first bytes, whatever its part says. */
+/** Decides by the first bytes, whatever media type the part declares. */
 const isZip = ({ bytes }: SentFile): boolean =>
   bytes[0] === 0x50 && bytes[1] === 0x4b && bytes[2] === 0x03 && bytes[3] === 0x04;
 

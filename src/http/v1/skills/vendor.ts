@@ -1,4 +1,4 @@
-/** Stores a skill at a vendor for a client that wants that: sends the upload on, with the key of this deployment. */
+/** Stores a skill at a vendor if the client wants that: forwards the upload with the key of this deployment. */
 import { ProviderNotConfigured, ProviderUnreachable } from "../../../errors/provider.ts";
 import { BadRequest } from "../../../errors/request.ts";
 import { join } from "../../../model/base-url.ts";
@@ -16,7 +16,7 @@ export const VENDORS: readonly string[] = ["anthropic", "openai", "azure"];
 /** Time for an upload at the vendor, in ms. */
 const TIMEOUT_MS = 120_000;
 const MAX_ERROR = 10_000;
-/** LiteLLM's clients speak the beta, so Hull sends it for them. */
+/** LiteLLM's clients use the beta without its header, so Hull sends the header for them. */
 const BETA = { "anthropic-version": "2023-06-01", "anthropic-beta": "skills-2025-10-02" };
 
 /** An upload as the client sent it; file names include their folders. */
@@ -26,8 +26,8 @@ interface VendorUpload {
 }
 
 /**
- * Stores a skill at a vendor and gives the vendor's answer.
- * @throws BadRequest if this deployment cannot reach it; the vendor's refusals, by their category
+ * Stores a skill at a vendor and returns the vendor's answer.
+ * @throws BadRequest if this deployment cannot reach the vendor; the vendor's refusals, by their category
  */
 export async function storeAtVendor(
   context: RequestContext,
@@ -73,7 +73,7 @@ export async function storeAtVendor(
   throw llmError(failure.error, context);
 }
 
-/** `null`: there is no key. */
+/** `null`: the deployment has no key. */
 function addressIn(address: () => ReturnType<typeof addressOf>): ReturnType<typeof addressOf> | null {
   try {
     return address();

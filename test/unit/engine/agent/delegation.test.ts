@@ -4,7 +4,8 @@ import { ceilingsOf, NO_CEILINGS, narrowed, refusal } from "../../../../src/engi
 import { judgeCall } from "../../../../src/engine/agent/policy.ts";
 import type { AgentSpec, Ceilings, RunPolicies } from "../../../../src/engine/agent/spec.ts";
 import { newRun } from "../../../../src/engine/agent/state.ts";
-import { SPEC, skill, tool } from "./harness.ts";
+import type { JsonObject } from "../../../../src/skill/manifest.ts";
+import { play, SPEC, skill, tool } from "./harness.ts";
 
 const policies = (more: Partial<RunPolicies>): RunPolicies => ({ ...SPEC.policies, ...more });
 const above = (more: Partial<Ceilings>): Ceilings => ({
@@ -93,6 +94,35 @@ describe("a delegated run", () => {
     const over = { ...run, totals: { ...totals, input_tokens: 500, cost_usd: 9 } };
     expect(ceilingsOf(over, true)).toMatchObject({ tokens: 0, usd: 0 });
     expect(ceilingsOf(over, false)).toMatchObject({ tokens: null, usd: null, run_id: null, levels: 1 });
+  });
+
+  it.each([
+    ["side by side", "an equal share of what is left", true, [150, 150, 150, 150, 150, 150, 825]],
+    ["in order", "all that is left", false, [900, 890, 880, 870, 860, 850, 825]],
+  ])("has, where the calls of a turn run %s, %s", async (_, __, parallel, tokens) => {
+    const delegate = (task: string): [string, JsonObject] => ["sub_agent", { task }];
+    const given: Ceilings[] = [];
+    await play({
+      spec: {
+        tools: [{ ...tool("sub_agent"), executor: "builtin" }],
+        skills: [skill("deep", { fork: true })],
+        token_budget: 915,
+        total_budget_usd: 915,
+        ...(parallel ? {} : { parallel_tool_calls: false }),
+      },
+      replies: [
+        { calls: [["load_skill", { name: "deep" }], ...["a", "b", "c", "d", "e"].map(delegate)] },
+        { calls: [delegate("f")] },
+        "end",
+      ],
+      cost_usd: 15,
+      async runTool({ above }) {
+        given.push(above ?? expect.fail());
+        return { spent: { tokens: 10, cost_usd: 10 } };
+      },
+    });
+    expect(given.map((left) => left.tokens)).toEqual(tokens);
+    expect(given.map((left) => left.usd)).toEqual(tokens);
   });
 
   it("keeps to the permissions and approvals of every run above, whatever its own grant", () => {

@@ -34,7 +34,11 @@ export interface Script {
   /** By tool; a list is used up one by one. */
   results?: Record<string, (Partial<AgentToolResult> | string)[]>;
   /** Carries calls out in place of `results`. */
-  runTool?: (planned: PlannedCall, signal: AbortSignal) => Promise<Partial<AgentToolResult> | string>;
+  runTool?: (
+    planned: PlannedCall,
+    signal: AbortSignal,
+    attempt: number,
+  ) => Promise<Partial<AgentToolResult> | string>;
   signal?: AbortSignal;
   /** In place of a clock that goes on by 1 ms at each look. */
   now?: () => number;
@@ -194,12 +198,12 @@ export async function play(script: Script): Promise<Played> {
         if (reply instanceof Error) throw reply;
         return { turn: turnOf(reply), cost_usd: script.cost_usd ?? 0, warnings: [] };
       },
-      async runTool(planned, { signal }) {
+      async runTool(planned, { signal, attempt }) {
         const { call, again } = planned;
         executed.push({ name: call.name, args: call.arguments, again });
         const list = results[call.name] ?? [];
         const scripted = () => (list.length > 1 ? list.shift() : list[0]);
-        const given = await (script.runTool?.(planned, signal) ?? scripted());
+        const given = await (script.runTool?.(planned, signal, attempt) ?? scripted());
         const base: AgentToolResult = {
           status: "ok",
           content: "ok",
@@ -210,6 +214,7 @@ export async function play(script: Script): Promise<Played> {
         };
         return typeof given === "string" ? { ...base, content: given } : { ...base, ...given };
       },
+      attemptOf: () => 0,
       async callHook({ hook, payload }) {
         hooks.push({ hook, payload });
         return script.hooks?.[hook]?.(payload) ?? null;

@@ -211,6 +211,20 @@ describe("tools", () => {
     });
   });
 
+  it("an attempt that ended has another one after it; one that did not reach the tool is made again", async () => {
+    const ends = ["unavailable", "tool_error", "network", "timeout", null] as const;
+    const attempts: number[] = [];
+    const { run } = await play({
+      spec: { tools: [edit], tool_retries: 4 },
+      replies: [call(), "end"],
+      async runTool(_, __, attempt) {
+        const error_category = ends[attempts.push(attempt) - 1] ?? null;
+        return { status: error_category === null ? "ok" : "error", error_category };
+      },
+    });
+    expect([attempts, run.successful_tools]).toEqual([[0, 0, 1, 1, 2], ["edit"]]);
+  });
+
   it("the same call with the same result: a hint, then a redirect, then it is not made", async () => {
     const four = [call(), call(), call(), call(), "end"];
     const { requests, executed } = await play({ spec: { tools: [edit] }, replies: four });
