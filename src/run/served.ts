@@ -151,7 +151,8 @@ async function servedSpec(
     tools: forFiles.length > 0,
   });
   const self = own_skill ?? skill;
-  const effort = EFFORTS[manifest.activation?.effort?.toLowerCase() ?? ""];
+  const asked = manifest.activation?.effort?.toLowerCase();
+  const [, effort] = Object.entries(EFFORTS).find(([name]) => name === asked) ?? [];
   const max_tool_rounds = toolRounds(llm.max_tool_rounds, forFiles.length > 0);
   const base = specOf(
     {},

@@ -55,15 +55,15 @@ export type ConfigType = (typeof CONFIG_TYPES)[number];
 
 export const CONFIG_SCOPES = ["global", "per_bot", "per_call"] as const;
 
-/** The `effort` of other clients, as a level that providers know. */
-export const EFFORTS: { readonly [effort: string]: "low" | "medium" | "high" | undefined } = {
+/** The reasoning efforts that other clients name, as the levels that providers know. */
+export const EFFORTS = {
   minimal: "low",
   low: "low",
   medium: "medium",
   high: "high",
   xhigh: "high",
   max: "high",
-};
+} as const;
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 export type JsonObject = { [key: string]: Json };

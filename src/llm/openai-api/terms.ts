@@ -2,7 +2,7 @@
 import * as z from "zod/mini";
 import type { ModelRequest, Sampling, ToolDefinition } from "../../engine/messages.ts";
 import { reservedMembers } from "../../model/reserved.ts";
-import type { JsonObject } from "../../skill/manifest.ts";
+import { EFFORTS, type JsonObject } from "../../skill/manifest.ts";
 import { hasMember, lenient, object, present, requiredText } from "../members.ts";
 import { wrong } from "../wrong.ts";
 
@@ -24,15 +24,6 @@ export function checkFurther(further: JsonObject): void {
   for (const { path, reason } of reservedMembers(Object.fromEntries(checked)))
     throw wrong(path, `it cannot be set here: ${reason}`);
 }
-
-const LEVELS = {
-  minimal: "low",
-  low: "low",
-  medium: "medium",
-  high: "high",
-  xhigh: "high",
-  max: "high",
-} as const;
 
 /** A reasoning effort, or none. */
 export const effort = () =>
@@ -85,7 +76,7 @@ export function callTerms({ choice, limit, format, effort, sampling }: Terms) {
     ...(Object.keys(given).length === 0 ? {} : { sampling: given }),
     ...(effort == null || effort === "none"
       ? {}
-      : { thinking: { mode: "effort", level: LEVELS[effort] } as const }),
+      : { thinking: { mode: "effort", level: EFFORTS[effort] } as const }),
   } satisfies Partial<ModelRequest>;
 }
 
