@@ -42,6 +42,7 @@ export function counting() {
           alarms += 1;
         },
       ),
+    alarms: () => alarms,
     read: () => cursors.reduce((sum, { rowsRead }) => sum + rowsRead, 0),
     written: () => cursors.reduce((sum, { rowsWritten }) => sum + rowsWritten, alarms),
   };

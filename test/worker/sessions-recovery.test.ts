@@ -376,6 +376,18 @@ describe("what is due", () => {
     );
   });
 
+  it("a session sets one alarm for its row and its first run, and removes it when nothing is due", async () => {
+    const counter = counting();
+    const test = async (world: World): Promise<void> => {
+      await world.open();
+      await world.conversation.listing.written();
+      await world.run("r1", "go");
+      await world.over();
+      expect([counter.alarms(), world.store.due(), await world.storage.getAlarm()]).toEqual([2, [], null]);
+    };
+    await inWorld({ replies: ["hi"] }, test, undefined, counter.wrap);
+  });
+
   it("an alarm sees to a run that has no run attempt, and only re-arms itself where there is one", async () => {
     let release = (): void => {};
     const held = new Promise<void>((resolve) => {
