@@ -19,13 +19,13 @@ import {
 import type { Settings } from "../env.ts";
 import { HullError } from "../errors.ts";
 import type { ContainerParams } from "../llm/container-params.ts";
-import type { Reached } from "../llm/host.ts";
+import type { LlmHost, Reached } from "../llm/host.ts";
 import { messageJson } from "../llm/messages.ts";
 import { skillNamed } from "../llm/skill-model.ts";
 import { wrong } from "../llm/wrong.ts";
 import { asJson } from "../skill/json.ts";
 import type { JsonObject, Manifest } from "../skill/manifest.ts";
-import { agentSpec } from "./agent/options.ts";
+import { type CheckedRun, checkedRun } from "./agent/options.ts";
 import { MemoryLog, type RunLog } from "./agent/run-log.ts";
 import { withServedTerms } from "./agent/served-terms.ts";
 import { countedSkill, runSlot, servedSkill } from "./agent/skills.ts";
@@ -38,6 +38,7 @@ import type { RunEvent } from "./events.ts";
 import { llmHost } from "./llm-host.ts";
 import { llmError } from "./llm-problem.ts";
 import type { LocalSkill, ReferencedSkills } from "./v1-skills.ts";
+import type { VendorModel } from "./vendor-model.ts";
 import { injectedTexts, LITELLM_TOOL, skillTool } from "./whole-skills.ts";
 import { skillsFolder } from "./workspace-tools/where.ts";
 
@@ -48,6 +49,8 @@ const WHOLE_MS = 600_000;
 /** What such a request asks for. */
 interface AgentAsk {
   model: string;
+  /** What the route found of `model`, as that of a run; `null`: nothing, or it names a skill. */
+  found: VendorModel | null;
   request: ModelRequest;
   container: ContainerParams | null;
   code: readonly ContainerTool[];
@@ -131,23 +134,24 @@ export async function openAgentRun(
   const named = skillNamed(ask.model);
   const skill = await countedSkill(context, begun, named);
   const own = begun === undefined && skill !== null ? await servedSkill(context, skill) : null;
-  const host = await llmHost(context, { signal, session: null, skill, account, demo: named !== null });
+  const demo = named !== null;
+  const host = ask.found?.host ?? (await llmHost(context, { signal, session: null, skill, account, demo }));
   const hosted = skills.native.length > 0;
   const wanted = hosted ? null : (params?.id ?? null);
   // The files of a run that outlives its process are its own.
   const opens = ask.opened === undefined && durable === null;
   const known = opens && wanted !== null ? await openContainer(context, wanted) : (ask.opened ?? null);
   const terms = ask.terms ?? codeTerms(known?.metadata ?? {});
-  const make = async (): Promise<AgentSpec> => {
+  const make = async (): Promise<CheckedRun> => {
     const { request: given } = ask;
     const max_tokens = Math.min(given.max_tokens, own?.manifest.llm?.max_tokens ?? given.max_tokens);
     const capped = { ...ask, request: { ...given, max_tokens }, terms };
-    const made = await specOf(context, capped, skills, host, `run_${execution.slice("ex_".length)}`);
-    const limited = withTerms(made, capped, context.settings.limits, own?.manifest ?? null);
-    return withPassthrough(limited, ask, skills);
+    const made = await checkedOf(context, capped, skills, host, `run_${execution.slice("ex_".length)}`);
+    const limited = withTerms(made.spec, capped, context.settings.limits, own?.manifest ?? null);
+    return { spec: withPassthrough(limited, ask, skills), model: made.model };
   };
   // A resumed run keeps the specification with which it began.
-  const spec = begun ?? (await make());
+  const { spec, model } = begun === undefined ? await make() : { spec: begun, model: undefined };
   const needed = spec.tools.some(({ executor }) => executor === "workspace") || uploads.length > 0;
   const files = uploads.map(({ file_id }) => file_id);
   if (known !== null) for (const id of files) await putUpload(context, known, id);
@@ -156,7 +160,7 @@ export async function openAgentRun(
   context.log.run_id = spec.run_id;
   context.log.model = `${spec.model.provider}/${spec.model.model}`;
   if (container !== null) context.log.session_id = container.id;
-  const { protocol } = host.reach(spec.model);
+  const { protocol } = ask.found?.reached ?? host.reach(spec.model);
   return {
     spec,
     skills,
@@ -176,6 +180,7 @@ export async function openAgentRun(
           execution,
           log,
           durable,
+          model,
           // Results of provider tools appear between the texts of a turn, so such a turn is sent whole.
           streams: hosted ? "nothing" : "text and reasoning",
           emit: (event) => pass(event, listener),
@@ -233,14 +238,14 @@ function withPassthrough(
 const HOSTED_TOOL = { type: "code_execution_20250825", name: "code_execution" };
 const HOSTED_BETAS = "code-execution-2025-08-25,skills-2025-10-02";
 
-async function specOf(
+async function checkedOf(
   context: RunContext,
   ask: AgentAsk,
   { local, native }: ReferencedSkills,
-  host: Awaited<ReturnType<typeof llmHost>>,
+  host: LlmHost,
   run: string,
-): Promise<AgentSpec> {
-  const { model, request } = ask;
+): Promise<CheckedRun> {
+  const { model, request, found } = ask;
   const served = skillNamed(model);
   const whole = local.filter(({ reference }) => reference.full);
   const { thinking, schema, json, sampling = {}, tools, tool_choice, max_tokens } = request;
@@ -266,8 +271,10 @@ async function specOf(
     publishes: false,
     named: local,
     answers: true,
+    ...(found === null ? {} : { choice: found.choice }),
   } as const;
-  const spec = await agentSpec(context, host, input, { run, session: null });
+  const checked = await checkedRun(context, host, input, { run, session: null });
+  const { spec } = checked;
   const own = [
     ...whole.map(skillTool),
     ...codeTools(context, native.length > 0 ? { ...ask, code: [] } : ask, whole),
@@ -277,7 +284,7 @@ async function specOf(
   const shown = shell ? listed(local, folder) : injectedTexts(whole);
   const system = [spec.system, request.system].filter((text) => text !== "").join("\n\n") + shown;
   const hidden = new Set((shell ? local : whole).map(({ record }) => record.manifest.slug));
-  return {
+  const extended: AgentSpec = {
     ...spec,
     system: system.trim(),
     ...(request.system_blocks === undefined ? {} : { system_blocks: request.system_blocks }),
@@ -289,6 +296,7 @@ async function specOf(
     }),
     tools: [...spec.tools, ...own],
   };
+  return { spec: extended, model: checked.model };
 }
 
 /**

@@ -1,5 +1,5 @@
 /** `/v1/messages` and chat completions where Hull runs tools, without a runner: what the deployment decides, and what fails. */
-import { beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { grantsOf } from "../../src/run/variables.ts";
 import { assembleSkill } from "../../src/skill/assemble.ts";
 import type { SkillRecord } from "../../src/skill/manifest.ts";
@@ -16,6 +16,7 @@ const TOOL = "tools: [{name: now, description: Tells the time, command: [date]}]
 beforeAll(async () => {
   await open.publish({ cat: mockSkill("cat"), clock: mockSkill("clock", TOOL) });
 });
+afterEach(() => vi.restoreAllMocks());
 beforeEach(async () => {
   await open.fetch("/llm/mocks", { method: "DELETE" });
 });
@@ -91,4 +92,43 @@ it("without a key, the built-in mock plays a served skill's tools as it does at 
       expect.stringContaining("The tool now failed"),
     ]);
   }
+});
+
+describe("a request looks up its model once", () => {
+  const passing = new Client({ ...MOCKED, HULL_CONFIG: '{"pass_through":["anthropic"]}' });
+  const said = { model: "mock/mock", messages };
+  const asks = { model: "mock/mock", input: "Hi.", store: false };
+  const whole = { skills: [{ type: "custom", skill_id: "cat" }], injection: "full" };
+  const native = { type: "anthropic", skill_id: "pdf" };
+  const shell = [{ type: "shell", environment: { type: "container_auto" } }];
+  it.each<[string, string, object, Client?]>([
+    ["a message", "/v1/messages", ask],
+    ["one that its provider could get verbatim", "/v1/messages", ask, passing],
+    ["one with code", "/v1/messages", { ...ask, ...CODE }],
+    ["one with skills of Anthropic", "/v1/messages", { ...ask, container: { skills: [native] } }],
+    [
+      "one with both kinds",
+      "/v1/messages",
+      { ...ask, container: { ...whole, skills: [native, ...whole.skills] } },
+    ],
+    ["a chat completion", "/v1/chat/completions", said],
+    ["one with a skill", "/v1/chat/completions", { ...said, container: whole }],
+    ["one with skills of Anthropic", "/v1/chat/completions", { ...said, container: { skills: [native] } }],
+    ["a response", "/v1/responses", asks],
+    ["one that streams", "/v1/responses", { ...asks, stream: true }],
+    ["one with a shell", "/v1/responses", { ...asks, tools: shell }],
+  ])("%s: %s", async (_, path, body, client = open) => {
+    const { deployment, env } = client;
+    const registry = await deployment.tenantRules.registryOf("default", () => {});
+    await client.post("/llm/mocks", { text: "Well." });
+    await client.post("/llm/call", { prompt: "Hi.", options: { model: "mock/mock" } });
+    await client.post("/llm/mocks", { text: "Well." });
+    const { choices } = deployment.knownModels.get(registry) ?? expect.fail("no model is known");
+    const chosen = vi.spyOn(choices, "get");
+    const mocks = vi.spyOn(env.MOCKS, "get");
+    const answer = await client.post(path, body);
+    expect([answer.status, await answer.text()]).toEqual([200, expect.stringContaining("Well.")]);
+    // Asking whether the scope has mocks is one use of its object, and the answers are the other.
+    expect([chosen.mock.calls.length, mocks.mock.calls.length]).toEqual([1, 2]);
+  });
 });

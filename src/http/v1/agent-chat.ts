@@ -13,7 +13,7 @@ import { runId } from "../run-id.ts";
 import { ChatChunks } from "./chat-chunks.ts";
 import { storeTurns } from "./container-turns.ts";
 import { errorBody } from "./errors.ts";
-import { ignoredHeader, streamedAnswer } from "./model-call.ts";
+import { ignoredHeader, type ModelLookup, modelOfRun, streamedAnswer } from "./model-call.ts";
 import { referencedSkills, shownSkills } from "./skill-references.ts";
 
 /** The most bytes of generated files in an answer. */
@@ -24,19 +24,29 @@ export const runsChatTools = ({ model, container, code }: ChatRequest): boolean 
   model.startsWith(SKILL_MODEL) || container !== null || code.length > 0;
 
 /** Answers such a request, whole or with events. */
-export async function answerChatWithTools(context: RequestContext, asked: ChatRequest): Promise<Response> {
+export async function answerChatWithTools(
+  context: RequestContext,
+  asked: ChatRequest,
+  model: ModelLookup,
+): Promise<Response> {
   const abort = new AbortController();
-  const skills = await referencedSkills(context, asked, abort.signal);
+  const skills = await referencedSkills(context, asked, model);
   const run = await openAgentRun(
     context,
-    { ...asked, uploads: [], hosted: [], pauses: false, skills },
+    {
+      ...asked,
+      found: await modelOfRun(asked.model, model),
+      uploads: [],
+      hosted: [],
+      pauses: false,
+      skills,
+    },
     { signal: abort.signal, account: accountOf(context, null), execution: runId(context) },
   );
   await context.beforeEffects();
   const chosen = (asked.request.tool_choice ?? "auto") === "auto" ? [] : ["tool_choice"];
   const own = run.protocol === "openai-chat" ? [] : Object.keys(asked.extra);
   const ignored = ignoredHeader([...own, ...chosen], null);
-  const { model } = run.spec.model;
   if (!asked.stream) {
     context.request.signal.addEventListener("abort", () => abort.abort(), { once: true });
     const silent = { text: () => {}, reasoning: () => {}, call: () => {} };
@@ -49,7 +59,7 @@ export async function answerChatWithTools(context: RequestContext, asked: ChatRe
     async run(write, signal) {
       signal.addEventListener("abort", () => abort.abort(), { once: true });
       const emit = (chunk: unknown): void => write(`data: ${JSON.stringify(chunk)}\n\n`);
-      const chunks = new ChatChunks(model, context, emit);
+      const chunks = new ChatChunks(run.spec.model.model, context, emit);
       const text = (piece: string): void => chunks.sink.onText?.(piece);
       const reasoning = (piece: string): void => chunks.sink.onReasoning?.(piece);
       // A comment, which clients skip. It keeps the stream alive while a tool runs.

@@ -21,7 +21,7 @@ import { withBytes } from "./agent-chat.ts";
 import { dialectOf } from "./dialect.ts";
 import { errorBody } from "./errors.ts";
 import { MessageEvents } from "./message-events.ts";
-import { ignoredHeader, streamedAnswer } from "./model-call.ts";
+import { ignoredHeader, type ModelLookup, modelOfRun, streamedAnswer } from "./model-call.ts";
 import { shownSkills } from "./skill-references.ts";
 import { formatted } from "./sse-event.ts";
 
@@ -36,12 +36,12 @@ export function runsTools({ model, container, code, uploads }: MessagesRequest):
 export async function answerWithTools(
   context: RequestContext,
   asked: MessagesRequest,
-  skills: ReferencedSkills,
+  { skills, model }: { skills: ReferencedSkills; model: ModelLookup },
 ): Promise<Response> {
   const abort = new AbortController();
   const run = await openAgentRun(
     context,
-    { ...asked, skills, pauses: true },
+    { ...asked, found: await modelOfRun(asked.model, model), skills, pauses: true },
     { signal: abort.signal, account: accountOf(context, null), execution: runId(context) },
   );
   await context.beforeEffects();

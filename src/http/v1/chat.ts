@@ -3,6 +3,7 @@ import type { ModelRequest } from "../../engine/messages.ts";
 import type { Reached } from "../../llm/host.ts";
 import { completionOf } from "../../llm/openai-api/answer.ts";
 import { type ChatRequest, readChatRequest } from "../../llm/openai-api/request.ts";
+import type { VendorModel } from "../../run/vendor-model.ts";
 import type { RequestContext } from "../context.ts";
 import { objectBody } from "../operations.ts";
 import { answerChatWithTools, runsChatTools } from "./agent-chat.ts";
@@ -10,39 +11,44 @@ import { ChatChunks } from "./chat-chunks.ts";
 import { checkCodeAccess } from "./code-access.ts";
 import { withStoredTurns } from "./container-turns.ts";
 import { errorBody } from "./errors.ts";
-import { ignoredHeader, openCall, sendCall, streamedAnswer } from "./model-call.ts";
+import { ignoredHeader, modelLookup, sendCall, streamedAnswer } from "./model-call.ts";
 
 /** `POST /v1/chat/completions`. */
 export async function postChatCompletions(context: RequestContext): Promise<Response> {
   const body = await objectBody(context);
   const asked = await withStoredTurns(context, readChatRequest(body));
-  if (runsChatTools(asked)) {
+  const runs = runsChatTools(asked);
+  const model = modelLookup(context, asked.model, !runs);
+  if (runs) {
     checkCodeAccess(context, asked);
-    return answerChatWithTools(context, asked);
+    return answerChatWithTools(context, asked, model);
   }
-  return asked.stream ? streamed(context, asked) : whole(context, asked);
+  const found = await model();
+  return asked.stream ? streamed(context, asked, found) : whole(context, asked, found);
 }
 
-async function whole(context: RequestContext, asked: ChatRequest): Promise<Response> {
-  const call = await openCall(context, asked.model, context.request.signal);
-  const { request, extra, ignored } = fitted(asked, call.reached);
-  const turn = await sendCall(context, call, request, { stream: false, extra });
+async function whole(context: RequestContext, asked: ChatRequest, model: VendorModel): Promise<Response> {
+  const { request, extra, ignored } = fitted(asked, model.reached);
+  const { signal } = context.request;
+  const turn = await sendCall(context, model, request, { signal, stream: false, extra });
   const headers = { "cache-control": "no-store", ...ignoredHeader(ignored, turn) };
-  return Response.json(context.redacted(completionOf(turn, call.excludesCached, Date.now())), { headers });
+  return Response.json(context.redacted(completionOf(turn, model.excludesCached, Date.now())), { headers });
 }
 
-async function streamed(context: RequestContext, asked: ChatRequest): Promise<Response> {
-  const abort = new AbortController();
-  const call = await openCall(context, asked.model, abort.signal);
-  const { request, extra, ignored } = fitted(asked, call.reached);
+async function streamed(context: RequestContext, asked: ChatRequest, model: VendorModel): Promise<Response> {
+  const { request, extra, ignored } = fitted(asked, model.reached);
   return streamedAnswer(context, {
     headers: ignoredHeader(ignored, null),
     async run(write, signal) {
-      signal.addEventListener("abort", () => abort.abort(), { once: true });
       const emit = (chunk: unknown): void => write(`data: ${JSON.stringify(chunk)}\n\n`);
-      const chunks = new ChatChunks(call.reached.model, context, emit);
-      const turn = await sendCall(context, call, request, { stream: true, extra, sink: chunks.sink });
-      chunks.finish(turn, { excludesCached: call.excludesCached, usage: asked.reports_usage });
+      const chunks = new ChatChunks(model.reached.model, context, emit);
+      const turn = await sendCall(context, model, request, {
+        signal,
+        stream: true,
+        extra,
+        sink: chunks.sink,
+      });
+      chunks.finish(turn, { excludesCached: model.excludesCached, usage: asked.reports_usage });
       write("data: [DONE]\n\n");
     },
     failed: (error) => `data: ${JSON.stringify(errorBody(error, context, "openai"))}\n\n`,

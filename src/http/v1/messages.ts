@@ -7,6 +7,7 @@ import { SKILL_MODEL } from "../../llm/skill-model.ts";
 import { checkAnswered } from "../../llm/tool-call-ids.ts";
 import { wrong } from "../../llm/wrong.ts";
 import { promptTokens } from "../../model/estimate.ts";
+import type { VendorModel } from "../../run/vendor-model.ts";
 import type { RequestContext } from "../context.ts";
 import { objectBody } from "../operations.ts";
 import { answerWithTools, runsTools } from "./agent-messages.ts";
@@ -14,7 +15,7 @@ import { checkCodeAccess } from "./code-access.ts";
 import { dialectOf } from "./dialect.ts";
 import { errorBody } from "./errors.ts";
 import { MessageEvents } from "./message-events.ts";
-import { ignoredHeader, openCall, sendCall, streamedAnswer } from "./model-call.ts";
+import { ignoredHeader, type ModelLookup, modelLookup, sendCall, streamedAnswer } from "./model-call.ts";
 import { referencedSkills } from "./skill-references.ts";
 import { formatted } from "./sse-event.ts";
 
@@ -22,29 +23,36 @@ import { formatted } from "./sse-event.ts";
 export async function postMessages(context: RequestContext): Promise<Response> {
   const body = await objectBody(context);
   const asked = readMessagesRequest(body, context.request.headers);
-  const passed = await passesThrough(context, asked);
+  const model = modelLookup(context, asked.model, !runsTools(asked));
+  const passed = await passesThrough(context, asked, model);
   if (asked.thread && !passed) throw new ThreadUnsupported({});
   const [refused] = passed ? [] : asked.unaccounted;
   if (refused !== undefined) throw wrong(refused.path, refused.reason);
   if (!passed) checkAnswered(asked.unanswered);
   if (runsTools(asked) && !passed) {
     checkCodeAccess(context, asked);
-    const skills = await referencedSkills(context, asked, context.request.signal);
+    const skills = await referencedSkills(context, asked, model);
     // If all skills are Anthropic's own, Anthropic runs everything itself.
-    if (skills.native.length === 0 || skills.local.length > 0) return answerWithTools(context, asked, skills);
+    if (skills.native.length === 0 || skills.local.length > 0)
+      return answerWithTools(context, asked, { skills, model });
   }
-  return asked.stream ? streamed(context, asked) : whole(context, asked);
+  const found = await model();
+  return asked.stream ? streamed(context, asked, found) : whole(context, asked, found);
 }
 
 /**
  * Whether hull.toml sends the request to its provider unchanged. A request with skills of Hull's own is never sent on.
  */
-async function passesThrough(context: RequestContext, asked: MessagesRequest): Promise<boolean> {
+async function passesThrough(
+  context: RequestContext,
+  asked: MessagesRequest,
+  model: ModelLookup,
+): Promise<boolean> {
   const { pass_through } = context.settings;
   if (pass_through.length === 0 || asked.model.startsWith(SKILL_MODEL)) return false;
-  const { choice, reached } = await openCall(context, asked.model, context.request.signal);
+  const { choice, reached } = await model();
   if (reached.protocol !== "anthropic" || !pass_through.includes(choice.target.provider)) return false;
-  const { local } = await referencedSkills(context, asked, context.request.signal);
+  const { local } = await referencedSkills(context, asked, model);
   return local.length === 0 && asked.uploads.length === 0;
 }
 
@@ -55,25 +63,26 @@ export async function postCountTokens(context: RequestContext): Promise<Response
   return Response.json({ input_tokens: promptTokens(request) }, { headers: { "cache-control": "no-store" } });
 }
 
-async function whole(context: RequestContext, asked: MessagesRequest): Promise<Response> {
-  const call = await openCall(context, asked.model, context.request.signal);
-  const ignored = checkFit(asked, call.reached);
-  const turn = await sendCall(context, call, asked.request, { stream: false });
+async function whole(context: RequestContext, asked: MessagesRequest, model: VendorModel): Promise<Response> {
+  const ignored = checkFit(asked, model.reached);
+  const { signal } = context.request;
+  const turn = await sendCall(context, model, asked.request, { signal, stream: false });
   const headers = { "cache-control": "no-store", ...ignoredHeader(ignored, turn) };
-  return Response.json(context.redacted(messageOf(turn, call.excludesCached)), { headers });
+  return Response.json(context.redacted(messageOf(turn, model.excludesCached)), { headers });
 }
 
-async function streamed(context: RequestContext, asked: MessagesRequest): Promise<Response> {
-  const abort = new AbortController();
-  const call = await openCall(context, asked.model, abort.signal);
-  const ignored = checkFit(asked, call.reached);
+async function streamed(
+  context: RequestContext,
+  asked: MessagesRequest,
+  model: VendorModel,
+): Promise<Response> {
+  const ignored = checkFit(asked, model.reached);
   return streamedAnswer(context, {
     headers: ignoredHeader(ignored, null),
     async run(write, signal) {
-      signal.addEventListener("abort", () => abort.abort(), { once: true });
-      const events = new MessageEvents(call.reached.model, context, (event) => write(formatted(event)));
-      const turn = await sendCall(context, call, asked.request, { stream: true, sink: events.sink });
-      events.finish(turn, call.excludesCached);
+      const events = new MessageEvents(model.reached.model, context, (event) => write(formatted(event)));
+      const turn = await sendCall(context, model, asked.request, { signal, stream: true, sink: events.sink });
+      events.finish(turn, model.excludesCached);
     },
     failed: (error) => formatted({ ...errorBody(error, context, dialectOf(context)) }),
   });

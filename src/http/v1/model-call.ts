@@ -4,11 +4,12 @@
  */
 import type { ModelRequest, ModelTurn } from "../../engine/messages.ts";
 import type { HullError } from "../../errors.ts";
-import type { LlmHost, ModelChoice, Reached } from "../../llm/host.ts";
 import { exchangeTerms } from "../../llm/prepare.ts";
+import { skillNamed } from "../../llm/skill-model.ts";
+import { once } from "../../memo.ts";
 import type { Sink } from "../../model/wire.ts";
-import { llmHost } from "../../run/llm-host.ts";
 import { llmError } from "../../run/llm-problem.ts";
+import { type VendorModel, vendorModel } from "../../run/vendor-model.ts";
 import type { RequestContext } from "../context.ts";
 import { eventAnswer } from "../event-answer.ts";
 import { accountOf } from "../llm/account.ts";
@@ -16,35 +17,36 @@ import { accountOf } from "../llm/account.ts";
 /** Time for a whole answer, in ms: as long as the vendors' clients wait for it. */
 const WHOLE_ANSWER_MS = 600_000;
 
-/** A chosen model whose provider is configured. */
-export interface OpenCall {
-  host: LlmHost;
-  choice: ModelChoice;
-  reached: Reached;
-  /** Whether the provider counts cached tokens apart from `input_tokens`. */
-  excludesCached: boolean;
-}
+/** Looks up the model of a request when it is first needed. @throws as `vendorModel` */
+export type ModelLookup = () => Promise<VendorModel>;
 
-/** @throws HullError if no model can be chosen, or its provider is not configured */
-export async function openCall(
-  context: RequestContext,
-  model: string,
-  signal: AbortSignal,
-): Promise<OpenCall> {
-  const account = accountOf(context, null);
-  const host = await llmHost(context, { signal, session: null, skill: null, account, single: true });
-  const choice = host.choose({ model });
-  const reached = host.reach(choice.target);
-  context.log.model = `${choice.target.provider}/${reached.model}`;
-  return { host, choice, reached, excludesCached: reached.protocol === "anthropic" };
+/** @param single as of `vendorModel` */
+export const modelLookup = (context: RequestContext, model: string, single: boolean): ModelLookup =>
+  once(async () => {
+    const { signal } = context.request;
+    const found = await vendorModel(context, model, { signal, account: accountOf(context, null), single });
+    context.log.model = `${found.choice.target.provider}/${found.reached.model}`;
+    return found;
+  });
+
+/** What was found of the model of a run; `null`: it names a skill. */
+export const modelOfRun = async (name: string, model: ModelLookup): Promise<VendorModel | null> =>
+  skillNamed(name) === null ? model() : null;
+
+interface Sending {
+  /** Aborted when nobody wants the answer any more. */
+  signal: AbortSignal;
+  stream: boolean;
+  extra?: ModelRequest["extra"];
+  sink?: Sink;
 }
 
 /** Makes the call. @throws HullError, failures of providers by their category */
 export async function sendCall(
   context: RequestContext,
-  { host, choice }: OpenCall,
+  { host, choice }: VendorModel,
   request: ModelRequest,
-  { stream, extra = {}, sink = {} }: { stream: boolean; extra?: ModelRequest["extra"]; sink?: Sink },
+  { signal, stream, extra = {}, sink = {} }: Sending,
 ): Promise<ModelTurn> {
   const terms = exchangeTerms({ stream, max_tokens: request.max_tokens }, host);
   const asked = Object.keys(extra).length === 0 ? request : { ...request, extra };
@@ -52,6 +54,7 @@ export async function sendCall(
     const { turn } = await host.exchange({
       ...terms,
       targets: [choice.target],
+      signal,
       request: () => asked,
       own: {},
       native_search: false,

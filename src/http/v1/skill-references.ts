@@ -6,7 +6,7 @@ import { type LocalSkill, type NamedSkill, namedSkill, type ReferencedSkills } f
 import { isObject } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { RequestContext } from "../context.ts";
-import { openCall } from "./model-call.ts";
+import type { ModelLookup } from "./model-call.ts";
 
 /**
  * Finds the skills of a request before Hull calls any model.
@@ -16,7 +16,7 @@ import { openCall } from "./model-call.ts";
 export async function referencedSkills(
   context: RequestContext,
   { model, container }: { model: string; container: ContainerParams | null },
-  signal: AbortSignal,
+  lookup: ModelLookup,
 ): Promise<ReferencedSkills> {
   const references = container?.skills ?? [];
   const found = await Promise.all(references.map((reference) => located(context, reference)));
@@ -26,7 +26,7 @@ export async function referencedSkills(
   });
   const native = references.filter((_, n) => found[n] === null);
   checkTwice(local);
-  if (native.length > 0) await checkNative(context, model, native, signal);
+  if (native.length > 0) await checkNative(model, native, lookup);
   return { local, native };
 }
 
@@ -50,12 +50,11 @@ export function checkTwice(skills: readonly LocalSkill[]): void {
 
 /** @throws InvalidRequest if the model is not one of Anthropic's; other errors if the model cannot be called */
 async function checkNative(
-  context: RequestContext,
   model: string,
   native: readonly SkillReference[],
-  signal: AbortSignal,
+  lookup: ModelLookup,
 ): Promise<void> {
-  const reached = model.startsWith(SKILL_MODEL) ? null : (await openCall(context, model, signal)).reached;
+  const reached = model.startsWith(SKILL_MODEL) ? null : (await lookup()).reached;
   if (reached?.protocol === "anthropic" || reached?.protocol === "mock") return;
   const [{ kind, id, path } = { kind: "native", id: "", path: "" }] = native;
   const shown = id.slice(0, 64);

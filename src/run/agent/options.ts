@@ -45,6 +45,8 @@ export interface RunInput extends RunRequest {
   named?: readonly { record: SkillRecord; digest: string }[];
   /** The caller takes a call of its own tool as the answer, and asks again with the result. */
   answers?: true;
+  /** The choice of `host` for these options, if it was made earlier. */
+  choice?: ModelChoice;
 }
 
 /** A run's specification, and the model that was chosen and read for it. */
@@ -81,7 +83,7 @@ export async function checkedRun(
   if ("faults" in model) throw refused(model.faults);
   checkConflicts(model.options);
   checkSession(model.options, at.session);
-  const choice = host.choose(model.options);
+  const choice = input.choice ?? host.choose(model.options);
   const registry = withNamed(context, await readSkills(context, options.skills), input.named ?? []);
   const records = distinct(served === null ? registry.records : [served, ...registry.records]);
   const onActivation = options.skill_tools === "on_activation";

@@ -16,9 +16,9 @@ import { type Container, containerFileId, filesForUser, MOST_FILES, openContaine
 import type { RunContext } from "../context.ts";
 import type { RunEvent } from "../events.ts";
 import type { OperationHandle, RunOutput } from "../handle.ts";
-import { llmHost } from "../llm-host.ts";
 import { finalFault, llmError } from "../llm-problem.ts";
 import type { LocalSkill } from "../v1-skills.ts";
+import { type VendorModel, vendorModel } from "../vendor-model.ts";
 import { type AgentListener, openAgentRun } from "../vendor-run.ts";
 import { ResponseEvents } from "./events.ts";
 import { inlined } from "./inlined.ts";
@@ -61,7 +61,7 @@ export interface ResponsesOperation {
 interface Ended {
   stop: string;
   usage: Usage;
-  /** Whether the provider counts cached tokens apart from `input_tokens`. */
+  /** Whether the provider counts cached tokens separately from `input_tokens`. */
   excludesCached: boolean;
   model: string;
 }
@@ -78,10 +78,14 @@ export const shellOf = ({
   local_shell,
 });
 
-/** @throws HullError, failures of providers by their category */
+/**
+ * @param found what the route found of the request's model; `null`: nothing, or the model is a skill
+ * @throws HullError, failures of providers by their category
+ */
 export async function runResponse(
   handle: OperationHandle,
   request: ResponsesOperation & { account: string },
+  found: VendorModel | null = null,
 ): Promise<RunOutput> {
   const { context, durable } = handle;
   const { env, tenant, settings } = context;
@@ -111,8 +115,8 @@ export async function runResponse(
     const model = String(request.body.model);
     const runs = request.container !== null || model.startsWith(SKILL_MODEL);
     const ended = runs
-      ? await runTools(handle, request, canonical, report)
-      : await callModel(handle, request, canonical, report);
+      ? await runTools(handle, request, canonical, { found, ...report })
+      : await callModel(handle, request, canonical, { found, ...report });
     if (faults.length > 0) throw faults[0];
     const events = new ResponseEvents(request.head, shellOf(request));
     events.begin();
@@ -133,6 +137,7 @@ export async function runResponse(
 }
 
 interface Report {
+  found: VendorModel | null;
   emit: (event: RunEvent) => Promise<void>;
   part: (part: ResponsePart) => void;
 }
@@ -142,12 +147,10 @@ async function callModel(
   { context, signal, durable, streaming }: OperationHandle,
   { account, body }: ResponsesOperation & { account: string },
   request: ModelRequest,
-  { emit, part }: Report,
+  { found, emit, part }: Report,
 ): Promise<Ended> {
-  const host = await llmHost(context, { signal, session: null, skill: null, account, single: true });
-  const choice = host.choose({ model: String(body.model) });
-  const { protocol } = host.reach(choice.target);
-  const excludesCached = protocol === "anthropic";
+  const { host, choice, reached, excludesCached } =
+    found ?? (await vendorModel(context, String(body.model), { signal, account, single: true }));
   // An earlier attempt of the operation wrote this, below.
   const earlier = fromJson<{ blocks: Block[]; ended: Ended } | null>(durable?.memo ?? null);
   if (earlier !== null) {
@@ -162,7 +165,8 @@ async function callModel(
       .exchange({
         ...terms,
         targets: [choice.target],
-        request: () => fitted(request, body, protocol),
+        signal,
+        request: () => fitted(request, body, reached.protocol),
         own: {},
         native_search: false,
         timeout_ms: streaming ? terms.timeout_ms : Math.max(terms.timeout_ms, WHOLE_ANSWER_MS),
@@ -199,7 +203,7 @@ async function runTools(
   handle: OperationHandle,
   { account, body, container }: ResponsesOperation & { account: string },
   request: ModelRequest,
-  { emit, part }: Report,
+  { found, emit, part }: Report,
 ): Promise<Ended> {
   const { context, signal, durable, id } = handle;
   const opened = container === null ? null : await openContainer(context, container.id);
@@ -209,6 +213,7 @@ async function runTools(
     context,
     {
       model: String(body.model),
+      found,
       request,
       container: null,
       code: shell ? ["shell"] : [],
@@ -286,7 +291,7 @@ function endedResponse(
   };
 }
 
-/** @param excludesCached whether the provider counts cached tokens apart from `input_tokens` */
+/** @param excludesCached whether the provider counts cached tokens separately from `input_tokens` */
 export function responseUsage(usage: Usage, excludesCached: boolean): JsonObject {
   const { prompt_tokens, completion_tokens, total_tokens } = completionUsage(usage, excludesCached);
   const { cache_read_tokens, cache_write_tokens } = usage;

@@ -14,7 +14,7 @@ import type { JsonObject } from "../../../skill/manifest.ts";
 import type { RequestContext } from "../../context.ts";
 import { objectBody, objectBodyIfAny } from "../../operations.ts";
 import { jsonNow } from "../../page.ts";
-import { ignoredHeader, openCall, sendCall } from "../model-call.ts";
+import { ignoredHeader, modelLookup, sendCall } from "../model-call.ts";
 import { historyOf, inputAfter } from "./history.ts";
 import { newDigits } from "./ids.ts";
 
@@ -45,12 +45,16 @@ export async function postCompaction(context: RequestContext): Promise<Response>
     throw wrong("model", "a skill writes no summaries; name a model");
   const items = await itemsOf(context, body);
   const instructions = typeof body.instructions === "string" ? body.instructions : "";
-  const call = await openCall(context, String(body.model), context.request.signal);
+  const { signal } = context.request;
+  const model = await modelLookup(context, String(body.model), true)();
   const { messages } = readItems(items, (n) => `input.${n}`);
-  const turn = await sendCall(context, call, summaryRequest(messages, instructions), { stream: false });
+  const turn = await sendCall(context, model, summaryRequest(messages, instructions), {
+    signal,
+    stream: false,
+  });
   const summary = visibleText(turnText(turn.blocks)).trim();
   if (summary === "")
-    throw new ProviderBadResponse({ provider: call.choice.target.provider, reason: "it holds no summary" });
+    throw new ProviderBadResponse({ provider: model.choice.target.provider, reason: "it holds no summary" });
   const document = {
     id: `resp_${newDigits()}`,
     object: "response.compaction",
@@ -59,7 +63,7 @@ export async function postCompaction(context: RequestContext): Promise<Response>
       count: messages.length,
       id: `cmp_${newDigits()}`,
     }),
-    usage: responseUsage(turn.usage, call.excludesCached),
+    usage: responseUsage(turn.usage, model.excludesCached),
   };
   const headers = { "cache-control": "no-store", ...ignoredHeader(Object.keys(furtherMembers(body)), turn) };
   return Response.json(context.redacted(document), { headers });

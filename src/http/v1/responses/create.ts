@@ -23,7 +23,7 @@ import {
 } from "../../../run/container.ts";
 import type { RunEvent } from "../../../run/events.ts";
 import type { OperationHandle } from "../../../run/handle.ts";
-import { operationInput, runOperation } from "../../../run/operation.ts";
+import { operationInput } from "../../../run/operation.ts";
 import { problemOf } from "../../../run/problem.ts";
 import { ResponseEvents } from "../../../run/responses/events.ts";
 import { checkFiles } from "../../../run/responses/inlined.ts";
@@ -31,9 +31,11 @@ import {
   hasShell,
   type ResponseContainer,
   type ResponsesOperation,
+  runResponse,
   shellOf,
   takesFurther,
 } from "../../../run/responses/perform.ts";
+import type { VendorModel } from "../../../run/vendor-model.ts";
 import type { Begun } from "../../../session/unlisted/rpc.ts";
 import { isObject } from "../../../skill/json.ts";
 import { parsedJson } from "../../../skill/json-depth.ts";
@@ -46,7 +48,7 @@ import { runId } from "../../run-id.ts";
 import { callName, idempotencyKey, requestHash, takeInput } from "../../skills/idempotency.ts";
 import { checkCodeAccess } from "../code-access.ts";
 import { newContainer, termsOf } from "../containers/open.ts";
-import { ignoredHeader, openCall, streamedAnswer } from "../model-call.ts";
+import { ignoredHeader, modelLookup, streamedAnswer } from "../model-call.ts";
 import { formatted } from "../sse-event.ts";
 import { historyOf, inputAfter } from "./history.ts";
 import { checkSizes, newDigits, responseExecution } from "./ids.ts";
@@ -67,7 +69,7 @@ export async function postResponses(context: RequestContext): Promise<Response> 
   checkCodeAccess(context, { code, container: null });
   const known = asked.store ? await answerKnown(context, asked, body) : null;
   if (known !== null) return known;
-  const ignored = await checkModel(context, asked, body);
+  const { found, ignored } = await checkModel(context, asked, body);
   const history = await historyOf(context, asked);
   const input = inputAfter(history, asked, { asks: true });
   if (asked.conversation !== null) checkSizes(input, "input");
@@ -93,7 +95,7 @@ export async function postResponses(context: RequestContext): Promise<Response> 
   if (!asked.store && (container !== null || asked.model.startsWith(SKILL_MODEL)))
     await context.beforeEffects();
   if (asked.store) return stored(context, asked, { request, body, headers, made: place?.made === true });
-  return passing(context, asked, { request, headers });
+  return passing(context, asked, { request, headers, found });
 }
 
 interface Made {
@@ -165,14 +167,14 @@ const keyReused = ({ request }: RequestContext): HullError =>
 async function passing(
   context: RequestContext,
   { stream, include }: ResponsesAsk,
-  { request, headers }: Made,
+  { request, headers, found }: Made & { found: VendorModel | null },
 ): Promise<Response> {
   const reasoning = showsReasoning(include, false);
   const abort = new AbortController();
   const handle: OperationHandle = {
     id: runId(context),
     context,
-    input: { text: operationInput(request), files: [] },
+    input: { text: null, files: [] },
     signal: abort.signal,
     durable: null,
     streaming: stream,
@@ -182,7 +184,7 @@ async function passing(
   };
   if (!stream) {
     context.request.signal.addEventListener("abort", () => abort.abort(), { once: true });
-    const output = await runOperation(handle);
+    const output = await runResponse(handle, request, found);
     const document: JsonObject = isObject(output.done.response) ? output.done.response : {};
     const all = { "cache-control": "no-store", ...headers };
     return Response.json(context.redacted(renderResponse(document, reasoning)), { headers: all });
@@ -204,7 +206,8 @@ async function passing(
         const text = texts(events.push(event));
         if (text !== "") write(text);
       };
-      const { done } = await runOperation({ ...handle, started, emit: async (event) => send(event) });
+      const watched = { ...handle, started, emit: async (event: RunEvent) => send(event) };
+      const { done } = await runResponse(watched, request, found);
       send({ event: "done", data: { ok: true, ...done } });
     },
     failed: (error) => {
@@ -215,21 +218,22 @@ async function passing(
 }
 
 /**
- * Names the parts of the request that do not reach the model's provider.
+ * Looks up the model, and names the parts of the request that do not reach its provider.
  * @throws HullError if no model can be chosen, or its provider is not configured
  */
 async function checkModel(
   context: RequestContext,
   { model, shell }: ResponsesAsk,
   body: JsonObject,
-): Promise<string[]> {
+): Promise<{ found: VendorModel | null; ignored: string[] }> {
   const further = Object.keys(furtherMembers(body));
   const runs = model.startsWith(SKILL_MODEL) || (shell !== null && shell.type !== "local");
   const chosen = runs && (body.tool_choice ?? "auto") !== "auto" ? ["tool_choice"] : [];
-  if (model.startsWith(SKILL_MODEL)) return [...further, ...chosen];
-  const { reached } = await openCall(context, model, context.request.signal);
-  const own = !runs && (takesFurther(reached.protocol) || reached.protocol === "mock");
-  return [...(own ? [] : further), ...chosen];
+  if (model.startsWith(SKILL_MODEL)) return { found: null, ignored: [...further, ...chosen] };
+  const found = await modelLookup(context, model, !runs)();
+  const { protocol } = found.reached;
+  const own = !runs && (takesFurther(protocol) || protocol === "mock");
+  return { found, ignored: [...(own ? [] : further), ...chosen] };
 }
 
 /**
