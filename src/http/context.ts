@@ -7,7 +7,7 @@ import type { Deployment } from "../deployment.ts";
 import type { PinnedSkills } from "../engine/workflow/records.ts";
 import type { Bindings, Settings } from "../env.ts";
 import { BadRequest } from "../errors/request.ts";
-import { Internal } from "../errors.ts";
+import { type HullError, Internal } from "../errors.ts";
 import type { Redactor } from "../redact.ts";
 import type { StoredValue } from "../registry/tool-config/store.ts";
 import type { RunContext, SpanNote, TimingName } from "../run/context.ts";
@@ -40,6 +40,8 @@ export class RequestContext implements RunContext {
   signIn: SignIn | null = null;
   /** Settles when the answer is complete; for a stream that is later than the response. */
   finished: Promise<unknown> = Promise.resolve();
+  /** The failure that ended a stream which had begun; `null`: none. */
+  streamFault: HullError | null = null;
   /** Work to do when the answer is complete. */
   readonly afterwards: (() => Promise<unknown>)[];
   readonly #timings: Map<TimingName, number>;

@@ -55,6 +55,7 @@ export async function eventAnswer(
         return;
       }
       logError(error, context);
+      context.streamFault = error;
       await work.failed(error);
       await body.close();
     },

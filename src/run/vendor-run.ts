@@ -186,8 +186,6 @@ export async function openAgentRun(
           emit: (event) => pass(event, listener),
           ...(container === null ? {} : { workspace: container.workspace }),
         });
-        context.log.usage = { ...run.totals };
-        context.log.rounds = run.iterations;
         const open = run.calls.filter(({ call, stage }) => stage !== "settled" && clients.has(call.name));
         return {
           run,
@@ -199,6 +197,11 @@ export async function openAgentRun(
       } catch (error) {
         throw error instanceof HullError ? llmError(error, context) : error;
       } finally {
+        const ended = log.state().run;
+        if (ended !== null) {
+          context.log.usage = { ...ended.totals };
+          context.log.rounds = ended.iterations;
+        }
         release();
       }
     },

@@ -6,7 +6,7 @@ import { beginningCall, type RunEntry } from "../../src/session/run-entry.ts";
 import { forgetRuns, indexedRun, listIndexedRuns, noteRuns, sweepRuns } from "../../src/session/run-index.ts";
 import { sweepRunning } from "../../src/session/running-runs.ts";
 import { bindings } from "./file-bindings.ts";
-import { Client, mockSkill } from "./served.ts";
+import { Client, LOCAL, mockSkill } from "./served.ts";
 import { inWorld } from "./session-world.ts";
 
 const client = new Client();
@@ -81,6 +81,79 @@ describe("a run is listed", () => {
     await expect
       .poll(async () => (await newest()).data, { timeout: 10_000 })
       .toMatchObject([{ name, state: "error", code: "mocked_failure" }]);
+  });
+
+  const messages = [{ role: "user", content: "Hi." }];
+  const tools = [{ type: "code_execution_20250825", name: "code_execution" }];
+  type Asked = [name: string, path: string, body: object];
+  const message: Asked = ["messages", "/v1/messages", { model: "mock", max_tokens: 9, messages }];
+  const completion: Asked = ["chat/completions", "/v1/chat/completions", { model: "mock", messages }];
+  const underV1: Asked[] = [
+    message,
+    ["messages", "/v1/messages", { model: "skill/cat", max_tokens: 9, messages }],
+    completion,
+    ["chat/completions", "/v1/chat/completions", { model: "skill/cat", messages }],
+    ["responses", "/v1/responses", { model: "mock", input: "Hi.", store: false }],
+    ["responses", "/v1/responses", { model: "skill/cat", input: "Hi.", store: false }],
+    ["responses/compact", "/v1/responses/compact", { model: "mock", input: "Hi." }],
+  ];
+  const newestOf = async (name: string, from = client): Promise<RunEntry> => {
+    const { data } = await json<{ data: RunEntry[] }>(`/runs?name=${encodeURIComponent(name)}&limit=1`, from);
+    return data[0] ?? expect.fail(`the list has no ${name}`);
+  };
+
+  it.each(underV1)(
+    "of a request under /v1 that the Worker answers itself: %s, %s",
+    async (name, path, body) => {
+      const ids = new Set<string>();
+      for (const stream of name === "responses/compact" ? [false] : [false, true]) {
+        expect((await client.post(path, { ...body, stream })).status).toBe(200);
+        const row = await newestOf(name);
+        expect(row).toMatchObject({ kind: "call", session: null, state: "done", code: null });
+        expect([row.input_tokens > 0, row.output_tokens > 0]).toEqual([true, true]);
+        ids.add(row.id);
+        expect((await client.post(path, { ...body, stream, model: "openai/gpt-4o" })).status).toBe(503);
+        const refused = await newestOf(name);
+        expect(refused).toMatchObject({ state: "error", code: "provider_not_configured" });
+        ids.add(refused.id);
+      }
+      expect(ids.size).toBe(name === "responses/compact" ? 2 : 4);
+    },
+  );
+
+  it.each([message, completion])("of one whose stream breaks off: %s", async (name, path, body) => {
+    const scripted = new Client({ ...LOCAL, HULL_LLM: '{"llm":{"mock_routes":true}}' });
+    const call = { name: "bash_code_execution", arguments: { command: "true" } };
+    await scripted.post("/llm/mocks", { text: "Now.", tool_calls: [call] });
+    await scripted.post("/llm/mocks", { error: { category: "egress_blocked" } });
+    const broken = await scripted.post(path, { ...body, tools, stream: true });
+    expect([broken.status, await broken.text()]).toEqual([200, expect.stringContaining("Now.")]);
+    const row = await newestOf(name, scripted);
+    expect(row).toMatchObject({ state: "error", code: "mocked_failure" });
+    expect(row.input_tokens).toBeGreaterThan(0);
+  });
+
+  it("of one with a key: once, whatever asks again", async () => {
+    const headers = { "content-type": "application/json", "idempotency-key": "listed-once" };
+    const body = JSON.stringify({ model: "mock", messages });
+    const ask = () => client.fetch("/v1/chat/completions", { method: "POST", headers, body });
+    expect((await ask()).status).toBe(200);
+    const { id } = await newestOf("chat/completions");
+    expect((await ask()).headers.get("x-hull-replayed")).toBe("1");
+    expect((await newestOf("chat/completions")).id).toBe(id);
+  });
+
+  it("of one whose answer does not wait for the list", async () => {
+    const stuck = new Client();
+    const batch = vi.spyOn(stuck.env.DB, "batch").mockImplementation(() => new Promise(() => {}));
+    for (const stream of [false, true]) {
+      const body = JSON.stringify({ model: "mock", messages, stream });
+      const init = { method: "POST", headers: { "content-type": "application/json" }, body };
+      const answer = await stuck.stream("/v1/chat/completions", init);
+      expect([answer.status, await answer.text()]).toEqual([200, expect.stringContaining("Hi.")]);
+    }
+    expect(batch).toHaveBeenCalledTimes(1);
+    batch.mockRestore();
   });
 
   it("while it goes on: at once if nobody waits for it, else when it has taken a moment", async () => {

@@ -6,14 +6,14 @@ import * as z from "zod/mini";
 import { ClientClosedRequest } from "../../errors/run.ts";
 import { HullError, toHullError } from "../../errors.ts";
 import type { RunContext } from "../../run/context.ts";
-import type { OperationHandle, RunOutput } from "../../run/handle.ts";
+import type { OperationHandle } from "../../run/handle.ts";
 import { queueRows } from "../../session/index-rows.ts";
 import { beginningCall, type RunEntry } from "../../session/run-entry.ts";
 
 /** A call that runs longer than this, in ms, is also noted while it runs. */
 const LONG_MS = 1000;
 
-/** What the log says that a call took. The cost of a skill's call is beside its usage. */
+/** What the log says that a call took. The cost of a skill's call stands next to its usage. */
 const usageShape = z.lazy(() =>
   z.object({
     usage: z.object({
@@ -29,11 +29,11 @@ const usageShape = z.lazy(() =>
  * Runs a call and notes its outcome.
  * @param name slug of the skill, or name of the operation
  */
-export async function indexedCall(
+export async function indexedCall<T>(
   { id, context, signal }: Pick<OperationHandle, "id" | "context" | "signal">,
   name: string,
-  carryOut: () => Promise<RunOutput>,
-): Promise<RunOutput> {
+  carryOut: () => Promise<T>,
+): Promise<T> {
   const run = beginningCall(id, name, Date.now());
   const soon = setTimeout(() => indexRun(context, run), LONG_MS);
   try {

@@ -9,7 +9,6 @@ import { type Container, type GeneratedFile, openContainer } from "../../run/con
 import { type AgentListener, type AgentOutcome, type AgentRun, openAgentRun } from "../../run/vendor-run.ts";
 import type { RequestContext } from "../context.ts";
 import { accountOf } from "../llm/account.ts";
-import { runId } from "../run-id.ts";
 import { ChatChunks } from "./chat-chunks.ts";
 import { storeTurns } from "./container-turns.ts";
 import { errorBody } from "./errors.ts";
@@ -27,7 +26,7 @@ export const runsChatTools = ({ model, container, code }: ChatRequest): boolean 
 export async function answerChatWithTools(
   context: RequestContext,
   asked: ChatRequest,
-  model: ModelLookup,
+  { id, model }: { id: string; model: ModelLookup },
 ): Promise<Response> {
   const abort = new AbortController();
   const skills = await referencedSkills(context, asked, model);
@@ -41,7 +40,7 @@ export async function answerChatWithTools(
       pauses: false,
       skills,
     },
-    { signal: abort.signal, account: accountOf(context, null), execution: runId(context) },
+    { signal: abort.signal, account: accountOf(context, null), execution: id },
   );
   await context.beforeEffects();
   const chosen = (asked.request.tool_choice ?? "auto") === "auto" ? [] : ["tool_choice"];

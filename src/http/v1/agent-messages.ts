@@ -16,7 +16,6 @@ import { parsedJson } from "../../skill/json-depth.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { RequestContext } from "../context.ts";
 import { accountOf } from "../llm/account.ts";
-import { runId } from "../run-id.ts";
 import { withBytes } from "./agent-chat.ts";
 import { dialectOf } from "./dialect.ts";
 import { errorBody } from "./errors.ts";
@@ -36,13 +35,13 @@ export function runsTools({ model, container, code, uploads }: MessagesRequest):
 export async function answerWithTools(
   context: RequestContext,
   asked: MessagesRequest,
-  { skills, model }: { skills: ReferencedSkills; model: ModelLookup },
+  { id, skills, model }: { id: string; skills: ReferencedSkills; model: ModelLookup },
 ): Promise<Response> {
   const abort = new AbortController();
   const run = await openAgentRun(
     context,
     { ...asked, found: await modelOfRun(asked.model, model), skills, pauses: true },
-    { signal: abort.signal, account: accountOf(context, null), execution: runId(context) },
+    { signal: abort.signal, account: accountOf(context, null), execution: id },
   );
   await context.beforeEffects();
   const chosen = (asked.request.tool_choice ?? "auto") === "auto" ? [] : ["tool_choice"];

@@ -11,17 +11,23 @@ import { ChatChunks } from "./chat-chunks.ts";
 import { checkCodeAccess } from "./code-access.ts";
 import { withStoredTurns } from "./container-turns.ts";
 import { errorBody } from "./errors.ts";
+import { listedAnswer } from "./listed-answer.ts";
 import { ignoredHeader, modelLookup, sendCall, streamedAnswer } from "./model-call.ts";
 
 /** `POST /v1/chat/completions`. */
 export async function postChatCompletions(context: RequestContext): Promise<Response> {
   const body = await objectBody(context);
-  const asked = await withStoredTurns(context, readChatRequest(body));
+  const read = readChatRequest(body);
+  return listedAnswer(context, "chat/completions", (id) => answer(context, read, id));
+}
+
+async function answer(context: RequestContext, read: ChatRequest, id: string): Promise<Response> {
+  const asked = await withStoredTurns(context, read);
   const runs = runsChatTools(asked);
   const model = modelLookup(context, asked.model, !runs);
   if (runs) {
     checkCodeAccess(context, asked);
-    return answerChatWithTools(context, asked, model);
+    return answerChatWithTools(context, asked, { id, model });
   }
   const found = await model();
   return asked.stream ? streamed(context, asked, found) : whole(context, asked, found);

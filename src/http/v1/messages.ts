@@ -14,6 +14,7 @@ import { answerWithTools, runsTools } from "./agent-messages.ts";
 import { checkCodeAccess } from "./code-access.ts";
 import { dialectOf } from "./dialect.ts";
 import { errorBody } from "./errors.ts";
+import { listedAnswer } from "./listed-answer.ts";
 import { MessageEvents } from "./message-events.ts";
 import { ignoredHeader, type ModelLookup, modelLookup, sendCall, streamedAnswer } from "./model-call.ts";
 import { referencedSkills } from "./skill-references.ts";
@@ -23,6 +24,10 @@ import { formatted } from "./sse-event.ts";
 export async function postMessages(context: RequestContext): Promise<Response> {
   const body = await objectBody(context);
   const asked = readMessagesRequest(body, context.request.headers);
+  return listedAnswer(context, "messages", (id) => answer(context, asked, id));
+}
+
+async function answer(context: RequestContext, asked: MessagesRequest, id: string): Promise<Response> {
   const model = modelLookup(context, asked.model, !runsTools(asked));
   const passed = await passesThrough(context, asked, model);
   if (asked.thread && !passed) throw new ThreadUnsupported({});
@@ -34,7 +39,7 @@ export async function postMessages(context: RequestContext): Promise<Response> {
     const skills = await referencedSkills(context, asked, model);
     // If all skills are Anthropic's own, Anthropic runs everything itself.
     if (skills.native.length === 0 || skills.local.length > 0)
-      return answerWithTools(context, asked, { skills, model });
+      return answerWithTools(context, asked, { id, skills, model });
   }
   const found = await model();
   return asked.stream ? streamed(context, asked, found) : whole(context, asked, found);

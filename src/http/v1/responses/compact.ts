@@ -14,6 +14,7 @@ import type { JsonObject } from "../../../skill/manifest.ts";
 import type { RequestContext } from "../../context.ts";
 import { objectBody, objectBodyIfAny } from "../../operations.ts";
 import { jsonNow } from "../../page.ts";
+import { listedAnswer } from "../listed-answer.ts";
 import { ignoredHeader, modelLookup, sendCall } from "../model-call.ts";
 import { historyOf, inputAfter } from "./history.ts";
 import { newDigits } from "./ids.ts";
@@ -43,6 +44,10 @@ export async function postCompaction(context: RequestContext): Promise<Response>
   const body = await objectBody(context);
   if (String(body.model).startsWith(SKILL_MODEL))
     throw wrong("model", "a skill writes no summaries; name a model");
+  return listedAnswer(context, "responses/compact", () => summarized(context, body));
+}
+
+async function summarized(context: RequestContext, body: JsonObject): Promise<Response> {
   const items = await itemsOf(context, body);
   const instructions = typeof body.instructions === "string" ? body.instructions : "";
   const { signal } = context.request;

@@ -44,10 +44,10 @@ import type { RequestContext } from "../../context.ts";
 import { storedError } from "../../executions.ts";
 import { accountOf } from "../../llm/account.ts";
 import { objectBody } from "../../operations.ts";
-import { runId } from "../../run-id.ts";
 import { callName, idempotencyKey, requestHash, takeInput } from "../../skills/idempotency.ts";
 import { checkCodeAccess } from "../code-access.ts";
 import { newContainer, termsOf } from "../containers/open.ts";
+import { listedAnswer } from "../listed-answer.ts";
 import { ignoredHeader, modelLookup, streamedAnswer } from "../model-call.ts";
 import { formatted } from "../sse-event.ts";
 import { historyOf, inputAfter } from "./history.ts";
@@ -67,8 +67,15 @@ export async function postResponses(context: RequestContext): Promise<Response> 
   const asked = readResponses(body);
   const code = asked.shell === null || asked.shell.type === "local" ? [] : ["shell"];
   checkCodeAccess(context, { code, container: null });
-  const known = asked.store ? await answerKnown(context, asked, body) : null;
+  // The object of a stored response notes it itself.
+  if (!asked.store) return listedAnswer(context, "responses", (id) => passing(context, asked, { body, id }));
+  const known = await answerKnown(context, asked, body);
   if (known !== null) return known;
+  return stored(context, asked, { body, ...(await prepared(context, asked, body)) });
+}
+
+/** @throws HullError for a request that cannot be answered */
+async function prepared(context: RequestContext, asked: ResponsesAsk, body: JsonObject): Promise<Made> {
   const { found, ignored } = await checkModel(context, asked, body);
   const history = await historyOf(context, asked);
   const input = inputAfter(history, asked, { asks: true });
@@ -92,22 +99,23 @@ export async function postResponses(context: RequestContext): Promise<Response> 
   };
   context.log.response = request.head.id ?? null;
   const headers = ignoredHeader(ignored, null);
-  if (!asked.store && (container !== null || asked.model.startsWith(SKILL_MODEL)))
-    await context.beforeEffects();
-  if (asked.store) return stored(context, asked, { request, body, headers, made: place?.made === true });
-  return passing(context, asked, { request, headers, found });
+  return { request, headers, found, made: place?.made === true };
 }
 
 interface Made {
   request: ResponsesOperation & { account: string };
   headers: Record<string, string>;
+  /** What was found of the model; `null`: it names a skill. */
+  found: VendorModel | null;
+  /** The container was made for this response. */
+  made: boolean;
 }
 
-/** Creates a response in an object of its own, which stores it. @param made the container was made for this response */
+/** Creates a response in an object of its own, which stores it. */
 async function stored(
   context: RequestContext,
   asked: ResponsesAsk,
-  { request, body, headers, made }: Made & { body: JsonObject; made: boolean },
+  { request, body, headers, made }: Made & { body: JsonObject },
 ): Promise<Response> {
   const execution = responseExecution(context, String(request.head.id));
   const id = `ex_${String(request.head.id).slice("resp_".length)}`;
@@ -163,16 +171,19 @@ async function answerBegun(
 const keyReused = ({ request }: RequestContext): HullError =>
   new IdempotencyKeyReused({ key: request.headers.get("idempotency-key") ?? "" });
 
-/** Creates a response that is not stored. */
+/** Creates a response that is not stored. @param id of the call */
 async function passing(
   context: RequestContext,
-  { stream, include }: ResponsesAsk,
-  { request, headers, found }: Made & { found: VendorModel | null },
+  asked: ResponsesAsk,
+  { body, id }: { body: JsonObject; id: string },
 ): Promise<Response> {
+  const { stream, include } = asked;
+  const { request, headers, found } = await prepared(context, asked, body);
+  if (request.container !== null || asked.model.startsWith(SKILL_MODEL)) await context.beforeEffects();
   const reasoning = showsReasoning(include, false);
   const abort = new AbortController();
   const handle: OperationHandle = {
-    id: runId(context),
+    id,
     context,
     input: { text: null, files: [] },
     signal: abort.signal,
