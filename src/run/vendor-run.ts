@@ -2,12 +2,12 @@
  * A request of a vendor's client whose tools Hull runs: a run of the engine that has the conversation's container as
  * its work folder.
  */
-import { applyAgentRecord } from "../engine/agent/apply.ts";
 import { isAtLeast } from "../engine/agent/policy.ts";
 import type { AgentRecord, AgentToolResult } from "../engine/agent/records.ts";
 import type { AgentSpec, AgentTool } from "../engine/agent/spec.ts";
-import { type AgentState, EMPTY_SESSION, type RunState } from "../engine/agent/state.ts";
+import type { RunState } from "../engine/agent/state.ts";
 import { roundsUsedUp } from "../engine/agent/status.ts";
+import { TurnCalls } from "../engine/agent/turn-calls.ts";
 import type { ModelRequest, ModelTurn, ProviderPassthrough, ToolCallBlock } from "../engine/messages.ts";
 import {
   type CodeTerms,
@@ -377,6 +377,7 @@ class ListenedLog implements RunLog {
   readonly #listener: AgentListener;
   /** Names of the client's own tools. */
   readonly #clients: ReadonlySet<string>;
+  readonly #calls = new TurnCalls();
   /** The provider's own container, from its last turn; `null`: none. */
   hosted: JsonObject | null = null;
 
@@ -384,12 +385,7 @@ class ListenedLog implements RunLog {
     this.#log = log;
     this.#listener = listener;
     this.#clients = clients;
-    let state = EMPTY_SESSION;
-    for (const record of log.records()) {
-      const before = state;
-      state = applyAgentRecord(before, record);
-      this.#report(record, before);
-    }
+    for (const record of log.records()) this.#report(record);
   }
 
   state = (): ReturnType<RunLog["state"]> => this.#log.state();
@@ -398,10 +394,11 @@ class ListenedLog implements RunLog {
 
   append: RunLog["append"] = (batch, memo) => {
     this.#log.append(batch, memo);
-    for (const { record, before } of batch) this.#report(record, before);
+    for (const { record } of batch) this.#report(record);
   };
 
-  #report(record: AgentRecord, before: AgentState): void {
+  #report(record: AgentRecord): void {
+    this.#calls.read(record);
     if (record.type === "model_call_settled") {
       this.hosted = record.turn.container ?? this.hosted;
       this.#listener.turn(record.turn);
@@ -411,9 +408,7 @@ class ListenedLog implements RunLog {
     }
     if (!("result" in record) || !("effect" in record) || record.type === "tool_executed") return;
     if (record.type === "hook_settled" || record.type === "tool_searched") return;
-    const open = before.run?.calls.find(({ effect }) => effect === record.effect);
-    if (open !== undefined && !this.#clients.has(open.call.name)) {
-      this.#listener.result(open.call, record.result);
-    }
+    const call = this.#calls.ofEffect(record.effect);
+    if (call !== undefined && !this.#clients.has(call.name)) this.#listener.result(call, record.result);
   }
 }

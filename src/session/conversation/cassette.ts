@@ -1,7 +1,7 @@
 /** The answers of a session's models and tools, from its records. Pure. */
 import { callDigest } from "../../engine/agent/policy.ts";
 import type { AgentRecord, ToolStatus } from "../../engine/agent/records.ts";
-import { effects } from "../../engine/agent/state.ts";
+import { TurnCalls } from "../../engine/agent/turn-calls.ts";
 import type { ToolCallBlock } from "../../engine/messages.ts";
 import type { Mock } from "../../model/mock/mock.ts";
 import { mockFromTurn } from "../../model/mock/mock-from-turn.ts";
@@ -25,32 +25,17 @@ export function recordedAnswer(record: AgentRecord): Mock | null {
 
 /** Reads records in order and returns the tool results in them. */
 export class ResultReader {
-  #calls = new Map<string, ToolCallBlock>();
-  #iteration = 0;
+  readonly #calls = new TurnCalls();
 
   read(record: AgentRecord): RecordedResult | null {
-    switch (record.type) {
-      case "iteration_started":
-        this.#iteration = record.iteration;
-        return null;
-      case "tools_started":
-        // Includes arguments that hooks replaced.
-        for (const { effect, call } of record.calls) this.#calls.set(effect, call);
-        return null;
-      case "turn_taken":
-        this.#calls = new Map(record.calls.map((call, n) => [effects.tool(this.#iteration, n), call]));
-        return null;
-      case "tool_settled": {
-        const { status, content } = record.result;
-        return resultOf(record.run, this.#calls.get(record.effect), status, content);
-      }
-      case "client_tool_answered": {
-        const call = [...this.#calls.values()].find(({ id }) => id === record.call_id);
-        return resultOf(record.run, call, record.is_error ? "error" : "ok", record.content);
-      }
-      default:
-        return null;
+    this.#calls.read(record);
+    if (record.type === "tool_settled") {
+      const { status, content } = record.result;
+      return resultOf(record.run, this.#calls.ofEffect(record.effect), status, content);
     }
+    if (record.type !== "client_tool_answered") return null;
+    const call = this.#calls.withId(record.call_id);
+    return resultOf(record.run, call, record.is_error ? "error" : "ok", record.content);
   }
 }
 
