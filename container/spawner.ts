@@ -87,7 +87,7 @@ export class Spawner {
       env: { LANG: "C.UTF-8", ...(warm ? FORK_SERVER_ENVIRONMENT : {}) },
     });
     this.#child.stdin?.on("error", () => {});
-    this.#child.stdout?.setEncoding("latin1").on("data", (text: string) => this.#hear(text));
+    this.#child.stdout?.setEncoding("latin1").on("data", (text: string) => this.#onOutput(text));
     const input = this.#child.stdio[3];
     if (input !== null && input !== undefined && "end" in input) {
       input.on("error", () => {});
@@ -186,13 +186,13 @@ export class Spawner {
     this.#child.stdin?.write(frame);
   }
 
-  #hear(text: string): void {
+  #onOutput(text: string): void {
     const lines = (this.#text + text).split("\n");
     this.#text = lines.pop() ?? "";
-    for (const line of lines) this.#understand(line.split(" "));
+    for (const line of lines) this.#onLine(line.split(" "));
   }
 
-  #understand([letter, keyText, value]: string[]): void {
+  #onLine([letter, keyText, value]: string[]): void {
     const key = Number(keyText);
     if (letter === "r") {
       this.#pid = Number(value);

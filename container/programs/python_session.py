@@ -14,7 +14,7 @@ EARLIER = "<earlier code>"
 class Session:
     def __init__(self, path):
         self.path = path
-        # The code's own `__main__`, apart from this program's.
+        # The code's own `__main__`, separate from this program's.
         self.module = type(sys)("__main__")
         self.module.__builtins__ = __builtins__
         self.names = self.module.__dict__

@@ -152,7 +152,7 @@ export function taskSchemas(): JsonObject {
       next_cursor: MAYBE_TEXT,
     }),
     SubAgentOptions: {
-      description: "Options of the run, and of the sub-agent beside them.",
+      description: "Options of the run, and further ones of the sub-agent.",
       allOf: [ref("schemas", "RunOptions"), { type: "object", properties: objectOf(properties) }],
     },
     SubAgentResult: object(

@@ -103,7 +103,7 @@ export const V1_RESPONSE_OPERATIONS = {
       id,
       query("stream", "Whether its events are wanted.", { type: "boolean" }),
       query("starting_after", "`sequence_number` of the last event that is not wanted.", { type: "integer" }),
-      query("include", "What the answer is to hold beside.", { type: "array", items: TEXT }),
+      query("include", "What else the answer contains.", { type: "array", items: TEXT }),
     ],
     answers: { 200: answer("The response, or its events", { ...json(RESPONSE), ...EVENTS }) },
   }),

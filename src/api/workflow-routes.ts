@@ -279,7 +279,7 @@ export function workflowSchemas(): JsonObject {
     }),
     WorkflowRequest: bodySchema(executeBody, { options: ref("schemas", "WorkflowOptions") }),
     WorkflowOptions: {
-      description: "Options of the workflow run, and beside them those of a run, for every stage.",
+      description: "Options of the workflow run, together with those of a run, which apply to every stage.",
       allOf: [
         ref("schemas", "RunOptions"),
         { type: "object", properties: objectOf(schemaOf(workflowOptions()).properties) },

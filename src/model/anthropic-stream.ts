@@ -5,7 +5,7 @@ import { isObject } from "../skill/json.ts";
 import { parsedJson } from "../skill/json-depth.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import type { StreamEvent } from "./frames.ts";
-import { cutOff, eventObject, keeper, textIn, unusable } from "./provider-document.ts";
+import { cutOff, eventObject, lengthLimit, textIn, unusable } from "./provider-document.ts";
 import type { Sink, StreamReader, WireTarget } from "./wire.ts";
 
 /** The most blocks of one message. */
@@ -27,7 +27,7 @@ interface ClosedBlock {
 /** Checks by hand the parts of each event that it reads: there may be one event per token. */
 export function createAnthropicStream(target: WireTarget, sink: Sink): StreamReader {
   const broken = (what: string) => unusable(target, `${what} of its stream is not as documented`);
-  const keep = keeper(target);
+  const keep = lengthLimit(target);
   let head: JsonObject = {};
   let tokens: JsonObject = {};
   let stopReason: Json = null;

@@ -9,7 +9,7 @@ import type { JsonObject } from "../skill/manifest.ts";
 import { type ExchangeOptions, exchange, type Outcome } from "./exchange.ts";
 import type { StreamEvent } from "./frames.ts";
 import { ollamaParameters } from "./ollama.ts";
-import { cutOff, eventObject, keeper, readShape, textIn, unusable } from "./provider-document.ts";
+import { cutOff, eventObject, lengthLimit, readShape, textIn, unusable } from "./provider-document.ts";
 import type { HttpTarget } from "./providers.ts";
 import { readUsage } from "./usage.ts";
 import type { Sink, StreamReader, Wire, WireTarget } from "./wire.ts";
@@ -134,7 +134,7 @@ function completionStream(
   sink: Sink,
   read: (event: StreamEvent, target: WireTarget) => Piece,
 ): StreamReader {
-  const keep = keeper(target);
+  const keep = lengthLimit(target);
   let text = "";
   let members: JsonObject = {};
   let complete = false;

@@ -10,7 +10,7 @@ export interface FallbackOptions extends CallOptions {
   /** How to reach a target. @throws ProviderNotConfigured, ProviderMisconfigured */
   resolve: (target: ModelTarget) => ResolvedTarget;
   /** Whether another target may answer after this failure; default: after a retryable one, or a timeout. */
-  goesOn?: ((error: unknown) => boolean) | undefined;
+  fallsBackAfter?: ((error: unknown) => boolean) | undefined;
 }
 
 interface FallbackAnswer {
@@ -21,8 +21,8 @@ interface FallbackAnswer {
 }
 
 /**
- * Calls the primary, then each fallback in order, if `goesOn` accepts the failure and no text has been streamed. Skips a
- * fallback that is not configured. Each target has its own `timeout_ms`.
+ * Calls the primary, then each fallback in order, if `fallsBackAfter` accepts the failure and no text has been streamed.
+ * Skips a fallback that is not configured. Each target has its own `timeout_ms`.
  * @param request makes the request for each target
  * @throws the error of `callModel`: the primary's if every target failed; immediately if the primary is not configured
  */
@@ -43,18 +43,18 @@ export async function callWithFallback(
     });
     return { turn, index, target: resolved };
   };
-  const { goesOn = isRetryable } = options;
-  const mayGoOn = (error: unknown): boolean => !spoke && !options.signal.aborted && goesOn(error);
+  const { fallsBackAfter = isRetryable } = options;
+  const mayFallBack = (error: unknown): boolean => !spoke && !options.signal.aborted && fallsBackAfter(error);
   try {
     return await call(primary, 0);
   } catch (failure) {
-    if (!mayGoOn(failure)) throw failure;
+    if (!mayFallBack(failure)) throw failure;
     for (const [n, target] of fallbacks.entries()) {
       try {
         return await call(target, n + 1);
       } catch (error) {
         if (error instanceof ProviderNotConfigured || error instanceof ProviderMisconfigured) continue;
-        if (!mayGoOn(error)) throw spoke || options.signal.aborted ? error : failure;
+        if (!mayFallBack(error)) throw spoke || options.signal.aborted ? error : failure;
       }
     }
     throw failure;

@@ -3,7 +3,7 @@ import { compactPart } from "../skill/exact-json.ts";
 import { isObject, objectOf } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import type { StreamEvent } from "./frames.ts";
-import { cutOff, eventObject, keeper, textIn, unusable } from "./provider-document.ts";
+import { cutOff, eventObject, lengthLimit, textIn, unusable } from "./provider-document.ts";
 import { thinkSplitter } from "./think-tags.ts";
 import type { Sink, StreamReader, WireTarget } from "./wire.ts";
 
@@ -15,7 +15,7 @@ export function callAt(document: Json, index: number): JsonObject {
 
 /** Checks by hand the parts of each line that it reads: there is one line per token. The last one has `done: true`. */
 export function createOllamaStream(target: WireTarget, sink: Sink): StreamReader {
-  const keep = keeper(target);
+  const keep = lengthLimit(target);
   const odd = () => unusable(target, "a line of its stream is not as documented");
   let content = "";
   let thinking = "";

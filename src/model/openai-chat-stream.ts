@@ -4,14 +4,14 @@ import type { Json, JsonObject } from "../skill/manifest.ts";
 import type { StreamEvent } from "./frames.ts";
 import { createCallFold } from "./openai-chat-calls.ts";
 import { detailsText, mergeDetails } from "./openrouter-reasoning.ts";
-import { cutOff, eventObject, keeper, textIn, unusable } from "./provider-document.ts";
+import { cutOff, eventObject, lengthLimit, textIn, unusable } from "./provider-document.ts";
 import { thinkSplitter } from "./think-tags.ts";
 import type { Sink, StreamReader, WireTarget } from "./wire.ts";
 
 /** Checks by hand the parts of each chunk that it reads: there is one chunk per token. */
 export function createOpenAiStream(target: WireTarget, sink: Sink): StreamReader {
   const odd = (what: string) => unusable(target, `${what} of its stream is not as documented`);
-  const keep = keeper(target);
+  const keep = lengthLimit(target);
   const calls = createCallFold(keep, odd);
   let model: Json = null;
   let content = "";

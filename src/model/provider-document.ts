@@ -84,7 +84,7 @@ const holdsError = (value: unknown): boolean =>
   isObject(value) && value.error !== undefined && value.error !== null;
 
 /** Limits what is kept of a stream, and passes each piece on. @throws ProviderBadResponse if it becomes too much */
-export function keeper(asked: Asked): (piece: string) => string {
+export function lengthLimit(asked: Asked): (piece: string) => string {
   let kept = 0;
   return (piece) => {
     kept += piece.length;

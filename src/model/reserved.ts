@@ -60,7 +60,7 @@ const NAMES: Record<string, readonly (readonly [Reason, names: string])[]> = {
     ["model", "headers extra_headers extra_query custom_llm_provider model_id model_name deployment_id"],
   ],
   /** Members of OpenRouter's `provider`, which choose among sellers with different prices. */
-  sellers: [["price", "order only ignore sort max_price"]],
+  openrouter_routing: [["price", "order only ignore sort max_price"]],
   javascript: [["name", "__proto__ constructor prototype"]],
 };
 

@@ -153,7 +153,7 @@ class Host implements LlmHost {
           ...(options.idle_timeout_ms === null ? {} : { idle_timeout_ms: options.idle_timeout_ms }),
           ...(options.retries === null
             ? {}
-            : { retry: llmRetries(options.retries, options.backoff_ms), goesOn: mayGoOn }),
+            : { retry: llmRetries(options.retries, options.backoff_ms), fallsBackAfter: mayFallBack }),
           ...(options.deadline_at === undefined ? {} : { deadline_at: options.deadline_at }),
           signal: options.signal ?? this.#options.signal,
           onText: options.onText,
@@ -285,7 +285,7 @@ class Host implements LlmHost {
 }
 
 /** Another provider may answer after any failure of one, but not if the call itself is wrong. */
-function mayGoOn(error: unknown): boolean {
+function mayFallBack(error: unknown): boolean {
   if (!(error instanceof HullError)) return false;
   if (error instanceof ModelLacks || error instanceof BudgetExceeded) return false;
   const { reason, category } = failureClassOf(error.data);

@@ -87,12 +87,12 @@ export class EventLog {
   }
 
   /**
-   * Calls `news` whenever there are more events. Unlike a follower, a watcher lets text gather first. Call the returned
+   * Calls `notify` whenever there are more events. Unlike a follower, a watcher lets text gather first. Call the returned
    * function to stop.
    */
-  watch(news: () => void): () => void {
-    this.#watchers.add(news);
-    return () => this.#watchers.delete(news);
+  watch(notify: () => void): () => void {
+    this.#watchers.add(notify);
+    return () => this.#watchers.delete(notify);
   }
 
   /** Wakes followers after events were stored. @param text whether the last event is text */
@@ -125,7 +125,7 @@ export class EventLog {
     // Stores what was gathered while there was no follower.
     this.#tryFlush();
     try {
-      // The head of an answer leaves with its first bytes, and a follower that waits for news should know that it is
+      // The head of an answer leaves with its first bytes, and a follower that waits for events should know that it is
       // connected.
       let silent = true;
       for (let seen = after; !signal.aborted; silent = false) {
@@ -147,7 +147,7 @@ export class EventLog {
         if (resting !== null)
           await writer.write(this.#encoder.encode(formatEvent(id, seen, resting.event, resting.data)));
         if (resting !== null || this.#store.ended()) return await writer.close();
-        if (silent || !(await this.#news())) {
+        if (silent || !(await this.#nextEvent())) {
           await writer.write(this.#encoder.encode(HEARTBEAT));
         }
       }
@@ -159,12 +159,12 @@ export class EventLog {
   }
 
   /** Resolves with `true` at the next event, or with `false` after a silence. */
-  #news(): Promise<boolean> {
+  #nextEvent(): Promise<boolean> {
     return new Promise((resolve) => {
-      const end = (news: boolean): void => {
+      const end = (arrived: boolean): void => {
         clearTimeout(silence);
         this.#followers.delete(wake);
-        resolve(news);
+        resolve(arrived);
       };
       const wake = (): void => end(true);
       const silence = setTimeout(() => end(false), HEARTBEAT_MS);

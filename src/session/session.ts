@@ -48,7 +48,7 @@ export class Session implements SessionLifecycle, JournalLifecycle {
   readonly task: Task;
   readonly delegates: Delegates;
   readonly workflow: Workflow;
-  readonly #keeper: SnapshotWriter;
+  readonly #snapshots: SnapshotWriter;
   readonly #owners: ReadonlyMap<string, () => void>;
 
   /** The parts must not call this session before the constructor has created all of them. */
@@ -59,7 +59,7 @@ export class Session implements SessionLifecycle, JournalLifecycle {
     this.conversation = conversation;
     this.unlisted = new UnlistedSession({ ...host, log: conversation.log });
     this.daemon = new Daemon(conversation, storage);
-    this.#keeper = new SnapshotWriter(conversation, this.daemon);
+    this.#snapshots = new SnapshotWriter(conversation, this.daemon);
     this.workflow = new Workflow(conversation, storage, this);
     this.delegates = new Delegates(conversation, storage.sql, this.workflow);
     this.task = new Task(conversation, storage, this.workflow);
@@ -150,7 +150,7 @@ export class Session implements SessionLifecycle, JournalLifecycle {
       return;
     }
     this.daemon.rested();
-    this.#keeper.rested();
+    this.#snapshots.rested();
   }
 
   wakes(wake: Wake): void {
@@ -161,7 +161,7 @@ export class Session implements SessionLifecycle, JournalLifecycle {
   ended(run: string): void {
     attempt("listing", () => this.conversation.listing.ended(run));
     attempt("daemon", () => this.daemon.ended(run));
-    attempt("keeper", () => this.#keeper.ended());
+    attempt("snapshots", () => this.#snapshots.ended());
     attempt("delegates", () => this.delegates.ended(run));
     attempt("task", () => this.task.ended(run));
   }

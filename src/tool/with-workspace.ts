@@ -34,20 +34,20 @@ interface FiledExecution {
 }
 
 /**
- * Runs an execution to its end; `hear` receives the other events. The session has its changes when this returns;
+ * Runs an execution to its end; `onEvent` receives the other events. The session has its changes when this returns;
  * `notKept`: what did not become a file of the session.
  * @throws HullError as `runExecution`, and of the workspace
  */
 export async function runWithWorkspace(
   { runner, spec, input, options, workspace }: FiledExecution,
-  hear: (event: RunEvent) => void | Promise<void>,
+  onEvent: (event: RunEvent) => void | Promise<void>,
 ): Promise<{ status: EndedStatus; notKept: readonly { path: string; why: string }[] }> {
   const all = workspace === undefined ? options : { ...options, workspace: workspace.source };
   try {
     for await (const event of runExecution(runner, spec, input, all)) {
       if (event.kind === "change") await workspace?.changes.change(event.change);
       else if (event.kind === "change_bytes") await workspace?.changes.bytes(event.bytes);
-      else if (event.kind !== "ended") await hear(event);
+      else if (event.kind !== "ended") await onEvent(event);
       else return { status: event.status, notKept: (await workspace?.changes.finish()) ?? [] };
     }
   } catch (error) {

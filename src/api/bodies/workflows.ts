@@ -132,5 +132,5 @@ export const runSessionBody = z.lazy(() => z.strictObject({ result: object() }))
 export const newSessionBody = z.lazy(() => z.strictObject({ metadata: maybe(object()) }));
 export const persistBody = z.lazy(() => z.strictObject({ session: object(), path: maybe(z.string()) }));
 export const restoreBody = z.lazy(() => z.strictObject({ path: text() }));
-/** Of `session_<operation>`: the options of that operation on transcripts stand beside. */
+/** Of `session_<operation>`: the options of that operation on transcripts are further members. */
 export const ofSessionBody = z.lazy(() => z.looseObject({ session: object() }));

@@ -64,14 +64,14 @@ const MAX_AT_ONCE = 6;
  * The next step for the open calls; `null`: all have results. Calls run in parallel. Calls that must keep their order
  * run one after the other: each begins when the previous one has its result. The same holds for searches for tools among
  * themselves, since each adds to what the previous one found.
- * @param flying effects that this run attempt has begun and that have no result yet
+ * @param inFlight effects that this run attempt has begun and that have no result yet
  */
 export function nextCallStep(
   state: AgentState,
   run: RunState,
   search: SearchTool | null,
   now: number,
-  flying: ReadonlySet<string>,
+  inFlight: ReadonlySet<string>,
 ): AgentStep | null {
   const begun: PlannedCall[] = [];
   const fresh: PlannedCall[] = [];
@@ -92,7 +92,7 @@ export function nextCallStep(
     inOrder ||= ordered;
     searching ||= searches;
     open = true;
-    if (flying.has(call.effect) || !mayBegin || !known) continue;
+    if (inFlight.has(call.effect) || !mayBegin || !known) continue;
     const step = call.stage === "executed" ? afterHooks(run, call) : stepOf(state, run, call, search, now);
     switch (step.type) {
       case "ready":
@@ -103,20 +103,20 @@ export function nextCallStep(
         break;
       case "call_hook":
       case "search_tools":
-        if (!flying.has(step.effect)) ask ??= step;
+        if (!inFlight.has(step.effect)) ask ??= step;
         break;
       default:
         return step;
     }
   }
   if (!open) return null;
-  const room = MAX_AT_ONCE - flying.size;
+  const room = MAX_AT_ONCE - inFlight.size;
   if (room > 0) {
     if (begun.length > 0) return { type: "run_tools", calls: begun.slice(0, room) };
     if (fresh.length > 0) return startOf(run, fresh.slice(0, room));
     if (ask !== null) return ask;
   }
-  return flying.size > 0 ? { type: "busy" } : together(waits);
+  return inFlight.size > 0 ? { type: "busy" } : together(waits);
 }
 
 type WaitStep = Extract<AgentStep, { type: "wait" }>;

@@ -63,7 +63,7 @@ type EffectStep = Exclude<AgentStep, { type: "record" | "busy" | "settled" | "wa
 const BUSY: AgentStep = { type: "busy" };
 
 /** A finished effect: its result as a record, or the fault that ends the run. */
-type Landed = { effect: string; record: AgentRecordBody } | { effect: string; error: unknown };
+type FinishedEffect = { effect: string; record: AgentRecordBody } | { effect: string; error: unknown };
 
 class AgentDrive {
   #state: AgentState;
@@ -71,15 +71,15 @@ class AgentDrive {
   /** Effects that this run attempt began. */
   readonly #begun = new Set<string>();
   /** Effects that are under way. */
-  readonly #flying = new Set<string>();
+  readonly #inFlight = new Set<string>();
   /** Stops effects before the run's own signal does; `null`: no effect needed it so far. */
   #stop: AbortController | null = null;
   readonly #onAbort = (): void => this.#stop?.abort(this.#options.signal.reason);
   #cancelTimer: () => void = () => {};
   /** Results that are not recorded yet. */
-  #landed: Landed[] = [];
+  #finished: FinishedEffect[] = [];
   /** Whether records came from outside that the driver has not read yet. */
-  #stirred = false;
+  #notified = false;
   /** Wakes the driver. */
   #wake: (() => void) | null = null;
   /** Applied but not stored yet. */
@@ -95,7 +95,7 @@ class AgentDrive {
       this.#cancelTimer = options.clock.after(left, () => stop.abort(deadlineError(this.#run())));
     }
     options.inbox?.watch(() => {
-      this.#stirred = true;
+      this.#notified = true;
       this.#wake?.();
     });
   }
@@ -124,33 +124,33 @@ class AgentDrive {
   async toRest(): Promise<Rest> {
     const { inbox, vault, clock } = this.#options;
     for (;;) {
-      this.#stirred = false;
+      this.#notified = false;
       for (const record of inbox?.take() ?? []) this.#state = applyAgentRecord(this.#state, record);
-      const fault = this.#takeLanded();
+      const fault = this.#takeFinished();
       if (fault !== null) await this.#end(fault);
-      const step = this.#isBusy() ? BUSY : nextAgentStep(this.#state, vault, clock.now(), this.#flying);
+      const step = this.#isBusy() ? BUSY : nextAgentStep(this.#state, vault, clock.now(), this.#inFlight);
       if (step.type === "record") {
         for (const body of step.records) this.#add(body);
         continue;
       }
       this.#flush();
       if (step.type === "settled" || step.type === "wait") return { state: this.#state, step };
-      if (this.#signal.aborted && this.#flying.size === 0) {
-        this.#landed.push({ effect: "", error: this.#signal.reason });
+      if (this.#signal.aborted && this.#inFlight.size === 0) {
+        this.#finished.push({ effect: "", error: this.#signal.reason });
       } else if (step.type !== "busy") {
         this.#begin(step);
-      } else if (this.#landed.length === 0 && !this.#stirred) {
-        await this.#news();
+      } else if (this.#finished.length === 0 && !this.#notified) {
+        await this.#nextChange();
       }
     }
   }
 
   /** Whether the driver must wait for an effect under way. Only tool calls of one turn run in parallel. */
   #isBusy(): boolean {
-    return this.#flying.size > 0 && (this.#signal.aborted || this.#state.run?.stage !== "tools");
+    return this.#inFlight.size > 0 && (this.#signal.aborted || this.#state.run?.stage !== "tools");
   }
 
-  #news(): Promise<void> {
+  #nextChange(): Promise<void> {
     return new Promise((resolve) => {
       this.#wake = () => {
         this.#wake = null;
@@ -160,15 +160,15 @@ class AgentDrive {
   }
 
   /** Records the results that came back; returns the first fault. */
-  #takeLanded(): HullError | null {
-    if (this.#landed.length === 0) return null;
+  #takeFinished(): HullError | null {
+    if (this.#finished.length === 0) return null;
     const signal = this.#signal;
     let fault: HullError | null = signal.aborted ? faultOf(signal.reason) : null;
-    for (const landed of this.#landed.splice(0)) {
-      this.#flying.delete(landed.effect);
+    for (const finished of this.#finished.splice(0)) {
+      this.#inFlight.delete(finished.effect);
       if (fault !== null) continue;
-      if ("error" in landed) fault = toHullError(landed.error);
-      else this.#add(landed.record);
+      if ("error" in finished) fault = toHullError(finished.error);
+      else this.#add(finished.record);
     }
     return fault;
   }
@@ -190,21 +190,21 @@ class AgentDrive {
 
   #begin(step: EffectStep): void {
     if (step.type !== "run_tools") {
-      this.#fly(step.effect, this.#effect(step));
+      this.#track(step.effect, this.#effect(step));
       return;
     }
-    for (const planned of step.calls) this.#fly(planned.effect, this.#runTool(planned));
+    for (const planned of step.calls) this.#track(planned.effect, this.#runTool(planned));
   }
 
-  #fly(effect: string, work: Promise<AgentRecordBody>): void {
-    this.#flying.add(effect);
-    const land = (landed: Landed): void => {
-      this.#landed.push(landed);
+  #track(effect: string, work: Promise<AgentRecordBody>): void {
+    this.#inFlight.add(effect);
+    const finish = (finished: FinishedEffect): void => {
+      this.#finished.push(finished);
       this.#wake?.();
     };
     work.then(
-      (record) => land({ effect, record }),
-      (error: unknown) => land({ effect, error }),
+      (record) => finish({ effect, record }),
+      (error: unknown) => finish({ effect, error }),
     );
   }
 
@@ -287,9 +287,9 @@ class AgentDrive {
   /** Stops what is still under way, then ends the run with its fault. */
   async #end(fault: HullError): Promise<void> {
     this.#stop?.abort(fault);
-    while (this.#flying.size > 0) {
-      if (this.#landed.length === 0) await this.#news();
-      for (const { effect } of this.#landed.splice(0)) this.#flying.delete(effect);
+    while (this.#inFlight.size > 0) {
+      if (this.#finished.length === 0) await this.#nextChange();
+      for (const { effect } of this.#finished.splice(0)) this.#inFlight.delete(effect);
     }
     for (const record of this.#options.inbox?.take() ?? [])
       this.#state = applyAgentRecord(this.#state, record);

@@ -55,17 +55,17 @@ const NOTHING: ReadonlySet<string> = new Set();
 
 /**
  * The next step of the session's run at time `now` (Unix ms).
- * @param flying the effects of tool calls that are under way
+ * @param inFlight the effects of tool calls that are under way
  */
 export function nextAgentStep(
   state: AgentState,
   vault: Vault | null,
   now: number,
-  flying: ReadonlySet<string> = NOTHING,
+  inFlight: ReadonlySet<string> = NOTHING,
 ): AgentStep {
   const { run } = state;
   if (run === null) return { type: "settled", status: "done", error: null };
-  if (flying.size === 0 && isOverdue(run, now)) {
+  if (inFlight.size === 0 && isOverdue(run, now)) {
     const error = deadlineError(run).data;
     return {
       type: "record",
@@ -94,7 +94,9 @@ export function nextAgentStep(
         ? modelStep(state, run, askingOf(state, run, vault))
         : { type: "record", records: takeTurn(state, run, run.turn, vault) };
     case "tools":
-      return nextCallStep(state, run, vault, now, flying) ?? orPause(afterTools(state, run, vault), run, now);
+      return (
+        nextCallStep(state, run, vault, now, inFlight) ?? orPause(afterTools(state, run, vault), run, now)
+      );
     case "after":
     case "shortened":
       return orPause(afterTools(state, run, vault), run, now);

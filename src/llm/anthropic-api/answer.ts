@@ -14,7 +14,7 @@ export type WireMessage = Omit<Message, "content"> & { content: WireBlock[] };
 /** An id in Anthropic's form. */
 const newMessageId = (): string => `msg_${crypto.randomUUID().replaceAll("-", "")}`;
 
-/** @param excludesCached whether the provider counts cached tokens apart from `input_tokens`, as Anthropic does */
+/** @param excludesCached whether the provider counts cached tokens separately from `input_tokens`, as Anthropic does */
 export function wireUsage(usage: Usage, excludesCached: boolean): WireUsage {
   const { input_tokens, output_tokens, cache_read_tokens: read, cache_write_tokens: write } = usage;
   return {

@@ -42,7 +42,7 @@ export const completionHead = (model: string, now: number): CompletionHead => ({
   model,
 });
 
-/** @param excludesCached whether the provider counts cached tokens apart from `input_tokens`, as Anthropic does */
+/** @param excludesCached whether the provider counts cached tokens separately from `input_tokens`, as Anthropic does */
 export function completionUsage(usage: Usage, excludesCached: boolean): CompletionUsage {
   const { input_tokens, output_tokens, cache_read_tokens: read, cache_write_tokens: write } = usage;
   const prompt_tokens = excludesCached ? input_tokens + read + write : input_tokens;

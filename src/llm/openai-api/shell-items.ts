@@ -22,7 +22,7 @@ export const LOCAL_SHELL = {
   } satisfies JsonObject,
 };
 
-/** The members of a call's item apart from id and status. A call of another tool appears as a command, with its real name and arguments. */
+/** The members of a call's item other than id and status. A call of another tool appears as a command, with its real name and arguments. */
 export function shellCall(
   { id, name, arguments: given, raw }: ToolCallBlock,
   container: string | null,
@@ -48,7 +48,7 @@ export type ShownResult = Pick<AgentToolResult, "content" | "exit_code" | "error
   commands: number;
 };
 
-/** The members of its result's item apart from id and status. */
+/** The members of its result's item other than id and status. */
 export function shellOutput(result: ShownResult): JsonObject {
   const { id, name, commands, content, exit_code, error_category, status } = result;
   const last = exit_code ?? (status === "ok" ? 0 : 1);

@@ -9,14 +9,14 @@ export type AskAbove = (session: string) => Promise<readonly string[]>;
 
 export class Lineage {
   /** The sessions above runs that are about to begin here, one entry for each run. */
-  #coming: string[] = [];
+  #pending: string[] = [];
 
   /**
    * The sessions directly above this one, including those of runs that are about to begin.
    * @param present the session that this one reports to now; `null`: none
    */
   above(present: string | null): string[] {
-    return [...new Set([...(present === null ? [] : [present]), ...this.#coming])];
+    return [...new Set([...(present === null ? [] : [present]), ...this.#pending])];
   }
 
   /**
@@ -26,11 +26,11 @@ export class Lineage {
    */
   async below<T>(parent: string | null, begin: () => Promise<T>): Promise<T> {
     if (parent === null) return begin();
-    this.#coming = [...this.#coming, parent];
+    this.#pending = [...this.#pending, parent];
     try {
       return await begin();
     } finally {
-      this.#coming = this.#coming.toSpliced(this.#coming.indexOf(parent), 1);
+      this.#pending = this.#pending.toSpliced(this.#pending.indexOf(parent), 1);
     }
   }
 }

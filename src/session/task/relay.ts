@@ -28,8 +28,8 @@ export class Relay {
   /** Number of the last event that the session above has; `null`: not asked yet. */
   #known: number | null = null;
   /** Each resolves what the pump waits for: the next event, or the end of its pause. */
-  #news: () => void = () => {};
-  #hurry: () => void = () => {};
+  #onEvent: () => void = () => {};
+  #endPause: () => void = () => {};
 
   constructor(conversation: Conversation, task: Relayed) {
     this.#conversation = conversation;
@@ -53,8 +53,8 @@ export class Relay {
 
   /** Makes sure that all events so far are sent. */
   ensure(): void {
-    this.#news();
-    this.#hurry();
+    this.#onEvent();
+    this.#endPause();
     if (this.#pumping !== null) return;
     this.#pumping = Promise.resolve()
       .then(() => this.#pump())
@@ -81,7 +81,7 @@ export class Relay {
     if (parent === null) return this.#over();
     const origin = { requestId: crypto.randomUUID(), tenant: session.tenant, startedAt: log.now() };
     const above = sessionClient(detachedContext(deployment, origin, background), parent.session_id);
-    const stop = log.events.watch(() => this.#news());
+    const stop = log.events.watch(() => this.#onEvent());
     try {
       await this.#sendAll(above, session.id);
       this.#over();
@@ -126,7 +126,7 @@ export class Relay {
       } else if (state === "resting") return;
       else
         await new Promise<void>((resolve) => {
-          this.#news = resolve;
+          this.#onEvent = resolve;
         });
     }
   }
@@ -135,7 +135,7 @@ export class Relay {
   async #pause(): Promise<void> {
     if (this.#task.progress() === "over") return;
     const { promise, resolve } = Promise.withResolvers<void>();
-    this.#hurry = resolve;
+    this.#endPause = resolve;
     const timer = setTimeout(resolve, PACE_MS);
     await promise.finally(() => clearTimeout(timer));
   }

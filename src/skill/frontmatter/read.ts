@@ -251,8 +251,8 @@ function isReadable(lines: string): boolean {
 }
 
 function withRemedies(reading: YamlReading, remedies: Remedy[]): YamlReading {
-  const { doubt, duplicates } = reading;
-  if (doubt !== null) remedies.push({ tolerated: null, refused: yamlFinding(doubt) });
+  const { warning, duplicates } = reading;
+  if (warning !== null) remedies.push({ tolerated: null, refused: yamlFinding(warning) });
   for (const { key, at, line } of duplicates) {
     const location = { path: key, at };
     const hint = "Remove one of them.";

@@ -35,7 +35,7 @@ export interface YamlReading {
   node: Node | null;
   fault: YamlFault | null;
   /** The first problem that YAML warns about but can read, e.g. an unknown tag. */
-  doubt: YamlFault | null;
+  warning: YamlFault | null;
   duplicates: DuplicateKey[];
 }
 
@@ -43,7 +43,7 @@ export interface YamlReading {
 export function readYaml(source: string, start: Position): YamlReading {
   const refused = (at: Position, message: string, final: boolean): YamlReading => {
     const fault: YamlFault = final ? { at, message, final } : { at, message };
-    return { node: null, fault, doubt: null, duplicates: [] };
+    return { node: null, fault, warning: null, duplicates: [] };
   };
   const counter = new LineCounter();
   const long = lineOfTooMany(source);
@@ -70,7 +70,7 @@ export function readYaml(source: string, start: Position): YamlReading {
   return {
     node,
     fault: walk.fault,
-    doubt: warning === undefined ? null : { at: position(warning.pos[0]), message: warning.message },
+    warning: warning === undefined ? null : { at: position(warning.pos[0]), message: warning.message },
     duplicates: walk.duplicates,
   };
 }

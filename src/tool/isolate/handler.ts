@@ -92,8 +92,8 @@ export async function callHandler(
   });
   if (signal.aborted) return ended("cancelled", CANCELLED);
   const rpc = await isolateOf(isolate, { script: scriptOf(tool), env: call.env, timeoutMs });
-  const hear = listener(call, help);
-  const asked = rpc.run(JSON.stringify(harnessCall(call, help)), [...help.files], hear);
+  const callback = listener(call, help);
+  const asked = rpc.run(JSON.stringify(harnessCall(call, help)), [...help.files], callback);
   const outcome = await withinTime(asked, timeoutMs + MARGIN_MS, signal);
   if (outcome.by === "signal") return ended("cancelled", CANCELLED);
   const late = () => {

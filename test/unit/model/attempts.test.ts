@@ -206,7 +206,7 @@ test("a fallback may follow any failure where its caller says so", async () => {
     () => request("hi"),
     { provider: "openai", model: "a" },
     [{ provider: "openai", model: "b" }],
-    { ...options(), resolve: ({ model }) => ({ ...at(), model: model ?? "" }), goesOn: () => true },
+    { ...options(), resolve: ({ model }) => ({ ...at(), model: model ?? "" }), fallsBackAfter: () => true },
   );
   expect([textOf(turn), index]).toEqual(["second", 1]);
 });
