@@ -133,6 +133,31 @@ describe("a run is listed", () => {
     expect(row.input_tokens).toBeGreaterThan(0);
   });
 
+  it.each<Asked>([
+    ["llm/call", "/llm/call", { prompt: "Hi.", options: { model: "gpt-4o" } }],
+    ["messages", "/v1/messages", { model: "gpt-4o", max_tokens: 9, messages }],
+    ["chat/completions", "/v1/chat/completions", { model: "gpt-4o", messages }],
+    ["chat/completions", "/v1/chat/completions", { model: "gpt-4o", messages, stream: true }],
+    ["chat/completions", "/v1/chat/completions", { model: "gpt-4o", messages, tools }],
+    ["responses", "/v1/responses", { model: "gpt-4o", input: "Hi.", store: false }],
+  ])("of one whose client leaves: as cancelled: %s, %s", async (name, path, body) => {
+    const keyed = new Client({ ...LOCAL, OPENAI_API_KEY: "sk-o" });
+    const leaving = new AbortController();
+    vi.stubGlobal("fetch", (_: unknown, { signal }: RequestInit) => {
+      leaving.abort();
+      return new Promise((_, reject) => reject(signal?.reason));
+    });
+    const init = {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(body),
+    };
+    const answer = await keyed.fetch(path, { ...init, signal: leaving.signal });
+    vi.unstubAllGlobals();
+    expect(answer.status).toBe(499);
+    expect(await newestOf(name, keyed)).toMatchObject({ state: "cancelled", code: "client_closed_request" });
+  });
+
   it("of one with a key: once, whatever asks again", async () => {
     const headers = { "content-type": "application/json", "idempotency-key": "listed-once" };
     const body = JSON.stringify({ model: "mock", messages });
