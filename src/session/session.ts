@@ -111,8 +111,12 @@ export class Session implements SessionLifecycle, JournalLifecycle {
     store.arm();
   }
 
-  /** Drives a run on if it is under way, or has its row in the list written again. `false`: there is no such run here. */
-  async relist(run: string): Promise<boolean> {
+  /**
+   * Drives a run on if it is under way, and has its row in the list written again if that may be wrong.
+   * @param listed the state that the row says
+   * @returns `false`: there is no such run here
+   */
+  async relist(run: string, listed: string): Promise<boolean> {
     const { conversation, unlisted } = this;
     const session = conversation.log.store.session();
     if (session === null) return false;
@@ -122,7 +126,7 @@ export class Session implements SessionLifecycle, JournalLifecycle {
     }
     if (session.state === "deleted") return false;
     await conversation.ready({ ...session, request_id: "", mock_scope: "" });
-    return conversation.listing.relist(run);
+    return conversation.listing.relist(run, listed);
   }
 
   #watch(): void {

@@ -178,12 +178,13 @@ export class SessionListing {
   }
 
   /**
-   * Writes the row of a run again if the run has ended or rests, since an earlier instance of the object may have died
-   * before it sent the row. Returns whether there is such a run.
+   * Writes the row of an unsettled run again if the run has ended or its state is another one, since an earlier instance
+   * of the object may have died before it sent the row. Returns whether there is such a run.
+   * @param listed the state that the row says
    */
-  relist(run: string): boolean {
+  relist(run: string, listed: string): boolean {
     const row = this.#store.run(run);
-    if (row !== null && row.status !== "running")
+    if (row !== null && (row.settled_at !== null || row.status !== listed))
       void this.#noteRuns([run], { itself: row.settled_at === null });
     return row !== null;
   }
