@@ -15,14 +15,14 @@ const app = createApp();
 export default {
   fetch: (request, env, ctx) => app.fetch(request, env, ctx),
   scheduled: async (_, env, ctx) => {
-    const [{ sweepDaemons }, { sweepStored }, { sweepRunning }] = await Promise.all([
+    const [{ sweepDaemons }, { sweepStored }, { sweepUnsettled }] = await Promise.all([
       import("./http/daemons/sweep.ts"),
       import("./http/v1/sweep.ts"),
-      import("./session/running-runs.ts"),
+      import("./session/unsettled-runs.ts"),
     ]);
     ctx.waitUntil(sweepStored(env));
     ctx.waitUntil(sweepRuns(env, Date.now()));
-    ctx.waitUntil(sweepRunning(env, Date.now()));
+    ctx.waitUntil(sweepUnsettled(env, Date.now()));
     await sweepDaemons(env, (work) => ctx.waitUntil(work));
   },
 } satisfies ExportedHandler<Bindings>;

@@ -50,7 +50,9 @@ export const RunCancelled = define<{ run: string }>("run_cancelled", 499, "Run c
 }));
 
 // 502
-export const RunLost = define<{ run: string }>("run_lost", 502, "Run lost", (d) => ({
-  detail: `Hull gave up on run "${d.run}": its process died repeatedly without progress, or its records cannot be read.`,
+export const RunLost = define<{ run: string; detail?: string }>("run_lost", 502, "Run lost", (d) => ({
+  detail:
+    d.detail ??
+    `Hull gave up on run "${d.run}": its process died repeatedly without progress, or its records cannot be read.`,
   members: { run_id: d.run, kind: "terminal", reason: "unknown", category: "generic" },
 }));

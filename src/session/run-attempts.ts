@@ -20,6 +20,17 @@ export interface RunAttempt {
 /** Tells a run attempt that its run was settled elsewhere. */
 export class RunSettled extends Error {}
 
+/**
+ * Counts one more consecutive attempt that broke off.
+ * @param before the count until now
+ * @param progressed whether there was progress since the last one
+ * @returns `null`: there are too many, so the run is given up
+ */
+export function countRecovery(before: number, progressed: boolean): number | null {
+  const recoveries = progressed ? 1 : before + 1;
+  return recoveries > MAX_RECOVERIES ? null : recoveries;
+}
+
 /** What the run attempts of one object have in common. A subclass defines what a run attempt does. */
 export abstract class RunAttempts<L extends RunAttempt> {
   protected readonly log: SessionLog;
@@ -122,8 +133,8 @@ export abstract class RunAttempts<L extends RunAttempt> {
    */
   #resume(row: RunRow): void {
     const { store, now } = this.log;
-    const recoveries = this.madeProgress(row) ? 1 : row.recoveries + 1;
-    if (recoveries > MAX_RECOVERIES) {
+    const recoveries = countRecovery(row.recoveries, this.madeProgress(row));
+    if (recoveries === null) {
       this.giveUp(row);
       return;
     }

@@ -38,6 +38,11 @@ export const RUNS_RUNNING_SCHEMA = [
   "CREATE INDEX IF NOT EXISTS runs_running ON runs (created_at) WHERE state = 'running'",
 ] as const;
 
+/** The index of all tenants' runs that the table shows as waiting, for a person, a client, or a daemon's next wake. */
+export const RUNS_RESTING_SCHEMA = [
+  "CREATE INDEX IF NOT EXISTS runs_resting ON runs (created_at) WHERE settled_at IS NULL AND state <> 'running'",
+] as const;
+
 /** How long a row is kept, in ms. */
 const KEPT_MS = 30 * 24 * 3_600_000;
 /** The most rows that one sweep removes. */
@@ -194,25 +199,33 @@ export async function countWaiting(env: Bindings, tenant: string): Promise<numbe
 const owned = z.lazy(() => z.object({ tenant: z.string() }));
 
 /**
- * Some runs of any tenants that the table shows as running although they began before `runs`, or, for calls, before
- * `calls`. The selection is random, so that all of them are found in time. It contains no workflow runs, since their
- * objects maintain their rows themselves.
+ * Some runs of any tenants that the table shows as running or waiting although they began before `runs`, or, for calls,
+ * before `calls`. The selection is random, so that all of them are found in time. It contains no workflow runs, since
+ * their objects maintain their rows themselves.
+ * @param most how many to select of those that run, and of those that wait
  */
-export async function runningSince(
+export async function unsettledSince(
   env: Bindings,
   { runs, calls }: { runs: Date; calls: Date },
-  limit: number,
+  most: { running: number; resting: number },
 ): Promise<{ tenant: string; run: RunEntry }[]> {
   await database(env);
-  const db = await databaseWith(env.DB, RUNS_RUNNING_SCHEMA);
-  const { results } = await db
-    .prepare(
-      `SELECT tenant, ${COLUMNS} FROM runs WHERE state = 'running' AND created_at < ?1
+  await databaseWith(env.DB, RUNS_RUNNING_SCHEMA);
+  const db = await databaseWith(env.DB, RUNS_RESTING_SCHEMA);
+  const some = (shown: string, limit: number) =>
+    db
+      .prepare(
+        `SELECT tenant, ${COLUMNS} FROM runs WHERE ${shown} AND created_at < ?1
          AND kind <> 'workflow' AND (kind <> 'call' OR created_at < ?2) ORDER BY random() LIMIT ?3`,
-    )
-    .bind(runs.toISOString(), calls.toISOString(), limit)
-    .all();
-  return results.map((row) => ({ tenant: owned.parse(row).tenant, run: runEntryShape.parse(row) }));
+      )
+      .bind(runs.toISOString(), calls.toISOString(), limit);
+  const found = await db.batch([
+    some("state = 'running'", most.running),
+    some("settled_at IS NULL AND state <> 'running'", most.resting),
+  ]);
+  return found.flatMap(({ results }) =>
+    results.map((row) => ({ tenant: owned.parse(row).tenant, run: runEntryShape.parse(row) })),
+  );
 }
 
 /** Removes rows that are too old. Rows are in the order of writing, so the first ones are the oldest. */

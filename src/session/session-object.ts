@@ -103,8 +103,8 @@ export class SessionObject extends DurableObject<Bindings> implements SessionRpc
     return (await this.#session).unlisted.cancel(caller, keeps);
   }
 
-  async relist(run: string): Promise<boolean> {
-    return (await this.#session).relist(run);
+  async relist(run: string, listed: string): Promise<boolean> {
+    return (await this.#session).relist(run, listed);
   }
 
   override async alarm(): Promise<void> {

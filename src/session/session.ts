@@ -12,10 +12,12 @@ import { SessionDispatcher } from "./conversation/operations.ts";
 import type { RunRow } from "./conversation/run-rows.ts";
 import type { SessionLifecycle, WaitStep } from "./conversation/session-lifecycle.ts";
 import type { SessionIdentity } from "./conversation/store.ts";
+import { indexEntry } from "./conversation/views.ts";
 import { Daemon } from "./daemon/daemon.ts";
 import { SnapshotWriter } from "./daemon/snapshot-writer.ts";
 import type { IndexEntry } from "./index-row.ts";
 import { WATCH_MS } from "./run-attempts.ts";
+import type { RunEntry } from "./run-entry.ts";
 import { Delegates } from "./task/delegates.ts";
 import { Task } from "./task/task.ts";
 import { UnlistedSession } from "./unlisted/unlisted-session.ts";
@@ -57,7 +59,7 @@ export class Session implements SessionLifecycle, JournalLifecycle {
     const host = { ...given, background: (work: Promise<unknown>) => given.background(work.catch(logFault)) };
     const conversation = new Conversation(host, this);
     this.conversation = conversation;
-    this.unlisted = new UnlistedSession({ ...host, log: conversation.log });
+    this.unlisted = new UnlistedSession({ ...host, log: conversation.log, listing: conversation.listing });
     this.daemon = new Daemon(conversation, storage);
     this.#snapshots = new SnapshotWriter(conversation, this.daemon);
     this.workflow = new Workflow(conversation, storage, this);
@@ -75,7 +77,7 @@ export class Session implements SessionLifecycle, JournalLifecycle {
       watch: () => (unlisted.here ? unlisted.watch() : this.#watch()),
       approval: () => runs.kick(),
       index: () => background(listing.write()),
-      run_index: () => (unlisted.here ? unlisted.noteAgain() : listing.repeat()),
+      run_index: () => listing.repeat(),
       delete: () => background(conversation.clearLater()),
       fork: () => background(conversation.clearLater()),
       files: () => background(files.collect()),
@@ -111,8 +113,12 @@ export class Session implements SessionLifecycle, JournalLifecycle {
     store.arm();
   }
 
-  /** Drives a run on if it is under way, or has its row in the list written again. `false`: there is no such run here. */
-  async relist(run: string): Promise<boolean> {
+  /**
+   * Drives a run on if it is under way, and has its row in the list written again if that may be wrong.
+   * @param listed the state that the row says
+   * @returns `false`: there is no such run here
+   */
+  async relist(run: string, listed: string): Promise<boolean> {
     const { conversation, unlisted } = this;
     const session = conversation.log.store.session();
     if (session === null) return false;
@@ -122,7 +128,7 @@ export class Session implements SessionLifecycle, JournalLifecycle {
     }
     if (session.state === "deleted") return false;
     await conversation.ready({ ...session, request_id: "", mock_scope: "" });
-    return conversation.listing.relist(run);
+    return conversation.listing.relist(run, listed);
   }
 
   #watch(): void {
@@ -176,6 +182,11 @@ export class Session implements SessionLifecycle, JournalLifecycle {
 
   filesWanted(): Promise<void> | undefined {
     return this.task.saved();
+  }
+
+  runRow(session: string, run: RunRow): RunEntry {
+    const { conversation, unlisted } = this;
+    return unlisted.here ? unlisted.runRow(session, run) : indexEntry(conversation.log, session, run);
   }
 
   entry(): Promise<IndexEntry | null> {

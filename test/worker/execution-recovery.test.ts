@@ -8,6 +8,7 @@ import {
   life,
   newCall,
   OPERATIONS,
+  RUNNER,
   runner,
   streamedBy,
   textOf,
@@ -486,6 +487,63 @@ describe("a process that outlives the one who called it", () => {
       await after.over();
       expect(await statusOf()).toBe("cancelled");
     });
+  });
+
+  it("a run without a session ends its sub-agents when its client leaves, after its answer", async () => {
+    const routed = new Client({ ...LOCAL, ...RUNNER, HULL_LLM: '{"llm":{"mock_routes":true}}' });
+    const delegates = [{ name: "sub_agent", arguments: { task: "Look." } }];
+    for (const tool_calls of [delegates, [{ name: "look", arguments: {} }]])
+      await routed.post("/llm/mocks", { text: "", tool_calls });
+    runner.behave = () => {};
+    const { SESSIONS } = routed.env;
+    const { promise: goesOn, resolve: goOn } = Promise.withResolvers<void>();
+    const closing = (stub: ReturnType<typeof SESSIONS.get>) =>
+      new Proxy(stub, {
+        get(object, name) {
+          if (name !== "ask") return Reflect.get(object, name);
+          return async (...[question]: Parameters<typeof object.ask>) => {
+            if (typeof question === "string" && question.includes('"type":"task_close"')) await goesOn;
+            return object.ask(question);
+          };
+        },
+      });
+    const sessions = new Proxy(SESSIONS, {
+      get(namespace, name) {
+        if (name === "get") return (id: DurableObjectId) => closing(namespace.get(id));
+        const value: unknown = Reflect.get(namespace, name);
+        return typeof value === "function" ? value.bind(namespace) : value;
+      },
+    });
+    Object.assign(routed.env, { SESSIONS: sessions });
+    const leaves = new AbortController();
+    const body = JSON.stringify({
+      prompt: "go",
+      options: { provider: "mock", skill: "asks", sub_agents: true },
+    });
+    const headers = { "content-type": "application/json" };
+    const asked = routed.open("/runs", { method: "POST", headers, body, signal: leaves.signal });
+    const children = async (): Promise<string[]> => {
+      const { data } = await (await client.fetch("/tasks?limit=100")).json<{
+        data: { id: string; status: string }[];
+      }>();
+      return data.flatMap(({ id, status }) => (status === "running" ? [id] : []));
+    };
+    await expect.poll(children, { timeout: 20_000 }).toHaveLength(1);
+    const [child = ""] = await children();
+    await vi.waitFor(() => expect(runner.begun).toHaveLength(1), 20_000);
+    leaves.abort();
+    const { response, settled } = await asked;
+    expect(response.status).toBe(499);
+    let over = false;
+    const ended = settled().then(() => {
+      over = true;
+    });
+    const task = async () => (await client.fetch(`/tasks/${child}`)).json();
+    expect(await task()).toMatchObject({ status: "running" });
+    expect(over).toBe(false);
+    goOn();
+    await ended;
+    expect(await task()).toMatchObject({ status: "cancelled" });
   });
 
   it("cancelling stops it and settles the run, once", async () => {

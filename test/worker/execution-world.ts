@@ -11,7 +11,7 @@ import type { UnlistedSession } from "../../src/session/unlisted/unlisted-sessio
 import { FakeRunner, RUNNER_URL } from "./fake-runner.ts";
 import { Client, LOCAL, mockSkill } from "./served.ts";
 
-const RUNNER = { HULL_RUNNER_URL: RUNNER_URL, HULL_RUNNER_SECRET: "s".repeat(32) };
+export const RUNNER = { HULL_RUNNER_URL: RUNNER_URL, HULL_RUNNER_SECRET: "s".repeat(32) };
 
 export const client = new Client({ ...LOCAL, ...RUNNER });
 /** The same deployment with further settings. */

@@ -9,7 +9,7 @@ import { STORED_SKILLS_SCHEMA } from "../../src/registry/stored-skills/schema.ts
 import { TOOL_CONFIG_SCHEMA } from "../../src/registry/tool-config/store.ts";
 import { UPLOADS_SCHEMA } from "../../src/registry/uploads.ts";
 import { DAEMONS_SCHEMA } from "../../src/session/daemon/directory.ts";
-import { RUNS_RUNNING_SCHEMA, RUNS_SCHEMA } from "../../src/session/run-index.ts";
+import { RUNS_RESTING_SCHEMA, RUNS_RUNNING_SCHEMA, RUNS_SCHEMA } from "../../src/session/run-index.ts";
 import { SESSIONS_SCHEMA } from "../../src/session/session-index.ts";
 import { TASKS_SCHEMA } from "../../src/session/task/directory.ts";
 import { WORKFLOWS_SCHEMA } from "../../src/session/workflow/directory.ts";
@@ -36,6 +36,7 @@ const SCHEMAS = {
   "0013_api_key_uses.sql": API_KEY_USES_SCHEMA,
   "0014_kept_answers.sql": KEPT_ANSWERS_SCHEMA,
   "0015_runs_running.sql": RUNS_RUNNING_SCHEMA,
+  "0016_runs_resting.sql": RUNS_RESTING_SCHEMA,
 };
 
 test("the migrations and what the Worker applies by itself are the same", () => {

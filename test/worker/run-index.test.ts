@@ -4,10 +4,10 @@ import { databaseWith } from "../../src/database.ts";
 import type { TraceStep } from "../../src/session/conversation/trace.ts";
 import { beginningCall, type RunEntry } from "../../src/session/run-entry.ts";
 import { forgetRuns, indexedRun, listIndexedRuns, noteRuns, sweepRuns } from "../../src/session/run-index.ts";
-import { sweepRunning } from "../../src/session/running-runs.ts";
+import { sweepUnsettled } from "../../src/session/unsettled-runs.ts";
 import { bindings } from "./file-bindings.ts";
 import { Client, LOCAL, mockSkill } from "./served.ts";
-import { inWorld } from "./session-world.ts";
+import { inWorld, tool } from "./session-world.ts";
 
 const client = new Client();
 const MOCK = { provider: "mock" };
@@ -321,11 +321,14 @@ describe("a run is listed", () => {
   });
 });
 
-describe("a run that the list shows as running for long", () => {
+describe("a run that the list shows as unsettled for long", () => {
   const HOUR = 3_600_000;
   const { env } = client;
   /** The row that a process wrote so long ago, and after which it died. */
-  async function left(run: Pick<RunEntry, "id" | "kind" | "session">, ms: number): Promise<void> {
+  async function left(
+    run: Pick<RunEntry, "id" | "kind" | "session"> & Partial<RunEntry>,
+    ms: number,
+  ): Promise<void> {
     await forgetRuns(env, "default", [run.id]);
     const begun = beginningCall(run.id, "cat", Date.now() - ms);
     await noteRuns(env, [{ tenant: "default", run: { ...begun, ...run } }]);
@@ -343,11 +346,46 @@ describe("a run that the list shows as running for long", () => {
     }
     const before = await Promise.all(ids.map(row));
     for (const id of ids) await left({ id, kind: "run", session: "swept" }, HOUR);
-    await sweepRunning(env, Date.now());
+    await sweepUnsettled(env, Date.now());
     for (const [i, id] of ids.entries()) {
       const { name: _, ...figures } = before[i] ?? {};
       await expect.poll(() => row(id), { timeout: 10_000 }).toMatchObject(figures);
     }
+  });
+
+  it.each(["awaiting_tool", "awaiting_approval", "idle"])(
+    "of a session, as %s, has ended, or its session is removed",
+    async (state) => {
+      const session = `swept-${state.replace("_", "-")}`;
+      await client.post("/sessions", { id: session });
+      const ran = await client.post(`/sessions/${session}/runs`, { prompt: "Hi.", options: MOCK });
+      const { run_id } = await ran.json<{ run_id: string }>();
+      await settled(run_id, "done");
+      await left({ id: run_id, kind: "run", session, state }, HOUR);
+      await left({ id: `gone_${state}`, kind: "daemon", session: "never-was", state }, HOUR);
+      await sweepUnsettled(env, Date.now());
+      await settled(run_id, "done");
+      expect(await row(`gone_${state}`)).toBeNull();
+    },
+  );
+
+  it("of a session rests as the list says: nothing is written", async () => {
+    const tools = [{ ...tool("ask"), executor: "client" as const }];
+    await inWorld({ spec: { tools }, replies: [{ calls: [["ask", {}]] }] }, async (world) => {
+      await world.open();
+      await world.start("r-rests", "go");
+      await world.ask("answer", { run_id: "r-rests", wait: "idle" });
+      await world.over();
+      const { listing } = world.conversation;
+      const state = async () => (await indexedRun(bindings, "t", "r-rests"))?.state;
+      await forgetRuns(bindings, "t", ["r-rests"]);
+      expect(listing.relist("r-rests", "awaiting_tool")).toBe(true);
+      await world.over();
+      expect(await state()).toBeUndefined();
+      expect(listing.relist("r-rests", "running")).toBe(true);
+      await world.over();
+      expect(await state()).toBe("awaiting_tool");
+    });
   });
 
   it("of a session is under way: it stays", async () => {
@@ -356,7 +394,7 @@ describe("a run that the list shows as running for long", () => {
       await world.open();
       await world.start("r-under-way", "go");
       await world.conversation.listing.noteBegun();
-      expect(world.conversation.listing.relist("r-under-way")).toBe(true);
+      expect(world.conversation.listing.relist("r-under-way", "running")).toBe(true);
       await expect.poll(() => indexedRun(bindings, "t", "r-under-way")).toMatchObject({ state: "running" });
       answer();
       await world.ask("answer", { run_id: "r-under-way", wait: "terminal" });
@@ -365,7 +403,7 @@ describe("a run that the list shows as running for long", () => {
 
   it("of a session that is removed is listed no more", async () => {
     await left({ id: "run_gone", kind: "run", session: "never-was" }, HOUR);
-    await sweepRunning(env, Date.now());
+    await sweepUnsettled(env, Date.now());
     expect(await row("run_gone")).toBeNull();
   });
 
@@ -378,7 +416,7 @@ describe("a run that the list shows as running for long", () => {
     await left({ id: known, kind: "call", session: null }, 25 * HOUR);
     await left({ id: "ex_young", kind: "call", session: null }, 23 * HOUR);
     await left({ id: "ex_old", kind: "call", session: null }, 25 * HOUR);
-    await sweepRunning(env, Date.now());
+    await sweepUnsettled(env, Date.now());
     expect(await row("ex_young")).toMatchObject({ state: "running", settled_at: null });
     expect(await row("ex_old")).toMatchObject({
       state: "error",

@@ -1,6 +1,7 @@
 /** What a workflow run survives: its process dies at any of its writes, and the next one goes on. */
 import { runInDurableObject } from "cloudflare:test";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
+import { recordOf, resumed } from "../../src/engine/workflow/origin.ts";
 import type { WorkflowRecord } from "../../src/engine/workflow/records.ts";
 import { applyRecord, type WorkflowState } from "../../src/engine/workflow/state.ts";
 import { readText } from "../../src/run/long-text.ts";
@@ -8,8 +9,10 @@ import { parentEvents } from "../../src/run/task/parent-event.ts";
 import { childSessions } from "../../src/run/workflow/attempt.ts";
 import { Rows } from "../../src/session/conversation/rows.ts";
 import { ConversationStore } from "../../src/session/conversation/store.ts";
+import { indexedRun } from "../../src/session/run-index.ts";
+import { workflowWork } from "../../src/session/task/work.ts";
 import type { Json } from "../../src/skill/manifest.ts";
-import { edge, said, specOf } from "../support/workflow-graphs.ts";
+import { edge, graphOf, said, specOf } from "../support/workflow-graphs.ts";
 import { bindings } from "./file-bindings.ts";
 import { counting } from "./session-storage.ts";
 import { inWorld, type World } from "./session-world.ts";
@@ -266,6 +269,89 @@ describe("a workflow run", () => {
       await world.ask("remove", null);
       await world.over();
       expect(await stored()).toEqual([]);
+    });
+  });
+
+  it("is given up after four attempts in a row that broke off, and another run goes on from there", async () => {
+    const { FILES } = bindings;
+    let [away, tried] = [true, 0];
+    const { promise: quiet, resolve: isQuiet } = Promise.withResolvers<void>();
+    const env = {
+      FILES: new Proxy(FILES, {
+        get(bucket, name) {
+          if (name === "put" && away)
+            return async () => {
+              await quiet;
+              tried += 1;
+              throw new TypeError("R2 is away");
+            };
+          const value: unknown = Reflect.get(bucket, name);
+          return typeof value === "function" ? value.bind(bucket) : value;
+        },
+      }),
+    };
+    const nodes = {
+      a: { ...said("first"), compensation: "ua" },
+      f: { kind: "fork" },
+      b: { ...said("x".repeat(300_000)), retry_policy: { max_attempts: 3 } },
+      // Its client never answers.
+      c: {
+        mode: "agent",
+        tools: [{ name: "ask", description: "Asks.", parameters: {} }],
+        model_policy: { provider: "mock", mock: [{ tool_calls: [{ name: "ask", arguments: {} }] }] },
+      },
+      j: { kind: "join", join_policy: { strategy: "first" } },
+      ua: said("undone"),
+    };
+    const edges = [edge("a", "f"), edge("f", "b"), edge("f", "c"), edge("b", "j"), edge("c", "j")];
+    const graph = { entry: "a", nodes, edges };
+    const stagesOf = ({ state }: { state: WorkflowState }) =>
+      state.stages.map(({ node_id, branch }) => `${node_id}:${branch}`);
+    const lost = await inWorld({ replies: [], env }, async (world) => {
+      await begin(world, graph);
+      // What the stages tell meanwhile is progress.
+      const explained = async () => (await world.ask("workflow", { wait: "none" })).explanation;
+      await expect.poll(explained, { timeout: 20_000 }).toContain("c waits");
+      for (const child of childSessions(journal(world).state))
+        await expect.poll(() => toldOf(world, child)).toEqual(await eventsOf(child));
+      isQuiet();
+      for (let times = 1; times <= 4; times += 1) {
+        expect(await world.ask("workflow", { wait: "none" })).toMatchObject({ status: "running" });
+        await vi.waitFor(() => expect(tried).toBe(times), 20_000);
+        world.now += 20_000;
+        world.alarm();
+      }
+      await expect
+        .poll(() => world.ask("workflow", { wait: "none" }), { timeout: 20_000 })
+        .toMatchObject({ status: "failed" });
+      const run = await world.ask("workflow", { wait: "none" });
+      expect(run).toMatchObject({ status: "failed", compensations: [], pending_nodes: ["c", "b"] });
+      expect(run.error).toMatchObject({
+        code: "run_lost",
+        message: expect.stringContaining('"b" broke off'),
+      });
+      expect(run.explanation).toContain(`resume_run: "${world.id}"`);
+      expect(stagesOf(journal(world))).toEqual(["a:success", "f:fork", "b:error", "c:error"]);
+      expect(workflowWork(journal(world).state, world.id, "r")).toMatchObject({
+        how: "lost",
+        error: { code: "run_lost", detail: expect.stringContaining("broke off") },
+      });
+      world.now += 20_000;
+      world.alarm();
+      await world.over();
+      expect(tried).toBe(4);
+      await expect
+        .poll(() => indexedRun(bindings, "t", world.id))
+        .toMatchObject({ state: "failed", code: "run_lost" });
+      return recordOf(run);
+    });
+    away = false;
+    await inWorld({ replies: [], env }, async (world) => {
+      const spec = specOf(world.id, graph, { origin: resumed(lost, graphOf(graph)) });
+      await world.ask("beginWorkflow", { spec, account: "a", request: { name: "begin", hash: "h" } });
+      const ended = () => stagesOf(journal(world));
+      await vi.waitFor(() => expect(ended().slice(4)).toEqual(["b:success", "j:join"]), 20_000);
+      await world.ask("remove", null);
     });
   });
 

@@ -78,11 +78,20 @@ function stopping(state: WorkflowState, now: number, newId: IdSource): Decision 
   const [next] = now < until ? uncompensated(state) : [];
   if (next !== undefined) return { records: compensate(state, next, now), wake: null };
   const late = spec.deadline !== null && stopped.at >= spec.deadline;
-  const error: StageError = { code: late ? "deadline_exceeded" : "cancelled", message: stopped.reason };
-  return {
-    records: [{ type: "finished", at: now, status: late ? "failed" : "cancelled", error }],
-    wake: null,
-  };
+  const code = stopped.lost ? "run_lost" : late ? "deadline_exceeded" : "cancelled";
+  const status = code === "cancelled" ? "cancelled" : "failed";
+  const error: StageError = { code, message: stopped.reason };
+  return { records: [{ type: "finished", at: now, status, error }], wake: null };
+}
+
+/**
+ * Gives up an attempt that broke off too often, and the run with it. The run is not compensated, since its stages would
+ * break off like this one; a later run can go on from it. A run that is being stopped only loses the attempt.
+ */
+export function givenUp({ spec, stopped }: WorkflowState, key: AttemptKey, at: number): WorkflowRecord[] {
+  const reason = `Its stage "${key.node}" broke off repeatedly without progress, so Hull gave it up; whether it took effect is unknown. The log says why it broke off (attempt_broke_off). A run with the option resume_run: "${spec.run_id}" goes on from there.`;
+  const ended: WorkflowRecord = { type: "ended", at, ...key, outcome: failed("error", "run_lost", reason) };
+  return stopped === null ? [{ type: "stopped", at, kill: true, reason, lost: true }, ended] : [ended];
 }
 
 /** Ends a compensation whose time is over, with the attempt that runs or would come next. */

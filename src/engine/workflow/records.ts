@@ -229,8 +229,8 @@ export type WorkflowRecord = At &
     | { type: "resumed" }
     /** The run continues with another graph, which fits its journal (`migrate.ts`). */
     | ({ type: "migrated" } & Pick<WorkflowSpec, "graph" | "workflow" | "skills">)
-    /** `kill`: without compensation. */
-    | { type: "stopped"; kill: boolean; reason: string }
+    /** `kill`: without compensation. `lost`: Hull gave the run up. */
+    | { type: "stopped"; kill: boolean; reason: string; lost?: true }
     | { type: "finished"; status: FinalStatus; error: StageError | null }
   );
 

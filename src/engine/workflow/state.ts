@@ -87,7 +87,7 @@ export interface WorkflowState {
   /** Crash points at which its process has died. */
   crashed: CrashPoint[];
   paused: boolean;
-  stopped: { kill: boolean; reason: string; at: number } | null;
+  stopped: { kill: boolean; reason: string; at: number; lost: boolean } | null;
   finished: { status: FinalStatus; error: StageError | null; at: number } | null;
 }
 
@@ -151,11 +151,13 @@ function advance(state: WorkflowState, record: Exclude<WorkflowRecord, { type: "
     case "migrated":
       migrate(state, record);
       break;
-    case "stopped":
+    case "stopped": {
+      const { kill, reason, lost = false } = record;
       state.paused = false;
       // A stopped run that is killed later keeps the time at which it was stopped.
-      state.stopped = { kill: record.kill, reason: record.reason, at: state.stopped?.at ?? record.at };
+      state.stopped = { kill, reason, at: state.stopped?.at ?? record.at, lost };
       break;
+    }
     case "finished":
       state.finished = { status: record.status, error: record.error, at: record.at };
       break;
@@ -356,7 +358,10 @@ function settle(state: WorkflowState, node: Node, stage: Stage, outcome: Outcome
   for (const artifact of outcome.artifacts) state.artifacts.push(artifact);
   state.stages.push(stage);
   if (node.kind === "wait") state.events = withoutTaken(state.events, outcome);
-  if (state.stopped === null) follow(state, node, outcome.branch, stage.finished_at);
+  const { stopped } = state;
+  // A later run can go on from one that was given up: what that run did not get done comes next.
+  if (stopped?.lost && outcome.status === "failed") state.ready = [node.id, ...without(state.ready, node.id)];
+  else if (stopped === null || stopped.lost) follow(state, node, outcome.branch, stage.finished_at);
 }
 
 /** Removes the event that a wait node took, so that no other node takes it. */

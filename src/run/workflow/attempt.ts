@@ -4,6 +4,7 @@ import { droppedTools, mayExecute } from "../../engine/agent/policy.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import { sha256 } from "../../engine/sha256.ts";
 import { artifactOf, type WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
+import { undoes } from "../../engine/workflow/compensation.ts";
 import { type Node, outputKind } from "../../engine/workflow/graph.ts";
 import { consumedBy, itemsOf, suffix } from "../../engine/workflow/next.ts";
 import { completed, failed } from "../../engine/workflow/outcomes.ts";
@@ -107,11 +108,12 @@ const executionOf = (run: string, { node, visit, attempt }: AttemptKey): string 
  * @throws a failure that a later run attempt can overcome: a broken connection, a process that died
  */
 export async function carryOutAttempt(
-  state: WorkflowState,
+  run: WorkflowState,
   key: AttemptKey,
   place: AttemptPlace,
   again: boolean,
 ): Promise<Outcome> {
+  const state = within(run, key);
   const { spec } = state;
   const node = spec.graph.nodes[key.node];
   const visit = visitOf(state, key);
@@ -137,6 +139,24 @@ export async function carryOutAttempt(
   return node.kind === "subagent" && ran.status === "completed"
     ? { ...ran, outcome: "subagent_completed" }
     : ran;
+}
+
+/**
+ * The run as an attempt sees it. A compensation has a time limit of its own, so the run's deadline does not apply to it.
+ */
+function within(state: WorkflowState, key: AttemptKey): WorkflowState {
+  const { spec } = state;
+  const mock = providedFor(spec.test?.mocks, key);
+  const node = spec.graph.nodes[key.node];
+  const nodes =
+    mock === undefined || node === undefined
+      ? spec.graph.nodes
+      : {
+          ...spec.graph.nodes,
+          [key.node]: { ...node, model_policy: { ...node.model_policy, provider: "mock", mock } },
+        };
+  const deadline = undoes(state, visitOf(state, key)) ? null : spec.deadline;
+  return { ...state, spec: { ...spec, deadline, graph: { ...spec.graph, nodes } } };
 }
 
 function promptOf(

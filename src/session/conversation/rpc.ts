@@ -252,6 +252,10 @@ export interface SessionRpc extends Rpc.DurableObjectBranded, UnlistedRpc {
   document(caller: SessionCaller, what: SessionDocument): Promise<Streamed>;
   /** Takes one part of the parent's content, as JSON. */
   adopt(step: ForkStep, part: LongText): Promise<Adopted>;
-  /** Drives a run on if it is under way, or writes its row in the list again. `false`: there is no such run. */
-  relist(run: string): Promise<boolean>;
+  /**
+   * Drives a run on if it is under way, and writes its row in the list again if that may be wrong. `false`: there is no
+   * such run.
+   * @param listed the state that the row says
+   */
+  relist(run: string, listed: string): Promise<boolean>;
 }

@@ -7,6 +7,7 @@ import type { Wake } from "../../engine/agent/records.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { IndexEntry } from "../index-row.ts";
+import type { RunEntry } from "../run-entry.ts";
 import type { WatchedChange } from "../workspace/workspace.ts";
 import type { RunRow } from "./run-rows.ts";
 import type { SessionIdentity } from "./store.ts";
@@ -46,6 +47,8 @@ export interface FileLifecycle {
 }
 
 export interface ListingSource {
+  /** The row of a run. @param session id of this session */
+  runRow(session: string, run: RunRow): RunEntry;
   /** A row of another list, stored with each run row that the session itself writes; `null`: none. */
   entry(): Promise<IndexEntry | null>;
 }

@@ -15,7 +15,6 @@ import { waitAtMost } from "../wait-at-most.ts";
 import type { ListingSource } from "./session-lifecycle.ts";
 import type { SessionLog } from "./session-log.ts";
 import type { ConversationStore, SessionRow } from "./store.ts";
-import { indexEntry } from "./views.ts";
 
 /** Delay before a failed write is repeated, in ms. */
 const RETRY_MS = 60_000;
@@ -178,21 +177,21 @@ export class SessionListing {
   }
 
   /**
-   * Writes the row of a run again if the run has ended or rests, since an earlier instance of the object may have died
-   * before it sent the row. Returns whether there is such a run.
+   * Writes the row of an unsettled run again if the run has ended or its state is another one, since an earlier instance
+   * of the object may have died before it sent the row. Returns whether there is such a run.
+   * @param listed the state that the row says
    */
-  relist(run: string): boolean {
+  relist(run: string, listed: string): boolean {
     const row = this.#store.run(run);
-    if (row !== null && row.status !== "running")
+    if (row !== null && (row.settled_at !== null || row.status !== listed))
       void this.#noteRuns([run], { itself: row.settled_at === null });
     return row !== null;
   }
 
-  /** Writes the last run's row, which is due. */
+  /** Writes the last run's row, which is due until it is stored. */
   repeat(): void {
-    this.#runDue = true;
     const [last] = this.#store.runs(1, Number.MAX_SAFE_INTEGER);
-    void this.#noteRuns(last === undefined ? [] : [last.id], { itself: true });
+    void this.#noteRuns(last === undefined ? [] : [last.id], { itself: true, clears: true });
   }
 
   /** Waits until nothing writes rows of this session any more. */
@@ -212,15 +211,16 @@ export class SessionListing {
    * Writes the present rows of runs once the present change is stored. The collector sends them with rows of other
    * sessions, unless the session has more to write.
    * @param itself the session writes them, after the rows that the collector has
+   * @param clears they are not due any more once the session has written them
    * @returns resolves when the collector has the rows, so that readers in this isolate find them
    */
-  #noteRuns(changed: readonly string[], { itself = false } = {}): Promise<void> {
+  #noteRuns(changed: readonly string[], { itself = false, clears = false } = {}): Promise<void> {
     clearTimeout(this.#noting);
     const ids = [...new Set([...this.#unnoted, ...changed])];
     this.#unnoted.clear();
     const noted = this.#last.then(() => this.#giveAway(ids, itself));
     this.#last = noted
-      .then((left) => (left === null ? undefined : this.#writeRuns(ids, left)))
+      .then((left) => (left === null ? undefined : this.#writeRuns(ids, left, clears)))
       .catch((error: unknown) => {
         console.error(JSON.stringify({ event: "run_not_indexed", ids, error: String(error) }));
         this.#runDue = true;
@@ -246,7 +246,7 @@ export class SessionListing {
     const rows = ids.flatMap((id) => {
       const row = this.#store.run(id);
       if (row === null) return [];
-      return [{ tenant: session.tenant, run: indexEntry(this.#log, session.id, row) }];
+      return [{ tenant: session.tenant, run: this.#lifecycle.runRow(session.id, row) }];
     });
     const other = await this.#lifecycle.entry();
     // The session's own row may be unwritten: it waited for the run's row, or an earlier write failed.
@@ -263,7 +263,11 @@ export class SessionListing {
     return null;
   }
 
-  async #writeRuns(ids: readonly string[], { rows, other, session }: OwnRows): Promise<void> {
+  async #writeRuns(
+    ids: readonly string[],
+    { rows, other, session }: OwnRows,
+    clears: boolean,
+  ): Promise<void> {
     const earlier = this.#sent.filter(({ run }) => ids.includes(run));
     await this.#deployment.indexRows.withdraw(earlier.map(({ note }) => note));
     const own = session === null ? null : await this.#entry(session);
@@ -275,7 +279,7 @@ export class SessionListing {
     );
     this.#sent = this.#sent.filter((sent) => !earlier.includes(sent));
     for (const { written } of further) written();
-    if (!this.#runDue) return;
+    if (!clears && !this.#runDue) return;
     this.#runDue = false;
     this.#store.setDue({ run_index: null });
   }

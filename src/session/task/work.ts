@@ -4,7 +4,7 @@ import { statusOf } from "../../engine/workflow/document.ts";
 import type { StageError } from "../../engine/workflow/records.ts";
 import { totalOutcomes, type WorkflowState } from "../../engine/workflow/state.ts";
 import { DeadlineExceeded } from "../../errors/run.ts";
-import { RunCancelled } from "../../errors/session.ts";
+import { RunCancelled, RunLost } from "../../errors/session.ts";
 import { ReplayMismatch } from "../../errors/workflow.ts";
 import { type HullError, toProblem } from "../../errors.ts";
 import { asJson } from "../../skill/json.ts";
@@ -124,8 +124,10 @@ function workflowHow(state: WorkflowState): Work["how"] {
       return state.finished === null ? "resting" : "done";
     case "completed":
       return "done";
+    case "cancelled":
+      return "cancelled";
     default:
-      return state.finished?.status === "cancelled" ? "cancelled" : "failed";
+      return state.finished?.error?.code === "run_lost" ? "lost" : "failed";
   }
 }
 
@@ -156,6 +158,8 @@ function endOf({ code, message }: StageError, { spec, began }: WorkflowState): H
   switch (code) {
     case "cancelled":
       return new RunCancelled({ run: spec.run_id });
+    case "run_lost":
+      return new RunLost({ run: spec.run_id, detail: message });
     case "deadline_exceeded":
       return new DeadlineExceeded({
         timeout_ms: Math.max(0, (spec.deadline ?? began) - began),

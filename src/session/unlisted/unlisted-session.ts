@@ -14,6 +14,7 @@ import type { RunOutput } from "../../run/handle.ts";
 import { anonymousRunId, operationOf } from "../../run/operation.ts";
 import { closeChildren } from "../../run/task/sub-agent.ts";
 import type { RunRow } from "../conversation/run-rows.ts";
+import type { SessionListing } from "../conversation/session-listing.ts";
 import type { SessionLog } from "../conversation/session-log.ts";
 import type { ConversationStore } from "../conversation/store.ts";
 import { type RunTrace, tracePage } from "../conversation/trace.ts";
@@ -51,6 +52,7 @@ interface UnlistedOptions {
   deployment: Deployment;
   background: (work: Promise<unknown>) => void;
   log: SessionLog;
+  listing: SessionListing;
 }
 
 export class UnlistedSession extends RunAttempts<CallAttempt> {
@@ -59,12 +61,14 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
   readonly #storage: DurableObjectStorage;
   readonly #store: ConversationStore;
   readonly #calls: CallStore;
+  readonly #listing: SessionListing;
   #armed = false;
-  /** The last row that could not be written; `null`: none is known. */
-  #unwritten: RunEntry | null = null;
+  /** The usage of the last call, if it is no agent run and has ended in this instance of the object. */
+  #used: unknown = null;
 
-  constructor({ storage, deployment, background, log }: UnlistedOptions) {
+  constructor({ storage, deployment, background, log, listing }: UnlistedOptions) {
     super(log, background);
+    this.#listing = listing;
     this.#deployment = deployment;
     this.#env = deployment.env;
     this.#storage = storage;
@@ -93,9 +97,9 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     // Drops events that an earlier run gathered and has not stored.
     this.log.events.take();
     this.#store.prepare();
+    const [tenant = ""] = caller.split("/");
     this.#store.transaction(() => {
       if (before !== null) this.#calls.empty([], now);
-      const [tenant = ""] = caller.split("/");
       const times = { created_at: now, updated_at: now };
       const plain = { state: "active" as const, parent_id: null, branched_at: null, metadata: {} };
       this.#store.replaceSession({ id, tenant, ...times, request_hash, ...plain });
@@ -110,7 +114,9 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     const row = this.#store.liveRun();
     if (row !== null) {
       this.startAttempt(row);
-      this.#note({ caller, name }, row);
+      this.#used = null;
+      const listed = noteRuns(this.#env, [{ tenant, run: this.runRow(id, row) }]);
+      this.background(listed.catch(() => this.#store.setDue({ run_index: this.log.now() + RETRY_MS })));
     }
     return "started";
   }
@@ -389,73 +395,27 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     });
     this.attemptOf(run.id)?.opened.resolve();
     this.settled(run.id);
-    this.#note(call, { ...current, status, settled_at }, outcome, context.log.usage);
+    this.#used = context.log.usage;
+    this.#listing.repeat();
     logEnd(context, { id, call, run: current, state: status }, outcome);
   }
 
-  /**
-   * Updates the tenant's index of runs in the background. The object writes its rows itself: unlike a session, it does
-   * not check later whether another object has sent them.
-   * @param used the usage of a call that is no agent run, as far as known
-   */
-  #note(
-    { caller, name }: Pick<CallRow, "caller" | "name">,
-    run: RunRow,
-    outcome: Outcome | null = null,
-    used: unknown = null,
-  ): void {
-    const [tenant = ""] = caller.split("/");
-    const { id } = this.#store.identity();
+  /** The row of the run in the tenant's list of runs. */
+  runRow(id: string, run: RunRow): RunEntry {
+    const { name = null, outcome = null } = this.#calls.row() ?? {};
     const code = outcome?.ok === false ? outcome.error.code : null;
     // If the run was stopped from outside, reading its records may be what kills the process.
     const stopped = run.status === "cancelled" || code === "execution_lost";
     const totals = stopped && !this.log.loaded ? undefined : this.log.state().run?.totals;
-    const figures = figuresOf(run, totals ?? usedIn(used));
-    this.#write(tenant, { id, kind: "call", name, session: null, ...figures, code });
-  }
-
-  /** Writes a row; if that fails, the row becomes due. */
-  #write(tenant: string, run: RunEntry): void {
-    const written = noteRuns(this.#env, [{ tenant, run }]).then(
-      () => this.#written(run, true),
-      (error: unknown) => {
-        console.error(JSON.stringify({ event: "run_not_indexed", id: run.id, error: String(error) }));
-        this.#written(run, false);
-      },
-    );
-    this.background(
-      written.catch(() => {
-        // Storage accepts no writes now. The run's next change writes its row again.
-      }),
-    );
-  }
-
-  /** Clears the due time of an ended run's row once the row is stored; if the write failed, sets it again. */
-  #written(run: RunEntry, stored: boolean): void {
-    if (!this.here || (run.settled_at === null && this.#store.liveRun() === null)) return;
-    this.#unwritten = stored ? null : run;
-    const due = stored ? null : this.log.now() + RETRY_MS;
-    if (this.#store.dueAt("run_index") !== due) this.#store.setDue({ run_index: due });
+    const figures = figuresOf(run, totals ?? usedIn(this.#used));
+    return { id, kind: "call", name, session: null, ...figures, code };
   }
 
   /** Continues the run if it is under way, or else writes its row again. */
   relist(): void {
     this.background(this.#store.rearm());
-    if (this.#store.liveRun() === null) this.noteAgain();
+    if (this.#store.liveRun() === null) this.#listing.repeat();
     else this.ensure();
-  }
-
-  /** Writes the run's row because it is due: the row that could not be written, or a new one made of what is stored. */
-  noteAgain(): void {
-    const call = this.#calls.row();
-    const known = call === null ? null : this.#withRun(call);
-    if (known === null) {
-      this.#store.setDue({ run_index: null });
-      return;
-    }
-    const [tenant = ""] = known.call.caller.split("/");
-    if (this.#unwritten === null) this.#note(known.call, known.run, known.call.outcome);
-    else this.#write(tenant, this.#unwritten);
   }
 
   /** Removes the run in one step without waiting. A later run has its own rows and R2 keys. */

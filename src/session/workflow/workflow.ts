@@ -5,7 +5,7 @@
  */
 import { undoes } from "../../engine/workflow/compensation.ts";
 import { crashAt, crashesWith } from "../../engine/workflow/crash.ts";
-import { decide, nextVirtualTime, openAttempts } from "../../engine/workflow/next.ts";
+import { decide, givenUp, nextVirtualTime, openAttempts } from "../../engine/workflow/next.ts";
 import { failed } from "../../engine/workflow/outcomes.ts";
 import type {
   AttemptKey,
@@ -15,7 +15,6 @@ import type {
   WorkflowSpec,
 } from "../../engine/workflow/records.ts";
 import { advanced, applyRecord, visitOf, type WorkflowState } from "../../engine/workflow/state.ts";
-import { providedFor } from "../../engine/workflow/trial.ts";
 import { CallNotFound } from "../../errors/llm.ts";
 import { HullError } from "../../errors.ts";
 import { newId } from "../../llm/transcript.ts";
@@ -26,7 +25,7 @@ import { carryOutAttempt, childSessions, stopAttempt } from "../../run/workflow/
 import type { Conversation } from "../conversation/conversation.ts";
 import { Rows } from "../conversation/rows.ts";
 import type { SessionIdentity } from "../conversation/store.ts";
-import { WATCH_MS } from "../run-attempts.ts";
+import { countRecovery, WATCH_MS } from "../run-attempts.ts";
 import { forgetWorkflowRun, listedAs, noteWorkflowRun } from "./directory.ts";
 import { eventsOf } from "./events.ts";
 import {
@@ -85,6 +84,11 @@ export class Workflow {
    * instance.
    */
   readonly #fresh = new Set<string>();
+  /**
+   * Attempts that broke off in this instance, by name: how often in a row, and the session's last event then. The alarm
+   * keeps the instance in memory while there are any.
+   */
+  readonly #brokenOff = new Map<string, { times: number; event: number }>();
   /** Sessions of stages that this instance executes, each with its run. */
   readonly #stages = new Map<string, string>();
   readonly #waiting = new Set<PromiseWithResolvers<void>>();
@@ -491,17 +495,31 @@ export class Workflow {
         await this.#keepLong(state.spec.run_id, [record]);
         this.#working.delete(name);
         await this.ready();
-        const now = this.state();
-        if (!openAttempts(now).some((open) => nameOf(now.spec.run_id, open) === name)) return;
+        if (!isOpen(this.state(), name)) return;
         if (this.#isOver(key, "answered")) return;
         this.note([record]);
       })
       .catch((error: unknown) => {
-        // The next check executes the attempt again, under the same name.
         if (this.#working.get(name) === abort) this.#working.delete(name);
         console.error(JSON.stringify({ event: "attempt_broke_off", attempt: name, error: String(error) }));
+        this.#brokeOff(name, key);
       });
     this.#conversation.background(work);
+  }
+
+  /**
+   * Counts an attempt that broke off, and gives the run up after too many in a row. Otherwise the next check executes the
+   * attempt again, under the same name.
+   */
+  #brokeOff(name: string, key: AttemptKey): void {
+    const state = this.#load();
+    if (state === null || this.#dying) return;
+    if (!isOpen(state, name)) return;
+    const event = this.#conversation.log.store.lastEvent();
+    const before = this.#brokenOff.get(name) ?? { times: 0, event };
+    const times = countRecovery(before.times, event > before.event);
+    if (times !== null) this.#brokenOff.set(name, { times, event });
+    else this.note(givenUp(state, key, this.now()));
   }
 
   async #attempt(state: WorkflowState, key: AttemptKey, signal: AbortSignal): Promise<Outcome> {
@@ -542,7 +560,7 @@ export class Workflow {
       const called = state.spec.test?.crashes === undefined ? null : stops;
       const place = { context, ...here, workspace: files, known, signal, called };
       const again = !this.#fresh.delete(nameOf(state.spec.run_id, key));
-      return await carryOutAttempt(within(state, key), key, place, again);
+      return await carryOutAttempt(state, key, place, again);
     } catch (error) {
       if (signal.aborted) return failed("error", "cancelled", "The run was stopped.");
       if (error instanceof HullError)
@@ -559,24 +577,10 @@ const WORKFLOW_RUN = "workflow run";
 const nameOf = (run: string, { node, visit, attempt, item }: AttemptKey): string =>
   `${run}:${node}:${visit}:${attempt}${item === undefined ? "" : `:${item}`}`;
 
+/** Whether an attempt has begun and not ended. */
+const isOpen = (state: WorkflowState, name: string): boolean =>
+  openAttempts(state).some((key) => nameOf(state.spec.run_id, key) === name);
+
 /** Whether an attempt may continue. In a stopped run, only compensations may. */
 const wanted = (state: WorkflowState, key: AttemptKey): boolean =>
   state.stopped === null || undoes(state, visitOf(state, key));
-
-/**
- * The run as an attempt sees it. A compensation has a time limit of its own, so the run's deadline does not apply to it.
- */
-function within(state: WorkflowState, key: AttemptKey): WorkflowState {
-  const { spec } = state;
-  const mock = providedFor(spec.test?.mocks, key);
-  const node = spec.graph.nodes[key.node];
-  const nodes =
-    mock === undefined || node === undefined
-      ? spec.graph.nodes
-      : {
-          ...spec.graph.nodes,
-          [key.node]: { ...node, model_policy: { ...node.model_policy, provider: "mock", mock } },
-        };
-  const deadline = undoes(state, visitOf(state, key)) ? null : spec.deadline;
-  return { ...state, spec: { ...spec, deadline, graph: { ...spec.graph, nodes } } };
-}

@@ -1,12 +1,12 @@
 /**
- * Looks after rows of the list of runs that say `running` for long, on a cron trigger (wrangler.toml): the process that owed the row of a
- * run's end may have died. Most of them are right; a run's object knows which ones.
+ * Looks after rows of the list of runs that have had no end for long, on a cron trigger (wrangler.toml): the process that owed the row of
+ * a run's end may have died. Most of them are right; a run's object knows which ones.
  */
 import type { Bindings } from "../env.ts";
 import { toHullError } from "../errors.ts";
 import { sessionObject } from "../run/session-client.ts";
 import type { RunEntry } from "./run-entry.ts";
-import { forgetRuns, noteRuns, runningSince } from "./run-index.ts";
+import { forgetRuns, noteRuns, unsettledSince } from "./run-index.ts";
 
 /** A run is looked after when it began this long ago, in ms: rows of its end come within seconds. */
 const RUN_MS = 60_000;
@@ -15,14 +15,17 @@ const RUN_MS = 60_000;
  * this is longer than calls usually may take. If such a call ends after all, the row of its end replaces the mark.
  */
 const CALL_MS = 24 * 3_600_000;
-/** The most rows that one sweep looks after, and in parallel: each may have to load an object. */
-const MOST = 100;
+/**
+ * The most rows that one sweep looks after, and in parallel: each may have to load an object. Runs may wait for weeks, so of those that
+ * the list shows as waiting only a few are looked after at a time.
+ */
+const MOST = { running: 100, resting: 10 };
 const AT_ONCE = 6;
 
 /** Has the rows of runs that are over written again, and marks calls that nobody knows as lost. @param now Unix ms */
-export async function sweepRunning(env: Bindings, now: number): Promise<void> {
+export async function sweepUnsettled(env: Bindings, now: number): Promise<void> {
   const began = { runs: new Date(now - RUN_MS), calls: new Date(now - CALL_MS) };
-  const left = (await runningSince(env, began, MOST)).values();
+  const left = (await unsettledSince(env, began, MOST)).values();
   const worker = async (): Promise<void> => {
     for (const one of left) await look(env, one, now);
   };
@@ -34,12 +37,12 @@ async function look(
   { tenant, run }: { tenant: string; run: RunEntry },
   now: number,
 ): Promise<void> {
-  const { id, session } = run;
+  const { id, session, state } = run;
   const { SESSIONS } = env;
   try {
     const object =
       session === null ? SESSIONS.get(SESSIONS.idFromName(id)) : sessionObject(env, tenant, session);
-    if (await object.relist(id)) return;
+    if (await object.relist(id, state)) return;
     // A session that is removed takes its runs along.
     if (session !== null) return await forgetRuns(env, tenant, [id]);
     const settled_at = new Date(now).toISOString();
