@@ -17,7 +17,7 @@ export class EventBody {
   #closed = false;
   #unread = 0;
   #lastWrite: Promise<void> = Promise.resolve();
-  readonly #heartbeat: ReturnType<typeof setInterval>;
+  #heartbeat: ReturnType<typeof setTimeout>;
 
   /** @param onClose called once when the client goes away before the end */
   constructor(onClose: () => void) {
@@ -28,9 +28,16 @@ export class EventBody {
       if (!this.#closed) onClose();
       this.#stop();
     });
-    this.#heartbeat = setInterval(() => {
+    this.#heartbeat = this.#nextHeartbeat();
+  }
+
+  /** One timer for all events: it looks again when the silence since the last one may be long enough. */
+  #nextHeartbeat(): ReturnType<typeof setTimeout> {
+    const due = this.#lastSent + HEARTBEAT_MS - Date.now();
+    return setTimeout(() => {
       if (Date.now() - this.#lastSent >= HEARTBEAT_MS) void this.write(HEARTBEAT);
-    }, HEARTBEAT_MS / 3);
+      this.#heartbeat = this.#nextHeartbeat();
+    }, due);
   }
 
   get closed(): boolean {
@@ -66,7 +73,7 @@ export class EventBody {
 
   #stop(): void {
     this.#closed = true;
-    clearInterval(this.#heartbeat);
+    clearTimeout(this.#heartbeat);
   }
 }
 

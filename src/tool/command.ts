@@ -9,6 +9,7 @@ import {
   type ToolOutcome,
 } from "../engine/tool-result.ts";
 import { ExecutionLost } from "../errors/run.ts";
+import type { Redactor } from "../redact.ts";
 import type { CommandTool, SkillRecord } from "../skill/manifest.ts";
 import { executionSpec } from "./execution.ts";
 import type { ExecutionInput } from "./multipart.ts";
@@ -35,6 +36,8 @@ interface CommandToolContext {
   read: (name: string) => string | undefined;
   granted: ReadonlySet<string> | null;
   providerKeys: ReadonlySet<string>;
+  /** Removes what the model may not read. */
+  redactor: Redactor;
   /** Called when the process starts, with the ms that the call waited in the queue. */
   started?: (queueMs: number) => void;
 }
@@ -92,16 +95,20 @@ export async function runCommandTool(call: ToolCallBlock, context: CommandToolCo
 
 /** Runs the execution to its end; `null` if a detached execution was lost. */
 async function executed(spec: ExecutionSpec, context: CommandToolContext): Promise<ToolOutcome | null> {
-  const { record, files } = context;
+  const { record, files, redactor } = context;
   const limit = record.manifest.llm?.max_tool_output_bytes ?? 65_536;
   const stdout = new OutputWindow(limit);
   const stderr = new OutputWindow(limit);
+  // Before the window cuts: half of a secret at a cut would pass.
+  const clean = { stdout: redactor.stream(), stderr: redactor.stream() };
   try {
     const { status, notKept } = await runWithWorkspace({ ...context, spec, input: { files } }, (event) => {
       if (event.kind === "started") context.started?.(event.queue_ms);
-      else if (event.kind === "stdout") stdout.push(event.bytes);
-      else if (event.kind === "stderr") stderr.push(event.bytes);
+      else if (event.kind === "stdout") stdout.push(clean.stdout.push(event.bytes));
+      else if (event.kind === "stderr") stderr.push(clean.stderr.push(event.bytes));
     });
+    stdout.push(clean.stdout.end());
+    stderr.push(clean.stderr.end());
     return withNotKept(processOutcome(processEnd(status, spec), stdout, stderr), notKept);
   } catch (error) {
     if (!spec.detach || !(error instanceof ExecutionLost)) throw error;

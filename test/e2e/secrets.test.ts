@@ -106,6 +106,7 @@ describe("nothing of a secret comes back", () => {
   test("a model that echoes them, whole and token by token; a tool that leaks them", async () => {
     const text = FORMS.join(" ");
     const halves = FORMS.flatMap((form) => [form.slice(0, 9), `${form.slice(9)} `]);
+    const before = fake.requests.length;
     for (const path of ["/skills/model", "/skills/model?stream=1"]) {
       fake.script([
         { tool_calls: [{ name: "leak", arguments: {} }] },
@@ -116,6 +117,9 @@ describe("nothing of a secret comes back", () => {
       expect(answer.text).toContain("[redacted]");
     }
     expect(found(answers)).toEqual([]);
+    // What the tool printed reaches no model either: it may be another provider's.
+    const asked = JSON.stringify(fake.requests.slice(before).map(({ body }) => body));
+    expect([asked.includes("[redacted]"), found(asked)]).toEqual([true, []]);
   });
 
   test.each([400, 401, 429, 500])("a provider whose error %i quotes them", async (status) => {

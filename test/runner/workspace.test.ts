@@ -3,6 +3,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Redactor } from "../../src/redact.ts";
 import { assembleSkill } from "../../src/skill/assemble.ts";
 import { SHIPPED } from "../../src/skill/known-providers.ts";
 import { runCommandTool } from "../../src/tool/command.ts";
@@ -337,6 +338,7 @@ test("a command tool gets the session's files; the model learns what was not kep
       read: () => undefined,
       granted: null,
       providerKeys: new Set<string>(),
+      redactor: new Redactor([]),
       workspace: {
         id: session.id,
         version: session.version,

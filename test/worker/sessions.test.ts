@@ -53,6 +53,15 @@ describe("a session", () => {
     expect(await texts("/sessions/one")).toEqual([]);
   });
 
+  it("without an id is one for the same Idempotency-Key, whose answers are the same", async () => {
+    const key = { "idempotency-key": "opened" };
+    const open = (metadata: Body) => post("/sessions", { metadata }, key);
+    const [first, again] = [await open({ n: 1 }), await open({ n: 1 })];
+    expect([first.status, again.status]).toEqual([201, 201]);
+    expect(await again.json()).toEqual(await first.json());
+    expect(await codeOf(await open({ n: 2 }))).toEqual([422, "idempotency_key_reused"]);
+  });
+
   it.each([
     ["GET", "", undefined],
     ["DELETE", "", undefined],

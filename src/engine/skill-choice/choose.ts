@@ -54,7 +54,8 @@ export function indexSkills(skills: readonly AgentSkill[]): SkillIndex {
 
 /**
  * The skills to activate: all that a prompt names or whose `paths` match a file; otherwise the one that the words
- * clearly indicate. `active`: their names. `candidates`: those and the next best, best first.
+ * clearly indicate. The words of a prompt do not choose a skill that it calls by `/name`, if users may not call it.
+ * `active`: the names of the chosen. `candidates`: those and the next best, best first.
  */
 export function chooseSkills(
   skills: readonly AgentSkill[],
@@ -62,12 +63,16 @@ export function chooseSkills(
   prompt: string,
   files: readonly string[],
 ): { active: string[]; candidates: Candidate[] } {
-  const ranked = rankSkills(skills, index, prompt, MOST_TOLD);
   const text = prompt.toLowerCase();
+  const barred = skills.flatMap(({ name, user_invocable }, number) => {
+    const calls = user_invocable === false ? (index.names[number]?.called ?? []) : [];
+    return calls.some((form) => holds(text, form)) ? [name] : [];
+  });
+  const ranked = rankSkills(skills, index, prompt, MOST_TOLD).filter(({ name }) => !barred.includes(name));
   const asked = skills.flatMap((skill, number): Candidate[] => {
     if (skill.disable_model_invocation) return [];
     const name = index.names[number];
-    if (name !== undefined && isNamedIn(text, name))
+    if (name !== undefined && !barred.includes(skill.name) && isNamedIn(text, name))
       return [{ name: skill.name, score: 3, reason: "named in the prompt" }];
     const paths = skill.paths.filter((glob) => files.some((file) => globMatches(glob, file))).length;
     if (paths === 0) return [];

@@ -20,7 +20,10 @@ import type { Route } from "./shapes.ts";
 /** Characters of a session's metadata as JSON. */
 const MAX_METADATA = 16 * 1024;
 
-/** `POST /sessions`: 201 with a new session, or 200 if the session of this id exists. */
+/**
+ * `POST /sessions`: 201 with a new session, or 200 if the session of this id exists. A repetition with the same
+ * `Idempotency-Key` that names no id has made its session itself: 201.
+ */
 export async function postSession(context: RequestContext): Promise<Response> {
   const body = await readJsonIfAny(context.request, openBody, MAX_MODEL_BODY_BYTES);
   const metadata: JsonObject = body.metadata ?? {};
@@ -31,11 +34,12 @@ export async function postSession(context: RequestContext): Promise<Response> {
   const key = idempotencyKey(context.request);
   const id = body.id ?? (await newSessionId(context, "/sessions"));
   const imported = body.transcript === undefined ? null : importedFrom(body.transcript);
-  const named = imported !== null || (key !== null && body.id === undefined);
+  const keyed = key !== null && body.id === undefined;
+  const named = imported !== null || keyed;
   const request_hash = named ? await sha256(JSON.stringify(body)) : null;
   const wanted = { metadata, request_hash, imported };
   const { created, session } = await sessionOf(context, id).ask("open", wanted);
-  return createdSession(session, created);
+  return createdSession(session, created || keyed);
 }
 
 /** @throws InvalidRequest */

@@ -376,6 +376,7 @@ async function carryOut(
     read: settings.read,
     granted: grantsOf(settings, record),
     providerKeys: settings.providerKeys,
+    redactor: settings.redactor,
     started: (ms) => queued({ "hull.queue_ms": ms }),
   }).finally(queued);
   return resultOf(outcome, tool);

@@ -56,6 +56,19 @@ test("the words of a name say what it is for, however common they are", () => {
   expect(choice.active).toEqual(["code-review"]);
 });
 
+test("a prompt cannot call by /name a skill that users may not call", () => {
+  const closed = skill("closed", "Shuts the books", { user_invocable: false, paths: ["*.csv"] });
+  const own = [closed, skill("mail", "Answers letters")];
+  const choice = (prompt: string, files: string[] = []): string[] =>
+    chooseSkills(own, indexSkills(own), prompt, files).active;
+  expect(["/closed the books", "/mail me", "use the closed skill"].map((prompt) => choice(prompt))).toEqual([
+    [],
+    ["mail"],
+    ["closed"],
+  ]);
+  expect(choice("/closed the books", ["a.csv"])).toEqual(["closed"]);
+});
+
 const many = (count: number): AgentSkill[] =>
   Array.from({ length: count }, (_, i) =>
     skill(
