@@ -53,7 +53,7 @@ const MANIFEST_TEXTS: { readonly [name in FieldName]: FieldText } = {
     takes: "list of variable names",
   },
   input: {
-    text: "What a call sends.",
+    text: "What a call sends. A proxy's upstream gets the body as it is, and with `none` it gets no body.",
     otherwise: "`text`; `none` for static-file; `file` where `input_mime` holds a type that is not text",
   },
   input_mime: {
@@ -62,7 +62,7 @@ const MANIFEST_TEXTS: { readonly [name in FieldName]: FieldText } = {
     otherwise: "any",
   },
   input_schema: {
-    text: "Hull checks the JSON `input` against it, and takes only JSON bodies. No effect unless `input: text` (warning).",
+    text: "Hull checks the JSON `input` against it, and takes only JSON bodies. No effect unless `input: text`, nor on a proxy skill (warning).",
     takes: "JSON Schema 2020-12 as a mapping, or the path of a JSON file",
     schema: { type: ["object", "string"] },
   },
@@ -103,7 +103,10 @@ const MANIFEST_TEXTS: { readonly [name in FieldName]: FieldText } = {
     text: "Can lower the server's limit, never raise it.",
     otherwise: "the server's `52428800`",
   },
-  max_output_bytes: { text: "The same for the output.", otherwise: "the server's `104857600`" },
+  max_output_bytes: {
+    text: "The same for the output; the answer of a proxy's upstream has no limit.",
+    otherwise: "the server's `104857600`",
+  },
   concurrency: { text: "Most simultaneous runs of a script, llm or proxy skill.", otherwise: "no limit" },
   daemon: { text: "For llm: see [Daemons](#daemons)." },
   license: { text: "Hull keeps it in the skill's record." },

@@ -70,7 +70,7 @@ function runOperation(manifest: Manifest, method: string, n: number, components:
 }
 
 function inputFaults({ mode, input }: Manifest, hasBody: boolean): number[] {
-  if (mode === "proxy") return hasBody ? [408, 413] : [];
+  if (mode === "proxy") return hasBody ? [408, 413, ...(input === "file" ? [415] : [])] : [];
   if (hasBody) return BODY;
   return input === "none" ? [] : [422];
 }
@@ -110,8 +110,8 @@ const fileType = ({ output_mime, serve }: Manifest): string => output_mime ?? me
 function requestBody(manifest: Manifest, components: Components): JsonObject | null {
   const { mode, input, input_schema, slug } = manifest;
   if (mode === "static-file") return null;
-  if (mode === "proxy") return components.body("any", { content: { "*/*": {} } });
   if (input === "none") return null;
+  if (mode === "proxy") return components.body("any", { content: { "*/*": {} } });
   if (input === "file") return fileBody(manifest, components);
   if (mayBeFile(manifest)) return components.once("llm body", () => components.body("text.llm", llmBody()));
   if (input_schema === undefined)

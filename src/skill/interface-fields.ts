@@ -41,7 +41,7 @@ export function readInterface(
   const input =
     readChoice(findings, child(root, "input"), MANIFEST_FIELDS.input.of) ?? defaultInput(mode, inputMime);
   const outputMime = readOutputMime(findings, child(root, "output_mime"));
-  const schema = readSchema(findings, child(root, "input_schema"), input, files);
+  const schema = readSchema(findings, child(root, "input_schema"), mode === "proxy" ? "proxy" : input, files);
   const timeout = readNumber(findings, root, "timeout_ms");
   return {
     method:
@@ -140,11 +140,18 @@ function readOutput(findings: Findings, root: MapNode, mime: string | undefined)
 function readSchema(
   findings: Findings,
   slot: Slot | undefined,
-  input: InterfaceFields["input"],
+  input: InterfaceFields["input"] | "proxy",
   files: SkillFiles | undefined,
 ): JsonObject | undefined {
   if (slot === undefined) return undefined;
-  if (input !== "text") {
+  if (input === "proxy") {
+    findings.warning(
+      "schema_without_text",
+      slot,
+      "input_schema has no effect on a proxy skill, whose upstream gets each body as it is.",
+      "Let the upstream check its input, and remove input_schema.",
+    );
+  } else if (input !== "text") {
     findings.warning(
       "schema_without_text",
       slot,

@@ -109,6 +109,8 @@ const { hull } = await commonHull({
   ),
   ...proxy("down", "http://127.0.0.1:1/x?key=${lower}"),
   ...proxy("small", "/ok", "max_input_bytes: 1000\n"),
+  ...proxy("bodiless", "/ok", "input: none\n"),
+  ...proxy("png", "/ok", "input_mime: image/png\n"),
 });
 
 afterAll(async () => {
@@ -193,6 +195,25 @@ describe("the call upstream", () => {
       expect(await problem(response)).toMatchObject({ code: "proxy_not_configured", variable: "NOT_SET" });
     }
     expect(seen.length).toBe(before);
+  });
+
+  test("with input: none the upstream gets no body", async () => {
+    const response = await hull.call("/skills/bodiless", "hello");
+    expect([response.status, last().method, last().body]).toEqual([201, "POST", ""]);
+  });
+
+  test("a body of a type that input_mime does not name is 415, and nothing is sent", async () => {
+    const before = seen.length;
+    const headers = (type: string) => ({ headers: { "content-type": type } });
+    const refused = await hull.call("/skills/png", "%PDF", headers("application/pdf"));
+    expect(refused.status).toBe(415);
+    expect(await problem(refused)).toMatchObject({
+      code: "unsupported_media_type",
+      accepted: ["image/png"],
+    });
+    expect(seen.length).toBe(before);
+    const taken = await hull.call("/skills/png", "png", headers("image/png"));
+    expect([taken.status, last().body, last().headers["content-type"]]).toEqual([201, "png", "image/png"]);
   });
 
   test("HEAD of a GET proxy goes up as HEAD", async () => {

@@ -1,5 +1,6 @@
 /** Runs a proxy skill: sends the call to an upstream and returns its answer, both as streams. */
 
+import { UnsupportedMediaType } from "../../errors/request.ts";
 import {
   ClientClosedRequest,
   UpstreamRedirectRefused,
@@ -14,8 +15,9 @@ import { SentVariables } from "../../run/sent-variables.ts";
 import { inSpan } from "../../run/spans.ts";
 import { grantsOf } from "../../run/variables.ts";
 import type { Manifest, SkillRecord } from "../../skill/manifest.ts";
-import { bodyChunks } from "../body.ts";
+import { bodyChunks, discardBody } from "../body.ts";
 import type { RequestContext } from "../context.ts";
+import { accepts, mediaType } from "./media-type.ts";
 import { type UpstreamBody, UpstreamReader } from "./proxy-body.ts";
 import { returnedHeaders, upstreamHeaders, upstreamUrl } from "./proxy-request.ts";
 
@@ -45,7 +47,7 @@ export async function runProxy(
   context.redactAlso(new Redactor(variables.used));
   const method = request.method === "HEAD" ? "HEAD" : (proxy.method ?? request.method);
   const call = new AbortController();
-  const body = BODILESS.includes(method) ? null : uploadOf(request, limit, call);
+  const body = BODILESS.includes(method) ? null : await sentBody(context, manifest, limit, call);
   const started = Date.now();
   // Not the address: it may contain secrets.
   const about = { "hull.skill": slug, "http.request.method": method };
@@ -73,6 +75,27 @@ export async function runProxy(
     onEnd,
   });
   return new Response(answer, { status: upstream.status, headers: down });
+}
+
+/**
+ * The body for the upstream: what the client sends, as it is, if the skill takes any.
+ * @throws UnsupportedMediaType if the skill takes files of other types
+ */
+async function sentBody(
+  context: RequestContext,
+  { input, input_mime }: Manifest,
+  limit: number,
+  call: AbortController,
+): Promise<ReadableStream<Uint8Array> | null> {
+  const { request } = context;
+  if (input === "none") {
+    await discardBody(context);
+    return null;
+  }
+  const type = mediaType(request.headers.get("content-type"));
+  if (request.body !== null && input === "file" && !accepts(input_mime, type))
+    throw new UnsupportedMediaType({ type, accepted: input_mime });
+  return uploadOf(request, limit, call);
 }
 
 /** Sends the request and waits for the upstream's headers; `call` aborts it with its reason. */

@@ -225,6 +225,10 @@ const TABLE: Record<string, [string, string[]][]> = {
     ["input_schema: absent.json", ["error file_missing 4 input_schema"]],
     ["input_schema: {properties: {n: {type: int}}}", ["error schema_invalid 4 input_schema"]],
     ["input_schema: list.json", ["error schema_file 4 input_schema"]],
+    [
+      "proxy: https://example.com\ninput_schema: {type: object}",
+      ["warning schema_without_text 5 input_schema"],
+    ],
     ["input: file\ninput_schema: {type: object}", ["warning schema_without_text 5 input_schema"]],
     ["route: /healthz", ["error reserved_route 4 route"]],
     ["route: /v1/x", ["error reserved_route 4 route"]],
