@@ -51,8 +51,9 @@ describe.each(["gpt-4o", "claude-opus-4-6"])("code execution with %s", (model) =
     const body = { ...ask, model, tools: [CODE] };
     const whole = await client.messages.create(body);
     expect(kinds(whole)).toEqual(["text", "server_tool_use", "bash_code_execution_tool_result", "text"]);
+    expect(whole.content[1]).toMatchObject({ id: "srvtoolu_hull_c1", caller: { type: "direct" } });
     expect(whole.content[2]).toMatchObject({
-      tool_use_id: "c1",
+      tool_use_id: "srvtoolu_hull_c1",
       content: {
         type: "bash_code_execution_result",
         stdout: "hello 42",
@@ -130,8 +131,8 @@ def handler(args):
       block.type === "bash_code_execution_tool_result" ? [block] : [],
     );
     expect(results).toMatchObject([
-      { tool_use_id: "c0", content: { content: [] } },
-      { tool_use_id: "c1", content: { content: [{ type: "bash_code_execution_output" }] } },
+      { tool_use_id: "srvtoolu_hull_c0", content: { content: [] } },
+      { tool_use_id: "srvtoolu_hull_c1", content: { content: [{ type: "bash_code_execution_output" }] } },
     ]);
   });
 
