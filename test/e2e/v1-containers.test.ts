@@ -1,6 +1,9 @@
 /** Skills and code execution below `/v1`: the clients are the vendors' own SDKs, unmodified. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import Anthropic, { toFile } from "@anthropic-ai/sdk";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { commonHull } from "../support/common-hull.ts";
 import { canMount } from "../support/namespaces.ts";
 import { gone } from "../support/runner.ts";
@@ -134,6 +137,38 @@ def handler(args):
       { tool_use_id: "srvtoolu_hull_c0", content: { content: [] } },
       { tool_use_id: "srvtoolu_hull_c1", content: { content: [{ type: "bash_code_execution_output" }] } },
     ]);
+  });
+
+  test.each([
+    ["/v1/messages", { max_tokens: 5, tool_choice: { type: "auto", disable_parallel_tool_use: true } }],
+    ["/v1/chat/completions", { parallel_tool_calls: false }],
+  ])("%s: calls of a turn run one after the other if the client wants that", async (path, wish) => {
+    const busy = await mkdtemp(join(tmpdir(), "hull-in-order-"));
+    onTestFinished(() => rm(busy, { recursive: true }));
+    // Waits a moment for another call, which would find the folder.
+    const alone = `import os, time
+def handler(args):
+    try: os.mkdir("${busy}/one")
+    except FileExistsError:
+        open("${busy}/met", "w").close()
+    for _ in range(50):
+        if os.path.exists("${busy}/met"): return "together"
+        time.sleep(0.01)
+    os.rmdir("${busy}/one")
+    return "alone"
+`;
+    const tools = '[{"name": "meet", "description": "Waits.", "script": "meet.py"}]';
+    const skill_id = await storedSkill(client, "meeting", { "tools.json": tools, "meet.py": alone });
+    fake.script([
+      { tool_calls: ["c1", "c2"].map((id) => ({ id, name: "meet", arguments: {} })) },
+      { text: "Done." },
+    ]);
+    const skills = [{ type: "custom", skill_id, version: "latest" }];
+    const { messages } = ask;
+    const answer = await hull.post(path, { model: "gpt-4o", messages, container: { skills }, ...wish });
+    expect(answer.status).toBe(200);
+    const results = (fake.requests[1]?.body.messages ?? []).filter(({ role }) => role === "tool");
+    expect(results).toMatchObject([{ content: "alone" }, { content: "alone" }]);
   });
 
   test("has the files that the user sends in", async () => {
