@@ -59,7 +59,7 @@ async function failure(thrown: Error, c: AppContext): Promise<Response> {
   const discarded = discardBody(context);
   if (context.settings.local) await discarded;
   else context.background(discarded);
-  return isV1(c.req.path)
+  return isV1(c.req.path, c.req.url)
     ? errorResponse(error, context, dialectOf(context))
     : problemResponse(error, context);
 }
@@ -89,7 +89,7 @@ function complete(c: AppContext, context: RequestContext): void {
   const { headers, status } = c.res;
   addCors(context, c.res);
   headers.set("x-request-id", context.requestId);
-  if (isV1(c.req.path)) headers.set("request-id", context.requestId);
+  if (isV1(c.req.path, c.req.url)) headers.set("request-id", context.requestId);
   headers.set("x-content-type-options", "nosniff");
   headers.set("server-timing", context.serverTiming());
   headers.set("x-hull-duration-ms", String(context.durationMs));

@@ -58,6 +58,8 @@ interface AgentAsk {
   passthrough: ProviderPassthrough;
   /** Code tools as the client sent them, for Anthropic when it runs its own skills. */
   hosted: readonly JsonObject[];
+  /** Whether the calls of a turn run one after the other, as the client wants it. */
+  inOrder: boolean;
   /** Whether the client continues a paused answer. */
   pauses: boolean;
   /** Skills found for `container`, or already in the open container. */
@@ -264,6 +266,7 @@ async function checkedOf(
       : {}),
     ...(tools.length === 0 ? {} : { tools }),
     ...(tool_choice === "auto" ? { tool_choice } : {}),
+    ...(ask.inOrder ? { parallel_tool_calls: false } : {}),
     ...(served === null ? { workspace_tools: false } : {}),
   };
   const given = asJson(options);

@@ -1,6 +1,9 @@
 /** Skills and code execution below `/v1`: the clients are the vendors' own SDKs, unmodified. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import Anthropic, { toFile } from "@anthropic-ai/sdk";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { commonHull } from "../support/common-hull.ts";
 import { canMount } from "../support/namespaces.ts";
 import { gone } from "../support/runner.ts";
@@ -51,8 +54,9 @@ describe.each(["gpt-4o", "claude-opus-4-6"])("code execution with %s", (model) =
     const body = { ...ask, model, tools: [CODE] };
     const whole = await client.messages.create(body);
     expect(kinds(whole)).toEqual(["text", "server_tool_use", "bash_code_execution_tool_result", "text"]);
+    expect(whole.content[1]).toMatchObject({ id: "srvtoolu_hull_c1", caller: { type: "direct" } });
     expect(whole.content[2]).toMatchObject({
-      tool_use_id: "c1",
+      tool_use_id: "srvtoolu_hull_c1",
       content: {
         type: "bash_code_execution_result",
         stdout: "hello 42",
@@ -130,9 +134,41 @@ def handler(args):
       block.type === "bash_code_execution_tool_result" ? [block] : [],
     );
     expect(results).toMatchObject([
-      { tool_use_id: "c0", content: { content: [] } },
-      { tool_use_id: "c1", content: { content: [{ type: "bash_code_execution_output" }] } },
+      { tool_use_id: "srvtoolu_hull_c0", content: { content: [] } },
+      { tool_use_id: "srvtoolu_hull_c1", content: { content: [{ type: "bash_code_execution_output" }] } },
     ]);
+  });
+
+  test.each([
+    ["/v1/messages", { max_tokens: 5, tool_choice: { type: "auto", disable_parallel_tool_use: true } }],
+    ["/v1/chat/completions", { parallel_tool_calls: false }],
+  ])("%s: calls of a turn run one after the other if the client wants that", async (path, wish) => {
+    const busy = await mkdtemp(join(tmpdir(), "hull-in-order-"));
+    onTestFinished(() => rm(busy, { recursive: true }));
+    // Waits a moment for another call, which would find the folder.
+    const alone = `import os, time
+def handler(args):
+    try: os.mkdir("${busy}/one")
+    except FileExistsError:
+        open("${busy}/met", "w").close()
+    for _ in range(50):
+        if os.path.exists("${busy}/met"): return "together"
+        time.sleep(0.01)
+    os.rmdir("${busy}/one")
+    return "alone"
+`;
+    const tools = '[{"name": "meet", "description": "Waits.", "script": "meet.py"}]';
+    const skill_id = await storedSkill(client, "meeting", { "tools.json": tools, "meet.py": alone });
+    fake.script([
+      { tool_calls: ["c1", "c2"].map((id) => ({ id, name: "meet", arguments: {} })) },
+      { text: "Done." },
+    ]);
+    const skills = [{ type: "custom", skill_id, version: "latest" }];
+    const { messages } = ask;
+    const answer = await hull.post(path, { model: "gpt-4o", messages, container: { skills }, ...wish });
+    expect(answer.status).toBe(200);
+    const results = (fake.requests[1]?.body.messages ?? []).filter(({ role }) => role === "tool");
+    expect(results).toMatchObject([{ content: "alone" }, { content: "alone" }]);
   });
 
   test("has the files that the user sends in", async () => {

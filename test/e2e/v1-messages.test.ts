@@ -257,7 +257,16 @@ describe("a model of another provider", () => {
       usage: { input: 5, output: 6 },
     };
     fake.script([turn, turn]);
-    const body = { ...ask, model: GPT, tools: [WEATHER], metadata: { user_id: "u" }, a_new_field: 1 };
+    const tool_choice = { type: "auto" as const, disable_parallel_tool_use: true };
+    const body = {
+      ...ask,
+      model: GPT,
+      tools: [WEATHER],
+      tool_choice,
+      metadata: { user_id: "u" },
+      a_new_field: 1,
+    };
+    const ignored = "metadata, a_new_field, tool_choice.disable_parallel_tool_use";
     const whole = await client.messages.create(body).withResponse();
     const stream = client.messages.stream(body);
     const streamed = await stream.finalMessage();
@@ -265,8 +274,8 @@ describe("a model of another provider", () => {
     expect(whole.data.content.map(({ type }) => type)).toEqual(["thinking", "text", "tool_use"]);
     expect([streamed.stop_reason, whole.data.stop_reason]).toEqual(["tool_use", "tool_use"]);
     expect(streamed.usage).toMatchObject({ input_tokens: 5, output_tokens: 6 });
-    expect(whole.response.headers.get("x-hull-ignored")).toBe("metadata, a_new_field");
-    expect(stream.response?.headers.get("x-hull-ignored")).toBe("metadata, a_new_field");
+    expect(whole.response.headers.get("x-hull-ignored")).toBe(ignored);
+    expect(stream.response?.headers.get("x-hull-ignored")).toBe(ignored);
     expect(sent()).not.toHaveProperty("a_new_field");
   });
 

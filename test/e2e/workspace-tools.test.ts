@@ -277,6 +277,11 @@ test("Glob and Grep say where they did not look, and where relative paths begin"
     /^f\.ts is outside .*: the last command ended in \/tmp\. The work folder is \/\S+\.$/,
   );
   expect(texts[8]).toMatch(/^\. is outside /);
+  const empty = await run([
+    [bash("mkdir empty; cd empty")],
+    [call("Glob", { pattern: "*" }), call("Grep", { pattern: "x" })],
+  ]);
+  expect(empty.texts.slice(1)).toEqual(Array(2).fill("[hull: there are no files in empty]"));
 });
 
 test("R10: what is outside of the run's files is refused", async () => {

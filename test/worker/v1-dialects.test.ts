@@ -65,12 +65,18 @@ describe("errors below /v1", () => {
     ["401", keyed, 401, "authentication_error", "unauthenticated"],
     ["404", client, 404, "not_found_error", "not_found"],
   ])("a %s has each dialect's shape and the request's id", async (_, target, status, type, code) => {
-    const openai = await target.fetch("/v1/nothing");
-    expect(openai.status).toBe(status);
     const message = expect.stringMatching(/\w/);
-    expect(await openai.json()).toEqual({ error: { message, type, param: null, code } });
-    for (const path of ["/v1/nothing", "/anthropic/v1/nothing"]) {
-      const anthropic = await target.fetch(path, { headers: VERSION });
+    for (const path of ["/v1/nothing", "/v1/skills//versions"]) {
+      const openai = await target.fetch(path);
+      expect(openai.status).toBe(status);
+      expect(await openai.json()).toEqual({ error: { message, type, param: null, code } });
+    }
+    for (const [path, headers] of [
+      ["/v1/nothing", VERSION],
+      ["/anthropic/v1/nothing", VERSION],
+      ["/anthropic/v1/skills//versions", {}],
+    ] as const) {
+      const anthropic = await target.fetch(path, { headers });
       expect(anthropic.status).toBe(status);
       expect(anthropic.headers.get("content-type")).toBe("application/json");
       const id = anthropic.headers.get("request-id");

@@ -4,7 +4,7 @@
  */
 import { SKILLS_BETA } from "../../llm/container-params.ts";
 import type { RequestContext } from "../context.ts";
-import { routePath } from "../path.ts";
+import { NO_PATH, routePath } from "../path.ts";
 
 /** `anthropic_legacy`: Anthropic's beta of skills or files, which LiteLLM speaks too. */
 export type Dialect = "anthropic" | "anthropic_legacy" | "openai";
@@ -21,9 +21,9 @@ export function withoutVendor(path: string): string {
   return path.replace(/^\/(?:anthropic|openai)(?=\/v1(?:\/|$))/, "");
 }
 
-/** Whether a route's path, without the vendor's prefix, is one of the vendors' routes. */
-export function isV1(path: string): boolean {
-  return path === "/v1" || path.startsWith("/v1/");
+/** Whether a request is for one of the vendors' routes. @param path of its route, without the vendor's prefix */
+export function isV1(path: string, url: string): boolean {
+  return below(path === NO_PATH ? withoutVendor(new URL(url).pathname) : path, "/v1");
 }
 
 /** The dialect, by path, headers, and the known members of the body. */
@@ -31,7 +31,8 @@ export function dialectOf({
   request,
   namesProvider,
 }: Pick<RequestContext, "request" | "namesProvider">): Dialect {
-  const whole = routePath(request.url);
+  const matched = routePath(request.url);
+  const whole = matched === NO_PATH ? new URL(request.url).pathname : matched;
   const path = withoutVendor(whole);
   const betas = betasOf(request);
   const legacy = betas.includes(below(path, "/v1/files") ? FILES_BETA : SKILLS_BETA);

@@ -13,13 +13,20 @@ const NAMES: readonly string[] = [BASH, PYTHON, EDITOR_TOOL];
 /** Whether the tool's result is the text of a command. */
 const isCommand = (name: string): boolean => name === BASH || name === PYTHON;
 
+/**
+ * The beginning of the ids of these calls. Anthropic's ids of calls that a server carried out begin with `srvtoolu_`; the
+ * rest tells Hull's from Anthropic's own. After it stands the model's own id, which other models get.
+ */
+const OWN_ID = "srvtoolu_hull_";
+const modelId = (id: string): string => (id.startsWith(OWN_ID) ? id.slice(OWN_ID.length) : id);
+
 /** The block of a call. A call of a tool other than those for code appears as a command, with its real name and arguments. */
 export function callBlock({ id, name, arguments: given, raw }: ToolCallBlock): JsonObject {
   const input = given ?? {};
   const own = NAMES.includes(name);
   return {
     type: "server_tool_use",
-    id,
+    id: OWN_ID + id,
     name: own ? name : BASH,
     input: own ? input : { command: `${name} ${raw}`.slice(0, 1000), tool: name, arguments: input },
     caller: { type: "direct" },
@@ -33,7 +40,7 @@ export function resultBlock(
   files: readonly string[],
 ): JsonObject {
   if (name === EDITOR_TOOL) {
-    return { type: `${name}_tool_result`, tool_use_id: id, content: editorContent(result) };
+    return { type: `${name}_tool_result`, tool_use_id: OWN_ID + id, content: editorContent(result) };
   }
   const kind = name === PYTHON ? PYTHON : BASH;
   const command = isCommand(name);
@@ -51,7 +58,7 @@ export function resultBlock(
           content: files.map((file_id) => ({ type: `${kind}_output`, file_id })),
         }
       : { type: `${kind}_tool_result_error`, error_code: fault };
-  return { type: `${kind}_tool_result`, tool_use_id: id, content };
+  return { type: `${kind}_tool_result`, tool_use_id: OWN_ID + id, content };
 }
 
 /** The content of a result block of the text editor. */
@@ -96,7 +103,13 @@ export function executedCall({ type, id, name, input }: JsonObject): ToolCallBlo
   if (!NAMES.includes(name) || !isObject(input)) return null;
   const { tool, arguments: given } = input;
   const real = typeof tool === "string" && isObject(given) ? { name: tool, given } : { name, given: input };
-  return { type: "tool_call", id, name: real.name, arguments: real.given, raw: JSON.stringify(real.given) };
+  return {
+    type: "tool_call",
+    id: modelId(id),
+    name: real.name,
+    arguments: real.given,
+    raw: JSON.stringify(real.given),
+  };
 }
 
 /** The result that a block shows; `null`: it shows none. @throws InvalidRequest for a result without its call */
@@ -109,14 +122,15 @@ export function executedResult(
   if (typeof tool_use_id !== "string" || !isObject(content)) return null;
   const { stdout, stderr, return_code, error_code } = content;
   const failed = typeof error_code === "string";
-  const name = called.nameOf(tool_use_id, `${path}.tool_use_id`);
+  const call_id = modelId(tool_use_id);
+  const name = called.nameOf(call_id, `${path}.tool_use_id`);
   const exit_code = typeof return_code === "number" ? return_code : null;
   const said = type === `${EDITOR_TOOL}_tool_result` ? [editorText(content)] : [stdout, stderr];
   const texts = (failed ? [`[hull: ${error_code}]`, ...said] : said).filter(
     (text): text is string => typeof text === "string" && text !== "",
   );
   return {
-    call_id: tool_use_id,
+    call_id,
     name,
     content:
       isCommand(name) && !failed

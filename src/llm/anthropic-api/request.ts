@@ -43,6 +43,8 @@ export interface MessagesRequest {
   thread: boolean;
   /** Members of the body that only Anthropic gets. */
   ignored: string[];
+  /** Whether a turn's calls of tools that Hull executes run one after the other. */
+  inOrder: boolean;
   container: ContainerParams | null;
   /** The tools for code that the client asked for. */
   code: readonly ContainerTool[];
@@ -121,6 +123,7 @@ export function readMessagesRequest(body: JsonObject, headers: Headers, counting
   const format = (given.output_config?.format ?? given.output_format)?.schema ?? null;
   const { betas, ...document } = body;
   const sent = sentHeaders(headers, betas);
+  const inOrder = given.tool_choice?.disable_parallel_tool_use === true;
   const passthrough: ProviderPassthrough = {
     protocol: "anthropic",
     body: Object.fromEntries(
@@ -157,7 +160,11 @@ export function readMessagesRequest(body: JsonObject, headers: Headers, counting
     foreign: [...foreign, ...tools.foreign],
     unaccounted: [...reserved, ...tools.unaccounted],
     thread: body.thread !== undefined && body.thread !== null,
-    ignored: further.map(([name]) => name),
+    ignored: [
+      ...further.map(([name]) => name),
+      ...(inOrder ? ["tool_choice.disable_parallel_tool_use"] : []),
+    ],
+    inOrder,
     container: readContainer(given.container, sent["anthropic-beta"]?.split(",")),
     code: tools.code,
     uploads,

@@ -61,6 +61,8 @@ export interface ChatRequest {
   extra: JsonObject;
   /** The same members, for requests whose tools Hull executes. */
   passthrough: ProviderPassthrough;
+  /** Whether a turn's calls of tools that Hull executes run one after the other. */
+  inOrder: boolean;
   container: ContainerParams | null;
   /** The tools for code that the client asked for. */
   code: readonly ContainerTool[];
@@ -100,6 +102,7 @@ export function readChatRequest(body: JsonObject): ChatRequest {
     },
     extra,
     passthrough: { protocol: "openai-chat", body: extra, tools: [], headers: {} },
+    inOrder: extra.parallel_tool_calls === false,
     container: readContainer(given.container),
     code: given.tools?.some((tool) => !("function" in tool)) === true ? ["bash_code_execution"] : [],
   };

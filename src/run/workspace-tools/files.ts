@@ -229,7 +229,7 @@ export class FileTools {
     const files = await this.#below(location);
     if (files.length === 0 && (await this.#find(location)) !== null)
       return failed(`${base} is a file; path is a folder.`);
-    if (files.length === 0 && location.path !== "") return done(`[hull: there are no files in ${base}]`);
+    if (files.length === 0 && location.path !== "") return done(noFiles(base || location.path));
     return done(globbed(files, filter.matches));
   }
 
@@ -248,7 +248,10 @@ export class FileTools {
     if ("fault" in location) return failed(`${given || "."} ${location.fault}.`);
     const one = location.path === "" ? null : await this.#find(location);
     const files = one === null ? await this.#below(location) : [one];
-    if (files.length === 0 && location.path !== "") return failed(await this.#missing(given, location));
+    if (files.length === 0 && location.path !== "") {
+      // The folder in which the last command ended exists, though it holds no file.
+      return given === "" ? done(noFiles(location.path)) : failed(await this.#missing(given, location));
+    }
     const wanted = files.filter((file) => filter === null || filter.matches(file.path));
     return done(await this.#searched(made.search, wanted));
   }
@@ -409,6 +412,8 @@ export class FileTools {
     return `There is no file ${given}.${hint}`;
   }
 }
+
+const noFiles = (folder: string): string => `[hull: there are no files in ${folder}]`;
 
 /** The note about files that were too large to search. */
 function largeFiles(paths: readonly string[]): string {

@@ -66,15 +66,15 @@ describe("what a provider wants back", () => {
   });
 });
 
-it("calls that Hull carried out are turns of their own", () => {
+it.each(["s1", "srvtoolu_hull_s1"])("calls that Hull carried out are turns of their own: %s", (id) => {
   const result = { type: "bash_code_execution_result", stdout: "7", stderr: "", return_code: 1, content: [] };
   const { messages } = readConversation([
     {
       role: "assistant",
       content: [
         { type: "text", text: "Look." },
-        { type: "server_tool_use", id: "s1", name: "bash_code_execution", input: { command: "ls" } },
-        { type: "bash_code_execution_tool_result", tool_use_id: "s1", content: result },
+        { type: "server_tool_use", id, name: "bash_code_execution", input: { command: "ls" } },
+        { type: "bash_code_execution_tool_result", tool_use_id: id, content: result },
         { type: "tool_use", id: "t1", name: "weather", input: {} },
       ],
     },
