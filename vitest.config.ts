@@ -28,7 +28,7 @@ function pathToPython(): string {
  * run, or, where it remembers none, with the largest files.
  */
 const LONG =
-  /(?:execution-recovery|package|deploy|executions|sigkill|npm-start|docs|daemons|packages|journal)\.test\.ts$/;
+  /(?:-crash|recovery|removal|large|package|deploy|executions|sigkill|npm-start|docs|daemons|packages|journal|load|console|testing|e2e\/files)\.test\.ts$/;
 
 class LongFirst extends BaseSequencer {
   override async sort(...args: Parameters<BaseSequencer["sort"]>): ReturnType<BaseSequencer["sort"]> {
@@ -76,7 +76,7 @@ export default defineConfig({
           isolate: false,
           // After the others, and more at once than there are cores: these tests mostly wait for processes.
           sequence: { groupOrder: 1 },
-          maxWorkers: cores * 2,
+          maxWorkers: cores * 2 + 2,
         },
       },
     ],
