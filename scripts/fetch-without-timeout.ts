@@ -5,6 +5,8 @@ import { Readable } from "node:stream";
 
 /** Statuses whose answers have no body. */
 const BODILESS = new Set([204, 205, 304]);
+/** Methods whose requests may arrive twice (RFC 9110 §9.2.2). */
+const IDEMPOTENT = new Set(["GET", "HEAD", "PUT", "DELETE", "OPTIONS"]);
 
 /**
  * Like `fetch`, but without its limit of 5 minutes for an answer's headers, since a skill, a task or a run may take
@@ -14,10 +16,19 @@ export async function fetchWithoutTimeout(url: URL, init: RequestInit): Promise<
   const { method, headers, body } = new Request(url, init);
   const bytes = body === null ? undefined : Buffer.from(await new Response(body).arrayBuffer());
   const open = url.protocol === "https:" ? httpsRequest : httpRequest;
-  const request = open(url, { method, headers: Object.fromEntries(headers) });
-  const answered = Promise.withResolvers<IncomingMessage>();
-  request.on("response", answered.resolve).on("error", answered.reject).end(bytes);
-  const incoming = await answered.promise;
+  /** @param reuse whether the request may take a connection that stayed open after an earlier one */
+  const send = async (reuse: boolean): Promise<IncomingMessage> => {
+    const about = { method, headers: Object.fromEntries(headers), ...(reuse ? {} : { agent: false }) };
+    const request = open(url, about);
+    const answered = Promise.withResolvers<IncomingMessage>();
+    request.on("response", answered.resolve).on("error", answered.reject).end(bytes);
+    return answered.promise.catch((error: unknown) => {
+      // The server may have closed an idle connection at the very moment when this request took it.
+      if (!reuse || !request.reusedSocket) throw error;
+      return send(false);
+    });
+  };
+  const incoming = await send(IDEMPOTENT.has(method));
   const { statusCode: status = 0, headersDistinct } = incoming;
   const fields = Object.entries(headersDistinct).flatMap(([name, values = []]) =>
     values.map((value): [string, string] => [name, value]),

@@ -32,6 +32,24 @@ test("a request goes out as it is, and its answer comes as it is", async () => {
   expect([gone.status, gone.body]).toEqual([204, null]);
 });
 
+test("a connection that the server closes between two requests fails neither of them", async () => {
+  const asked: (string | undefined)[] = [];
+  const url = await serve(({ method, socket }, response) => {
+    asked.push(method);
+    // The first request of each connection is answered; the second finds the connection closed.
+    if (known.has(socket)) return socket.destroy();
+    known.add(socket);
+    return response.end("ok");
+  });
+  const known = new Set<unknown>();
+  for (const method of ["GET", "PUT", "POST", "POST"]) {
+    const answer = await fetchWithoutTimeout(new URL(url), { method });
+    expect([method, await answer.text()]).toEqual([method, "ok"]);
+  }
+  // Nobody knows whether a POST took effect, so it is not sent twice.
+  expect(asked).toEqual(["GET", "PUT", "PUT", "POST", "POST"]);
+});
+
 test("an answer that breaks off is that of a server out of reach, and no fault of the command", async () => {
   const card = JSON.stringify({ route: "/skills/x", method: "POST", input: "text", output: "text" });
   const url = await serve(({ url = "", headers, socket }, response) => {
