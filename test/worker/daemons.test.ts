@@ -361,6 +361,9 @@ describe("refuses", () => {
     [{ task: "x", persist_path: "../x" }, "persist_path"],
     [{ task: "x", persist_path: "/x" }, "persist_path"],
     [{ task: "x", nonsense: 1 }, "nonsense"],
+    // Also options that a daemon sets itself.
+    [{ task: "x", persistent: "no" }, "persistent"],
+    [{ task: "x", daemon: 1 }, "daemon"],
     [{ task: "x", webhook: { secret_env: "X" } }, "webhook.header"],
     [{ task: "x", webhook: { secret_env: "OPENAI_API_KEY", header: "x-sig" } }, "webhook.secret_env"],
     [{ task: "x", webhook: { secret_env: "HULL_ADMIN_KEY", header: "x-sig" } }, "webhook.secret_env"],

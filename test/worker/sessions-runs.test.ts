@@ -145,6 +145,25 @@ describe("a run", () => {
     ]);
   });
 
+  it("says in its result which skills of earlier runs stayed, and which did not", async () => {
+    const path = await session();
+    const skills = ["alpha", "beta"].map((name) => ({ name, description: "d", prompt: name }));
+    const kinds = async (prompt: string): Promise<string[]> => {
+      const options = {
+        skills,
+        skill_match: { strategy: "metadata", sticky: false },
+        mock: [{ text: "ok" }],
+      };
+      const { transcript } = await (await run(path, prompt, options)).json<{
+        transcript: { events: { kind: string }[] };
+      }>();
+      return transcript.events.flatMap(({ kind }) => (kind.startsWith("skill_") ? [kind] : []));
+    };
+    expect(await kinds("alpha")).toEqual(["skill_matched", "skill_activated"]);
+    expect(await kinds("alpha again")).toEqual(["skill_matched"]);
+    expect(await kinds("beta")).toEqual(["skill_matched", "skill_deactivated", "skill_activated"]);
+  });
+
   it("takes system messages as part of its system text", async () => {
     const messages = [
       { role: "system", content: "Be brief." },

@@ -218,6 +218,8 @@ describe("POST /workflows/execute", () => {
     [{ graph: { nodes: { a: {} } }, options: { tool_configs: {} } }, "options.tool_configs"],
     [{ graph: { nodes: { a: {} } }, options: { persist_path: "a.json" } }, "options.persist_path"],
     [{ graph: { nodes: { a: {} } }, options: { resume_path: "a.json" } }, "options.resume_path"],
+    [{ options: { resume_run: "wf_a", replay_run: "wf_b" } }, "options.replay_run"],
+    [{ options: { resume_run: "wf_a", replay_path: "runs/wf_b.json" } }, "options.replay_path"],
     [{ graph: { nodes: { a: {} } }, workflow: "x" }, "workflow"],
     [{ graph: { nodes: { a: {} } }, artifacts: [{ kind: 1 }] }, "artifacts.0.kind"],
     [{}, "graph"],

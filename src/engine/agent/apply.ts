@@ -73,7 +73,8 @@ export function applyAgentRecord(state: AgentState, record: AgentRecord): AgentS
     case "run_started": {
       const { spec } = record;
       const { outputs: _, ...session } = state;
-      const kept = state.skills.filter((name) => spec.skills.some((skill) => skill.name === name));
+      const { skills = state.skills } = record;
+      const kept = skills.filter((name) => spec.skills.some((skill) => skill.name === name));
       const before = state.waiting.map(({ message }) => message);
       return {
         ...session,

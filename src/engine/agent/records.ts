@@ -131,7 +131,8 @@ export type AgentRecord = { v: 1; at: number } & (
   | { type: "session_state_changed"; state: SessionState }
   | { type: "session_reset" }
   | { type: "session_trimmed"; keep_last: number }
-  | { type: "run_started"; run: string; spec: AgentSpec }
+  /** `skills`: names of those that the session had active. Absent: none, or the records before this one tell. */
+  | { type: "run_started"; run: string; spec: AgentSpec; skills?: string[] }
   /** Messages that wait for the moment that their delivery names. */
   | { type: "message_received"; run: string | null; message: Message; delivery: Delivery }
   /** Feedback from outside, which the next iteration takes in. */

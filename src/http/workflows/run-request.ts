@@ -40,6 +40,10 @@ export function readWorkflowOptions(options: JsonObject, at = "options"): Workfl
   };
   const resumed = own.resume_run ?? run(resume_path, "resume_path");
   const replayed = own.replay_run ?? run(replay_path, "replay_path");
+  if (resumed !== undefined && replayed !== undefined) {
+    const path = own.replay_run === undefined ? "replay_path" : "replay_run";
+    throw refusedAt(at, [{ path, message: "cannot be given with a run that is resumed" }]);
+  }
   return {
     ...own,
     ...(resumed === undefined ? {} : { resume_run: resumed }),

@@ -1,5 +1,6 @@
 /** The specification of a daemon's run. */
 import type { AgentSpec } from "../../engine/agent/spec.ts";
+import type { Json } from "../../skill/manifest.ts";
 import type { RunContext } from "../context.ts";
 import { llmHost } from "../llm-host.ts";
 import { agentSpec, type RunInput } from "./options.ts";
@@ -11,6 +12,11 @@ export async function daemonSpec(context: RunContext, session: string, input: Ru
   const { signal } = new AbortController();
   const of = { signal, session, skill: null, account: `session:${session}` };
   const host = await llmHost(context, of, input.options.mock);
-  const options = { ...input.options, daemon: true, persistent: false };
+  const { daemon, persistent } = input.options;
+  const options = { ...input.options, daemon: forced(daemon, true), persistent: forced(persistent, false) };
   return agentSpec(context, host, { ...input, options }, { run: newRunId(), session });
 }
+
+/** What a daemon has in any case. A wrong type stays, and is refused like that of any option. */
+const forced = (given: Json | undefined, value: boolean): Json =>
+  given === undefined || given === null || typeof given === "boolean" ? value : given;

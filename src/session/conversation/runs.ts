@@ -90,7 +90,10 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
     if (live !== null) throw new RunInProgress({ session: store.identity().id, run: live.id });
     const now = this.log.now();
     const first_event = store.lastEvent() + 1;
-    this.log.add([{ type: "run_started", run: spec.run_id, spec }], {
+    const { skills } = this.log.state();
+    // A result is read from the records of its run alone, so they say what was active before.
+    const active = skills.length === 0 ? {} : { skills };
+    this.log.add([{ type: "run_started", run: spec.run_id, spec, ...active }], {
       events: () => [...events],
       write: () => {
         const first_record = store.lastRecord();
