@@ -112,7 +112,10 @@ function jsonMembers(request: ModelRequest, target: WireTarget): JsonMode {
 /** Members that are not OpenAI's, and each provider's own way to request reasoning. */
 function extensions(request: ModelRequest, target: WireTarget): JsonObject {
   const traits = chatTraits(target);
-  const { prefill, thinking } = request;
+  const { prefill, extra, passthrough } = request;
+  // A client's own word for the effort goes along under OpenAI's name, and OpenRouter takes one of the two.
+  const named = { ...extra, ...passthrough?.body }.reasoning_effort !== undefined;
+  const thinking = named && traits.thinking === "reasoning" ? undefined : request.thinking;
   const begun = prefill !== undefined && prefill !== "" && traits.prefill === "template";
   return {
     ...(thinking === undefined ? {} : thinkingMembers(thinking, traits.thinking, target)),

@@ -129,6 +129,20 @@ describe("a chat completion", () => {
     });
   });
 
+  test("an effort that only OpenAI names reaches its models as it is, and others as the nearest level", async () => {
+    fake.script([{ text: "So." }, { text: "So." }, { text: "So." }]);
+    const asked = (model: string, reasoning_effort: "minimal" | "high") =>
+      client.chat.completions.create({ model, messages, reasoning_effort }).asResponse();
+    const own = await asked("gpt-5.4", "minimal");
+    expect([sent().reasoning_effort, own.headers.get("x-hull-ignored")]).toEqual(["minimal", null]);
+    const other = await asked(CLAUDE, "minimal");
+    expect(sent(1)).toMatchObject({ output_config: { effort: "low" } });
+    expect(other.headers.get("x-hull-ignored")).toBe("reasoning_effort");
+    const known = await asked(CLAUDE, "high");
+    expect(sent(2)).toMatchObject({ output_config: { effort: "high" } });
+    expect(known.headers.get("x-hull-ignored")).toBeNull();
+  });
+
   test("keeps thinking that its provider wants back", async () => {
     fake.script([
       { text: "So.", reasoning: "hm", tool_calls: [{ id: "toolu_1", name: "weather", arguments: {} }] },

@@ -195,6 +195,22 @@ describe("a request", () => {
     expect(fake.requests[1]?.body).toMatchObject(more);
   });
 
+  test("has its effort and summary of reasoning where the provider has them", async () => {
+    fake.script([{ text: "Hi." }, { text: "Hi." }, { text: "Hi." }]);
+    const asked = (model: string, effort: "xhigh" | "high", summary?: "auto") =>
+      client.responses
+        .create({ model, input: "Hello?", reasoning: { effort, ...(summary ? { summary } : {}) } })
+        .asResponse();
+    const same = await asked("plain", "xhigh", "auto");
+    expect(same.headers.get("x-hull-ignored")).toBeNull();
+    expect(fake.requests[0]?.body).toMatchObject({ reasoning: { effort: "xhigh", summary: "auto" } });
+    const other = await asked("claude-opus-4-6", "xhigh");
+    expect(other.headers.get("x-hull-ignored")).toBe("reasoning");
+    expect(fake.requests[1]?.body).toMatchObject({ output_config: { effort: "high" } });
+    const known = await asked("claude-opus-4-6", "high");
+    expect(known.headers.get("x-hull-ignored")).toBeNull();
+  });
+
   test("with an Idempotency-Key is answered once", async () => {
     fake.script([{ text: "One." }, { text: "Two." }]);
     const body = { model: GPT, input: "Count.", tools: [SHELL] };

@@ -17,6 +17,7 @@ import {
   functionTool,
   membersOutside,
   namedFormat,
+  ownEffort,
   toolChoice,
 } from "./terms.ts";
 
@@ -70,9 +71,11 @@ export interface ChatRequest {
 
 /** @throws InvalidRequest for a member that is missing, has another type, or is not accounted */
 export function readChatRequest(body: JsonObject): ChatRequest {
-  const extra = membersOutside(body, chatBody);
-  checkFurther(extra);
+  const further = membersOutside(body, chatBody);
+  checkFurther(further);
   const given = readShape(chatBody, body);
+  const own = ownEffort(given.reasoning_effort);
+  const extra = own === null ? further : { ...further, reasoning_effort: own };
   const { tool_choice: choice, response_format: form, temperature, top_p, seed } = given;
   const { frequency_penalty, presence_penalty } = given;
   const { system, messages, unanswered } = readChat(given.messages);

@@ -3,7 +3,18 @@ import * as z from "zod/mini";
 import type { ModelRequest, ToolDefinition } from "../../engine/messages.ts";
 import { isObject, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
-import { lenient, listOf, loosely, modelName, number, object, readShape, text, tokens } from "../members.ts";
+import {
+  lenient,
+  listOf,
+  loosely,
+  modelName,
+  number,
+  object,
+  present,
+  readShape,
+  text,
+  tokens,
+} from "../members.ts";
 import { checkToolNames } from "../tool-call-ids.ts";
 import { wrong } from "../wrong.ts";
 import { readItems } from "./response-items.ts";
@@ -18,6 +29,7 @@ import {
   functionTool,
   membersOutside,
   namedFormat,
+  ownEffort,
   toolChoice,
 } from "./terms.ts";
 
@@ -50,6 +62,10 @@ export const responseTool = z.lazy(() =>
   ),
 );
 
+const reasoning = z.lazy(() =>
+  z.nullish(loosely(z.object({ effort: effort(), summary: lenient(z.string()) }))),
+);
+
 export const responseBody = z.lazy(() =>
   z.object({
     model: modelName(),
@@ -70,7 +86,7 @@ export const responseBody = z.lazy(() =>
     text: z.nullish(
       loosely(z.object({ format: format(z.object({ type: z.literal("json_schema"), ...namedFormat() })) })),
     ),
-    reasoning: z.nullish(loosely(z.object({ effort: effort() }))),
+    reasoning,
     /** As they came: only a model's call reads them all, each as a `responseTool`. */
     tools: listOf(z.custom<Json>()),
     tool_choice: toolChoice(z.object({ type: z.literal("function"), name: z.string() })),
@@ -97,8 +113,13 @@ export interface ResponsesAsk {
   metadata: JsonObject;
 }
 
-/** Members without a canonical form. */
-export const furtherMembers = (body: JsonObject): JsonObject => membersOutside(body, responseBody);
+/** Members without a canonical form; of `reasoning` those that have none. */
+export function furtherMembers(body: JsonObject): JsonObject {
+  const further = membersOutside(body, responseBody);
+  const { effort: asked, summary } = readShape(reasoning, body.reasoning, "reasoning") ?? {};
+  if (ownEffort(asked) === null && summary == null) return further;
+  return { ...further, reasoning: present({ effort: asked, summary }) };
+}
 
 /** @throws InvalidRequest for a member that is missing, has another type, is not accounted, or cannot be carried */
 export function readResponses(body: JsonObject): ResponsesAsk {

@@ -34,6 +34,15 @@ export const effort = () =>
     ),
   );
 
+/**
+ * An effort that only OpenAI's models know by its name. It has no canonical form: other targets get the nearest level.
+ * `null`: every protocol has it, or the request names none.
+ */
+export function ownEffort(asked: z.infer<ReturnType<typeof effort>>): string | null {
+  if (asked == null) return null;
+  return asked !== "none" && EFFORTS[asked] === asked ? null : asked;
+}
+
 /** Which tools the model may or must call. @param named a choice of one function */
 export const toolChoice = <T>(named: z.ZodMiniType<T>) =>
   z.nullish(

@@ -313,3 +313,16 @@ test("reasoning that is in its details only is heard as well", () => {
   const pieces = ["Pl", "an."].map((summary) => ({ reasoning_details: [{ ...details[0], summary }] }));
   expect(streamed([...pieces, { content: "x" }]).blocks[0]).toEqual(expected);
 });
+
+test("a client's own word for the effort does not stand next to OpenRouter's member for it", () => {
+  const at = (variant: WireTarget["variant"]): WireTarget => ({ ...TARGET, ...(variant ? { variant } : {}) });
+  const thinking = { mode: "effort", level: "high" } as const;
+  const extra = { reasoning_effort: "xhigh" };
+  const passthrough = { protocol: "openai-chat" as const, body: extra, tools: [], headers: {} };
+  const router = at("openrouter");
+  expect(openAiBody(request([], { thinking }), router, false)).toMatchObject({
+    reasoning: { effort: "high" },
+  });
+  for (const more of [{ extra }, { passthrough }])
+    expect(openAiBody(request([], { thinking, ...more }), router, false)).not.toHaveProperty("reasoning");
+});
