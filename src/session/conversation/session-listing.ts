@@ -281,7 +281,8 @@ export class SessionListing {
     for (const { written } of further) written();
     if (!clears && !this.#runDue) return;
     this.#runDue = false;
-    this.#store.setDue({ run_index: null });
+    // The session may have been removed in the meantime.
+    if (this.#store.session() !== null) this.#store.setDue({ run_index: null });
   }
 
   #noteOwn([note]: readonly RowNote[]): void {
