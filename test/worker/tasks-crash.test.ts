@@ -1,6 +1,6 @@
 /** What a task survives: its process dies at any of its writes, and the next one goes on. The session above knows each event once. */
 
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 import { Deployment } from "../../src/deployment.ts";
 import { NO_CEILINGS } from "../../src/engine/agent/delegation.ts";
 import type { AgentSpec } from "../../src/engine/agent/spec.ts";
@@ -147,6 +147,8 @@ it.each([false, true])("as a stage of a workflow neither (stored: %s)", async (a
   expect(deaths).toBeGreaterThan(5);
 });
 
+/** Longer than sessions wait before they check what they have not told (`WATCH_MS`). */
+const CHECKED = { timeout: 30_000 };
 const GRAPH = {
   entry: "r",
   nodes: { r: { kind: "reduce" }, s: { kind: "subagent", ...said("dug ##DONE##") } },
@@ -189,15 +191,17 @@ it.each([false, true])("with a graph neither (stored: %s)", async (after) => {
         });
         await world.revive();
         await world.ask("task_wait", { timeout_ms: null });
+        // The sub-agent of each run, and each run, tell of their beginnings and ends once. What a sub-agent could not tell
+        // while the process was dead comes at its next check.
+        const updates = () => world.events().filter(({ event }) => event === "task_update").length;
+        await vi.waitFor(() => expect([writes, updates()]).toEqual([writes, 8]), CHECKED);
         const own = world.events();
         const ends = own.filter(({ event }) => event === "done").map(({ data }) => data);
         expect([writes, ends]).toMatchObject([writes, [{ ok: true }, { ok: true }]]);
-        // The sub-agent of each run, and each run, tell of their ends once.
-        const updates = own.filter(({ event }) => event === "task_update");
-        expect([writes, updates.length]).toEqual([writes, 8]);
-        const events = await told(parent);
         const shown = own.filter(({ event }) => !["start", "done", "error"].includes(event));
-        expect(events.map(({ event }) => event)).toEqual(shown.map(({ event }) => event));
+        const names = shown.map(({ event }) => event);
+        const above = async () => (await told(parent)).map(({ event }) => event);
+        await vi.waitFor(async () => expect(await above()).toEqual(names), CHECKED);
         return world.deaths;
       },
       { writes, after },
