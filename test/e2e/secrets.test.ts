@@ -59,7 +59,7 @@ const hull = await sharedHull({
     ...script("uses-opted", "[sh, -c, 'echo $OPTED_IN $FROM_DOTENV']", "tool_env: [OPTED_IN, FROM_DOTENV]\n"),
     ...script("quiet", "[sh, -c, 'printenv QUIET | wc -c']", "tool_env: [QUIET]\n"),
     "model/SKILL.md":
-      "---\nname: model\ndescription: Test.\nmode: llm\ntools:\n  - {name: leak, description: Leaks., command: [python3, print.py, '1']}\n---\nTest.\n",
+      "---\nname: model\ndescription: Test.\nmode: llm\ntools:\n  - {name: leak, description: Leaks., command: [python3, print.py, '1']}\n  - {name: tell, description: Tells., command: [python3, print.py, '0']}\n---\nTest.\n",
     "model/print.py": PRINTER,
     "model/known.json": JSON.stringify(FORMS),
   },
@@ -103,13 +103,18 @@ describe("nothing of a secret comes back", () => {
     expect(found(answers)).toEqual([]);
   });
 
-  test("a model that echoes them, whole and token by token; a tool that leaks them", async () => {
+  test("a model that echoes them, whole and token by token; tools that leak them, failing or not", async () => {
     const text = FORMS.join(" ");
     const halves = FORMS.flatMap((form) => [form.slice(0, 9), `${form.slice(9)} `]);
     const before = fake.requests.length;
     for (const path of ["/skills/model", "/skills/model?stream=1"]) {
       fake.script([
-        { tool_calls: [{ name: "leak", arguments: {} }] },
+        {
+          tool_calls: [
+            { name: "leak", arguments: {} },
+            { name: "tell", arguments: {} },
+          ],
+        },
         { text: path.includes("stream") ? halves : text },
       ]);
       const answer = await send(path, "hello");
@@ -117,7 +122,8 @@ describe("nothing of a secret comes back", () => {
       expect(answer.text).toContain("[redacted]");
     }
     expect(found(answers)).toEqual([]);
-    // What the tool printed reaches no model either: it may be another provider's.
+    // What the tools printed reaches no model either: it may be another provider's. The result of the failing tool has its
+    // stderr, that of the other its stdout.
     const asked = JSON.stringify(fake.requests.slice(before).map(({ body }) => body));
     expect([asked.includes("[redacted]"), found(asked)]).toEqual([true, []]);
   });
