@@ -113,7 +113,7 @@ function jsonMembers(request: ModelRequest, target: WireTarget): JsonMode {
 function extensions(request: ModelRequest, target: WireTarget): JsonObject {
   const traits = chatTraits(target);
   const { prefill, extra, passthrough } = request;
-  // A client's own word for the effort goes along under OpenAI's name, and OpenRouter takes one of the two.
+  // A client's own word for the effort is sent as OpenAI's `reasoning_effort`; OpenRouter accepts only one of the two.
   const named = { ...extra, ...passthrough?.body }.reasoning_effort !== undefined;
   const thinking = named && traits.thinking === "reasoning" ? undefined : request.thinking;
   const begun = prefill !== undefined && prefill !== "" && traits.prefill === "template";

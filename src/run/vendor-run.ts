@@ -49,7 +49,7 @@ const WHOLE_MS = 600_000;
 /** What such a request asks for. */
 interface AgentAsk {
   model: string;
-  /** What the route found of `model`, as that of a run; `null`: nothing, or it names a skill. */
+  /** The model, if the route looked it up for a run; `null`: it did not, or the request names a skill. */
   found: VendorModel | null;
   request: ModelRequest;
   container: ContainerParams | null;

@@ -1,6 +1,6 @@
 /**
- * Looks after rows of the list of runs that have had no end for long, on a cron trigger (wrangler.toml): the process that owed the row of
- * a run's end may have died. Most of them are right; a run's object knows which ones.
+ * Checks rows of the list of runs that have had no end for long, on a cron trigger (wrangler.toml): the process that had to
+ * write the row of a run's end may have died. Most of them are right; a run's object knows which ones.
  */
 import type { Bindings } from "../env.ts";
 import { toHullError } from "../errors.ts";
@@ -16,8 +16,8 @@ const RUN_MS = 60_000;
  */
 const CALL_MS = 24 * 3_600_000;
 /**
- * The most rows that one sweep looks after, and in parallel: each may have to load an object. Runs may wait for weeks, so of those that
- * the list shows as waiting only a few are looked after at a time.
+ * The most rows that one sweep checks, and how many in parallel: each check may load an object. Runs may wait for weeks, so
+ * a sweep checks only a few of those that the list shows as waiting.
  */
 const MOST = { running: 100, resting: 10 };
 const AT_ONCE = 6;

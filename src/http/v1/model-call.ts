@@ -29,7 +29,7 @@ export const modelLookup = (context: RequestContext, model: string, single: bool
     return found;
   });
 
-/** What was found of the model of a run; `null`: it names a skill. */
+/** The model of a run, looked up; `null`: the request names a skill instead. */
 export const modelOfRun = async (name: string, model: ModelLookup): Promise<VendorModel | null> =>
   skillNamed(name) === null ? model() : null;
 

@@ -79,7 +79,7 @@ export const shellOf = ({
 });
 
 /**
- * @param found what the route found of the request's model; `null`: nothing, or the model is a skill
+ * @param found the model, if the route looked it up; `null`: it did not, or the request names a skill
  * @throws HullError, failures of providers by their category
  */
 export async function runResponse(

@@ -105,7 +105,7 @@ async function prepared(context: RequestContext, asked: ResponsesAsk, body: Json
 interface Made {
   request: ResponsesOperation & { account: string };
   headers: Record<string, string>;
-  /** What was found of the model; `null`: it names a skill. */
+  /** The model, looked up; `null`: the request names a skill. */
   found: VendorModel | null;
   /** The container was made for this response. */
   made: boolean;
