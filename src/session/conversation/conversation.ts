@@ -127,7 +127,7 @@ export class Conversation {
    */
   async open(
     { tenant, id }: SessionCaller,
-    { imported, parent_id = null, fork, ...wanted }: SessionOperations["open"]["in"],
+    { imported, parent_id = null, fork, ...wanted }: Omit<SessionOperations["open"]["in"], "request">,
     index = true,
   ): Promise<boolean> {
     const before = this.#store.session();

@@ -148,10 +148,17 @@ function handlersOf(conversation: Conversation, task: Task): Handlers {
     return runtime.prepare(asked, { run, session: session.id }, context);
   };
   return {
-    async open(input, caller) {
-      const created = await conversation.open(caller, input);
+    async open({ request, ...wanted }, caller) {
+      const first =
+        request !== undefined && conversation.exists(caller)
+          ? conversation.answerTo<SessionOperations["open"]["out"]>(request)
+          : null;
+      if (first !== null) return first.answer;
+      const created = await conversation.open(caller, wanted);
+      const opened = { created, session: conversation.view() };
+      if (request !== undefined) conversation.once(request, () => opened);
       if (created) await conversation.listing.noted();
-      return { created, session: conversation.view() };
+      return opened;
     },
     exists: (_, caller) => conversation.exists(caller),
     view: within(() => conversation.view()),

@@ -77,7 +77,7 @@ export interface SessionOperations
     DaemonOperations,
     TaskOperations,
     WorkflowOperations {
-  /** Creates the session unless it exists. */
+  /** Creates the session unless it exists. @throws IdempotencyKeyReused */
   open: {
     /** `imported`: the conversation to begin with. If the session exists, the same request must have created it. */
     in: {
@@ -86,6 +86,8 @@ export interface SessionOperations
       imported: { messages: Message[]; summary: string | null } | null;
       /** The session above it. Absent: none. */
       parent_id?: string | null;
+      /** A repetition of this request gets its first answer. Absent: the request has no key, or its id follows from it. */
+      request?: NamedRequest;
       /** Name and content of the request whose own unfinished fork the session may replace. Absent: none. */
       fork?: string;
     };
