@@ -124,6 +124,12 @@ describe("a session", () => {
     stranger = await tenant("stranger", "invoke");
   });
 
+  it("is in no list for a value of stages that there is not", async () => {
+    expect((await client.fetch("/sessions?stages=false")).status).toBe(200);
+    for (const value of ["zz", "1", ""])
+      expect(await codeOf(await client.fetch(`/sessions?stages=${value}`))).toEqual([400, "bad_request"]);
+  });
+
   it("is listed, the newest first, a page at a time, for its tenant alone", async () => {
     const owner = await tenant("lister", "invoke");
     for (const id of ["l1", "l2", "l3"]) {

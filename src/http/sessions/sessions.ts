@@ -71,9 +71,16 @@ export async function getSessions(context: RequestContext): Promise<Response> {
   const query = new URL(context.request.url).searchParams;
   const { env, tenant } = context;
   const limit = pageLimit(query);
-  const stages = query.get("stages") === "true";
+  const stages = query.get("stages") ?? "false";
+  if (stages !== "true" && stages !== "false")
+    throw new BadRequest({ detail: `stages must be true or false, not "${stages}".` });
   await flushRows(context.deployment);
-  const page = await listSessions(env, { tenant, limit, cursor: query.get("cursor"), stages });
+  const page = await listSessions(env, {
+    tenant,
+    limit,
+    cursor: query.get("cursor"),
+    stages: stages === "true",
+  });
   return jsonNow(shown(context, page));
 }
 
