@@ -3,6 +3,7 @@ import type { ModelRequest } from "../../engine/messages.ts";
 import type { Reached } from "../../llm/host.ts";
 import { completionOf } from "../../llm/openai-api/answer.ts";
 import { type ChatRequest, readChatRequest } from "../../llm/openai-api/request.ts";
+import { withPossibleThinking } from "../../llm/openai-api/terms.ts";
 import type { VendorModel } from "../../run/vendor-model.ts";
 import type { RequestContext } from "../context.ts";
 import { objectBody } from "../operations.ts";
@@ -69,16 +70,13 @@ interface Fitted {
 
 /**
  * The request in the form that the target accepts. Only targets of the same protocol receive members without a canonical
- * form. After a tool call, Anthropic accepts thinking only if the client sends the earlier thinking back.
+ * form.
  */
-function fitted({ request, extra }: ChatRequest, { protocol }: Reached): Fitted {
+function fitted({ request, extra }: ChatRequest, reached: Reached): Fitted {
+  const { protocol } = reached;
   const ignored = protocol === "openai-chat" || protocol === "mock" ? [] : Object.keys(extra);
   const own = protocol === "openai-chat" ? extra : {};
-  if (protocol !== "anthropic" || request.thinking === undefined) return { request, extra: own, ignored };
-  const last = request.messages.findLast(({ role }) => role === "assistant");
-  const calls = last?.role === "assistant" && last.content.some(({ type }) => type === "tool_call");
-  const thought = last?.role === "assistant" && last.content.some(({ type }) => type === "reasoning");
-  if (!calls || thought) return { request, extra: own, ignored };
-  const { thinking: _, ...plain } = request;
-  return { request: plain, extra: own, ignored: [...ignored, "reasoning_effort"] };
+  const possible = withPossibleThinking(request, reached);
+  const left = possible === request ? [] : ["reasoning_effort"];
+  return { request: possible, extra: own, ignored: [...ignored, ...left] };
 }

@@ -6,6 +6,7 @@ import { HullError } from "../../errors.ts";
 import type { Reached } from "../../llm/host.ts";
 import { completionUsage } from "../../llm/openai-api/answer.ts";
 import { furtherMembers, responseRequest } from "../../llm/openai-api/response-request.ts";
+import { withPossibleThinking } from "../../llm/openai-api/terms.ts";
 import { exchangeTerms } from "../../llm/prepare.ts";
 import { SKILL_MODEL } from "../../llm/skill-model.ts";
 import { appendItems } from "../../registry/conversations/rows.ts";
@@ -166,7 +167,7 @@ async function callModel(
         ...terms,
         targets: [choice.target],
         signal,
-        request: () => fitted(request, body, reached.protocol),
+        request: () => fitted(request, body, reached),
         own: {},
         native_search: false,
         timeout_ms: streaming ? terms.timeout_ms : Math.max(terms.timeout_ms, WHOLE_ANSWER_MS),
@@ -185,17 +186,10 @@ async function callModel(
 /** Whether a target gets the members without a canonical form: only if it has the same protocol. */
 export const takesFurther = (protocol: Reached["protocol"]): boolean => protocol === "openai-responses";
 
-function fitted(request: ModelRequest, body: JsonObject, protocol: Reached["protocol"]): ModelRequest {
-  const extra = takesFurther(protocol) ? furtherMembers(body) : {};
-  const asked = Object.keys(extra).length === 0 ? request : { ...request, extra };
-  if (protocol !== "anthropic" || request.thinking === undefined) return asked;
-  // After a tool call, Anthropic accepts thinking only if the client sends the earlier thinking back.
-  const last = request.messages.findLast(({ role }) => role === "assistant");
-  const calls = last?.role === "assistant" && last.content.some(({ type }) => type === "tool_call");
-  const thought = last?.role === "assistant" && last.content.some(({ type }) => type === "reasoning");
-  if (!calls || thought) return asked;
-  const { thinking: _, ...plain } = asked;
-  return plain;
+function fitted(request: ModelRequest, body: JsonObject, reached: Reached): ModelRequest {
+  const extra = takesFurther(reached.protocol) ? furtherMembers(body) : {};
+  const possible = withPossibleThinking(request, reached);
+  return Object.keys(extra).length === 0 ? possible : { ...possible, extra };
 }
 
 /** Drives a run whose tools Hull executes. */
