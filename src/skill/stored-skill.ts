@@ -29,7 +29,7 @@ export interface UploadRules {
   name: string | null;
 }
 
-interface StoredSkillUpload {
+export interface StoredSkillUpload {
   name: string;
   description: string;
   /** The folder of the upload; the skill's name if it had none. */

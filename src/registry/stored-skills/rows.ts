@@ -1,7 +1,11 @@
 /** Stored skills and their versions in D1. Every query contains the tenant, so another tenant's id is unknown. */
 import * as z from "zod/mini";
 import type { Bindings } from "../../env.ts";
-import { skillsDatabase } from "./bundles.ts";
+import type { StoredSkillUpload } from "../../skill/stored-skill.ts";
+import { skillsDatabase, storeBundle } from "./bundles.ts";
+
+/** The most findings that are stored. */
+const MAX_FINDINGS = 20;
 
 export type StoredSkill = z.output<typeof skillShape>;
 const skillShape = z.lazy(() =>
@@ -26,6 +30,8 @@ const skillShape = z.lazy(() =>
   }),
 );
 
+const idShape = z.lazy(() => z.object({ id: z.string() }));
+
 export type StoredVersion = z.output<typeof versionShape>;
 const versionShape = z.lazy(() =>
   z.object({
@@ -49,6 +55,17 @@ const versionShape = z.lazy(() =>
 
 /** The parts of a new version. */
 export type NewVersion = Pick<StoredVersion, "name" | "description" | "directory" | "digest" | "diagnostics">;
+
+/** Stores the bundle of a checked upload; returns what the version of it is made from. */
+export async function bundledVersion(
+  env: Bindings,
+  tenant: string,
+  { name, description, directory, zip, diagnostics }: StoredSkillUpload,
+): Promise<NewVersion> {
+  const digest = await storeBundle(env, tenant, zip);
+  const findings = JSON.stringify(diagnostics.slice(0, MAX_FINDINGS));
+  return { name, description, directory, digest, diagnostics: findings };
+}
 
 const VERSION = "skill, number, epoch, id, name, description, directory, digest, diagnostics";
 const SKILLS = `SELECT s.id, s.name, s.label, s.default_number, d.description, l.id AS latest_id,
@@ -323,6 +340,16 @@ export async function removeSkill(
       .bind(tenant, id),
   ]);
   return (results.at(-1)?.results.length ?? 0) > 0;
+}
+
+/** Removes the skills of this name that `by` created, with their versions. */
+export async function removeSkillsBy(env: Bindings, tenant: string, name: string, by: string): Promise<void> {
+  const db = await skillsDatabase(env);
+  const { results } = await db
+    .prepare("SELECT id FROM stored_skills WHERE tenant = ? AND name = ? AND created_by = ?")
+    .bind(tenant, name, by)
+    .all();
+  for (const { id } of z.array(idShape).parse(results)) await removeSkill(env, tenant, id, true);
 }
 
 /**
