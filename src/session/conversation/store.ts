@@ -14,6 +14,7 @@ import { StoredArtifacts } from "./artifacts.ts";
 import { type Due, type DueChanges, type DueKind, DueTimes } from "./due-times.ts";
 import { type Row, Rows } from "./rows.ts";
 import { type NewRun, type RunRow, RunRows } from "./run-rows.ts";
+import { RunSpecs, type StoredRecord } from "./run-specs.ts";
 import { CONVERSATION_STEPS, OPTIONAL_TABLES, type OptionalTable } from "./schema.ts";
 
 /** The most events, and bytes of events, per read. */
@@ -68,7 +69,8 @@ export class ConversationStore implements EventSource {
   readonly #storage: DurableObjectStorage;
   readonly #sql: SqlStorage;
   readonly tables: Tables<OptionalTable>;
-  readonly #records: Rows<AgentRecord[]>;
+  readonly #records: Rows<StoredRecord[]>;
+  readonly #specs: RunSpecs;
   /** A row holds the events that were sent together; its number is that of the last event. */
   readonly #events: Rows<RunEvent[]>;
   readonly #runs: RunRows;
@@ -91,6 +93,8 @@ export class ConversationStore implements EventSource {
     this.#records = new Rows(this.#sql, "record");
     this.#events = new Rows(this.#sql, "event");
     this.#runs = new RunRows(this.#sql);
+    const lastStart = () => this.runs(1, Number.MAX_SAFE_INTEGER)[0]?.first_record ?? null;
+    this.#specs = new RunSpecs(this.#records, lastStart);
     this.#due = new DueTimes(storage);
     this.tables = new Tables(this.#sql, OPTIONAL_TABLES);
     this.artifacts = new StoredArtifacts(this.#sql, this.#records, this.tables);
@@ -202,7 +206,9 @@ export class ConversationStore implements EventSource {
 
   /** Stores records that belong together as one row; returns its number of bytes. */
   appendRecords(records: readonly AgentRecord[]): number {
-    return records.length > 0 ? this.#records.insert(this.#records.last() + 1, records) : 0;
+    if (records.length === 0) return 0;
+    const seq = this.#records.last() + 1;
+    return this.#records.insert(seq, this.#specs.stored(records, seq));
   }
 
   /** Number of the last row of records; 0: none. */
@@ -211,8 +217,9 @@ export class ConversationStore implements EventSource {
   }
 
   /** The rows of records after number `after`. */
-  recordRows(after: number): Iterable<Row<AgentRecord[]>> {
-    return this.#ready ? this.#records.after(after) : [];
+  *recordRows(after: number): Generator<Row<AgentRecord[]>> {
+    if (!this.#ready) return;
+    for (const row of this.#records.after(after)) yield this.#specs.restored(row);
   }
 
   /** The records in rows after number `after`, oldest first. Unreadable rows are left out. */
@@ -332,6 +339,7 @@ export class ConversationStore implements EventSource {
   /** Drops cached values, after a failed transaction or after a removal. */
   #forget(): void {
     this.#records.forget();
+    this.#specs.forget();
     this.#events.forget();
     this.#runs.forget();
     this.#due.forget();
