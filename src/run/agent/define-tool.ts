@@ -1,5 +1,5 @@
 /** `define_tool` and `remove_tool`: the model of a run makes tools of its own. */
-import { plainResult } from "../../engine/agent/calls.ts";
+import { plainResult } from "../../engine/agent/call-results.ts";
 import type { AgentToolResult } from "../../engine/agent/records.ts";
 import type { AgentSpec, AgentTool } from "../../engine/agent/spec.ts";
 import type { AgentEffectContext, PlannedCall } from "../../engine/agent/step.ts";

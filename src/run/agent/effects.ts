@@ -1,6 +1,6 @@
 /** Executes the effects of an agent run: model calls through the host, commands in the runner. */
 
-import { interrupted, plainResult } from "../../engine/agent/calls.ts";
+import { interrupted, plainResult } from "../../engine/agent/call-results.ts";
 import { onlyReads } from "../../engine/agent/policy.ts";
 import type { AgentRecord, AgentToolResult } from "../../engine/agent/records.ts";
 import { READ_SKILL_RESOURCE } from "../../engine/agent/skill-resource.ts";
