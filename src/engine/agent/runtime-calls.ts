@@ -28,7 +28,7 @@ import {
 import type { AgentSkill, AgentTool, Ceilings } from "./spec.ts";
 import type { AgentState, OpenCall, RunState } from "./state.ts";
 import type { AgentStep, CallStep, PlannedCall } from "./step.ts";
-import { keepsLedger, LEDGER_TOOL, updatedLedger } from "./task-ledger.ts";
+import { keepsLedger, LEDGER_TOOL, type TaskLedger, updatedLedger } from "./task-ledger.ts";
 
 /** Names of calls that the loop itself answers. */
 const OWN_NAMES = [LOAD_SKILL, SEARCH_SKILLS, LEDGER_TOOL, READ_SKILL_RESOURCE];
@@ -36,60 +36,78 @@ export const isRuntimeCall = (name: string): boolean => OWN_NAMES.includes(name)
 
 /** The step for a call of a runtime tool; `null`: the call is of another tool. */
 export function runtimeStep(state: AgentState, run: RunState, open: OpenCall): CallStep | null {
-  const { call, effect } = open;
-  const at = { run: run.spec.run_id, effect };
-  const settle = (result: AgentToolResult): AgentStep => ({
+  switch (open.call.name) {
+    case LEDGER_TOOL:
+      return keepsLedger(run) ? ledgerStep(run, open) : null;
+    case LOAD_SKILL:
+      return loadsSkills(run.spec) ? loadStep(state, run, open) : null;
+    case SEARCH_SKILLS:
+      return searchesSkills(run.spec) ? searchStep(run, open) : null;
+    case READ_SKILL_RESOURCE:
+      return resourceStep(state, run, open);
+    default:
+      return null;
+  }
+}
+
+const settle = (run: RunState, { effect }: OpenCall, result: AgentToolResult): AgentStep => ({
+  type: "record",
+  records: [{ type: "tool_settled", run: run.spec.run_id, effect, result }],
+});
+
+function ledgerStep(run: RunState & { ledger: TaskLedger }, open: OpenCall): AgentStep {
+  const updated = updatedLedger(run.ledger, open.call.arguments);
+  if ("error" in updated) return settle(run, open, plainResult("error", updated.error, "schema_validation"));
+  const { ledger, content } = updated;
+  const result = plainResult("ok", content, null);
+  const { effect } = open;
+  return {
     type: "record",
-    records: [{ type: "tool_settled", ...at, result }],
-  });
-  if (call.name === LEDGER_TOOL && keepsLedger(run)) {
-    const updated = updatedLedger(run.ledger, call.arguments);
-    if ("error" in updated) return settle(plainResult("error", updated.error, "schema_validation"));
-    const { ledger, content } = updated;
-    const result = plainResult("ok", content, null);
-    return { type: "record", records: [{ type: "ledger_updated", ...at, ledger, result }] };
-  }
-  if (call.name === LOAD_SKILL && loadsSkills(run.spec)) {
-    const called = skillToLoad(run.spec, call.arguments);
-    const forked = forkedBy(run, call);
-    if (forked !== null) return startFork(state, run, open, forked);
-    const commands = called === null ? null : dueCommands(state, run, called);
-    if (commands !== null) return commands;
-    const loaded = loadSkill(state, run, call.arguments);
-    const result = plainResult(loaded.name === null ? "error" : "ok", loaded.content, null);
-    if (loaded.name === null) return settle(result);
-    return { type: "record", records: [{ type: "skill_loaded", ...at, name: loaded.name, result }] };
-  }
-  if (call.name === SEARCH_SKILLS && searchesSkills(run.spec)) {
-    const { ok, content } = searchSkills(run.spec, call.arguments);
-    return settle(plainResult(ok ? "ok" : "error", content, ok ? null : "schema_validation"));
-  }
-  const resource = call.name === READ_SKILL_RESOURCE ? resourceDefinition(run.spec) : null;
-  if (resource !== null) {
-    const args = resourceArguments(run.spec, call.arguments);
-    const fault = resourceFault(state, run, args);
-    if (fault !== null) return settle(plainResult("error", JSON.stringify({ error: fault }), "tool_error"));
-    return {
-      type: "ready",
-      planned: {
-        effect,
-        call: { ...call, arguments: args },
-        tool: resourceTool(resource),
-        again: open.stage === "started",
-      },
-    };
-  }
-  return null;
+    records: [{ type: "ledger_updated", run: run.spec.run_id, effect, ledger, result }],
+  };
+}
+
+function loadStep(state: AgentState, run: RunState, open: OpenCall): CallStep {
+  const { call, effect } = open;
+  const forked = forkedBy(run, call);
+  if (forked !== null) return startFork(state, run, open, forked);
+  const called = skillToLoad(run.spec, call.arguments);
+  const commands = called === null ? null : dueCommands(state, run, called);
+  if (commands !== null) return commands;
+  const { name, content } = loadSkill(state, run, call.arguments);
+  if (name === null) return settle(run, open, plainResult("error", content, null));
+  const result = plainResult("ok", content, null);
+  return { type: "record", records: [{ type: "skill_loaded", run: run.spec.run_id, effect, name, result }] };
+}
+
+function searchStep(run: RunState, open: OpenCall): AgentStep {
+  const { ok, content } = searchSkills(run.spec, open.call.arguments);
+  return settle(run, open, plainResult(ok ? "ok" : "error", content, ok ? null : "schema_validation"));
+}
+
+/** @returns `null` if the run has no files of skills to read */
+function resourceStep(state: AgentState, run: RunState, open: OpenCall): CallStep | null {
+  const resource = resourceDefinition(run.spec);
+  if (resource === null) return null;
+  const { call, effect } = open;
+  const args = resourceArguments(run.spec, call.arguments);
+  const fault = resourceFault(state, run, args);
+  if (fault !== null)
+    return settle(run, open, plainResult("error", JSON.stringify({ error: fault }), "tool_error"));
+  const planned: PlannedCall = {
+    effect,
+    call: { ...call, arguments: args },
+    tool: resourceTool(resource),
+    again: open.stage === "started",
+  };
+  return { type: "ready", planned };
 }
 
 /** Starts a sub-agent that executes a skill. */
 function startFork(state: AgentState, run: RunState, open: OpenCall, skill: AgentSkill): CallStep {
   const { effect, call } = open;
   const loaded = loadSkill(state, run, call.arguments);
-  if (loaded.name === null) {
-    const result = plainResult("error", loaded.content, null);
-    return { type: "record", records: [{ type: "tool_settled", run: run.spec.run_id, effect, result }] };
-  }
+  if (loaded.name === null) return settle(run, open, plainResult("error", loaded.content, null));
   const planned: PlannedCall = {
     effect,
     call,
