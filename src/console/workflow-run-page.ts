@@ -133,9 +133,17 @@ function facts({
 }
 
 /** The state of each node that the run has reached. */
-function statesOf({ stages, active: visits, pending_nodes }: Run): Map<string, NodeState> {
+function statesOf({
+  stages,
+  active: visits,
+  pending_nodes,
+  status,
+  finished_at,
+}: Run): Map<string, NodeState> {
   const states = new Map<string, NodeState>();
-  for (const id of pending_nodes) states.set(id, { cls: "next", text: "comes next" });
+  const goesOn = finished_at === null || status === "paused";
+  for (const id of pending_nodes)
+    states.set(id, { cls: "next", text: goesOn ? "comes next" : "was not done" });
   const times = new Map<string, number>();
   for (const { node_id, status } of stages) {
     const visits = (times.get(node_id) ?? 0) + 1;

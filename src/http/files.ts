@@ -171,14 +171,9 @@ export function answerFile({ env, request }: RequestContext, file: StoredFile): 
 export function fileHeaders(mime: string, filename: string): Headers {
   return new Headers({
     "content-type": mime,
-    "content-disposition": contentDisposition(isDocument(mime) ? "attachment" : "inline", filename),
+    "content-disposition": contentDisposition(isActive(mime) ? "attachment" : "inline", filename),
     "cache-control": "private, no-cache",
   });
-}
-
-/** Types in which a browser could run scripts, including all XML; browsers always get them as downloads. */
-function isDocument(mime: string): boolean {
-  return isActive(mime) || /^[^;]*[/+]xml\b/i.test(mime);
 }
 
 /** `DELETE /files/:id`. Runs that are under way keep what they have already read. */

@@ -26,6 +26,7 @@ import { checkedJson, withoutFence } from "./json-output.ts";
 import { llmHost } from "./llm-host.ts";
 import { type HeldFile, holdFiles, userParts } from "./llm-input.ts";
 import { withRemoteTools } from "./mcp/agent-tools.ts";
+import { typeHeaders } from "./output-files.ts";
 import { ownFiles, ownInstructions } from "./own-skill.ts";
 import { emptied, producedFiles, promptText, writeInputs } from "./served-files.ts";
 import type { WorkspaceAccess } from "./workspace/access.ts";
@@ -208,15 +209,16 @@ function outputOf({ record, context }: RunHandle, run: RunState): RunOutput {
   const answer = servedAnswer(run);
   const text = context.settings.redactor.text(answer.text);
   const json = output === "json";
+  // A file has its own type; this is the type of its accompanying text.
+  const type =
+    (output === "file" ? undefined : output_mime) ??
+    (json ? "application/json" : "text/plain; charset=utf-8");
   const usage = usageOf(run);
   const [rounds, tools] = [run.iterations, run.tools_used.length];
   return {
     body: json ? checkedJson(withoutFence(text)) : text,
     headers: {
-      // A file has its own type; this is the type of its accompanying text.
-      "content-type":
-        (output === "file" ? undefined : output_mime) ??
-        (json ? "application/json" : "text/plain; charset=utf-8"),
+      ...typeHeaders(type),
       "x-hull-finish-reason": answer.finish_reason,
       "x-hull-usage": `input=${usage.input_tokens};output=${usage.output_tokens};rounds=${rounds};tools=${tools}`,
     },

@@ -6,6 +6,7 @@ import { CallNotFound } from "../../errors/llm.ts";
 import type { RunEvent } from "../../run/events.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { EventSource } from "../event-log.ts";
+import { isLong, LongValues } from "../long-values.ts";
 import { migrate } from "../migrate.ts";
 import { rowChunks } from "../row-chunks.ts";
 import { SubmittedExecutions } from "../submitted-executions.ts";
@@ -63,6 +64,9 @@ interface Known {
   checkpointAt?: number;
 }
 
+/** Names the long answer to a request, in whose row it is empty. */
+const answerOf = (request: string): string => `request ${request}`;
+
 type RawSession = Omit<SessionRow, "metadata"> & { metadata: string };
 
 export class ConversationStore implements EventSource {
@@ -76,6 +80,7 @@ export class ConversationStore implements EventSource {
   readonly #runs: RunRows;
   readonly #due: DueTimes;
   readonly artifacts: StoredArtifacts;
+  readonly long: LongValues;
   /** Executions of the run under way. */
   readonly submitted: SubmittedExecutions;
   #ready: boolean;
@@ -92,11 +97,12 @@ export class ConversationStore implements EventSource {
     this.#sql = storage.sql;
     this.#records = new Rows(this.#sql, "record");
     this.#events = new Rows(this.#sql, "event");
-    this.#runs = new RunRows(this.#sql);
-    const lastStart = () => this.runs(1, Number.MAX_SAFE_INTEGER)[0]?.first_record ?? null;
-    this.#specs = new RunSpecs(this.#records, lastStart);
     this.#due = new DueTimes(storage);
     this.tables = new Tables(this.#sql, OPTIONAL_TABLES);
+    this.long = new LongValues(this.#sql, this.tables);
+    this.#runs = new RunRows(this.#sql, this.long);
+    const lastStart = () => this.runs(1, Number.MAX_SAFE_INTEGER)[0]?.first_record ?? null;
+    this.#specs = new RunSpecs(this.#records, lastStart);
     this.artifacts = new StoredArtifacts(this.#sql, this.#records, this.tables);
     this.submitted = new SubmittedExecutions(this.#sql, this.tables);
     this.#ready = this.tables.has("session");
@@ -354,17 +360,22 @@ export class ConversationStore implements EventSource {
     if (!this.tables.has("request")) return null;
     const query = "SELECT hash, answer FROM request WHERE name = ? AND at > ?";
     const [row] = this.#sql.exec<{ hash: string; answer: string }>(query, name, now - REQUEST_MS).toArray();
-    return row ?? null;
+    if (row === undefined) return null;
+    return row.answer === "" ? { ...row, answer: this.long.text(answerOf(name)) } : row;
   }
 
+  /** Call it in a transaction. */
   keepRequest(name: string, { hash, answer }: KnownRequest, now: number): void {
     this.tables.need("request");
-    this.#sql.exec("DELETE FROM request WHERE at <= ?", now - REQUEST_MS);
+    const old = "DELETE FROM request WHERE at <= ? RETURNING name, answer";
+    for (const gone of this.#sql.exec<{ name: string; answer: string }>(old, now - REQUEST_MS).toArray())
+      if (gone.answer === "") this.long.remove(answerOf(gone.name));
+    if (isLong(answer)) this.long.write(answerOf(name), answer);
     this.#sql.exec(
       "INSERT OR REPLACE INTO request (name, hash, answer, at) VALUES (?, ?, ?, ?)",
       name,
       hash,
-      answer,
+      isLong(answer) ? "" : answer,
       now,
     );
   }
