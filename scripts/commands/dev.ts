@@ -12,7 +12,7 @@ import { curlFor } from "../dev/curl.ts";
 import { seedDemo } from "../dev/demo.ts";
 import { portOf } from "../dev/local-addresses.ts";
 import { stateOf } from "../dev/paths.ts";
-import { BuildReport, listed, skillLines } from "../dev/report.ts";
+import { BuildReport, listed, reportsProblem, skillLines } from "../dev/report.ts";
 import { type LocalServer, startServer } from "../dev/server.ts";
 import { openProject, type Project } from "../project.ts";
 
@@ -159,8 +159,8 @@ function printLine(line: string, from: string, verbose: boolean): void {
     process.stdout.write(`run ${entry.run_id} of ${entry.session_id}\n${spanLines(entry.spans)}`);
     if (!verbose) return;
   }
-  const reported = entry?.event === "model_attempt_failed" || entry?.event === "mcp_failure";
-  const notable = from === "hull" || / ended \(|\[wrangler:error\]|✘/.test(line) || reported;
+  const notable =
+    from === "hull" || / ended \(|\[wrangler:error\]|✘/.test(line) || reportsProblem(entry?.event);
   if (notable || verbose) process.stderr.write(`[${from}] ${line}\n`);
 }
 
