@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, test, vi } from "vitest";
 import { withFindings } from "../../../scripts/admin-client.ts";
 import { projectChecks } from "../../../scripts/dev/checks.ts";
+import { keepRecent, notStarted } from "../../../scripts/dev/supervised.ts";
 import { table } from "../../../scripts/table.ts";
 import { type Ended, hullHere } from "../../support/hull-here.ts";
 import { folder, put, skillText } from "./folder.ts";
@@ -411,6 +412,14 @@ test("hull clean --all asks in a terminal, unless --yes answers", () => {
   put(dir, ".hull/state/c", "");
   const { code, shown } = inTerminal("", ["clean", dir, "--all", "--yes"]);
   expect([code, shown]).toEqual([0, expect.not.stringContaining("[y/N]")]);
+});
+
+test("a start that fails says what the process printed last", () => {
+  const recent: string[] = [];
+  for (let line = 1; line <= 50; line++) keepRecent(recent, `line ${line}`);
+  const { exit, message, hint } = notStarted("runner", "did not start", 20_000, recent);
+  expect([exit, hint]).toEqual([4, "Run `hull doctor`."]);
+  expect(message).toMatch(/^The runner did not start within 20 s\.\nline 11\n[\s\S]*line 50$/);
 });
 
 test("hull new says how to serve the skill, and what it lacks", async () => {
