@@ -91,6 +91,17 @@ test.each([
   expect(ended.err).not.toMatch(/s.cret|fault in Hull/);
 });
 
+test.each([
+  [["sessions", "shw", "s"], 'There is no action "shw"; did you mean show?'],
+  [["daemons", "nonsense"], 'There is no action "nonsense"\n'],
+  [["workflow", "exlpain", "w"], 'There is no action "exlpain"; did you mean explain?'],
+  [["keys", "ad"], 'There is no action "ad"; did you mean add?'],
+  [["tasks"], "Name an action; all but ls need the id of a task"],
+  [["tasks", "show"], "Name an action; all but ls need the id of a task"],
+])("a word that is no action is named: %j", async (args, says) => {
+  expect(await hull(args)).toMatchObject({ code: 2, err: expect.stringContaining(says) });
+});
+
 test("hull doctor takes no word for a port, and checks the one that hull dev would use", async () => {
   const refused = { exit: 2, code: "bad_port", message: expect.stringContaining('"abc"') };
   await expect(projectChecks(good(), "abc")).rejects.toMatchObject(refused);
