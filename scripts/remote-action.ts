@@ -1,4 +1,5 @@
-/** Parses what `hull sessions` and `hull daemons` should do: an action, its target, and the text for `send`. */
+/** Parses what commands such as `hull sessions` should do: an action, its target, and the text for `send`. */
+import { nearest } from "../src/skill/match.ts";
 import { CommandError, EXIT } from "./command.ts";
 
 interface RemoteAction<T> {
@@ -21,7 +22,15 @@ export function remoteAction<T>(
   const action = Object.hasOwn(actions, name) ? actions[name] : undefined;
   const whole = (name === "ls") === (id === "") && (name === "send") === (text !== undefined);
   if (action === undefined || !whole) {
-    throw new CommandError(EXIT.usage, "bad_arguments", usage.question, usage.hint);
+    const question = asked(name, Object.keys(actions), usage.question);
+    throw new CommandError(EXIT.usage, "bad_arguments", question, usage.hint);
   }
   return { name, id, text, action };
+}
+
+/** What is wrong with a word that is no action; the `question` if it is one, or there is none. */
+export function asked(name: string, actions: readonly string[], question: string): string {
+  if (name === "" || actions.includes(name)) return question;
+  const [near] = nearest(name, actions);
+  return `There is no action "${name}"${near === undefined ? "" : `; did you mean ${near}?`}`;
 }

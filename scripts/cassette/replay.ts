@@ -42,7 +42,12 @@ export async function loadCassette(file: string): Promise<Cassette> {
   const cassette = readCassette(text);
   if (!("faults" in cassette)) return cassette;
   const faults = cassette.faults.slice(0, 5).join("\n  ");
-  throw new CommandError(EXIT.usage, "cassette_invalid", `${file} cannot be replayed:\n  ${faults}`);
+  throw new CommandError(
+    EXIT.usage,
+    "cassette_invalid",
+    `${file} cannot be replayed:\n  ${faults}`,
+    "hull dev --record makes a cassette; a file of mocks is for --mocks.",
+  );
 }
 
 export function startReplay(options: ReplayOptions): Promise<ProviderServer> {

@@ -11,6 +11,7 @@ import { parseOrigins } from "../config.ts";
 import { curlFor } from "../dev/curl.ts";
 import { seedDemo } from "../dev/demo.ts";
 import { portOf } from "../dev/local-addresses.ts";
+import { missingKeyLine } from "../dev/missing-keys.ts";
 import { stateOf } from "../dev/paths.ts";
 import { BuildReport, listed, reportsProblem, skillLines } from "../dev/report.ts";
 import { type LocalServer, startServer } from "../dev/server.ts";
@@ -113,10 +114,7 @@ function printBanner(
     `Hull serves ${counted(skills.length, "skill")} on ${styleText("bold", shown)}`,
     "",
     ...rows,
-    ...missingKeys.map(
-      ({ variable, slugs }) =>
-        `  ${listed(slugs)} ${slugs.length === 1 ? "lacks its" : "lack their"} model: set ${variable}, for example in .env.`,
-    ),
+    ...missingKeys.map((missing) => `  ${missingKeyLine(missing, listed(missing.slugs))}`),
     "",
     ...(example === undefined ? [] : ["Try:", `  ${curlFor(example.manifest, shown)}`, ""]),
     watching

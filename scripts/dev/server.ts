@@ -1,4 +1,6 @@
 /** A local Hull: runner, Worker and published skills together, for `hull dev` and `hull call`. */
+import { existsSync } from "node:fs";
+import { access, constants } from "node:fs/promises";
 import { join } from "node:path";
 import { keyVariablesOf } from "../../src/model/registry/layer.ts";
 import { MIN_SECRET_LENGTH, Redactor, tooShortToRedact } from "../../src/redact.ts";
@@ -59,6 +61,23 @@ export interface LocalServer {
   stop: () => Promise<void>;
 }
 
+/** wrangler writes the Worker's modules where Hull is installed. @throws CommandError (exit 2) if this user may not */
+async function checkInstalled(): Promise<void> {
+  // What somebody else bundled there will do.
+  if (existsSync(join(REPO_DIR, "dist"))) return;
+  const writable = await access(REPO_DIR, constants.W_OK).then(
+    () => true,
+    () => false,
+  );
+  if (writable) return;
+  throw new CommandError(
+    EXIT.usage,
+    "install_read_only",
+    `wrangler writes into ${REPO_DIR}, where Hull is installed, and you may not.`,
+    "Add --direct, which needs no wrangler, or install Hull in your project: npm install hullrun",
+  );
+}
+
 /** Builds, starts everything and publishes. If a later step fails, everything started is stopped again. */
 export async function startServer(options: ServerOptions): Promise<LocalServer> {
   const { project, stateDir, host } = options;
@@ -71,6 +90,7 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
   const own = workerVariables(files, process.env, [], []);
   if (!loopback) checkReachable(options, own.get("HULL_ADMIN_KEY") || undefined);
   checkVariables(own, files, bindings);
+  if (!options.direct) await checkInstalled();
   const stops: (() => Promise<void> | void)[] = [];
   const stop = async (): Promise<void> => {
     for (const end of stops.splice(0).reverse()) await end();

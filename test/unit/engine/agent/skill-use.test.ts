@@ -125,6 +125,7 @@ describe("read_skill_resource", () => {
     [{ skill: "s", path: "/etc/passwd" }, "not inside"],
     [{ skill: "s" }, "path"],
     [{ skill: "bare", path: "a" }, "no skill"],
+    [{ path: "a" }, "skill is missing. There are: s"],
     [{ skill: "hidden", path: "a" }, "no skill"],
     [{ skill: "s", path: "a", offset: -1 }, "whole numbers"],
   ])("%j is not carried out", async (args, words) => {
