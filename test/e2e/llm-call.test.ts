@@ -246,7 +246,10 @@ describe("tools", () => {
     ...(defer_loading ? { defer_loading } : {}),
   });
   const names = (n: number): unknown[] =>
-    (fake.requests[n]?.body.tools ?? []).map((item) => JSON.parse(JSON.stringify(item))?.function?.name);
+    (fake.requests[n]?.body.tools ?? []).map((item) => {
+      const told = JSON.parse(JSON.stringify(item));
+      return told.function?.name ?? told.name;
+    });
 
   test("calls come back with their arguments", async () => {
     fake.script([{ tool_calls: [{ name: "read", arguments: { path: "a" } }] }]);
@@ -286,12 +289,14 @@ describe("tools", () => {
     expect(JSON.stringify(result.warnings)).toContain("tool_search");
   });
 
-  test("so it is in a run, whose transcript tells of the provider's own searches", async () => {
+  test("so it is in a run, and in all later runs of the session with this model", async () => {
     const tools = [tool("eager"), tool("late", true)];
     const options = { ...CLAUDE, tools, tool_search: "bm25", llm_retries: 0 };
     await hull.post("/sessions", { id: "searching" });
-    const run = async () =>
-      json<Result>(await hull.post("/sessions/searching/runs", { prompt: "go", options }));
+    const run = async (more = {}) =>
+      json<Result>(
+        await hull.post("/sessions/searching/runs", { prompt: "go", options: { ...options, ...more } }),
+      );
     fake.script([{ status: 400, body: { error: { message: "unknown tool type" } } }, { text: "ok" }]);
     const fellBack = await run();
     expect(fellBack).toMatchObject({
@@ -299,9 +304,25 @@ describe("tools", () => {
       text: "ok",
       warnings: [{ code: "tool_search_fallback" }],
     });
-    expect(JSON.stringify(bodyAt(1).tools)).toContain("hull_tool_search");
+    await run();
+    await run({ model: "claude-sonnet-4-5" });
+    expect(fake.requests.map((_, n) => names(n)[0])).toEqual([
+      "tool_search_tool_bm25",
+      "hull_tool_search",
+      "hull_tool_search",
+      "tool_search_tool_bm25",
+    ]);
+  });
+
+  test("the transcript of a run tells of the provider's own searches", async () => {
     fake.script([{ searches: [{ query: "late", found: ["late"] }], text: "found" }]);
-    expect((await run()).transcript.events.map(({ kind }) => kind)).toEqual(
+    const options = { ...CLAUDE, tools: [tool("eager"), tool("late", true)] };
+    const tool_search = "bm25";
+    await hull.post("/sessions", { id: "found" });
+    const result = await json<Result>(
+      await hull.post("/sessions/found/runs", { prompt: "go", options: { ...options, tool_search } }),
+    );
+    expect(result.transcript.events.map(({ kind }) => kind)).toEqual(
       expect.arrayContaining(["tool_search_query", "tool_search_result"]),
     );
   });

@@ -11,7 +11,15 @@ import { brokenOff, clientResult, settleCall } from "./settle-call.ts";
 import { withCommandOutputs } from "./skill-commands.ts";
 import { afterBinding, keptBindings } from "./skill-servers.ts";
 import { skillHooks } from "./skills.ts";
-import { type AgentState, EMPTY_SESSION, effects, newRun, type OpenCall, type RunState } from "./state.ts";
+import {
+  type AgentState,
+  EMPTY_SESSION,
+  effects,
+  newRun,
+  type OpenCall,
+  type RunState,
+  searchingModel,
+} from "./state.ts";
 import { feedbackMessage } from "./texts.ts";
 import { goesThroughHooks } from "./tool-hooks.ts";
 import { wokenRun } from "./wake.ts";
@@ -80,7 +88,11 @@ export function applyAgentRecord(state: AgentState, record: AgentRecord): AgentS
         ...session,
         visible: [...state.visible, ...before, ...spec.prompt],
         waiting: [],
-        run: state.tools === undefined ? newRun(spec, kept) : { ...newRun(spec, kept), tools: state.tools },
+        run: {
+          ...newRun(spec, kept),
+          ...(state.tools === undefined ? {} : { tools: state.tools }),
+          ...(state.refusedSearches?.includes(searchingModel(spec)) ? { searchRefused: true } : {}),
+        },
       };
     }
     default:
@@ -164,7 +176,10 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
       });
     }
     case "search_refused":
-      return next({ searchRefused: true });
+      return next(
+        { searchRefused: true },
+        { refusedSearches: [...(state.refusedSearches ?? []), searchingModel(run.spec)] },
+      );
     case "turn_taken": {
       const { message, calls, text, finished, remarks } = record;
       const open = calls.map(

@@ -27,6 +27,8 @@ export interface AgentState {
   grants: string[];
   /** Tools that runs of the session defined. Absent: none. */
   tools?: AgentTool[];
+  /** Models whose provider refused to search tools, as `provider/model`. Absent: none. */
+  refusedSearches?: string[];
   /** The run under way, or the last one. */
   run: RunState | null;
 }
@@ -170,6 +172,9 @@ export const EMPTY_SESSION: AgentState = {
   grants: [],
   run: null,
 };
+
+/** A model in `refusedSearches`. */
+export const searchingModel = ({ model }: AgentSpec): string => `${model.provider}/${model.model}`;
 
 /** The state of a run whose start was just recorded. */
 export function newRun(spec: AgentSpec, active: readonly string[]): RunState {
