@@ -322,8 +322,11 @@ describe("tools", () => {
     const result = await json<Result>(
       await hull.post("/sessions/found/runs", { prompt: "go", options: { ...options, tool_search } }),
     );
-    expect(result.transcript.events.map(({ kind }) => kind)).toEqual(
-      expect.arrayContaining(["tool_search_query", "tool_search_result"]),
+    expect(result.transcript.events).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ kind: "tool_search_query", role: "assistant" }),
+        expect.objectContaining({ kind: "tool_search_result", role: "tool" }),
+      ]),
     );
   });
 
