@@ -314,14 +314,15 @@ describe("tools", () => {
     ]);
   });
 
-  test("the transcript of a run tells of the provider's own searches", async () => {
+  test("the transcript of a run tells of the provider's own searches, and the result of what a search ignores", async () => {
     fake.script([{ searches: [{ query: "late", found: ["late"] }], text: "found" }]);
     const options = { ...CLAUDE, tools: [tool("eager"), tool("late", true)] };
-    const tool_search = "bm25";
+    const tool_search = { variant: "regex", name: "finder" };
     await hull.post("/sessions", { id: "found" });
     const result = await json<Result>(
       await hull.post("/sessions/found/runs", { prompt: "go", options: { ...options, tool_search } }),
     );
+    expect(result.warnings).toMatchObject([{ code: "option_ignored", option: "tool_search.name" }]);
     expect(result.transcript.events).toEqual(
       expect.arrayContaining([
         expect.objectContaining({ kind: "tool_search_query", role: "assistant" }),

@@ -35,6 +35,7 @@ import { resumedFrom } from "./resume.ts";
 import { chosenModel, type RunModel } from "./run-model.ts";
 import { toolsOfSkill, withSkillTools } from "./skill-tools.ts";
 import { ownSkill, readSkills, servedSkill, skillOf, toolsOf } from "./skills.ts";
+import { runVault } from "./vault.ts";
 import { webhookPolicy } from "./webhook-tool.ts";
 import { skillsWithFolders, withheldWorkspaceTools, workspaceToolsOf } from "./workspace-option.ts";
 
@@ -176,7 +177,6 @@ export async function checkedRun(
     ...catalogTokens(options.skill_catalogue_tokens ?? context.settings.skill_catalogue_tokens),
     ...(served === null ? {} : { agent: served.manifest.slug, ...fallback }),
     ...(servers.brought.servers.length === 0 ? {} : { mcp_servers: [...servers.brought.servers] }),
-    ...(warnings.length === 0 ? {} : { warnings }),
     ...(configs === null ? {} : { tool_configs: configs }),
     ...(limited.deadline_ms === undefined
       ? {}
@@ -185,7 +185,9 @@ export async function checkedRun(
     ...(chosen.structured === null ? {} : { structured: true as const }),
     ...(served === null || typeof call.max_tokens === "number" ? {} : { skill_max_tokens: true as const }),
   };
-  return { spec: { ...spec, hooks: runHooks(spec, records) }, model: chosen };
+  const told = [...warnings, ...(runVault(spec, context)?.warnings ?? [])];
+  const warned = told.length === 0 ? {} : { warnings: told };
+  return { spec: { ...spec, ...warned, hooks: runHooks(spec, records) }, model: chosen };
 }
 
 /** Leaves out options that the specification stores as members of its own. */
