@@ -191,6 +191,18 @@ describe("failures", () => {
     expect(String(body.detail)).toContain("status" in turn ? `HTTP ${turn.status}` : "openai");
   });
 
+  test.each([
+    [{ status: 400, body: { error: { message: "rate_limit reached" } } }, 429, "5"],
+    [{ status: 402, body: { error: { code: "insufficient_quota" } } }, 429, "5"],
+    [{ body: { error: { message: "rate_limit reached" } } }, 429, "5"],
+    [{ status: 400, body: "overloaded_error", headers: { "retry-after": "1.5" } }, 503, "2"],
+    [{ status: 400 }, 400, null],
+  ])("%j says when to try again, whatever its HTTP status", async (turn, status, after) => {
+    fake.script(() => turn);
+    const response = await call({ ...OPENAI, llm_retries: 0 });
+    expect([response.status, response.headers.get("retry-after")]).toEqual([status, after]);
+  });
+
   test("transient ones are tried again", async () => {
     fake.script([{ status: 503 }, { status: 503 }, { text: "ok" }]);
     expect((await ok(await call(OPENAI))).text).toBe("ok");
