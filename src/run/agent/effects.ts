@@ -200,7 +200,7 @@ async function callModel(
     if (refused === null) throw error;
     return { warnings: [...refused] };
   });
-  if ("warnings" in answer) return answer;
+  if ("warnings" in answer || "fault" in answer) return answer;
   passthrough.answered(answer.turn);
   const exceeded = host.budgetExceeded ? { budget_exceeded: true as const } : {};
   const found = vault?.observed(answer.turn) ?? [];
