@@ -86,6 +86,8 @@ describe("a call", () => {
     [{ temprature: 1 }, 422, "temperature"],
     [{ max_tokens: "many" }, 422, "max_tokens"],
     [{ output_format: { kind: "yaml" } }, 400, "output_format"],
+    [{ output_format: { kind: "json_schema" } }, 400, "output_format.schema"],
+    [{ output_format: "json_schema" }, 400, "output_format.schema"],
     [{ thinking: true, reasoning_effort: "low" }, 400, "reasoning_effort"],
     [{ thinking: true }, 400, "thinking"],
     [
@@ -123,6 +125,20 @@ describe("structured answers", () => {
       type: "json_schema",
       json_schema: { name: "response" },
     });
+  });
+
+  test("the schema of output_format may be in an option of its own", async () => {
+    for (const output_format of ["json_schema", { kind: "json_schema", strict: false }]) {
+      fake.script([{ text: '{"n": 1}' }]);
+      const schema = { type: "object", properties: { n: { type: "integer" } } };
+      const result = await ok(await call({ ...OPENAI, output_format, schema }));
+      const { strict = true } = typeof output_format === "string" ? {} : output_format;
+      expect([result.data, bodyAt(0).response_format]).toMatchObject([
+        { n: 1 },
+        { type: "json_schema", json_schema: { schema, strict } },
+      ]);
+      fake.requests.length = 0;
+    }
   });
 
   test("without retries it is an error where that was asked for, and returned where not", async () => {
