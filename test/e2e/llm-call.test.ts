@@ -152,7 +152,8 @@ describe("structured answers", () => {
   test("Anthropic is made to call a tool, whose arguments are the data", async () => {
     fake.script([{ tool_calls: [{ name: "json_response", arguments: { name: "x" } }] }]);
     const result = await ok(await call({ ...CLAUDE, schema: SCHEMA }));
-    expect(result.data).toEqual({ name: "x" });
+    expect(result).toMatchObject({ data: { name: "x" }, text: '{"name":"x"}', stop_reason: "end_turn" });
+    expect(result).not.toHaveProperty("tool_calls");
     expect(bodyAt(0).tool_choice).toEqual({ type: "tool", name: "json_response" });
   });
 
