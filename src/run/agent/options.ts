@@ -172,6 +172,7 @@ export async function checkedRun(
     }),
     ...(rounds === undefined ? {} : { max_tool_rounds: rounds }),
     ...toolOptions(model.options),
+    ...(model.options.prefill === undefined ? {} : { prefill: model.options.prefill }),
     total_budget_usd: model.options.budget?.total_budget_usd ?? null,
     ...withFolders,
     ...catalogTokens(options.skill_catalogue_tokens ?? context.settings.skill_catalogue_tokens),
