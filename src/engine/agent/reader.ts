@@ -165,7 +165,12 @@ function additionsOf(applied: Applied): Additions {
 const note = (kind: string, metadata: JsonObject): Entry => ({ type: "note", kind, metadata });
 
 const searchNotes = (events: readonly SearchEvent[]): Entry[] =>
-  events.map((event) => note(event.type, { ...event }));
+  events.map((event) => ({
+    type: "note",
+    kind: event.type,
+    role: event.type === "tool_search_query" ? "assistant" : "tool",
+    metadata: { ...event },
+  }));
 
 /** The messages from outside that an iteration takes in. */
 function takenIn({ waiting }: AgentState): Notes {

@@ -52,7 +52,7 @@ import { modelOf, type RunModel } from "./run-model.ts";
 import { readSkillFile } from "./skill-files.ts";
 import { runSkillTool } from "./skill-tools.ts";
 import { servedSkill } from "./skills.ts";
-import { type Ask, structuredTurn } from "./structured-turn.ts";
+import { type Ask, answeredByTool, structuredTurn } from "./structured-turn.ts";
 import { leftMs } from "./time-left.ts";
 import type { RunVault } from "./vault.ts";
 
@@ -172,6 +172,7 @@ async function callModel(
   const stays = spec.fallback === undefined ? -1 : all.findIndex((target) => target.provider === provider);
   const targets = all.slice(Math.max(0, stays));
   const served = spec.served === undefined ? {} : { retries: null, stream: watcher.onText !== undefined };
+  const sentinel = spec.persistent ? spec.done_sentinel : null;
   const ask: Ask = async (request, attempt) => {
     if (attempt > 0) watcher.onRestart?.(iteration + 1);
     const { turn } = await host.exchange({
@@ -188,9 +189,10 @@ async function callModel(
       onText: watcher.onText,
       onReasoning: watcher.onReasoning,
     });
-    return { turn, cost_usd: host.figures(turn).cost_usd };
+    const answered = structured === null ? null : answeredByTool(turn, request, sentinel);
+    if (answered !== null) watcher.onText?.(answered.text);
+    return { turn: answered?.turn ?? turn, cost_usd: host.figures(turn).cost_usd };
   };
-  const sentinel = spec.persistent ? spec.done_sentinel : null;
   const searches = spec.single === true ? (name: string) => vault?.owns(name) === true : null;
   const answer = await (structured === null
     ? ask(asked, 0)
@@ -200,7 +202,7 @@ async function callModel(
     if (refused === null) throw error;
     return { warnings: [...refused] };
   });
-  if ("warnings" in answer) return answer;
+  if ("warnings" in answer || "fault" in answer) return answer;
   passthrough.answered(answer.turn);
   const exceeded = host.budgetExceeded ? { budget_exceeded: true as const } : {};
   const found = vault?.observed(answer.turn) ?? [];

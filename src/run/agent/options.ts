@@ -23,6 +23,7 @@ import { collectTools, type NamedSkill } from "./run-tools.ts";
 import { fallbackOf, roundsOfSkill, withSkill, withSkillLimits } from "./skill-terms.ts";
 import { ownSkill, readSkills, servedSkill } from "./skills.ts";
 import { specOf } from "./spec-of.ts";
+import { runVault } from "./vault.ts";
 import { skillsWithFolders, withheldWorkspaceTools } from "./workspace-option.ts";
 
 export interface RunInput extends RunRequest {
@@ -130,19 +131,21 @@ export async function checkedRun(
     }),
     ...(rounds === undefined ? {} : { max_tool_rounds: rounds }),
     ...toolOptions(call),
+    ...(call.prefill === undefined ? {} : { prefill: call.prefill }),
     total_budget_usd: call.budget?.total_budget_usd ?? null,
     ...folders,
     ...catalogTokens(options.skill_catalogue_tokens ?? context.settings.skill_catalogue_tokens),
     ...(served === null ? {} : { agent: served.manifest.slug, ...fallback }),
     ...(found.servers.length === 0 ? {} : { mcp_servers: [...found.servers] }),
-    ...(warnings.length === 0 ? {} : { warnings }),
     ...(configs === null ? {} : { tool_configs: configs }),
     ...deadlineIn(limited.deadline_ms),
     daemon: options.daemon === true ? { ...daemonOptions(options, session_id), ...resumed?.daemon } : null,
     ...(model.structured === null ? {} : { structured: true as const }),
     ...(served === null || typeof given.max_tokens === "number" ? {} : { skill_max_tokens: true as const }),
   };
-  return { spec: { ...spec, hooks: runHooks(spec, records) }, model };
+  const warned = [...warnings, ...(runVault(spec, context)?.warnings ?? [])];
+  const further = warned.length === 0 ? {} : { warnings: warned };
+  return { spec: { ...spec, ...further, hooks: runHooks(spec, records) }, model };
 }
 
 /** Reads the options, finds the skill that the run is, and chooses the model. @throws as `checkedRun` */
