@@ -130,7 +130,7 @@ const SEARCH_TOOLS = {
  * Anthropic has no other JSON mode for all its models. A user's tool of that name takes precedence; arguments are an
  * object.
  */
-const answersByTool = (request: ModelRequest): boolean =>
+export const answersByTool = (request: ModelRequest): boolean =>
   request.json &&
   request.json_as_text !== true &&
   describesObject(request.schema?.schema) &&

@@ -129,6 +129,33 @@ describe("a chat completion", () => {
     });
   });
 
+  test.each([false, true])(
+    "has the JSON that Claude gives by Hull's tool as its text: streamed %s",
+    async (stream) => {
+      fake.script([
+        { text: "Here it is.", tool_calls: [{ name: "json_response", arguments: { n: 1 } }] },
+        { text: '{"n":2}' },
+      ]);
+      const schema = { type: "object", properties: { n: { type: "integer" } } };
+      const json_schema = { name: "n", strict: true, schema };
+      const body = {
+        model: CLAUDE,
+        messages,
+        response_format: { type: "json_schema" as const, json_schema },
+      };
+      const ask = () =>
+        stream
+          ? client.chat.completions.stream(body).finalChatCompletion()
+          : client.chat.completions.create(body);
+      for (const content of ['{"n":1}', '{"n":2}']) {
+        const { choices } = await ask();
+        expect(choices[0]).toMatchObject({ finish_reason: "stop", message: { content } });
+        expect(choices[0]?.message).not.toHaveProperty("tool_calls.0");
+      }
+      expect(sent()).toMatchObject({ tool_choice: { type: "tool", name: "json_response" } });
+    },
+  );
+
   test("an effort that only OpenAI names reaches its models as it is, and others as the nearest level", async () => {
     fake.script([{ text: "So." }, { text: "So." }, { text: "So." }]);
     const asked = (model: string, reasoning_effort: "minimal" | "high") =>

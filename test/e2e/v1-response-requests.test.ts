@@ -98,6 +98,20 @@ describe("a request", () => {
     expect(fake.requests).toHaveLength(0);
   });
 
+  test.each([false, true])(
+    "has the JSON that Claude gives by Hull's tool as its text: streamed %s",
+    async (stream) => {
+      fake.script([{ tool_calls: [{ name: "json_response", arguments: { n: 1 } }] }]);
+      const schema = { type: "object", properties: { n: { type: "integer" } } };
+      const format = { type: "json_schema" as const, name: "n", schema };
+      const body = { model: "claude-opus-4-6", input: "A number?", text: { format } };
+      const { output } = await (stream
+        ? client.responses.stream(body).finalResponse()
+        : client.responses.create(body));
+      expect(output).toMatchObject([{ type: "message", content: [{ text: '{"n":1}' }] }]);
+    },
+  );
+
   test("whose provider fails has the error's own status, and is kept as failed", async () => {
     fake.script([{ status: 400, body: { error: { message: "no such thing" } } }]);
     const refused = client.responses.create({ model: GPT, input: "Hello?", stream: true });

@@ -172,6 +172,7 @@ async function callModel(
   const stays = spec.fallback === undefined ? -1 : all.findIndex((target) => target.provider === provider);
   const targets = all.slice(Math.max(0, stays));
   const served = spec.served === undefined ? {} : { retries: null, stream: watcher.onText !== undefined };
+  const sentinel = spec.persistent ? spec.done_sentinel : null;
   const ask: Ask = async (request, attempt) => {
     if (attempt > 0) watcher.onRestart?.(iteration + 1);
     const { turn } = await host.exchange({
@@ -180,6 +181,7 @@ async function callModel(
       request: (target) => ({ ...settings(target), ...request }),
       own,
       native_search: request.tool_search !== undefined,
+      json_ending: spec.single === true ? null : sentinel === null ? "" : `\n${sentinel}`,
       ...exchangeTerms(options, host),
       ...(spec.skill_max_tokens === true ? { max_tokens_given: null } : {}),
       ...served,
@@ -190,7 +192,6 @@ async function callModel(
     });
     return { turn, cost_usd: host.figures(turn).cost_usd };
   };
-  const sentinel = spec.persistent ? spec.done_sentinel : null;
   const searches = spec.single === true ? (name: string) => vault?.owns(name) === true : null;
   const answer = await (structured === null
     ? ask(asked, 0)
