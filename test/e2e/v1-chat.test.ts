@@ -156,6 +156,22 @@ describe("a chat completion", () => {
     },
   );
 
+  test.each([false, true])(
+    "that refuses is whole, one that a filter cut is not: streamed %s",
+    async (stream) => {
+      fake.script([{ refusal: "I will not." }, { text: "Half", stop: "content_filter" }]);
+      const body = { model: GPT, messages };
+      const ask = async () => {
+        const made = stream
+          ? await client.chat.completions.stream(body).finalChatCompletion()
+          : await client.chat.completions.create(body);
+        return made.choices[0];
+      };
+      expect(await ask()).toMatchObject({ finish_reason: "stop", message: { refusal: "I will not." } });
+      expect(await ask()).toMatchObject({ finish_reason: "content_filter", message: { content: "Half" } });
+    },
+  );
+
   test("an effort that only OpenAI names reaches its models as it is, and others as the nearest level", async () => {
     fake.script([{ text: "So." }, { text: "So." }, { text: "So." }]);
     const asked = (model: string, reasoning_effort: "minimal" | "high") =>

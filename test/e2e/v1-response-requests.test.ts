@@ -112,6 +112,36 @@ describe("a request", () => {
     },
   );
 
+  test.each([
+    [{ text: "Half", stop: "content_filter" }, "incomplete", "content_filter", "incomplete"],
+    [{ text: "Half", stop: "length" }, "incomplete", "max_output_tokens", "incomplete"],
+    [{ refusal: "I will not." }, "completed", undefined, "completed"],
+  ])("whose answer is cut says so, and so does its item: %j", async (turn, status, reason, item) => {
+    fake.script([turn, turn]);
+    const body = { model: GPT, input: "Hello?" };
+    const whole = await client.responses.create(body);
+    const events: OpenAI.Responses.ResponseStreamEvent[] = [];
+    for await (const event of await client.responses.create({ ...body, stream: true })) events.push(event);
+    for (const [response, done] of [
+      [whole, whole.output.at(-1)],
+      [
+        events.flatMap((event) => ("response" in event ? [event.response] : [])).at(-1),
+        events.flatMap((event) => (event.type === "response.output_item.done" ? [event.item] : [])).at(-1),
+      ],
+    ] as const) {
+      expect([response?.status, response?.incomplete_details?.reason]).toEqual([status, reason]);
+      expect(done).toMatchObject({ status: item });
+    }
+  });
+
+  test("that breaks off leaves its item incomplete", async () => {
+    fake.script([{ text: ["Ha", "lf"], cut: true }]);
+    const types: string[] = [];
+    for await (const event of await client.responses.create({ model: GPT, input: "Hi", stream: true }))
+      types.push(event.type === "response.output_item.done" ? String(Object(event.item).status) : event.type);
+    expect(types.slice(-2)).toEqual(["incomplete", "response.failed"]);
+  });
+
   test("whose provider fails has the error's own status, and is kept as failed", async () => {
     fake.script([{ status: 400, body: { error: { message: "no such thing" } } }]);
     const refused = client.responses.create({ model: GPT, input: "Hello?", stream: true });

@@ -2,12 +2,12 @@
  * The stream of a chat completion: chunks for text and reasoning as they arrive, and the rest when the turn is complete.
  */
 import type { ModelTurn } from "../../engine/messages.ts";
+import { refusalOf } from "../../llm/blocks.ts";
 import {
   type CompletionHead,
   completionHead,
   completionUsage,
   reasoningOf,
-  refusalOf,
   type WireChunk,
   wireCalls,
 } from "../../llm/openai-api/answer.ts";
