@@ -107,7 +107,10 @@ describe("a chat completion", () => {
     const body = { model, messages, tools: [WEATHER] };
     const whole = await client.chat.completions.create(body);
     const stream = client.chat.completions.stream({ ...body, stream_options: { include_usage: true } });
+    const usages: unknown[] = [];
+    stream.on("chunk", (chunk) => usages.push(chunk.usage));
     const streamed = await stream.finalChatCompletion();
+    expect(new Set(usages.slice(0, -1))).toEqual(new Set([null]));
     const [one, two] = [whole.choices[0], streamed.choices[0]];
     expect(two?.message.content).toBe("One two.");
     expect(one?.message.content).toBe("One two.");

@@ -58,13 +58,13 @@ export async function answerChatWithTools(
     async run(write, signal) {
       signal.addEventListener("abort", () => abort.abort(), { once: true });
       const emit = (chunk: unknown): void => write(`data: ${JSON.stringify(chunk)}\n\n`);
-      const chunks = new ChatChunks(run.spec.model.model, context, emit);
+      const chunks = new ChatChunks(run.spec.model.model, context, { usage: asked.reports_usage, emit });
       const text = (piece: string): void => chunks.sink.onText?.(piece);
       const reasoning = (piece: string): void => chunks.sink.onReasoning?.(piece);
       // A comment, which clients skip. It keeps the stream alive while a tool runs.
       const call = ({ name }: ToolCallBlock): void => write(`: ${name.replace(/[^\w-]/g, "_")}\n\n`);
       const { turn, further } = await drive(context, run, asked, { text, reasoning, call });
-      chunks.finish(turn, { excludesCached: run.excludesCached, usage: asked.reports_usage, further });
+      chunks.finish(turn, { excludesCached: run.excludesCached, further });
       write("data: [DONE]\n\n");
     },
     failed: (error) => `data: ${JSON.stringify(errorBody(error, context, "openai"))}\n\n`,

@@ -47,14 +47,14 @@ async function streamed(context: RequestContext, asked: ChatRequest, model: Vend
     headers: ignoredHeader(ignored, null),
     async run(write, signal) {
       const emit = (chunk: unknown): void => write(`data: ${JSON.stringify(chunk)}\n\n`);
-      const chunks = new ChatChunks(model.reached.model, context, emit);
+      const chunks = new ChatChunks(model.reached.model, context, { usage: asked.reports_usage, emit });
       const turn = await sendCall(context, model, request, {
         signal,
         stream: true,
         extra,
         sink: chunks.sink,
       });
-      chunks.finish(turn, { excludesCached: model.excludesCached, usage: asked.reports_usage });
+      chunks.finish(turn, { excludesCached: model.excludesCached });
       write("data: [DONE]\n\n");
     },
     failed: (error) => `data: ${JSON.stringify(errorBody(error, context, "openai"))}\n\n`,
