@@ -119,6 +119,22 @@ describe("a chat completion", () => {
     expect(streamed.usage).toMatchObject({ prompt_tokens: 5, completion_tokens: 6 });
   });
 
+  test("has strict tools where the provider has them", async () => {
+    const strict: OpenAI.ChatCompletionTool = {
+      type: "function",
+      function: { ...WEATHER.function, strict: true },
+    };
+    const ignored = [];
+    for (const model of [GPT, CLAUDE]) {
+      const response = await client.chat.completions
+        .create({ model, messages, tools: [strict] })
+        .asResponse();
+      ignored.push(response.headers.get("x-hull-ignored"));
+    }
+    expect(ignored).toEqual([null, "tools.strict"]);
+    expect(sent()).toMatchObject({ tools: [strict] });
+  });
+
   test("asks for JSON by a schema", async () => {
     fake.script([{ text: '{"n":1}' }]);
     const schema = { type: "object", properties: { n: { type: "integer" } } };

@@ -57,6 +57,7 @@ describe("a request", () => {
     [{ input: [{ role: "user", content: [{ type: "input_audio_x" }] }] }, "input.0.content.0"],
     [{ prompt: { id: "p" } }, "prompt"],
     [{ background: true, store: false }, "store"],
+    [{ metadata: { ["k".repeat(65)]: "v" } }, `metadata.${"k".repeat(65)}`],
     [{ tool_choice: { type: "mcp" } }, "tool_choice"],
     [{ text: { format: { type: "xml" } } }, "text.format"],
     [{ tools: [{ type: "shell", environment: { type: "moon" } }] }, "tools.0.environment.type"],

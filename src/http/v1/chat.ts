@@ -12,7 +12,7 @@ import { checkCodeAccess } from "./code-access.ts";
 import { withStoredTurns } from "./container-turns.ts";
 import { errorBody } from "./errors.ts";
 import { listedAnswer } from "./listed-answer.ts";
-import { ignoredHeader, modelLookup, sendCall, streamedAnswer } from "./model-call.ts";
+import { ignoredHeader, lostStrict, modelLookup, sendCall, streamedAnswer } from "./model-call.ts";
 
 /** `POST /v1/chat/completions`. */
 export async function postChatCompletions(context: RequestContext): Promise<Response> {
@@ -72,7 +72,8 @@ interface Fitted {
  * form. After a tool call, Anthropic accepts thinking only if the client sends the earlier thinking back.
  */
 function fitted({ request, extra }: ChatRequest, { protocol }: Reached): Fitted {
-  const ignored = protocol === "openai-chat" || protocol === "mock" ? [] : Object.keys(extra);
+  const further = protocol === "openai-chat" || protocol === "mock" ? [] : Object.keys(extra);
+  const ignored = [...further, ...lostStrict(request.tools, protocol)];
   const own = protocol === "openai-chat" ? extra : {};
   if (protocol !== "anthropic" || request.thinking === undefined) return { request, extra: own, ignored };
   const last = request.messages.findLast(({ role }) => role === "assistant");
