@@ -195,6 +195,21 @@ describe("a request", () => {
     expect(fake.requests[1]?.body).toMatchObject(more);
   });
 
+  test("has its verbosity and strict tools where the provider has them", async () => {
+    fake.script([{ text: "Hi." }, { text: "Hi." }, { text: "Hi." }]);
+    const tools = [{ type: "function" as const, name: "f", parameters: {}, strict: true }];
+    const more = { input: "Hello?", tools, text: { verbosity: "low" as const } };
+    const ignored = [];
+    for (const model of ["plain", GPT, "claude-opus-4-6"]) {
+      const response = await client.responses.create({ model, ...more }).asResponse();
+      ignored.push(response.headers.get("x-hull-ignored"));
+    }
+    expect(ignored).toEqual([null, "text.verbosity", "text.verbosity, tools.strict"]);
+    const [own, chat] = fake.requests.map(({ body }) => body);
+    expect(own).toMatchObject({ text: { verbosity: "low" }, tools: [{ name: "f", strict: true }] });
+    expect(chat).toMatchObject({ tools: [{ function: { name: "f", strict: true } }] });
+  });
+
   test("has its effort and summary of reasoning where the provider has them", async () => {
     fake.script([{ text: "Hi." }, { text: "Hi." }, { text: "Hi." }]);
     const asked = (model: string, effort: "xhigh" | "high", summary?: "auto") =>

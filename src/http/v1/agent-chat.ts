@@ -12,7 +12,7 @@ import { accountOf } from "../llm/account.ts";
 import { ChatChunks } from "./chat-chunks.ts";
 import { storeTurns } from "./container-turns.ts";
 import { errorBody } from "./errors.ts";
-import { ignoredHeader, type ModelLookup, modelOfRun, streamedAnswer } from "./model-call.ts";
+import { ignoredHeader, lostStrict, type ModelLookup, modelOfRun, streamedAnswer } from "./model-call.ts";
 import { referencedSkills, shownSkills } from "./skill-references.ts";
 
 /** The most bytes of generated files in an answer. */
@@ -45,7 +45,7 @@ export async function answerChatWithTools(
   await context.beforeEffects();
   const chosen = (asked.request.tool_choice ?? "auto") === "auto" ? [] : ["tool_choice"];
   const own = run.protocol === "openai-chat" ? [] : Object.keys(asked.extra);
-  const ignored = ignoredHeader([...own, ...chosen], null);
+  const ignored = ignoredHeader([...own, ...chosen, ...lostStrict(asked.request.tools, null)], null);
   if (!asked.stream) {
     context.request.signal.addEventListener("abort", () => abort.abort(), { once: true });
     const silent = { text: () => {}, reasoning: () => {}, call: () => {} };
@@ -58,13 +58,13 @@ export async function answerChatWithTools(
     async run(write, signal) {
       signal.addEventListener("abort", () => abort.abort(), { once: true });
       const emit = (chunk: unknown): void => write(`data: ${JSON.stringify(chunk)}\n\n`);
-      const chunks = new ChatChunks(run.spec.model.model, context, emit);
+      const chunks = new ChatChunks(run.spec.model.model, context, { usage: asked.reports_usage, emit });
       const text = (piece: string): void => chunks.sink.onText?.(piece);
       const reasoning = (piece: string): void => chunks.sink.onReasoning?.(piece);
       // A comment, which clients skip. It keeps the stream alive while a tool runs.
       const call = ({ name }: ToolCallBlock): void => write(`: ${name.replace(/[^\w-]/g, "_")}\n\n`);
       const { turn, further } = await drive(context, run, asked, { text, reasoning, call });
-      chunks.finish(turn, { excludesCached: run.excludesCached, usage: asked.reports_usage, further });
+      chunks.finish(turn, { excludesCached: run.excludesCached, further });
       write("data: [DONE]\n\n");
     },
     failed: (error) => `data: ${JSON.stringify(errorBody(error, context, "openai"))}\n\n`,

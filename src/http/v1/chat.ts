@@ -13,7 +13,7 @@ import { checkCodeAccess } from "./code-access.ts";
 import { withStoredTurns } from "./container-turns.ts";
 import { errorBody } from "./errors.ts";
 import { listedAnswer } from "./listed-answer.ts";
-import { ignoredHeader, modelLookup, sendCall, streamedAnswer } from "./model-call.ts";
+import { ignoredHeader, lostStrict, modelLookup, sendCall, streamedAnswer } from "./model-call.ts";
 
 /** `POST /v1/chat/completions`. */
 export async function postChatCompletions(context: RequestContext): Promise<Response> {
@@ -48,14 +48,14 @@ async function streamed(context: RequestContext, asked: ChatRequest, model: Vend
     headers: ignoredHeader(ignored, null),
     async run(write, signal) {
       const emit = (chunk: unknown): void => write(`data: ${JSON.stringify(chunk)}\n\n`);
-      const chunks = new ChatChunks(model.reached.model, context, emit);
+      const chunks = new ChatChunks(model.reached.model, context, { usage: asked.reports_usage, emit });
       const turn = await sendCall(context, model, request, {
         signal,
         stream: true,
         extra,
         sink: chunks.sink,
       });
-      chunks.finish(turn, { excludesCached: model.excludesCached, usage: asked.reports_usage });
+      chunks.finish(turn, { excludesCached: model.excludesCached });
       write("data: [DONE]\n\n");
     },
     failed: (error) => `data: ${JSON.stringify(errorBody(error, context, "openai"))}\n\n`,
@@ -74,7 +74,8 @@ interface Fitted {
  */
 function fitted({ request, extra }: ChatRequest, reached: Reached): Fitted {
   const { protocol } = reached;
-  const ignored = protocol === "openai-chat" || protocol === "mock" ? [] : Object.keys(extra);
+  const further = protocol === "openai-chat" || protocol === "mock" ? [] : Object.keys(extra);
+  const ignored = [...further, ...lostStrict(request.tools, protocol)];
   const own = protocol === "openai-chat" ? extra : {};
   const possible = withPossibleThinking(request, reached);
   const left = possible === request ? [] : ["reasoning_effort"];

@@ -16,7 +16,14 @@ import { dialectOf } from "./dialect.ts";
 import { errorBody } from "./errors.ts";
 import { listedAnswer } from "./listed-answer.ts";
 import { MessageEvents } from "./message-events.ts";
-import { ignoredHeader, type ModelLookup, modelLookup, sendCall, streamedAnswer } from "./model-call.ts";
+import {
+  ignoredHeader,
+  lostStrict,
+  type ModelLookup,
+  modelLookup,
+  sendCall,
+  streamedAnswer,
+} from "./model-call.ts";
 import { referencedSkills } from "./skill-references.ts";
 import { formatted } from "./sse-event.ts";
 
@@ -97,9 +104,9 @@ async function streamed(
  * Names the parts of the request that do not reach the target.
  * @throws InvalidRequest for a part that only Anthropic could handle
  */
-function checkFit({ foreign, ignored }: MessagesRequest, { protocol, model }: Reached): string[] {
+function checkFit({ foreign, ignored, request }: MessagesRequest, { protocol, model }: Reached): string[] {
   if (protocol === "anthropic" || protocol === "mock") return [];
   const [first] = foreign;
-  if (first === undefined) return ignored;
+  if (first === undefined) return [...ignored, ...lostStrict(request.tools, protocol)];
   throw wrong(first.path, `only models of Anthropic take the type ${first.type}; ${model} does not`);
 }

@@ -4,6 +4,7 @@
  */
 import type { ModelRequest, ModelTurn } from "../../engine/messages.ts";
 import type { HullError } from "../../errors.ts";
+import type { Reached } from "../../llm/host.ts";
 import { exchangeTerms } from "../../llm/prepare.ts";
 import { skillNamed } from "../../llm/skill-model.ts";
 import { once } from "../../memo.ts";
@@ -75,6 +76,16 @@ export function ignoredHeader(names: readonly string[], turn: ModelTurn | null):
   const warned = turn?.warnings?.flatMap(({ option }) => option ?? []) ?? [];
   const all = [...new Set([...names, ...warned])].map((name) => name.replace(/[^\x21-\x7e]/g, "?"));
   return all.length === 0 ? {} : { "x-hull-ignored": all.join(", ").slice(0, 1024) };
+}
+
+/**
+ * The name of the tools' member `strict` if a tool has it and the provider does not get it.
+ * @param protocol `null`: a run of the engine calls the model
+ */
+export function lostStrict(tools: readonly object[], protocol: Reached["protocol"] | null): string[] {
+  const asked = tools.some((tool) => "strict" in tool && tool.strict === true);
+  const gets = protocol === "mock" || protocol?.startsWith("openai-") === true;
+  return asked && !gets ? ["tools.strict"] : [];
 }
 
 interface Streamed {

@@ -242,7 +242,7 @@ function readTools(list: readonly JsonObject[]): ReadTools {
   let code: readonly ContainerTool[] = [];
   for (const [n, tool] of list.entries()) {
     const path = `tools.${n}`;
-    const { type, name, description, input_schema } = tool;
+    const { type, name, description, input_schema, strict } = tool;
     if (typeof type === "string" && /^code_execution_\d{8}$/.test(type)) {
       code = TOOLS_OF_VERSION[type] ?? ALL_TOOLS;
       hosted.push(tool);
@@ -262,6 +262,7 @@ function readTools(list: readonly JsonObject[]): ReadTools {
       name,
       description: typeof description === "string" ? description : "",
       parameters: input_schema,
+      ...(strict === true ? { strict } : {}),
     });
   }
   checkToolNames(

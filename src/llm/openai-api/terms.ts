@@ -112,12 +112,14 @@ export const functionMembers = () => ({
   name: requiredText(),
   description: lenient(z.string()),
   parameters: lenient(object("a JSON Schema")),
+  strict: lenient(z.boolean()),
 });
 type FunctionMembers = z.infer<z.ZodMiniObject<ReturnType<typeof functionMembers>>>;
 
 /** A function as a tool. */
-export const functionTool = ({ name, description, parameters }: FunctionMembers): ToolDefinition => ({
+export const functionTool = ({ name, description, parameters, strict }: FunctionMembers): ToolDefinition => ({
   name,
   description: description ?? "",
   parameters: parameters ?? { type: "object", properties: {} },
+  ...(strict === true ? { strict } : {}),
 });

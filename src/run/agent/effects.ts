@@ -52,7 +52,7 @@ import { modelOf, type RunModel } from "./run-model.ts";
 import { readSkillFile } from "./skill-files.ts";
 import { runSkillTool } from "./skill-tools.ts";
 import { servedSkill } from "./skills.ts";
-import { type Ask, answeredByTool, structuredTurn } from "./structured-turn.ts";
+import { type Ask, structuredTurn } from "./structured-turn.ts";
 import { leftMs } from "./time-left.ts";
 import type { RunVault } from "./vault.ts";
 
@@ -181,6 +181,7 @@ async function callModel(
       request: (target) => ({ ...settings(target), ...request }),
       own,
       native_search: request.tool_search !== undefined,
+      json_ending: sentinel === null ? "" : `\n${sentinel}`,
       ...exchangeTerms(options, host),
       ...(spec.skill_max_tokens === true ? { max_tokens_given: null } : {}),
       ...served,
@@ -189,9 +190,7 @@ async function callModel(
       onText: watcher.onText,
       onReasoning: watcher.onReasoning,
     });
-    const answered = structured === null ? null : answeredByTool(turn, request, sentinel);
-    if (answered !== null) watcher.onText?.(answered.text);
-    return { turn: answered?.turn ?? turn, cost_usd: host.figures(turn).cost_usd };
+    return { turn, cost_usd: host.figures(turn).cost_usd };
   };
   const searches = spec.single === true ? (name: string) => vault?.owns(name) === true : null;
   const answer = await (structured === null

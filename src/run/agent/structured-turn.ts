@@ -1,14 +1,13 @@
 /** Structured output of agent runs: the required form of a turn that ends the run. */
 import type { ModelSpent } from "../../engine/agent/records.ts";
 import type { AgentRequest } from "../../engine/agent/step.ts";
-import { type Block, type ModelTurn, totalUsage } from "../../engine/messages.ts";
+import { type ModelTurn, totalUsage } from "../../engine/messages.ts";
 import { type HullError, toHullError } from "../../errors.ts";
 import { extractJson } from "../../llm/extract.ts";
 import { correction } from "../../llm/nudge.ts";
 import { turnText } from "../../llm/result.ts";
 import { checkAnswer, type Structured, schemaFailure } from "../../llm/structured.ts";
 import { readTextTurn } from "../../llm/text-turn.ts";
-import { JSON_TOOL } from "../../model/anthropic.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 
 interface StructuredRun {
@@ -73,25 +72,6 @@ export async function structuredTurn(
     const usage = totalUsage(answer.turn.usage, next.turn.usage);
     answer = { turn: { ...next.turn, usage }, cost_usd: answer.cost_usd + next.cost_usd };
   }
-}
-
-/**
- * The turn with the call of the tool that replaces a JSON mode as text: its arguments are the answer. In a persistent run
- * it says the sentinel too, because the tool takes the final answer.
- * @returns `null`: the turn has no such call
- */
-export function answeredByTool(
-  turn: ModelTurn,
-  { tools, tools_in_text = [] }: AgentRequest,
-  sentinel: string | null,
-): { turn: ModelTurn; text: string } | null {
-  const call = turn.blocks.find((block) => block.type === "tool_call" && block.name === JSON_TOOL);
-  const own = [...tools, ...tools_in_text].some(({ name }) => name === JSON_TOOL);
-  if (call?.type !== "tool_call" || own) return null;
-  const text = sentinel === null ? call.raw : `${call.raw}\n${sentinel}`;
-  const blocks = turn.blocks.map((block): Block => (block === call ? { type: "output_text", text } : block));
-  const calls = blocks.some(({ type }) => type === "tool_call");
-  return { turn: { ...turn, blocks, stop_reason: calls ? turn.stop_reason : "end_turn" }, text };
 }
 
 function withWarning(turn: ModelTurn, errors: readonly string[]): ModelTurn {

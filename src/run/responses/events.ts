@@ -3,14 +3,17 @@
  * same stream: an item's id follows from its place, and sequence numbers count from 0.
  */
 import type { Block, ToolCallBlock } from "../../engine/messages.ts";
+import { refusalOf } from "../../llm/blocks.ts";
 import { encodeBlock } from "../../llm/foreign-blocks.ts";
-import { mustGoBack, refusalOf } from "../../llm/openai-api/answer.ts";
+import { mustGoBack } from "../../llm/openai-api/answer.ts";
 import { SHELL, shellCall, shellOutput } from "../../llm/openai-api/shell-items.ts";
 import { asJson, isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { textOf } from "../delta.ts";
 import type { RunEvent } from "../events.ts";
 import { type CitedFile, partOf, type ResponsePart } from "./response-part.ts";
+
+type ItemStatus = "completed" | "incomplete";
 
 interface OpenItem {
   index: number;
@@ -86,10 +89,10 @@ export class ResponseEvents {
     return this.#items.flatMap(({ item, counts }) => (counts ? [item] : []));
   }
 
-  /** Completes the items that are open. */
-  close(): JsonObject[] {
-    this.#closeMessage([]);
-    this.#closeThoughts([]);
+  /** Ends the items that are open. @param status `incomplete`: the answer was cut */
+  close(status: ItemStatus): JsonObject[] {
+    this.#closeMessage([], status);
+    this.#closeThoughts([], status);
     return this.#taken();
   }
 
@@ -164,7 +167,7 @@ export class ResponseEvents {
   }
 
   /** @param files files for the user that the text cites */
-  #closeMessage(files: readonly CitedFile[], status: "completed" | "incomplete" = "completed"): void {
+  #closeMessage(files: readonly CitedFile[], status: ItemStatus = "completed"): void {
     const open = this.#message;
     if (open === null) return;
     this.#message = null;
@@ -208,7 +211,7 @@ export class ResponseEvents {
   }
 
   /** @param blocks what providers want back, in the order in which the reasoning was sent */
-  #closeThoughts(blocks: readonly Block[], status: "completed" | "incomplete" = "completed"): void {
+  #closeThoughts(blocks: readonly Block[], status: ItemStatus = "completed"): void {
     const open = this.#thoughts;
     this.#thoughts = [];
     for (const [n, thought] of open.entries()) {
@@ -336,10 +339,11 @@ export class ResponseEvents {
   }
 
   #end(response: JsonObject | null): void {
-    this.#closeMessage([]);
-    this.#closeThoughts([]);
-    const failed = this.failed();
     const incomplete = response?.status === "incomplete";
+    const status = incomplete || this.#fault !== null ? "incomplete" : "completed";
+    this.#closeMessage([], status);
+    this.#closeThoughts([], status);
+    const failed = this.failed();
     if (failed !== null) this.#emit("response.failed", { response: failed });
     else if (response !== null)
       this.#emit(incomplete ? "response.incomplete" : "response.completed", { response });

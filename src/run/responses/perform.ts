@@ -10,7 +10,7 @@ import { withPossibleThinking } from "../../llm/openai-api/terms.ts";
 import { exchangeTerms } from "../../llm/prepare.ts";
 import { SKILL_MODEL } from "../../llm/skill-model.ts";
 import { appendItems } from "../../registry/conversations/rows.ts";
-import { asJson, fromJson } from "../../skill/json.ts";
+import { asJson, fromJson, isObject } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { AnswerStream } from "../answer-stream.ts";
 import { type Container, containerFileId, filesForUser, MOST_FILES, openContainer } from "../container.ts";
@@ -122,9 +122,10 @@ export async function runResponse(
     const events = new ResponseEvents(request.head, shellOf(request));
     events.begin();
     for (const event of durable?.sentEvents() ?? sent) events.push(event);
-    events.close();
+    const reason = cutBy(ended.stop, events.output());
+    events.close(reason === null ? "completed" : "incomplete");
     const output = events.output();
-    const response = settings.redactor.json(endedResponse(request.head, output, ended));
+    const response = settings.redactor.json(endedResponse(request.head, { output, reason }, ended));
     if (request.conversation !== null)
       await appendItems(env, tenant, request.conversation, [...request.input, ...output]);
     return {
@@ -269,12 +270,21 @@ async function citedFiles(opened: Container, { before, anywhere = false }: Respo
   }));
 }
 
+/** Why the answer is not whole; `null`: it is. A model that refuses in words of its own has given a whole answer. */
+function cutBy(stop: string, output: readonly JsonObject[]): "max_output_tokens" | "content_filter" | null {
+  if (stop === "max_tokens") return "max_output_tokens";
+  if (stop === "content_filter") return stop;
+  return stop === "refusal" && !output.some(isRefusal) ? "content_filter" : null;
+}
+
+const isRefusal = ({ content }: JsonObject): boolean =>
+  Array.isArray(content) && content.some((part) => isObject(part) && part.type === "refusal");
+
 function endedResponse(
   head: JsonObject,
-  output: JsonObject[],
-  { stop, usage, excludesCached, model }: Ended,
+  { output, reason }: { output: JsonObject[]; reason: ReturnType<typeof cutBy> },
+  { usage, excludesCached, model }: Ended,
 ): JsonObject {
-  const reason = stop === "max_tokens" ? "max_output_tokens" : stop === "content_filter" ? stop : null;
   return {
     ...head,
     status: reason === null ? "completed" : "incomplete",

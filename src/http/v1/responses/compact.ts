@@ -3,7 +3,7 @@ import { visibleText } from "../../../engine/visible-text.ts";
 import { ProviderBadResponse } from "../../../errors/provider.ts";
 import { compactedItems, summaryRequest } from "../../../llm/openai-api/compaction.ts";
 import { readItems } from "../../../llm/openai-api/response-items.ts";
-import { furtherMembers, readResponses, responseRequest } from "../../../llm/openai-api/response-request.ts";
+import { furtherNames, readResponses, responseRequest } from "../../../llm/openai-api/response-request.ts";
 import { turnText } from "../../../llm/result.ts";
 import { SKILL_MODEL } from "../../../llm/skill-model.ts";
 import { wrong } from "../../../llm/wrong.ts";
@@ -70,6 +70,6 @@ async function summarized(context: RequestContext, body: JsonObject): Promise<Re
     }),
     usage: responseUsage(turn.usage, model.excludesCached),
   };
-  const headers = { "cache-control": "no-store", ...ignoredHeader(Object.keys(furtherMembers(body)), turn) };
+  const headers = { "cache-control": "no-store", ...ignoredHeader(furtherNames(body), turn) };
   return Response.json(context.redacted(document), { headers });
 }

@@ -3,7 +3,7 @@ import { CallNotFound } from "../../../errors/llm.ts";
 import { IdempotencyKeyReused } from "../../../errors/request.ts";
 import type { HullError } from "../../../errors.ts";
 import {
-  furtherMembers,
+  furtherNames,
   type ResponsesAsk,
   readResponses,
   responseRequest,
@@ -48,7 +48,7 @@ import { callName, idempotencyKey, requestHash, takeInput } from "../../skills/i
 import { checkCodeAccess } from "../code-access.ts";
 import { newContainer, termsOf } from "../containers/open.ts";
 import { listedAnswer } from "../listed-answer.ts";
-import { ignoredHeader, modelLookup, streamedAnswer } from "../model-call.ts";
+import { ignoredHeader, lostStrict, modelLookup, streamedAnswer } from "../model-call.ts";
 import { formatted } from "../sse-event.ts";
 import { historyOf, inputAfter } from "./history.ts";
 import { checkSizes, newDigits, responseExecution } from "./ids.ts";
@@ -237,14 +237,17 @@ async function checkModel(
   { model, shell }: ResponsesAsk,
   body: JsonObject,
 ): Promise<{ found: VendorModel | null; ignored: string[] }> {
-  const further = Object.keys(furtherMembers(body));
+  const further = furtherNames(body);
   const runs = model.startsWith(SKILL_MODEL) || (shell !== null && shell.type !== "local");
   const chosen = runs && (body.tool_choice ?? "auto") !== "auto" ? ["tool_choice"] : [];
-  if (model.startsWith(SKILL_MODEL)) return { found: null, ignored: [...further, ...chosen] };
+  const tools = Array.isArray(body.tools) ? body.tools.filter(isObject) : [];
+  const lost = [...further, ...chosen, ...lostStrict(tools, null)];
+  if (model.startsWith(SKILL_MODEL)) return { found: null, ignored: lost };
   const found = await modelLookup(context, model, !runs)();
   const { protocol } = found.reached;
   const own = !runs && (takesFurther(protocol) || protocol === "mock");
-  return { found, ignored: [...(own ? [] : further), ...chosen] };
+  const strict = lostStrict(tools, runs ? null : protocol);
+  return { found, ignored: [...(own ? [] : further), ...chosen, ...strict] };
 }
 
 /**
