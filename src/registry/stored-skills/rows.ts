@@ -1,7 +1,7 @@
 /** Stored skills and their versions in D1. Every query contains the tenant, so another tenant's id is unknown. */
 import * as z from "zod/mini";
 import type { Bindings } from "../../env.ts";
-import { skillsDatabase } from "./bundles.ts";
+import { skillTables } from "./bundles.ts";
 
 export type StoredSkill = z.output<typeof skillShape>;
 const skillShape = z.lazy(() =>
@@ -107,7 +107,7 @@ export async function createSkill(
     version,
   }: { label: string | null; unique: boolean; by: string | null; version: NewVersion },
 ): Promise<{ skill: StoredSkill; version: StoredVersion } | "label_taken"> {
-  const db = await skillsDatabase(env);
+  const db = await skillTables(env).database();
   const id = `skill_${newId()}`;
   const insert = db
     .prepare(
@@ -122,7 +122,7 @@ export async function createSkill(
     insert,
     holdBundle(db, tenant, version),
     insertVersion(db, tenant, id, version),
-    oneSkill(db, tenant, id),
+    db.prepare(ONE_SKILL).bind(tenant, id),
   ]);
   const [stored] = z.array(versionShape).parse(added?.results);
   const [skill] = z.array(skillShape).parse(found?.results);
@@ -136,7 +136,7 @@ export async function addVersion(
   id: string,
   { by, version, makeDefault }: { by: string | null; version: NewVersion; makeDefault: boolean },
 ): Promise<StoredVersion | null> {
-  const db = await skillsDatabase(env);
+  const db = await skillTables(env).database();
   const count = db
     .prepare(
       `UPDATE stored_skills SET last_number = last_number + 1, last_epoch = max(last_epoch + 1, ?3), updated_us = ?3,
@@ -152,26 +152,22 @@ export async function addVersion(
   return z.array(versionShape).parse(added?.results)[0] ?? null;
 }
 
-const oneSkill = (db: D1Database, tenant: string, id: string): D1PreparedStatement =>
-  db.prepare(`${SKILLS} WHERE s.tenant = ? AND s.id = ?`).bind(tenant, id);
+const ONE_SKILL = `${SKILLS} WHERE s.tenant = ? AND s.id = ?`;
 
 /** `null` for an unknown or foreign id. */
 export async function findSkill(env: Bindings, tenant: string, id: string): Promise<StoredSkill | null> {
-  const db = await skillsDatabase(env);
-  const { results } = await oneSkill(db, tenant, id).all();
-  return z.array(skillShape).parse(results)[0] ?? null;
+  return skillTables(env).first(skillShape, ONE_SKILL, [tenant, id]);
 }
 
 /** The id of the skill that has this id or name and a version; the newest of several with one name. */
 export async function findSkillNamed(env: Bindings, tenant: string, name: string): Promise<string | null> {
-  const db = await skillsDatabase(env);
-  return db
-    .prepare(
-      `SELECT id FROM stored_skills WHERE tenant = ?1 AND (id = ?2 OR name = ?2) AND default_number IS NOT NULL
-       ORDER BY created_us DESC LIMIT 1`,
-    )
-    .bind(tenant, name)
-    .first<string>("id");
+  const found = await skillTables(env).first(
+    z.object({ id: z.string() }),
+    `SELECT id FROM stored_skills WHERE tenant = ?1 AND (id = ?2 OR name = ?2) AND default_number IS NOT NULL
+     ORDER BY created_us DESC LIMIT 1`,
+    [tenant, name],
+  );
+  return found?.id ?? null;
 }
 
 /** Selects the skills of a page: those after a position in the order of time. */
@@ -186,15 +182,12 @@ interface SkillsPage {
 
 export async function listSkills(env: Bindings, tenant: string, page: SkillsPage): Promise<StoredSkill[]> {
   const { limit, after, ascending, withEmpty } = page;
-  const db = await skillsDatabase(env);
-  const { results } = await db
-    .prepare(
-      `${SKILLS} WHERE s.tenant = ?1 AND (?2 IS NULL OR s.created_us ${ascending ? ">" : "<"} ?2)
-       AND (?3 OR s.default_number IS NOT NULL) ORDER BY s.created_us ${ascending ? "ASC" : "DESC"} LIMIT ?4`,
-    )
-    .bind(tenant, after, withEmpty ? 1 : 0, limit)
-    .all();
-  return z.array(skillShape).parse(results);
+  return skillTables(env).rows(
+    skillShape,
+    `${SKILLS} WHERE s.tenant = ?1 AND (?2 IS NULL OR s.created_us ${ascending ? ">" : "<"} ?2)
+     AND (?3 OR s.default_number IS NOT NULL) ORDER BY s.created_us ${ascending ? "ASC" : "DESC"} LIMIT ?4`,
+    [tenant, after, withEmpty ? 1 : 0, limit],
+  );
 }
 
 /** The most words of a search, and skills that it compares, the newest first. */
@@ -213,14 +206,11 @@ export async function skillsWithWords(
   if (wanted.length === 0) return [];
   const text = "lower(s.name || ' ' || coalesce(s.label, '') || ' ' || coalesce(d.description, ''))";
   const holds = wanted.map((_, n) => `instr(${text}, ?${n + 3}) > 0`).join(" OR ");
-  const db = await skillsDatabase(env);
-  const { results } = await db
-    .prepare(
-      `${SKILLS} WHERE s.tenant = ?1 AND s.default_number IS NOT NULL AND (${holds}) ORDER BY s.created_us DESC LIMIT ?2`,
-    )
-    .bind(tenant, MOST_COMPARED, ...wanted)
-    .all();
-  return z.array(skillShape).parse(results);
+  return skillTables(env).rows(
+    skillShape,
+    `${SKILLS} WHERE s.tenant = ?1 AND s.default_number IS NOT NULL AND (${holds}) ORDER BY s.created_us DESC LIMIT ?2`,
+    [tenant, MOST_COMPARED, ...wanted],
+  );
 }
 
 /** Digits of a version's epoch in µs; a number has fewer. */
@@ -238,15 +228,12 @@ export async function findVersion(
 ): Promise<StoredVersion | null> {
   const where = versionNamed(name);
   if (where === null) return null;
-  const db = await skillsDatabase(env);
-  const { results } = await db
-    .prepare(
-      `SELECT ${VERSION} FROM stored_skill_versions WHERE tenant = ?1 AND skill = ?2 AND ${where.sql}
-       ORDER BY number DESC LIMIT 1`,
-    )
-    .bind(tenant, skill, where.value)
-    .all();
-  return z.array(versionShape).parse(results)[0] ?? null;
+  return skillTables(env).first(
+    versionShape,
+    `SELECT ${VERSION} FROM stored_skill_versions WHERE tenant = ?1 AND skill = ?2 AND ${where.sql}
+     ORDER BY number DESC LIMIT 1`,
+    [tenant, skill, where.value],
+  );
 }
 
 function versionNamed(name: string): { sql: string; value: string | number } | null {
@@ -270,15 +257,12 @@ export async function listVersions(
   skill: string,
   { limit, after, ascending }: VersionsPage,
 ): Promise<StoredVersion[]> {
-  const db = await skillsDatabase(env);
-  const { results } = await db
-    .prepare(
-      `SELECT ${VERSION} FROM stored_skill_versions WHERE tenant = ?1 AND skill = ?2
-       AND (?3 IS NULL OR number ${ascending ? ">" : "<"} ?3) ORDER BY number ${ascending ? "ASC" : "DESC"} LIMIT ?4`,
-    )
-    .bind(tenant, skill, after, limit)
-    .all();
-  return z.array(versionShape).parse(results);
+  return skillTables(env).rows(
+    versionShape,
+    `SELECT ${VERSION} FROM stored_skill_versions WHERE tenant = ?1 AND skill = ?2
+     AND (?3 IS NULL OR number ${ascending ? ">" : "<"} ?3) ORDER BY number ${ascending ? "ASC" : "DESC"} LIMIT ?4`,
+    [tenant, skill, after, limit],
+  );
 }
 
 /** Makes a version the default. */
@@ -288,13 +272,10 @@ export async function setDefault(
   { skill, number }: StoredVersion,
   by: string | null,
 ): Promise<void> {
-  const db = await skillsDatabase(env);
-  await db
-    .prepare(
-      "UPDATE stored_skills SET default_number = ?3, updated_us = ?4, updated_by = ?5 WHERE tenant = ?1 AND id = ?2",
-    )
-    .bind(tenant, skill, number, nowUs(), by)
-    .run();
+  await skillTables(env).run(
+    "UPDATE stored_skills SET default_number = ?3, updated_us = ?4, updated_by = ?5 WHERE tenant = ?1 AND id = ?2",
+    [tenant, skill, number, nowUs(), by],
+  );
 }
 
 // Versions of earlier releases hold the zip that was uploaded too, as `original`; it goes with them.
@@ -313,7 +294,7 @@ export async function removeSkill(
   id: string,
   cascade: boolean,
 ): Promise<boolean> {
-  const db = await skillsDatabase(env);
+  const db = await skillTables(env).database();
   const versions = "DELETE FROM stored_skill_versions WHERE tenant = ?1 AND skill = ?2";
   const cleared = [db.prepare(LOOSEN).bind(tenant, id, Date.now()), db.prepare(versions).bind(tenant, id)];
   const results = await db.batch([
@@ -345,7 +326,7 @@ export async function removeVersion(
   { skill, number }: StoredVersion,
   rule: RemovalRule,
 ): Promise<boolean> {
-  const db = await skillsDatabase(env);
+  const db = await skillTables(env).database();
   const of = "tenant = ?1 AND skill = ?2";
   const results = await db.batch([
     db.prepare(LOOSEN).bind(tenant, skill, Date.now()),
