@@ -4,7 +4,7 @@ import type { AgentToolResult } from "../../engine/agent/records.ts";
 import type { Block, Message, ToolCallBlock } from "../../engine/messages.ts";
 import { completionOf } from "../../llm/openai-api/answer.ts";
 import type { ChatRequest } from "../../llm/openai-api/request.ts";
-import { SKILL_MODEL } from "../../llm/skill-model.ts";
+import { namesSkill } from "../../llm/skill-model.ts";
 import { tokenCounts } from "../../model/usage.ts";
 import { type Container, type GeneratedFile, openContainer } from "../../run/container.ts";
 import { type AgentListener, type AgentOutcome, type AgentRun, openAgentRun } from "../../run/vendor-run.ts";
@@ -21,7 +21,7 @@ const MAX_INCLUDED = 10 * 1024 * 1024;
 
 /** Whether a request has tools that Hull runs. */
 export const runsChatTools = ({ model, container, code }: ChatRequest): boolean =>
-  model.startsWith(SKILL_MODEL) || container !== null || code.length > 0;
+  namesSkill(model) || container !== null || code.length > 0;
 
 /** Answers such a request, whole or with events. */
 export async function answerChatWithTools(

@@ -5,7 +5,7 @@ import { EDITOR_TOOL } from "../../engine/workspace-tools/editor-tool.ts";
 import { wireUsage } from "../../llm/anthropic-api/answer.ts";
 import { callBlock, resultBlock } from "../../llm/anthropic-api/executed.ts";
 import type { MessagesRequest } from "../../llm/anthropic-api/request.ts";
-import { SKILL_MODEL } from "../../llm/skill-model.ts";
+import { namesSkill } from "../../llm/skill-model.ts";
 import { anthropicStop } from "../../llm/stop-words.ts";
 import { tokenCounts } from "../../model/usage.ts";
 import type { GeneratedFile } from "../../run/container.ts";
@@ -29,7 +29,7 @@ const NOTHING = { files: [], refused: false };
 
 /** Whether a request has tools that Hull runs. */
 export function runsTools({ model, container, code, uploads }: MessagesRequest): boolean {
-  return model.startsWith(SKILL_MODEL) || container !== null || code.length > 0 || uploads.length > 0;
+  return namesSkill(model) || container !== null || code.length > 0 || uploads.length > 0;
 }
 
 /** Answers such a request, whole or with events. */

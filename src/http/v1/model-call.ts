@@ -4,7 +4,7 @@
  */
 import type { ModelRequest, ModelTurn } from "../../engine/messages.ts";
 import type { HullError } from "../../errors.ts";
-import { skillNamed } from "../../llm/skill-model.ts";
+import { namesSkill } from "../../llm/skill-model.ts";
 import { once } from "../../memo.ts";
 import type { Sink } from "../../model/wire.ts";
 import { llmError } from "../../run/llm-problem.ts";
@@ -27,7 +27,7 @@ export const modelLookup = (context: RequestContext, model: string, single: bool
 
 /** The model of a run, looked up; `null`: the request names a skill instead. */
 export const modelOfRun = async (name: string, model: ModelLookup): Promise<VendorModel | null> =>
-  skillNamed(name) === null ? model() : null;
+  namesSkill(name) ? null : model();
 
 interface Sending {
   /** Aborted when nobody wants the answer any more. */

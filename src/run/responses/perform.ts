@@ -6,7 +6,7 @@ import { HullError } from "../../errors.ts";
 import type { Reached } from "../../llm/host.ts";
 import { completionUsage } from "../../llm/openai-api/answer.ts";
 import { furtherMembers, responseRequest } from "../../llm/openai-api/response-request.ts";
-import { SKILL_MODEL } from "../../llm/skill-model.ts";
+import { namesSkill } from "../../llm/skill-model.ts";
 import { tokenCounts } from "../../model/usage.ts";
 import { appendItems } from "../../registry/conversations/rows.ts";
 import { asJson, fromJson } from "../../skill/json.ts";
@@ -116,7 +116,7 @@ export async function runResponse(
     const canonical = responseRequest(request.body, items);
     const report = { emit, part };
     const model = String(request.body.model);
-    const runs = request.container !== null || model.startsWith(SKILL_MODEL);
+    const runs = request.container !== null || namesSkill(model);
     const ended = runs
       ? await runTools(handle, request, canonical, { found, ...report })
       : await callModel(handle, request, canonical, { found, ...report });
@@ -260,13 +260,14 @@ function endedResponse(
   output: JsonObject[],
   { stop, usage, excludesCached, model }: Ended,
 ): JsonObject {
+  const asked = String(head.model);
   const reason = stop === "max_tokens" ? "max_output_tokens" : stop === "content_filter" ? stop : null;
   return {
     ...head,
     status: reason === null ? "completed" : "incomplete",
     completed_at: reason === null ? Math.floor(Date.now() / 1000) : null,
     incomplete_details: reason === null ? null : { reason },
-    model: isSkill(head.model) ? (head.model ?? model) : model,
+    model: namesSkill(asked) ? asked : model,
     output,
     usage: responseUsage(usage, excludesCached),
   };
@@ -284,5 +285,3 @@ export function responseUsage(usage: Usage, excludesCached: boolean): JsonObject
     total_tokens,
   };
 }
-
-const isSkill = (model: unknown): boolean => typeof model === "string" && model.startsWith(SKILL_MODEL);
