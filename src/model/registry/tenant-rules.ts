@@ -5,7 +5,7 @@
 import * as z from "zod/mini";
 import { Tables } from "../../database.ts";
 import type { Bindings } from "../../env.ts";
-import { RecentMap } from "../../recent.ts";
+import { type Copy, RecentMap, usable } from "../../recent.ts";
 import type { ModelRegistry } from "./definition.ts";
 import { type CapabilityTables, capabilityTables } from "./layer.ts";
 import type { DeploymentModels } from "./load.ts";
@@ -20,18 +20,12 @@ export const CAPABILITY_RULES_SCHEMA = [
 )`,
 ] as const;
 
-/** Up to this age in ms, rules are used as they are; older rules are used and read again in the background. */
-const FRESH_MS = 5000;
-/** From this age in ms on, a call waits until the rules have been read again from D1. */
-const STALE_MS = 30_000;
+const AGES = { refresh: 5000, expire: 30_000 };
 /** Cached tenants per isolate. */
 const MAX_TENANTS = 2000;
 
-interface Known {
+interface Known extends Copy {
   registry: ModelRegistry;
-  /** Unix ms. */
-  readAt: number;
-  refreshing: boolean;
 }
 
 type Background = (work: Promise<unknown>) => void;
@@ -51,14 +45,9 @@ export class TenantRules {
    * @param background keeps a promise alive after the answer
    */
   async registryOf(tenant: string, background: Background): Promise<ModelRegistry> {
-    const known = this.#known.get(tenant);
-    const age = known === undefined ? Number.POSITIVE_INFINITY : Date.now() - known.readAt;
-    if (known === undefined || age >= STALE_MS) return this.#read(tenant);
-    if (age >= FRESH_MS && !known.refreshing) {
-      known.refreshing = true;
-      background(this.#read(tenant).catch(() => {}));
-    }
-    return known.registry;
+    const read = (): Promise<ModelRegistry> => this.#read(tenant);
+    const known = usable(this.#known.get(tenant), AGES, read, background);
+    return known === undefined ? read() : known.registry;
   }
 
   /** Replaces the tenant's earlier rules. Takes effect in this isolate immediately, elsewhere within seconds. */
