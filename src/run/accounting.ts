@@ -2,7 +2,7 @@
  * Who pays for model calls: reserves before a call, settles after it, and paces calls to a provider. A tenant without
  * budgets and rates never waits.
  */
-import type { ModelRequest, ModelTurn } from "../engine/messages.ts";
+import { type ModelRequest, type ModelTurn, NO_TOKENS } from "../engine/messages.ts";
 import { BudgetExceeded, PriceUnknown } from "../errors/budget.ts";
 import { memo, memoNamed } from "../memo.ts";
 import type { Admission, Admit, CallEnd } from "../model/admission.ts";
@@ -155,8 +155,6 @@ function estimate(request: ModelRequest, price: ModelPrice | null) {
     );
   return { prompt_tokens, output_tokens, prompt_cost: costOf(0), cost: costOf(output_tokens) };
 }
-
-const NO_TOKENS = { input_tokens: 0, output_tokens: 0, cache_read_tokens: 0, cache_write_tokens: 0 };
 
 /**
  * What a call took; `null`: nothing. A failed call costs what the provider reported before the failure, or the

@@ -1,6 +1,6 @@
 /** The fold: computes a session's state from its records. Pure and total; a record never fails to apply. */
 import { withArtifacts } from "../artifact.ts";
-import type { Message } from "../messages.ts";
+import { addedTokens, type Message } from "../messages.ts";
 import { calledAs, isSessionGrant, judgedArguments } from "./calls.ts";
 import { withoutArchived } from "./compaction.ts";
 import { afterActivation, afterInvocation, knownSkill } from "./known-skills.ts";
@@ -154,13 +154,7 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
         ...(record.budget_exceeded === true ? { budgetExceeded: true } : {}),
         stage: "turn",
         prefill: null,
-        totals: {
-          input_tokens: totals.input_tokens + turn.usage.input_tokens,
-          output_tokens: totals.output_tokens + turn.usage.output_tokens,
-          cache_read_tokens: totals.cache_read_tokens + turn.usage.cache_read_tokens,
-          cache_write_tokens: totals.cache_write_tokens + turn.usage.cache_write_tokens,
-          cost_usd: totals.cost_usd + cost_usd,
-        },
+        totals: { ...addedTokens(totals, turn.usage), cost_usd: totals.cost_usd + cost_usd },
       });
     }
     case "search_refused":

@@ -2,7 +2,7 @@
 import type { ErrorData } from "../../errors.ts";
 import type { Json } from "../../skill/manifest.ts";
 import type { ArtifactHead } from "../artifact.ts";
-import type { Message, ModelTurn, ToolCallBlock } from "../messages.ts";
+import { type Message, type ModelTurn, NO_TOKENS, type ToolCallBlock, type Usage } from "../messages.ts";
 import type { LoopTable } from "./loop-detection.ts";
 import type { AgentToolResult, ApprovalRequest, Delivery, Feedback, RunStatus, Spent } from "./records.ts";
 import type { AgentSpec, AgentTool, WakeLimit } from "./spec.ts";
@@ -153,11 +153,7 @@ export interface BoundServers {
 }
 
 /** Sums of this run alone. */
-interface RunSums {
-  input_tokens: number;
-  output_tokens: number;
-  cache_read_tokens: number;
-  cache_write_tokens: number;
+interface RunSums extends Usage {
   cost_usd: number;
 }
 
@@ -195,7 +191,7 @@ export function newRun(spec: AgentSpec, active: readonly string[]): RunState {
     calls: [],
     hookResults: {},
     prefill: spec.prefill ?? null,
-    totals: { input_tokens: 0, output_tokens: 0, cache_read_tokens: 0, cache_write_tokens: 0, cost_usd: 0 },
+    totals: { ...NO_TOKENS, cost_usd: 0 },
     tools_used: [],
     successful_tools: [],
     rejected_tools: [],

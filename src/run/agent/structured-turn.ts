@@ -1,6 +1,6 @@
 /** Structured output of agent runs: the required form of a turn that ends the run. */
 import type { AgentRequest } from "../../engine/agent/step.ts";
-import type { ModelTurn } from "../../engine/messages.ts";
+import { addedTokens, type ModelTurn } from "../../engine/messages.ts";
 import { extractJson } from "../../llm/extract.ts";
 import { correction } from "../../llm/nudge.ts";
 import { turnText } from "../../llm/result.ts";
@@ -98,15 +98,7 @@ function faultsOf(
   return checkAnswer(structured, { ...read, text: said.replaceAll(sentinel, "") }).errors;
 }
 
-function withUsage(turn: ModelTurn, { usage: before }: ModelTurn): ModelTurn {
-  const { usage } = turn;
-  return {
-    ...turn,
-    usage: {
-      input_tokens: before.input_tokens + usage.input_tokens,
-      output_tokens: before.output_tokens + usage.output_tokens,
-      cache_read_tokens: before.cache_read_tokens + usage.cache_read_tokens,
-      cache_write_tokens: before.cache_write_tokens + usage.cache_write_tokens,
-    },
-  };
-}
+const withUsage = (turn: ModelTurn, { usage }: ModelTurn): ModelTurn => ({
+  ...turn,
+  usage: addedTokens(usage, turn.usage),
+});
