@@ -82,14 +82,14 @@ export interface Usage {
   cache_write_tokens: number;
 }
 
-export const NO_TOKENS: Usage = {
+export const NO_USAGE: Usage = {
   input_tokens: 0,
   output_tokens: 0,
   cache_read_tokens: 0,
   cache_write_tokens: 0,
 };
 
-export function addedTokens(a: Usage, b: Usage): Usage {
+export function totalUsage(a: Usage, b: Usage): Usage {
   return {
     input_tokens: a.input_tokens + b.input_tokens,
     output_tokens: a.output_tokens + b.output_tokens,

@@ -1,12 +1,12 @@
 /** Sums of the parts of one call. */
-import { addedTokens } from "../engine/messages.ts";
+import { totalUsage } from "../engine/messages.ts";
 import { cacheFigures } from "../model/registry/price.ts";
 import type { CallFigures } from "./result.ts";
 
 /** Adds two parts and recomputes the hit ratio. @param a `null`: there is no earlier part */
 export function added(a: CallFigures | null, b: CallFigures): CallFigures {
   if (a === null) return b;
-  const sum = addedTokens(a, b);
+  const sum = totalUsage(a, b);
   return {
     ...sum,
     cost_usd: a.cost_usd + b.cost_usd,

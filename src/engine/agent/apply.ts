@@ -1,6 +1,6 @@
 /** The fold: computes a session's state from its records. Pure and total; a record never fails to apply. */
 import { withArtifacts } from "../artifact.ts";
-import { addedTokens, type Message } from "../messages.ts";
+import { type Message, totalUsage } from "../messages.ts";
 import { calledAs, isSessionGrant, judgedArguments } from "./calls.ts";
 import { withoutArchived } from "./compaction.ts";
 import { afterActivation, afterInvocation, knownSkill } from "./known-skills.ts";
@@ -154,7 +154,7 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
         ...(record.budget_exceeded === true ? { budgetExceeded: true } : {}),
         stage: "turn",
         prefill: null,
-        totals: { ...addedTokens(totals, turn.usage), cost_usd: totals.cost_usd + cost_usd },
+        totals: { ...totalUsage(totals, turn.usage), cost_usd: totals.cost_usd + cost_usd },
       });
     }
     case "search_refused":

@@ -2,7 +2,7 @@
 import type { ErrorData } from "../../errors.ts";
 import type { Json } from "../../skill/manifest.ts";
 import type { ArtifactHead } from "../artifact.ts";
-import { type Message, type ModelTurn, NO_TOKENS, type ToolCallBlock, type Usage } from "../messages.ts";
+import { type Message, type ModelTurn, NO_USAGE, type ToolCallBlock, type Usage } from "../messages.ts";
 import type { LoopTable } from "./loop-detection.ts";
 import type { AgentToolResult, ApprovalRequest, Delivery, Feedback, RunStatus, Spent } from "./records.ts";
 import type { AgentSpec, AgentTool, WakeLimit } from "./spec.ts";
@@ -191,7 +191,7 @@ export function newRun(spec: AgentSpec, active: readonly string[]): RunState {
     calls: [],
     hookResults: {},
     prefill: spec.prefill ?? null,
-    totals: { ...NO_TOKENS, cost_usd: 0 },
+    totals: { ...NO_USAGE, cost_usd: 0 },
     tools_used: [],
     successful_tools: [],
     rejected_tools: [],

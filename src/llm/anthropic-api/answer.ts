@@ -1,6 +1,6 @@
 /** A turn of any provider as the message that an Anthropic client expects. */
 import type { ContentBlock, Message, Usage as WireUsage } from "@anthropic-ai/sdk/resources/messages";
-import { type Block, type ModelTurn, NO_TOKENS, type Usage } from "../../engine/messages.ts";
+import { type Block, type ModelTurn, NO_USAGE, type Usage } from "../../engine/messages.ts";
 import { isObject } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { parseErrorArguments } from "../blocks.ts";
@@ -44,7 +44,7 @@ export function emptyMessage(model: string): WireMessage {
     stop_details: null,
     stop_reason: null,
     stop_sequence: null,
-    usage: wireUsage(NO_TOKENS, true),
+    usage: wireUsage(NO_USAGE, true),
   };
 }
 

@@ -1,6 +1,6 @@
 /** Structured output of agent runs: the required form of a turn that ends the run. */
 import type { AgentRequest } from "../../engine/agent/step.ts";
-import { addedTokens, type ModelTurn } from "../../engine/messages.ts";
+import { type ModelTurn, totalUsage } from "../../engine/messages.ts";
 import { extractJson } from "../../llm/extract.ts";
 import { correction } from "../../llm/nudge.ts";
 import { turnText } from "../../llm/result.ts";
@@ -100,5 +100,5 @@ function faultsOf(
 
 const withUsage = (turn: ModelTurn, { usage }: ModelTurn): ModelTurn => ({
   ...turn,
-  usage: addedTokens(usage, turn.usage),
+  usage: totalUsage(usage, turn.usage),
 });
