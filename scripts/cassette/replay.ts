@@ -14,6 +14,7 @@ import {
 import { REPLAY_HEADER } from "../../src/model/proxy.ts";
 import type { Redactor } from "../../src/redact.ts";
 import { canonicalJson } from "../../src/skill/canonical.ts";
+import { objectOf } from "../../src/skill/json.ts";
 import type { Json } from "../../src/skill/manifest.ts";
 import { CommandError, EXIT } from "../command.ts";
 import { nearestCall } from "./nearest.ts";
@@ -116,9 +117,7 @@ class Shelf {
 const groupOf = ({ provider, method, path, key }: Omit<Asked, "body">, streamed: boolean): string =>
   JSON.stringify([provider, method, path, key, streamed]);
 
-function isStreamed(body: Json): boolean {
-  return typeof body === "object" && body !== null && !Array.isArray(body) && body.stream === true;
-}
+const isStreamed = (body: Json): boolean => objectOf(body).stream === true;
 
 /** Sends an answer as it was recorded; if it broke off then, it breaks off again. */
 async function play(

@@ -3,21 +3,15 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { TYPESCRIPT_FLAGS } from "./paths.ts";
 import { keepRecent, notStarted, Supervised } from "./supervised.ts";
-import type { WorkerInput } from "./worker-process.ts";
+import type { WorkerInput, WorkerOptions } from "./worker-process.ts";
 import { bindingsOf } from "./wrangler-toml.ts";
 
 /** Time limit for the Worker's first answer, in ms. */
 const START_MS = 60_000;
 
-interface LocalWorkerOptions {
-  repoDir: string;
-  stateDir: string;
-  host: string;
-  port: number;
+interface LocalWorkerOptions extends Omit<WorkerOptions, "config"> {
   /** The folder of the Worker's modules if workerd is started directly; `null`: wrangler serves it. */
   bundle: string | null;
-  variables: ReadonlyMap<string, string>;
-  onLine: (line: string) => void;
 }
 
 export interface LocalWorker {

@@ -9,6 +9,7 @@ import { OutputMissing } from "../errors/run.ts";
 import { Internal } from "../errors.ts";
 import type { Reached } from "../llm/host.ts";
 import type { ModelRegistry } from "../model/registry/definition.ts";
+import { tokenCounts } from "../model/usage.ts";
 import { EFFORTS, type Manifest } from "../skill/manifest.ts";
 import { specModel } from "./agent/options.ts";
 import { profileOf } from "./agent/profile.ts";
@@ -124,7 +125,7 @@ async function driven(
   } finally {
     const ended = log.state().run;
     if (ended !== null) {
-      context.log.usage = usageOf(ended);
+      context.log.usage = tokenCounts(ended.totals);
       context.log.cost_usd = ended.totals.cost_usd;
       context.log.rounds = ended.iterations;
       context.log.tool_calls = ended.tools_used.length;
@@ -199,11 +200,6 @@ async function servedSpec(
 const textIn = (parts: readonly Part[]): string =>
   parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n");
 
-function usageOf({ totals }: RunState) {
-  const { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens } = totals;
-  return { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens };
-}
-
 function outputOf({ record, context }: RunHandle, run: RunState): RunOutput {
   const { output, output_mime } = record.manifest;
   const answer = servedAnswer(run);
@@ -213,7 +209,7 @@ function outputOf({ record, context }: RunHandle, run: RunState): RunOutput {
   const type =
     (output === "file" ? undefined : output_mime) ??
     (json ? "application/json" : "text/plain; charset=utf-8");
-  const usage = usageOf(run);
+  const usage = tokenCounts(run.totals);
   const [rounds, tools] = [run.iterations, run.tools_used.length];
   return {
     body: json ? checkedJson(withoutFence(text)) : text,

@@ -69,7 +69,7 @@ function headersOf(answer: Response, type: string): Headers {
 }
 
 async function bodyOf({ env, tenant }: RequestContext, { id }: ProducedFile) {
-  return readFile(env, await findFile(env, tenant, id), null);
+  return readFile(env, await findFile(env, tenant, id));
 }
 
 async function fileAnswer(

@@ -4,7 +4,7 @@ import type { Reached } from "../../llm/host.ts";
 import { completionOf } from "../../llm/openai-api/answer.ts";
 import { type ChatRequest, readChatRequest } from "../../llm/openai-api/request.ts";
 import { withPossibleThinking } from "../../llm/openai-api/terms.ts";
-import type { VendorModel } from "../../run/vendor-model.ts";
+import { type VendorModel, withExtra } from "../../run/vendor-model.ts";
 import type { RequestContext } from "../context.ts";
 import { objectBody } from "../operations.ts";
 import { answerChatWithTools, runsChatTools } from "./agent-chat.ts";
@@ -35,15 +35,15 @@ async function answer(context: RequestContext, read: ChatRequest, id: string): P
 }
 
 async function whole(context: RequestContext, asked: ChatRequest, model: VendorModel): Promise<Response> {
-  const { request, extra, ignored } = fitted(asked, model.reached);
+  const { request, ignored } = fitted(asked, model.reached);
   const { signal } = context.request;
-  const turn = await sendCall(context, model, request, { signal, stream: false, extra });
+  const turn = await sendCall(context, model, request, { signal, stream: false });
   const headers = { "cache-control": "no-store", ...ignoredHeader(ignored, turn) };
   return Response.json(context.redacted(completionOf(turn, model.excludesCached, Date.now())), { headers });
 }
 
 async function streamed(context: RequestContext, asked: ChatRequest, model: VendorModel): Promise<Response> {
-  const { request, extra, ignored } = fitted(asked, model.reached);
+  const { request, ignored } = fitted(asked, model.reached);
   return streamedAnswer(context, {
     headers: ignoredHeader(ignored, null),
     async run(write, signal) {
@@ -52,7 +52,6 @@ async function streamed(context: RequestContext, asked: ChatRequest, model: Vend
       const turn = await sendCall(context, model, request, {
         signal,
         stream: true,
-        extra,
         sink: chunks.sink,
       });
       chunks.finish(turn, { excludesCached: model.excludesCached });
@@ -62,22 +61,18 @@ async function streamed(context: RequestContext, asked: ChatRequest, model: Vend
   });
 }
 
-interface Fitted {
-  request: ModelRequest;
-  extra: ChatRequest["extra"];
-  ignored: string[];
-}
-
 /**
- * The request in the form that the target accepts. Only targets of the same protocol receive members without a canonical
- * form.
+ * The request in the form that the target accepts, and the members that it does not get. Only targets of the same
+ * protocol receive members without a canonical form.
  */
-function fitted({ request, extra }: ChatRequest, reached: Reached): Fitted {
+function fitted(
+  { request, extra }: ChatRequest,
+  reached: Reached,
+): { request: ModelRequest; ignored: string[] } {
   const { protocol } = reached;
   const further = protocol === "openai-chat" || protocol === "mock" ? [] : Object.keys(extra);
   const ignored = [...further, ...lostStrict(request.tools, protocol)];
-  const own = protocol === "openai-chat" ? extra : {};
-  const possible = withPossibleThinking(request, reached);
-  const left = possible === request ? [] : ["reasoning_effort"];
-  return { request: possible, extra: own, ignored: [...ignored, ...left] };
+  const own = withExtra(request, protocol === "openai-chat" ? extra : {});
+  const possible = withPossibleThinking(own, reached);
+  return { request: possible, ignored: possible === own ? ignored : [...ignored, "reasoning_effort"] };
 }

@@ -175,6 +175,14 @@ export interface SessionOperations
 
 export type SessionOperation = keyof SessionOperations;
 
+/** Carries out operations, by name. */
+export type Handlers<Operations extends { [K in keyof Operations]: { in: unknown; out: unknown } }> = {
+  [K in keyof Operations]: (
+    input: Operations[K]["in"],
+    caller: SessionCaller,
+  ) => Operations[K]["out"] | Promise<Operations[K]["out"]>;
+};
+
 export interface SessionQuestion<K extends SessionOperation = SessionOperation> {
   caller: SessionCaller;
   type: K;
