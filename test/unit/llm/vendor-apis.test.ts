@@ -97,6 +97,14 @@ it.each(["s1", "srvtoolu_hull_s1"])("calls that Hull carried out are turns of th
   ]);
 });
 
+it("a data URL may have parameters", () => {
+  const file_data = "data:text/plain;charset=utf-8;base64,aGk=";
+  const { messages } = readChat([{ role: "user", content: [{ type: "file", file: { file_data } }] }]);
+  expect(messages[0]).toMatchObject({
+    content: [{ type: "document", media_type: "text/plain", data: "aGk=" }],
+  });
+});
+
 it.each([
   [{ max_tokens: 5 }, "model"],
   [{ model: "m", messages: [{ role: "user", content: "Hi." }] }, "max_tokens"],
