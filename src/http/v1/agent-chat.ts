@@ -45,7 +45,10 @@ export async function answerChatWithTools(
   await context.beforeEffects();
   const chosen = (asked.request.tool_choice ?? "auto") === "auto" ? [] : ["tool_choice"];
   const own = run.protocol === "openai-chat" ? [] : Object.keys(asked.extra);
-  const ignored = ignoredHeader([...own, ...chosen, ...lostStrict(asked.request.tools, null)], null);
+  const ignored = ignoredHeader(
+    [...own, ...asked.unread, ...chosen, ...lostStrict(asked.request.tools, null)],
+    null,
+  );
   if (!asked.stream) {
     context.request.signal.addEventListener("abort", () => abort.abort(), { once: true });
     const silent = { text: () => {}, reasoning: () => {}, call: () => {} };

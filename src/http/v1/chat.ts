@@ -71,9 +71,9 @@ interface Fitted {
  * The request in the form that the target accepts. Only targets of the same protocol receive members without a canonical
  * form. After a tool call, Anthropic accepts thinking only if the client sends the earlier thinking back.
  */
-function fitted({ request, extra }: ChatRequest, { protocol }: Reached): Fitted {
+function fitted({ request, extra, unread }: ChatRequest, { protocol }: Reached): Fitted {
   const further = protocol === "openai-chat" || protocol === "mock" ? [] : Object.keys(extra);
-  const ignored = [...further, ...lostStrict(request.tools, protocol)];
+  const ignored = [...further, ...unread, ...lostStrict(request.tools, protocol)];
   const own = protocol === "openai-chat" ? extra : {};
   if (protocol !== "anthropic" || request.thinking === undefined) return { request, extra: own, ignored };
   const last = request.messages.findLast(({ role }) => role === "assistant");
