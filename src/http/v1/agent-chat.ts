@@ -78,13 +78,23 @@ export async function answerChatWithTools(
 async function drive(
   context: RequestContext,
   opened: AgentRun,
-  { container: params }: ChatRequest,
+  { container: params, request: { json } }: ChatRequest,
   deltas: Pick<AgentListener, "text" | "reasoning" | "call">,
 ) {
   const ran = new RanTurns();
+  let held = "";
   const listener: AgentListener = {
     ...deltas,
-    turn: ({ blocks }) => ran.turn(blocks),
+    // Of a JSON answer only the text after the last call is sent: remarks before it would make it unreadable.
+    text: (piece) => {
+      if (json) held += piece;
+      else deltas.text(piece);
+    },
+    turn: ({ blocks }) => {
+      ran.turn(blocks);
+      if (held !== "" && !blocks.some(({ type }) => type === "tool_call")) deltas.text(held);
+      held = "";
+    },
     result: (call, result) => ran.result(call, result),
   };
   const outcome = await opened.drive(listener);
@@ -101,15 +111,23 @@ async function drive(
   const reached = outcome.max_iterations_reached ? { max_iterations_reached: true } : {};
   context.log.generated_files = files.length;
   return {
-    turn: turnOf(run, outcome, named),
+    turn: turnOf(run, outcome, { json, named }),
     further: { ...containerOf(run, outcome), generated_files: files, ...included, ...reached },
   };
 }
 
-/** @param named returns the client's ids for the run's calls. Absent: the model's own ids */
-function turnOf({ spec }: AgentRun, { run, calls }: AgentOutcome, named = (id: string): string => id) {
+/**
+ * @param json whether the answer is JSON, which is the last text alone
+ * @param named returns the client's ids for the run's calls. Absent: the model's own ids
+ */
+function turnOf(
+  { spec }: AgentRun,
+  { run, calls }: AgentOutcome,
+  { json, named = (id) => id }: { json: boolean; named: ((id: string) => string) | undefined },
+) {
   const { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens } = run.totals;
-  const text: Block = { type: "output_text", text: run.texts.join("") };
+  const last = calls.length > 0 ? "" : (run.texts.at(-1) ?? "");
+  const text: Block = { type: "output_text", text: json ? last : run.texts.join("") };
   return {
     blocks: [text, ...calls.map((call) => ({ ...call, id: named(call.id) }))],
     stop_reason: run.answered?.stop_reason ?? "end_turn",
