@@ -82,6 +82,20 @@ export interface Usage {
   cache_write_tokens: number;
 }
 
+export const NO_USAGE: Usage = {
+  input_tokens: 0,
+  output_tokens: 0,
+  cache_read_tokens: 0,
+  cache_write_tokens: 0,
+};
+
+export const totalUsage = (one: Usage, other: Usage): Usage => ({
+  input_tokens: one.input_tokens + other.input_tokens,
+  output_tokens: one.output_tokens + other.output_tokens,
+  cache_read_tokens: one.cache_read_tokens + other.cache_read_tokens,
+  cache_write_tokens: one.cache_write_tokens + other.cache_write_tokens,
+});
+
 /** One answered model call. */
 export interface ModelTurn {
   blocks: Block[];

@@ -68,8 +68,8 @@ export class HistoryReader {
           added.events.push(...turnEvents(entry.turn, this.#ids));
           break;
         case "note": {
-          const { kind, metadata } = entry;
-          const of = { role: "system", visibility: "internal" as const, text: "", metadata };
+          const { kind, role = "system", metadata } = entry;
+          const of = { role, visibility: "internal" as const, text: "", metadata };
           added.events.push(extraEvent(kind, of, this.#ids));
         }
       }

@@ -52,9 +52,9 @@ export interface ExchangeOptions {
   native_search: boolean;
   /**
    * What follows a JSON answer that the model gives by calling Hull's own tool for it, and that becomes the text of the
-   * turn. Absent: nothing; `null`: the answer stays a call.
+   * turn. Absent: nothing.
    */
-  json_ending?: string | null;
+  json_ending?: string;
   /** What the call may cost; `null`: no limit of its own. */
   budget: BudgetOption | null;
   /** The option `max_tokens`; `null`: not given. */

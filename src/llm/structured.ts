@@ -49,6 +49,12 @@ export function readStructured(options: CallOptions): Structured | null {
         ? "schema"
         : "output_format";
   const wire = wireSchema ?? options.output_schema;
+  if (format?.kind === "json_schema" && wire === undefined) {
+    throw new InvalidRequest({
+      option: "output_format.schema",
+      detail: 'output_format of kind "json_schema" needs a schema.',
+    });
+  }
   const sent = format?.kind === "json_object" ? undefined : wire;
   return {
     wire: sent === undefined ? null : { schema: readSchema(sent, source), strict: format?.strict ?? true },
@@ -82,12 +88,6 @@ function readFormat(value: string | JsonObject | undefined): Format | null {
     throw new InvalidRequest({
       option: "output_format.schema",
       detail: "output_format.schema must be an object.",
-    });
-  }
-  if (kind === "json_schema" && schema === undefined && typeof value !== "string") {
-    throw new InvalidRequest({
-      option: "output_format.schema",
-      detail: 'output_format of kind "json_schema" needs a schema.',
     });
   }
   return { kind, schema, strict };

@@ -1,9 +1,9 @@
 /** The attempts of one model call: how many Hull makes, and their waits and time limits. */
-import type { Block, ModelTurn } from "../engine/messages.ts";
+import { type Block, type ModelTurn, NO_USAGE, totalUsage } from "../engine/messages.ts";
 import { ClientClosedRequest } from "../errors/run.ts";
 import { HullError } from "../errors.ts";
 import type { Clock } from "./clock.ts";
-import type { Outcome } from "./exchange.ts";
+import type { ExchangeOptions, Outcome } from "./exchange.ts";
 import type { ResolvedTarget } from "./providers.ts";
 import { type RetryPolicy, SKILL_RETRIES } from "./retry.ts";
 import { type TimeLimit, timeLimit } from "./time-limit.ts";
@@ -57,21 +57,12 @@ export interface AttemptOptions extends Sink {
 }
 
 /** The input of an attempt. */
-export interface Attempt {
-  stream: boolean;
-  /** Aborts when nobody needs the attempt's result any more. */
-  signal: AbortSignal;
-  sink: Sink;
-  /** Unix ms. */
-  now: number;
-  /** Call it for every sign of life of a stream. */
-  onBytes?: (() => void) | undefined;
-}
+export type Attempt = Omit<ExchangeOptions, "fetch">;
 
 /**
  * Asks until there is an answer, or until no further attempt helps. A `Retry-After` replaces the wait if it is at most
  * 30 s and fits timeout and deadline; otherwise the call fails immediately. Once a listener has received a part of an
- * answer, nothing is asked again.
+ * answer, nothing is asked again. The turn's usage includes that of empty answers before it.
  * @throws HullError: the last attempt's; the signal's own reason or `ClientClosedRequest` on abort
  */
 export async function withAttempts(
@@ -86,6 +77,7 @@ export async function withAttempts(
   const hearing = listener(options);
   let retries = 0;
   let spared = false;
+  let used = NO_USAGE;
   try {
     for (let attempt = 1; ; attempt++) {
       const signal = whole?.signal ?? options.signal;
@@ -100,11 +92,11 @@ export async function withAttempts(
           : null;
       const goesOn = wait !== null && !hearing.spoke() && clock.now() + wait < end;
       if (!outcome.ok || goesOn) options.log?.(entryOf(target, attempt, outcome, goesOn ? wait : null));
+      if (outcome.ok) used = totalUsage(used, outcome.turn.usage);
       if (!goesOn) {
         if (!outcome.ok) throw outcome.error;
-        return retry.again_when_empty && isEmpty(outcome.turn)
-          ? withEmptyWarning(outcome.turn)
-          : outcome.turn;
+        const turn = { ...outcome.turn, usage: used };
+        return retry.again_when_empty && isEmpty(turn) ? withEmptyWarning(turn) : turn;
       }
       if (free) spared = true;
       else retries++;

@@ -19,7 +19,7 @@ const RETRYABLE = new Set([408, 409, 429, 500, 502, 503, 504, 529]);
 const FINAL: readonly unknown[] = ["context_overflow", "content_policy"] satisfies FailureReason[];
 
 /** The `Retry-After` in seconds for a rate-limited caller if the provider states none. */
-const DEFAULT_RETRY_AFTER_S = 5;
+export const DEFAULT_RETRY_AFTER_S = 5;
 
 /** One failed attempt. The provider itself may state `retry_after_ms`. */
 export interface Failure {

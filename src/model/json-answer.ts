@@ -1,17 +1,17 @@
 /**
- * The JSON answer of Anthropic's models, which comes as the arguments of a tool that Hull offers them. Neither a run nor
- * a client of another vendor's API knows that tool: they get the arguments as the answer's text.
+ * The JSON answer of Anthropic's models, which comes as the arguments of a tool that Hull offers them. No caller knows
+ * that tool: callers get the arguments as the answer's text.
  */
 import type { ModelRequest, ModelTurn } from "../engine/messages.ts";
 import { answersByTool, JSON_TOOL } from "./anthropic.ts";
 import type { ResolvedTarget } from "./providers.ts";
 
 export class JsonAnswer {
-  readonly #ending: string | null;
+  readonly #ending: string;
   #byTool = false;
 
-  /** @param ending follows the JSON in the text; `null`: the caller reads the call itself */
-  constructor(ending: string | null) {
+  /** @param ending follows the JSON in the text */
+  constructor(ending: string) {
     this.#ending = ending;
   }
 
@@ -22,7 +22,7 @@ export class JsonAnswer {
 
   /** The request that a target gets next. */
   asked(request: ModelRequest, protocol: () => ResolvedTarget["protocol"]): ModelRequest {
-    const may = this.#ending !== null && request.verbatim === undefined && answersByTool(request);
+    const may = request.verbatim === undefined && answersByTool(request);
     this.#byTool = may && protocol() === "anthropic";
     return request;
   }

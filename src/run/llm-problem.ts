@@ -1,6 +1,7 @@
 /** Failures of model calls as their callers see them: by category, with the provider's words. */
 import { type FailureClass, failureClassOf } from "../errors/failure-class.ts";
 import { HullError, toHullError } from "../errors.ts";
+import { DEFAULT_RETRY_AFTER_S } from "../model/failure.ts";
 import { asJson } from "../skill/json.ts";
 import type { Json } from "../skill/manifest.ts";
 import type { RunContext } from "./context.ts";
@@ -29,11 +30,14 @@ export function llmError(thrown: unknown, context: RunContext): HullError {
   const said = typeof words === "string" ? ` It says: ${words.slice(0, MAX_WORDS)}` : "";
   const own = code === "provider_rejected_request" ? NAMED.get(failure.reason) : undefined;
   const detail = `${error.data.detail} (${failure.reason})${said}`;
+  const status = statusOf(code, failure);
+  const seconds = error.data.retry_after_s ?? secondsOf(failure, members.retry_after_ms);
   return new HullError(
     {
       ...error.data,
       ...(own === undefined ? {} : { code: failure.reason, title: own }),
-      status: statusOf(code, failure),
+      status,
+      ...(seconds === undefined ? {} : { retry_after_s: seconds }),
       detail: String(context.redacted(detail)),
       members: { ...members, ...failure },
     },
@@ -50,6 +54,12 @@ export const finalFault =
   (error: unknown): never => {
     throw signal.aborted ? error : toHullError(error);
   };
+
+/** The `Retry-After` of a failure that is temporary by the provider's words rather than by its status. */
+function secondsOf({ kind, category }: FailureClass, ms: unknown): number | undefined {
+  if (kind === "transient" && typeof ms === "number") return Math.ceil(ms / 1000);
+  return category === "rate_limit" ? DEFAULT_RETRY_AFTER_S : undefined;
+}
 
 function statusOf(code: string, { reason, category }: FailureClass): number {
   if (code === "provider_not_configured" || code === "provider_misconfigured") return 503;

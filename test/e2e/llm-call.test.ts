@@ -86,6 +86,8 @@ describe("a call", () => {
     [{ temprature: 1 }, 422, "temperature"],
     [{ max_tokens: "many" }, 422, "max_tokens"],
     [{ output_format: { kind: "yaml" } }, 400, "output_format"],
+    [{ output_format: { kind: "json_schema" } }, 400, "output_format.schema"],
+    [{ output_format: "json_schema" }, 400, "output_format.schema"],
     [{ thinking: true, reasoning_effort: "low" }, 400, "reasoning_effort"],
     [{ thinking: true }, 400, "thinking"],
     [
@@ -125,6 +127,20 @@ describe("structured answers", () => {
     });
   });
 
+  test("the schema of output_format may be in an option of its own", async () => {
+    for (const output_format of ["json_schema", { kind: "json_schema", strict: false }]) {
+      fake.script([{ text: '{"n": 1}' }]);
+      const schema = { type: "object", properties: { n: { type: "integer" } } };
+      const result = await ok(await call({ ...OPENAI, output_format, schema }));
+      const { strict = true } = typeof output_format === "string" ? {} : output_format;
+      expect([result.data, bodyAt(0).response_format]).toMatchObject([
+        { n: 1 },
+        { type: "json_schema", json_schema: { schema, strict } },
+      ]);
+      fake.requests.length = 0;
+    }
+  });
+
   test("without retries it is an error where that was asked for, and returned where not", async () => {
     fake.script(() => ({ text: "no json" }));
     const strict = { ...OPENAI, schema: SCHEMA, schema_retries: 0, output_validation: "error" };
@@ -136,7 +152,8 @@ describe("structured answers", () => {
   test("Anthropic is made to call a tool, whose arguments are the data", async () => {
     fake.script([{ tool_calls: [{ name: "json_response", arguments: { name: "x" } }] }]);
     const result = await ok(await call({ ...CLAUDE, schema: SCHEMA }));
-    expect(result.data).toEqual({ name: "x" });
+    expect(result).toMatchObject({ data: { name: "x" }, text: '{"name":"x"}', stop_reason: "end_turn" });
+    expect(result).not.toHaveProperty("tool_calls");
     expect(bodyAt(0).tool_choice).toEqual({ type: "tool", name: "json_response" });
   });
 
@@ -189,6 +206,18 @@ describe("failures", () => {
     const { status: got, code: told, body } = await problem(await call({ ...OPENAI, llm_retries: 0 }));
     expect([got, told, body.category]).toEqual([status, code, category]);
     expect(String(body.detail)).toContain("status" in turn ? `HTTP ${turn.status}` : "openai");
+  });
+
+  test.each([
+    [{ status: 400, body: { error: { message: "rate_limit reached" } } }, 429, "5"],
+    [{ status: 402, body: { error: { code: "insufficient_quota" } } }, 429, "5"],
+    [{ body: { error: { message: "rate_limit reached" } } }, 429, "5"],
+    [{ status: 400, body: "overloaded_error", headers: { "retry-after": "1.5" } }, 503, "2"],
+    [{ status: 400 }, 400, null],
+  ])("%j says when to try again, whatever its HTTP status", async (turn, status, after) => {
+    fake.script(() => turn);
+    const response = await call({ ...OPENAI, llm_retries: 0 });
+    expect([response.status, response.headers.get("retry-after")]).toEqual([status, after]);
   });
 
   test("transient ones are tried again", async () => {
@@ -246,7 +275,10 @@ describe("tools", () => {
     ...(defer_loading ? { defer_loading } : {}),
   });
   const names = (n: number): unknown[] =>
-    (fake.requests[n]?.body.tools ?? []).map((item) => JSON.parse(JSON.stringify(item))?.function?.name);
+    (fake.requests[n]?.body.tools ?? []).map((item) => {
+      const told = JSON.parse(JSON.stringify(item));
+      return told.function?.name ?? told.name;
+    });
 
   test("calls come back with their arguments", async () => {
     fake.script([{ tool_calls: [{ name: "read", arguments: { path: "a" } }] }]);
@@ -286,12 +318,14 @@ describe("tools", () => {
     expect(JSON.stringify(result.warnings)).toContain("tool_search");
   });
 
-  test("so it is in a run, whose transcript tells of the provider's own searches", async () => {
+  test("so it is in a run, and in all later runs of the session with this model", async () => {
     const tools = [tool("eager"), tool("late", true)];
     const options = { ...CLAUDE, tools, tool_search: "bm25", llm_retries: 0 };
     await hull.post("/sessions", { id: "searching" });
-    const run = async () =>
-      json<Result>(await hull.post("/sessions/searching/runs", { prompt: "go", options }));
+    const run = async (more = {}) =>
+      json<Result>(
+        await hull.post("/sessions/searching/runs", { prompt: "go", options: { ...options, ...more } }),
+      );
     fake.script([{ status: 400, body: { error: { message: "unknown tool type" } } }, { text: "ok" }]);
     const fellBack = await run();
     expect(fellBack).toMatchObject({
@@ -299,10 +333,30 @@ describe("tools", () => {
       text: "ok",
       warnings: [{ code: "tool_search_fallback" }],
     });
-    expect(JSON.stringify(bodyAt(1).tools)).toContain("hull_tool_search");
+    await run();
+    await run({ model: "claude-sonnet-4-5" });
+    expect(fake.requests.map((_, n) => names(n)[0])).toEqual([
+      "tool_search_tool_bm25",
+      "hull_tool_search",
+      "hull_tool_search",
+      "tool_search_tool_bm25",
+    ]);
+  });
+
+  test("the transcript of a run tells of the provider's own searches, and the result of what a search ignores", async () => {
     fake.script([{ searches: [{ query: "late", found: ["late"] }], text: "found" }]);
-    expect((await run()).transcript.events.map(({ kind }) => kind)).toEqual(
-      expect.arrayContaining(["tool_search_query", "tool_search_result"]),
+    const options = { ...CLAUDE, tools: [tool("eager"), tool("late", true)] };
+    const tool_search = { variant: "regex", name: "finder" };
+    await hull.post("/sessions", { id: "found" });
+    const result = await json<Result>(
+      await hull.post("/sessions/found/runs", { prompt: "go", options: { ...options, tool_search } }),
+    );
+    expect(result.warnings).toMatchObject([{ code: "option_ignored", option: "tool_search.name" }]);
+    expect(result.transcript.events).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ kind: "tool_search_query", role: "assistant" }),
+        expect.objectContaining({ kind: "tool_search_result", role: "tool" }),
+      ]),
     );
   });
 

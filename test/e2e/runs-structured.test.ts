@@ -56,6 +56,56 @@ test("a persistent run is checked where it claims to be done; watchers are told 
   expect(dataOf(events, "round")).toContainEqual({ round: 2, restarted: true });
 });
 
+test("at Anthropic the answer is the argument of a tool: checked, and kept as text", async () => {
+  const claude = { provider: "anthropic", model: "claude-opus-4-6", llm_backoff_ms: 0, json_schema: SCHEMA };
+  const answer = (n: unknown) => ({ tool_calls: [{ name: "json_response", arguments: { n } }] });
+  await hull.post("/sessions", { id: "of-json" });
+  const inSession = async (options: object) =>
+    json(await hull.post("/sessions/of-json/runs", { prompt: "go", options: { ...claude, ...options } }));
+  fake.script([answer("x"), answer(3), answer(4), { text: "as you see" }]);
+  const result = await inSession({ schema_retries: 1 });
+  expect(result).toMatchObject({
+    status: "done",
+    iterations: 1,
+    data: { n: 3 },
+    text: '{"n":3}',
+    tools_used: [],
+    rejected_tools: [],
+  });
+  expect(fake.requests[0]?.body.tool_choice).toEqual({ type: "tool", name: "json_response" });
+  expect(said(1)).toContain("did not match the JSON schema");
+  const persistent = await inSession({ persistent: true });
+  expect(persistent).toMatchObject({ status: "done", iterations: 1, data: { n: 4 } });
+  await inSession({ json_schema: null });
+  const said_before = fake.requests[3]?.body.messages.map(({ role, content }) => [role, content]);
+  const text = (words: string) => [{ type: "text", text: words }];
+  expect(said_before).toEqual([
+    ["user", text("go")],
+    ["assistant", text('{"n":3}')],
+    ["user", text("go")],
+    ["assistant", text('{"n":4}\n##DONE##')],
+    ["user", text("go")],
+  ]);
+  fake.script([answer(5)]);
+  const events = await readEvents(
+    await hull.post("/runs", { prompt: "go", options: claude }, { accept: "text/event-stream" }),
+  );
+  expect([dataOf(events, "delta"), dataOf(events, "tool_call")]).toEqual([
+    [{ text: '{"n":5}', round: 1 }],
+    [],
+  ]);
+});
+
+test("a tool of the run's own keeps the name of the tool that takes JSON", async () => {
+  const tools = [
+    { name: "json_response", description: "Mine.", parameters: { text: { type: "string" } }, handler: "say" },
+  ];
+  const tool_calls = [{ name: "json_response", arguments: { text: "mine" } }];
+  fake.script([{ tool_calls }, { text: '{"n":6}' }]);
+  const result = await json(await run({ skill: "hooked", tools, json_schema: SCHEMA }));
+  expect(result).toMatchObject({ data: { n: 6 }, successful_tools: ["json_response"] });
+});
+
 test.each([
   [{}, '{"n":3}'],
   [{ persistent: true }, '{"n":3}\n##DONE##'],

@@ -202,6 +202,14 @@ test("a run that is begun for later says which it is", async () => {
   }
 });
 
+test("prefill is how the first answer of a run begins", async () => {
+  fake.script([{ tool_calls: [{ name: "greet", arguments: { who: "Ada" } }] }, { text: "Done." }]);
+  await run({ provider: "anthropic", model: "claude-sonnet-4-5", skill: "greeter", prefill: "I greet" });
+  const begun = fake.requests.map(({ body }) => body.messages.at(-1)?.role);
+  expect(begun).toEqual(["assistant", "user"]);
+  expect(lastMessage(0)).toContain("I greet");
+});
+
 test("options that have no effect beside the others are named", async () => {
   fake.script([{ text: "ok" }, { text: "ok" }]);
   const ignored = {

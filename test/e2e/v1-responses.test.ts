@@ -226,6 +226,20 @@ describe("a request", () => {
     expect(known.headers.get("x-hull-ignored")).toBeNull();
   });
 
+  test("with a call whose thinking the client left out goes on without thinking", async () => {
+    fake.script([{ text: "29." }, { text: "29." }]);
+    const input: OpenAI.Responses.ResponseInput = [
+      { role: "user", content: "How warm is Rome?" },
+      { type: "function_call", call_id: "c1", name: "weather", arguments: "{}" },
+      { type: "function_call_output", call_id: "c1", output: "29" },
+    ];
+    const body = { model: "claude-opus-4-6", reasoning: { effort: "high" as const } };
+    await client.responses.create({ ...body, input });
+    await client.responses.create({ ...body, input: input.slice(0, 1) });
+    const thinking = fake.requests.map((request) => request.body.thinking);
+    expect(thinking).toEqual([undefined, { type: "adaptive" }]);
+  });
+
   test("with an Idempotency-Key is answered once", async () => {
     fake.script([{ text: "One." }, { text: "Two." }]);
     const body = { model: GPT, input: "Count.", tools: [SHELL] };

@@ -61,8 +61,12 @@ describe("POST /sub-agents", () => {
     expect(long).toMatchObject({ ok: true, budget_exceeded: true, status: "budget_exhausted" });
     const returns = { schema: { type: "object", properties: { n: { type: "integer" } }, required: ["n"] } };
     expect(await subAgent({ ...said('{"n": 3}'), returns })).toMatchObject({ ok: true, data: { n: 3 } });
-    const wrong = await subAgent({ ...said('{"n": "three"}'), returns });
-    expect(wrong).toMatchObject({ ok: false, error: { category: "schema_validation" } });
+    const misfit = { text: '{"n": "three"}', input_tokens: 10, output_tokens: 4 };
+    const wrong = await subAgent({ mock: [misfit], returns });
+    expect(wrong).toMatchObject({ ok: false, error: { category: "schema_validation" }, tokens_used: 14 });
+    const mock = [misfit, { error: { category: "auth" } }];
+    const failed = await subAgent({ mock, returns, schema_retries: 1 });
+    expect(failed).toMatchObject({ ok: false, error: { category: "auth" }, tokens_used: 14 });
     expect(wrong).not.toHaveProperty("data");
   });
 
@@ -331,7 +335,9 @@ it("a run without a session delegates too, and tells what happens below", async 
   expect(done).toMatchObject({ ok: true, text: "Done.", successful_tools: ["sub_agent"] });
   expect(dataOf(stream, "sub_agent_start")).toMatchObject([{ task: "Dig.", parent_run_id: done?.run_id }]);
   expect(dataOf(stream, "sub_agent_result")).toMatchObject([{ ok: true }]);
+  expect(dataOf(stream, "task_update").map(({ status }) => status)).toEqual(["running", "completed"]);
   const names = stream.map(({ event }) => event);
+  expect(names.lastIndexOf("task_update")).toBeLessThan(names.indexOf("sub_agent_result"));
   expect(names.lastIndexOf("sub_agent_result")).toBeLessThan(names.indexOf("tool_result"));
 });
 

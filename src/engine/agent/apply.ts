@@ -1,17 +1,34 @@
 /** The fold: computes a session's state from its records. Pure and total; a record never fails to apply. */
 import { withArtifacts } from "../artifact.ts";
-import type { Message } from "../messages.ts";
-import { calledAs, isSessionGrant, judgedArguments } from "./calls.ts";
+import { type Message, totalUsage } from "../messages.ts";
+import { isSessionGrant } from "./call-permission.ts";
+import { calledAs, judgedArguments } from "./calls.ts";
 import { withoutArchived } from "./compaction.ts";
 import { afterActivation, afterInvocation, knownSkill } from "./known-skills.ts";
 import { grantOf } from "./policy.ts";
-import type { AgentRecord, AgentToolResult, Compacted, Delivery, Feedback, Wake } from "./records.ts";
+import type {
+  AgentRecord,
+  AgentToolResult,
+  Compacted,
+  Delivery,
+  Feedback,
+  ModelSpent,
+  Wake,
+} from "./records.ts";
 import { changedTools } from "./session-tools.ts";
 import { brokenOff, clientResult, settleCall } from "./settle-call.ts";
 import { withCommandOutputs } from "./skill-commands.ts";
 import { afterBinding, keptBindings } from "./skill-servers.ts";
 import { skillHooks } from "./skills.ts";
-import { type AgentState, EMPTY_SESSION, effects, newRun, type OpenCall, type RunState } from "./state.ts";
+import {
+  type AgentState,
+  EMPTY_SESSION,
+  effects,
+  newRun,
+  type OpenCall,
+  type RunState,
+  searchingModel,
+} from "./state.ts";
 import { feedbackMessage } from "./texts.ts";
 import { goesThroughHooks } from "./tool-hooks.ts";
 import { wokenRun } from "./wake.ts";
@@ -80,7 +97,11 @@ export function applyAgentRecord(state: AgentState, record: AgentRecord): AgentS
         ...session,
         visible: [...state.visible, ...before, ...spec.prompt],
         waiting: [],
-        run: state.tools === undefined ? newRun(spec, kept) : { ...newRun(spec, kept), tools: state.tools },
+        run: {
+          ...newRun(spec, kept),
+          ...(state.tools === undefined ? {} : { tools: state.tools }),
+          ...(state.refusedSearches?.includes(searchingModel(spec)) ? { searchRefused: true } : {}),
+        },
       };
     }
     default:
@@ -146,7 +167,6 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
       return applyHook(state, run, record);
     case "model_call_settled": {
       const { turn, cost_usd } = record;
-      const { totals } = run;
       const { provider, stop_reason, raw_stop_reason } = turn;
       return next({
         turn,
@@ -154,17 +174,14 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
         ...(record.budget_exceeded === true ? { budgetExceeded: true } : {}),
         stage: "turn",
         prefill: null,
-        totals: {
-          input_tokens: totals.input_tokens + turn.usage.input_tokens,
-          output_tokens: totals.output_tokens + turn.usage.output_tokens,
-          cache_read_tokens: totals.cache_read_tokens + turn.usage.cache_read_tokens,
-          cache_write_tokens: totals.cache_write_tokens + turn.usage.cache_write_tokens,
-          cost_usd: totals.cost_usd + cost_usd,
-        },
+        totals: withSpent(run.totals, { ...turn.usage, cost_usd }),
       });
     }
     case "search_refused":
-      return next({ searchRefused: true });
+      return next(
+        { searchRefused: true },
+        { refusedSearches: [...(state.refusedSearches ?? []), searchingModel(run.spec)] },
+      );
     case "turn_taken": {
       const { message, calls, text, finished, remarks } = record;
       const open = calls.map(
@@ -304,6 +321,7 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
           stage: "ended",
           turn: null,
           calls: [],
+          ...(record.spent === undefined ? {} : { totals: withSpent(run.totals, record.spent) }),
           deferred: [...run.deferred, ...messages],
         },
         { visible, waiting, skills: run.active },
@@ -311,6 +329,11 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
     }
   }
 }
+
+const withSpent = (totals: ModelSpent, spent: ModelSpent): ModelSpent => ({
+  ...totalUsage(totals, spent),
+  cost_usd: totals.cost_usd + spent.cost_usd,
+});
 
 function wake(state: AgentState, run: RunState, { messages, feedback }: Wake): AgentState {
   const { visible, waiting } = takeIn(state, ["interrupt_immediate", "finish_step"]);

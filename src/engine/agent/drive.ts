@@ -9,7 +9,7 @@ import { hasEnded, isRetried } from "../tool-fault.ts";
 import { type Applied, applyAgentRecord } from "./apply.ts";
 import { summaryFrom } from "./compaction.ts";
 import { compactionRecord, nextAgentStep, type Vault } from "./next.ts";
-import type { AgentRecord, AgentRecordBody, AgentToolResult } from "./records.ts";
+import type { AgentRecord, AgentRecordBody, AgentToolResult, ModelSpent } from "./records.ts";
 import type { AgentState, RunState } from "./state.ts";
 import { answersCaller, deadlineError } from "./status.ts";
 import type { AgentEffectContext, AgentEffects, AgentStep, PlannedCall } from "./step.ts";
@@ -76,6 +76,8 @@ class AgentDrive {
   #stop: AbortController | null = null;
   readonly #onAbort = (): void => this.#stop?.abort(this.#options.signal.reason);
   #cancelTimer: () => void = () => {};
+  /** What the failed model call had cost; `null`: nothing. */
+  #spent: ModelSpent | null = null;
   /** Results that are not recorded yet. */
   #finished: FinishedEffect[] = [];
   /** Whether records came from outside that the driver has not read yet. */
@@ -217,6 +219,10 @@ class AgentDrive {
       case "call_model": {
         // No other effect is under way.
         const answer = await effects.callModel(step, this.#context(effect, this.#signal));
+        if ("fault" in answer) {
+          this.#spent = answer.spent;
+          throw answer.fault;
+        }
         return "turn" in answer
           ? { type: "model_call_settled", ...at, ...answer }
           : { type: "search_refused", ...at, ...answer };
@@ -298,11 +304,12 @@ class AgentDrive {
     // The waiting parent run learns of a limit that the tenant set.
     const reportedToParent = run.spec.delegation !== undefined && fault.data.members.budget === "hard";
     if (fault.code === "budget_exceeded" && !answersCaller(run.spec) && !reportedToParent) {
-      this.#add(refused(run));
+      this.#add(refused(run, this.#spent));
       return;
     }
     const status = this.#options.signal.aborted ? "cancelled" : "error";
-    this.#add({ type: "run_settled", run: run.spec.run_id, status, error: fault.data });
+    const spent = this.#spent === null ? {} : { spent: this.#spent };
+    this.#add({ type: "run_settled", run: run.spec.run_id, status, error: fault.data, ...spent });
   }
 
   #run(): RunState {

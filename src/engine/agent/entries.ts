@@ -8,7 +8,8 @@ export type Entry =
   | { type: "message"; message: Message }
   /** A model's turn: what its provider reported in addition to the message. */
   | { type: "turn"; turn: ModelTurn }
-  | { type: "note"; kind: string; metadata: JsonObject };
+  /** `role`: who did it; absent: Hull. */
+  | { type: "note"; kind: string; role?: "assistant" | "tool"; metadata: JsonObject };
 
 /** The messages that the record added to the visible history, with the whole results of tools. */
 export function messagesOf({ before, after }: Applied): Entry[] {

@@ -9,7 +9,7 @@ import { lastOf } from "../cut.ts";
 import type { Warning } from "../messages.ts";
 import type { SearchEvent } from "../tool-vault/events.ts";
 import { type Applied, applyAgentRecord } from "./apply.ts";
-import { isGrant, isSessionGrant } from "./calls.ts";
+import { isGrant, isSessionGrant } from "./call-permission.ts";
 import { type Entry, leftMessages, messagesOf } from "./entries.ts";
 import type { AgentRecord, AgentToolResult, SessionState } from "./records.ts";
 import { bindingWarnings } from "./skill-servers.ts";
@@ -165,7 +165,12 @@ function additionsOf(applied: Applied): Additions {
 const note = (kind: string, metadata: JsonObject): Entry => ({ type: "note", kind, metadata });
 
 const searchNotes = (events: readonly SearchEvent[]): Entry[] =>
-  events.map((event) => note(event.type, { ...event }));
+  events.map((event) => ({
+    type: "note",
+    kind: event.type,
+    role: event.type === "tool_search_query" ? "assistant" : "tool",
+    metadata: { ...event },
+  }));
 
 /** The messages from outside that an iteration takes in. */
 function takenIn({ waiting }: AgentState): Notes {

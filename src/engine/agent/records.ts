@@ -5,7 +5,7 @@
 import type { ErrorData } from "../../errors.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { Artifact, ImportedArtifact } from "../artifact.ts";
-import type { Message, ModelTurn, Part, ToolCallBlock, Warning } from "../messages.ts";
+import type { Message, ModelTurn, Part, ToolCallBlock, Usage, Warning } from "../messages.ts";
 import type { FaultCategory, ToolErrorCode } from "../tool-fault.ts";
 import type { SearchEvent } from "../tool-vault/events.ts";
 import type { AgentSpec, AgentTool, WakeLimit } from "./spec.ts";
@@ -32,6 +32,9 @@ export interface Spent {
   tokens: number;
   cost_usd: number;
 }
+
+/** What answers of models cost. */
+export type ModelSpent = Usage & { cost_usd: number };
 
 /** One settled tool call of an agent run. `content` is what the model sees. */
 export interface AgentToolResult {
@@ -223,8 +226,16 @@ export type AgentRecord = { v: 1; at: number } & (
   /** `reached`: the limit that ended its wake. Absent: it had finished. */
   | { type: "went_idle"; run: string; reached?: WakeLimit }
   | { type: "woke"; run: string; wake: Wake }
-  /** `uncalled`: a budget refused the model call of the last iteration, which does not count. */
-  | { type: "run_settled"; run: string; status: RunStatus; error: ErrorData | null; uncalled?: true }
+  | {
+      type: "run_settled";
+      run: string;
+      status: RunStatus;
+      error: ErrorData | null;
+      /** A budget refused the model call of the last iteration, which does not count. */
+      uncalled?: true;
+      /** What the last model call had cost before it failed. Absent: nothing. */
+      spent?: ModelSpent;
+    }
 );
 
 /** A record without its version and time. */

@@ -2,9 +2,17 @@
 import type { ErrorData } from "../../errors.ts";
 import type { Json } from "../../skill/manifest.ts";
 import type { ArtifactHead } from "../artifact.ts";
-import type { Message, ModelTurn, ToolCallBlock } from "../messages.ts";
+import { type Message, type ModelTurn, NO_USAGE, type ToolCallBlock } from "../messages.ts";
 import type { LoopTable } from "./loop-detection.ts";
-import type { AgentToolResult, ApprovalRequest, Delivery, Feedback, RunStatus, Spent } from "./records.ts";
+import type {
+  AgentToolResult,
+  ApprovalRequest,
+  Delivery,
+  Feedback,
+  ModelSpent,
+  RunStatus,
+  Spent,
+} from "./records.ts";
 import type { AgentSpec, AgentTool, WakeLimit } from "./spec.ts";
 import type { TaskLedger } from "./task-ledger.ts";
 
@@ -27,6 +35,8 @@ export interface AgentState {
   grants: string[];
   /** Tools that runs of the session defined. Absent: none. */
   tools?: AgentTool[];
+  /** Models whose provider refused to search tools, as `provider/model`. Absent: none. */
+  refusedSearches?: string[];
   /** The run under way, or the last one. */
   run: RunState | null;
 }
@@ -120,7 +130,8 @@ export interface RunState {
   hookResults: { [effect: string]: Json };
   /** Text with which the next model call's answer starts. */
   prefill: string | null;
-  totals: RunSums;
+  /** Of this run alone. */
+  totals: ModelSpent;
   /** Usage of the delegated runs for which this run has waited. Absent: there were none. */
   delegated?: Spent;
   tools_used: string[];
@@ -152,15 +163,6 @@ export interface BoundServers {
   tools: AgentTool[];
 }
 
-/** Sums of this run alone. */
-interface RunSums {
-  input_tokens: number;
-  output_tokens: number;
-  cache_read_tokens: number;
-  cache_write_tokens: number;
-  cost_usd: number;
-}
-
 export const EMPTY_SESSION: AgentState = {
   visible: [],
   summary: null,
@@ -170,6 +172,9 @@ export const EMPTY_SESSION: AgentState = {
   grants: [],
   run: null,
 };
+
+/** A model in `refusedSearches`. */
+export const searchingModel = ({ model }: AgentSpec): string => `${model.provider}/${model.model}`;
 
 /** The state of a run whose start was just recorded. */
 export function newRun(spec: AgentSpec, active: readonly string[]): RunState {
@@ -195,7 +200,7 @@ export function newRun(spec: AgentSpec, active: readonly string[]): RunState {
     calls: [],
     hookResults: {},
     prefill: spec.prefill ?? null,
-    totals: { input_tokens: 0, output_tokens: 0, cache_read_tokens: 0, cache_write_tokens: 0, cost_usd: 0 },
+    totals: { ...NO_USAGE, cost_usd: 0 },
     tools_used: [],
     successful_tools: [],
     rejected_tools: [],

@@ -1,10 +1,10 @@
 /** The next step of an agent run, and the effects that a driver executes for it. */
-import type { ErrorData } from "../../errors.ts";
+import type { ErrorData, HullError } from "../../errors.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { Message, ModelTurn, ToolCallBlock, ToolChoice, ToolDefinition, Warning } from "../messages.ts";
 import type { SearchEvent } from "../tool-vault/events.ts";
 import type { CompactionPlan } from "./compaction.ts";
-import type { AgentRecordBody, AgentToolResult, ApprovalRequest, RunStatus } from "./records.ts";
+import type { AgentRecordBody, AgentToolResult, ApprovalRequest, ModelSpent, RunStatus } from "./records.ts";
 import type { AgentSkill, AgentTool, Ceilings } from "./spec.ts";
 
 /** The input of one model call; the driver adds the run's call options. */
@@ -79,6 +79,10 @@ export type AgentStep =
     }
   | { type: "settled"; status: RunStatus; error: ErrorData | null };
 
+export type WaitStep = Extract<AgentStep, { type: "wait" }>;
+/** The step for one call of a turn, which may be to execute the call. */
+export type CallStep = AgentStep | { type: "ready"; planned: PlannedCall };
+
 type ModelAnswer =
   | {
       turn: ModelTurn;
@@ -89,7 +93,9 @@ type ModelAnswer =
       searches?: SearchEvent[];
     }
   /** The provider refused to search tools. */
-  | { warnings: Warning[] };
+  | { warnings: Warning[] }
+  /** The call failed after an answer that was paid for. */
+  | { fault: HullError; spent: ModelSpent };
 
 /** Executes effects. Each method throws a `HullError` for faults that end the run. */
 export interface AgentEffects {

@@ -17,7 +17,7 @@ export interface SearchTarget {
   tool_format: "native" | "text";
   /** `force_native_tool_search` of the provider's own options. */
   forced: boolean;
-  /** Whether the provider has refused a native search before (`refusals` of the session). */
+  /** Whether the provider has refused a native search before in this session. */
   refused: boolean;
 }
 

@@ -4,7 +4,8 @@ import type { AgentToolResult } from "../../engine/agent/records.ts";
 import type { Block, Message, ToolCallBlock } from "../../engine/messages.ts";
 import { completionOf } from "../../llm/openai-api/answer.ts";
 import type { ChatRequest } from "../../llm/openai-api/request.ts";
-import { SKILL_MODEL } from "../../llm/skill-model.ts";
+import { namesSkill } from "../../llm/skill-model.ts";
+import { tokenCounts } from "../../model/usage.ts";
 import { type Container, type GeneratedFile, openContainer } from "../../run/container.ts";
 import { type AgentListener, type AgentOutcome, type AgentRun, openAgentRun } from "../../run/vendor-run.ts";
 import type { RequestContext } from "../context.ts";
@@ -20,7 +21,7 @@ const MAX_INCLUDED = 10 * 1024 * 1024;
 
 /** Whether a request has tools that Hull runs. */
 export const runsChatTools = ({ model, container, code }: ChatRequest): boolean =>
-  model.startsWith(SKILL_MODEL) || container !== null || code.length > 0;
+  namesSkill(model) || container !== null || code.length > 0;
 
 /** Answers such a request, whole or with events. */
 export async function answerChatWithTools(
@@ -125,14 +126,13 @@ function turnOf(
   { run, calls }: AgentOutcome,
   { json, named = (id) => id }: { json: boolean; named: ((id: string) => string) | undefined },
 ) {
-  const { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens } = run.totals;
   const last = calls.length > 0 ? "" : (run.texts.at(-1) ?? "");
   const text: Block = { type: "output_text", text: json ? last : run.texts.join("") };
   return {
     blocks: [text, ...calls.map((call) => ({ ...call, id: named(call.id) }))],
     stop_reason: run.answered?.stop_reason ?? "end_turn",
     raw_stop_reason: null,
-    usage: { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens },
+    usage: tokenCounts(run.totals),
     provider: spec.model.provider,
     model: spec.model.model,
   };

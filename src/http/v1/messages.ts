@@ -3,7 +3,7 @@ import { ThreadUnsupported } from "../../errors/llm.ts";
 import { messageOf } from "../../llm/anthropic-api/answer.ts";
 import { type MessagesRequest, readMessagesRequest } from "../../llm/anthropic-api/request.ts";
 import type { Reached } from "../../llm/host.ts";
-import { SKILL_MODEL } from "../../llm/skill-model.ts";
+import { namesSkill } from "../../llm/skill-model.ts";
 import { checkAnswered } from "../../llm/tool-call-ids.ts";
 import { wrong } from "../../llm/wrong.ts";
 import { promptTokens } from "../../model/estimate.ts";
@@ -61,7 +61,7 @@ async function passesThrough(
   model: ModelLookup,
 ): Promise<boolean> {
   const { pass_through } = context.settings;
-  if (pass_through.length === 0 || asked.model.startsWith(SKILL_MODEL)) return false;
+  if (pass_through.length === 0 || namesSkill(asked.model)) return false;
   const { choice, reached } = await model();
   if (reached.protocol !== "anthropic" || !pass_through.includes(choice.target.provider)) return false;
   const { local } = await referencedSkills(context, asked, model);

@@ -11,7 +11,7 @@ import {
 } from "../../errors/provider.ts";
 import type { HullError } from "../../errors.ts";
 import { classify } from "../classify.ts";
-import { type Failure, isTransient } from "../failure.ts";
+import { DEFAULT_RETRY_AFTER_S, type Failure, isTransient } from "../failure.ts";
 import { variablePrefix } from "../registry/layer.ts";
 import type { Sink } from "../wire.ts";
 import { mockIds } from "./call-ids.ts";
@@ -20,8 +20,6 @@ import { streamText } from "./pieces.ts";
 import { matchText } from "./queue.ts";
 
 const OUTPUT_TOKENS = 30;
-/** Seconds for a rate limit that states no time. */
-const RETRY_AFTER_S = 5;
 
 interface Asked {
   provider: string;
@@ -113,7 +111,7 @@ function errorOf(
         ...facts,
         provider_status: 429,
         failure: FAILURES.rate_limit,
-        retry_after_s: seconds ?? RETRY_AFTER_S,
+        retry_after_s: seconds ?? DEFAULT_RETRY_AFTER_S,
       });
     case "overloaded":
       return new ProviderError({

@@ -1,6 +1,6 @@
 /** Executes the effects of an agent run: model calls through the host, commands in the runner. */
 
-import { interrupted, plainResult } from "../../engine/agent/calls.ts";
+import { interrupted, plainResult } from "../../engine/agent/call-results.ts";
 import { onlyReads } from "../../engine/agent/policy.ts";
 import type { AgentRecord, AgentToolResult } from "../../engine/agent/records.ts";
 import { READ_SKILL_RESOURCE } from "../../engine/agent/skill-resource.ts";
@@ -181,7 +181,7 @@ async function callModel(
       request: (target) => ({ ...settings(target), ...request }),
       own,
       native_search: request.tool_search !== undefined,
-      json_ending: spec.single === true ? null : sentinel === null ? "" : `\n${sentinel}`,
+      json_ending: sentinel === null ? "" : `\n${sentinel}`,
       ...exchangeTerms(options, host),
       ...(spec.skill_max_tokens === true ? { max_tokens_given: null } : {}),
       ...served,
@@ -201,7 +201,7 @@ async function callModel(
     if (refused === null) throw error;
     return { warnings: [...refused] };
   });
-  if ("warnings" in answer) return answer;
+  if ("warnings" in answer || "fault" in answer) return answer;
   passthrough.answered(answer.turn);
   const exceeded = host.budgetExceeded ? { budget_exceeded: true as const } : {};
   const found = vault?.observed(answer.turn) ?? [];

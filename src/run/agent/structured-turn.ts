@@ -1,6 +1,8 @@
 /** Structured output of agent runs: the required form of a turn that ends the run. */
+import type { ModelSpent } from "../../engine/agent/records.ts";
 import type { AgentRequest } from "../../engine/agent/step.ts";
-import type { ModelTurn } from "../../engine/messages.ts";
+import { type ModelTurn, totalUsage } from "../../engine/messages.ts";
+import { type HullError, toHullError } from "../../errors.ts";
 import { extractJson } from "../../llm/extract.ts";
 import { correction } from "../../llm/nudge.ts";
 import { turnText } from "../../llm/result.ts";
@@ -31,24 +33,30 @@ interface Answer {
  * Asks until the answer matches or no attempt is left. The model never sees its bad answers: each attempt sends the
  * original messages and one correction. A turn of a persistent run that does not claim to be the last is not checked.
  * The turn's tokens and cost are the sums over all attempts.
- * @throws SchemaValidation if `output_validation` is `error`; what `ask` throws
+ * @returns the turn; a fault with what the attempts had cost: SchemaValidation if `output_validation` is `error`, or what
+ * `ask` throws for a later attempt
+ * @throws what `ask` throws for the first attempt
  */
 export async function structuredTurn(
   run: StructuredRun,
   request: AgentRequest,
   ask: Ask,
   log: (entry: Record<string, unknown>) => void,
-): Promise<Answer & { retries?: JsonObject[] }> {
+): Promise<(Answer & { retries?: JsonObject[] }) | { fault: HullError; spent: ModelSpent }> {
   const { structured } = run;
   const { validation, check } = structured;
   const retries: JsonObject[] = [];
   let answer = await ask(request, 0);
+  const failed = (fault: HullError) => ({
+    fault,
+    spent: { ...answer.turn.usage, cost_usd: answer.cost_usd },
+  });
   for (;;) {
     const errors = faultsOf(run, request, answer.turn);
     const attempt = retries.length + 1;
     const last = attempt > structured.retries;
     if (errors.length > 0 && last && validation === "error")
-      throw schemaFailure(structured, answer.turn, errors, attempt);
+      return failed(schemaFailure(structured, answer.turn, errors, attempt));
     if (errors.length > 0 && last && validation === "warn") {
       log({ event: "schema_mismatch", errors, attempts: attempt });
       answer = { ...answer, turn: withWarning(answer.turn, errors) };
@@ -58,8 +66,11 @@ export async function structuredTurn(
     const retry = { attempt, errors, nudge_used: nudge !== null };
     log({ event: "schema_retry", ...retry });
     retries.push({ ...retry, correction_prompt: nudge });
-    const next = await ask(nudge === null ? request : withMessage(request, nudge), attempt);
-    answer = { turn: withUsage(next.turn, answer.turn), cost_usd: answer.cost_usd + next.cost_usd };
+    const asked = ask(nudge === null ? request : withMessage(request, nudge), attempt);
+    const next = await asked.catch((error: unknown) => failed(toHullError(error)));
+    if ("fault" in next) return next;
+    const usage = totalUsage(answer.turn.usage, next.turn.usage);
+    answer = { turn: { ...next.turn, usage }, cost_usd: answer.cost_usd + next.cost_usd };
   }
 }
 
@@ -96,17 +107,4 @@ function faultsOf(
   if (sentinel === null) return checkAnswer(structured, read).errors;
   if (!said.includes(sentinel)) return [];
   return checkAnswer(structured, { ...read, text: said.replaceAll(sentinel, "") }).errors;
-}
-
-function withUsage(turn: ModelTurn, { usage: before }: ModelTurn): ModelTurn {
-  const { usage } = turn;
-  return {
-    ...turn,
-    usage: {
-      input_tokens: before.input_tokens + usage.input_tokens,
-      output_tokens: before.output_tokens + usage.output_tokens,
-      cache_read_tokens: before.cache_read_tokens + usage.cache_read_tokens,
-      cache_write_tokens: before.cache_write_tokens + usage.cache_write_tokens,
-    },
-  };
 }

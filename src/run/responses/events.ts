@@ -139,14 +139,14 @@ export class ResponseEvents {
     this.#streamed = true;
     for (const thought of this.#thoughts) this.#closeThought(thought);
     if (this.#message?.closed === true) this.#closeMessage([]);
-    this.#message ??= this.#openMessage();
+    this.#message ??= this.#openMessage(textPart("", []));
     const { index, item } = this.#message;
     this.#message.text += text;
     const at = { item_id: item.id ?? "", output_index: index, content_index: 0 };
     this.#emit("response.output_text.delta", { ...at, delta: text, logprobs: [] });
   }
 
-  #openMessage(): OpenItem {
+  #openMessage(part: JsonObject): OpenItem {
     const open = this.#open("msg", {
       type: "message",
       role: "assistant",
@@ -154,7 +154,7 @@ export class ResponseEvents {
       content: [],
     });
     const at = { item_id: open.item.id ?? "", output_index: open.index, content_index: 0 };
-    this.#emit("response.content_part.added", { ...at, part: textPart("", []) });
+    this.#emit("response.content_part.added", { ...at, part });
     return open;
   }
 
@@ -162,7 +162,7 @@ export class ResponseEvents {
    * Cites files at the end of the last text. If calls followed that text, adds a message without text that cites them.
    */
   #files(files: readonly CitedFile[]): void {
-    this.#message ??= this.#openMessage();
+    this.#message ??= this.#openMessage(textPart("", []));
     this.#closeMessage(files);
   }
 
@@ -261,14 +261,8 @@ export class ResponseEvents {
   #refusal(refusal: string | null): void {
     if (refusal === null) return;
     this.#closeMessage([]);
-    const open = this.#open("msg", {
-      type: "message",
-      role: "assistant",
-      status: "in_progress",
-      content: [],
-    });
+    const open = this.#openMessage({ type: "refusal", refusal: "" });
     const at = { item_id: open.item.id ?? "", output_index: open.index, content_index: 0 };
-    this.#emit("response.content_part.added", { ...at, part: { type: "refusal", refusal: "" } });
     this.#emit("response.refusal.delta", { ...at, delta: refusal });
     this.#emit("response.refusal.done", { ...at, refusal });
     const part = { type: "refusal", refusal };

@@ -122,8 +122,12 @@ describe("retries", () => {
 
   test("an answer that cost tokens and holds nothing is asked for again; the last one is returned", async () => {
     const entries: AttemptEntry[] = [];
-    fake.script([{ text: [] }, { text: "ok" }]);
-    expect(textOf(await call({ log: (entry) => entries.push(entry) }))).toBe("ok");
+    fake.script([
+      { text: [], usage: { input: 7, output: 3 } },
+      { text: "ok", usage: { input: 7, output: 2 } },
+    ]);
+    const answer = await call({ log: (entry) => entries.push(entry) });
+    expect([textOf(answer), answer.usage]).toMatchObject(["ok", { input_tokens: 14, output_tokens: 5 }]);
     expect(entries).toMatchObject([{ event: "empty_completion_retry", attempt: 1, retry_in_ms: 4000 }]);
     fake.script(() => ({ text: [] }));
     const empty = await call();

@@ -9,7 +9,7 @@ import {
   responseRequest,
   withoutFile,
 } from "../../../llm/openai-api/response-request.ts";
-import { SKILL_MODEL, skillNamed } from "../../../llm/skill-model.ts";
+import { namesSkill, skillNamed } from "../../../llm/skill-model.ts";
 import { wrong } from "../../../llm/wrong.ts";
 import { servedSkill } from "../../../run/agent/skills.ts";
 import { takesAnyFile } from "../../../run/agent/workspace-option.ts";
@@ -179,7 +179,7 @@ async function passing(
 ): Promise<Response> {
   const { stream, include } = asked;
   const { request, headers, found } = await prepared(context, asked, body);
-  if (request.container !== null || asked.model.startsWith(SKILL_MODEL)) await context.beforeEffects();
+  if (request.container !== null || namesSkill(asked.model)) await context.beforeEffects();
   const reasoning = showsReasoning(include, false);
   const abort = new AbortController();
   const handle: OperationHandle = {
@@ -238,11 +238,11 @@ async function checkModel(
   body: JsonObject,
 ): Promise<{ found: VendorModel | null; ignored: string[] }> {
   const further = furtherNames(body);
-  const runs = model.startsWith(SKILL_MODEL) || (shell !== null && shell.type !== "local");
+  const runs = namesSkill(model) || (shell !== null && shell.type !== "local");
   const chosen = runs && (body.tool_choice ?? "auto") !== "auto" ? ["tool_choice"] : [];
   const tools = Array.isArray(body.tools) ? body.tools.filter(isObject) : [];
   const lost = [...further, ...chosen, ...lostStrict(tools, null)];
-  if (model.startsWith(SKILL_MODEL)) return { found: null, ignored: lost };
+  if (namesSkill(model)) return { found: null, ignored: lost };
   const found = await modelLookup(context, model, !runs)();
   const { protocol } = found.reached;
   const own = !runs && (takesFurther(protocol) || protocol === "mock");
