@@ -373,7 +373,7 @@ export class Execution {
     this.#status({
       kind: "ended",
       ...ending,
-      duration_ms: Math.round(duration * 10) / 10,
+      duration_ms: Math.round(duration),
       stdout_bytes: Math.min(this.#stdoutBytes, this.spec.limits.max_output_bytes),
       stderr_bytes: stderr.bytes,
       stderr_truncated: stderr.truncated,

@@ -5,8 +5,10 @@
 
 import type {
   Base64ImageSource,
+  Base64PDFSource,
   ContentBlockParam,
   MessageCreateParamsBase,
+  PlainTextSource,
   ThinkingConfigParam,
   Tool,
   ToolResultBlockParam,
@@ -14,6 +16,7 @@ import type {
   ToolSearchToolRegex20251119,
   ToolChoice as WireToolChoice,
 } from "@anthropic-ai/sdk/resources/messages";
+import { fromBase64 } from "../bytes.ts";
 import type {
   Block,
   Message,
@@ -24,9 +27,10 @@ import type {
   ToolDefinition,
   ToolResultMessage,
 } from "../engine/messages.ts";
-import { UnsupportedMediaType } from "../errors/request.ts";
+import { BadEncoding, UnsupportedMediaType } from "../errors/request.ts";
 import { isObject } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
+import { isTextType } from "../skill/media.ts";
 import { parseMessage } from "./anthropic-answer.ts";
 import { createAnthropicStream } from "./anthropic-stream.ts";
 import { withSchema } from "./json-instruction.ts";
@@ -237,16 +241,30 @@ function wirePart(part: Part): ContentBlockParam {
     case "document": {
       const title = part.filename === undefined ? {} : { title: part.filename };
       if ("url" in part) return { type: "document", source: { type: "url", url: part.url }, ...title };
-      const source = { type: "base64" as const, media_type: "application/pdf" as const, data: part.data };
-      return { type: "document", source, ...title };
+      return { type: "document", source: documentSource(part.media_type, part.data), ...title };
     }
     case "audio":
-      throw new UnsupportedMediaType({
-        type: part.media_type,
-        accepted: ["text/*", "application/pdf", ...IMAGE_TYPES],
-      });
+      throw refusedType(part.media_type);
   }
 }
+
+/** Documents are PDF files, in Base64, or texts. */
+function documentSource(type: string, data: string): Base64PDFSource | PlainTextSource {
+  if (type === "application/pdf") return { type: "base64", media_type: type, data };
+  if (!isTextType(type)) throw refusedType(type);
+  return { type: "text", media_type: "text/plain", data: textIn(data, type) };
+}
+
+function textIn(data: string, type: string): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(fromBase64(data));
+  } catch {
+    throw new BadEncoding({ what: `A document of type ${type}` });
+  }
+}
+
+const refusedType = (type: string) =>
+  new UnsupportedMediaType({ type, accepted: ["text/*", "application/pdf", ...IMAGE_TYPES] });
 
 const IMAGE_TYPES = ["image/png", "image/jpeg", "image/gif", "image/webp"] as const;
 const isImageType = (type: string): type is Base64ImageSource["media_type"] =>

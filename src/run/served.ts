@@ -30,6 +30,7 @@ import { withRemoteTools } from "./mcp/agent-tools.ts";
 import { typeHeaders } from "./output-files.ts";
 import { ownFiles, ownInstructions } from "./own-skill.ts";
 import { emptied, producedFiles, promptText, writeInputs } from "./served-files.ts";
+import { decodeUtf8 } from "./utf8.ts";
 import type { WorkspaceAccess } from "./workspace/access.ts";
 import { TemporaryWorkspace } from "./workspace/temporary.ts";
 
@@ -134,7 +135,7 @@ async function driven(
 }
 
 async function servedSpec(
-  { id, context, record }: RunHandle,
+  { id, context, record, input }: RunHandle,
   llm: LlmSettings,
   { parts, inputs }: Pick<ServedInput, "parts" | "inputs">,
   { model, capabilities }: Pick<Reached, "model" | "capabilities">,
@@ -162,7 +163,7 @@ async function servedSpec(
     {
       run_id: id,
       session_id: null,
-      system: ownInstructions(self, { session_id: null, input: textIn(parts), skills: [self] }),
+      system: ownInstructions(self, { session_id: null, input: ownWords(input), skills: [self] }),
       prompt: [{ role: "user", content: parts }],
       tools,
       tool_format: "native",
@@ -196,9 +197,9 @@ async function servedSpec(
   return withServedTerms(spec, served, { at: startedAt + deadline_ms, ms: deadline_ms });
 }
 
-/** The texts of the input. */
-const textIn = (parts: readonly Part[]): string =>
-  parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n");
+/** What the caller wrote, without what Hull tells the model of the files. */
+const ownWords = ({ text }: RunHandle["input"]): string =>
+  text === null ? "" : decodeUtf8(text, "The input");
 
 function outputOf({ record, context }: RunHandle, run: RunState): RunOutput {
   const { output, output_mime } = record.manifest;

@@ -151,6 +151,15 @@ test("so does the model of a served skill that has files", async () => {
   }
 });
 
+test("the arguments of a served skill are the caller's words, without the files of the request", async () => {
+  const form = new FormData();
+  form.append("prompt", "Ada and Bob");
+  form.append("file", new File(["1"], "a.txt", { type: "text/plain" }));
+  fake.script([{ text: "done" }]);
+  await hull.call("/skills/guide", form);
+  expect(String(messages(0)[0]?.content)).toContain("GUIDE for Ada and Bob, first Ada,");
+});
+
 test("a served skill's files can be read though its text names none; prices stay", async () => {
   fake.script([{ text: "done" }]);
   await hull.call("/skills/plain", "one two three four five six", {

@@ -73,6 +73,19 @@ describe("chat completions", () => {
     });
   });
 
+  test.each([false, true])("that are JSON have no remarks of earlier rounds: streamed %s", async (stream) => {
+    const turns = [{ text: "Wait. ", ...bash("echo 1") }, { text: '{"n":1}' }];
+    fake.script(turns);
+    const tools: OpenAI.ChatCompletionTool[] = JSON.parse('[{"type":"code_execution"}]');
+    const json_schema = { name: "n", strict: true, schema: { type: "object" } };
+    const response_format = { type: "json_schema" as const, json_schema };
+    const body = { model: "gpt-4o", messages, tools, response_format };
+    const { choices } = await (stream
+      ? openai.chat.completions.stream(body).finalChatCompletion()
+      : openai.chat.completions.create(body));
+    expect(choices[0]?.message.content).toBe('{"n":1}');
+  });
+
   test("that call tools of Hull and of the client at once show the client its own; the follow-up has both", async () => {
     const both = {
       text: "Both.",

@@ -135,6 +135,17 @@ describe("a chat completion", () => {
     expect(sent()).toMatchObject({ tools: [strict] });
   });
 
+  test("has no log probabilities, and says so", async () => {
+    for (const model of [GPT, CLAUDE]) {
+      const body = { model, messages, logprobs: true, top_logprobs: 2, user: "u1" };
+      const { data, response } = await client.chat.completions.create(body).withResponse();
+      expect(response.headers.get("x-hull-ignored")).toMatch(/logprobs, top_logprobs$/);
+      expect(data.choices[0]?.logprobs).toBeNull();
+    }
+    expect(sent()).toMatchObject({ user: "u1" });
+    expect(sent()).not.toHaveProperty("logprobs");
+  });
+
   test("asks for JSON by a schema", async () => {
     fake.script([{ text: '{"n":1}' }]);
     const schema = { type: "object", properties: { n: { type: "integer" } } };

@@ -173,6 +173,7 @@ describe("streams", () => {
   test("S40: exit code and both streams; stderr keeps its first and last 64 KiB", async () => {
     const failed = await run(runner, files, sh("echo out; echo err >&2; exit 3"));
     expect(failed.status).toMatchObject({ cause: "exit", exit_code: 3, stderr_truncated: false });
+    expect(failed.status).toMatchObject({ duration_ms: expect.toSatisfy(Number.isInteger) });
     expect([failed.stdout.toString(), failed.stderr.toString()]).toEqual(["out\n", "err\n"]);
 
     const long = await run(

@@ -46,7 +46,10 @@ export async function answerChatWithTools(
   await context.beforeEffects();
   const chosen = (asked.request.tool_choice ?? "auto") === "auto" ? [] : ["tool_choice"];
   const own = run.protocol === "openai-chat" ? [] : Object.keys(asked.extra);
-  const ignored = ignoredHeader([...own, ...chosen, ...lostStrict(asked.request.tools, null)], null);
+  const ignored = ignoredHeader(
+    [...own, ...asked.unread, ...chosen, ...lostStrict(asked.request.tools, null)],
+    null,
+  );
   if (!asked.stream) {
     context.request.signal.addEventListener("abort", () => abort.abort(), { once: true });
     const silent = { text: () => {}, reasoning: () => {}, call: () => {} };
@@ -76,13 +79,23 @@ export async function answerChatWithTools(
 async function drive(
   context: RequestContext,
   opened: AgentRun,
-  { container: params }: ChatRequest,
+  { container: params, request: { json } }: ChatRequest,
   deltas: Pick<AgentListener, "text" | "reasoning" | "call">,
 ) {
   const ran = new RanTurns();
+  let held = "";
   const listener: AgentListener = {
     ...deltas,
-    turn: ({ blocks }) => ran.turn(blocks),
+    // Of a JSON answer only the text after the last call is sent: remarks before it would make it unreadable.
+    text: (piece) => {
+      if (json) held += piece;
+      else deltas.text(piece);
+    },
+    turn: ({ blocks }) => {
+      ran.turn(blocks);
+      if (held !== "" && !blocks.some(({ type }) => type === "tool_call")) deltas.text(held);
+      held = "";
+    },
     result: (call, result) => ran.result(call, result),
   };
   const outcome = await opened.drive(listener);
@@ -99,14 +112,22 @@ async function drive(
   const reached = outcome.max_iterations_reached ? { max_iterations_reached: true } : {};
   context.log.generated_files = files.length;
   return {
-    turn: turnOf(run, outcome, named),
+    turn: turnOf(run, outcome, { json, named }),
     further: { ...containerOf(run, outcome), generated_files: files, ...included, ...reached },
   };
 }
 
-/** @param named returns the client's ids for the run's calls. Absent: the model's own ids */
-function turnOf({ spec }: AgentRun, { run, calls }: AgentOutcome, named = (id: string): string => id) {
-  const text: Block = { type: "output_text", text: run.texts.join("") };
+/**
+ * @param json whether the answer is JSON, which is the last text alone
+ * @param named returns the client's ids for the run's calls. Absent: the model's own ids
+ */
+function turnOf(
+  { spec }: AgentRun,
+  { run, calls }: AgentOutcome,
+  { json, named = (id) => id }: { json: boolean; named: ((id: string) => string) | undefined },
+) {
+  const last = calls.length > 0 ? "" : (run.texts.at(-1) ?? "");
+  const text: Block = { type: "output_text", text: json ? last : run.texts.join("") };
   return {
     blocks: [text, ...calls.map((call) => ({ ...call, id: named(call.id) }))],
     stop_reason: run.answered?.stop_reason ?? "end_turn",

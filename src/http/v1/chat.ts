@@ -66,12 +66,12 @@ async function streamed(context: RequestContext, asked: ChatRequest, model: Vend
  * protocol receive members without a canonical form.
  */
 function fitted(
-  { request, extra }: ChatRequest,
+  { request, extra, unread }: ChatRequest,
   reached: Reached,
 ): { request: ModelRequest; ignored: string[] } {
   const { protocol } = reached;
   const further = protocol === "openai-chat" || protocol === "mock" ? [] : Object.keys(extra);
-  const ignored = [...further, ...lostStrict(request.tools, protocol)];
+  const ignored = [...further, ...unread, ...lostStrict(request.tools, protocol)];
   const own = withExtra(request, protocol === "openai-chat" ? extra : {});
   const possible = withPossibleThinking(own, reached);
   return { request: possible, ignored: possible === own ? ignored : [...ignored, "reasoning_effort"] };

@@ -63,7 +63,8 @@ export function filePart(data: string, filename: Json | undefined, path: string)
 export const namedFile = (filename: Json | undefined): { filename?: string } =>
   typeof filename === "string" ? { filename } : {};
 
-const DATA_URL = /^data:([^;,]+);base64,/;
+/** A type may have parameters, which no provider needs. */
+const DATA_URL = /^data:([^;,]+)(?:;[^;,]+)*;base64,/i;
 
 function mediaOf(url: string, path: string): Media {
   const inline = DATA_URL.exec(url);

@@ -21,6 +21,8 @@ import {
   toolChoice,
 } from "./terms.ts";
 
+const UNREAD = ["logprobs", "top_logprobs"] as const;
+
 /** OpenAI's chat completions have no such tool, so it has the name that Anthropic gave it, with or without a date. */
 const codeTool = () =>
   z.object({ type: z.string().check(z.regex(/^code_execution(?:_\d{8})?$/, { abort: true })) });
@@ -60,6 +62,8 @@ export interface ChatRequest {
   request: ModelRequest;
   /** Members without a canonical form: targets of the same protocol get them unchanged. */
   extra: JsonObject;
+  /** Names of members that no target gets, since answers have nowhere to put what they ask for. */
+  unread: readonly string[];
   /** The same members, for requests whose tools Hull executes. */
   passthrough: ProviderPassthrough;
   /** Whether a turn's calls of tools that Hull executes run one after the other. */
@@ -71,8 +75,12 @@ export interface ChatRequest {
 
 /** @throws InvalidRequest for a member that is missing, has another type, or is not accounted */
 export function readChatRequest(body: JsonObject): ChatRequest {
-  const further = membersOutside(body, chatBody);
-  checkFurther(further);
+  const outside = membersOutside(body, chatBody);
+  checkFurther(outside);
+  const unread = UNREAD.filter((name) => name in outside);
+  const further = Object.fromEntries(
+    Object.entries(outside).filter(([name]) => !unread.some((lost) => lost === name)),
+  );
   const given = readShape(chatBody, body);
   const own = ownEffort(given.reasoning_effort);
   const extra = own === null ? further : { ...further, reasoning_effort: own };
@@ -104,6 +112,7 @@ export function readChatRequest(body: JsonObject): ChatRequest {
       }),
     },
     extra,
+    unread,
     passthrough: { protocol: "openai-chat", body: extra, tools: [], headers: {} },
     inOrder: extra.parallel_tool_calls === false,
     container: readContainer(given.container),

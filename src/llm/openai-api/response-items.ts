@@ -1,5 +1,5 @@
 /** Items of a response's input and output as canonical messages. */
-import type { Block, Message, ToolResultMessage } from "../../engine/messages.ts";
+import type { Block, Message, Part, ToolResultMessage } from "../../engine/messages.ts";
 import { parseArguments } from "../../model/provider-document.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
@@ -28,6 +28,7 @@ interface ItemConversation {
 export function readItems(items: readonly JsonObject[], pathOf: (index: number) => string): ItemConversation {
   const reader = new ItemReader();
   for (const [index, item] of items.entries()) reader.read(item, pathOf(index));
+  reader.end();
   return { system: reader.system, messages: reader.messages };
 }
 
@@ -60,9 +61,13 @@ class ItemReader {
   readonly system: string[] = [];
   readonly messages: Message[] = [];
   readonly #names = new Map<string, string>();
+  /** Images and files of the results since the last message. */
+  #shown: Part[] = [];
 
   read(item: JsonObject, path: string): void {
-    switch (item.type ?? "message") {
+    const { type = "message" } = item;
+    if (type !== "function_call_output" && type !== "shell_call_output") this.end();
+    switch (type) {
       case "message":
         this.#message(item, path);
         return;
@@ -91,6 +96,12 @@ class ItemReader {
       default:
         throw wrong(path, `an item of type ${JSON.stringify(item.type ?? null)} cannot be carried`);
     }
+  }
+
+  /** Images and files of results follow them as parts of the user: results of other providers' tools are text. */
+  end(): void {
+    if (this.#shown.length > 0) this.messages.push({ role: "user", content: this.#shown });
+    this.#shown = [];
   }
 
   #message(item: JsonObject, path: string): void {
@@ -131,11 +142,20 @@ class ItemReader {
     const shell = item.type === "shell_call_output";
     const { content, is_error } = shell
       ? shellResult(item.output, `${path}.output`)
-      : { content: textOf(item.output, `${path}.output`, ownPart), is_error: false };
+      : { content: this.#output(item.output, `${path}.output`), is_error: false };
     const result: ToolResultMessage = { call_id, name: this.#names.get(call_id) ?? "", content, is_error };
     const last = this.messages.at(-1);
     if (last?.role === "tool") last.results.push(result);
     else this.messages.push({ role: "tool", results: [result] });
+  }
+
+  #output(output: Json | undefined, path: string): string {
+    const texts: string[] = [];
+    for (const part of partsOf(output, path, ownPart)) {
+      if (part.type === "text") texts.push(part.text);
+      else this.#shown.push(part);
+    }
+    return texts.join("\n\n");
   }
 }
 

@@ -15,6 +15,7 @@ import { readShape } from "../../../src/llm/members.ts";
 import { completionOf } from "../../../src/llm/openai-api/answer.ts";
 import { readChat } from "../../../src/llm/openai-api/conversation.ts";
 import { readChatRequest } from "../../../src/llm/openai-api/request.ts";
+import { readItems } from "../../../src/llm/openai-api/response-items.ts";
 import { responseBody, responseTool } from "../../../src/llm/openai-api/response-request.ts";
 import type { Json, JsonObject } from "../../../src/skill/manifest.ts";
 
@@ -95,6 +96,29 @@ it.each(["s1", "srvtoolu_hull_s1"])("calls that Hull carried out are turns of th
     { call_id: "s1", name: "bash_code_execution", content: "7\nexit code 1", is_error: true },
     { call_id: "t1", name: "weather", content: "29", is_error: false },
   ]);
+});
+
+it("images of functions' results follow them as the user's", () => {
+  const call = (call_id: string) => ({ type: "function_call", call_id, name: "look", arguments: "{}" });
+  const image = { type: "input_image", image_url: "data:image/png;base64,AA==" };
+  const seen = (call_id: string) => ({
+    type: "function_call_output",
+    call_id,
+    output: [{ type: "input_text", text: `saw ${call_id}` }, image],
+  });
+  const asked = { type: "message", role: "user", content: "And?" };
+  const { messages } = readItems([call("a"), call("b"), seen("a"), seen("b"), asked], String);
+  expect(messages.map(({ role }) => role)).toEqual(["assistant", "tool", "user", "user"]);
+  expect(messages[1]).toMatchObject({ results: [{ content: "saw a" }, { content: "saw b" }] });
+  expect(messages[2]).toMatchObject({ content: [{ type: "image" }, { type: "image" }] });
+});
+
+it("a data URL may have parameters", () => {
+  const file_data = "data:text/plain;charset=utf-8;base64,aGk=";
+  const { messages } = readChat([{ role: "user", content: [{ type: "file", file: { file_data } }] }]);
+  expect(messages[0]).toMatchObject({
+    content: [{ type: "document", media_type: "text/plain", data: "aGk=" }],
+  });
 });
 
 it.each([

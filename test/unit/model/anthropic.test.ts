@@ -205,6 +205,28 @@ test("an image of a type that Anthropic does not take is refused before the call
   expect(() => body(request([bmp]))).toThrow(/image\/bmp/);
 });
 
+test("a document that is a text is sent as one; of others only PDF files", () => {
+  const file = (media_type: string, data: string): Message => ({
+    role: "user",
+    content: [{ type: "document", filename: "a.csv", media_type, data }],
+  });
+  expect(body(request([file("text/csv", "w6ksMQ==")]))).toMatchObject({
+    messages: [
+      {
+        content: [
+          {
+            type: "document",
+            title: "a.csv",
+            source: { type: "text", media_type: "text/plain", data: "é,1" },
+          },
+        ],
+      },
+    ],
+  });
+  expect(() => body(request([file("application/zip", "UEsDBA==")]))).toThrow(/application\/zip/);
+  for (const data of ["/w==", "!!"]) expect(() => body(request([file("text/csv", data)]))).toThrow(/UTF-8/);
+});
+
 test("every kind of block has a canonical form", () => {
   const turn = parse({
     model: "claude-x-1",
