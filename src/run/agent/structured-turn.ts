@@ -116,6 +116,8 @@ function faultsOf(
   { tools_in_text: listed = [], tools }: AgentRequest,
   turn: ModelTurn,
 ): string[] {
+  // The provider goes on with this turn.
+  if (turn.stop_reason === "pause") return [];
   const said = turnText(turn.blocks);
   const written = readTextTurn(turn, [...listed, ...tools]);
   const calls = written.blocks.filter((block) => block.type === "tool_call");
