@@ -52,7 +52,7 @@ import { modelOf, type RunModel } from "./run-model.ts";
 import { readSkillFile } from "./skill-files.ts";
 import { runSkillTool } from "./skill-tools.ts";
 import { servedSkill } from "./skills.ts";
-import { type Ask, answeredByTool, structuredTurn } from "./structured-turn.ts";
+import { type Ask, structuredTurn, withSaidAnswer } from "./structured-turn.ts";
 import { leftMs } from "./time-left.ts";
 import type { RunVault } from "./vault.ts";
 
@@ -172,7 +172,14 @@ async function callModel(
   const stays = spec.fallback === undefined ? -1 : all.findIndex((target) => target.provider === provider);
   const targets = all.slice(Math.max(0, stays));
   const served = spec.served === undefined ? {} : { retries: null, stream: watcher.onText !== undefined };
-  const sentinel = spec.persistent ? spec.done_sentinel : null;
+  const form =
+    structured === null
+      ? null
+      : {
+          structured,
+          sentinel: spec.persistent ? spec.done_sentinel : null,
+          searches: spec.single === true ? (name: string) => vault?.owns(name) === true : null,
+        };
   const ask: Ask = async (request, attempt) => {
     if (attempt > 0) watcher.onRestart?.(iteration + 1);
     const { turn } = await host.exchange({
@@ -189,14 +196,13 @@ async function callModel(
       onText: watcher.onText,
       onReasoning: watcher.onReasoning,
     });
-    const answered = structured === null ? null : answeredByTool(turn, request, sentinel);
-    if (answered !== null) watcher.onText?.(answered.text);
-    return { turn: answered?.turn ?? turn, cost_usd: host.figures(turn).cost_usd };
+    const said = form === null ? null : withSaidAnswer(turn, request, form);
+    if (said !== null) watcher.onText?.(said.text);
+    return { turn: said?.turn ?? turn, cost_usd: host.figures(turn).cost_usd };
   };
-  const searches = spec.single === true ? (name: string) => vault?.owns(name) === true : null;
-  const answer = await (structured === null
+  const answer = await (form === null
     ? ask(asked, 0)
-    : structuredTurn({ structured, sentinel, searches }, asked, ask, (entry) => host.log(entry))
+    : structuredTurn(form, asked, ask, (entry) => host.log(entry))
   ).catch((error) => {
     const refused = asked.tool_search === undefined ? null : (vault?.afterRefusal(error) ?? null);
     if (refused === null) throw error;

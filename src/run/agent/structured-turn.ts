@@ -8,7 +8,9 @@ import { correction } from "../../llm/nudge.ts";
 import { turnText } from "../../llm/result.ts";
 import { checkAnswer, type Structured, schemaFailure } from "../../llm/structured.ts";
 import { readTextTurn } from "../../llm/text-turn.ts";
+import { schemaErrors } from "../../llm/validate.ts";
 import { JSON_TOOL } from "../../model/anthropic.ts";
+import { parsedJson } from "../../skill/json-depth.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 
 interface StructuredRun {
@@ -76,22 +78,34 @@ export async function structuredTurn(
 }
 
 /**
- * The turn with the call of the tool that replaces a JSON mode as text: its arguments are the answer. In a persistent run
- * it says the sentinel too, because the tool takes the final answer.
- * @returns `null`: the turn has no such call
+ * The turn, if the model could not say in its text that this is its answer: the call of the tool that replaces a JSON mode
+ * becomes text. A persistent run gets the sentinel too, and also after text that fits the schema, because a model that
+ * must write JSON cannot add one.
+ * @returns the turn and the text that was added; `null`: the turn stays as it is
  */
-export function answeredByTool(
+export function withSaidAnswer(
   turn: ModelTurn,
   { tools, tools_in_text = [] }: AgentRequest,
-  sentinel: string | null,
+  { structured, sentinel }: StructuredRun,
 ): { turn: ModelTurn; text: string } | null {
-  const call = turn.blocks.find((block) => block.type === "tool_call" && block.name === JSON_TOOL);
-  const own = [...tools, ...tools_in_text].some(({ name }) => name === JSON_TOOL);
-  if (call?.type !== "tool_call" || own) return null;
-  const text = sentinel === null ? call.raw : `${call.raw}\n${sentinel}`;
-  const blocks = turn.blocks.map((block): Block => (block === call ? { type: "output_text", text } : block));
-  const calls = blocks.some(({ type }) => type === "tool_call");
-  return { turn: { ...turn, blocks, stop_reason: calls ? turn.stop_reason : "end_turn" }, text };
+  const calls = turn.blocks.filter((block) => block.type === "tool_call");
+  const known = [...tools_in_text, ...tools];
+  const own = known.some(({ name }) => name === JSON_TOOL);
+  const answer = own ? undefined : calls.find(({ name }) => name === JSON_TOOL);
+  const ending = sentinel === null ? "" : `\n${sentinel}`;
+  if (answer !== undefined) {
+    const text = answer.raw + ending;
+    const blocks = turn.blocks.filter((block) => block !== answer);
+    const first = blocks.findIndex(({ type }) => type === "tool_call");
+    blocks.splice(first === -1 ? blocks.length : first, 0, { type: "output_text", text });
+    return { turn: { ...turn, blocks, stop_reason: first === -1 ? "end_turn" : turn.stop_reason }, text };
+  }
+  if (sentinel === null || structured.check === null) return null;
+  if (readTextTurn(turn, known).blocks.some(({ type }) => type === "tool_call")) return null;
+  const said = parsedJson(turnText(turn.blocks));
+  if (said === undefined || schemaErrors(structured.check, said).length > 0) return null;
+  const blocks: Block[] = [...turn.blocks, { type: "output_text", text: ending }];
+  return { turn: { ...turn, blocks }, text: ending };
 }
 
 function withWarning(turn: ModelTurn, errors: readonly string[]): ModelTurn {
