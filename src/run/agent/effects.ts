@@ -222,7 +222,7 @@ async function summarize(
   { targets, settings, options }: RunModel,
   instructions: string,
   signal: AbortSignal,
-): Promise<string> {
+): ReturnType<AgentEffects["summarize"]> {
   const { turn } = await host.exchange({
     targets,
     signal,
@@ -243,7 +243,7 @@ async function summarize(
     max_tokens_given: null,
   });
   const text = turnText(turn.blocks);
-  if (text.trim() !== "") return text;
+  if (text.trim() !== "") return { text, spent: { ...turn.usage, cost_usd: host.figures(turn).cost_usd } };
   const finish_reason = turn.raw_stop_reason ?? turn.stop_reason;
   const { max_tokens } = settings({ provider: turn.provider, model: turn.model });
   throw new ProviderEmptyAnswer({ provider: turn.provider, finish_reason, max_tokens });
