@@ -43,7 +43,7 @@ export interface Enforced {
   processes: boolean;
 }
 
-interface Isolation {
+export interface Isolation {
   launcher: Launcher;
   /** How to start the spawners, and one that always has the network; null: there are none. */
   spawners: SpawnerCommands | null;

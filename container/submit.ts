@@ -146,19 +146,22 @@ async function takeHead(part: Part, body: MultipartBody): Promise<NonNullable<In
   return { head: Buffer.concat(head), rest };
 }
 
+/** The most bytes of a file's name before its extension. */
+const MAX_STEM_BYTES = 180;
+
 /** A name that is not yet used: `a.txt`, `a-2.txt`, ... Short enough for every file system. */
 function freeName(name: string, taken: Set<string>): string {
   const dot = name.lastIndexOf(".");
   const extension = dot > 0 ? name.slice(dot).slice(0, 20) : "";
-  const stem = cutBytes(name.slice(0, name.length - (dot > 0 ? name.length - dot : 0)), 180);
+  const stem = cutStem(dot > 0 ? name.slice(0, dot) : name);
   let free = stem + extension;
   for (let count = 2; taken.has(free); count += 1) free = `${stem}-${count}${extension}`;
   taken.add(free);
   return free;
 }
 
-function cutBytes(text: string, limit: number): string {
-  let cut = text;
-  while (Buffer.byteLength(cut) > limit) cut = cut.slice(0, -1);
+function cutStem(stem: string): string {
+  let cut = stem;
+  while (Buffer.byteLength(cut) > MAX_STEM_BYTES) cut = cut.slice(0, -1);
   return cut;
 }

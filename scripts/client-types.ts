@@ -50,7 +50,7 @@ const BODIES: { readonly [name: string]: string } = {
 
 /** The module `src/client/api.ts`. */
 export function clientTypes(): string {
-  const document = openapiDocument([], "");
+  const document = openapiDocument("");
   const schemas = objectOf(objectOf(document.components).schemas);
   const made = new Map<string, string>();
   const add = (name: string): void => {

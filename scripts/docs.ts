@@ -112,7 +112,7 @@ const SCOPES: { [scope in RouteScope]: string } = {
 const MOST_FIELDS = 400;
 
 function routeTables(): string {
-  const document = openapiDocument([], "");
+  const document = openapiDocument("");
   const at = (value: Json | undefined): JsonObject => {
     const schema = objectOf(value);
     const path = typeof schema.$ref === "string" ? schema.$ref.slice(2).split("/") : [];

@@ -1,5 +1,10 @@
-/** Parses what `hull sessions` and `hull daemons` should do: an action, its target, and the text for `send`. */
+/** What `hull sessions`, `daemons` and `tasks` should do: an action, its target on a running Hull, and the text for `send`. */
+import { nearest } from "../src/skill/match.ts";
+import { AdminClient, pathOf, target } from "./admin-client.ts";
 import { CommandError, EXIT } from "./command.ts";
+import { print } from "./report.ts";
+import { eventNumber } from "./session-events.ts";
+import { table } from "./table.ts";
 
 interface RemoteAction<T> {
   name: string;
@@ -7,6 +12,26 @@ interface RemoteAction<T> {
   id: string;
   text: string | undefined;
   action: T;
+}
+
+/** What every action gets. */
+export interface ActionInput {
+  server: AdminClient;
+  /** Path of the target; of the list if none is named. */
+  path: string;
+  id: string;
+  text: string | undefined;
+  /** Number of an event; `null`: only new events. */
+  after: number | null;
+  json: boolean;
+}
+
+/** The values of `FOLLOW_FLAGS`. */
+interface FollowValues {
+  url?: string | undefined;
+  key?: string | undefined;
+  after?: string | undefined;
+  json?: boolean | undefined;
 }
 
 /**
@@ -21,7 +46,44 @@ export function remoteAction<T>(
   const action = Object.hasOwn(actions, name) ? actions[name] : undefined;
   const whole = (name === "ls") === (id === "") && (name === "send") === (text !== undefined);
   if (action === undefined || !whole) {
-    throw new CommandError(EXIT.usage, "bad_arguments", usage.question, usage.hint);
+    const question = asked(name, Object.keys(actions), usage.question);
+    throw new CommandError(EXIT.usage, "bad_arguments", question, usage.hint);
   }
   return { name, id, text, action };
+}
+
+/** What is wrong with a word that is no action; the `question` if it is one, or there is none. */
+export function asked(name: string, actions: readonly string[], question: string): string {
+  if (name === "" || actions.includes(name)) return question;
+  const [near] = nearest(name, actions);
+  return `There is no action "${name}"${near === undefined ? "" : `; did you mean ${near}?`}`;
+}
+
+/** Throws `CommandError` as `target` and `eventNumber` do. @param command its name, which is also that of the list */
+export async function actionInput(
+  command: string,
+  { name, id, text }: RemoteAction<unknown>,
+  values: FollowValues,
+): Promise<ActionInput> {
+  const { url, key } = await target(values, `hull ${command} ${name} … --url https://…`);
+  return {
+    server: new AdminClient(url, key),
+    path: pathOf(`/${command}`, id),
+    id,
+    text,
+    after: eventNumber(values.after),
+    json: values.json === true,
+  };
+}
+
+/** Prints a whole list of the server. @param columns by heading, the text of a row; `null`: none */
+export async function printList<T>(
+  { server, json }: Pick<ActionInput, "server" | "json">,
+  path: string,
+  columns: Readonly<Record<string, (row: T) => string | null>>,
+): Promise<number> {
+  const data = await server.list<T>(path);
+  const rows = data.map((row) => Object.values(columns).map((text) => text(row) ?? ""));
+  print(json, { data }, table([Object.keys(columns), ...rows]));
+  return EXIT.ok;
 }

@@ -2,6 +2,7 @@
  * Tables in D1. `migrations/` has the same statements for `wrangler d1 migrations`. They are safe to repeat, so an
  * isolate applies them on its first use of the tables.
  */
+import type * as z from "zod/mini";
 import { memo } from "./memo.ts";
 
 /**
@@ -23,4 +24,47 @@ const tablesOf = memo((db: D1Database) =>
 export async function databaseWith(db: D1Database, schema: readonly string[]): Promise<D1Database> {
   await tablesOf(db)(schema)();
   return db;
+}
+
+/** Single statements in the tables of a schema. What they return is parsed. */
+export class Tables {
+  readonly #db: D1Database;
+  readonly #schema: readonly string[];
+
+  constructor(db: D1Database, schema: readonly string[]) {
+    this.#db = db;
+    this.#schema = schema;
+  }
+
+  /** The database, for several statements at once. */
+  database(): Promise<D1Database> {
+    return databaseWith(this.#db, this.#schema);
+  }
+
+  /** All rows that a statement returns. */
+  async rows<T>(shape: z.ZodMiniType<T>, statement: string, values: readonly unknown[] = []): Promise<T[]> {
+    const { results } = await (await this.#prepared(statement, values)).all();
+    return results.map((row) => shape.parse(row));
+  }
+
+  /** The first row that a statement returns; `null`: there is none. */
+  async first<T>(
+    shape: z.ZodMiniType<T>,
+    statement: string,
+    values: readonly unknown[] = [],
+  ): Promise<T | null> {
+    const row = await (await this.#prepared(statement, values)).first();
+    return row === null ? null : shape.parse(row);
+  }
+
+  /** Executes a statement; returns how many rows it changed. */
+  async run(statement: string, values: readonly unknown[] = []): Promise<number> {
+    const { meta } = await (await this.#prepared(statement, values)).run();
+    return meta.changes;
+  }
+
+  async #prepared(statement: string, values: readonly unknown[]): Promise<D1PreparedStatement> {
+    const db = await this.database();
+    return db.prepare(statement).bind(...values);
+  }
 }

@@ -12,7 +12,7 @@ import { ConfiguredMocks } from "./model/mock/deployment.ts";
 import type { ModelRegistry } from "./model/registry/definition.ts";
 import { DeploymentModels } from "./model/registry/load.ts";
 import { TenantRules } from "./model/registry/tenant-rules.ts";
-import { RecentMap } from "./recent.ts";
+import { type Copy, RecentMap } from "./recent.ts";
 import { BlobCache } from "./registry/blob-cache.ts";
 import { type LoadedCatalog, SkillRegistry } from "./registry/published.ts";
 import { TenantCatalogs } from "./registry/tenant-catalog.ts";
@@ -26,11 +26,8 @@ import { Isolates } from "./tool/isolate/isolate.ts";
 import type { Dialect, ListedTool } from "./tool/mcp/client.ts";
 
 /** A tenant's budgets and rates. */
-interface KnownPolicy {
+interface KnownPolicy extends Copy {
   policy: Policy;
-  /** The time of the read, by this isolate's clock. */
-  askedAt: number;
-  refreshing: boolean;
 }
 
 /** Usage of one tenant that the ledger has not received yet. */

@@ -29,3 +29,40 @@ export class RecentMap<K, V> {
     this.#entries.delete(key);
   }
 }
+
+/** A copy of stored data that an isolate uses for a while. */
+export interface Copy {
+  /** When its read began, Unix ms. */
+  readAt: number;
+  /** Whether it is being read again. */
+  refreshing: boolean;
+}
+
+/** Ages of a copy, in ms. */
+interface Ages {
+  /** From this age on it is used, and read again in the background, so that no request waits for it. */
+  refresh: number;
+  /** From this age on it is not used. */
+  expire: number;
+}
+
+/**
+ * A copy that is young enough to be used.
+ * @param read replaces the copy; if it fails, the copy simply expires
+ * @param background keeps a promise alive after the response, e.g. `ctx.waitUntil`
+ */
+export function usable<T extends Copy>(
+  known: T | undefined,
+  { refresh, expire }: Ages,
+  read: () => Promise<unknown>,
+  background: (work: Promise<unknown>) => void,
+): T | undefined {
+  if (known === undefined) return undefined;
+  const age = Date.now() - known.readAt;
+  if (age >= expire) return undefined;
+  if (age >= refresh && !known.refreshing) {
+    known.refreshing = true;
+    background(read().catch(() => {}));
+  }
+  return known;
+}

@@ -53,6 +53,6 @@ const withoutSkills = once(async (): Promise<string> => {
 
 /** Imported on first use; otherwise every command that reads skills would wait for it. */
 async function made(): Promise<string> {
-  const { openapiText } = await import("../../src/api/document.ts");
-  return openapiText([], hull.version);
+  const { openapiDocument } = await import("../../src/api/document.ts");
+  return JSON.stringify(openapiDocument(hull.version));
 }

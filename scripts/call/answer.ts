@@ -43,10 +43,8 @@ export async function printAnswer(
   if (!response.ok) return printFailure(bytes.toString("utf8"), response.status, options);
   const note = response.headers.get("x-hull-note");
   if (note !== null) process.stderr.write(`${decodeURIComponent(note)}\n`);
-  const disposition = response.headers.get("content-disposition");
-  if (disposition !== null) {
-    return (await out.write(ownName(fileName(disposition)), bytes)) ? EXIT.ok : EXIT.failed;
-  }
+  const name = fileName(response.headers.get("content-disposition") ?? "");
+  if (name !== null) return (await out.write(ownName(name), bytes)) ? EXIT.ok : EXIT.failed;
   const isJson = response.headers.get("content-type") === "application/json";
   const several = isJson ? filesOf(bytes) : null;
   if (several === null) {
@@ -203,9 +201,10 @@ function filesOf(bytes: Buffer): { note: string; files: NamedFile[] } | null {
   return files.every((file) => typeof file?.filename === "string") ? { note, files } : null;
 }
 
-function fileName(disposition: string): string {
+/** The name of an answer that is a file; `null`: it is a text, which only a browser must not show. */
+function fileName(disposition: string): string | null {
   const encoded = /filename\*=UTF-8''([^;]+)/.exec(disposition)?.[1];
-  return encoded === undefined ? "output" : decodeURIComponent(encoded);
+  return encoded === undefined ? null : decodeURIComponent(encoded);
 }
 
 /** Makes a name from elsewhere usable as a file name in the folder. */

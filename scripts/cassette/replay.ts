@@ -14,6 +14,7 @@ import {
 import { REPLAY_HEADER } from "../../src/model/proxy.ts";
 import type { Redactor } from "../../src/redact.ts";
 import { canonicalJson } from "../../src/skill/canonical.ts";
+import { objectOf } from "../../src/skill/json.ts";
 import type { Json } from "../../src/skill/manifest.ts";
 import { CommandError, EXIT } from "../command.ts";
 import { nearestCall } from "./nearest.ts";
@@ -42,7 +43,12 @@ export async function loadCassette(file: string): Promise<Cassette> {
   const cassette = readCassette(text);
   if (!("faults" in cassette)) return cassette;
   const faults = cassette.faults.slice(0, 5).join("\n  ");
-  throw new CommandError(EXIT.usage, "cassette_invalid", `${file} cannot be replayed:\n  ${faults}`);
+  throw new CommandError(
+    EXIT.usage,
+    "cassette_invalid",
+    `${file} cannot be replayed:\n  ${faults}`,
+    "hull dev --record makes a cassette; a file of mocks is for --mocks.",
+  );
 }
 
 export function startReplay(options: ReplayOptions): Promise<ProviderServer> {
@@ -111,9 +117,7 @@ class Shelf {
 const groupOf = ({ provider, method, path, key }: Omit<Asked, "body">, streamed: boolean): string =>
   JSON.stringify([provider, method, path, key, streamed]);
 
-function isStreamed(body: Json): boolean {
-  return typeof body === "object" && body !== null && !Array.isArray(body) && body.stream === true;
-}
+const isStreamed = (body: Json): boolean => objectOf(body).stream === true;
 
 /** Sends an answer as it was recorded; if it broke off then, it breaks off again. */
 async function play(

@@ -1,8 +1,9 @@
 /** `hull call`: runs one skill, locally without a server or against one. */
 
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { removeTree } from "../../container/tree.ts";
 import { slugify } from "../../src/skill/slug.ts";
 import { answerOf, checkAddress, keyOf, pathOf } from "../admin-client.ts";
 import { BuildCache } from "../build/cache.ts";
@@ -98,7 +99,8 @@ Without --url, Hull starts runner and Worker for this one call and keeps nothing
       }
     } finally {
       for (const signal of SIGNALS) process.off(signal, interrupt);
-      await rm(stateDir, { recursive: true, force: true });
+      // The runner's skills are read-only: who is not root cannot remove them as they are.
+      await removeTree(stateDir);
     }
   },
 };

@@ -1,10 +1,9 @@
 /** `hull daemons`: the daemons of a running Hull. */
-import { AdminClient, pathOf, target } from "../admin-client.ts";
+import { pathOf } from "../admin-client.ts";
 import { type Command, EXIT, parseFlags } from "../command.ts";
-import { remoteAction } from "../remote-action.ts";
+import { type ActionInput, actionInput, printList, remoteAction } from "../remote-action.ts";
 import { factTable, print } from "../report.ts";
-import { eventNumber, FOLLOW_FLAGS, type SessionEvent, tailSession } from "../session-events.ts";
-import { table } from "../table.ts";
+import { FOLLOW_FLAGS, type SessionEvent, tailSession } from "../session-events.ts";
 import { textOrStdin } from "../utf8-text.ts";
 
 interface ListedDaemon {
@@ -30,16 +29,7 @@ interface ShownDaemon extends ListedDaemon {
   last_iteration_text?: string;
 }
 
-interface Wanted {
-  server: AdminClient;
-  path: string;
-  id: string;
-  payload: string | undefined;
-  after: number | null;
-  json: boolean;
-}
-
-const ACTIONS: Record<string, (wanted: Wanted) => Promise<number>> = {
+const ACTIONS: Record<string, (input: ActionInput) => Promise<number>> = {
   ls,
   show,
   tail,
@@ -76,38 +66,27 @@ stdout, wakes and tool calls on stderr. stop waits half a second for the daemon 
       question: "Name an action; all but ls need the id of a daemon, and send also an event.",
       hint,
     };
-    const { name, id, text: payload, action } = remoteAction(ACTIONS, positionals, usage);
-    const { url, key } = await target(values, `hull daemons ${name} … --url https://…`);
-    return action({
-      server: new AdminClient(url, key),
-      path: pathOf("/daemons", id),
-      id,
-      payload,
-      after: eventNumber(values.after),
-      json: values.json === true,
-    });
+    const asked = remoteAction(ACTIONS, positionals, usage);
+    return asked.action(await actionInput("daemons", asked, values));
   },
 };
 
-async function ls({ server, json }: Wanted): Promise<number> {
-  const daemons = await server.list<ListedDaemon>("/daemons");
-  const rows = daemons.map(({ id, name, status, skill, created_at }) => [
-    id,
-    name ?? "",
-    status,
-    skill ?? "",
-    created_at,
-  ]);
-  print(json, { data: daemons }, table([["ID", "NAME", "STATUS", "SKILL", "CREATED"], ...rows]));
-  return EXIT.ok;
+function ls(input: ActionInput): Promise<number> {
+  return printList<ListedDaemon>(input, "/daemons", {
+    ID: ({ id }) => id,
+    NAME: ({ name }) => name,
+    STATUS: ({ status }) => status,
+    SKILL: ({ skill }) => skill,
+    CREATED: ({ created_at }) => created_at,
+  });
 }
 
-async function show({ server, path, json }: Wanted): Promise<number> {
+async function show({ server, path, json }: ActionInput): Promise<number> {
   return shown(json, JSON.parse(await server.send("GET", path)));
 }
 
 /** A daemon's events are those of its session. */
-async function tail({ server, id, after, json }: Wanted): Promise<number> {
+async function tail({ server, id, after, json }: ActionInput): Promise<number> {
   await tailSession(server, pathOf("/sessions", id), { after, json, note });
   return EXIT.ok;
 }
@@ -115,8 +94,8 @@ async function tail({ server, id, after, json }: Wanted): Promise<number> {
 const note = ({ event, data }: SessionEvent): string =>
   event === "daemon_wake" ? `* woken: ${data.reason}` : "";
 
-async function send({ server, path, payload = "", json }: Wanted): Promise<number> {
-  const text = await textOrStdin(payload);
+async function send({ server, path, text: given = "", json }: ActionInput): Promise<number> {
+  const text = await textOrStdin(given);
   const daemon: ShownDaemon = JSON.parse(await server.send("POST", `${path}/events`, eventOf(text)));
   const { queued_event_count: queued, event_queue_capacity: capacity } = daemon;
   print(json, daemon, `Stored; ${queued} of ${capacity} events are in the queue.\n`);
@@ -131,12 +110,12 @@ function eventOf(text: string): unknown {
   }
 }
 
-function changing(verb: "wake" | "stop" | "resume"): (wanted: Wanted) => Promise<number> {
+function changing(verb: "wake" | "stop" | "resume"): (input: ActionInput) => Promise<number> {
   return async ({ server, path, json }) =>
     shown(json, JSON.parse(await server.send("POST", `${path}/${verb}`, {})));
 }
 
-async function rm({ server, path, id, json }: Wanted): Promise<number> {
+async function rm({ server, path, id, json }: ActionInput): Promise<number> {
   await server.send("DELETE", path);
   print(json, { id, removed: true }, `Removed ${id}.\n`);
   return EXIT.ok;

@@ -11,8 +11,9 @@ import { parseOrigins } from "../config.ts";
 import { curlFor } from "../dev/curl.ts";
 import { seedDemo } from "../dev/demo.ts";
 import { portOf } from "../dev/local-addresses.ts";
+import { missingKeyLine } from "../dev/missing-keys.ts";
 import { stateOf } from "../dev/paths.ts";
-import { BuildReport, listed, skillLines } from "../dev/report.ts";
+import { BuildReport, listed, reportsProblem, skillLines } from "../dev/report.ts";
 import { type LocalServer, startServer } from "../dev/server.ts";
 import { openProject, type Project } from "../project.ts";
 
@@ -113,10 +114,7 @@ function printBanner(
     `Hull serves ${counted(skills.length, "skill")} on ${styleText("bold", shown)}`,
     "",
     ...rows,
-    ...missingKeys.map(
-      ({ variable, slugs }) =>
-        `  ${listed(slugs)} ${slugs.length === 1 ? "lacks its" : "lack their"} model: set ${variable}, for example in .env.`,
-    ),
+    ...missingKeys.map((missing) => `  ${missingKeyLine(missing, listed(missing.slugs))}`),
     "",
     ...(example === undefined ? [] : ["Try:", `  ${curlFor(example.manifest, shown)}`, ""]),
     watching
@@ -159,8 +157,8 @@ function printLine(line: string, from: string, verbose: boolean): void {
     process.stdout.write(`run ${entry.run_id} of ${entry.session_id}\n${spanLines(entry.spans)}`);
     if (!verbose) return;
   }
-  const reported = entry?.event === "model_attempt_failed" || entry?.event === "mcp_failure";
-  const notable = from === "hull" || / ended \(|\[wrangler:error\]|✘/.test(line) || reported;
+  const notable =
+    from === "hull" || / ended \(|\[wrangler:error\]|✘/.test(line) || reportsProblem(entry?.event);
   if (notable || verbose) process.stderr.write(`[${from}] ${line}\n`);
 }
 

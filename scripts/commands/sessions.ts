@@ -1,10 +1,9 @@
 /** `hull sessions`: the sessions of a running Hull. */
-import { AdminClient, pathOf, target } from "../admin-client.ts";
 import { cancelRun } from "../agent-run.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
-import { remoteAction } from "../remote-action.ts";
-import { print } from "../report.ts";
-import { eventNumber, FOLLOW_FLAGS, type SessionEvent, tailSession } from "../session-events.ts";
+import { type ActionInput, actionInput, printList, remoteAction } from "../remote-action.ts";
+import { factTable, print } from "../report.ts";
+import { FOLLOW_FLAGS, type SessionEvent, tailSession } from "../session-events.ts";
 import { table } from "../table.ts";
 import { textOrStdin } from "../utf8-text.ts";
 
@@ -29,16 +28,9 @@ interface ListedRun {
 
 const DELIVERIES = ["interrupt_immediate", "finish_step", "wait_for_completion"];
 
-interface Wanted {
-  server: AdminClient;
-  /** Path of the session; `/sessions` if none is named. */
-  path: string;
-  id: string;
-  text: string | undefined;
-  after: number | null;
+interface Wanted extends ActionInput {
   delivery: string;
   run: boolean;
-  json: boolean;
 }
 
 const ACTIONS: Record<string, (wanted: Wanted) => Promise<number>> = {
@@ -85,36 +77,24 @@ stdin. stop cancels the current run. rm removes the session with its files.
       question: "Name an action; all but ls need the id of a session, and send also a text.",
       hint: "hull sessions ls, show <id>, tail <id>, send <id> <text>, stop <id>, resume <id>, rm <id>",
     };
-    const { name, id, text, action } = remoteAction(ACTIONS, positionals, usage);
+    const asked = remoteAction(ACTIONS, positionals, usage);
     const { delivery = "finish_step" } = values;
     if (!DELIVERIES.includes(delivery)) {
       const accepted = `Accepted: ${DELIVERIES.join(", ")}.`;
       throw new CommandError(EXIT.usage, "bad_arguments", `There is no delivery "${delivery}".`, accepted);
     }
-    const { url, key } = await target(values, `hull sessions ${name} … --url https://…`);
-    return action({
-      server: new AdminClient(url, key),
-      path: pathOf("/sessions", id),
-      id,
-      text,
-      delivery,
-      after: eventNumber(values.after),
-      run: values.run === true,
-      json: values.json === true,
-    });
+    const input = await actionInput("sessions", asked, values);
+    return asked.action({ ...input, delivery, run: values.run === true });
   },
 };
 
-async function ls({ server, json }: Wanted): Promise<number> {
-  const sessions = await server.list<ListedSession>("/sessions");
-  const rows = sessions.map(({ id, state, created_at, parent_id }) => [
-    id,
-    state,
-    created_at,
-    parent_id ?? "",
-  ]);
-  print(json, { data: sessions }, table([["ID", "STATE", "CREATED", "FORK OF"], ...rows]));
-  return EXIT.ok;
+function ls(wanted: Wanted): Promise<number> {
+  return printList<ListedSession>(wanted, "/sessions", {
+    ID: ({ id }) => id,
+    STATE: ({ state }) => state,
+    CREATED: ({ created_at }) => created_at,
+    "FORK OF": ({ parent_id }) => parent_id,
+  });
 }
 
 /** Shows the session, its runs, and its messages. */
@@ -122,14 +102,14 @@ async function show({ server, path, json }: Wanted): Promise<number> {
   const session: ShownSession = JSON.parse(await server.send("GET", path));
   const runs = await server.list<ListedRun>(`${path}/runs`);
   if (json) return done(json, { ...session, runs }, "");
-  const facts = [
+  const facts = factTable([
     ["session", session.id],
     ["state", session.state],
     ["created", session.created_at],
     ["messages", String(session.length)],
     ["last event", String(session.last_event)],
     ["fork of", session.parent_id ?? ""],
-  ].filter(([, value]) => value !== "");
+  ]);
   const rows = runs.map(({ run_id, status, created_at, settled_at }) => [
     run_id,
     status,
@@ -138,7 +118,7 @@ async function show({ server, path, json }: Wanted): Promise<number> {
   ]);
   const transcript = await server.send("GET", `${path}/transcript`);
   const shown = [
-    table(facts),
+    facts,
     ...(rows.length === 0 ? [] : [table([["RUN", "STATUS", "CREATED", "SETTLED"], ...rows])]),
     ...(transcript === "" ? [] : [`${transcript.trimEnd()}\n`]),
   ];

@@ -1,10 +1,9 @@
 /** `hull tasks`: the tasks of a running Hull. */
-import { AdminClient, pathOf, target } from "../admin-client.ts";
+import { pathOf } from "../admin-client.ts";
 import { type Command, EXIT, parseFlags, timeoutMs } from "../command.ts";
-import { remoteAction } from "../remote-action.ts";
+import { type ActionInput, actionInput, printList, remoteAction } from "../remote-action.ts";
 import { endedLine, factTable, print } from "../report.ts";
-import { eventNumber, FOLLOW_FLAGS, type SessionEvent, tailSession } from "../session-events.ts";
-import { table } from "../table.ts";
+import { FOLLOW_FLAGS, type SessionEvent, tailSession } from "../session-events.ts";
 import { textOrStdin } from "../utf8-text.ts";
 
 interface ListedTask {
@@ -26,14 +25,8 @@ interface ShownTask extends ListedTask {
   policy_dropped?: string[];
 }
 
-interface Wanted {
-  server: AdminClient;
-  path: string;
-  id: string;
-  text: string | undefined;
-  after: number | null;
+interface Wanted extends ActionInput {
   timeout_ms: number | undefined;
-  json: boolean;
 }
 
 const ACTIONS: Record<string, (wanted: Wanted) => Promise<number>> = {
@@ -75,34 +68,21 @@ if it failed. close ends the task and all that it delegated; resume lets a close
       question: "Name an action; all but ls need the id of a task, and send also a text.",
       hint,
     };
-    const { name, id, text, action } = remoteAction(ACTIONS, positionals, usage);
+    const asked = remoteAction(ACTIONS, positionals, usage);
     const timeout_ms = timeoutMs(values.timeout);
-    const { url, key } = await target(values, `hull tasks ${name} … --url https://…`);
-    return action({
-      server: new AdminClient(url, key),
-      path: pathOf("/tasks", id),
-      id,
-      text,
-      after: eventNumber(values.after),
-      timeout_ms,
-      json: values.json === true,
-    });
+    return asked.action({ ...(await actionInput("tasks", asked, values)), timeout_ms });
   },
 };
 
-async function ls({ server, json }: Wanted): Promise<number> {
-  const tasks = await server.list<ListedTask>("/tasks");
-  const rows = tasks.map(({ id, name, mode, status, parent_task_id, created_at }) => [
-    id,
-    name,
-    mode,
-    status,
-    parent_task_id ?? "",
-    created_at,
-  ]);
-  const head = ["ID", "NAME", "MODE", "STATUS", "PARENT", "CREATED"];
-  print(json, { data: tasks }, table([head, ...rows]));
-  return EXIT.ok;
+function ls(wanted: Wanted): Promise<number> {
+  return printList<ListedTask>(wanted, "/tasks", {
+    ID: ({ id }) => id,
+    NAME: ({ name }) => name,
+    MODE: ({ mode }) => mode,
+    STATUS: ({ status }) => status,
+    PARENT: ({ parent_task_id }) => parent_task_id,
+    CREATED: ({ created_at }) => created_at,
+  });
 }
 
 async function show({ server, path, json }: Wanted): Promise<number> {

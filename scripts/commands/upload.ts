@@ -64,8 +64,8 @@ docs/security.md lists the limits of an uploaded skill. Like hull validate, this
     const here = { ...location, providers, workflows: readSkillGraph, uploadedBy: "me" };
     const { skill, diagnostics: found } = await assembleSkill(sources, here);
     const all = [...diagnostics, ...typed, ...found];
+    const base = folder.file.slice(0, -"SKILL.md".length);
     if (skill === null || all.some(blocksServing)) {
-      const base = folder.file.slice(0, -"SKILL.md".length);
       print(locations === null ? all : all.map((finding) => locations.pointed(finding, base)));
       process.stderr.write("Nothing was uploaded: the skill has errors.\n");
       return EXIT.failed;
@@ -74,7 +74,8 @@ docs/security.md lists the limits of an uploaded skill. Like hull validate, this
     const { slug, method, route } = skill.card;
     const text = await new AdminClient(url, key).send("PUT", `/_hull/skills/${slug}`, packTar(sources));
     const saved: { digest: string; warnings: Diagnostic[] } = JSON.parse(text);
-    print(saved.warnings);
+    // The server knows no folder above the skill's.
+    print(saved.warnings.map((finding) => ({ ...finding, file: `${base}${finding.file}` })));
     const line = `Uploaded ${slug} as ${saved.digest.slice(0, 12)}: ${method} ${new URL(route, url)}`;
     process.stdout.write(`${values.json === true ? text : line}\n`);
     return EXIT.ok;

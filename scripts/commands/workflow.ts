@@ -5,6 +5,7 @@ import { AdminClient, pathOf, target } from "../admin-client.ts";
 import { type Command, CommandError, EXIT, parseFlags, timeoutMs } from "../command.ts";
 import { readDocument } from "../document-file.ts";
 import { openProject } from "../project.ts";
+import { asked, printList } from "../remote-action.ts";
 import { endedLine, factTable, print } from "../report.ts";
 import { followSession } from "../session-events.ts";
 import { table } from "../table.ts";
@@ -124,7 +125,11 @@ there are none. explain prints one sentence: what the run does, or why it does n
       throw new CommandError(
         EXIT.usage,
         "bad_arguments",
-        "Name an action; run needs a file or a workflow, and show, explain, cancel and fork need the id of a run.",
+        asked(
+          name,
+          Object.keys(ACTIONS),
+          "Name an action; run needs a file or a workflow, and show, explain, cancel and fork need the id of a run.",
+        ),
         hint,
       );
     }
@@ -205,17 +210,14 @@ function resultText({ file, name, ok, run_id, differences }: CaseResult): string
   return `${ok ? "ok  " : "FAIL"} ${path}: ${name}${run}\n${lines.join("")}`;
 }
 
-async function ls({ server, json }: Wanted): Promise<number> {
-  const runs = await server.list<ListedRun>("/workflows/runs");
-  const rows = runs.map(({ id, workflow, status, created_at, task }) => [
-    id,
-    workflow,
-    status,
-    created_at,
-    task.slice(0, 60),
-  ]);
-  print(json, { data: runs }, table([["ID", "WORKFLOW", "STATUS", "CREATED", "TASK"], ...rows]));
-  return EXIT.ok;
+function ls(wanted: Wanted): Promise<number> {
+  return printList<ListedRun>(wanted, "/workflows/runs", {
+    ID: ({ id }) => id,
+    WORKFLOW: ({ workflow }) => workflow,
+    STATUS: ({ status }) => status,
+    CREATED: ({ created_at }) => created_at,
+    TASK: ({ task }) => task.slice(0, 60),
+  });
 }
 
 const recordOf = async ({ server, id }: Wanted): Promise<ShownRun> =>

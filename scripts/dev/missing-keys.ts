@@ -8,6 +8,8 @@ import type { BuiltSkill } from "../build/skill.ts";
 export interface MissingKey {
   variable: string;
   slugs: string[];
+  /** It is set, to nothing. */
+  empty: boolean;
 }
 
 /** The skills whose model and fallbacks are all unavailable, by the variable that their first provider reads. */
@@ -25,5 +27,15 @@ export function missingKeys(
     const [variable] = keyVariables(target.provider, registry.providers.get(target.provider) ?? {});
     if (variable !== undefined) slugs.set(variable, [...(slugs.get(variable) ?? []), card.slug]);
   }
-  return Array.from(slugs, ([variable, list]) => ({ variable, slugs: list }));
+  return Array.from(slugs, ([variable, list]) => {
+    return { variable, slugs: list, empty: variables.get(variable)?.trim() === "" };
+  });
+}
+
+/** For people: which skills lack their model, and what to do. @param shown names of the skills */
+export function missingKeyLine({ variable, slugs, empty }: MissingKey, shown: string): string {
+  const remedy = empty
+    ? `${variable} is set, but empty. The environment wins over .dev.vars, which wins over .env.`
+    : `set ${variable}, for example in .env.`;
+  return `${shown} ${slugs.length === 1 ? "lacks its" : "lack their"} model: ${remedy}`;
 }

@@ -80,3 +80,7 @@ export function oneLine(text: string, columns: number | undefined): string {
   const characters = Array.from(line);
   return characters.length <= width ? line : `${characters.slice(0, width - 1).join("")}…`;
 }
+
+/** Whether a log line with this event says that something went wrong, by the words with which such names end. */
+export const reportsProblem = (event: unknown): boolean =>
+  typeof event === "string" && /_(?:failed|failure|lost|broke_off|unreadable|not_\w+)$/.test(event);

@@ -6,7 +6,7 @@ import type { HullConfig } from "../config.ts";
 import { runnerFlags } from "../serving-config.ts";
 import { buildCached } from "./build-cache.ts";
 import { randomSecret } from "./random-secret.ts";
-import { Supervised } from "./supervised.ts";
+import { keepRecent, notStarted, Supervised } from "./supervised.ts";
 import { runnerEnvironment } from "./variables.ts";
 import { inputsOf } from "./worker-bundle.ts";
 
@@ -79,6 +79,7 @@ export async function startRunner(options: LocalRunnerOptions): Promise<LocalRun
   await writeFile(secretFile, secret, { mode: 0o600 });
   const program = await runnerBundle(repoDir, join(options.stateDir, "runner-bundle"));
   let port = 0;
+  const recent: string[] = [];
   const listening = Promise.withResolvers<number>();
   const flags = (): string[] => [
     "--port",
@@ -100,7 +101,10 @@ export async function startRunner(options: LocalRunnerOptions): Promise<LocalRun
     cwd: repoDir,
     onLine: (line, stream) => {
       const known = stream === "stdout" ? listeningPort(line) : null;
-      if (known === null) return options.onLine(line);
+      if (known === null) {
+        keepRecent(recent, line);
+        return options.onLine(line);
+      }
       port = known;
       listening.resolve(known);
     },
@@ -108,7 +112,10 @@ export async function startRunner(options: LocalRunnerOptions): Promise<LocalRun
       options.onLine(`runner ended (${signal ?? `exit code ${code}`}); starting it again`),
   });
   process_.start();
-  const timer = setTimeout(() => listening.reject(new Error("the runner did not start")), START_MS);
+  const timer = setTimeout(
+    () => listening.reject(notStarted("runner", "did not start", START_MS, recent)),
+    START_MS,
+  );
   try {
     const url = `http://127.0.0.1:${await listening.promise}`;
     const stop = async (): Promise<void> => {

@@ -1,17 +1,20 @@
 /** A local Hull: runner, Worker and published skills together, for `hull dev` and `hull call`. */
+import { existsSync } from "node:fs";
+import { access, constants } from "node:fs/promises";
 import { join } from "node:path";
 import { keyVariablesOf } from "../../src/model/registry/layer.ts";
 import { MIN_SECRET_LENGTH, Redactor, tooShortToRedact } from "../../src/redact.ts";
 import { SECRET_VARIABLES } from "../../src/secrets.ts";
-import { type BuildResult, buildRoots } from "../build/build.ts";
+import type { BuildResult } from "../build/build.ts";
 import type { BuildCache } from "../build/cache.ts";
 import type { BuiltSkill } from "../build/skill.ts";
 import { CommandError, EXIT } from "../command.ts";
 import { loadEnvironment } from "../dotenv.ts";
 import { modelVariables, projectModelRegistry } from "../models.ts";
-import { buildOptionsOf, type Project } from "../project.ts";
+import type { Project } from "../project.ts";
 import { RegistryClient } from "../publish/registry-client.ts";
 import { servingConfig } from "../serving-config.ts";
+import { Builder, SkillWatch } from "./builder.ts";
 import { startFront } from "./front.ts";
 import { freePort, hostNamesOf, LOOPBACK, originOf } from "./local-addresses.ts";
 import { type MissingKey, missingKeys } from "./missing-keys.ts";
@@ -23,7 +26,6 @@ import { secretKey } from "./secret-key.ts";
 import { readSettings, watchSettings } from "./settings-watch.ts";
 import { lockState, noteAddress } from "./state-lock.ts";
 import { checkVariables, workerVariables } from "./variables.ts";
-import { debounced, WatchedFiles, watchRoots } from "./watch.ts";
 import { startWorker } from "./worker.ts";
 import { workerFolder } from "./worker-bundle.ts";
 import { bindingNames } from "./wrangler-toml.ts";
@@ -59,18 +61,35 @@ export interface LocalServer {
   stop: () => Promise<void>;
 }
 
+/** wrangler writes the Worker's modules where Hull is installed. @throws CommandError (exit 2) if this user may not */
+async function checkInstalled(): Promise<void> {
+  // What somebody else bundled there will do.
+  if (existsSync(join(REPO_DIR, "dist"))) return;
+  const writable = await access(REPO_DIR, constants.W_OK).then(
+    () => true,
+    () => false,
+  );
+  if (writable) return;
+  throw new CommandError(
+    EXIT.usage,
+    "install_read_only",
+    `wrangler writes into ${REPO_DIR}, where Hull is installed, and you may not.`,
+    "Add --direct, which needs no wrangler, or install Hull in your project: npm install hullrun",
+  );
+}
+
 /** Builds, starts everything and publishes. If a later step fails, everything started is stopped again. */
 export async function startServer(options: ServerOptions): Promise<LocalServer> {
   const { project, stateDir, host } = options;
-  const loopback = LOOPBACK.has(host);
   const port = await freePort(host, options.port);
   const settings = await readSettings(project.dir);
   const files = await loadEnvironment(project.dir, {});
   const bindings = await bindingNames(REPO_DIR);
   // What no skill can change is refused before anything starts.
   const own = workerVariables(files, process.env, [], []);
-  if (!loopback) checkReachable(options, own.get("HULL_ADMIN_KEY") || undefined);
+  if (!LOOPBACK.has(host)) checkReachable(options, own.get("HULL_ADMIN_KEY") || undefined);
   checkVariables(own, files, bindings);
+  if (!options.direct) await checkInstalled();
   const stops: (() => Promise<void> | void)[] = [];
   const stop = async (): Promise<void> => {
     for (const end of stops.splice(0).reverse()) await end();
@@ -86,19 +105,9 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
     stops.push(async () => (await ownRunner?.catch(() => null))?.stop());
     const builder = new Builder(project, options.cache);
     const first = await builder.build();
-    // Folders are read while the Worker starts; changes made meanwhile are built after the first state is served.
-    const reload = Promise.withResolvers<() => Promise<void>>();
-    const rebuild = debounced(async () => (await reload.promise)());
-    const imported = new WatchedFiles(rebuild.schedule);
-    const watching = options.watch ? watchRoots(project.roots, rebuild.schedule) : Promise.resolve(() => {});
-    if (options.watch) imported.add(first.imported);
-    stops.push(
-      rebuild.stop,
-      () => imported.stop(),
-      async () => (await watching)(),
-    );
+    const watch = new SkillWatch(options.watch ? project.roots : null, first.imported);
+    stops.push(() => watch.stop());
     const layers = [project.models.file, first.packages, project.models.root];
-    const models = modelVariables(first.packages, project.models);
     const variablesFor = (skills: readonly BuiltSkill[]): Map<string, string> =>
       workerVariables(
         files,
@@ -110,10 +119,7 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
         project.config.workspace_tools?.env,
       );
     const variables = variablesFor(first.skills);
-    for (const name of tooShortToRedact(variables.keys(), (each) => variables.get(each))) {
-      const why = `${name} has fewer than ${MIN_SECRET_LENGTH} characters: it is not removed from outputs and logs.`;
-      options.onLine(`warning: ${why} If it is a secret, use a longer one.`, "hull");
-    }
+    warnOfShortSecrets(variables, options.onLine);
     // wrangler itself prints each request's URL, whatever the client put there.
     const secrets = [...SECRET_VARIABLES, ...layers.flatMap(keyVariablesOf)];
     const redactor = new Redactor(secrets.flatMap((name) => variables.get(name) ?? []));
@@ -122,22 +128,15 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
       await startStandIns(options.models ?? {}, { variables, layers, redactor, onLine: onModelLine }),
     );
     if (!variables.has("HULL_SECRET_KEY")) variables.set("HULL_SECRET_KEY", await secretKey(stateDir));
-    redactor.learn([variables.get("HULL_SECRET_KEY") ?? ""]);
     const runner = ownRunner === null ? namedRunner(options, variables) : await ownRunner;
-    redactor.learn([runner.secret]);
-    for (const [name, value] of models) variables.set(name, value);
-    variables
-      .set("HULL_ENV", "local")
-      .set("HULL_CONFIG", servingConfig(project, { loopback, hosts: hostNamesOf(host) }))
-      .set("HULL_RUNNER_URL", runner.url)
-      .set("HULL_RUNNER_SECRET", runner.secret)
-      .set("HULL_RUNNER_ROOT", runner.root);
-    if (options.public) variables.set("HULL_PUBLIC", "1");
-    const adminKey = variables.get("HULL_ADMIN_KEY") || undefined;
-    variables.delete("HULL_DEV_KEY");
-    if (!loopback && adminKey === undefined) variables.set("HULL_DEV_KEY", randomSecret());
+    const models = modelVariables(first.packages, project.models);
+    setLocalVariables(variables, options, runner, models);
     checkVariables(variables, files, bindings);
-    redactor.learn([variables.get("HULL_DEV_KEY") ?? ""]);
+    redactor.learn([
+      runner.secret,
+      variables.get("HULL_SECRET_KEY") ?? "",
+      variables.get("HULL_DEV_KEY") ?? "",
+    ]);
     const worker = await startWorker({
       repoDir: REPO_DIR,
       stateDir,
@@ -148,7 +147,8 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
       onLine: (line) => options.onLine(redactor.text(line), "worker"),
     });
     stops.push(worker.stop);
-    if (!loopback) await checkGuarded(worker.url);
+    if (!LOOPBACK.has(host)) await checkGuarded(worker.url);
+    const adminKey = variables.get("HULL_ADMIN_KEY") || undefined;
     const publisher = new RegistryClient(worker.url, adminKey ?? variables.get("HULL_DEV_KEY"));
     await publisher.publish(first);
     await options.cache.save();
@@ -163,10 +163,10 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
       await noteAddress(stateDir, url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")),
     );
     options.onBuild(first, true);
-    reload.resolve(async () => {
-      try {
+    watch.serve(
+      async () => {
         const result = await builder.build();
-        imported.add(result.imported);
+        watch.add(result.imported);
         if (!builder.changed) return;
         await publisher.publish(result);
         options.onBuild(result, false);
@@ -178,14 +178,13 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
         if (!sameModels(models, modelVariables(result.packages, project.models))) {
           options.onLine("The models of a skill folder's hull.toml changed; restart to use them.", "hull");
         }
-      } catch (error) {
-        options.onLine(error instanceof Error ? error.message : String(error), "hull");
-      }
-    });
+      },
+      (line) => options.onLine(line, "hull"),
+    );
     if (options.watch) {
       stops.push(watchSettings(project.dir, settings, (line) => options.onLine(line, "hull")));
     }
-    await watching;
+    await watch.begun;
     const answered = options.models?.mocks !== undefined || options.models?.replay !== undefined;
     const registry = projectModelRegistry(project.models, first.packages);
     const lacking = answered ? [] : missingKeys(first.skills, registry, variables);
@@ -194,6 +193,37 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
     await stop();
     throw error;
   }
+}
+function warnOfShortSecrets(variables: ReadonlyMap<string, string>, onLine: ServerOptions["onLine"]): void {
+  for (const name of tooShortToRedact(variables.keys(), (each) => variables.get(each))) {
+    const why = `${name} has fewer than ${MIN_SECRET_LENGTH} characters: it is not removed from outputs and logs.`;
+    onLine(`warning: ${why} If it is a secret, use a longer one.`, "hull");
+  }
+}
+
+/** Sets the variables that the developer's environment does not determine. @param models those of `modelVariables` */
+function setLocalVariables(
+  variables: Map<string, string>,
+  { project, host, ...options }: ServerOptions,
+  runner: LocalRunner,
+  models: ReadonlyMap<string, string>,
+): void {
+  const loopback = LOOPBACK.has(host);
+  for (const [name, value] of models) variables.set(name, value);
+  variables
+    .set("HULL_ENV", "local")
+    .set("HULL_CONFIG", servingConfig(project, { loopback, hosts: hostNamesOf(host) }))
+    .set("HULL_RUNNER_URL", runner.url)
+    .set("HULL_RUNNER_SECRET", runner.secret)
+    .set("HULL_RUNNER_ROOT", runner.root);
+  if (options.public) variables.set("HULL_PUBLIC", "1");
+  variables.delete("HULL_DEV_KEY");
+  const adminKey = variables.get("HULL_ADMIN_KEY") ?? "";
+  if (!loopback && adminKey === "") variables.set("HULL_DEV_KEY", randomSecret());
+}
+
+function sameModels(before: ReadonlyMap<string, string>, now: ReadonlyMap<string, string>): boolean {
+  return JSON.stringify([...before]) === JSON.stringify([...now]);
 }
 
 /**
@@ -233,39 +263,6 @@ async function checkGuarded(url: string): Promise<void> {
     `The Worker answered ${response.status} to a request for its bundles without a key. Nothing is served.`,
     "Check HULL_ADMIN_KEY; without --host only this machine is served.",
   );
-}
-
-function sameModels(before: ReadonlyMap<string, string>, now: ReadonlyMap<string, string>): boolean {
-  return JSON.stringify([...before]) === JSON.stringify([...now]);
-}
-
-/** Builds again and again; a broken skill keeps its last good version. */
-class Builder {
-  readonly #project: Project;
-  readonly #cache: BuildCache;
-  #lastGood = new Map<string, BuiltSkill>();
-  #lastSeen = "";
-  /** Whether the last build differs from the previous one, in the served skills or in the findings. */
-  changed = true;
-
-  constructor(project: Project, cache: BuildCache) {
-    this.#project = project;
-    this.#cache = cache;
-  }
-
-  async build(): Promise<BuildResult> {
-    const result = await buildRoots(this.#project.roots, {
-      ...buildOptionsOf(this.#project),
-      cache: this.#cache,
-      previous: this.#lastGood,
-      keepLastGood: true,
-    });
-    this.#lastGood = new Map(result.skills.map((skill) => [skill.folder, skill]));
-    const seen = JSON.stringify([result.catalog?.id, result.diagnostics, result.packages]);
-    this.changed = seen !== this.#lastSeen;
-    this.#lastSeen = seen;
-    return result;
-  }
 }
 
 async function ownRunnerOf({ project, stateDir, onLine }: ServerOptions): Promise<LocalRunner> {

@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
+import { CommandError, EXIT } from "../command.ts";
 
 interface SupervisedOptions {
   /** For messages. */
@@ -76,3 +77,23 @@ export class Supervised {
     }
   }
 }
+
+/** Keeps the last lines, for the report of a start that fails. */
+export function keepRecent(recent: string[], line: string): void {
+  recent.push(line);
+  if (recent.length > 40) recent.shift();
+}
+
+/** A start that fails (exit 4). @param what did not happen @param recent the last lines that the process printed */
+export const notStarted = (
+  part: "Worker" | "runner",
+  what: string,
+  limitMs: number,
+  recent: readonly string[],
+): CommandError =>
+  new CommandError(
+    EXIT.unreachable,
+    `${part.toLowerCase()}_not_started`,
+    [`The ${part} ${what} within ${limitMs / 1000} s.`, ...recent].join("\n"),
+    "Run `hull doctor`.",
+  );

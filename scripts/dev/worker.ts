@@ -1,24 +1,17 @@
 /** The local Worker of `hull dev`: by wrangler, or workerd directly (`--direct`). */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { CommandError, EXIT } from "../command.ts";
 import { TYPESCRIPT_FLAGS } from "./paths.ts";
-import { Supervised } from "./supervised.ts";
-import type { WorkerInput } from "./worker-process.ts";
+import { keepRecent, notStarted, Supervised } from "./supervised.ts";
+import type { WorkerInput, WorkerOptions } from "./worker-process.ts";
 import { bindingsOf } from "./wrangler-toml.ts";
 
 /** Time limit for the Worker's first answer, in ms. */
 const START_MS = 60_000;
 
-interface LocalWorkerOptions {
-  repoDir: string;
-  stateDir: string;
-  host: string;
-  port: number;
+interface LocalWorkerOptions extends Omit<WorkerOptions, "config"> {
   /** The folder of the Worker's modules if workerd is started directly; `null`: wrangler serves it. */
   bundle: string | null;
-  variables: ReadonlyMap<string, string>;
-  onLine: (line: string) => void;
 }
 
 export interface LocalWorker {
@@ -55,7 +48,10 @@ export async function startWorker(options: LocalWorkerOptions): Promise<LocalWor
     onCrash: (code, signal) => onLine(restarting(code, signal)),
   });
   child.start();
-  const timer = setTimeout(() => listening.reject(notStarted(`port ${port}`, recent)), START_MS);
+  const timer = setTimeout(
+    () => listening.reject(notStarted("Worker", `did not answer on port ${port}`, START_MS, recent)),
+    START_MS,
+  );
   try {
     const url = await listening.promise;
     return { url, stop: () => child.stop() };
@@ -71,22 +67,8 @@ function listeningUrl(line: string): string | null {
   return /^\{"event":"listening","url":"([^"]+)"\}$/.exec(line)?.[1] ?? null;
 }
 
-/** The last lines, for the report of a start that fails. */
-function keepRecent(recent: string[], line: string): void {
-  recent.push(line);
-  if (recent.length > 40) recent.shift();
-}
-
 const restarting = (code: number | null, signal: NodeJS.Signals | null): string =>
   `worker ended (${signal ?? `exit code ${code}`}); starting it again`;
-
-const notStarted = (where: string, recent: readonly string[]): CommandError =>
-  new CommandError(
-    EXIT.unreachable,
-    "worker_not_started",
-    `The Worker did not answer on ${where} within ${START_MS / 1000} s.\n${recent.join("\n")}`,
-    "Run `hull doctor`.",
-  );
 
 /**
  * The process gets only those variables of the developer that it needs to run. wrangler's own pages, which read and

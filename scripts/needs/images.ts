@@ -35,10 +35,14 @@ const SLIM_COMMANDS = [
   "xargs",
   "diff",
   "cmp",
+  "apt",
   "apt-get",
   "dpkg",
   "getopt",
   "flock",
+  "lscpu",
+  "mount",
+  "setsid",
 ];
 
 /** What each target has in addition to the one before it. */

@@ -52,7 +52,7 @@ export function needsOf(body: string, files: readonly TextFile[]): Need[] {
   const add = (kind: Need["kind"], names: Iterable<string>): void => {
     for (const name of names) if (!own.has(name)) needs.set(`${kind} ${name}`, { kind, name });
   };
-  add("command", shell.flatMap(commandsIn));
+  add("command", commandsIn(shell));
   add("python", python.flatMap(pythonModules));
   add("node", node.flatMap(nodePackages));
   return [...needs].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, need]) => need);
@@ -64,34 +64,42 @@ const fenced = (text: string, fence: RegExp): string[] =>
 const ending = (files: readonly TextFile[], suffix: RegExp): string[] =>
   files.filter(({ path }) => suffix.test(path)).map(({ text }) => text);
 
-/** Words at the beginning of commands. Text in quotes or in a here-document does not count. */
-function commandsIn(script: string): string[] {
-  const code = script
-    .replace(/\\\n/g, " ")
-    .replace(/<<-?\s*(["']?)(\w+)\1[^\n]*\n[\s\S]*?^\s*\2\s*$/gm, "")
-    .replace(/(^|\s)#[^\n]*|'[^']*'|"(?:\\.|[^"\\])*"/g, (_, before?: string) => before ?? "''")
-    // These are the patterns of a `case`.
-    .replace(/(^|[ \t]in|;;)[ \t]*[^\s()$`]+(?:[ \t]*\|[ \t]*[^\s()$`]+)*\)/gm, "$1;");
-  const functions = Array.from(code.matchAll(FUNCTION), ([, name]) => name);
-  return code
-    .replace(FUNCTION, "")
-    .split("\n")
-    .flatMap((line) =>
-      line.split(/\|\|?|&&?|;|\$\(|`|\(/).flatMap((part) => {
-        const words = part
-          .trim()
-          .replace(/^[$>]\s+/, "")
-          .split(/\s+/);
-        while (
-          /^(?:\w+=\S*|if|then|else|elif|while|until|do|time|sudo|exec|nohup|!|\{)$/.test(words[0] ?? "")
-        )
-          words.shift();
-        const [word = ""] = words;
-        // `line-length = 100` is not shell syntax.
-        const own = EVERYWHERE.has(word) || functions.includes(word) || words[1] === "=";
-        return /^[a-z][a-z0-9_.+-]*$/.test(word) && !own && !/\.\w+$/.test(word) ? [word] : [];
-      }),
-    );
+/**
+ * Words at the beginning of commands, other than the functions that one of the scripts declares. Text in quotes or in a
+ * here-document does not count.
+ */
+function commandsIn(scripts: readonly string[]): string[] {
+  const codes = scripts.map(codeOf);
+  const functions = new Set(codes.flatMap((code) => Array.from(code.matchAll(FUNCTION), ([, name]) => name)));
+  return codes.flatMap((code) => wordsIn(code.replace(FUNCTION, ""))).filter((word) => !functions.has(word));
+}
+
+function codeOf(script: string): string {
+  return (
+    script
+      .replace(/\\\n/g, " ")
+      .replace(/<<-?\s*(["']?)(\w+)\1[^\n]*\n[\s\S]*?^\s*\2\s*$/gm, "")
+      .replace(/(^|\s)#[^\n]*|'[^']*'|"(?:\\.|[^"\\])*"/g, (_, before?: string) => before ?? "''")
+      // These are the patterns of a `case`.
+      .replace(/(^|[ \t]in|;;)[ \t]*[^\s()$`]+(?:[ \t]*\|[ \t]*[^\s()$`]+)*\)/gm, "$1;")
+  );
+}
+
+function wordsIn(code: string): string[] {
+  return code.split("\n").flatMap((line) =>
+    line.split(/\|\|?|&&?|;|\$\(|`|\(/).flatMap((part) => {
+      const words = part
+        .trim()
+        .replace(/^[$>]\s+/, "")
+        .split(/\s+/);
+      while (/^(?:\w+=\S*|if|then|else|elif|while|until|do|time|sudo|exec|nohup|!|\{)$/.test(words[0] ?? ""))
+        words.shift();
+      const [word = ""] = words;
+      // `line-length = 100` is not shell syntax.
+      const own = EVERYWHERE.has(word) || words[1] === "=";
+      return /^[a-z][a-z0-9_.+-]*$/.test(word) && !own && !/\.\w+$/.test(word) ? [word] : [];
+    }),
+  );
 }
 
 const FUNCTION = /^[ \t]*(?:function[ \t]+)?([\w-]+)[ \t]*\(\)/gm;

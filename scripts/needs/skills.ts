@@ -10,7 +10,7 @@ import { scanRoots } from "../build/roots.ts";
 import { listFiles } from "../build/scan.ts";
 import type { BuiltSkill } from "../build/skill.ts";
 import type { Project } from "../project.ts";
-import { imageHas, imageWith } from "./images.ts";
+import { imageHas, imageWith, imageWithAll } from "./images.ts";
 import { lookFor } from "./machine.ts";
 import { type Need, needsOf, shownNeed } from "./needs.ts";
 
@@ -72,27 +72,45 @@ export function imageOf({ config }: Project): WorkspaceToolSettings["image"] {
 
 /** Sentences that say what is missing and where to find it. */
 export function missingSentences({ missing_here, missing_in_image }: SkillNeeds, image: string): string[] {
-  const here = missing_here.length === 0 ? [] : [`This machine lacks ${list(missing_here)}.`];
-  if (missing_in_image.length === 0) return here;
-  const elsewhere = Map.groupBy(missing_in_image, imageWith);
-  const where = Array.from(elsewhere, ([other, needs]) =>
-    other === null ? `no image has ${list(needs)}` : `the image ${other} has ${list(needs)}`,
-  );
-  return [...here, `The image ${image} lacks ${list(missing_in_image)}; ${where.join("; ")}.`];
+  const [here, there] = [list(missing_here), list(missing_in_image)];
+  const lacks =
+    here === there
+      ? [`This machine and the image ${image} lack ${here}.`]
+      : [
+          ...(here === "" ? [] : [`This machine lacks ${here}.`]),
+          ...(there === "" ? [] : [`The image ${image} lacks ${there}.`]),
+        ];
+  if (here === "" && there === "") return [];
+  if (there === "") return lacks;
+  const { other, nowhere } = placesOf(missing_in_image);
+  const single = missing_in_image.length === 1;
+  if (other === null) return [...lacks, `No image has ${single ? "it" : "any of these"}.`];
+  const all = single ? "it" : "all of these";
+  const but = nowhere.length === 0 ? all : `these except ${list(nowhere)}`;
+  return [...lacks, `The image ${other} has ${but}.`];
 }
 
 const list = (needs: readonly Need[]): string => needs.map(shownNeed).join(", ");
 
+/** The smallest image that has all that any has (`null`: none has any), and what none has. */
+function placesOf(needs: readonly Need[]): { other: WorkspaceToolSettings["image"] | null; nowhere: Need[] } {
+  const somewhere = needs.filter((need) => imageWith(need) !== null);
+  const nowhere = needs.filter((need) => imageWith(need) === null);
+  return { other: somewhere.length === 0 ? null : imageWithAll(somewhere), nowhere };
+}
+
 function remedies({ missing_here, missing_in_image }: SkillNeeds): string[] {
-  const images = missing_in_image.map(imageWith);
+  const { other, nowhere } = placesOf(missing_in_image);
   return [
-    ...(missing_here.length === 0 ? [] : ["Install it on this machine."]),
-    ...(images.some((image) => image !== null)
-      ? ["For deployments set [workspace_tools] image in hull.toml."]
-      : []),
-    ...(images.includes(null)
-      ? ["For what no image has, a deployment needs an image of your own (docs/deploy.md)."]
-      : []),
+    ...(missing_here.length === 0
+      ? []
+      : [`Install ${missing_here.length === 1 ? "it" : "them"} on this machine.`]),
+    ...(other === null
+      ? []
+      : [`For deployments set image = "${other}" below [workspace_tools] in hull.toml.`]),
+    ...(nowhere.length === 0
+      ? []
+      : ["For what no image has, a deployment needs an image of your own (docs/deploy.md)."]),
   ];
 }
 

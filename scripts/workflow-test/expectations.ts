@@ -1,7 +1,8 @@
 /** Compares the record of a workflow run with what its test expects. Pure. */
 import { isDeepStrictEqual } from "node:util";
 import * as z from "zod";
-import type { Json, JsonObject } from "../../src/skill/manifest.ts";
+import { asJson, isObject } from "../../src/skill/json.ts";
+import type { Json } from "../../src/skill/manifest.ts";
 import type { ArtifactExpectation, Expectation, NodeExpectation } from "./test-file.ts";
 
 const json = z.custom<Json>((value) => value !== undefined);
@@ -143,7 +144,7 @@ function ofArtifact(path: string, wanted: ArtifactExpectation, stages: readonly 
   );
   if (fits) return [];
   const there = made.map((one) => shown({ node: one.node, kind: one.kind, text: one.text ?? null }));
-  return [{ path, expected: shown(given(wanted)), actual: there.join("; ") || "no artifact" }];
+  return [{ path, expected: shown(asJson(wanted)), actual: there.join("; ") || "no artifact" }];
 }
 
 /** Compares the parts of the test that the run did not use with those that the test expects to be unused. */
@@ -171,15 +172,9 @@ function ofUnmet(wanted: Expectation["unmet"], unmet: RunRecord["test"]["unmet"]
 /** Whether a value equals the wanted one, or is an object with all wanted members. */
 function hasAll(value: Json, wanted: Json): boolean {
   if (isDeepStrictEqual(value, wanted)) return true;
-  if (!isRecord(value) || !isRecord(wanted)) return false;
+  if (!isObject(value) || !isObject(wanted)) return false;
   return Object.entries(wanted).every(([name, member]) => isDeepStrictEqual(value[name], member));
 }
-
-const isRecord = (value: Json): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
-/** The value as JSON has it, without absent members. */
-const given = (value: object): Json => JSON.parse(JSON.stringify(value));
 
 const MAX_SHOWN = 300;
 

@@ -2,7 +2,7 @@
 import type { DaemonEvent, DaemonSummary } from "../session/daemon/rpc.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { nothing, resumeDaemonBody } from "./bodies/sessions.ts";
-import { answer, COUNT, MAYBE_TEXT, type Members, object, ref, TEXT, view } from "./openapi-parts.ts";
+import { answer, COUNT, MAYBE_TEXT, type Members, object, pageOf, ref, TEXT, view } from "./openapi-parts.ts";
 import { body, json, maybeBody, type Operation, type Operations, schema } from "./operation.ts";
 import { ID, KEY, LOCATED, PAGE } from "./session-routes.ts";
 
@@ -122,7 +122,7 @@ export function daemonSchemas(): JsonObject {
   };
   return {
     Daemon: view<DaemonSummary>()(SUMMARY, { inflight_event: true, error: true, result: true }),
-    Daemons: object({ data: { type: "array", items: object(LISTED) }, next_cursor: MAYBE_TEXT }),
+    Daemons: pageOf(object(LISTED)),
     DaemonSnapshot: object({ ...SUMMARY, ...snapshot }, OPTIONAL),
   };
 }

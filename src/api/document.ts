@@ -1,9 +1,8 @@
 /**
- * The OpenAPI 3.1 document of a deployment: made with the catalog, from the manifests of the served skills and the
- * fixed routes. Pure; the same skills give the same bytes.
+ * The OpenAPI 3.1 document of a deployment: made with the catalog, from the fixed routes and the manifests of the
+ * served skills. Pure; the same skills give the same bytes.
  */
-import type { JsonObject, Manifest } from "../skill/manifest.ts";
-import { addSkills } from "./add-skills.ts";
+import type { JsonObject } from "../skill/manifest.ts";
 import { fixedPaths } from "./fixed-routes.ts";
 import { answer, answerHeaders, headerComponents, query, ref, runHeaders, TEXT } from "./openapi-parts.ts";
 import { problemResponses } from "./problems.ts";
@@ -15,22 +14,10 @@ const DESCRIPTION =
   "take runs without a key.";
 
 /**
- * @param manifests of the served skills, in any order
- * @param version of Hull
- * @param stale slugs of skills whose folder is broken and whose last good version is served
+ * The document of a deployment without skills: the same for every build with this version of Hull. `addSkills` adds
+ * those that are served.
  */
-export function openapiDocument(
-  manifests: readonly Manifest[],
-  version: string,
-  stale: ReadonlySet<string> = new Set(),
-): JsonObject {
-  const document = fixedDocument(version);
-  addSkills(document, manifests, stale);
-  return document;
-}
-
-/** The document of a deployment without skills: the same for every build with this version of Hull. */
-function fixedDocument(version: string): JsonObject {
+export function openapiDocument(version: string): JsonObject {
   return {
     openapi: "3.1.1",
     info: { title: "Hull", version, description: DESCRIPTION },
@@ -59,15 +46,6 @@ function fixedDocument(version: string): JsonObject {
       schemas: schemaComponents(),
     },
   };
-}
-
-/** The document as text: it is stored under its SHA-256, and served. */
-export function openapiText(
-  manifests: readonly Manifest[],
-  version: string,
-  stale?: ReadonlySet<string>,
-): string {
-  return JSON.stringify(openapiDocument(manifests, version, stale));
 }
 
 function parameterComponents(): JsonObject {

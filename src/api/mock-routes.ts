@@ -2,11 +2,9 @@
 import { mockShape } from "../model/mock/mock.ts";
 import { MAX_MOCKS } from "../model/mock/read.ts";
 import type { JsonObject } from "../skill/manifest.ts";
-import { answer, object, query, ref, TEXT } from "./openapi-parts.ts";
+import { answer, COUNT, object, pageOf, query, ref, TEXT } from "./openapi-parts.ts";
 import { cursor, json, type Operations, schema } from "./operation.ts";
 import { bodySchema } from "./shape-schema.ts";
-
-const COUNT: JsonObject = { type: "integer", minimum: 0 };
 
 const SCOPE: JsonObject = {
   name: "x-hull-mock-scope",
@@ -48,15 +46,7 @@ export const MOCK_OPERATIONS = {
       cursor,
     ],
     answers: {
-      200: answer(
-        "Calls",
-        json(
-          object({
-            data: { type: "array", items: ref("schemas", "MockCall") },
-            next_cursor: { type: ["string", "null"] },
-          }),
-        ),
-      ),
+      200: answer("Calls", json(pageOf(ref("schemas", "MockCall")))),
     },
     faults: [400, 404],
   },

@@ -1,15 +1,13 @@
 /** The routes with information about models, and their response shapes. */
 import type { Json, JsonObject } from "../skill/manifest.ts";
-import { answer, inPath, object, query, ref, TEXT } from "./openapi-parts.ts";
+import { answer, COUNT, inPath, MAYBE_TEXT, object, pageOf, query, ref, TEXT } from "./openapi-parts.ts";
 import { json, type Operation, type Operations, schema } from "./operation.ts";
 
 const TEXTS: JsonObject = { type: "array", items: TEXT };
 const FLAG: JsonObject = { type: "boolean" };
-const MAYBE_TEXT: JsonObject = { type: ["string", "null"] };
 const MAYBE_FLAG: JsonObject = { type: ["boolean", "null"], description: "`null`: not known" };
 const MAYBE_NUMBER: JsonObject = { type: ["number", "null"] };
 const MAYBE_COUNT: JsonObject = { type: ["integer", "null"], minimum: 0 };
-const COUNT: JsonObject = { type: "integer", minimum: 0 };
 const TIER: JsonObject = { enum: ["small", "mid", "frontier"] };
 
 const wanted = (name: string, description: string): JsonObject => ({
@@ -134,7 +132,7 @@ const CAPABILITIES: JsonObject = {
 export function modelSchemas(): JsonObject {
   return {
     ModelInfo: object({ provider: TEXT, model: MAYBE_TEXT, api_key_set: FLAG }),
-    ModelAliases: object({ data: TEXTS, next_cursor: MAYBE_TEXT }),
+    ModelAliases: pageOf(TEXT),
     ModelTarget: object({ id: TEXT, provider: TEXT, tier: TIER }),
     Model: object({
       id: TEXT,
@@ -172,10 +170,7 @@ export function modelSchemas(): JsonObject {
       latency_p50_ms: MAYBE_NUMBER,
       available: FLAG,
     }),
-    ModelProviders: object({
-      data: { type: "array", items: ref("schemas", "ModelProvider") },
-      next_cursor: MAYBE_TEXT,
-    }),
+    ModelProviders: pageOf(ref("schemas", "ModelProvider")),
     ProviderHealth: object({
       provider: TEXT,
       valid: FLAG,

@@ -28,6 +28,11 @@ export const view =
   (properties: Members<T>, optional: { readonly [K in Optional<T>]: true }): JsonObject =>
     object(objectOf(properties), Object.keys(optional));
 
+/** The schema of a page of a list. */
+export function pageOf(items: JsonObject): JsonObject {
+  return object({ data: { type: "array", items }, next_cursor: MAYBE_TEXT });
+}
+
 export const TEXT: JsonObject = { type: "string" };
 export const MAYBE_TEXT: JsonObject = { type: ["string", "null"] };
 export const COUNT: JsonObject = { type: "integer", minimum: 0 };

@@ -9,7 +9,7 @@ import { daemonFields } from "../run/request-bodies.ts";
 import { objectOf } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { permissionsShape, policyShape } from "../skill/policy.ts";
-import { ref } from "./openapi-parts.ts";
+import { ref, TEXT } from "./openapi-parts.ts";
 import { schemaOf } from "./shape-schema.ts";
 
 interface OptionText {
@@ -29,7 +29,6 @@ type RunOption = keyof z.infer<typeof runOptions>;
 type DaemonField = keyof z.infer<ReturnType<typeof daemonFields>>;
 type Texts<Names extends string> = { readonly [name in Names]?: OptionText };
 
-const TEXT: JsonObject = { type: "string" };
 const TEXTS: JsonObject = { type: "array", items: TEXT };
 const HOOK = "The name of a [hook](runs.md#hooks)";
 
@@ -251,7 +250,7 @@ const SKILLS = {
     default: "at_start",
   },
   skill_match: {
-    text: "How skills become active, and whether Hull decides again at each turn: `auto`, `metadata`, `host`, `none`. With `top_n: 0` none does.",
+    text: "How skills become active, and whether Hull decides again at each turn: `auto`, `metadata`, `host`, `none`. With `top_n: 0` none does. A message that begins with `/slug` loads that skill in any case.",
     default: { strategy: "auto", top_n: 1, sticky: true },
   },
   skill_catalogue_tokens: {

@@ -12,7 +12,17 @@ import { daemonSchemas } from "./daemon-routes.ts";
 import { eventSchemas } from "./events.ts";
 import { mockSchemas } from "./mock-routes.ts";
 import { modelSchemas } from "./model-routes.ts";
-import { COUNT, FILE_IDS, MAYBE_TEXT, type Members, object, ref, TEXT, view } from "./openapi-parts.ts";
+import {
+  COUNT,
+  FILE_IDS,
+  MAYBE_TEXT,
+  type Members,
+  object,
+  pageOf,
+  ref,
+  TEXT,
+  view,
+} from "./openapi-parts.ts";
 import { optionSchemas } from "./options.ts";
 import { problemSchema } from "./problems.ts";
 import { sessionFileSchemas } from "./session-file-routes.ts";
@@ -69,18 +79,14 @@ function uploadSchemas(): JsonObject {
     Diagnostic: object({ ...found, ...text("skill", "file"), ...place }, Object.keys(place)),
     Upload: object(upload),
     UploadResult: object({ ...upload, warnings: { type: "array", items: ref("schemas", "Diagnostic") } }),
-    Uploads: object({ data: { type: "array", items: ref("schemas", "Upload") }, next_cursor: MAYBE_TEXT }),
-    Versions: object({
-      data: {
-        type: "array",
-        items: object({
-          digest: DIGEST,
-          published_at: { type: ["string", "null"], format: "date-time" },
-          current: { type: "boolean" },
-        }),
-      },
-      next_cursor: MAYBE_TEXT,
-    }),
+    Uploads: pageOf(ref("schemas", "Upload")),
+    Versions: pageOf(
+      object({
+        digest: DIGEST,
+        published_at: { type: ["string", "null"], format: "date-time" },
+        current: { type: "boolean" },
+      }),
+    ),
   };
 }
 
@@ -227,7 +233,7 @@ export const schemaComponents = once(
         ),
       },
     }),
-    ObjectKeys: object({ data: TEXTS, next_cursor: MAYBE_TEXT }),
+    ObjectKeys: pageOf(TEXT),
     Stored: object({ digest: DIGEST, stored: TEXTS }),
     CatalogPointer: object(
       {
@@ -269,7 +275,7 @@ export const schemaComponents = once(
     NewApiKey: schemaOf(keyBody),
     ApiKey: view<ApiKey>()(API_KEY, {}),
     ShownApiKey: object({ ...API_KEY, key: { type: "string", description: "Shown this once." } }),
-    ApiKeys: object({ data: { type: "array", items: ref("schemas", "ApiKey") }, next_cursor: MAYBE_TEXT }),
+    ApiKeys: pageOf(ref("schemas", "ApiKey")),
     ...eventSchemas(),
     ...optionSchemas(),
     ...callSchemas(),

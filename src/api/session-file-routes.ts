@@ -1,6 +1,6 @@
 /** The routes of a session's workspace. */
 import type { JsonObject } from "../skill/manifest.ts";
-import { answer, BINARY, COUNT, inPath, MAYBE_TEXT, object, query, ref, TEXT } from "./openapi-parts.ts";
+import { answer, BINARY, COUNT, inPath, object, pageOf, query, ref, TEXT } from "./openapi-parts.ts";
 import { cursor, json, NO_MATCH, type Operations, schema, tagged, UNCHANGED } from "./operation.ts";
 
 const header = (name: string, description: string): JsonObject => ({
@@ -69,9 +69,6 @@ export function sessionFileSchemas(): JsonObject {
       sha256: ref("schemas", "Digest"),
       modified_at: { type: "string", format: "date-time" },
     }),
-    SessionFiles: object({
-      data: { type: "array", items: ref("schemas", "SessionFile") },
-      next_cursor: MAYBE_TEXT,
-    }),
+    SessionFiles: pageOf(ref("schemas", "SessionFile")),
   };
 }

@@ -11,7 +11,7 @@ import type { TraceStep } from "../session/conversation/trace.ts";
 import { RUN_KINDS, type RunEntry } from "../session/run-entry.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { compactBody, decisionBody } from "./bodies/sessions.ts";
-import { COUNT, MAYBE_TEXT, type Members, object, ref, TEXT, view } from "./openapi-parts.ts";
+import { COUNT, MAYBE_TEXT, type Members, object, pageOf, ref, TEXT, view } from "./openapi-parts.ts";
 import { bodySchema } from "./shape-schema.ts";
 
 const OBJECT: JsonObject = { type: "object" };
@@ -32,8 +32,6 @@ const RUN_STATUS: JsonObject = {
     "cancelled",
   ],
 };
-const list = (items: JsonObject): JsonObject =>
-  object({ data: { type: "array", items }, next_cursor: MAYBE_TEXT });
 
 const ANCESTRY = {
   parent_id: MAYBE_TEXT,
@@ -121,11 +119,11 @@ const TRACE_STEP = view<TraceStep>()(
 export function sessionSchemas(): JsonObject {
   return {
     Session: view<SessionView>()(SESSION, {}),
-    Sessions: list(
+    Sessions: pageOf(
       object({ id: TEXT, state: STATE, created_at: TIME, parent_id: MAYBE_TEXT, metadata: OBJECT }),
     ),
     SessionAncestry: object(ANCESTRY),
-    SessionMessages: list(object({ role: { enum: ["user", "assistant", "tool"] }, content: {} })),
+    SessionMessages: pageOf(object({ role: { enum: ["user", "assistant", "tool"] }, content: {} })),
     SessionCassette: object({
       session_id: TEXT,
       mocks: { type: "array", items: OBJECT, description: "As `options.mock` takes them." },
@@ -145,7 +143,7 @@ export function sessionSchemas(): JsonObject {
       ...SESSION,
       compacted: { type: ["object", "null"], description: "`null`: there was nothing to compact." },
     }),
-    Artifacts: list(
+    Artifacts: pageOf(
       view<ArtifactEntry>()(
         {
           ...ARTIFACT,
@@ -171,7 +169,7 @@ export function sessionSchemas(): JsonObject {
       },
       { language: true, plugin: true },
     ),
-    Approvals: list(APPROVAL),
+    Approvals: pageOf(APPROVAL),
     CompactRequest: bodySchema(compactBody, {
       summary: { description: "Replaces the summary that Hull would make." },
       options: ref("schemas", "CallOptions"),
@@ -195,10 +193,10 @@ export function sessionSchemas(): JsonObject {
       },
       { result: true, error: true, awaiting: true, approvals: true },
     ),
-    Runs: list(ref("schemas", "Run")),
+    Runs: pageOf(ref("schemas", "Run")),
     IndexedRun: INDEXED_RUN,
-    SessionEvents: list(ref("schemas", "Event")),
-    IndexedRuns: list(ref("schemas", "IndexedRun")),
+    SessionEvents: pageOf(ref("schemas", "Event")),
+    IndexedRuns: pageOf(ref("schemas", "IndexedRun")),
     RunFigures: object({
       since: TIME,
       awaiting_approval: { ...COUNT, description: "Runs that wait for an approval, whenever they began." },

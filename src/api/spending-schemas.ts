@@ -1,7 +1,7 @@
 /** Shapes of usage, budgets and rates, as JSON Schema 2020-12. */
 import type { JsonObject } from "../skill/manifest.ts";
 import { budgetBody, rateBody, softBudgetBody, WINDOWS } from "./bodies/spending.ts";
-import { COUNT, MAYBE_TEXT, object, ref, TEXT } from "./openapi-parts.ts";
+import { COUNT, MAYBE_TEXT, object, pageOf, ref, TEXT } from "./openapi-parts.ts";
 import { bodySchema } from "./shape-schema.ts";
 
 const USD: JsonObject = { type: "number", minimum: 0 };
@@ -44,13 +44,11 @@ const BUDGET = object(
   },
   Object.keys(MAXIMA),
 );
-const page = (name: string): JsonObject =>
-  object({ data: { type: "array", items: ref("schemas", name) }, next_cursor: MAYBE_TEXT });
 
 export function spendingSchemas(): JsonObject {
   return {
     Usage: { ...USAGE, description: "Named by what it is grouped by; `null`: by no skill, in no session." },
-    UsagePage: page("Usage"),
+    UsagePage: pageOf(ref("schemas", "Usage")),
     TotalUsage: object({
       input_tokens: COUNT,
       output_tokens: COUNT,
@@ -58,7 +56,7 @@ export function spendingSchemas(): JsonObject {
       call_count: COUNT,
     }),
     Budget: BUDGET,
-    Budgets: page("Budget"),
+    Budgets: pageOf(ref("schemas", "Budget")),
     NewBudget: {
       ...bodySchema(budgetBody, { window: BY_UTC }),
       description: "At least one maximum.",

@@ -12,7 +12,7 @@ import type { TaskHandle } from "../run/task/handle.ts";
 import { objectOf } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { nothing } from "./bodies/sessions.ts";
-import { answer, COUNT, MAYBE_TEXT, object, ref, TEXT, view } from "./openapi-parts.ts";
+import { answer, COUNT, MAYBE_TEXT, object, pageOf, ref, TEXT, view } from "./openapi-parts.ts";
 import { body, json, maybeBody, type Operation, type Operations, schema } from "./operation.ts";
 import { ID, KEY, LOCATED, PAGE } from "./session-routes.ts";
 import { schemaOf } from "./shape-schema.ts";
@@ -137,20 +137,16 @@ export function taskSchemas(): JsonObject {
       },
       { policy_dropped: true },
     ),
-    Tasks: object({
-      data: {
-        type: "array",
-        items: object({
-          id: TEXT,
-          name: TEXT,
-          mode: MODE,
-          status: STATUS,
-          parent_task_id: MAYBE_TEXT,
-          created_at: TIME,
-        }),
-      },
-      next_cursor: MAYBE_TEXT,
-    }),
+    Tasks: pageOf(
+      object({
+        id: TEXT,
+        name: TEXT,
+        mode: MODE,
+        status: STATUS,
+        parent_task_id: MAYBE_TEXT,
+        created_at: TIME,
+      }),
+    ),
     SubAgentOptions: {
       description: "Options of the run, and further ones of the sub-agent.",
       allOf: [ref("schemas", "RunOptions"), { type: "object", properties: objectOf(properties) }],

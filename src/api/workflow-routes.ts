@@ -24,7 +24,7 @@ import {
   validateBody,
   workflowOptions,
 } from "./bodies/workflows.ts";
-import { answer, COUNT, inPath, MAYBE_TEXT, object, query, ref, TEXT } from "./openapi-parts.ts";
+import { answer, COUNT, inPath, MAYBE_TEXT, object, pageOf, query, ref, TEXT } from "./openapi-parts.ts";
 import { body, json, maybeBody, type Operation, type Operations, schema } from "./operation.ts";
 import { ID, KEY, LOCATED, PAGE } from "./session-routes.ts";
 import { bodySchema, schemaOf } from "./shape-schema.ts";
@@ -258,8 +258,6 @@ export function workflowSchemas(): JsonObject {
     digest: TEXT,
     created_at: MAYBE_TIME,
   };
-  const page = (item: JsonObject): JsonObject =>
-    object({ data: { type: "array", items: item }, next_cursor: MAYBE_TEXT });
   const named = new Map([[nodeShape(), ref("schemas", "WorkflowNode")]]);
   return {
     WorkflowNode: schemaOf(nodeShape()),
@@ -293,7 +291,7 @@ export function workflowSchemas(): JsonObject {
       transcript: {},
       path: TEXT,
     }),
-    WorkflowRuns: page(
+    WorkflowRuns: pageOf(
       object({
         id: TEXT,
         workflow: TEXT,
@@ -304,7 +302,7 @@ export function workflowSchemas(): JsonObject {
       }),
     ),
     WorkflowVersion: object(version),
-    Workflows: page(object(known)),
+    Workflows: pageOf(object(known)),
     StoredWorkflow: object({
       name: known.name,
       version: known.version,

@@ -1,6 +1,6 @@
 /** API keys in D1: makes them, finds them by their hash, lists and revokes them. */
 import * as z from "zod/mini";
-import { databaseWith } from "../database.ts";
+import { Tables } from "../database.ts";
 import type { Bindings } from "../env.ts";
 import { BadRequest } from "../errors/request.ts";
 import { type ApiKey, digestOf, hex, keyRowShape, makeKey, prefixOf, SCOPES, type Scope } from "./api-key.ts";
@@ -31,7 +31,7 @@ const COLUMNS = "id, prefix, tenant, scopes, name, created_at";
 const KEYS = `SELECT ${COLUMNS}, used_at AS last_used_at FROM api_keys LEFT JOIN api_key_uses USING (id)`;
 const TABLES = [...API_KEYS_SCHEMA, ...API_KEY_USES_SCHEMA];
 
-const database = ({ DB }: Bindings): Promise<D1Database> => databaseWith(DB, TABLES);
+const tables = ({ DB }: Bindings): Tables => new Tables(DB, TABLES);
 
 interface NewKey {
   tenant: string;
@@ -41,7 +41,6 @@ interface NewKey {
 
 /** Makes a key. The returned `key` is stored nowhere. */
 export async function addKey(env: Bindings, wanted: NewKey, now: Date): Promise<ApiKey & { key: string }> {
-  const db = await database(env);
   const key = makeKey();
   const made: ApiKey = {
     id: `key_${crypto.randomUUID().replaceAll("-", "")}`,
@@ -52,45 +51,36 @@ export async function addKey(env: Bindings, wanted: NewKey, now: Date): Promise<
     created_at: now.toISOString(),
     last_used_at: null,
   };
-  await db
-    .prepare(`INSERT INTO api_keys (${COLUMNS}, hash) VALUES (?, ?, ?, ?, ?, ?, ?)`)
-    .bind(
-      made.id,
-      made.prefix,
-      made.tenant,
-      made.scopes.join(" "),
-      made.name,
-      made.created_at,
-      hex(await digestOf(key)),
-    )
-    .run();
+  await tables(env).run(`INSERT INTO api_keys (${COLUMNS}, hash) VALUES (?, ?, ?, ?, ?, ?, ?)`, [
+    made.id,
+    made.prefix,
+    made.tenant,
+    made.scopes.join(" "),
+    made.name,
+    made.created_at,
+    hex(await digestOf(key)),
+  ]);
   return { ...made, key };
 }
 
 /** The key with this hash, or `null`. */
 export async function keyByHash(env: Bindings, hash: string): Promise<ApiKey | null> {
-  const db = await database(env);
-  const found: unknown = await db.prepare(`${KEYS} WHERE hash = ?`).bind(hash).first();
-  return found === null ? null : keyRowShape.parse(found);
+  return tables(env).first(keyRowShape, `${KEYS} WHERE hash = ?`, [hash]);
 }
 
 /** Records that a key is used now. */
 export async function noteKeyUse(env: Bindings, id: string, now: Date): Promise<void> {
-  const db = await database(env);
   // If the key was revoked meanwhile, this writes no row.
-  await db
-    .prepare(
-      `INSERT INTO api_key_uses (id, used_at) SELECT id, ?2 FROM api_keys WHERE id = ?1
-       ON CONFLICT (id) DO UPDATE SET used_at = max(used_at, excluded.used_at)`,
-    )
-    .bind(id, now.toISOString())
-    .run();
+  await tables(env).run(
+    `INSERT INTO api_key_uses (id, used_at) SELECT id, ?2 FROM api_keys WHERE id = ?1
+     ON CONFLICT (id) DO UPDATE SET used_at = max(used_at, excluded.used_at)`,
+    [id, now.toISOString()],
+  );
 }
 
 /** Whether there is any key at all. */
 export async function hasKeys(env: Bindings): Promise<boolean> {
-  const db = await database(env);
-  return (await db.prepare("SELECT 1 FROM api_keys LIMIT 1").first()) !== null;
+  return (await tables(env).first(z.unknown(), "SELECT 1 FROM api_keys LIMIT 1")) !== null;
 }
 
 interface KeyPage {
@@ -107,16 +97,13 @@ export async function listKeys(
   env: Bindings,
   { tenant, limit, cursor }: { tenant: string | null; limit: number; cursor: string | null },
 ): Promise<KeyPage> {
-  const db = await database(env);
   const [after, id] = cursor === null ? ["", ""] : position(cursor);
-  const { results } = await db
-    .prepare(
-      `${KEYS} WHERE (created_at, id) > (?1, ?2) AND (?3 IS NULL OR tenant = ?3)
-       ORDER BY created_at, id LIMIT ?4`,
-    )
-    .bind(after, id, tenant, limit + 1)
-    .all();
-  const keys = z.array(keyRowShape).parse(results);
+  const keys = await tables(env).rows(
+    keyRowShape,
+    `${KEYS} WHERE (created_at, id) > (?1, ?2) AND (?3 IS NULL OR tenant = ?3)
+     ORDER BY created_at, id LIMIT ?4`,
+    [after, id, tenant, limit + 1],
+  );
   const page = keys.slice(0, limit);
   const last = page.at(-1);
   const more = keys.length > limit && last !== undefined;
@@ -136,7 +123,7 @@ function position(cursor: string): [string, string] {
  * @param tenant `null`: any tenant
  */
 export async function revokeKey(env: Bindings, id: string, tenant: string | null): Promise<string | null> {
-  const db = await database(env);
+  const db = await tables(env).database();
   const [, gone] = await db.batch([
     db
       .prepare(

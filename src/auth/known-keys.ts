@@ -4,7 +4,7 @@
  * isolate that revoked it refuses it immediately.
  */
 import type { Bindings } from "../env.ts";
-import { RecentMap } from "../recent.ts";
+import { type Copy, RecentMap, usable } from "../recent.ts";
 import { type ApiKey, digestOf } from "./api-key.ts";
 import { hasKeys, keyByHash, noteKeyUse } from "./key-store.ts";
 
@@ -17,12 +17,9 @@ const USE_NOTED_EVERY_MS = 3_600_000;
 /** Cached keys per isolate, including unknown ones. */
 const MAX_KNOWN = 5000;
 
-interface Known {
+interface Known extends Copy {
   /** `null`: D1 has no such key. */
   key: ApiKey | null;
-  /** Unix ms. */
-  readAt: number;
-  refreshing: boolean;
   /** This isolate has revoked the key. */
   revoked: boolean;
 }
@@ -45,14 +42,10 @@ export class KnownKeys {
    */
   remembered(hash: string, background: (work: Promise<unknown>) => void): ApiKey | null | undefined {
     const known = this.#byHash.get(hash);
-    const age = Date.now() - (known?.readAt ?? 0);
-    if (known === undefined || age >= KNOWN_FOR_MS) return undefined;
-    if (age >= REFRESH_AFTER_MS && known.key !== null && !known.refreshing) {
-      known.refreshing = true;
-      // If this read fails, the cached entry simply expires.
-      background(this.read(hash, background).catch(() => {}));
-    }
-    return known.key;
+    // Whether an unknown key exists by now is read only when the entry has expired.
+    const refresh = known?.key === null ? KNOWN_FOR_MS : REFRESH_AFTER_MS;
+    const ages = { refresh, expire: KNOWN_FOR_MS };
+    return usable(known, ages, () => this.read(hash, background), background)?.key;
   }
 
   /**

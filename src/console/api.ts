@@ -1,8 +1,8 @@
 /** Gives the console's pages the API: requests in the same process, with the rights of the person who looks at the page. */
-import type * as z from "zod/mini";
 import { BadRequest, Forbidden } from "../errors/request.ts";
 import type { HullError } from "../errors.ts";
 import { FIXED_ROUTES, type OperationId, type RouteScope } from "../skill/fixed-routes.ts";
+import type { Answers } from "./answers.ts";
 
 /** The operations that the console itself serves. */
 export type ConsoleOperation = "index" | "docs" | "consolePage" | "consoleForm";
@@ -159,13 +159,12 @@ async function formOf(host: Host): Promise<FormData> {
   return fields;
 }
 
-/** The JSON answer of an operation. @throws HullError, and the shape's error for an answer that does not fit */
-export async function asked<T extends z.ZodMiniType>(
+/** The JSON answer of an operation. @throws HullError */
+export async function asked<O extends keyof Answers>(
   api: Api,
-  shape: T,
-  operation: Operation,
+  operation: O,
   how: Asked = {},
-): Promise<z.infer<T>> {
+): Promise<Answers[O]> {
   const response = await api.ask(operation, how);
-  return shape.parse(await response.json());
+  return response.json<Answers[O]>();
 }

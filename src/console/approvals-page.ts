@@ -1,36 +1,23 @@
 /** `/console/approvals`: the tool calls that wait for a person, the oldest first. */
 import { html } from "hono/html";
-import * as z from "zod/mini";
 import { HullError } from "../errors.ts";
+import type { ApprovalView } from "../session/conversation/answers.ts";
 import type { RunEntry } from "../session/run-entry.ts";
 import { type Api, asked } from "./api.ts";
 import { form, type Page, seeOther } from "./layout.ts";
-import { runList } from "./run-shapes.ts";
 import { type Html, mark, pretty, when } from "./text.ts";
 import { nodeCard, workflowApprovals } from "./workflow-approvals.ts";
-
-const approval = z.looseObject({
-  id: z.string(),
-  run_id: z.string(),
-  tool: z.string(),
-  arguments: z.unknown(),
-  arguments_digest: z.string(),
-  risk: z.string(),
-  requested_at: z.string(),
-  expires_at: z.string(),
-});
-const approvals = z.object({ data: z.array(approval) });
 
 /** A waiting call, and its place. */
 interface Waiting {
   session: string;
   /** The skill that asks; `null`: the run does not belong to a skill. */
   skill: string | null;
-  open: z.infer<typeof approval>;
+  open: ApprovalView;
 }
 
 export async function approvalsPage(api: Api): Promise<Page> {
-  const { data } = await asked(api, runList, "listAllRuns", {
+  const { data } = await asked(api, "listAllRuns", {
     query: { state: "awaiting_approval", limit: "50" },
   });
   const isWorkflow = ({ kind }: RunEntry): boolean => kind === "workflow";
@@ -55,7 +42,7 @@ export async function approvalsPage(api: Api): Promise<Page> {
 async function waitingIn(api: Api, { session, name }: RunEntry): Promise<Waiting[]> {
   if (session === null) return [];
   try {
-    const { data } = await asked(api, approvals, "listApprovals", { params: { id: session } });
+    const { data } = await asked(api, "listApprovals", { params: { id: session } });
     return data.map((open) => ({ session, skill: name, open }));
   } catch (error) {
     if (error instanceof HullError && error.status === 404) return [];

@@ -1,25 +1,14 @@
 /** An artifact of a session: as text, or in a confining frame if a browser can show it. */
 import { html } from "hono/html";
-import * as z from "zod/mini";
 import { type Api, asked } from "./api.ts";
 import type { Page } from "./layout.ts";
 import { pretty, when } from "./text.ts";
-
-const artifact = z.looseObject({
-  id: z.string(),
-  type: z.string(),
-  title: z.string(),
-  version: z.number(),
-  content: z.unknown(),
-  created_at: z.string(),
-  versions: z.array(z.object({ version: z.number(), created_at: z.string() })),
-});
 
 const FRAMED: readonly string[] = ["html", "svg"];
 
 export async function artifactPage(api: Api, id: string, name: string): Promise<Page> {
   const version = api.url.searchParams.get("version");
-  const shown = await asked(api, artifact, "getArtifact", {
+  const shown = await asked(api, "getArtifact", {
     params: { id, artifact: name },
     query: { version },
   });
@@ -49,7 +38,7 @@ const CONFINED = [
 
 export async function artifactView(api: Api, id: string, name: string): Promise<Response> {
   const version = api.url.searchParams.get("version");
-  const shown = await asked(api, artifact, "getArtifact", {
+  const shown = await asked(api, "getArtifact", {
     params: { id, artifact: name },
     query: { version },
   });

@@ -1,46 +1,21 @@
 /** `/console/daemons`: agents that wait, why they sleep, and what wakes them. */
 import { html } from "hono/html";
-import * as z from "zod/mini";
 import { parsedJson } from "../skill/json-depth.ts";
+import type { ShownDaemon } from "./answers.ts";
 import { type Api, asked } from "./api.ts";
 import { form, nextPage, type Page, seeOther } from "./layout.ts";
-import { runList, stateLabel } from "./run-shapes.ts";
+import { stateLabel } from "./run-shapes.ts";
 import { runTable } from "./runs-page.ts";
 import { count, type Html, pretty, when } from "./text.ts";
-import { bars, usage } from "./usage-page.ts";
+import { bars } from "./usage-page.ts";
 
 /** The days whose cost the page shows. */
 const COST_DAYS = 14;
 const DAY_MS = 24 * 3_600_000;
 
-const LISTED = {
-  id: z.string(),
-  name: z.nullable(z.string()),
-  status: z.string(),
-  skill: z.nullable(z.string()),
-  created_at: z.string(),
-};
-const daemons = z.object({ data: z.array(z.looseObject(LISTED)), next_cursor: z.nullable(z.string()) });
-const daemon = z.looseObject({
-  ...LISTED,
-  session_id: z.string(),
-  run_id: z.string(),
-  pending_event_count: z.number(),
-  event_queue_capacity: z.number(),
-  daemon_state: z.string(),
-  next_wake_at: z.nullable(z.string()),
-  last_wake: z.nullable(z.object({ reason: z.string(), at: z.string() })),
-  wake_budget_reached: z.nullable(z.string()),
-  pending_wakes: z.array(z.string()),
-  error: z.optional(z.looseObject({ title: z.string(), detail: z.string() })),
-  pending_events: z.optional(z.array(z.unknown())),
-  total_iterations: z.optional(z.number()),
-});
-type Daemon = z.infer<typeof daemon>;
-
 export async function daemonsPage(api: Api): Promise<Page> {
   const query = { limit: "50", cursor: api.url.searchParams.get("cursor") };
-  const { data, next_cursor } = await asked(api, daemons, "listDaemons", { query });
+  const { data, next_cursor } = await asked(api, "listDaemons", { query });
   const row = ({ id, name, status, skill, created_at }: (typeof data)[number]): Html =>
     html`<tr><td><a href="/console/daemons/${id}">${name ?? id}</a></td><td>${stateLabel(status)}</td><td>${skill === null ? "" : html`<a href="/console/skills/${skill}">${skill}</a>`}</td><td>${when(created_at)}</td></tr>
 `;
@@ -52,12 +27,12 @@ ${nextPage(api, next_cursor)}`,
 }
 
 export async function daemonPage(api: Api, id: string): Promise<Page> {
-  const shown = await asked(api, daemon, "getDaemon", { params: { id } });
+  const shown = await asked(api, "getDaemon", { params: { id } });
   const { session_id: session } = shown;
   const from = new Date(Date.now() - COST_DAYS * DAY_MS).toISOString().slice(0, 10);
   const [runs, spent] = await Promise.all([
-    asked(api, runList, "listAllRuns", { query: { session, limit: "10" } }),
-    asked(api, usage, "getUsage", { query: { session, from, group_by: "day", limit: "100" } }),
+    asked(api, "listAllRuns", { query: { session, limit: "10" } }),
+    asked(api, "getUsage", { query: { session, from, group_by: "day", limit: "100" } }),
   ]);
   const { status, last_wake, pending_event_count, event_queue_capacity, error, pending_events = [] } = shown;
   return {
@@ -86,7 +61,7 @@ function whySleeping({
   pending_wakes,
   wake_budget_reached,
   next_wake_at,
-}: Daemon): string {
+}: ShownDaemon): string {
   if (status === "stopped") return "Somebody stopped it. Nothing wakes it until somebody starts it again.";
   if (status === "failed") return "It failed. Nothing wakes it until somebody starts it again.";
   if (daemon_state !== "idle") return "It is at work.";

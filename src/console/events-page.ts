@@ -1,8 +1,8 @@
 /** `/console/sessions/{id}/events`: the events of a session. */
 
 import { html } from "hono/html";
-import * as z from "zod/mini";
 import { counted } from "../plural.ts";
+import type { Answers } from "./answers.ts";
 import { type Api, asked } from "./api.ts";
 import type { Page } from "./layout.ts";
 import { type Html, pretty, short } from "./text.ts";
@@ -28,23 +28,17 @@ const NAMES = [
   "done",
 ] as const;
 
-const session = z.looseObject({ last_event: z.number() });
-const events = z.object({
-  data: z.array(z.object({ id: z.string(), event: z.string(), data: z.unknown() })),
-  next_cursor: z.nullable(z.string()),
-});
-
 export async function eventsPage(api: Api, id: string): Promise<Page> {
   const { searchParams, pathname } = api.url;
   const name = searchParams.get("event") ?? "";
   const params = { id };
-  const { last_event: last } = await asked(api, session, "getSession", { params });
+  const { last_event: last } = await asked(api, "getSession", { params });
   const wanted = Number(searchParams.get("cursor") ?? Number.NaN);
   // Without a filter the page begins with the last events. With one it searches from the first one on.
   const newest = name === "" ? Math.max(0, last - EVENTS) : 0;
   const from = Number.isSafeInteger(wanted) && wanted >= 0 ? wanted : newest;
   const query = { limit: String(EVENTS), cursor: String(from), event: name };
-  const shown = await asked(api, events, "listSessionEvents", { params, query });
+  const shown = await asked(api, "listSessionEvents", { params, query });
   const to = (cursor: string | number, text: string): Html =>
     html`<a href="${pathname}?${new URLSearchParams({ event: name, cursor: String(cursor) }).toString()}">${text}</a> `;
   return {
@@ -56,7 +50,7 @@ ${shown.data.length === 0 ? html`<p>${last === 0 ? "Nothing happened yet." : "No
   };
 }
 
-function table(data: z.infer<typeof events>["data"]): Html {
+function table(data: Answers["listSessionEvents"]["data"]): Html {
   const row = ({ id, event, data: value }: (typeof data)[number]): Html =>
     html`<tr><td class="n">${id.split(":").at(-1) ?? ""}</td><td>${event}</td><td><details><summary><code>${short(JSON.stringify(value), 100)}</code></summary><pre tabindex="0">${short(pretty(value), SHOWN)}</pre></details></td></tr>
 `;

@@ -1,30 +1,10 @@
 /** A workflow's graph as a drawing, and as a table with the same contents. */
 
 import { html } from "hono/html";
-import * as z from "zod/mini";
+import type { Graph } from "../engine/workflow/graph.ts";
 import { counted } from "../plural.ts";
 import { type GraphEdge, LINE, layOut, NODE_HEIGHT, NODE_WIDTH } from "./graph-layout.ts";
 import { type Html, pretty, short } from "./text.ts";
-
-const node = z.looseObject({
-  kind: z.string(),
-  prompt: z.optional(z.string()),
-  wait: z.optional(z.looseObject({ event: z.optional(z.string()), key: z.optional(z.string()) })),
-});
-export const graphShape = z.looseObject({
-  name: z.string(),
-  entry: z.string(),
-  nodes: z.record(z.string(), node),
-  edges: z.array(
-    z.looseObject({
-      from: z.string(),
-      to: z.string(),
-      branch: z.optional(z.string()),
-      max_traversals: z.optional(z.number()),
-    }),
-  ),
-});
-export type Graph = z.infer<typeof graphShape>;
 
 /** The state of a node in a run. */
 export interface NodeState {

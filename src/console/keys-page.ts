@@ -1,27 +1,14 @@
 /** `/console/keys`: API keys, for callers who may manage them. */
 import { html } from "hono/html";
-import * as z from "zod/mini";
 import { type Api, asked } from "./api.ts";
 import { form, nextPage, type Page, seeOther, shownPage } from "./layout.ts";
 import { type Html, when } from "./text.ts";
 
 const SCOPES = ["invoke", "publish", "admin"] as const;
 
-const KEY = {
-  id: z.string(),
-  prefix: z.string(),
-  tenant: z.string(),
-  scopes: z.array(z.string()),
-  name: z.nullable(z.string()),
-  created_at: z.string(),
-  last_used_at: z.nullable(z.string()),
-};
-const keys = z.object({ data: z.array(z.object(KEY)), next_cursor: z.nullable(z.string()) });
-const made = z.looseObject({ ...KEY, key: z.string() });
-
 export async function keysPage(api: Api): Promise<Page> {
   const query = { limit: "50", cursor: api.url.searchParams.get("cursor") };
-  const { data, next_cursor } = await asked(api, keys, "listKeys", { query });
+  const { data, next_cursor } = await asked(api, "listKeys", { query });
   const row = ({ id, prefix, tenant, scopes, name, created_at, last_used_at }: (typeof data)[number]): Html =>
     html`<tr><td>${name ?? ""}</td><td><code>${prefix}…</code></td><td>${tenant}</td><td>${scopes.join(", ")}</td><td>${when(created_at)}</td><td>${last_used_at === null ? "never" : when(last_used_at)}</td><td>${form(api, `/console/keys/${id}/revoke`, html`<button class="danger" aria-label="Revoke ${name ?? prefix}">Revoke</button>`, "inline")}</td></tr>
 `;
@@ -48,7 +35,7 @@ export async function makeKey(api: Api): Promise<Response> {
     scopes: fields.getAll("scopes").map(String),
     ...(name === "" ? {} : { name }),
   };
-  const { key, scopes, tenant } = await asked(api, made, "addKey", { json });
+  const { key, scopes, tenant } = await asked(api, "addKey", { json });
   return shownPage(api, {
     title: "New key",
     body: html`<h1>New key</h1><p class="note wait">Copy it now: nobody can read it again.</p><pre id="key" tabindex="0">${key}</pre><button type="button" data-copy="key">Copy</button>

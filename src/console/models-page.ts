@@ -1,32 +1,14 @@
 /** `/console/models`: providers, whether their keys are set, their models and the features of these. */
 import { html } from "hono/html";
-import * as z from "zod/mini";
+import type { Provider } from "./answers.ts";
 import { type Api, asked } from "./api.ts";
 import { form, type Page, shownPage } from "./layout.ts";
 import { type Html, pretty } from "./text.ts";
 
-const providers = z.object({
-  data: z.array(
-    z.looseObject({
-      name: z.string(),
-      protocol: z.string(),
-      auth_env: z.array(z.string()),
-      default_model: z.nullable(z.string()),
-      available: z.boolean(),
-    }),
-  ),
-});
-type Provider = z.infer<typeof providers>["data"][number];
-const aliases = z.object({ data: z.array(z.string()) });
-const health = z.looseObject({ provider: z.string(), valid: z.boolean(), message: z.string() });
-
 export async function modelsPage(api: Api): Promise<Page> {
   const model = api.url.searchParams.get("model") ?? "";
-  const [{ data }, known] = await Promise.all([
-    asked(api, providers, "listProviders"),
-    asked(api, aliases, "listModels"),
-  ]);
-  const one = model === "" ? null : await asked(api, z.unknown(), "listModels", { query: { id: model } });
+  const [{ data }, known] = await Promise.all([asked(api, "listProviders"), asked(api, "listModels")]);
+  const one = model === "" ? null : await asked(api, "listModels", { query: { id: model } });
   return {
     title: "Models",
     body: html`<h1>Models</h1><h2>Providers</h2>
@@ -62,7 +44,7 @@ function row(api: Api, { name, protocol, auth_env, default_model, available }: P
 /** Checks that a provider answers and takes the key. */
 export async function checkProvider(api: Api, name: string): Promise<Response> {
   await api.form();
-  const { valid, message } = await asked(api, health, "checkProvider", { params: { name } });
+  const { valid, message } = await asked(api, "checkProvider", { params: { name } });
   return shownPage(api, {
     title: `Check of ${name}`,
     body: html`<h1>Check of ${name}</h1><p class="note ${valid ? "" : "bad"}">${valid ? "It can be used." : "It cannot be used."} ${message}</p><p><a href="/console/models">Models</a></p>`,
@@ -78,7 +60,7 @@ export async function testCall(api: Api): Promise<Response> {
     ...(text("model") === "" ? {} : { model: text("model") }),
     max_tokens: 200,
   };
-  const answer = await asked(api, z.looseObject({ text: z.optional(z.string()) }), "callModel", {
+  const answer = await asked(api, "callModel", {
     json: { prompt: text("prompt"), options },
   });
   return shownPage(api, {

@@ -21,9 +21,6 @@ const operation = z.looseObject({
   requestBody: z.optional(z.looseObject({ content: z.optional(z.record(z.string(), z.unknown())) })),
   security: z.optional(z.array(z.record(z.string(), z.array(z.string())))),
 });
-const document = z.looseObject({
-  paths: z.record(z.string(), z.record(z.string(), z.unknown())),
-});
 
 const METHODS: readonly string[] = ["get", "post", "put", "delete", "patch"];
 
@@ -34,7 +31,7 @@ interface Operation {
 }
 
 export async function referencePage(api: Api): Promise<Page> {
-  const { paths } = await asked(api, document, "openapi");
+  const { paths } = await asked(api, "openapi");
   const words = (api.url.searchParams.get("q") ?? "").toLowerCase().split(/\s+/);
   const all = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).flatMap(([method, value]): Operation[] => {

@@ -2,7 +2,9 @@
 import { html } from "hono/html";
 import * as z from "zod/mini";
 import { HullError } from "../errors.ts";
-import { beginningCall, type RunEntry, runEntryShape } from "../session/run-entry.ts";
+import type { TraceStep } from "../session/conversation/trace.ts";
+import { beginningCall, type RunEntry } from "../session/run-entry.ts";
+import type { Trace } from "./answers.ts";
 import { type Api, asked } from "./api.ts";
 import { form, nextPage, type Page, seeOther } from "./layout.ts";
 import { isOver, pathOf, reason, runName, stateLabel } from "./run-shapes.ts";
@@ -10,53 +12,6 @@ import { count, duration, type Html, lane, money, pretty, size, when } from "./t
 
 /** Steps on one page. */
 const STEPS = "100";
-
-const maybe = z.optional;
-const execution = z.looseObject({
-  id: z.string(),
-  skill: z.string(),
-  status: z.string(),
-  created_at: z.string(),
-  finished_at: maybe(z.string()),
-  result: maybe(
-    z.looseObject({
-      text: maybe(z.string()),
-      json: maybe(z.unknown()),
-      size: z.number(),
-      content_type: z.string(),
-    }),
-  ),
-  error: maybe(z.looseObject({ code: z.string(), title: z.string(), detail: z.string() })),
-});
-const step = z.object({
-  number: z.number(),
-  kind: z.string(),
-  name: z.string(),
-  started_at: z.string(),
-  duration_ms: z.nullable(z.number()),
-  ok: z.nullable(z.boolean()),
-  input: maybe(z.unknown()),
-  output: maybe(z.unknown()),
-  thoughts: maybe(z.string()),
-  model: maybe(z.string()),
-  usage: maybe(
-    z.object({
-      input_tokens: z.number(),
-      output_tokens: z.number(),
-      cache_read_tokens: z.number(),
-      cache_write_tokens: z.number(),
-    }),
-  ),
-  cost_usd: maybe(z.number()),
-});
-type Step = z.infer<typeof step>;
-const trace = z.object({
-  text: z.nullable(z.string()),
-  error: z.nullable(z.object({ title: z.string(), detail: z.string() })),
-  recovered: z.boolean(),
-  data: z.array(step),
-  next_cursor: z.nullable(z.string()),
-});
 
 /** A run with its result, as far as the caller may see it. */
 interface Known {
@@ -94,12 +49,10 @@ ${run.session === null ? "" : html`<p><a href="/console/runs/${id}/cassette">Dow
 
 /** @throws HullError for an id that is not one of the tenant's runs */
 async function known(api: Api, id: string): Promise<Known> {
-  const indexed = await unless404(asked(api, runEntryShape, "getIndexedRun", { params: { id } }));
+  const indexed = await unless404(asked(api, "getIndexedRun", { params: { id } }));
   if (indexed?.session != null) return { run: indexed, hidden: false, answer: "" };
   // A call that has just begun is not yet in the index.
-  const call = id.startsWith("ex_")
-    ? await unless404(asked(api, execution, "getExecution", { params: { id } }))
-    : null;
+  const call = id.startsWith("ex_") ? await unless404(asked(api, "getExecution", { params: { id } })) : null;
   if (call === null) {
     if (indexed === null) await api.ask("getIndexedRun", { params: { id } });
     const run = indexed ?? beginningCall(id, null, Date.now());
@@ -146,15 +99,15 @@ function answered(text: string, error: { title: string; detail: string } | null)
   return html`${failed}${said}`;
 }
 
-async function stepsOf(api: Api, { id, session }: RunEntry): Promise<z.infer<typeof trace>> {
+async function stepsOf(api: Api, { id, session }: RunEntry): Promise<Trace> {
   const query = { limit: STEPS, cursor: api.url.searchParams.get("cursor") };
   return session === null
-    ? asked(api, trace, "traceExecution", { params: { id }, query })
-    : asked(api, trace, "traceRun", { params: { id: session, run: id }, query });
+    ? asked(api, "traceExecution", { params: { id }, query })
+    : asked(api, "traceRun", { params: { id: session, run: id }, query });
 }
 
 /** Each step with its place in time, from the beginning of the first one to the end of the last one. */
-function waterfall(steps: readonly Step[]): Html {
+function waterfall(steps: readonly TraceStep[]): Html {
   const begins = steps.map(({ started_at }) => Date.parse(started_at));
   const first = Math.min(...begins);
   const last = Math.max(
@@ -164,7 +117,7 @@ function waterfall(steps: readonly Step[]): Html {
   return html`<ol class="flow">${steps.map((one) => stepLane(one, first, last - first))}</ol>`;
 }
 
-function stepLane(one: Step, first: number, span: number): Html {
+function stepLane(one: TraceStep, first: number, span: number): Html {
   const { kind, name, ok, duration_ms, started_at, model } = one;
   const from = (Date.parse(started_at) - first) / span;
   const timed = kind === "model" || kind === "tool";
@@ -181,7 +134,7 @@ function stepLane(one: Step, first: number, span: number): Html {
 `;
 }
 
-function stepDetails({ started_at, input, output, thoughts, usage, cost_usd }: Step): Html {
+function stepDetails({ started_at, input, output, thoughts, usage, cost_usd }: TraceStep): Html {
   const share =
     usage === undefined || usage.input_tokens === 0
       ? 0
@@ -220,17 +173,15 @@ export async function runAnswer(api: Api, id: string): Promise<Response> {
   return new Response(answer.body, { headers });
 }
 
-const first = z.object({ data: z.array(step), text: z.nullable(z.string()) });
-
 /** The run as a case of a skill's `evals/evals.json`: its prompt and its answer. */
 export async function runEval(api: Api, id: string): Promise<Response> {
-  const run = await unless404(asked(api, runEntryShape, "getIndexedRun", { params: { id } }));
+  const run = await unless404(asked(api, "getIndexedRun", { params: { id } }));
   const query = { limit: "1" };
   const session = run?.session ?? null;
   const { data, text } =
     session === null
-      ? await asked(api, first, "traceExecution", { params: { id }, query })
-      : await asked(api, first, "traceRun", { params: { id: session, run: id }, query });
+      ? await asked(api, "traceExecution", { params: { id }, query })
+      : await asked(api, "traceRun", { params: { id: session, run: id }, query });
   const one = {
     id: 1,
     prompt: promptText(data[0]?.input),
@@ -249,7 +200,7 @@ export async function runEval(api: Api, id: string): Promise<Response> {
   );
 }
 
-const spoken = z.union([z.string(), z.array(z.looseObject({ text: maybe(z.string()) }))]);
+const spoken = z.union([z.string(), z.array(z.looseObject({ text: z.optional(z.string()) }))]);
 const messages = z.array(z.looseObject({ role: z.string(), content: spoken }));
 
 /** The text of a prompt: a text, or the texts of its messages. */
@@ -269,7 +220,7 @@ export async function cancelRun(api: Api, id: string): Promise<Response> {
   const session = await sessionOf(api, id);
   if (session === null) {
     // If the call has ended, the operation would remove it.
-    const { status } = await asked(api, execution, "getExecution", { params: { id } });
+    const { status } = await asked(api, "getExecution", { params: { id } });
     if (status === "running") await api.ask("deleteExecution", { params: { id } });
   } else await api.ask("cancelRun", { params: { id: session, run: id }, json: {} });
   return seeOther(`/console/runs/${id}`);
@@ -277,6 +228,6 @@ export async function cancelRun(api: Api, id: string): Promise<Response> {
 
 /** The session of a run; `null`: it has none, or is not listed yet. */
 async function sessionOf(api: Api, id: string): Promise<string | null> {
-  const run = await unless404(asked(api, runEntryShape, "getIndexedRun", { params: { id } }));
+  const run = await unless404(asked(api, "getIndexedRun", { params: { id } }));
   return run?.session ?? null;
 }

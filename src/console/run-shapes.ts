@@ -1,10 +1,7 @@
-/** Runs as the API lists them, and the texts for their states. */
+/** How pages name runs and their states. */
 import { html } from "hono/html";
-import * as z from "zod/mini";
-import { type RunEntry, runEntryShape } from "../session/run-entry.ts";
+import type { RunEntry } from "../session/run-entry.ts";
 import type { Html } from "./text.ts";
-
-export const runList = z.object({ data: z.array(runEntryShape), next_cursor: z.nullable(z.string()) });
 
 const COLOURS: Readonly<Record<string, string>> = {
   done: "good",

@@ -3,7 +3,7 @@ import { html } from "hono/html";
 import { RUN_KINDS, type RunEntry } from "../session/run-entry.ts";
 import { type Api, asked } from "./api.ts";
 import { form, nextPage, type Page } from "./layout.ts";
-import { isOver, pathOf, runList, runName, stateLabel } from "./run-shapes.ts";
+import { isOver, pathOf, runName, stateLabel } from "./run-shapes.ts";
 import { count, duration, type Html, mark, money, when } from "./text.ts";
 
 const STATES = [
@@ -32,7 +32,7 @@ export async function runsPage(api: Api): Promise<Page> {
     session: given("session"),
     code: given("code"),
   };
-  const { data, next_cursor } = await asked(api, runList, "listAllRuns", { query });
+  const { data, next_cursor } = await asked(api, "listAllRuns", { query });
   const filtered = [query.state, query.kind, query.name, query.session, query.code].some(
     (value) => value !== "",
   );

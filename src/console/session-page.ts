@@ -2,61 +2,31 @@
 import { html } from "hono/html";
 import * as z from "zod/mini";
 import { BadRequest } from "../errors/request.ts";
+import type { PublicMessage } from "../llm/messages.ts";
+import type { SessionView } from "../session/conversation/answers.ts";
 import { parsedJson } from "../skill/json-depth.ts";
+import type { Answers } from "./answers.ts";
 import { type Api, type Asked, asked } from "./api.ts";
 import { form, type Page, seeOther, tokenField } from "./layout.ts";
-import { runList, stateLabel } from "./run-shapes.ts";
+import { stateLabel } from "./run-shapes.ts";
 import { runTable } from "./runs-page.ts";
 import { count, type Html, pretty, size, when } from "./text.ts";
 
 /** Messages on one page. */
 const MESSAGES = 50;
 
-const session = z.looseObject({
-  id: z.string(),
-  state: z.string(),
-  created_at: z.string(),
-  updated_at: z.string(),
-  length: z.number(),
-  summary: z.nullable(z.string()),
-  last_event: z.number(),
-  parent_id: z.nullable(z.string()),
-  child_ids: z.array(z.string()),
-  run: z.nullable(z.object({ run_id: z.string(), status: z.string() })),
-});
-type Session = z.infer<typeof session>;
-const messages = z.object({
-  data: z.array(z.looseObject({ role: z.string(), content: z.optional(z.unknown()) })),
-  next_cursor: z.nullable(z.string()),
-});
-const files = z.object({
-  data: z.array(z.looseObject({ path: z.string(), size: z.number(), modified_at: z.string() })),
-  next_cursor: z.nullable(z.string()),
-});
-const artifacts = z.object({
-  data: z.array(
-    z.looseObject({
-      id: z.string(),
-      type: z.string(),
-      title: z.string(),
-      version: z.number(),
-      updated_at: z.string(),
-    }),
-  ),
-});
-
 export async function sessionPage(api: Api, id: string): Promise<Page> {
   const params = { id };
-  const shown = await asked(api, session, "getSession", { params });
+  const shown = await asked(api, "getSession", { params });
   const from = fromOf(api, shown);
   const [said, stored, made, runs] = await Promise.all([
-    asked(api, messages, "listMessages", {
+    asked(api, "listMessages", {
       params,
       query: { limit: String(MESSAGES), cursor: String(from) },
     }),
-    asked(api, files, "listSessionFiles", { params, query: { limit: "100" } }),
-    asked(api, artifacts, "listArtifacts", { params, query: { limit: "100" } }),
-    asked(api, runList, "listAllRuns", { query: { session: id, limit: "10" } }),
+    asked(api, "listSessionFiles", { params, query: { limit: "100" } }),
+    asked(api, "listArtifacts", { params, query: { limit: "100" } }),
+    asked(api, "listAllRuns", { query: { session: id, limit: "10" } }),
   ]);
   const { run } = shown;
   return {
@@ -78,30 +48,25 @@ ${runs.data.length === 0 ? "" : html`<h2>Last runs</h2>${runTable(api, runs.data
 }
 
 /** The first message of the page: that of the last messages, unless the query names another one. */
-function fromOf(api: Api, { length }: Session): number {
+function fromOf(api: Api, { length }: SessionView): number {
   const asked = Number(api.url.searchParams.get("from") ?? Number.NaN);
   return Number.isSafeInteger(asked) && asked >= 0 ? asked : Math.max(0, length - MESSAGES);
 }
 
-function pages({ url }: Api, { length }: Session, from: number): Html | "" {
+function pages({ url }: Api, { length }: SessionView, from: number): Html | "" {
   if (length <= MESSAGES) return "";
   const to = (at: number, name: string) => html`<a href="${url.pathname}?from=${at}">${name}</a> `;
   return html`<p>Messages ${from + 1} to ${Math.min(length, from + MESSAGES)} of ${length}. ${from > 0 ? to(Math.max(0, from - MESSAGES), "Earlier") : ""}${from + MESSAGES < length ? to(from + MESSAGES, "Later") : ""}</p>`;
 }
 
-function family({ parent_id, child_ids }: Session): Html {
+function family({ parent_id, child_ids }: SessionView): Html {
   const link = (id: string) => html`<a href="/console/sessions/${id}">${id}</a> `;
   return html`${parent_id === null ? "" : html`<dt>Forked from</dt><dd>${link(parent_id)}</dd>`}${child_ids.length === 0 ? "" : html`<dt>Forks</dt><dd>${child_ids.map(link)}</dd>`}`;
 }
 
 const part = z.looseObject({ type: z.optional(z.string()), text: z.optional(z.string()) });
 
-function messageShown(
-  api: Api,
-  id: string,
-  { role, content, ...rest }: z.infer<typeof messages>["data"][number],
-  number: number,
-): Html {
+function messageShown(api: Api, id: string, { role, content, ...rest }: PublicMessage, number: number): Html {
   const parts = Array.isArray(content) ? content : [content];
   const extra =
     Object.keys(rest).length === 0
@@ -150,7 +115,7 @@ function sayForm(api: Api, id: string): Html {
   );
 }
 
-function fileTable(id: string, all: z.infer<typeof files>["data"]): Html {
+function fileTable(id: string, all: Answers["listSessionFiles"]["data"]): Html {
   if (all.length === 0) return html`<p>None.</p>`;
   const row = ({ path, size: bytes, modified_at }: (typeof all)[number]) =>
     html`<tr><td><a href="/console/sessions/${id}/files/${path.split("/").map(encodeURIComponent).join("/")}">${path}</a></td><td class="n">${size(bytes)}</td><td>${when(modified_at)}</td></tr>`;
@@ -161,7 +126,7 @@ function uploadForm(api: Api, id: string): Html {
   return html`<form method="post" action="/console/sessions/${id}/files" enctype="multipart/form-data" class="row" data-once>${tokenField(api)}<div><label for="file">Add a file</label><input id="file" name="file" type="file" required></div><button>Upload</button></form>`;
 }
 
-function changes(api: Api, { id, state }: Session): Html {
+function changes(api: Api, { id, state }: SessionView): Html {
   const button = (action: string, name: string) =>
     form(api, `/console/sessions/${id}/${action}`, html`<button>${name}</button>`, "inline");
   return html`<p>${state === "active" ? html`${button("compact", "Compact")} ${button("fork", "Fork")} ${button("archive", "Archive")}` : button("resume", "Make it active again")}</p>
@@ -172,7 +137,7 @@ ${form(api, `/console/sessions/${id}/delete`, html`<div><label for="sure">To del
 export async function saySomething(api: Api, id: string): Promise<Response> {
   const fields = await api.form();
   const prompt = String(fields.get("prompt") ?? "");
-  const { run } = await asked(api, session, "getSession", { params: { id } });
+  const { run } = await asked(api, "getSession", { params: { id } });
   const params = { id };
   if (run !== null) await api.ask("sendMessage", { params, json: { content: prompt } });
   else
@@ -194,16 +159,14 @@ function optionsOf(fields: FormData): Record<string, unknown> {
   throw new BadRequest({ detail: 'The options of a run are a JSON object such as {"provider": "mock"}.' });
 }
 
-const made = z.looseObject({ id: z.string() });
-
 /** Forks the session, whole or with its first messages, and leads to the fork. */
 export async function forkSession(api: Api, id: string): Promise<Response> {
   const keep = String((await api.form()).get("keep_first") ?? "");
   const params = { id };
   const fork =
     keep === ""
-      ? await asked(api, made, "forkSession", { params, json: {} })
-      : await asked(api, made, "forkSessionAt", { params, json: { keep_first: Number(keep) } });
+      ? await asked(api, "forkSession", { params, json: {} })
+      : await asked(api, "forkSessionAt", { params, json: { keep_first: Number(keep) } });
   return seeOther(`/console/sessions/${fork.id}`);
 }
 

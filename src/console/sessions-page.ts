@@ -1,27 +1,13 @@
 /** `/console/sessions`: the tenant's conversations. */
 import { html } from "hono/html";
-import * as z from "zod/mini";
 import { type Api, asked } from "./api.ts";
 import { form, nextPage, type Page, seeOther } from "./layout.ts";
 import { stateLabel } from "./run-shapes.ts";
 import { type Html, short, when } from "./text.ts";
 
-const sessions = z.object({
-  data: z.array(
-    z.looseObject({
-      id: z.string(),
-      state: z.string(),
-      created_at: z.string(),
-      parent_id: z.nullable(z.string()),
-      metadata: z.record(z.string(), z.unknown()),
-    }),
-  ),
-  next_cursor: z.nullable(z.string()),
-});
-
 export async function sessionsPage(api: Api): Promise<Page> {
   const query = { limit: "50", cursor: api.url.searchParams.get("cursor") };
-  const { data, next_cursor } = await asked(api, sessions, "listSessions", { query });
+  const { data, next_cursor } = await asked(api, "listSessions", { query });
   const rows = data.map(
     ({
       id,
@@ -41,11 +27,9 @@ ${nextPage(api, next_cursor)}`,
   };
 }
 
-const opened = z.looseObject({ id: z.string() });
-
 /** Opens the session with this id, or a new one. */
 export async function openSession(api: Api): Promise<Response> {
   const given = String((await api.form()).get("id") ?? "").trim();
-  const { id } = await asked(api, opened, "openSession", { json: given === "" ? {} : { id: given } });
+  const { id } = await asked(api, "openSession", { json: given === "" ? {} : { id: given } });
   return seeOther(`/console/sessions/${id}`);
 }

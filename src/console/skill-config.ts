@@ -1,40 +1,22 @@
 /** The tenant's configuration of a skill's tools, as forms of the skill's page. The page writes secrets and never reads them. */
 import { html } from "hono/html";
-import * as z from "zod/mini";
 import { jsonOrText } from "../skill/json-depth.ts";
+import type { ConfigParam, ToolConfig } from "./answers.ts";
 import { type Api, asked } from "./api.ts";
 import { form, seeOther } from "./layout.ts";
 import type { Html } from "./text.ts";
 
-const param = z.looseObject({
-  name: z.string(),
-  type: z.string(),
-  description: z.optional(z.string()),
-  options: z.optional(z.array(z.unknown())),
-});
-const tool = z.looseObject({
-  params: z.array(param),
-  values: z.record(z.string(), z.unknown()),
-  sources: z.record(z.string(), z.string()),
-});
-const config = z.looseObject({ tools: z.record(z.string(), tool) });
-
 /** Forms for the tools that can be configured; empty if the key may not configure them, or there are none. */
 export async function configForms(api: Api, slug: string): Promise<Html | ""> {
   if (!api.may("publish")) return "";
-  const { tools } = await asked(api, config, "getConfig", { params: { slug } });
+  const { tools } = await asked(api, "getConfig", { params: { slug } });
   const forms = Object.entries(tools).flatMap(([name, shown]) =>
     shown.params.length === 0 ? [] : [toolForm(api, slug, name, shown)],
   );
   return forms.length === 0 ? "" : html`<h2>Configuration</h2>${forms}`;
 }
 
-function toolForm(
-  api: Api,
-  slug: string,
-  name: string,
-  { params, values, sources }: z.infer<typeof tool>,
-): Html {
+function toolForm(api: Api, slug: string, name: string, { params, values, sources }: ToolConfig): Html {
   const fields = params.map((one) => field(name, one, values[one.name], sources[one.name] ?? "not set"));
   return form(
     api,
@@ -45,7 +27,7 @@ function toolForm(
 
 function field(
   of: string,
-  { name, type, description = "" }: z.infer<typeof param>,
+  { name, type, description = "" }: ConfigParam,
   value: unknown,
   source: string,
 ): Html {

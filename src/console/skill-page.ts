@@ -4,59 +4,21 @@ import { html } from "hono/html";
 import * as z from "zod/mini";
 import { toBase64 } from "../bytes.ts";
 import { counted } from "../plural.ts";
+import type { Version } from "../registry/versions.ts";
+import type { ShownCard } from "./answers.ts";
 import { type Api, asked } from "./api.ts";
 import { form, type Page, seeOther, shownPage } from "./layout.ts";
-import { runList } from "./run-shapes.ts";
 import { runTable } from "./runs-page.ts";
 import { configForms } from "./skill-config.ts";
 import { duration, type Html, pretty, size, when } from "./text.ts";
 
 const maybe = z.optional;
-const card = z.looseObject({
-  name: z.string(),
-  slug: z.string(),
-  description: z.string(),
-  mode: z.string(),
-  method: z.string(),
-  route: z.string(),
-  input: z.string(),
-  output: z.string(),
-  inputMime: maybe(z.array(z.string())),
-  tools: maybe(z.array(z.string())),
-  version: z.string(),
-  stale: maybe(z.boolean()),
-  daemon: maybe(z.boolean()),
-  uploaded: maybe(z.boolean()),
-  input_schema: maybe(z.unknown()),
-  doc: maybe(z.string()),
-  signature: maybe(z.looseObject({ signer: maybe(z.string()), trusted: z.boolean() })),
-  diagnostics: maybe(z.array(z.looseObject({ severity: maybe(z.string()), message: maybe(z.string()) }))),
-  tool_details: maybe(
-    z.array(
-      z.looseObject({
-        name: z.string(),
-        description: maybe(z.string()),
-        tier: maybe(z.string()),
-        tier_reason: maybe(z.nullable(z.string())),
-        risk: maybe(z.string()),
-        parameters: maybe(z.unknown()),
-      }),
-    ),
-  ),
-  files: maybe(z.array(z.object({ path: z.string(), size: z.number() }))),
-});
-type Card = z.infer<typeof card>;
-
-const versions = z.object({
-  data: z.array(z.object({ digest: z.string(), published_at: z.nullable(z.string()), current: z.boolean() })),
-});
-
 export async function skillPage(api: Api, slug: string): Promise<Page> {
   const params = { slug };
   const [shown, known, runs, configured] = await Promise.all([
-    asked(api, card, "getCard", { params }),
-    asked(api, versions, "listVersions", { params, query: { limit: "10" } }),
-    asked(api, runList, "listAllRuns", { query: { name: slug, limit: "10" } }),
+    asked(api, "getCard", { params }),
+    asked(api, "listVersions", { params, query: { limit: "10" } }),
+    asked(api, "listAllRuns", { query: { name: slug, limit: "10" } }),
     configForms(api, slug),
   ]);
   return {
@@ -77,11 +39,7 @@ ${shown.doc === undefined || shown.doc.trim() === "" ? "" : html`<h2>Documentati
 }
 
 /** Each version of an upload can be served again. */
-function versionList(
-  api: Api,
-  { slug, version, uploaded }: Card,
-  all: z.infer<typeof versions>["data"],
-): Html {
+function versionList(api: Api, { slug, version, uploaded }: ShownCard, all: Version[]): Html {
   const again = (digest: string): Html | "" =>
     uploaded === true && digest !== version && api.may("publish")
       ? form(
@@ -102,13 +60,13 @@ export async function rollBack(api: Api, slug: string, digest: string): Promise<
   return seeOther(`/console/skills/${slug}`);
 }
 
-function signed({ signature }: Card): Html | "" {
+function signed({ signature }: ShownCard): Html | "" {
   if (signature === undefined) return "";
   return html`<dt>Signed by</dt><dd><code>${signature.signer ?? ""}</code>${signature.trusted ? "" : ", whom this deployment does not trust"}</dd>`;
 }
 
 /** A form for the skill's input. It is sent as `multipart/form-data`, since it may hold files. */
-function tryForm(api: Api, { slug, input, input_schema, inputMime }: Card): Html {
+function tryForm(api: Api, { slug, input, input_schema, inputMime }: ShownCard): Html {
   const file = html`<label for="files">${input === "file" ? "File" : "Files"}</label><input id="files" name="files" type="file" multiple accept="${(inputMime ?? []).join(",")}">`;
   const text =
     input_schema === undefined
@@ -157,7 +115,7 @@ function sample(schema: unknown, depth = 0): unknown {
 
 /** Makes the request for the skill's own route from the form. A run that can outlive its connection gets a page of its own. */
 export async function trySkill(api: Api, slug: string): Promise<Response> {
-  const shown = await asked(api, card, "getCard", { params: { slug } });
+  const shown = await asked(api, "getCard", { params: { slug } });
   const fields = await api.form();
   const answer = await api.callSkill(slug, {
     ...inputOf(shown, fields),
@@ -176,12 +134,12 @@ ${await answerShown(answer)}`,
   });
 }
 
-function jsonType({ input_schema, input }: Card): Record<string, string> {
+function jsonType({ input_schema, input }: ShownCard): Record<string, string> {
   return input_schema === undefined || input === "none" ? {} : { "content-type": "application/json" };
 }
 
 function inputOf(
-  { input, input_schema, method }: Card,
+  { input, input_schema, method }: ShownCard,
   fields: FormData,
 ): { body?: BodyInit; query?: Record<string, string> } {
   const text = String(fields.get("text") ?? "");
@@ -226,7 +184,7 @@ function prettyText(text: string): string {
 }
 
 /** The tools of its tools.json with their details, and the tools that SKILL.md declares, by their names. */
-function toolTable({ tools = [], tool_details = [] }: Card): Html | "" {
+function toolTable({ tools = [], tool_details = [] }: ShownCard): Html | "" {
   const detailed = new Set(tool_details.map(({ name }) => name));
   const others = tools.filter((name) => !detailed.has(name));
   if (tool_details.length === 0 && others.length === 0) return "";
@@ -242,19 +200,19 @@ function toolTable({ tools = [], tool_details = [] }: Card): Html | "" {
   return html`<h2>Tools</h2>${table}${others.length === 0 ? "" : html`<p>${others.map((name) => html`<code>${name}</code> `)}</p>`}`;
 }
 
-function fileList({ files = [] }: Card): Html | "" {
+function fileList({ files = [] }: ShownCard): Html | "" {
   if (files.length === 0) return "";
   const row = ({ path, size: bytes }: (typeof files)[number]): Html =>
     html`<tr><td>${path}</td><td class="n">${size(bytes)}</td></tr>`;
   return html`<h2>Files</h2><details><summary>${counted(files.length, "file")}</summary><div class="scroll" tabindex="0"><table><thead><tr><th>File</th><th class="n">Size</th></tr></thead><tbody>${files.map(row)}</tbody></table></div></details>`;
 }
 
-function findings({ diagnostics = [] }: Card): Html | "" {
+function findings({ diagnostics = [] }: ShownCard): Html | "" {
   if (diagnostics.length === 0) return "";
   return html`<h2>What the build found</h2><ul>${diagnostics.map(({ severity = "", message = "" }) => html`<li>${severity}: ${message}</li>`)}</ul>`;
 }
 
-function calls(api: Api, { slug, method, route, input_schema, input }: Card): Html {
+function calls(api: Api, { slug, method, route, input_schema, input }: ShownCard): Html {
   const { origin } = api.url;
   const value = input_schema === undefined ? "Hello" : { input: sample(input_schema) };
   const body = typeof value === "string" ? value : JSON.stringify(value);

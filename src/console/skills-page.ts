@@ -1,8 +1,9 @@
 /** `/`: the served skills, with search and a link to try each. */
 
 import { html } from "hono/html";
-import * as z from "zod/mini";
 import { counted } from "../plural.ts";
+import type { Card } from "../skill/manifest.ts";
+import type { RunFigures } from "./answers.ts";
 import { type Api, asked } from "./api.ts";
 import type { Page } from "./layout.ts";
 import { count, duration, type Html, money, short } from "./text.ts";
@@ -11,35 +12,6 @@ const MODES = ["llm", "script", "proxy", "static-file"] as const;
 /** Browsers take long to lay out more rows. */
 const PAGE_SIZE = "100";
 
-const cards = z.array(
-  z.looseObject({
-    name: z.string(),
-    slug: z.string(),
-    description: z.string(),
-    mode: z.string(),
-    method: z.string(),
-    route: z.string(),
-    version: z.string(),
-    stale: z.optional(z.boolean()),
-    uploaded: z.optional(z.boolean()),
-    daemon: z.optional(z.boolean()),
-  }),
-);
-type Card = z.infer<typeof cards>[number];
-
-const figures = z.object({
-  data: z.array(
-    z.object({
-      name: z.string(),
-      calls: z.number(),
-      failures: z.number(),
-      p50_ms: z.nullable(z.number()),
-      cost_usd: z.number(),
-    }),
-  ),
-});
-type Figures = z.infer<typeof figures>["data"][number];
-
 export async function skillsPage(api: Api): Promise<Page> {
   const { searchParams } = api.url;
   const q = searchParams.get("q") ?? "";
@@ -47,10 +19,10 @@ export async function skillsPage(api: Api): Promise<Page> {
   const query = { q, mode, limit: PAGE_SIZE, cursor: searchParams.get("cursor") };
   const [answer, { data }] = await Promise.all([
     api.ask("listSkills", { query }),
-    asked(api, figures, "getRunFigures"),
+    asked(api, "getRunFigures"),
   ]);
   const byName = new Map(data.map((sums) => [sums.name, sums]));
-  const found = cards.parse(await answer.json());
+  const found = await answer.json<Card[]>();
   const total = Number(answer.headers.get("x-total-count") ?? found.length);
   const next = /<([^>]+)>; rel="next"/.exec(answer.headers.get("link") ?? "")?.[1];
   return {
@@ -76,7 +48,7 @@ function nothing(searched: boolean): Html {
     : html`<p>No skill is served yet. Put a folder with a <code>SKILL.md</code> under <code>skills/</code>: <code>hull new hello</code> makes one.</p>`;
 }
 
-function table(found: readonly Card[], total: number, byName: ReadonlyMap<string, Figures>): Html {
+function table(found: readonly Card[], total: number, byName: ReadonlyMap<string, RunFigures>): Html {
   return html`<p class="dim">${counted(total, "skill")}</p>
 <div class="scroll" tabindex="0"><table><thead><tr><th>Skill</th><th>Mode</th><th>What it does</th><th>State</th><th class="n" title="Of the last 24 hours; of scripts and models">Calls, 24 h</th><th class="n">Failed</th><th class="n">Median</th><th class="n">Cost</th><th>Version</th></tr></thead><tbody>
 ${found.map((card) => row(card, byName.get(card.slug)))}</tbody></table></div>`;
@@ -84,7 +56,7 @@ ${found.map((card) => row(card, byName.get(card.slug)))}</tbody></table></div>`;
 
 function row(
   { slug, name, mode, method, route, description, version, stale, uploaded, daemon }: Card,
-  sums?: Figures,
+  sums?: RunFigures,
 ): Html {
   return html`<tr><td><a href="/console/skills/${slug}">${name}</a><br><small><code>${method} ${route}</code></small></td><td>${mode}</td><td>${short(description, 240)}</td><td>${stale === true ? html`<span class="state wait" title="The folder is broken; its last good version is served.">stale</span>` : html`<span class="state good">served</span>`}${uploaded === true ? " uploaded" : ""}${daemon === true ? " daemon" : ""}</td><td class="n">${count(sums?.calls)}</td><td class="n">${count(sums?.failures)}</td><td class="n">${duration(sums?.p50_ms)}</td><td class="n">${money(sums?.cost_usd)}</td><td><code>${version.slice(0, 12)}</code></td></tr>
 `;

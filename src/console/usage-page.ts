@@ -1,54 +1,26 @@
 /** `/console/usage`: the usage of model calls, and its limits. */
 import { html } from "hono/html";
-import * as z from "zod/mini";
+import type { UsageGroup } from "../session/ledger/rpc.ts";
+import type { ShownBudget, UsageRow } from "./answers.ts";
 import { type Api, asked } from "./api.ts";
 import { form, type Page, seeOther } from "./layout.ts";
-import { runList } from "./run-shapes.ts";
 import { runTable } from "./runs-page.ts";
 import { count, type Html, money, when } from "./text.ts";
 
-const GROUPS = ["day", "skill", "model", "session"] as const;
+const GROUPS = ["day", "skill", "model", "session"] as const satisfies readonly UsageGroup[];
 const WINDOWS = ["hour", "day", "month", "total"] as const;
 /** The error of a call that a budget refused. */
 const REFUSED = "budget_exceeded";
 const DAYS = 30;
 const DAY_MS = 24 * 3_600_000;
 
-export const usage = z.object({
-  data: z.array(
-    z.looseObject({
-      calls: z.number(),
-      input_tokens: z.number(),
-      output_tokens: z.number(),
-      cost_usd: z.number(),
-      price_known: z.boolean(),
-    }),
-  ),
-});
-type Row = z.infer<typeof usage>["data"][number];
-const amount = z.object({ cost_usd: z.number(), input_tokens: z.number(), output_tokens: z.number() });
-const budgets = z.object({
-  data: z.array(
-    z.looseObject({
-      scope: z.string(),
-      window: z.string(),
-      max_cost_usd: z.nullish(z.number()),
-      max_input_tokens: z.nullish(z.number()),
-      max_output_tokens: z.nullish(z.number()),
-      spent: amount,
-      resets_at: z.nullable(z.string()),
-    }),
-  ),
-});
-type Budget = z.infer<typeof budgets>["data"][number];
-
 export async function usagePage(api: Api): Promise<Page> {
   const by = GROUPS.find((group) => group === api.url.searchParams.get("by")) ?? "day";
   const from = new Date(Date.now() - DAYS * DAY_MS).toISOString().slice(0, 10);
   const [spent, limits, refused] = await Promise.all([
-    asked(api, usage, "getUsage", { query: { group_by: by, limit: "100", from } }),
-    asked(api, budgets, "listBudgets", { query: { limit: "100" } }),
-    asked(api, runList, "listAllRuns", { query: { code: REFUSED, limit: "20" } }),
+    asked(api, "getUsage", { query: { group_by: by, limit: "100", from } }),
+    asked(api, "listBudgets", { query: { limit: "100" } }),
+    asked(api, "listAllRuns", { query: { code: REFUSED, limit: "20" } }),
   ]);
   return {
     title: "Usage",
@@ -62,20 +34,19 @@ ${api.may("admin") ? budgetForm(api) : ""}
   };
 }
 
-function nameOf(row: Row, by: string): string {
+function nameOf(row: UsageRow, by: UsageGroup): string {
   const { provider, model } = row;
-  if (by === "model") return `${String(provider)} ${String(model)}`;
-  const name = row[by];
-  return typeof name === "string" ? name : `no ${by}`;
+  if (by === "model") return `${provider} ${model}`;
+  return row[by] ?? `no ${by}`;
 }
 
 /** Cost as bars, or tokens if nothing has a price. */
-export function bars(rows: readonly Row[], by: string): Html {
+export function bars(rows: readonly UsageRow[], by: UsageGroup): Html {
   const priced = rows.some(({ cost_usd }) => cost_usd > 0);
-  const size = ({ cost_usd, input_tokens, output_tokens }: Row): number =>
+  const size = ({ cost_usd, input_tokens, output_tokens }: UsageRow): number =>
     priced ? cost_usd : input_tokens + output_tokens;
   const most = Math.max(...rows.map(size), Number.MIN_VALUE);
-  const bar = (row: Row) =>
+  const bar = (row: UsageRow) =>
     html`<svg viewBox="0 0 1000 14" width="160" height="14" preserveAspectRatio="none" aria-hidden="true"><rect class="track" width="1000" height="14"/><rect class="model" width="${Math.round((1000 * size(row)) / most)}" height="14"/></svg>`;
   return html`<div class="scroll" tabindex="0"><table><thead><tr><th>${by}</th><th>${priced ? "Cost" : "Tokens"}</th><th class="n">Cost</th><th class="n">Calls</th><th class="n">Tokens in</th><th class="n">Tokens out</th></tr></thead><tbody>
 ${rows.map(
@@ -86,7 +57,7 @@ ${rows.map(
 )}</tbody></table></div>`;
 }
 
-function budgetTable(rows: readonly Budget[]): Html {
+function budgetTable(rows: readonly ShownBudget[]): Html {
   return html`<div class="scroll" tabindex="0"><table><thead><tr><th>Of</th><th>Window</th><th class="n">Spent</th><th class="n">Limit</th><th class="n">Left</th><th>Begins anew</th></tr></thead><tbody>
 ${rows.map(
   (
@@ -97,7 +68,7 @@ ${rows.map(
 }
 
 /** The limits of a budget, each with its value. */
-function limitsOf(row: Budget): { max: number; spent: number; text: (value: number) => string }[] {
+function limitsOf(row: ShownBudget): { max: number; spent: number; text: (value: number) => string }[] {
   const tokens = (value: number): string => `${count(value)} tokens`;
   return [
     { max: row.max_cost_usd, spent: row.spent.cost_usd, text: money },
@@ -114,15 +85,15 @@ function limitsOf(row: Budget): { max: number; spent: number; text: (value: numb
   ].flatMap(({ max, spent, text }) => (max === null || max === undefined ? [] : [{ max, spent, text }]));
 }
 
-const limitText = (row: Budget): string =>
+const limitText = (row: ShownBudget): string =>
   limitsOf(row)
     .map(({ max, text }) => text(max))
     .join(", ");
-const spentText = (row: Budget): string =>
+const spentText = (row: ShownBudget): string =>
   limitsOf(row)
     .map(({ spent, text }) => text(spent))
     .join(", ");
-const leftText = (row: Budget): string =>
+const leftText = (row: ShownBudget): string =>
   limitsOf(row)
     .map(({ max, spent, text }) => text(Math.max(0, max - spent)))
     .join(", ");

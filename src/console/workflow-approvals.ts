@@ -1,22 +1,9 @@
 /** Nodes of workflow runs that wait for a person. */
 import { html } from "hono/html";
-import * as z from "zod/mini";
 import { HullError } from "../errors.ts";
 import { type Api, asked } from "./api.ts";
 import { form } from "./layout.ts";
 import { type Html, when } from "./text.ts";
-
-const record = z.looseObject({
-  workflow_name: z.string(),
-  active: z.array(
-    z.looseObject({
-      node_id: z.string(),
-      started_at: z.string(),
-      waits_until: z.optional(z.nullable(z.string())),
-      approval: z.optional(z.looseObject({ question: z.optional(z.string()) })),
-    }),
-  ),
-});
 
 /** A node that waits for an approval. */
 interface WaitingNode {
@@ -38,7 +25,7 @@ export async function workflowApprovals(api: Api, runs: readonly { id: string }[
 /** If a run is gone meanwhile, it waits for nothing. */
 async function nodesOf(api: Api, run: string): Promise<WaitingNode[]> {
   try {
-    const { active, workflow_name } = await asked(api, record, "getWorkflowRun", { params: { id: run } });
+    const { active, workflow_name } = await asked(api, "getWorkflowRun", { params: { id: run } });
     return active.flatMap(({ node_id: node, started_at: since, waits_until, approval }) => {
       if (approval === undefined) return [];
       const { question = "" } = approval;

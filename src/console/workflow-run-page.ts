@@ -1,10 +1,11 @@
 /** `/console/workflows/runs/{id}`: the progress of a run on its graph, what it did, what it waits for, and forms to control it. */
 import { html } from "hono/html";
-import * as z from "zod/mini";
+import type { Attempt, Stage } from "../engine/workflow/records.ts";
 import { BadRequest } from "../errors/request.ts";
+import type { ActiveVisit, WorkflowRun } from "./answers.ts";
 import { type Api, asked } from "./api.ts";
 import { jsonOf, textOf } from "./fields.ts";
-import { graphDrawn, graphShape, type NodeState, nodeIds, nodeTable } from "./graph-svg.ts";
+import { graphDrawn, type NodeState, nodeIds, nodeTable } from "./graph-svg.ts";
 import { form, type Page, seeOther } from "./layout.ts";
 import { stateLabel } from "./run-shapes.ts";
 import { count, duration, type Html, lane, mark, money, pretty, short, when } from "./text.ts";
@@ -16,84 +17,8 @@ const STAGES = 100;
 /** Most characters of a text on the page; the record has all of it. */
 const SHOWN = 4000;
 
-const maybe = z.optional;
-const fault = z.nullable(z.looseObject({ code: z.string(), message: z.string() }));
-const artifact = z.looseObject({
-  id: z.string(),
-  kind: z.string(),
-  title: z.string(),
-  text: z.nullable(z.string()),
-  stage: z.nullable(z.string()),
-});
-const attempt = z.looseObject({
-  attempt: z.number(),
-  status: z.string(),
-  error: fault,
-  started_at: z.string(),
-  finished_at: z.string(),
-  child_run_id: z.nullable(z.string()),
-});
-const usage = z.looseObject({
-  input_tokens: z.number(),
-  output_tokens: z.number(),
-  total_cost: z.number(),
-});
-const stage = z.looseObject({
-  id: z.string(),
-  node_id: z.string(),
-  kind: z.string(),
-  status: z.string(),
-  outcome: z.string(),
-  branch: z.string(),
-  started_at: z.string(),
-  finished_at: z.string(),
-  visible_text: z.string(),
-  private_reasoning: z.nullable(z.string()),
-  verification: z.unknown(),
-  usage,
-  artifacts: z.array(artifact),
-  consumed_artifact_ids: z.array(z.string()),
-  attempts: z.array(attempt),
-  error: fault,
-});
-type Stage = z.infer<typeof stage>;
-const active = z.looseObject({
-  node_id: z.string(),
-  started_at: z.string(),
-  attempt: z.number(),
-  retry_at: maybe(z.string()),
-  waits_until: maybe(z.nullable(z.string())),
-  approval: maybe(z.looseObject({ question: maybe(z.string()) })),
-});
-type Active = z.infer<typeof active>;
-const record = z.looseObject({
-  id: z.string(),
-  workflow_name: z.string(),
-  workflow: z.nullable(z.looseObject({ name: z.string(), version: z.nullable(z.number()) })),
-  graph: graphShape,
-  task: z.string(),
-  status: z.string(),
-  explanation: z.string(),
-  started_at: z.string(),
-  finished_at: z.nullable(z.string()),
-  parent_run_id: z.nullable(z.string()),
-  origin: z.nullable(z.looseObject({ run_id: z.string(), how: z.string() })),
-  stages: z.array(stage),
-  /** The compensations of a stopped run. */
-  compensations: maybe(z.array(stage)),
-  transitions: z.array(z.looseObject({ from: z.string(), to: z.string() })),
-  active: z.array(active),
-  pending_nodes: z.array(z.string()),
-  artifacts: z.array(artifact),
-  usage,
-  error: fault,
-  steps: z.number(),
-  max_steps: z.number(),
-});
-type Run = z.infer<typeof record>;
-
 export async function workflowRunPage(api: Api, id: string): Promise<Page> {
-  const run = await asked(api, record, "getWorkflowRun", { params: { id } });
+  const run = await asked(api, "getWorkflowRun", { params: { id } });
   const { graph, stages, transitions } = run;
   const states = statesOf(run);
   const taken = new Set(transitions.map(({ from, to }) => `${from} ${to}`));
@@ -125,7 +50,7 @@ function facts({
   steps,
   max_steps,
   origin,
-}: Run): Html {
+}: WorkflowRun): Html {
   const span = finished_at === null ? null : Date.parse(finished_at) - Date.parse(started_at);
   return html`<dl><dt>Of</dt><dd>${workflow === null ? workflow_name : html`<a href="/console/workflows/${workflow.name}${workflow.version === null ? "" : `@${workflow.version}`}">${workflow.name}${workflow.version === null ? "" : `, version ${workflow.version}`}</a>`}</dd>
 <dt>Task</dt><dd>${short(task, SHOWN)}</dd><dt>Began</dt><dd>${when(started_at)}</dd><dt>Took</dt><dd>${duration(span)}</dd>
@@ -133,9 +58,17 @@ function facts({
 }
 
 /** The state of each node that the run has reached. */
-function statesOf({ stages, active: visits, pending_nodes }: Run): Map<string, NodeState> {
+function statesOf({
+  stages,
+  active: visits,
+  pending_nodes,
+  status,
+  finished_at,
+}: WorkflowRun): Map<string, NodeState> {
   const states = new Map<string, NodeState>();
-  for (const id of pending_nodes) states.set(id, { cls: "next", text: "comes next" });
+  const goesOn = finished_at === null || status === "paused";
+  for (const id of pending_nodes)
+    states.set(id, { cls: "next", text: goesOn ? "comes next" : "was not done" });
   const times = new Map<string, number>();
   for (const { node_id, status } of stages) {
     const visits = (times.get(node_id) ?? 0) + 1;
@@ -147,7 +80,7 @@ function statesOf({ stages, active: visits, pending_nodes }: Run): Map<string, N
   return states;
 }
 
-function activeState({ retry_at, waits_until, approval, attempt: number }: Active): NodeState {
+function activeState({ retry_at, waits_until, approval, attempt: number }: ActiveVisit): NodeState {
   if (approval !== undefined) return { cls: "waits", text: "waits for you" };
   if (waits_until !== undefined) return { cls: "waits", text: "waits" };
   if (retry_at !== undefined) return { cls: "waits", text: "waits to be tried again" };
@@ -157,8 +90,8 @@ function activeState({ retry_at, waits_until, approval, attempt: number }: Activ
 /** The forms for a node that waits. */
 function waitShown(
   api: Api,
-  { id, graph }: Run,
-  { node_id, approval, waits_until, started_at }: Active,
+  { id, graph }: WorkflowRun,
+  { node_id, approval, waits_until, started_at }: ActiveVisit,
 ): Html | "" {
   const action = `/console/workflows/runs/${id}`;
   const until = waits_until == null ? "" : html` It waits until ${when(waits_until)}.`;
@@ -173,7 +106,7 @@ function waitShown(
 ${form(api, `${action}/signal`, html`<input type="hidden" name="name" value="${event}"><div><label for="key-${node_id}">Key</label><input id="key-${node_id}" name="key" value="${key ?? ""}"></div><div><label for="payload-${node_id}">Payload, JSON</label><input id="payload-${node_id}" name="payload"></div><button class="main">Send the event</button>`, "row")}</section>`;
 }
 
-function hands(api: Api, { id, status }: Run): Html {
+function hands(api: Api, { id, status }: WorkflowRun): Html {
   const button = (action: string, name: string) =>
     form(api, `/console/workflows/runs/${id}/${action}`, html`<button>${name}</button>`, "inline");
   return html`${status === "paused" ? button("resume", "Resume") : button("pause", "Pause")} ${button("cancel", "Cancel")}`;
@@ -191,7 +124,7 @@ function killForm(api: Api, id: string): Html {
   );
 }
 
-function forkForm(api: Api, { id, graph, task, stages, artifacts }: Run): Html {
+function forkForm(api: Api, { id, graph, task, stages, artifacts }: WorkflowRun): Html {
   const produced = new Set(stages.flatMap((one) => one.artifacts.map((each) => each.id)));
   const given = artifacts.filter((one) => !produced.has(one.id));
   const last = stages.findLast(({ status }) => status === "failed")?.node_id ?? graph.entry;
@@ -205,7 +138,7 @@ function forkForm(api: Api, { id, graph, task, stages, artifacts }: Run): Html {
   )}</details>`;
 }
 
-function journal(api: Api, { stages, compensations = [], active: visits, started_at }: Run): Html {
+function journal(api: Api, { stages, compensations, active: visits, started_at }: WorkflowRun): Html {
   if (stages.length === 0 && visits.length === 0) return html`<p>The run has done nothing yet.</p>`;
   const asked = Number(api.url.searchParams.get("from") ?? Number.NaN);
   const from = Number.isSafeInteger(asked) && asked >= 0 ? asked : Math.max(0, stages.length - STAGES);
@@ -262,12 +195,12 @@ function attemptShown({
   started_at,
   finished_at,
   child_run_id,
-}: z.infer<typeof attempt>): Html {
+}: Attempt): Html {
   const took = duration(Date.parse(finished_at) - Date.parse(started_at));
   return html`<li>${number}: ${status} after ${took}${error === null ? "" : html`, <code>${error.code}</code> ${error.message}`}${child_run_id === null ? "" : html`, <a href="/console/runs/${child_run_id}">its run</a>`}</li>`;
 }
 
-function made({ artifacts }: Run): Html | "" {
+function made({ artifacts }: WorkflowRun): Html | "" {
   if (artifacts.length === 0) return "";
   const last = artifacts.slice(-STAGES);
   return html`<h2>Artifacts</h2>${last.length < artifacts.length ? html`<p class="dim">The last ${STAGES} of ${artifacts.length}; the record has all.</p>` : ""}<ul class="flow">${last.map(

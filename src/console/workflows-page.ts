@@ -1,45 +1,22 @@
 /** `/console/workflows`: stored graphs and the runs of all graphs; `/console/workflows/{name}`: one graph, and a form to run it. */
 import { html } from "hono/html";
-import * as z from "zod/mini";
+import type { WorkflowEntry, WorkflowRunEntry } from "./answers.ts";
 import { type Api, asked } from "./api.ts";
 import { jsonOf, textOf } from "./fields.ts";
-import { graphDrawn, graphShape, nodeTable } from "./graph-svg.ts";
+import { graphDrawn, nodeTable } from "./graph-svg.ts";
 import { form, nextPage, type Page, seeOther } from "./layout.ts";
 import { stateLabel } from "./run-shapes.ts";
 import { type Html, mark, pretty, short, when } from "./text.ts";
 
 const STATES = ["running", "waiting", "paused", "completed", "failed", "cancelled"] as const;
 
-/** A workflow of a skill has neither a version of its own nor a time. */
-const VERSION = {
-  name: z.string(),
-  version: z.nullable(z.number()),
-  digest: z.string(),
-  created_at: z.nullable(z.string()),
-};
-const workflows = z.object({ data: z.array(z.looseObject(VERSION)), next_cursor: z.nullable(z.string()) });
-const workflow = z.looseObject({ ...VERSION, graph: graphShape });
-const runs = z.object({
-  data: z.array(
-    z.looseObject({
-      id: z.string(),
-      workflow: z.string(),
-      task: z.string(),
-      status: z.string(),
-      created_at: z.string(),
-      finished_at: z.nullable(z.string()),
-    }),
-  ),
-  next_cursor: z.nullable(z.string()),
-});
-
 export async function workflowsPage(api: Api): Promise<Page> {
   const { searchParams } = api.url;
   const status = searchParams.get("status") ?? "";
   const query = { limit: "50", cursor: searchParams.get("cursor"), status };
   const [stored, ran] = await Promise.all([
-    asked(api, workflows, "listWorkflows", { query: { limit: "100", cursor: searchParams.get("after") } }),
-    asked(api, runs, "listWorkflowRuns", { query }),
+    asked(api, "listWorkflows", { query: { limit: "100", cursor: searchParams.get("after") } }),
+    asked(api, "listWorkflowRuns", { query }),
   ]);
   const live = query.cursor === null ? html` data-refresh="3000"` : "";
   const options = STATES.map((one) =>
@@ -56,14 +33,14 @@ ${nextPage(api, ran.next_cursor)}`,
   };
 }
 
-function graphList(data: z.infer<typeof workflows>["data"]): Html {
+function graphList(data: WorkflowEntry[]): Html {
   const row = ({ name, version, digest, created_at }: (typeof data)[number]): Html =>
     html`<tr><td><a href="/console/workflows/${name}">${name}</a></td><td class="n">${version ?? "the skill's"}</td><td>${when(created_at)}</td><td><code>${digest.slice(0, 12)}</code></td></tr>
 `;
   return html`<div class="scroll" tabindex="0"><table><thead><tr><th>Graph</th><th class="n">Version</th><th>Stored</th><th>Digest</th></tr></thead><tbody>${data.map(row)}</tbody></table></div>`;
 }
 
-function runList(data: z.infer<typeof runs>["data"]): Html {
+function runList(data: WorkflowRunEntry[]): Html {
   const row = ({ id, workflow: of, task, status, created_at, finished_at }: (typeof data)[number]): Html =>
     html`<tr><td><a href="/console/workflows/runs/${id}"><code>${id.slice(0, 14)}</code></a></td><td>${stateLabel(status)}</td><td>${of}</td><td>${short(task, 120)}</td><td>${when(created_at)}</td><td>${when(finished_at)}</td></tr>
 `;
@@ -74,8 +51,8 @@ function runList(data: z.infer<typeof runs>["data"]): Html {
 export async function workflowPage(api: Api, name: string): Promise<Page> {
   const [skill = "", own] = name.split("/");
   const shown = await (own === undefined
-    ? asked(api, workflow, "getWorkflow", { params: { name } })
-    : asked(api, workflow, "getSkillWorkflow", { params: { skill, name: own } }));
+    ? asked(api, "getWorkflow", { params: { name } })
+    : asked(api, "getSkillWorkflow", { params: { skill, name: own } }));
   const { graph, version } = shown;
   const exact = version === null ? shown.name : `${shown.name}@${version}`;
   const before = (version ?? 1) - 1;

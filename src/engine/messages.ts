@@ -131,6 +131,8 @@ export interface ToolDefinition {
   defer_loading?: boolean;
   /** Groups deferred tools for providers that support groups. */
   namespace?: string;
+  /** The provider should hold the arguments to `parameters`. Only OpenAI's protocols get it. */
+  strict?: boolean;
 }
 
 /** `none`: the tools stay declared (providers require them together with tool history) but may not be called. */

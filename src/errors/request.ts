@@ -166,17 +166,24 @@ export const SkillNotFound = define<{ slug: string; near: string[] } | { id: str
   },
 );
 /** Names the file by its id, or by its path in a session's workspace. */
-export const FileNotFound = define<{ id: string } | { path: string }>(
-  "file_not_found",
-  404,
-  "File not found",
-  (d) => {
-    if ("path" in d) return { detail: `The session has no file "${d.path}".`, members: { path: d.path } };
-    // The given id may be anything.
-    const id = d.id.slice(0, 64);
-    return { detail: `There is no file "${id}", or it has expired.`, members: { file_id: id } };
-  },
-);
+/** How many files of a run an error names. */
+const SHOWN_FILES = 10;
+
+export const FileNotFound = define<
+  { id: string } | { path: string } | { path: string; made: readonly string[] }
+>("file_not_found", 404, "File not found", (d) => {
+  if ("made" in d) {
+    const path = d.path.slice(0, 1024).toWellFormed();
+    const shown = d.made.slice(0, SHOWN_FILES).map((one) => JSON.stringify(one));
+    const more = d.made.length > shown.length ? [`${d.made.length - shown.length} more`] : [];
+    const made = shown.length === 0 ? "no file at all" : [...shown, ...more].join(", ");
+    return { detail: `The run made no file ${JSON.stringify(path)}. It made ${made}.`, members: { path } };
+  }
+  if ("path" in d) return { detail: `The session has no file "${d.path}".`, members: { path: d.path } };
+  // The given id may be anything.
+  const id = d.id.slice(0, 64);
+  return { detail: `There is no file "${id}", or it has expired.`, members: { file_id: id } };
+});
 export const FileExpired = define<{ id: string }>("file_expired", 404, "File expired", (d) => ({
   detail: `The file "${d.id}" has expired; its content is gone. Upload it again.`,
   members: { file_id: d.id },

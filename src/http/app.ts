@@ -12,7 +12,7 @@ import { type App, type AppContext, type AppTypes, RequestContext } from "./cont
 import { addCors } from "./cors.ts";
 import { favicon } from "./favicon.ts";
 import { checkHost } from "./guard.ts";
-import { HANDLERS } from "./handlers.ts";
+import { handlerOf } from "./handlers.ts";
 import { countRequest } from "./metrics.ts";
 import { routePath } from "./path.ts";
 import { logRequest, problemResponse } from "./problem.ts";
@@ -44,7 +44,7 @@ export function createApp(): App {
     throw new NotFound({ path: c.req.path });
   });
   app.get("/favicon.ico", favicon);
-  mountAll(app, withConsole(HANDLERS));
+  mountAll(app, withConsole(handlerOf));
   app.all("*", (c) => skillRoute(c.get("context"), c.req.path));
   app.onError((error, c) => failure(error, c));
   return app;

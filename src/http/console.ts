@@ -4,9 +4,10 @@
  * the pages import.
  */
 import { grants } from "../auth/api-key.ts";
-import type { ConsoleOperation, Operation } from "../console/api.ts";
+import type { Operation } from "../console/api.ts";
 import { logError, problemOf } from "../run/problem.ts";
 import { countWaiting } from "../session/run-index.ts";
+import type { OperationId } from "../skill/fixed-routes.ts";
 import { checkDeclaredLength } from "./body.ts";
 import type { RequestContext } from "./context.ts";
 import { DISCOVERY_LINKS } from "./discovery/routes.ts";
@@ -15,27 +16,29 @@ import type { Handler } from "./routes.ts";
 import { findSlug, servedTo } from "./served.ts";
 import { runSkill } from "./skills/routes.ts";
 
-type Handlers = { readonly [id in Operation]: Handler };
+type HandlerOf<Id> = (id: Id) => Handler;
 
-/** All handlers. @param handlers of the API, which the console's pages ask */
-export function withConsole(handlers: Handlers): Handlers & { readonly [id in ConsoleOperation]: Handler } {
-  const show = (context: RequestContext): Promise<Response> => answered(context, handlers);
-  return {
-    ...handlers,
-    index: (context) => index(context, show),
-    docs: show,
-    consolePage: show,
-    consoleForm: show,
+/** Finds the handler of any operation. @param handlerOf finds those of the API, which the console's pages ask */
+export function withConsole(handlerOf: HandlerOf<Operation>): HandlerOf<OperationId> {
+  const show: Handler = (context) => answered(context, handlerOf);
+  return (id) => {
+    switch (id) {
+      case "index":
+        return (context) => index(context, show);
+      case "docs":
+      case "consolePage":
+      case "consoleForm":
+        return show;
+      default:
+        return handlerOf(id);
+    }
   };
 }
 
 /** `GET /`: the skills as a page, or a few facts as JSON for programs. */
-async function index(
-  context: RequestContext,
-  show: (context: RequestContext) => Promise<Response>,
-): Promise<Response> {
+async function index(context: RequestContext, show: Handler): Promise<Response> {
   if (!(context.request.headers.get("accept") ?? "").includes("application/json")) {
-    const page = await show(context);
+    const page = await show(context, {});
     page.headers.set("link", DISCOVERY_LINKS);
     return page;
   }
@@ -45,7 +48,7 @@ async function index(
   return Response.json(facts, { headers: { link: DISCOVERY_LINKS } });
 }
 
-async function answered(context: RequestContext, handlers: Handlers): Promise<Response> {
+async function answered(context: RequestContext, handlerOf: HandlerOf<Operation>): Promise<Response> {
   const { answerConsole } = await import("../console/pages.ts");
   const { request, settings, signIn, env } = context;
   const { tenant, scopes } = context.caller;
@@ -55,7 +58,7 @@ async function answered(context: RequestContext, handlers: Handlers): Promise<Re
     tenant,
     signIn,
     may: (scope) => grants(scopes, scope),
-    operate: async (id, asked, params) => handlers[id](context.within(asked), params),
+    operate: async (id, asked, params) => handlerOf(id)(context.within(asked), params),
     callSkill: async (slug, made) => {
       const { card } = await findSlug(context, slug);
       return runSkill(context.within(made(card.route, card.method)), card);

@@ -1,12 +1,17 @@
 /** `/files`: files that clients uploaded and runs produced, separate for each tenant. */
-import { BadRequest, FileRequired, IdempotencyKeyReused, InputInvalid } from "../errors/request.ts";
+import {
+  BadRequest,
+  FileNotFound,
+  FileRequired,
+  IdempotencyKeyReused,
+  InputInvalid,
+} from "../errors/request.ts";
 import { sha256 } from "../run/digest.ts";
 import {
   claimUpload,
   dropFile,
   type FileDocument,
   findFile,
-  readFile,
   type StoredFile,
   storeFile,
   UPLOADED_TTL_MS,
@@ -19,7 +24,7 @@ import { dispositionFilename, parseParameters } from "../tool/header-parameters.
 import { bodyChunks, withFirst } from "./body.ts";
 import type { RequestContext } from "./context.ts";
 import { formParts } from "./form.ts";
-import { answerBytes } from "./representation.ts";
+import { answerBytes, openStored } from "./representation.ts";
 import { callName, idempotencyKey } from "./skills/idempotency.ts";
 import { mediaType } from "./skills/media-type.ts";
 
@@ -162,8 +167,7 @@ export function answerFile({ env, request }: RequestContext, file: StoredFile): 
     size: file.size,
     etag: file.etag,
     headers: fileHeaders(file.mime, file.filename ?? file.id),
-    open: (range) =>
-      readFile(env, file, range === null ? null : { offset: range.start, length: range.end - range.start }),
+    open: openStored(env.FILES, file.key, () => new FileNotFound({ id: file.id })),
   });
 }
 
@@ -171,14 +175,9 @@ export function answerFile({ env, request }: RequestContext, file: StoredFile): 
 export function fileHeaders(mime: string, filename: string): Headers {
   return new Headers({
     "content-type": mime,
-    "content-disposition": contentDisposition(isDocument(mime) ? "attachment" : "inline", filename),
+    "content-disposition": contentDisposition(isActive(mime) ? "attachment" : "inline", filename),
     "cache-control": "private, no-cache",
   });
-}
-
-/** Types in which a browser could run scripts, including all XML; browsers always get them as downloads. */
-function isDocument(mime: string): boolean {
-  return isActive(mime) || /^[^;]*[/+]xml\b/i.test(mime);
 }
 
 /** `DELETE /files/:id`. Runs that are under way keep what they have already read. */

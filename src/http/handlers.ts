@@ -1,6 +1,8 @@
 /** What each operation of the fixed routes does. */
-import type { Operation } from "../console/api.ts";
+import type { ConsoleOperation, Operation } from "../console/api.ts";
+import { Internal } from "../errors.ts";
 import { lazily } from "../lazily.ts";
+import { FIXED_ROUTES, type OperationOf, type RoutePart } from "../skill/fixed-routes.ts";
 import { getDiscoveryArchive, getDiscoveryFile, getDiscoveryIndex, getLlmsText } from "./discovery/routes.ts";
 import { docsFile } from "./docs.ts";
 import { healthz, readyz } from "./health.ts";
@@ -15,20 +17,8 @@ import { cardRoute } from "./skills/routes.ts";
 import { skillVersions } from "./skills/versions.ts";
 import { getUsage } from "./usage.ts";
 
-/** Handlers of one part of the surface. An isolate compiles them with the first request for one of them. */
-const part =
-  <I extends Operation>(load: () => Promise<{ readonly HANDLERS: { readonly [id in I]: Handler } }>) =>
-  (id: I): Handler =>
-    lazily(async () => (await load()).HANDLERS[id]);
-
-const agents = part(() => import("./parts/agents.ts"));
-const catalog = part(() => import("./parts/catalog.ts"));
-const mcp = part(() => import("./parts/mcp.ts"));
-const models = part(() => import("./parts/models.ts"));
-const v1 = part(() => import("./parts/v1.ts"));
-const workflows = part(() => import("./parts/workflows.ts"));
-
-export const HANDLERS: { readonly [id in Operation]: Handler } = {
+/** The handlers that every isolate compiles, without those of the console. */
+const MAIN: { readonly [id in Exclude<OperationOf<"main">, ConsoleOperation>]: Handler } = {
   showSignIn,
   signIn: postSignIn,
   signOut: postSignOut,
@@ -51,177 +41,34 @@ export const HANDLERS: { readonly [id in Operation]: Handler } = {
   getIndexedRun,
   getUsage,
   listVersions: skillVersions,
-  uploadFile: agents("uploadFile"),
-  getFile: agents("getFile"),
-  deleteFile: agents("deleteFile"),
-  getExecution: agents("getExecution"),
-  deleteExecution: agents("deleteExecution"),
-  getExecutionResult: agents("getExecutionResult"),
-  getExecutionEvents: agents("getExecutionEvents"),
-  traceExecution: agents("traceExecution"),
-  runAgent: agents("runAgent"),
-  callModel: agents("callModel"),
-  streamModel: agents("streamModel"),
-  callStructured: agents("callStructured"),
-  completeText: agents("completeText"),
-  listSessions: agents("listSessions"),
-  openSession: agents("openSession"),
-  getSession: agents("getSession"),
-  deleteSession: agents("deleteSession"),
-  sessionExists: agents("sessionExists"),
-  sessionLength: agents("sessionLength"),
-  sessionAncestry: agents("sessionAncestry"),
-  listMessages: agents("listMessages"),
-  sendMessage: agents("sendMessage"),
-  getTranscript: agents("getTranscript"),
-  getCassette: agents("getCassette"),
-  followSession: agents("followSession"),
-  listSessionEvents: agents("listSessionEvents"),
-  resetSession: agents("resetSession"),
-  trimSession: agents("trimSession"),
-  compactSession: agents("compactSession"),
-  injectMessage: agents("injectMessage"),
-  forkSession: agents("forkSession"),
-  forkSessionAt: agents("forkSessionAt"),
-  archiveSession: agents("archiveSession"),
-  abandonSession: agents("abandonSession"),
-  closeSession: agents("closeSession"),
-  resumeSession: agents("resumeSession"),
-  sendFeedback: agents("sendFeedback"),
-  answerToolCall: agents("answerToolCall"),
-  listArtifacts: agents("listArtifacts"),
-  getArtifact: agents("getArtifact"),
-  listApprovals: agents("listApprovals"),
-  decideApproval: agents("decideApproval"),
-  listRuns: agents("listRuns"),
-  startRun: agents("startRun"),
-  getRun: agents("getRun"),
-  traceRun: agents("traceRun"),
-  followRun: agents("followRun"),
-  cancelRun: agents("cancelRun"),
-  listDaemons: agents("listDaemons"),
-  spawnDaemon: agents("spawnDaemon"),
-  resumeDaemonAt: agents("resumeDaemonAt"),
-  getDaemon: agents("getDaemon"),
-  deleteDaemon: agents("deleteDaemon"),
-  sendEvent: agents("sendEvent"),
-  wakeDaemon: agents("wakeDaemon"),
-  stopDaemon: agents("stopDaemon"),
-  resumeDaemon: agents("resumeDaemon"),
-  listTasks: agents("listTasks"),
-  spawnTask: agents("spawnTask"),
-  waitForTasks: agents("waitForTasks"),
-  resumeTask: agents("resumeTask"),
-  getTask: agents("getTask"),
-  inputTask: agents("inputTask"),
-  triggerTask: agents("triggerTask"),
-  closeTask: agents("closeTask"),
-  runSubAgent: agents("runSubAgent"),
-  listSessionFiles: agents("listSessionFiles"),
-  getSessionFile: agents("getSessionFile"),
-  putSessionFile: agents("putSessionFile"),
-  deleteSessionFile: agents("deleteSessionFile"),
-  operateOnTranscript: agents("operateOnTranscript"),
-  listObjects: catalog("listObjects"),
-  putObjects: catalog("putObjects"),
-  publishCatalog: catalog("publishCatalog"),
-  getConfig: catalog("getConfig"),
-  putConfig: catalog("putConfig"),
-  listUploads: catalog("listUploads"),
-  putSkill: catalog("putSkill"),
-  deleteSkill: catalog("deleteSkill"),
-  mcp: mcp("mcp"),
-  getModelInfo: models("getModelInfo"),
-  listModels: models("listModels"),
-  resolveModel: models("resolveModel"),
-  inferProvider: models("inferProvider"),
-  tierOfModel: models("tierOfModel"),
-  pickModel: models("pickModel"),
-  priceTokens: models("priceTokens"),
-  getCapabilities: models("getCapabilities"),
-  putCapabilities: models("putCapabilities"),
-  deleteCapabilities: models("deleteCapabilities"),
-  listProviders: models("listProviders"),
-  listAvailableProviders: models("listAvailableProviders"),
-  getProvider: models("getProvider"),
-  checkProvider: models("checkProvider"),
-  listBudgets: models("listBudgets"),
-  getBudget: models("getBudget"),
-  putBudget: models("putBudget"),
-  deleteBudget: models("deleteBudget"),
-  getTotalUsage: models("getTotalUsage"),
-  getSessionCost: models("getSessionCost"),
-  getSoftBudget: models("getSoftBudget"),
-  putSoftBudget: models("putSoftBudget"),
-  deleteSoftBudget: models("deleteSoftBudget"),
-  getRateLimit: models("getRateLimit"),
-  putRateLimit: models("putRateLimit"),
-  queueMocks: models("queueMocks"),
-  clearMocks: models("clearMocks"),
-  listMockCalls: models("listMockCalls"),
-  validateWorkflow: workflows("validateWorkflow"),
-  executeWorkflow: workflows("executeWorkflow"),
-  listWorkflowRuns: workflows("listWorkflowRuns"),
-  getWorkflowRun: workflows("getWorkflowRun"),
-  deleteWorkflowRun: workflows("deleteWorkflowRun"),
-  followWorkflowRun: workflows("followWorkflowRun"),
-  cancelWorkflowRun: workflows("cancelWorkflowRun"),
-  killWorkflowRun: workflows("killWorkflowRun"),
-  migrateWorkflowRun: workflows("migrateWorkflowRun"),
-  pauseWorkflowRun: workflows("pauseWorkflowRun"),
-  resumeWorkflowRun: workflows("resumeWorkflowRun"),
-  forkWorkflowRun: workflows("forkWorkflowRun"),
-  signalWorkflowRun: workflows("signalWorkflowRun"),
-  decideWorkflowApproval: workflows("decideWorkflowApproval"),
-  listWorkflows: workflows("listWorkflows"),
-  getWorkflow: workflows("getWorkflow"),
-  getSkillWorkflow: workflows("getSkillWorkflow"),
-  putWorkflow: workflows("putWorkflow"),
-  deleteWorkflow: workflows("deleteWorkflow"),
-  operateOnWorkflow: workflows("operateOnWorkflow"),
-  createMessage: v1("createMessage"),
-  countMessageTokens: v1("countMessageTokens"),
-  createChatCompletion: v1("createChatCompletion"),
-  listV1Models: v1("listV1Models"),
-  getV1Model: v1("getV1Model"),
-  createResponse: v1("createResponse"),
-  countResponseTokens: v1("countResponseTokens"),
-  compactResponse: v1("compactResponse"),
-  getResponse: v1("getResponse"),
-  deleteResponse: v1("deleteResponse"),
-  cancelResponse: v1("cancelResponse"),
-  listResponseInput: v1("listResponseInput"),
-  createConversation: v1("createConversation"),
-  getConversation: v1("getConversation"),
-  updateConversation: v1("updateConversation"),
-  deleteConversation: v1("deleteConversation"),
-  listConversationItems: v1("listConversationItems"),
-  createConversationItems: v1("createConversationItems"),
-  getConversationItem: v1("getConversationItem"),
-  deleteConversationItem: v1("deleteConversationItem"),
-  listContainers: v1("listContainers"),
-  createContainer: v1("createContainer"),
-  getContainer: v1("getContainer"),
-  deleteContainer: v1("deleteContainer"),
-  listContainerFiles: v1("listContainerFiles"),
-  createContainerFile: v1("createContainerFile"),
-  getContainerFile: v1("getContainerFile"),
-  deleteContainerFile: v1("deleteContainerFile"),
-  getContainerFileContent: v1("getContainerFileContent"),
-  listStoredSkills: v1("listStoredSkills"),
-  createStoredSkill: v1("createStoredSkill"),
-  getStoredSkill: v1("getStoredSkill"),
-  updateStoredSkill: v1("updateStoredSkill"),
-  deleteStoredSkill: v1("deleteStoredSkill"),
-  getStoredSkillContent: v1("getStoredSkillContent"),
-  listStoredSkillVersions: v1("listStoredSkillVersions"),
-  createStoredSkillVersion: v1("createStoredSkillVersion"),
-  getStoredSkillVersion: v1("getStoredSkillVersion"),
-  deleteStoredSkillVersion: v1("deleteStoredSkillVersion"),
-  getStoredSkillVersionContent: v1("getStoredSkillVersionContent"),
-  listStoredFiles: v1("listStoredFiles"),
-  createStoredFile: v1("createStoredFile"),
-  getStoredFile: v1("getStoredFile"),
-  deleteStoredFile: v1("deleteStoredFile"),
-  getStoredFileContent: v1("getStoredFileContent"),
 };
+
+type LazyPart = Exclude<RoutePart, "main">;
+
+/** The handlers of the other parts. An isolate compiles a part with the first request for one of them. */
+const PARTS = {
+  agents: () => import("./parts/agents.ts"),
+  catalog: () => import("./parts/catalog.ts"),
+  mcp: () => import("./parts/mcp.ts"),
+  models: () => import("./parts/models.ts"),
+  v1: () => import("./parts/v1.ts"),
+  workflows: () => import("./parts/workflows.ts"),
+} satisfies {
+  [P in LazyPart]: () => Promise<{ readonly HANDLERS: { readonly [id in OperationOf<P>]: Handler } }>;
+};
+
+const LAZY: ReadonlyMap<string, Handler> = new Map(
+  FIXED_ROUTES.flatMap(([id, , , , part]) =>
+    part === "main" ? [] : [[id, lazily(async () => handlerIn((await PARTS[part]()).HANDLERS, id))] as const],
+  ),
+);
+
+/** What an operation of the fixed routes does. The console's own operations are not among them. */
+export const handlerOf = (id: Operation): Handler => LAZY.get(id) ?? handlerIn(MAIN, id);
+
+/** The compiler has checked that there is one. */
+function handlerIn(handlers: { readonly [id in string]?: Handler }, id: string): Handler {
+  const handler = handlers[id];
+  if (handler === undefined) throw new Internal({ cause: `no handler of ${id}` });
+  return handler;
+}

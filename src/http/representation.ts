@@ -1,5 +1,6 @@
 /** Answers GET and HEAD for bytes with a validator: with all of them, a range, or 304 (RFC 9110 §13, §14). */
 import { RangeNotSatisfiable } from "../errors/request.ts";
+import { Internal } from "../errors.ts";
 import { type ByteRange, noneMatch, requestedRange } from "./conditional.ts";
 
 interface Representation {
@@ -11,6 +12,20 @@ interface Representation {
   /** The bytes of a range, or all of them. */
   open(range: ByteRange | null): Promise<Uint8Array | ReadableStream<Uint8Array>>;
 }
+
+/** Opens bytes in R2. @param gone the error for bytes that are not there */
+export const openStored =
+  (
+    bucket: R2Bucket,
+    key: string,
+    gone: () => Error = () => new Internal({ cause: `R2 lacks ${key}` }),
+  ): Representation["open"] =>
+  async (range) => {
+    const part = range === null ? {} : { range: { offset: range.start, length: range.end - range.start } };
+    const object = await bucket.get(key, part);
+    if (object === null) throw gone();
+    return object.body;
+  };
 
 /** A request for several ranges gets the whole. @throws RangeNotSatisfiable */
 export async function answerBytes(request: Request, representation: Representation): Promise<Response> {

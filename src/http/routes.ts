@@ -17,10 +17,10 @@ interface Operation {
 }
 
 /** Mounts every fixed route. */
-export function mountAll(app: App, handlers: { readonly [id in OperationId]: Handler }): void {
+export function mountAll(app: App, handlerOf: (id: OperationId) => Handler): void {
   const paths = new Map<string, Operation[]>();
   for (const [id, method, path, scope] of FIXED_ROUTES) {
-    const operation = { method, scope, handle: handlers[id] };
+    const operation = { method, scope, handle: handlerOf(id) };
     const others = paths.get(path);
     if (others === undefined) paths.set(path, [operation]);
     else others.push(operation);

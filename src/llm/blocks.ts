@@ -1,6 +1,7 @@
 /** The public form of a turn's blocks: with a visibility, and readable back without loss. */
 import * as z from "zod/mini";
 import type { Block } from "../engine/messages.ts";
+import { isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 
 /** Who may see a block: everybody, only the model, or a reader who wants to know how an answer came about. */
@@ -24,6 +25,15 @@ const MAX_RAW = 200;
 /** Replaces the arguments of a call that are not a JSON object. */
 export function parseErrorArguments(raw: string): JsonObject {
   return { __parse_error: `The arguments are not a JSON object: ${raw.slice(0, MAX_RAW)}` };
+}
+
+/** The words with which a model of OpenAI's protocols refuses; `null`: it does not. */
+export function refusalOf(blocks: readonly Block[]): string | null {
+  for (const block of blocks) {
+    if (block.type !== "opaque" || !isObject(block.value)) continue;
+    if (typeof block.value.refusal === "string") return block.value.refusal;
+  }
+  return null;
 }
 
 /** The public form of a block, with everything that another call needs of it. */

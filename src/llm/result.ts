@@ -1,6 +1,8 @@
 /** The result of a model call. */
+
 import type { Block, ModelTurn, StopReason, Usage, Warning } from "../engine/messages.ts";
 import { visibleText } from "../engine/visible-text.ts";
+import { tokenCounts } from "../model/usage.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { parseErrorArguments, resultBlock } from "./blocks.ts";
 import type { mockCallJson } from "./mock-calls.ts";
@@ -89,8 +91,7 @@ export function resultOf(parts: ResultParts): LlmResult {
       ? [{ id: block.id, name: block.name, arguments: block.arguments ?? parseErrorArguments(block.raw) }]
       : [],
   );
-  const { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens } = figures;
-  const tokens = { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens };
+  const tokens = tokenCounts(figures);
   const { cache_hit_ratio, cache_savings_usd, cost_usd, price_known } = figures;
   return {
     text: turn.text,
@@ -98,7 +99,7 @@ export function resultOf(parts: ResultParts): LlmResult {
     model: turn.model,
     provider: turn.provider,
     ...tokens,
-    cache_creation_input_tokens: cache_write_tokens,
+    cache_creation_input_tokens: tokens.cache_write_tokens,
     usage: { ...tokens, cache_hit_ratio, cache_savings_usd, cost_usd, price_known },
     ...(parts.data === undefined ? {} : { data: parts.data }),
     ...(calls.length === 0 ? {} : { tool_calls: calls }),

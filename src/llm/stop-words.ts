@@ -1,5 +1,6 @@
 /** Why a turn ended, in the words of the vendors' APIs. */
 import type { ModelTurn } from "../engine/messages.ts";
+import { refusalOf } from "./blocks.ts";
 
 type Turn = Pick<ModelTurn, "stop_reason" | "blocks">;
 
@@ -24,7 +25,9 @@ export function openAiStop(turn: Turn) {
   switch (turn.stop_reason) {
     case "max_tokens":
       return "length";
+    // A model that refuses in words of its own has answered. A filter has cut the answer of any other.
     case "refusal":
+      return refusalOf(turn.blocks) === null ? "content_filter" : "stop";
     case "content_filter":
       return "content_filter";
     default:

@@ -76,13 +76,13 @@ function anthropicBody(request: ModelRequest, target: WireTarget, stream: boolea
   };
   const { sampling = {}, thinking, prefill } = request;
   const messages = request.messages.flatMap((message) => wireMessage(message, to));
-  // Anthropic refuses trailing blanks.
-  const begun = prefill?.trimEnd() ?? "";
-  if (begun !== "") messages.push({ role: "assistant", content: [{ type: "text", text: begun }] });
+  if (messages.length === 0) messages.push({ role: "user", content: [EMPTY_MESSAGE] });
+  if (prefill !== undefined && !isBlank(prefill))
+    messages.push({ role: "assistant", content: [{ type: "text", text: prefill }] });
   return {
     model: target.model,
     max_tokens: tokensToAsk(request.max_tokens),
-    messages,
+    messages: withoutTrailingBlanks(messages),
     ...systemMember(request),
     ...toolMembers(request),
     ...(sampling.temperature === undefined ? {} : { temperature: sampling.temperature }),
@@ -130,7 +130,7 @@ const SEARCH_TOOLS = {
  * Anthropic has no other JSON mode for all its models. A user's tool of that name takes precedence; arguments are an
  * object.
  */
-const answersByTool = (request: ModelRequest): boolean =>
+export const answersByTool = (request: ModelRequest): boolean =>
   request.json &&
   request.json_as_text !== true &&
   describesObject(request.schema?.schema) &&
@@ -210,7 +210,16 @@ function wireMessage(message: Message, to: Addressee): WireMessage[] {
   return content.length === 0 ? [] : [{ role: "assistant", content }];
 }
 
-/** Replaces an empty user message, which Anthropic refuses. */
+/** Anthropic refuses trailing blanks of an answer that the request begins. */
+function withoutTrailingBlanks(messages: WireMessage[]): WireMessage[] {
+  const last = messages.at(-1);
+  const block = last?.content.at(-1);
+  if (last?.role !== "assistant" || block?.type !== "text") return messages;
+  const content = [...last.content.slice(0, -1), { ...block, text: String(block.text).trimEnd() }];
+  return [...messages.slice(0, -1), { ...last, content }];
+}
+
+/** Replaces an empty user message, and a conversation without messages, which Anthropic refuses. */
 const EMPTY_MESSAGE: ContentBlockParam = { type: "text", text: "(empty message)" };
 
 function wirePart(part: Part): ContentBlockParam {

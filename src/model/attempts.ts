@@ -3,7 +3,7 @@ import { type Block, type ModelTurn, NO_USAGE, totalUsage } from "../engine/mess
 import { ClientClosedRequest } from "../errors/run.ts";
 import { HullError } from "../errors.ts";
 import type { Clock } from "./clock.ts";
-import type { Outcome } from "./exchange.ts";
+import type { ExchangeOptions, Outcome } from "./exchange.ts";
 import type { ResolvedTarget } from "./providers.ts";
 import { type RetryPolicy, SKILL_RETRIES } from "./retry.ts";
 import { type TimeLimit, timeLimit } from "./time-limit.ts";
@@ -57,16 +57,7 @@ export interface AttemptOptions extends Sink {
 }
 
 /** The input of an attempt. */
-export interface Attempt {
-  stream: boolean;
-  /** Aborts when nobody needs the attempt's result any more. */
-  signal: AbortSignal;
-  sink: Sink;
-  /** Unix ms. */
-  now: number;
-  /** Call it for every sign of life of a stream. */
-  onBytes?: (() => void) | undefined;
-}
+export type Attempt = Omit<ExchangeOptions, "fetch">;
 
 /**
  * Asks until there is an answer, or until no further attempt helps. A `Retry-After` replaces the wait if it is at most

@@ -73,10 +73,12 @@ function searchTool(tools: readonly ToolDefinition[]): SearchTool {
   return { type: "tool_search", mode: "hosted", ...named };
 }
 
-function wireTool({ name, description, parameters, defer_loading, namespace }: ToolDefinition): WireTool {
+function wireTool(tool: ToolDefinition): WireTool {
+  const { name, description, parameters, strict, defer_loading, namespace } = tool;
+  const held = strict === true ? { strict } : {};
   return {
     type: "function",
-    function: { name, description, parameters: rootObject(parameters) },
+    function: { name, description, parameters: rootObject(parameters), ...held },
     ...(defer_loading === true ? { defer_loading } : {}),
     ...(namespace === undefined ? {} : { namespace }),
   };

@@ -74,7 +74,7 @@ const functionTool = (tool: ToolDefinition): FunctionTool => ({
   name: tool.name,
   description: tool.description,
   parameters: rootObject(tool.parameters),
-  strict: false,
+  strict: tool.strict === true,
   ...(tool.defer_loading === true ? { defer_loading: true } : {}),
 });
 

@@ -1,9 +1,8 @@
 /** How to address a call to a provider. */
 import { ProviderMisconfigured, ProviderNotConfigured } from "../errors/provider.ts";
 import { join, readBaseUrl } from "./base-url.ts";
-import type { Capabilities } from "./capabilities.ts";
 import { throughProxy } from "./proxy.ts";
-import type { Dialect, ModelRegistry, ProviderDefinition } from "./registry/definition.ts";
+import type { ModelRegistry, ProviderDefinition } from "./registry/definition.ts";
 import type { ProtocolName } from "./registry/layer.ts";
 import { capabilitiesOf } from "./registry/matrix.ts";
 import {
@@ -16,11 +15,9 @@ import {
   type ReadVariable,
 } from "./registry/provider-setup.ts";
 import { canonicalProvider, shippedModels } from "./registry/registry.ts";
+import type { WireTarget } from "./wire.ts";
 
-interface Resolved extends Dialect {
-  provider: string;
-  model: string;
-  capabilities: Capabilities;
+interface Resolved extends WireTarget {
   /** Values that may leave this process only in `headers`; the redactor needs them. */
   secrets: string[];
 }

@@ -23,6 +23,16 @@ export function readUsage(usage: unknown): Usage {
   };
 }
 
+/** The token counts among other figures. */
+export function tokenCounts({
+  input_tokens,
+  output_tokens,
+  cache_read_tokens,
+  cache_write_tokens,
+}: Usage): Usage {
+  return { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens };
+}
+
 /** The first valid count. */
 function said(...counts: unknown[]): number {
   for (const count of counts) if (typeof count === "number" && count > 0) return Math.trunc(count);

@@ -6,8 +6,17 @@ export function patternsOf(secret: string): Pattern[] {
   const bytes = new TextEncoder().encode(secret);
   // Forms encode a blank in this way.
   const form = bytes.includes(0x20) ? [whole(bytes.map((byte) => (byte === 0x20 ? 0x2b : byte)))] : [];
-  return [whole(bytes), ...form, ...[0, 1, 2].map((before) => base64At(bytes, before))];
+  return [whole(bytes), ...form, ...[bytes, ...latin1(secret)].flatMap(inBase64)];
 }
+
+/** The bytes that `btoa` encodes, where they are not those of UTF-8. */
+function latin1(secret: string): Uint8Array[] {
+  const codes = Array.from(secret, (character) => character.codePointAt(0) ?? 0);
+  const differs = codes.some((code) => code > 0x7f) && codes.every((code) => code <= 0xff);
+  return differs ? [Uint8Array.from(codes)] : [];
+}
+
+const inBase64 = (bytes: Uint8Array): Pattern[] => [0, 1, 2].map((before) => base64At(bytes, before));
 
 const whole = (bytes: Uint8Array): Pattern => ({ bytes, ends: [bytes.length] });
 

@@ -5,6 +5,7 @@
  */
 import type { Bindings } from "../env.ts";
 import { memo } from "../memo.ts";
+import { type Copy, usable } from "../recent.ts";
 import { utf8, webCryptoHash } from "../skill/bundle.ts";
 import type { Card } from "../skill/manifest.ts";
 import { byteOrder } from "../skill/path.ts";
@@ -22,13 +23,10 @@ export const COMPLETE_FOR_MS = 1000;
 const MAX_TENANTS = 1000;
 const MAX_CARDS = 2000;
 
-interface Known {
+interface Known extends Copy {
   uploads: readonly Card[];
   /** Number of the read, since reads may end in another order. */
   sequence: number;
-  /** Unix ms. */
-  readAt: number;
-  refreshing: boolean;
   /** The uploads merged with the current catalog, after the first request for it. */
   view: LoadedCatalog | null;
 }
@@ -58,15 +56,9 @@ export class TenantCatalogs {
     oldestMs = KNOWN_FOR_MS,
   ): Promise<LoadedCatalog> {
     const catalog = await this.#registry.catalog(background);
-    let known = this.#byTenant.get(tenant);
-    const age = Date.now() - (known?.readAt ?? 0);
-    if (known === undefined || age >= oldestMs) {
-      known = await this.read(tenant);
-    } else if (age >= REFRESH_AFTER_MS && !known.refreshing) {
-      known.refreshing = true;
-      // If this read fails, a later request finds the cache too old and reads again.
-      background(this.read(tenant).catch(() => {}));
-    }
+    const ages = { refresh: REFRESH_AFTER_MS, expire: oldestMs };
+    const read = (): Promise<Known> => this.read(tenant);
+    const known = usable(this.#byTenant.get(tenant), ages, read, background) ?? (await read());
     if (known.uploads.length === 0) return catalog;
     if (this.#catalog !== catalog) {
       this.#catalog = catalog;

@@ -1,6 +1,6 @@
 /** Uploaded skills in D1: the owners of slugs and routes, and earlier versions. */
 import * as z from "zod/mini";
-import { databaseWith } from "../database.ts";
+import { Tables } from "../database.ts";
 import type { Bindings } from "../env.ts";
 import { type Card, cardShape, sha256 } from "../skill/manifest.ts";
 
@@ -53,21 +53,18 @@ const uploadShape = z.lazy(() =>
   }),
 );
 
-const database = ({ DB }: Bindings): Promise<D1Database> => databaseWith(DB, UPLOADS_SCHEMA);
+const tables = ({ DB }: Bindings): Tables => new Tables(DB, UPLOADS_SCHEMA);
 
 /** The uploads that use, or overlap with, the slug and the route: all possible conflicts of addresses. */
 export async function uploadsNear(env: Bindings, { slug, route }: Card): Promise<Upload[]> {
-  const db = await database(env);
   const below = /^\/skills\/([^/]+)/.exec(route)?.[1] ?? slug;
-  const { results } = await db
-    .prepare(
-      `SELECT ${COLUMNS} FROM uploaded_skills
-       WHERE slug IN (?1, ?2) OR route = ?3 OR route = '/skills/' || ?1 OR route LIKE '/skills/' || ?1 || '/%'
-       ORDER BY slug`,
-    )
-    .bind(slug, below, route)
-    .all();
-  return z.array(uploadShape).parse(results);
+  return tables(env).rows(
+    uploadShape,
+    `SELECT ${COLUMNS} FROM uploaded_skills
+     WHERE slug IN (?1, ?2) OR route = ?3 OR route = '/skills/' || ?1 OR route LIKE '/skills/' || ?1 || '/%'
+     ORDER BY slug`,
+    [slug, below, route],
+  );
 }
 
 /** All uploads of a tenant, sorted by slug. */
@@ -80,12 +77,11 @@ export async function listUploads(
   env: Bindings,
   { owner, after, limit }: { owner: string; after: string; limit: number },
 ): Promise<Upload[]> {
-  const db = await database(env);
-  const { results } = await db
-    .prepare(`SELECT ${COLUMNS} FROM uploaded_skills WHERE owner = ? AND slug > ? ORDER BY slug LIMIT ?`)
-    .bind(owner, after, limit)
-    .all();
-  return z.array(uploadShape).parse(results);
+  return tables(env).rows(
+    uploadShape,
+    `SELECT ${COLUMNS} FROM uploaded_skills WHERE owner = ? AND slug > ? ORDER BY slug LIMIT ?`,
+    [owner, after, limit],
+  );
 }
 
 /**
@@ -100,7 +96,7 @@ export async function saveUpload(
   card: Card,
   { now, fresh }: { now: Date; fresh: boolean },
 ): Promise<{ saved: Upload; existed: boolean } | "taken" | "full"> {
-  const db = await database(env);
+  const db = await tables(env).database();
   const values = [card.slug, card.route, owner, card.version, JSON.stringify(card), now.toISOString()];
   const statements = [
     db.prepare("SELECT slug FROM uploaded_skills WHERE slug = ?1").bind(card.slug),
@@ -151,7 +147,7 @@ export async function removeUpload(
   slug: string,
   owner: string | null,
 ): Promise<string | null> {
-  const db = await database(env);
+  const db = await tables(env).database();
   const which = "FROM uploaded_skills WHERE slug = ?1 AND (?2 IS NULL OR owner = ?2)";
   const [, gone] = await db.batch([
     db.prepare(`DELETE FROM uploaded_versions WHERE slug IN (SELECT slug ${which})`).bind(slug, owner),
@@ -165,20 +161,16 @@ export async function uploadedVersions(
   env: Bindings,
   slug: string,
 ): Promise<{ digest: string; published_at: string }[]> {
-  const db = await database(env);
-  const { results } = await db
-    .prepare(
-      "SELECT digest, uploaded_at AS published_at FROM uploaded_versions WHERE slug = ? ORDER BY version DESC",
-    )
-    .bind(slug)
-    .all();
-  return z.array(z.object({ digest: z.string(), published_at: z.string() })).parse(results);
+  return tables(env).rows(
+    z.object({ digest: z.string(), published_at: z.string() }),
+    "SELECT digest, uploaded_at AS published_at FROM uploaded_versions WHERE slug = ? ORDER BY version DESC",
+    [slug],
+  );
 }
 
 /** The tenants whose uploads declare daemons. */
 export async function uploadersOfDaemons(env: Bindings): Promise<string[]> {
-  const db = await database(env);
   const query = "SELECT DISTINCT owner FROM uploaded_skills WHERE json_extract(card, '$.daemon')";
-  const { results } = await db.prepare(query).all<{ owner: string }>();
-  return results.map(({ owner }) => owner);
+  const rows = await tables(env).rows(z.object({ owner: z.string() }), query);
+  return rows.map(({ owner }) => owner);
 }

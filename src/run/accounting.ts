@@ -2,7 +2,7 @@
  * Who pays for model calls: reserves before a call, settles after it, and paces calls to a provider. A tenant without
  * budgets and rates never waits.
  */
-import type { ModelRequest, ModelTurn } from "../engine/messages.ts";
+import { type ModelRequest, type ModelTurn, NO_USAGE } from "../engine/messages.ts";
 import { BudgetExceeded, PriceUnknown } from "../errors/budget.ts";
 import { memo, memoNamed } from "../memo.ts";
 import type { Admission, Admit, CallEnd } from "../model/admission.ts";
@@ -149,14 +149,12 @@ function estimate(request: ModelRequest, price: ModelPrice | null) {
   const input = request.cache ? Math.max(rates.in, rates.cache_write ?? 0) : rates.in;
   const costOf = (output: number): number =>
     nanoUsd(
-      { ...NO_TOKENS, input_tokens: prompt_tokens, output_tokens: output },
+      { ...NO_USAGE, input_tokens: prompt_tokens, output_tokens: output },
       { ...rates, in: input },
       true,
     );
   return { prompt_tokens, output_tokens, prompt_cost: costOf(0), cost: costOf(output_tokens) };
 }
-
-const NO_TOKENS = { input_tokens: 0, output_tokens: 0, cache_read_tokens: 0, cache_write_tokens: 0 };
 
 /**
  * What a call took; `null`: nothing. A failed call costs what the provider reported before the failure, or the
@@ -164,11 +162,11 @@ const NO_TOKENS = { input_tokens: 0, output_tokens: 0, cache_read_tokens: 0, cac
  */
 function spendOf({ request, target, price, startedAt }: Call, end: CallEnd, now: number): Spend | null {
   if (end.turn === null && end.streamed_bytes === 0 && !end.unseen) return null;
-  const reported = end.turn === null ? NO_TOKENS : end.turn.usage;
+  const reported = end.turn === null ? NO_USAGE : end.turn.usage;
   const estimated = reported.input_tokens + reported.output_tokens + reported.cache_read_tokens === 0;
   const excludesCached = excludesCachedTokens(target);
   const usage = estimated
-    ? { ...NO_TOKENS, input_tokens: promptTokens(request), output_tokens: tokensOfBytes(bytesStreamed(end)) }
+    ? { ...NO_USAGE, input_tokens: promptTokens(request), output_tokens: tokensOfBytes(bytesStreamed(end)) }
     : reported;
   return {
     calls: 1,

@@ -125,7 +125,7 @@ export async function openContainer(
     },
     async read({ file_id }) {
       const file = await findFile(context.env, context.tenant, file_id);
-      return new Uint8Array(await new Response(await readFile(context.env, file, null)).arrayBuffer());
+      return new Uint8Array(await new Response(await readFile(context.env, file)).arrayBuffer());
     },
   };
 }
@@ -198,7 +198,7 @@ export async function putUpload(context: RunContext, { workspace }: Container, i
   const path = `${CODE_FOLDERS.input}/${(file.filename ?? id).replaceAll("/", "_")}`;
   if ((await workspace.findFile(path)) !== null) return;
   const intent = { path, expected: null, size: file.size, executable: null };
-  await writeFile(env.FILES, workspace, intent, await readFile(env, file, null));
+  await writeFile(env.FILES, workspace, intent, await readFile(env, file));
 }
 
 /** Digests of the files for the user, by path. */

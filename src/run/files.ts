@@ -127,13 +127,9 @@ export async function findFile(env: Bindings, tenant: string, id: string): Promi
   return file;
 }
 
-/** The bytes of a file, or a range of them. @throws FileNotFound if it was removed since */
-export async function readFile(
-  env: Bindings,
-  { id, key }: StoredFile,
-  range: { offset: number; length: number } | null,
-): Promise<ReadableStream<Uint8Array>> {
-  const object = await env.FILES.get(key, range === null ? {} : { range });
+/** The bytes of a file. @throws FileNotFound if it was removed since */
+export async function readFile(env: Bindings, { id, key }: StoredFile): Promise<ReadableStream<Uint8Array>> {
+  const object = await env.FILES.get(key);
   if (object === null) throw new FileNotFound({ id });
   return object.body;
 }

@@ -9,7 +9,7 @@ import { HullError } from "../errors.ts";
 import type { ExchangeOptions, LlmHost, ModelChoice, ModelSelector } from "../llm/host.ts";
 import { mockCallJson } from "../llm/mock-calls.ts";
 import { refused } from "../llm/prepare.ts";
-import type { CallExtras, CallFigures } from "../llm/result.ts";
+import { type CallExtras, type CallFigures, turnText } from "../llm/result.ts";
 import { newId } from "../llm/transcript.ts";
 import type { Admit } from "../model/admission.ts";
 import { tokensToAsk } from "../model/anthropic.ts";
@@ -18,6 +18,7 @@ import { chooseModel, reachTarget } from "../model/choices.ts";
 import { systemClock } from "../model/clock.ts";
 import { promptTokens } from "../model/estimate.ts";
 import { callWithFallback } from "../model/fallback.ts";
+import { JsonAnswer } from "../model/json-answer.ts";
 import type { Asker } from "../model/mock/default.ts";
 import { readMocks } from "../model/mock/read.ts";
 import { mockTarget } from "../model/mock/target.ts";
@@ -139,10 +140,12 @@ class Host implements LlmHost {
     const { env } = this.#context;
     const [primary, ...fallbacks] = options.targets;
     const started = Date.now();
+    const { json_ending = "", onText } = options;
+    const json = new JsonAnswer(json_ending);
     const asked = primary ?? { provider: "", model: null };
     try {
-      const { turn, index } = await callWithFallback(
-        (target) => this.#bounded(options, target),
+      const { turn: answered, index } = await callWithFallback(
+        (target) => json.asked(this.#bounded(options, target), () => this.#resolve(target, options).protocol),
         asked,
         fallbacks,
         {
@@ -156,7 +159,11 @@ class Host implements LlmHost {
             : { retry: llmRetries(options.retries, options.backoff_ms), fallsBackAfter: mayFallBack }),
           ...(options.deadline_at === undefined ? {} : { deadline_at: options.deadline_at }),
           signal: options.signal ?? this.#options.signal,
-          onText: options.onText,
+          onText:
+            onText &&
+            ((text) => {
+              if (!json.waits) onText(text);
+            }),
           onReasoning: options.onReasoning,
           onEvent: options.onEvent,
           traced: (request, target, call) => tracedCall(this.#context, request, target, call),
@@ -168,6 +175,8 @@ class Host implements LlmHost {
           log: (entry) => this.log({ ...entry }),
         },
       );
+      const turn = json.turnOf(answered);
+      if (json.waits && options.stream) onText?.(turnText(turn.blocks));
       this.#context.deployment.metrics.countModelCall(turn.provider, "ok", Date.now() - started);
       this.#context.deployment.metrics.countTokens(turn.provider, turn.usage);
       this.#spent += this.figures(turn).cost_usd;

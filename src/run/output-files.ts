@@ -65,9 +65,18 @@ export async function filesAnswer(
   return { body: JSON.stringify({ note, files: rows }), headers: { "content-type": "application/json" } };
 }
 
-/** Media types that a browser would execute. Files of these types from scripts are always downloads. */
+/**
+ * Whether a browser may execute scripts in content of this type: HTML, XML of any kind (an element of the XHTML
+ * namespace suffices), and multipart content, whose parts have types of their own. Of several types in one header,
+ * browsers take the last.
+ */
 export function isActive(type: string): boolean {
-  return /^(text\/html|application\/xhtml\+xml|image\/svg\+xml)\b/i.test(type);
+  return /\/html|[/+]xml|\/(?:xsl|rdf|x-mixed-replace)\b/i.test(type);
+}
+
+/** The type of an answer. A browser saves what it would otherwise execute as a page of Hull's. */
+export function typeHeaders(type: string): Record<string, string> {
+  return { "content-type": type, ...(isActive(type) ? { "content-disposition": "attachment" } : {}) };
 }
 
 /** RFC 6266: the name under which to save a file, as an ASCII fallback and exactly. */

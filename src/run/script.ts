@@ -10,7 +10,7 @@ import { DeltaText } from "./delta.ts";
 import type { RunEvent } from "./events.ts";
 import type { RunHandle, RunOutput } from "./handle.ts";
 import { checkedJson } from "./json-output.ts";
-import { filesAnswer, isActive, type OutputFile } from "./output-files.ts";
+import { filesAnswer, type OutputFile, typeHeaders } from "./output-files.ts";
 import { runnerEndpoint, runOptions } from "./runner.ts";
 import { inSpan, openSpan } from "./spans.ts";
 import { SPOOL_BYTES, Spool, Tail } from "./spool.ts";
@@ -46,14 +46,10 @@ export async function runScript(run: RunHandle): Promise<RunOutput> {
     const bytes = stdout.content();
     if (bytes === null) throw new OutputTooLarge({ limit: SPOOL_BYTES });
     const body = checkedJson(new TextDecoder().decode(redactor.bytes(bytes)));
-    return { body, headers: { "content-type": manifest.output_mime ?? "application/json" }, done };
+    return { body, headers: typeHeaders(manifest.output_mime ?? "application/json"), done };
   }
   const type = manifest.output_mime ?? (stdout.isText ? "text/plain; charset=utf-8" : BINARY);
-  const headers = {
-    "content-type": type,
-    ...(isActive(type) ? { "content-disposition": "attachment" } : {}),
-  };
-  return { body: await content(run, stdout, null), headers, done };
+  return { body: await content(run, stdout, null), headers: typeHeaders(type), done };
 }
 
 const BINARY = "application/octet-stream";

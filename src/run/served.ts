@@ -9,13 +9,15 @@ import { OutputMissing } from "../errors/run.ts";
 import { Internal } from "../errors.ts";
 import type { Reached } from "../llm/host.ts";
 import type { ModelRegistry } from "../model/registry/definition.ts";
+import { tokenCounts } from "../model/usage.ts";
 import { EFFORTS, type Manifest } from "../skill/manifest.ts";
-import { specModel, specOf } from "./agent/options.ts";
+import { specModel } from "./agent/options.ts";
 import { profileOf } from "./agent/profile.ts";
 import { MemoryLog } from "./agent/run-log.ts";
 import { withServedTerms } from "./agent/served-terms.ts";
 import { toolsOfSkill, withSkillTools } from "./agent/skill-tools.ts";
 import { skillOf, toolsOf } from "./agent/skills.ts";
+import { specOf } from "./agent/spec-of.ts";
 import { driveStateless } from "./agent/stateless.ts";
 import { toolRounds } from "./agent/tool-rounds.ts";
 import { skillsWithFolders, takesAnyFile, workspaceToolsOf } from "./agent/workspace-option.ts";
@@ -25,6 +27,7 @@ import { checkedJson, withoutFence } from "./json-output.ts";
 import { llmHost } from "./llm-host.ts";
 import { type HeldFile, holdFiles, userParts } from "./llm-input.ts";
 import { withRemoteTools } from "./mcp/agent-tools.ts";
+import { typeHeaders } from "./output-files.ts";
 import { ownFiles, ownInstructions } from "./own-skill.ts";
 import { emptied, producedFiles, promptText, writeInputs } from "./served-files.ts";
 import type { WorkspaceAccess } from "./workspace/access.ts";
@@ -122,7 +125,7 @@ async function driven(
   } finally {
     const ended = log.state().run;
     if (ended !== null) {
-      context.log.usage = usageOf(ended);
+      context.log.usage = tokenCounts(ended.totals);
       context.log.cost_usd = ended.totals.cost_usd;
       context.log.rounds = ended.iterations;
       context.log.tool_calls = ended.tools_used.length;
@@ -197,25 +200,21 @@ async function servedSpec(
 const textIn = (parts: readonly Part[]): string =>
   parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n");
 
-function usageOf({ totals }: RunState) {
-  const { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens } = totals;
-  return { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens };
-}
-
 function outputOf({ record, context }: RunHandle, run: RunState): RunOutput {
   const { output, output_mime } = record.manifest;
   const answer = servedAnswer(run);
   const text = context.settings.redactor.text(answer.text);
   const json = output === "json";
-  const usage = usageOf(run);
+  // A file has its own type; this is the type of its accompanying text.
+  const type =
+    (output === "file" ? undefined : output_mime) ??
+    (json ? "application/json" : "text/plain; charset=utf-8");
+  const usage = tokenCounts(run.totals);
   const [rounds, tools] = [run.iterations, run.tools_used.length];
   return {
     body: json ? checkedJson(withoutFence(text)) : text,
     headers: {
-      // A file has its own type; this is the type of its accompanying text.
-      "content-type":
-        (output === "file" ? undefined : output_mime) ??
-        (json ? "application/json" : "text/plain; charset=utf-8"),
+      ...typeHeaders(type),
       "x-hull-finish-reason": answer.finish_reason,
       "x-hull-usage": `input=${usage.input_tokens};output=${usage.output_tokens};rounds=${rounds};tools=${tools}`,
     },

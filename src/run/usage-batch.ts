@@ -2,6 +2,7 @@
  * Usage of calls without a reservation. The ledger gets it a moment after the answer, all calls of a tenant together. A
  * Worker that dies in this moment loses it; Hull counts only tenants without budgets this way.
  */
+import { totalUsage } from "../engine/messages.ts";
 import type { Charge, Spend } from "../session/ledger/rpc.ts";
 import type { RunContext } from "./context.ts";
 import { askWithPolicy } from "./tenant-policy.ts";
@@ -53,10 +54,7 @@ function added(charge: Charge, more: Spend): Charge {
       calls: spend.calls + more.calls,
       unpriced_calls: spend.unpriced_calls + more.unpriced_calls,
       estimated_calls: spend.estimated_calls + more.estimated_calls,
-      input_tokens: spend.input_tokens + more.input_tokens,
-      output_tokens: spend.output_tokens + more.output_tokens,
-      cache_read_tokens: spend.cache_read_tokens + more.cache_read_tokens,
-      cache_write_tokens: spend.cache_write_tokens + more.cache_write_tokens,
+      ...totalUsage(spend, more),
       prompt_tokens: spend.prompt_tokens + more.prompt_tokens,
       cost: spend.cost + more.cost,
       duration_ms: spend.duration_ms + more.duration_ms,

@@ -91,7 +91,8 @@ async function assembledVersion(
   return { record: skill.record, digest: skill.digest };
 }
 
-const UPLOAD_RULES = {
+/** What `/v1/skills` refuses in a skill that does not come as an upload. */
+export const UPLOAD_RULES = {
   wants_directory: false,
   checks_directory: false,
   max_files: 500,

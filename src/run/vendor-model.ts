@@ -1,5 +1,8 @@
 /** The model that a request of a vendor's client names. */
+import type { ModelRequest, ModelTurn } from "../engine/messages.ts";
 import type { LlmHost, ModelChoice, Reached } from "../llm/host.ts";
+import { exchangeTerms } from "../llm/prepare.ts";
+import type { Sink } from "../model/wire.ts";
 import type { RunContext } from "./context.ts";
 import { llmHost } from "./llm-host.ts";
 
@@ -28,3 +31,39 @@ export async function vendorModel(
   const reached = host.reach(choice.target);
   return { host, choice, reached, excludesCached: reached.protocol === "anthropic" };
 }
+
+/** Time for a whole answer, in ms: as long as the vendors' clients wait for it. */
+const WHOLE_ANSWER_MS = 600_000;
+
+interface VendorCall {
+  request: ModelRequest;
+  /** Aborted when nobody wants the answer any more. */
+  signal: AbortSignal;
+  stream: boolean;
+  sink: Sink;
+}
+
+/** Makes one call of a model. @throws HullError as `LlmHost.exchange` does */
+export async function vendorTurn(
+  { host, choice }: VendorModel,
+  { request, signal, stream, sink }: VendorCall,
+): Promise<ModelTurn> {
+  const terms = exchangeTerms({ stream, max_tokens: request.max_tokens }, host);
+  const { turn } = await host.exchange({
+    ...terms,
+    targets: [choice.target],
+    signal,
+    request: () => request,
+    own: {},
+    native_search: false,
+    timeout_ms: stream ? terms.timeout_ms : Math.max(terms.timeout_ms, WHOLE_ANSWER_MS),
+    onText: sink.onText,
+    onReasoning: sink.onReasoning,
+    onEvent: sink.onEvent,
+  });
+  return turn;
+}
+
+/** A request with members that have no canonical form. */
+export const withExtra = (request: ModelRequest, extra: NonNullable<ModelRequest["extra"]>): ModelRequest =>
+  Object.keys(extra).length === 0 ? request : { ...request, extra };

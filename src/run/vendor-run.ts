@@ -264,7 +264,7 @@ async function checkedOf(
     ...(json
       ? { output_format: schema === undefined ? "json_object" : { kind: "json_schema", ...schema } }
       : {}),
-    ...(tools.length === 0 ? {} : { tools }),
+    ...(tools.length === 0 ? {} : { tools: tools.map(({ strict: _, ...tool }) => tool) }),
     ...(tool_choice === "auto" ? { tool_choice } : {}),
     ...(ask.inOrder ? { parallel_tool_calls: false } : {}),
     ...(served === null ? { workspace_tools: false } : {}),

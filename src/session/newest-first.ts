@@ -1,8 +1,46 @@
 /** Pages of lists, newest first, whose items have a creation time and an id. */
+import type * as z from "zod/mini";
+import type { Tables } from "../database.ts";
 import { BadRequest } from "../errors/request.ts";
 
+/** Identifies a page. */
+export interface Wanted {
+  tenant: string;
+  limit: number;
+  /** The `next_cursor` of the previous page; `null`: this is the first one. */
+  cursor: string | null;
+}
+
+export interface NewestFirst<T> {
+  data: T[];
+  next_cursor: string | null;
+}
+
+/**
+ * A page of a tenant's rows.
+ * @param select the columns and the table; the columns include `id` and `created_at`
+ * @param filter further conditions, with parameters from `?5` on
+ * @throws BadRequest for a cursor that no page returned
+ */
+export async function newestFirst<T extends { created_at: string; id: string }>(
+  tables: Tables,
+  shape: z.ZodMiniType<T>,
+  { tenant, limit, cursor }: Wanted,
+  select: string,
+  filter: { where: string; values: readonly unknown[] } = { where: "true", values: [] },
+): Promise<NewestFirst<T>> {
+  const [before, id] = positionIn(cursor);
+  const found = await tables.rows(
+    shape,
+    `${select} WHERE tenant = ?1 AND (created_at, id) < (?2, ?3) AND ${filter.where}
+     ORDER BY created_at DESC, id DESC LIMIT ?4`,
+    [tenant, before, id, limit + 1, ...filter.values],
+  );
+  return pageOf(found, limit);
+}
+
 /** Where a page begins; without a cursor, at the newest item. @throws BadRequest for an unknown cursor */
-export function positionIn(cursor: string | null): [created_at: string, id: string] {
+function positionIn(cursor: string | null): [created_at: string, id: string] {
   if (cursor === null) return ["~", "~"];
   const [, before, id] = /^([0-9TZ:.-]+)~([A-Za-z0-9._:-]+)$/.exec(cursor) ?? [];
   if (before === undefined || id === undefined) {
@@ -12,10 +50,10 @@ export function positionIn(cursor: string | null): [created_at: string, id: stri
 }
 
 /** Makes a page of rows. The query must have read one row more than `limit`. */
-export function pageOf<T extends { created_at: string; id: string }>(
+function pageOf<T extends { created_at: string; id: string }>(
   found: readonly T[],
   limit: number,
-): { data: T[]; next_cursor: string | null } {
+): NewestFirst<T> {
   const data = found.slice(0, limit);
   const last = data.at(-1);
   const more = found.length > limit && last !== undefined;

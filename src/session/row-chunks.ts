@@ -1,7 +1,7 @@
 /** Splits long values into several rows: SQLite in a Durable Object limits a row to 2 MB. */
 
 /** Bytes of one row. */
-const CHUNK_BYTES = 256 * 1024;
+export const CHUNK_BYTES = 256 * 1024;
 
 /** Splits bytes into parts for rows; no bytes give one empty part. */
 export function* rowChunks(bytes: Uint8Array): Generator<[part: number, data: Uint8Array]> {

@@ -5,9 +5,9 @@
  * lost one.
  */
 import * as z from "zod/mini";
-import { databaseWith } from "../database.ts";
+import { databaseWith, Tables } from "../database.ts";
 import type { Bindings } from "../env.ts";
-import { pageOf, positionIn } from "./newest-first.ts";
+import { type NewestFirst, newestFirst, type Wanted } from "./newest-first.ts";
 import { type RunEntry, runEntryShape } from "./run-entry.ts";
 
 /** The table of the tenants' runs (docs/storage-schema.md). */
@@ -73,14 +73,14 @@ const WRITE = `INSERT INTO runs (tenant, ${COLUMNS}) SELECT ${["tenant", ...COLU
   ON CONFLICT (tenant, id) DO UPDATE SET name = coalesce(excluded.name, runs.name), ${COLUMNS.filter((name) => !["id", "kind", "name", "session"].includes(name)).map((name) => `${name} = excluded.${name}`)}
   WHERE excluded.settled_at IS NOT NULL OR runs.settled_at IS NULL OR excluded.created_at > runs.created_at`;
 
-const database = ({ DB }: Bindings): Promise<D1Database> => databaseWith(DB, RUNS_SCHEMA);
+const tables = ({ DB }: Bindings): Tables => new Tables(DB, RUNS_SCHEMA);
 
 /** The statement that writes rows of any tenants. */
 export async function runRows(
   env: Bindings,
   runs: readonly { tenant: string; run: RunEntry }[],
 ): Promise<D1PreparedStatement> {
-  const db = await database(env);
+  const db = await tables(env).database();
   const rows = runs.map(({ tenant, run }) => [tenant, ...COLUMNS.map((column) => run[column])]);
   return db.prepare(WRITE).bind(JSON.stringify(rows));
 }
@@ -100,21 +100,14 @@ export async function noteRuns(
 
 /** Removes the rows of a removed session's runs. */
 export async function forgetRuns(env: Bindings, tenant: string, ids: readonly string[]): Promise<void> {
-  const db = await database(env);
   for (let at = 0; at < ids.length; at += BOUND) {
     const some = ids.slice(at, at + BOUND);
     const places = some.map(() => "?").join(", ");
-    await db
-      .prepare(`DELETE FROM runs WHERE tenant = ? AND id IN (${places})`)
-      .bind(tenant, ...some)
-      .run();
+    await tables(env).run(`DELETE FROM runs WHERE tenant = ? AND id IN (${places})`, [tenant, ...some]);
   }
 }
 
-interface RunFilter {
-  tenant: string;
-  limit: number;
-  cursor: string | null;
+interface RunFilter extends Wanted {
   /** `null`: any state. */
   state: string | null;
   kind: string | null;
@@ -127,30 +120,19 @@ interface RunFilter {
 /** A tenant's runs, the newest first, a page at a time. @throws BadRequest for a cursor that no page returned */
 export async function listIndexedRuns(
   env: Bindings,
-  { tenant, limit, cursor, state, kind, name, session, code }: RunFilter,
-): Promise<{ data: RunEntry[]; next_cursor: string | null }> {
-  const db = await database(env);
-  const [before, id] = positionIn(cursor);
-  const { results } = await db
-    .prepare(
-      `SELECT ${COLUMNS} FROM runs WHERE tenant = ?1 AND (created_at, id) < (?2, ?3)
-         AND (?5 IS NULL OR state = ?5) AND (?6 IS NULL OR kind = ?6) AND (?7 IS NULL OR name = ?7)
-         AND (?8 IS NULL OR session = ?8)${code === null ? "" : " AND code = ?9"}
-       ORDER BY created_at DESC, id DESC LIMIT ?4`,
-    )
-    .bind(tenant, before, id, limit + 1, state, kind, name, session, ...(code === null ? [] : [code]))
-    .all();
-  return pageOf(z.array(runEntryShape).parse(results), limit);
+  { state, kind, name, session, code, ...page }: RunFilter,
+): Promise<NewestFirst<RunEntry>> {
+  return newestFirst(tables(env), runEntryShape, page, `SELECT ${COLUMNS} FROM runs`, {
+    where: `(?5 IS NULL OR state = ?5) AND (?6 IS NULL OR kind = ?6) AND (?7 IS NULL OR name = ?7)
+      AND (?8 IS NULL OR session = ?8)${code === null ? "" : " AND code = ?9"}`,
+    values: [state, kind, name, session, ...(code === null ? [] : [code])],
+  });
 }
 
 /** One run; `null`: no run has this id. */
 export async function indexedRun(env: Bindings, tenant: string, id: string): Promise<RunEntry | null> {
-  const db = await database(env);
-  const found: unknown = await db
-    .prepare(`SELECT ${COLUMNS} FROM runs WHERE tenant = ? AND id = ?`)
-    .bind(tenant, id)
-    .first();
-  return found === null ? null : runEntryShape.parse(found);
+  const query = `SELECT ${COLUMNS} FROM runs WHERE tenant = ? AND id = ?`;
+  return tables(env).first(runEntryShape, query, [tenant, id]);
 }
 
 /** Sums over the runs with one name. */
@@ -168,32 +150,26 @@ const figures = z.lazy(() =>
 
 /** Sums by name over the runs that began at `since` or later (RFC 3339), sorted by name. */
 export async function runFigures(env: Bindings, tenant: string, since: string): Promise<RunFigures[]> {
-  const db = await database(env);
-  const { results } = await db
-    .prepare(
-      `WITH found AS (
-         SELECT name, state, duration_ms, cost_usd,
-           row_number() OVER (PARTITION BY name, duration_ms IS NULL ORDER BY duration_ms) AS place,
-           count(duration_ms) OVER (PARTITION BY name) AS ended
-         FROM runs WHERE tenant = ?1 AND created_at >= ?2 AND name IS NOT NULL)
-       SELECT name, count(*) AS calls, sum(state IN ('error', 'failed')) AS failures,
-         max(CASE WHEN duration_ms IS NOT NULL AND place = (ended + 1) / 2 THEN duration_ms END) AS p50_ms,
-         sum(cost_usd) AS cost_usd
-       FROM found GROUP BY name ORDER BY name`,
-    )
-    .bind(tenant, since)
-    .all();
-  return z.array(figures).parse(results);
+  return tables(env).rows(
+    figures,
+    `WITH found AS (
+       SELECT name, state, duration_ms, cost_usd,
+         row_number() OVER (PARTITION BY name, duration_ms IS NULL ORDER BY duration_ms) AS place,
+         count(duration_ms) OVER (PARTITION BY name) AS ended
+       FROM runs WHERE tenant = ?1 AND created_at >= ?2 AND name IS NOT NULL)
+     SELECT name, count(*) AS calls, sum(state IN ('error', 'failed')) AS failures,
+       max(CASE WHEN duration_ms IS NOT NULL AND place = (ended + 1) / 2 THEN duration_ms END) AS p50_ms,
+       sum(cost_usd) AS cost_usd
+     FROM found GROUP BY name ORDER BY name`,
+    [tenant, since],
+  );
 }
 
 /** How many of a tenant's runs wait for an approval. */
 export async function countWaiting(env: Bindings, tenant: string): Promise<number> {
-  const db = await database(env);
-  const found = await db
-    .prepare("SELECT count(*) AS n FROM runs WHERE tenant = ? AND state = 'awaiting_approval'")
-    .bind(tenant)
-    .first("n");
-  return typeof found === "number" ? found : 0;
+  const query = "SELECT count(*) AS n FROM runs WHERE tenant = ? AND state = 'awaiting_approval'";
+  const found = await tables(env).first(z.object({ n: z.number() }), query, [tenant]);
+  return found?.n ?? 0;
 }
 
 const owned = z.lazy(() => z.object({ tenant: z.string() }));
@@ -209,7 +185,7 @@ export async function unsettledSince(
   { runs, calls }: { runs: Date; calls: Date },
   most: { running: number; resting: number },
 ): Promise<{ tenant: string; run: RunEntry }[]> {
-  await database(env);
+  await tables(env).database();
   await databaseWith(env.DB, RUNS_RUNNING_SCHEMA);
   const db = await databaseWith(env.DB, RUNS_RESTING_SCHEMA);
   const some = (shown: string, limit: number) =>
@@ -230,11 +206,8 @@ export async function unsettledSince(
 
 /** Removes rows that are too old. Rows are in the order of writing, so the first ones are the oldest. */
 export async function sweepRuns(env: Bindings, now: number): Promise<void> {
-  const db = await database(env);
-  await db
-    .prepare(
-      "DELETE FROM runs WHERE rowid IN (SELECT rowid FROM runs ORDER BY rowid LIMIT ?) AND created_at < ?",
-    )
-    .bind(SWEPT, new Date(now - KEPT_MS).toISOString())
-    .run();
+  await tables(env).run(
+    "DELETE FROM runs WHERE rowid IN (SELECT rowid FROM runs ORDER BY rowid LIMIT ?) AND created_at < ?",
+    [SWEPT, new Date(now - KEPT_MS).toISOString()],
+  );
 }

@@ -2,11 +2,10 @@
  * A tenant's list of sessions: rows in D1 that the sessions themselves write (docs/storage-schema.md). The session's own
  * object is authoritative. A failed write is repeated later, and nothing else waits for it.
  */
-import * as z from "zod/mini";
-import { databaseWith } from "../database.ts";
+import { Tables } from "../database.ts";
 import type { Bindings } from "../env.ts";
 import { type SessionEntry, sessionRowShape } from "./index-row.ts";
-import { pageOf, positionIn } from "./newest-first.ts";
+import { type NewestFirst, newestFirst, type Wanted } from "./newest-first.ts";
 
 /** The table of the tenants' sessions (docs/storage-schema.md). */
 export const SESSIONS_SCHEMA = [
@@ -25,14 +24,14 @@ export const SESSIONS_SCHEMA = [
 /** The condition that selects sessions in which stages of workflow runs ran, by id and owner. */
 const OF_STAGE = `(substr(id, 1, 4) = 'wfs_' AND (parent_id IS NOT NULL OR json_extract(metadata, '$.workflow_run_id') IS NOT NULL))`;
 
-const database = ({ DB }: Bindings): Promise<D1Database> => databaseWith(DB, SESSIONS_SCHEMA);
+const tables = ({ DB }: Bindings): Tables => new Tables(DB, SESSIONS_SCHEMA);
 
 /** The statement that writes rows of any tenants. */
 export async function sessionRows(
   env: Bindings,
   sessions: readonly { tenant: string; session: SessionEntry }[],
 ): Promise<D1PreparedStatement> {
-  const db = await database(env);
+  const db = await tables(env).database();
   const rows = sessions.map(({ tenant, session: { id, state, created_at, parent_id, metadata } }) => [
     tenant,
     id,
@@ -56,8 +55,7 @@ export async function noteSession(env: Bindings, tenant: string, session: Sessio
 }
 
 export async function forgetSession(env: Bindings, tenant: string, id: string): Promise<void> {
-  const db = await database(env);
-  await db.prepare("DELETE FROM sessions WHERE tenant = ? AND id = ?").bind(tenant, id).run();
+  await tables(env).run("DELETE FROM sessions WHERE tenant = ? AND id = ?", [tenant, id]);
 }
 
 /**
@@ -67,24 +65,13 @@ export async function forgetSession(env: Bindings, tenant: string, id: string): 
  */
 export async function listSessions(
   env: Bindings,
-  {
-    tenant,
-    limit,
-    cursor,
-    stages,
-  }: { tenant: string; limit: number; cursor: string | null; stages: boolean },
-): Promise<{ data: SessionEntry[]; next_cursor: string | null }> {
-  const db = await database(env);
-  const [before, id] = positionIn(cursor);
-  const { results } = await db
-    .prepare(
-      `SELECT id, state, created_at, parent_id, metadata FROM sessions
-       WHERE tenant = ?1 AND (created_at, id) < (?2, ?3) AND (?5 OR NOT ${OF_STAGE})
-       ORDER BY created_at DESC, id DESC LIMIT ?4`,
-    )
-    .bind(tenant, before, id, limit + 1, Number(stages))
-    .all();
-  return pageOf(z.array(sessionRowShape).parse(results), limit);
+  { stages, ...page }: Wanted & { stages: boolean },
+): Promise<NewestFirst<SessionEntry>> {
+  const select = "SELECT id, state, created_at, parent_id, metadata FROM sessions";
+  return newestFirst(tables(env), sessionRowShape, page, select, {
+    where: `(?5 OR NOT ${OF_STAGE})`,
+    values: [Number(stages)],
+  });
 }
 
 /** Selects a page of sessions whose ids have the same prefix. */
@@ -102,15 +89,12 @@ export async function listSessionsBy(
   tenant: string,
   { prefix, limit, after, ascending }: PrefixPage,
 ): Promise<SessionEntry[]> {
-  const db = await database(env);
   const [beyond, order] = ascending ? [">", "ASC"] : ["<", "DESC"];
-  const { results } = await db
-    .prepare(
-      `SELECT id, state, created_at, parent_id, metadata FROM sessions
-       WHERE tenant = ?1 AND substr(id, 1, length(?2)) = ?2 AND (?3 IS NULL OR (created_at, id) ${beyond} (?3, ?4))
-       ORDER BY created_at ${order}, id ${order} LIMIT ?5`,
-    )
-    .bind(tenant, prefix, after?.created_at ?? null, after?.id ?? null, limit)
-    .all();
-  return z.array(sessionRowShape).parse(results);
+  return tables(env).rows(
+    sessionRowShape,
+    `SELECT id, state, created_at, parent_id, metadata FROM sessions
+     WHERE tenant = ?1 AND substr(id, 1, length(?2)) = ?2 AND (?3 IS NULL OR (created_at, id) ${beyond} (?3, ?4))
+     ORDER BY created_at ${order}, id ${order} LIMIT ?5`,
+    [tenant, prefix, after?.created_at ?? null, after?.id ?? null, limit],
+  );
 }

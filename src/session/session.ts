@@ -5,12 +5,13 @@ import type { AgentSpec } from "../engine/agent/spec.ts";
 import type { WorkflowRecord } from "../engine/workflow/records.ts";
 import type { Bindings } from "../env.ts";
 import { SESSION_RUNTIME } from "../run/agent/session-runtime.ts";
+import type { RunEvent } from "../run/events.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { Conversation, type SessionHost } from "./conversation/conversation.ts";
 import type { DueKind } from "./conversation/due-times.ts";
 import { SessionDispatcher } from "./conversation/operations.ts";
 import type { RunRow } from "./conversation/run-rows.ts";
-import type { SessionLifecycle, WaitStep } from "./conversation/session-lifecycle.ts";
+import type { RunEnd, SessionLifecycle, WaitStep } from "./conversation/session-lifecycle.ts";
 import type { SessionIdentity } from "./conversation/store.ts";
 import { indexEntry } from "./conversation/views.ts";
 import { Daemon } from "./daemon/daemon.ts";
@@ -162,6 +163,10 @@ export class Session implements SessionLifecycle, JournalLifecycle {
   wakes(wake: Wake): void {
     this.conversation.listing.moved();
     this.daemon.woke(wake);
+  }
+
+  ends(run: string, end: RunEnd): RunEvent[] {
+    return this.task.ends(run, end);
   }
 
   ended(run: string): void {

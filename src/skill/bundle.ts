@@ -1,18 +1,7 @@
 /** Immutable bundles and the catalog: the same tree gives the same digests everywhere. */
 import { canonicalJson } from "./canonical.ts";
 import { executables } from "./command.ts";
-import type {
-  BundledFile,
-  Card,
-  Catalog,
-  Diagnostic,
-  HookModule,
-  Manifest,
-  PluginOfSkill,
-  SkillRecord,
-  SkillTool,
-  SkillWorkflow,
-} from "./manifest.ts";
+import type { BundledFile, Card, Catalog, Diagnostic, Manifest, SkillRecord } from "./manifest.ts";
 import { byteOrder } from "./path.ts";
 import type { RouteTable } from "./route.ts";
 import { packTar, type TarFile } from "./tar.ts";
@@ -44,18 +33,18 @@ export interface Bundle {
 }
 
 /** The parts of a record that do not follow from the folder. */
-export interface RecordExtras {
-  hooks?: HookModule;
-  tools?: SkillTool[];
-  workflows?: SkillWorkflow[];
-  diagnostics?: Diagnostic[];
-  signature?: { signer: string };
-  /** The tenant, if the skill was uploaded. */
-  uploaded_by?: string;
-  stored?: true;
-  plugin?: PluginOfSkill;
-  namespace?: string;
-}
+export type RecordExtras = Pick<
+  SkillRecord,
+  | "hooks"
+  | "tools"
+  | "workflows"
+  | "diagnostics"
+  | "signature"
+  | "uploaded_by"
+  | "stored"
+  | "plugin"
+  | "namespace"
+>;
 
 /**
  * Makes the record, its digest and the pack of a skill. Files that the manifest starts directly become executable,

@@ -99,11 +99,8 @@ export function brokenCompatibilityRules(text: string | null): BrokenRule[] {
 const TAG = /<\/?[a-zA-Z][^>]*>/;
 const RESERVED = /claude|anthropic/i;
 
-/**
- * What an upload through `/v1/skills` may not contain.
- * @param trusted the deployment itself publishes it, so reserved words and lengths are its own decision
- */
-export function brokenUploadRules(name: string, description: string, trusted: boolean): BrokenRule[] {
+/** What an upload through `/v1/skills` may not contain. */
+export function brokenUploadRules(name: string, description: string): BrokenRule[] {
   const shown = `The name ${JSON.stringify(name)}`;
   const rules = [
     {
@@ -113,7 +110,7 @@ export function brokenUploadRules(name: string, description: string, trusted: bo
       message: `${shown} has other characters than a-z, 0-9 and hyphens.`,
     },
     {
-      fine: trusted || !RESERVED.test(name),
+      fine: !RESERVED.test(name),
       code: "name_reserved",
       field: "name",
       message: `${shown} holds a reserved word: claude or anthropic.`,
@@ -127,7 +124,6 @@ export function brokenUploadRules(name: string, description: string, trusted: bo
     },
   ];
   const broken = rules.flatMap(({ fine, ...rule }) => (fine ? [] : [rule]));
-  if (trusted) return broken;
   const long = brokenNameRules(name, undefined).filter(({ code }) => code === "name_too_long");
   return [...broken, ...long, ...brokenDescriptionRules(description)];
 }

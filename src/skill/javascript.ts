@@ -42,8 +42,8 @@ export function* tokens(source: string): Generator<Token> {
   };
   const read = (): [Token["kind"], string] => {
     const first = source[at] ?? "";
-    if (first === "`") return ["template", templatePart(1)];
-    if (first === "}" && open.at(-1)?.mark === "`") return ["template", templatePart(1)];
+    if (first === "`") return ["template", templatePart()];
+    if (first === "}" && open.at(-1)?.mark === "`") return ["template", templatePart()];
     if (first === "/" && !divides) {
       const regex = match(REGEX);
       if (regex !== null) return ["regex", regex];
@@ -57,10 +57,10 @@ export function* tokens(source: string): Generator<Token> {
     const two = source.slice(at, at + 2);
     return ["mark", two === "++" || two === "--" || two === "=>" ? two : first];
   };
-  const templatePart = (skip: number): string => {
-    TEMPLATE.lastIndex = at + skip;
+  const templatePart = (): string => {
+    TEMPLATE.lastIndex = at + 1;
     const rest = TEMPLATE.exec(source)?.[0];
-    return rest === undefined ? source.slice(at) : source.slice(at, at + skip) + rest;
+    return rest === undefined ? source.slice(at) : source.slice(at, at + 1) + rest;
   };
   for (;;) {
     at += match(SKIPPED)?.length ?? 0;

@@ -29,7 +29,7 @@ export interface UploadRules {
   name: string | null;
 }
 
-interface StoredSkillUpload {
+export interface StoredSkillUpload {
   name: string;
   description: string;
   /** The folder of the upload; the skill's name if it had none. */
@@ -64,7 +64,7 @@ export async function readStoredSkill(
     throw refused(`${fileName}: ${clause(fault?.message ?? "it cannot be read")}`);
   }
   const { name, description } = record;
-  const [broken] = brokenUploadRules(name, description, false);
+  const [broken] = brokenUploadRules(name, description);
   if (broken !== undefined) throw refused(`${fileName}, field ${broken.field}: ${clause(broken.message)}`);
   if (rules.name !== null && name !== rules.name) {
     throw refused(`${fileName}, field name: "${name}" is not the skill's name, which stays "${rules.name}"`);

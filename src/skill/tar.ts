@@ -49,7 +49,7 @@ export function packTar(files: readonly TarFile[]): Uint8Array<ArrayBuffer> {
   for (const file of sorted) {
     const location = splitPath(encoder.encode(file.path));
     if (location === null) {
-      const record = paxRecord("path", file.path);
+      const record = paxRecord(file.path);
       parts.push(header({ name: encoder.encode("pax") }, "x", 0o644, record.length), ...padded(record));
     }
     const short = location ?? { name: encoder.encode(file.path).subarray(0, 100) };
@@ -230,11 +230,11 @@ function readPax(record: Uint8Array): string {
   return match[2];
 }
 
-function paxRecord(key: string, value: string): Uint8Array {
-  const rest = encoder.encode(` ${key}=${value}\n`).length;
+function paxRecord(path: string): Uint8Array {
+  const rest = encoder.encode(` path=${path}\n`).length;
   let length = rest + 1;
   while (String(length).length + rest !== length) length = String(length).length + rest;
-  return encoder.encode(`${length} ${key}=${value}\n`);
+  return encoder.encode(`${length} path=${path}\n`);
 }
 
 /** Name and prefix of a path that fits USTAR's 100 and 155 bytes, else `null`. */

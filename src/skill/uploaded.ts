@@ -159,7 +159,7 @@ export function warnNotGranted(
     const sent = manifest.proxy === undefined ? "mcp_servers" : "proxy";
     const field = manifest.tool_env.includes(name) ? "tool_env" : sentNames.includes(name) ? sent : "x-env";
     const message = `Nobody granted this skill the variable ${name}, so the skill does not get it.`;
-    const hint = "The operator grants it in HULL_GRANTS.";
+    const hint = `The operator grants it in HULL_GRANTS, e.g. ${grantOf(location, name)}.`;
     const finding = {
       code: "variable_not_granted",
       level: "warning" as const,
@@ -170,10 +170,12 @@ export function warnNotGranted(
   });
   if (!givesWorkspaceTools(record) || granted.has(WORKSPACE_GRANT)) return warnings;
   const message = "The skill wants tools to read files and to run commands, but nobody granted it any.";
-  const hint = `The operator grants them in HULL_GRANTS, as ${WORKSPACE_GRANT}.`;
+  const hint = `The operator grants them in HULL_GRANTS, e.g. ${grantOf(location, WORKSPACE_GRANT)}.`;
   const finding = { level: "warning" as const, code: "workspace_tools_not_granted" };
   return [...warnings, { ...at("allowed-tools", location), ...finding, message, hint }];
 }
+
+const grantOf = ({ folder }: Location, name: string): string => JSON.stringify({ [folder]: [name] });
 
 function at(
   field: string,

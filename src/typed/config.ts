@@ -1,8 +1,8 @@
 /** Turns a zod object into the configuration parameters of a tool. */
 import * as z from "zod/mini";
-import { asJson } from "../skill/json.ts";
+import { asJson, isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
-import { isObject, type SchemaFault } from "./schema.ts";
+import type { SchemaFault } from "./schema.ts";
 
 /** What `.meta()` may add or override; `configType` is the parameter's type. */
 const META = [

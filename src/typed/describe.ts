@@ -1,9 +1,9 @@
 /** Turns a typed skill into what the build needs: the entries of its tools.json. */
-import { asJson } from "../skill/json.ts";
+import { asJson, isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { configParamsOf } from "./config.ts";
 import type { Schema, TypedSkill, TypedTool } from "./definition.ts";
-import { isObject, jsonSchemaOf, type SchemaFault } from "./schema.ts";
+import { jsonSchemaOf, type SchemaFault } from "./schema.ts";
 
 export interface SkillDescription {
   name: string;

@@ -1,6 +1,6 @@
 /** Turns zod into JSON Schema. */
 import * as z from "zod/mini";
-import { asJson } from "../skill/json.ts";
+import { asJson, isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 
 /** The part of a schema that JSON Schema cannot express; `path` leads from the schema to it, dotted. */
@@ -40,9 +40,6 @@ export function jsonSchemaOf(
   const json = asJson<Json>(made);
   return { schema: isObject(json) ? cleaned(json) : {} };
 }
-
-export const isObject = (value: Json | undefined): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** `["properties", "when", "items"]` is `when[]`. */
 function dotted(path: readonly (string | number)[]): string {

@@ -9,10 +9,10 @@ import { nodeHash } from "../../scripts/build/skill.ts";
 import { REPO_DIR } from "../../scripts/dev/paths.ts";
 import { bundleRunner } from "../../scripts/dev/runner.ts";
 import { RegistryClient } from "../../scripts/publish/registry-client.ts";
-import { openapiText } from "../../src/api/document.ts";
 import { card, makeCatalog } from "../../src/skill/bundle.ts";
 import type { Manifest } from "../../src/skill/manifest.ts";
 import { parseManifest } from "../../src/skill/parse.ts";
+import { documentWith } from "../support/openapi.ts";
 import { type Ask, ask, load } from "./load.ts";
 import { residentOf, workerds } from "./processes.ts";
 import { gateRow, megabytes, ms, perSecond, type Row, row } from "./row.ts";
@@ -151,7 +151,7 @@ async function catalogRows({ hull }: ServingSubjects, rounds: number): Promise<R
     const manifests = Array.from({ length: count }, (_, i) => manifestOf(i));
     const catalog = await makeCatalog(
       manifests.map((manifest) => card({ manifest }, nodeDigest(manifest.slug))),
-      openapiText(manifests, hullPackage.version),
+      JSON.stringify(documentWith(manifests, hullPackage.version)),
       manifests,
       nodeHash,
     );

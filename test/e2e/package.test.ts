@@ -1,5 +1,5 @@
 import { execFile, spawn } from "node:child_process";
-import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -48,6 +48,20 @@ test("S1: Hull installs from its own tarball, makes a project and runs its skill
   const called = await shell("npx hull call hello --input Ada");
   expect(called.stdout).toBe("Hello, Ada!\n");
   expect(called.stderr).not.toContain("Warning");
+});
+
+// A test that runs as root would be allowed everything, also what others are not.
+const WITHOUT_ROOT = process.getuid?.() === 0 ? "setpriv --bounding-set=-dac_override,-dac_read_search " : "";
+
+test("who is not root calls a skill, and may use a Hull that only root may change", async () => {
+  await mkdir(join(dir, "tmp"));
+  const called = await shell(`TMPDIR=${dir}/tmp ${WITHOUT_ROOT}npx hull call hello --input Ada`);
+  expect(called).toEqual({ stdout: "Hello, Ada!\n", stderr: "" });
+  expect((await readdir(join(dir, "tmp"))).filter((name) => name.startsWith("hull-call"))).toEqual([]);
+  await chmod(join(dir, "node_modules/hullrun"), 0o555);
+  const dev = await shell(`${WITHOUT_ROOT}npx hull dev --port 0 2>&1; echo exit $?`);
+  await chmod(join(dir, "node_modules/hullrun"), 0o755);
+  expect(dev.stdout).toMatch(/^hull: wrangler writes into \S+hullrun, .*\n.*--direct.*\nexit 2\n$/);
 });
 
 test("its own test passes, with the Node that the project has", async () => {

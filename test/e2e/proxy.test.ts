@@ -60,6 +60,9 @@ const ANSWERS: Record<string, (response: ServerResponse) => unknown> = {
       })
       .end("made"),
   "/html": (r) => r.writeHead(200, { "content-type": "text/html" }).end("<script>1</script>"),
+  "/xml": (r) => r.writeHead(200, { "content-type": "application/xml" }).end("<x/>"),
+  "/two-types": (r) =>
+    r.writeHead(200, { "content-type": "text/plain, text/html" }).end("<script>1</script>"),
   "/svg": (r) => r.writeHead(200, { "content-type": "image/svg+xml; charset=utf-8" }).end("<svg/>"),
   "/redirect": (r) => r.writeHead(302, { location: "https://elsewhere.example/" }).end(),
   "/redirect-home": (r) => r.writeHead(302, { location: "/ok" }).end(),
@@ -97,6 +100,8 @@ const { hull } = await commonHull({
   ...proxy("html", "/html"),
   ...proxy("unset-header", "/ok", 'headers: {x-key: "Bearer ${NOT_SET}"}\n'),
   ...proxy("svg", "/svg"),
+  ...proxy("xml", "/xml"),
+  ...proxy("two-types", "/two-types"),
   ...proxy("redirect", "/redirect", 'headers: {Authorization: "${lower}"}\n'),
   ...proxy("redirect-home", "/redirect-home?key=${lower}", 'headers: {Authorization: "${lower}"}\n'),
   ...proxy("reset", "/reset?key=${lower}"),
@@ -257,7 +262,7 @@ describe("the answer", () => {
     expect(response.headers.get("x-hull-skill")).toMatch(/^echo@/);
   });
 
-  test.each(["html", "svg"])("S52: %s is a download", async (slug) => {
+  test.each(["html", "svg", "xml", "two-types"])("attack: S52: %s is a download", async (slug) => {
     const response = await hull.call(`/skills/${slug}`, "x");
     expect(response.headers.get("content-disposition")).toBe("attachment");
     expect(response.headers.get("x-content-type-options")).toBe("nosniff");

@@ -127,7 +127,11 @@ test("the answer as the caller wants it: JSON with the list, one file, ids in a 
   const one = await ask("/skills/pdf?file=filled.pdf");
   expect([one.status, one.headers.get("content-type")]).toEqual([200, "application/pdf"]);
   expect(await one.text()).toContain("Ada");
-  expect((await ask("/skills/pdf?file=other.pdf")).status).toBe(404);
+  const other = await ask("/skills/pdf?file=other.pdf");
+  expect([other.status, await json(other)]).toMatchObject([
+    404,
+    { path: "other.pdf", detail: 'The run made no file "other.pdf". It made "filled.pdf".' },
+  ]);
   const events = await readEvents(await ask("/skills/pdf", { accept: "text/event-stream" }));
   expect(dataOf(events, "done")[0]).toMatchObject({ ok: true, files: [{ path: "filled.pdf" }] });
   const raw = await hull.call("/skills/pdf?prompt=hi", undefined, {
@@ -199,7 +203,11 @@ test("output: file answers the file that the run made, with its type, and its ev
   expect(dataOf(events, "done")[0]).toMatchObject({ ok: true, files: [{ path: "chart.svg" }] });
   fake.requests.length = 0;
   fake.script([...Array.from({ length: 10 }, () => ({ tool_calls: [bash("true")] })), { text: "Enough." }]);
-  expect(await (await hull.call("/skills/chart?file=none", form("Draw."))).status).toBe(404);
+  const none = await hull.call("/skills/chart?file=none", form("Draw."));
+  expect(await json(none)).toMatchObject({
+    status: 404,
+    detail: 'The run made no file "none". It made no file at all.',
+  });
   expect(fake.requests).toHaveLength(11);
   expect(fake.requests[10]?.body).toMatchObject({ tool_choice: { type: "none" } });
 });

@@ -128,6 +128,20 @@ test("a persistent run ends with an answer that fits its schema, as a model that
   });
 });
 
+test.each([
+  [{}, '{"n":3}'],
+  [{ persistent: true }, '{"n":3}\n##DONE##'],
+])("Claude's call of Hull's JSON tool is the answer: %j", async (options, text) => {
+  const tools = [{ name: "look", description: "Looks.", parameters: {}, handler: "say" }];
+  fake.script([
+    { tool_calls: [{ name: "look", arguments: { text: "x" } }] },
+    { text: "So:", tool_calls: [{ name: "json_response", arguments: { n: 3 } }] },
+  ]);
+  const claude = { provider: "anthropic", model: "claude-opus-4-6", skill: "hooked", tools };
+  const result = await json(await run({ ...claude, json_schema: SCHEMA, ...options }));
+  expect(result).toMatchObject({ status: "done", data: { n: 3 }, text, iterations: 2 });
+});
+
 test("a context hook sees and answers messages as requests hold them", async () => {
   fake.script([{ text: "ok" }]);
   await json(await run({ skill: "hooked", context_callback: "only" }));

@@ -69,6 +69,9 @@ const { hull } = await commonHull({
   ...sh("xhtml-text", "echo '<html/>'", "output_mime: application/xhtml+xml\n"),
   ...sh("html-file", 'echo "<script>" > "$HULL_OUTPUT_DIR/x.html"', "output: file\n"),
   ...sh("html-text", "echo '<script>'", "output_mime: text/html\n"),
+  ...sh("html-json", "echo '\"<script>\"'", "output: json\noutput_mime: text/html\n"),
+  ...sh("xml-text", "echo '<x/>'", "output_mime: application/xml\n"),
+  ...sh("xml-file", 'echo "<x/>" > "$HULL_OUTPUT_DIR/x.xml"', "output: file\n"),
 });
 
 const problem = async (response: Response): Promise<Record<string, unknown>> => {
@@ -208,12 +211,15 @@ describe("output", () => {
     expect(again.status).toBe(304);
   });
 
-  test("S52: HTML, XHTML and SVG that a script made are downloads", async () => {
+  test("attack: S52: HTML, SVG and any XML that a script made are downloads", async () => {
     for (const [slug, type] of [
       ["html-file", /^text\/html/],
       ["html-text", /^text\/html/],
       ["svg-file", /^image\/svg\+xml/],
       ["xhtml-text", /^application\/xhtml\+xml/],
+      ["html-json", /^text\/html/],
+      ["xml-text", /^application\/xml/],
+      ["xml-file", /^application\/xml/],
     ] as const) {
       const response = await hull.call(`/skills/${slug}`, "");
       expect(response.headers.get("content-type")).toMatch(type);
@@ -291,6 +297,7 @@ test("hull call shows a script's note beside several files, its stderr once, and
   expect([failed.code, failed.output.match(/err\n/g)]).toEqual([1, ["err\n"]]);
   const file = await call("html-file", "--stream");
   expect(file).toEqual({ code: 0, output: expect.stringContaining("made/x.html (") });
+  expect(await call("html-text")).toEqual({ code: 0, output: "<script>\n" });
 });
 
 test("Ctrl-C ends hull call with the server that it started, and nothing stays", async () => {

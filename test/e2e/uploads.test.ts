@@ -44,6 +44,7 @@ test("a script is uploaded, runs with what it is granted, gets a new version, an
   expect(uploaded.output).toMatch(
     /bounce\/SKILL\.md:5:1 warning tool_env: Nobody granted this skill the variable HIDDEN/,
   );
+  expect(uploaded.output).toContain('in HULL_GRANTS, e.g. {"bounce":["HIDDEN"]}.\n');
   expect(uploaded.output).toMatch(
     new RegExp(`Uploaded bounce as [0-9a-f]{12}: POST ${hull.url}/skills/bounce\n$`),
   );
@@ -56,6 +57,17 @@ test("a script is uploaded, runs with what it is granted, gets a new version, an
     output: expect.stringContaining("[slug_taken]"),
   });
   expect(await command(["remove", "bounce"], other)).toMatchObject({ code: 3 });
+
+  // A finding names the file as the caller sees it, also in a folder of several skills.
+  write({
+    "../own/skills/wants/SKILL.md":
+      "---\nname: wants\ndescription: Wants. Use when asked.\nallowed-tools: Bash\n---\nRun.\n",
+  });
+  const wants = await command(["upload", "own/skills/wants"], acme);
+  expect(wants.output).toMatch(
+    /^own\/skills\/wants\/SKILL\.md\S* warning .*\[workspace_tools_not_granted\]\n.*e\.g\. \{"wants":\["workspace_tools"\]\}\.\n/m,
+  );
+  expect(await command(["remove", "wants"], acme)).toMatchObject({ code: 0 });
 
   // A zip of the whole folder, as a person would make it and curl send it.
   execFileSync("zip", ["-qr", "../bounce.zip", "."], { cwd: join(hull.root, "bounce") });

@@ -83,9 +83,11 @@ describe("chat completions", () => {
     };
     fake.script([bash("echo before", "c0"), both, { text: "Warm." }]);
     const tools: OpenAI.ChatCompletionTool[] = JSON.parse(
-      '[{"type":"code_execution"},{"type":"function","function":{"name":"weather","parameters":{"type":"object","properties":{"city":{"type":"string"}}}}}]',
+      '[{"type":"code_execution"},{"type":"function","function":{"name":"weather","strict":true,"parameters":{"type":"object","properties":{"city":{"type":"string"}}}}}]',
     );
-    const first = await openai.chat.completions.create({ model: "gpt-4o", messages, tools });
+    const asked = openai.chat.completions.create({ model: "gpt-4o", messages, tools });
+    const { data: first, response } = await asked.withResponse();
+    expect(response.headers.get("x-hull-ignored")).toBe("tools.strict");
     const [choice] = first.choices;
     expect(choice).toMatchObject({
       finish_reason: "tool_calls",

@@ -107,13 +107,32 @@ describe("a chat completion", () => {
     const body = { model, messages, tools: [WEATHER] };
     const whole = await client.chat.completions.create(body);
     const stream = client.chat.completions.stream({ ...body, stream_options: { include_usage: true } });
+    const usages: unknown[] = [];
+    stream.on("chunk", (chunk) => usages.push(chunk.usage));
     const streamed = await stream.finalChatCompletion();
+    expect(new Set(usages.slice(0, -1))).toEqual(new Set([null]));
     const [one, two] = [whole.choices[0], streamed.choices[0]];
     expect(two?.message.content).toBe("One two.");
     expect(one?.message.content).toBe("One two.");
     expect(two?.message.tool_calls).toMatchObject(one?.message.tool_calls ?? []);
     expect([one?.finish_reason, two?.finish_reason]).toEqual(["tool_calls", "tool_calls"]);
     expect(streamed.usage).toMatchObject({ prompt_tokens: 5, completion_tokens: 6 });
+  });
+
+  test("has strict tools where the provider has them", async () => {
+    const strict: OpenAI.ChatCompletionTool = {
+      type: "function",
+      function: { ...WEATHER.function, strict: true },
+    };
+    const ignored = [];
+    for (const model of [GPT, CLAUDE]) {
+      const response = await client.chat.completions
+        .create({ model, messages, tools: [strict] })
+        .asResponse();
+      ignored.push(response.headers.get("x-hull-ignored"));
+    }
+    expect(ignored).toEqual([null, "tools.strict"]);
+    expect(sent()).toMatchObject({ tools: [strict] });
   });
 
   test("asks for JSON by a schema", async () => {
@@ -128,6 +147,49 @@ describe("a chat completion", () => {
       response_format: { type: "json_schema", json_schema: { strict: true, schema } },
     });
   });
+
+  test.each([false, true])(
+    "has the JSON that Claude gives by Hull's tool as its text: streamed %s",
+    async (stream) => {
+      fake.script([
+        { text: "Here it is.", tool_calls: [{ name: "json_response", arguments: { n: 1 } }] },
+        { text: '{"n":2}' },
+      ]);
+      const schema = { type: "object", properties: { n: { type: "integer" } } };
+      const json_schema = { name: "n", strict: true, schema };
+      const body = {
+        model: CLAUDE,
+        messages,
+        response_format: { type: "json_schema" as const, json_schema },
+      };
+      const ask = () =>
+        stream
+          ? client.chat.completions.stream(body).finalChatCompletion()
+          : client.chat.completions.create(body);
+      for (const content of ['{"n":1}', '{"n":2}']) {
+        const { choices } = await ask();
+        expect(choices[0]).toMatchObject({ finish_reason: "stop", message: { content } });
+        expect(choices[0]?.message).not.toHaveProperty("tool_calls.0");
+      }
+      expect(sent()).toMatchObject({ tool_choice: { type: "tool", name: "json_response" } });
+    },
+  );
+
+  test.each([false, true])(
+    "that refuses is whole, one that a filter cut is not: streamed %s",
+    async (stream) => {
+      fake.script([{ refusal: "I will not." }, { text: "Half", stop: "content_filter" }]);
+      const body = { model: GPT, messages };
+      const ask = async () => {
+        const made = stream
+          ? await client.chat.completions.stream(body).finalChatCompletion()
+          : await client.chat.completions.create(body);
+        return made.choices[0];
+      };
+      expect(await ask()).toMatchObject({ finish_reason: "stop", message: { refusal: "I will not." } });
+      expect(await ask()).toMatchObject({ finish_reason: "content_filter", message: { content: "Half" } });
+    },
+  );
 
   test("an effort that only OpenAI names reaches its models as it is, and others as the nearest level", async () => {
     fake.script([{ text: "So." }, { text: "So." }, { text: "So." }]);

@@ -142,7 +142,9 @@ def handler(args):
   test.each([
     ["/v1/messages", { max_tokens: 5, tool_choice: { type: "auto", disable_parallel_tool_use: true } }],
     ["/v1/chat/completions", { parallel_tool_calls: false }],
-  ])("%s: calls of a turn run one after the other if the client wants that", async (path, wish) => {
+    ["/v1/responses", { parallel_tool_calls: false }],
+    ["/v1/responses", { parallel_tool_calls: false, store: false }],
+  ])("%s %j: calls of a turn run one after the other if the client wants that", async (path, wish) => {
     const busy = await mkdtemp(join(tmpdir(), "hull-in-order-"));
     onTestFinished(() => rm(busy, { recursive: true }));
     // Waits a moment for another call, which would find the folder.
@@ -164,8 +166,12 @@ def handler(args):
       { text: "Done." },
     ]);
     const skills = [{ type: "custom", skill_id, version: "latest" }];
+    const references = [{ type: "skill_reference", skill_id, version: "latest" }];
+    const shell = { type: "shell", environment: { type: "container_auto", skills: references } };
     const { messages } = ask;
-    const answer = await hull.post(path, { model: "gpt-4o", messages, container: { skills }, ...wish });
+    const asked =
+      path === "/v1/responses" ? { input: "Meet.", tools: [shell] } : { messages, container: { skills } };
+    const answer = await hull.post(path, { model: "gpt-4o", ...asked, ...wish });
     expect(answer.status).toBe(200);
     const results = (fake.requests[1]?.body.messages ?? []).filter(({ role }) => role === "tool");
     expect(results).toMatchObject([{ content: "alone" }, { content: "alone" }]);

@@ -57,6 +57,7 @@ describe("a request", () => {
     [{ input: [{ role: "user", content: [{ type: "input_audio_x" }] }] }, "input.0.content.0"],
     [{ prompt: { id: "p" } }, "prompt"],
     [{ background: true, store: false }, "store"],
+    [{ metadata: { ["k".repeat(65)]: "v" } }, `metadata.${"k".repeat(65)}`],
     [{ tool_choice: { type: "mcp" } }, "tool_choice"],
     [{ text: { format: { type: "xml" } } }, "text.format"],
     [{ tools: [{ type: "shell", environment: { type: "moon" } }] }, "tools.0.environment.type"],
@@ -96,6 +97,50 @@ describe("a request", () => {
     } as OpenAI.Responses.ResponseCreateParamsNonStreaming;
     await expect(client.responses.create(body)).rejects.toMatchObject({ status: 400, param });
     expect(fake.requests).toHaveLength(0);
+  });
+
+  test.each([false, true])(
+    "has the JSON that Claude gives by Hull's tool as its text: streamed %s",
+    async (stream) => {
+      fake.script([{ tool_calls: [{ name: "json_response", arguments: { n: 1 } }] }]);
+      const schema = { type: "object", properties: { n: { type: "integer" } } };
+      const format = { type: "json_schema" as const, name: "n", schema };
+      const body = { model: "claude-opus-4-6", input: "A number?", text: { format } };
+      const { output } = await (stream
+        ? client.responses.stream(body).finalResponse()
+        : client.responses.create(body));
+      expect(output).toMatchObject([{ type: "message", content: [{ text: '{"n":1}' }] }]);
+    },
+  );
+
+  test.each([
+    [{ text: "Half", stop: "content_filter" }, "incomplete", "content_filter", "incomplete"],
+    [{ text: "Half", stop: "length" }, "incomplete", "max_output_tokens", "incomplete"],
+    [{ refusal: "I will not." }, "completed", undefined, "completed"],
+  ])("whose answer is cut says so, and so does its item: %j", async (turn, status, reason, item) => {
+    fake.script([turn, turn]);
+    const body = { model: GPT, input: "Hello?" };
+    const whole = await client.responses.create(body);
+    const events: OpenAI.Responses.ResponseStreamEvent[] = [];
+    for await (const event of await client.responses.create({ ...body, stream: true })) events.push(event);
+    for (const [response, done] of [
+      [whole, whole.output.at(-1)],
+      [
+        events.flatMap((event) => ("response" in event ? [event.response] : [])).at(-1),
+        events.flatMap((event) => (event.type === "response.output_item.done" ? [event.item] : [])).at(-1),
+      ],
+    ] as const) {
+      expect([response?.status, response?.incomplete_details?.reason]).toEqual([status, reason]);
+      expect(done).toMatchObject({ status: item });
+    }
+  });
+
+  test("that breaks off leaves its item incomplete", async () => {
+    fake.script([{ text: ["Ha", "lf"], cut: true }]);
+    const types: string[] = [];
+    for await (const event of await client.responses.create({ model: GPT, input: "Hi", stream: true }))
+      types.push(event.type === "response.output_item.done" ? String(Object(event.item).status) : event.type);
+    expect(types.slice(-2)).toEqual(["incomplete", "response.failed"]);
   });
 
   test("whose provider fails has the error's own status, and is kept as failed", async () => {

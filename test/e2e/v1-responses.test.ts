@@ -195,6 +195,21 @@ describe("a request", () => {
     expect(fake.requests[1]?.body).toMatchObject(more);
   });
 
+  test("has its verbosity and strict tools where the provider has them", async () => {
+    fake.script([{ text: "Hi." }, { text: "Hi." }, { text: "Hi." }]);
+    const tools = [{ type: "function" as const, name: "f", parameters: {}, strict: true }];
+    const more = { input: "Hello?", tools, text: { verbosity: "low" as const } };
+    const ignored = [];
+    for (const model of ["plain", GPT, "claude-opus-4-6"]) {
+      const response = await client.responses.create({ model, ...more }).asResponse();
+      ignored.push(response.headers.get("x-hull-ignored"));
+    }
+    expect(ignored).toEqual([null, "text.verbosity", "text.verbosity, tools.strict"]);
+    const [own, chat] = fake.requests.map(({ body }) => body);
+    expect(own).toMatchObject({ text: { verbosity: "low" }, tools: [{ name: "f", strict: true }] });
+    expect(chat).toMatchObject({ tools: [{ function: { name: "f", strict: true } }] });
+  });
+
   test("has its effort and summary of reasoning where the provider has them", async () => {
     fake.script([{ text: "Hi." }, { text: "Hi." }, { text: "Hi." }]);
     const asked = (model: string, effort: "xhigh" | "high", summary?: "auto") =>
@@ -209,6 +224,20 @@ describe("a request", () => {
     expect(fake.requests[1]?.body).toMatchObject({ output_config: { effort: "high" } });
     const known = await asked("claude-opus-4-6", "high");
     expect(known.headers.get("x-hull-ignored")).toBeNull();
+  });
+
+  test("with a call whose thinking the client left out goes on without thinking", async () => {
+    fake.script([{ text: "29." }, { text: "29." }]);
+    const input: OpenAI.Responses.ResponseInput = [
+      { role: "user", content: "How warm is Rome?" },
+      { type: "function_call", call_id: "c1", name: "weather", arguments: "{}" },
+      { type: "function_call_output", call_id: "c1", output: "29" },
+    ];
+    const body = { model: "claude-opus-4-6", reasoning: { effort: "high" as const } };
+    await client.responses.create({ ...body, input });
+    await client.responses.create({ ...body, input: input.slice(0, 1) });
+    const thinking = fake.requests.map((request) => request.body.thinking);
+    expect(thinking).toEqual([undefined, { type: "adaptive" }]);
   });
 
   test("with an Idempotency-Key is answered once", async () => {

@@ -58,7 +58,13 @@ describe("redaction", () => {
 
   it("finds secrets of any characters, and Base64 in any lines, with any alphabet", () => {
     const accented = "\u00e9galit\u00e9-12";
-    expect(new Redactor([accented]).text(`a ${accented} b`)).toBe(`a ${REDACTED} b`);
+    const accents = new Redactor([accented]);
+    expect(accents.text(`a ${accented} b`)).toBe(`a ${REDACTED} b`);
+    // `btoa` encodes characters, and other programs bytes of UTF-8.
+    for (const before of ["", "u", "us"]) {
+      expect(accents.text(btoa(`${before}${accented}`))).toContain(REDACTED);
+      expect(accents.text(Buffer.from(`${before}${accented}`).toString("base64"))).toContain(REDACTED);
+    }
     const bytes = fc.uint8Array({ minLength: 9, maxLength: 30 });
     const breaks = fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 20 });
     fc.assert(

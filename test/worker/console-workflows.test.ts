@@ -149,7 +149,7 @@ describe("a run", () => {
     await says(path, "waits for approval");
     expect((await send(`${path}/kill`, { sure: "wf" })).status).toBe(400);
     await send(`${path}/kill`, { sure: path.split("/").at(-1) ?? "" });
-    await says(path, "It was killed.");
+    expect(rowOf(await says(path, "It was killed."), "ask")).toContain("was not done");
     const no = { error: { category: "auth", message: "no such key" } };
     const failing = await began({ nodes: { a: { model_policy: { provider: "mock", mock: [no] } } } });
     expect(rowOf(await says(failing, "note bad"), "a")).toContain("failed");

@@ -145,6 +145,11 @@ describe("a daemon", () => {
     expect(await codeOf(await post("/daemons/resume", { persist_path: "none" }))).toEqual([404, "not_found"]);
   });
 
+  it("has no body of more than 1 MiB", async () => {
+    const answer = await post("/daemons", { task: "x".repeat(1024 * 1024), provider: "mock" });
+    expect([answer.status, await answer.json()]).toMatchObject([413, { limit: 1024 * 1024 }]);
+  });
+
   it("the same Idempotency-Key is the same daemon, and the same event", async () => {
     const key = { "idempotency-key": "spawn-1" };
     const first = await spawn({ mock: [{ text: "ready" }] }, key);

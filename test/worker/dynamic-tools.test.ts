@@ -188,6 +188,13 @@ describe("a persistent tool", () => {
     const { data } = await (await client.fetch("/_hull/skills")).json<{ data: { slug: string }[] }>();
     return data.map(({ slug }) => slug);
   };
+  /** The skills that clients of `/v1` see. */
+  const listed = async () => {
+    const { data } = await (await client.fetch("/v1/skills")).json<{
+      data: { id: string; name: string }[];
+    }>();
+    return data.map(({ name }) => name);
+  };
 
   it("is stored as a skill, used in other sessions, and removed with its skill", async () => {
     const first = await session();
@@ -201,7 +208,7 @@ describe("a persistent tool", () => {
       3,
       { error: expect.stringContaining("fetch-weather") },
     ]);
-    expect(await stored()).toEqual(["fetch-weather"]);
+    expect([await stored(), await listed()]).toEqual([["fetch-weather"], ["fetch-weather"]]);
     // The session stored it in an isolate of its own.
     await client.deployment.catalogs.read("default");
     const other = await turns(
@@ -213,13 +220,19 @@ describe("a persistent tool", () => {
       { skills: ["fetch-weather"] },
     );
     expect(other.answers).toEqual([4, { removed: "fetch__weather_" }]);
-    expect(await stored()).toEqual([]);
+    expect([await stored(), await listed()]).toEqual([[], []]);
     // The session that made it knows it still.
     const left = await turns(first, [["remove_tool", { name: "fetch__weather_" }]]);
     expect(left).toEqual({
       answers: [{ removed: "fetch__weather_" }],
       offered: ["define_tool", "remove_tool"],
     });
+  });
+
+  it("has no name that an upload may not have", async () => {
+    const { answers } = await turns(await session(), [["define_tool", { ...WEATHER, name: "claude_says" }]]);
+    expect(answers).toEqual([{ error: expect.stringContaining("field name") }]);
+    expect([await stored(), await listed()]).toEqual([[], []]);
   });
 
   it("is neither stored nor removed by who may not publish", async () => {

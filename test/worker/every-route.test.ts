@@ -358,7 +358,7 @@ function note(id: OperationId, answer: JsonObject): void {
   made.arguments = String(first.arguments_digest);
 }
 
-const document = openapiDocument([], "1");
+const document = openapiDocument("1");
 const resolved = (value: Json | undefined): JsonObject => {
   const { $ref } = objectOf(value);
   if (typeof $ref !== "string") return objectOf(value);

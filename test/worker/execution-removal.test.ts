@@ -1,5 +1,5 @@
 /** Calls that are removed, or expire, while something else happens to them. */
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { ExecutionCall } from "../../src/session/unlisted/rpc.ts";
 import {
   client,
@@ -132,6 +132,44 @@ describe("a run that begins again while the one before is being removed", () => 
         if (left) expect(one.store.dueAt("expiry")).toBeGreaterThan(Date.now());
       }
     });
+  });
+
+  it("expiry: a row that is stored only after it is noted nowhere", async () => {
+    const call = newCall("asks");
+    const stored = Promise.withResolvers<void>();
+    const reached = Promise.withResolvers<void>();
+    let held = false;
+    runner.behave = (execution) => {
+      held = true;
+      execution.ended = true;
+    };
+    const database = new Proxy(client.env.DB, {
+      get: (target, name) => {
+        const value: unknown = Reflect.get(target, name, target);
+        if (typeof value !== "function") return value;
+        if (name !== "batch") return value.bind(target);
+        return async (statements: D1PreparedStatement[]) => {
+          if (held) reached.resolve();
+          if (held) await stored.promise;
+          return target.batch(statements);
+        };
+      },
+    });
+    const failed = vi.spyOn(console, "error");
+    await withStorage(call.id, async (storage) => {
+      const one = life({ ...client.env, DB: database }, storage);
+      one.session.begin(call);
+      await textOf(one);
+      await reached.promise;
+      storage.sql.exec("UPDATE call SET expires_at = 1");
+      one.store.setDue({ expiry: 1 });
+      one.alarm();
+      await vi.waitFor(() => expect(one.session.here).toBe(false));
+      stored.resolve();
+      await one.over();
+      expect([failed.mock.calls, await storage.getAlarm()]).toEqual([[], null]);
+    });
+    failed.mockRestore();
   });
 
   it("a run attempt that ends late changes nothing of the new run, and leaves nothing in R2", async () => {

@@ -175,6 +175,8 @@ describe("GET /files/:id", () => {
     ["image/svg+xml", "attachment"],
     ["text/html; charset=utf-8", "attachment"],
     ["application/xml", "attachment"],
+    ["text/rdf", "attachment"],
+    ["multipart/x-mixed-replace; boundary=x", "attachment"],
   ])("%s is %s", async (mime, disposition) => {
     const { id } = await tenants.uploaded("hi", mime, "a.x");
     const { headers } = await call(`/files/${id}`);

@@ -14,6 +14,7 @@ beforeAll(async () => {
       "input_schema: {type: object, required: [n], properties: {n: {type: integer}}}\n",
     ),
     quiet: mockSkill("quiet", "input: none\n"),
+    writes: mockSkill("writes", "output_mime: text/html\n"),
     keyed: "---\nname: keyed\ndescription: Needs a key\nmode: llm\nprovider: openai\n---\nAnswer.\n",
   });
 });
@@ -128,6 +129,15 @@ describe("S66: headers of every response", () => {
     expect(await id("with blank in it")).toMatch(/^[0-9a-f-]{36}$/);
   });
 
+  it("attack: HTML that a model writes is a download", async () => {
+    await client.fetch("/sessions", { method: "POST", body: '{"id":"writer"}' });
+    for (const path of ["/skills/writes", "/skills/writes?session_id=writer"]) {
+      const { headers } = await client.fetch(path, { method: "POST", body: "<script>" });
+      expect([path, headers.get("content-type")]).toEqual([path, "text/html"]);
+      expect(headers.get("content-disposition")).toBe("attachment");
+    }
+  });
+
   it("a run names itself, its skill and its usage", async () => {
     const { headers } = await client.fetch("/skills/cat", { method: "POST", body: "hi" });
     expect(headers.get("x-hull-execution-id")).toMatch(/^ex_[0-9a-f]{32}$/);
@@ -182,7 +192,7 @@ describe("the listing", () => {
   it("S53: cursors, search whatever the letter case, parameters that are none", async () => {
     const first = await client.fetch("/skills?limit=3");
     expect(await first.json()).toHaveLength(3);
-    expect(first.headers.get("x-total-count")).toBe("7");
+    expect(first.headers.get("x-total-count")).toBe("8");
     const link = /<([^>]+)>; rel="next"/.exec(first.headers.get("link") ?? "")?.[1];
     const second = await client.fetch(link ?? "");
     const slugs = (await second.json<{ slug: string }[]>()).map((card) => card.slug);
@@ -210,7 +220,7 @@ describe("the listing", () => {
     expect(page.headers.get("content-type")).toContain("text/html");
     expect(await page.text()).toContain("The cat skill");
     const json = await client.fetch("/", { headers: { accept: "application/json" } });
-    expect(await json.json()).toMatchObject({ skills: 7 });
+    expect(await json.json()).toMatchObject({ skills: 8 });
   });
 });
 

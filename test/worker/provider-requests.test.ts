@@ -102,6 +102,36 @@ describe("a tool choice that the caller gave reaches the provider; without one O
   });
 });
 
+describe("an effort of Anthropic's client, where Hull runs the tools", () => {
+  const container = { skills: [{ type: "custom", skill_id: "cat" }], injection: "full" };
+  const OPUS = "claude-opus-4-6";
+  const ask = { max_tokens: 9000, messages, container };
+  it.each<[string, object, object]>([
+    ["max", {}, { thinking: { type: "adaptive" } }],
+    ["low", {}, { thinking: { type: "adaptive" } }],
+    [
+      "xhigh",
+      { thinking: { type: "enabled", budget_tokens: 2000 } },
+      { thinking: { type: "enabled", budget_tokens: 2000 } },
+    ],
+    ["medium", { thinking: { type: "disabled" } }, {}],
+  ])("reaches Anthropic as it is: %s, %j", async (effort, more, thinking) => {
+    const body = await sent("/v1/messages", { ...ask, model: OPUS, output_config: { effort }, ...more });
+    expect(body).toMatchObject({ output_config: { effort }, ...thinking });
+  });
+
+  it("is the nearest level for others, which is said", async () => {
+    const asked = (effort: string) =>
+      client.post("/v1/messages", { ...ask, model: "o3", output_config: { effort } });
+    const answers = [await asked("max"), await asked("high")];
+    expect(answers.map(({ headers }) => headers.get("x-hull-ignored"))).toEqual([
+      "output_config.effort",
+      null,
+    ]);
+    expect(bodies.map(({ reasoning_effort }) => reasoning_effort)).toEqual(["high", "high"]);
+  });
+});
+
 describe("the cache marks of a system prompt", () => {
   const system = [
     { type: "text", text: "Be brief.\n" },

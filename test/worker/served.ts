@@ -1,6 +1,5 @@
 /** Publishes skills to the Worker under test over its own HTTP surface, and calls it with chosen settings. */
 import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
-import { openapiText } from "../../src/api/document.ts";
 import { type Deployment, deploymentOf } from "../../src/deployment.ts";
 import { readSkillGraph } from "../../src/engine/workflow/skill-file.ts";
 import type { Bindings } from "../../src/env.ts";
@@ -12,6 +11,7 @@ import { type KnownProviders, SHIPPED } from "../../src/skill/known-providers.ts
 import type { Manifest, SkillTool } from "../../src/skill/manifest.ts";
 import { packTar, type TarFile } from "../../src/skill/tar.ts";
 import { overridesOf } from "../../src/skill/tools-json/overrides.ts";
+import { documentWith } from "../support/openapi.ts";
 import { deployedWith } from "./file-bindings.ts";
 
 const app = createApp();
@@ -105,7 +105,7 @@ export class Client {
     }
     for (const [name, module] of modulesByName) files.push(entry(name, module));
     const overrides = overridesOf(loaded);
-    const text = openapiText(manifests, "test");
+    const text = JSON.stringify(documentWith(manifests, "test"));
     const catalog = await makeCatalog(cards, text, manifests, webCryptoHash, overrides);
     files.push(entry(`openapi/${catalog.openapi.digest}`, new TextEncoder().encode(catalog.openapi.text)));
     files.push(entry(`catalog/${catalog.id}`, new TextEncoder().encode(catalog.json)));

@@ -1,12 +1,24 @@
 /** Sessions that are larger than what fits into memory: their documents are made while they are sent. */
-import { runInDurableObject } from "cloudflare:test";
+import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { expect, it } from "vitest";
 import { historyOf } from "../../src/llm/history.ts";
 import { emptyTranscript } from "../../src/llm/transcript.ts";
 import { renderFull, renderVisible } from "../../src/llm/transcript-operations/view.ts";
 import { sessionObject } from "../../src/run/session-client.ts";
 import { ConversationStore } from "../../src/session/conversation/store.ts";
-import { ASK, asking, type Body, client, get, post, run, send, session, until } from "./session-client.ts";
+import {
+  ASK,
+  asking,
+  type Body,
+  client,
+  get,
+  post,
+  run,
+  send,
+  session,
+  texts,
+  until,
+} from "./session-client.ts";
 
 const stub = (path: string) => sessionObject(client.env, "default", path.replace("/sessions/", ""));
 const inject = (path: string, content: string, role = "user") =>
@@ -125,4 +137,32 @@ it("a run that said too much has the last of it in its result, and all of it in 
   expect(said(result.transcript)).toBeGreaterThan(2);
   expect(said(result.transcript)).toBeLessThan(rounds);
   expect(said(await get(`${path}/transcript?view=raw`))).toBe(rounds);
+});
+
+it("what a run keeps for its later attempts, and the answer to a repeated request, may be longer than a row", async () => {
+  const path = await session();
+  const long = "0123456789abcdef".repeat(300_000);
+  const key = { "idempotency-key": "long" };
+  await inject(path, "before");
+  const compacted = () => post(`${path}/compact`, { keep_last: 0, summary: long }, key);
+  const answers = [await compacted(), await compacted()];
+  expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+  const [first, second] = await Promise.all(answers.map((answer) => answer.json<Body>()));
+  expect(first?.summary === long && second?.summary === long).toBe(true);
+
+  // The mocks that are left are kept for later attempts.
+  const mock = [{ tool_calls: [{ name: "ask", arguments: { q: "name?" } }] }, { text: long }];
+  const { run_id } = await (await run(path, "go", { tools: [ASK], mock })).json<{ run_id: string }>();
+  const { awaiting } = await get<{ awaiting: { tool_call_id: string }[] }>(`${path}/runs/${run_id}`);
+  await evictDurableObject(stub(path));
+  await post(`${path}/tool-results`, { tool_call_id: awaiting[0]?.tool_call_id, content: "Ann" });
+  const { result } = await until<{ status: string; result: Body }>(`${path}/runs/${run_id}`, "done");
+  expect(result.text === long).toBe(true);
+
+  const options = { session_id: path.replace("/sessions/", ""), provider: "mock", mock: [{ text: "fine" }] };
+  const called = async () => post("/llm/call", { prompt: "and now?", options }, key);
+  for (const answer of [await called(), await called()]) {
+    expect([answer.status, (await answer.json<Body>()).text]).toEqual([200, "fine"]);
+  }
+  expect((await texts(path)).filter((text) => text === "and now?")).toHaveLength(1);
 });

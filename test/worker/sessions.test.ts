@@ -62,6 +62,25 @@ describe("a session", () => {
     expect(await codeOf(await open({ n: 2 }))).toEqual([422, "idempotency_key_reused"]);
   });
 
+  it("with an id answers the same Idempotency-Key as it did first, and another body with it is a conflict", async () => {
+    const open = (body: Body, key: string) => post("/sessions", body, { "idempotency-key": key });
+    const first = await open({ id: "named", metadata: { n: 1 } }, "named");
+    const made = await first.json();
+    await run("/sessions/named", "hello");
+    const again = await open({ id: "named", metadata: { n: 1 } }, "named");
+    expect([first.status, again.status, await again.json()]).toEqual([201, 201, made]);
+    expect(await codeOf(await open({ id: "named", metadata: { n: 2 } }, "named"))).toEqual([
+      422,
+      "idempotency_key_reused",
+    ]);
+    const imported = { id: "named", transcript: await get("/sessions/named/transcript?view=raw") };
+    expect(await codeOf(await open(imported, "named"))).toEqual([422, "idempotency_key_reused"]);
+    const later = await open({ id: "named" }, "another");
+    expect([later.status, await later.json()]).toMatchObject([200, { length: 2 }]);
+    await send("DELETE", "/sessions/named");
+    expect((await open({ id: "named", metadata: { n: 2 } }, "named")).status).toBe(201);
+  });
+
   it.each([
     ["GET", "", undefined],
     ["DELETE", "", undefined],
@@ -103,6 +122,12 @@ describe("a session", () => {
   let stranger: Tenant;
   beforeAll(async () => {
     stranger = await tenant("stranger", "invoke");
+  });
+
+  it("is in no list for a value of stages that there is not", async () => {
+    expect((await client.fetch("/sessions?stages=false")).status).toBe(200);
+    for (const value of ["zz", "1", ""])
+      expect(await codeOf(await client.fetch(`/sessions?stages=${value}`))).toEqual([400, "bad_request"]);
   });
 
   it("is listed, the newest first, a page at a time, for its tenant alone", async () => {

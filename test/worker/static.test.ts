@@ -14,12 +14,14 @@ beforeAll(() =>
     {
       note: manifest("note", "note.txt"),
       page: manifest("page", "page.html", "route: /page\n"),
+      feed: manifest("feed", "feed.xml"),
       logo: manifest("logo", "logo.png"),
       large: manifest("large", "large.bin"),
     },
     {
       "note.txt": bytes(TEXT),
       "page.html": bytes("<h1>hi</h1>"),
+      "feed.xml": bytes("<feed/>"),
       "large.bin": LARGE,
       "logo.png": Uint8Array.of(0x89, 0x50, 0, 0xff),
     },
@@ -105,6 +107,12 @@ describe("S42: a static file", () => {
     const status = async (sent: string) =>
       (await client.fetch("/skills/note", { headers: { range: "bytes=0-1", "if-range": sent } })).status;
     expect([await status(etag), await status('"other"')]).toEqual([206, 200]);
+  });
+
+  it("attack: XML, in which a browser executes scripts too, is in a sandbox", async () => {
+    const { headers } = await client.fetch("/skills/feed");
+    expect(headers.get("content-type")).toBe("application/xml");
+    expect(headers.get("content-security-policy")).toBe("sandbox allow-scripts");
   });
 
   it("S43: HTML is inline in a sandbox, whoever's page asks; the card is only at /card", async () => {

@@ -335,7 +335,9 @@ it("a run without a session delegates too, and tells what happens below", async 
   expect(done).toMatchObject({ ok: true, text: "Done.", successful_tools: ["sub_agent"] });
   expect(dataOf(stream, "sub_agent_start")).toMatchObject([{ task: "Dig.", parent_run_id: done?.run_id }]);
   expect(dataOf(stream, "sub_agent_result")).toMatchObject([{ ok: true }]);
+  expect(dataOf(stream, "task_update").map(({ status }) => status)).toEqual(["running", "completed"]);
   const names = stream.map(({ event }) => event);
+  expect(names.lastIndexOf("task_update")).toBeLessThan(names.indexOf("sub_agent_result"));
   expect(names.lastIndexOf("sub_agent_result")).toBeLessThan(names.indexOf("tool_result"));
 });
 

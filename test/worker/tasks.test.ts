@@ -244,7 +244,10 @@ describe("a task", () => {
     expect((await spawn({ options: said("a") }, key)).id).toBe(first.id);
     const body = { task: "Count.", node: NODE, options: said("one") };
     const events = await readEvents(await post("/tasks", body, { accept: "text/event-stream" }));
-    expect(events.at(-1)).toMatchObject({ event: "done", data: { ok: true, text: "one" } });
+    expect(events.slice(-2)).toMatchObject([
+      { event: "task_update", data: { status: "completed" } },
+      { event: "done", data: { ok: true, text: "one" } },
+    ]);
     const all = await get<Body>(`/tasks/${events[0]?.data.session_id}`);
     expect(all.status).toBe("completed");
   });

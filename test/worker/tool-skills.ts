@@ -1,11 +1,11 @@
 /** Skills with tools of a tools.json, given as records, because these tests do not concern the build. */
 
-import { openapiText } from "../../src/api/document.ts";
 import { assembleSkill } from "../../src/skill/assemble.ts";
 import { makeCatalog, webCryptoHash } from "../../src/skill/bundle.ts";
 import { canonicalJson } from "../../src/skill/canonical.ts";
 import { SHIPPED } from "../../src/skill/known-providers.ts";
 import type { ConfigParam, SkillRecord, SkillTool } from "../../src/skill/manifest.ts";
+import { documentWith } from "../support/openapi.ts";
 import { type Client, entry, mockSkill } from "./served.ts";
 
 export function skillTool(name: string, more: Partial<SkillTool> = {}): SkillTool {
@@ -58,7 +58,7 @@ export async function publishTools(
     records[slug] = record;
   }
   const manifests = Object.values(records).map(({ manifest }) => manifest);
-  const catalog = await makeCatalog(cards, openapiText(manifests, "test"), manifests);
+  const catalog = await makeCatalog(cards, JSON.stringify(documentWith(manifests, "test")), manifests);
   files.push(entry(`openapi/${catalog.openapi.digest}`, new TextEncoder().encode(catalog.openapi.text)));
   files.push(entry(`catalog/${catalog.id}`, new TextEncoder().encode(catalog.json)));
   const uploaded = await client.upload(files);

@@ -190,6 +190,33 @@ describe("what an uploaded skill may do", () => {
     }
   });
 
+  it("attack: a proxy gets no key and no cookie of its callers, and sets none", async () => {
+    const named = "[authorization, x-api-key, cookie, x-hull-form-token, x-more]";
+    const sent: Headers[] = [];
+    vi.spyOn(globalThis, "fetch").mockImplementation(async (input, init) => {
+      sent.push(new Request(input, init).headers);
+      return new Response("up", { headers: { "set-cookie": "hull-80=theirs", "x-more": "back" } });
+    });
+    const there = deployment({ up: ["TOKEN"] });
+    const lists = `forward_headers: ${named}\nreturn_headers: [set-cookie, x-more]\n---\n`;
+    await there.put("up", { "SKILL.md": PROXY.replace(/---\n$/, lists) });
+    const headers = {
+      "x-api-key": there.key,
+      cookie: "hull-80=own",
+      "x-hull-form-token": "t",
+      "x-more": "on",
+    };
+    const answer = await there.fetch("/skills/up", { headers });
+    expect([answer.status, answer.headers.get("set-cookie"), answer.headers.get("x-more")]).toEqual([
+      200,
+      null,
+      "back",
+    ]);
+    const secret = ["authorization", "x-api-key", "cookie", "x-hull-form-token"];
+    expect(sent.map((all) => secret.filter((name) => all.has(name)))).toEqual([[]]);
+    expect(sent[0]?.get("x-more")).toBe("on");
+  });
+
   it("a process gets the granted names and no provider key; the runner knows that it is untrusted", async () => {
     const runner = new FakeRunner();
     vi.spyOn(globalThis, "fetch").mockImplementation(runner.fetch);

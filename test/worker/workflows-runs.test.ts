@@ -328,6 +328,8 @@ describe("compensations", () => {
       uncompensated: [],
       error: { message: "changed my mind" },
       failed_stages: [{}],
+      active: [],
+      pending_nodes: ["w"],
     });
     const stages = (await after).filter(({ data }) => JSON.stringify(data).includes("compensates"));
     expect(stages).toHaveLength(6);

@@ -482,6 +482,19 @@ describe("runs", () => {
     expect([wrong.status, await wrong.json()]).toMatchObject([422, { errors: [{ path: "from" }] }]);
   });
 
+  it.each([
+    "execute",
+    "task_run",
+    "session",
+    "session_fork",
+    "session_persist",
+    "runs/x/fork",
+    "runs/x/migrate",
+  ])("no body of /workflows/%s has more than 1 MiB", async (path) => {
+    const answer = await post(`/workflows/${path}`, { task: "x".repeat(1024 * 1024) });
+    expect([answer.status, await answer.json()]).toMatchObject([413, { limit: 1024 * 1024 }]);
+  });
+
   it("are listed, and removed with their stages' sessions", async () => {
     const { id } = await run({ name: "listed", nodes: { a: said("x") } });
     const { data } = await get<{ data: Body[] }>("/workflows/runs?limit=1000");

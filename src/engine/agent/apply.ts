@@ -1,7 +1,8 @@
 /** The fold: computes a session's state from its records. Pure and total; a record never fails to apply. */
 import { withArtifacts } from "../artifact.ts";
 import { type Message, totalUsage } from "../messages.ts";
-import { calledAs, isSessionGrant, judgedArguments } from "./calls.ts";
+import { isSessionGrant } from "./call-permission.ts";
+import { calledAs, judgedArguments } from "./calls.ts";
 import { withoutArchived } from "./compaction.ts";
 import { afterActivation, afterInvocation, knownSkill } from "./known-skills.ts";
 import { grantOf } from "./policy.ts";

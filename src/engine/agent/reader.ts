@@ -9,7 +9,7 @@ import { lastOf } from "../cut.ts";
 import type { Warning } from "../messages.ts";
 import type { SearchEvent } from "../tool-vault/events.ts";
 import { type Applied, applyAgentRecord } from "./apply.ts";
-import { isGrant, isSessionGrant } from "./calls.ts";
+import { isGrant, isSessionGrant } from "./call-permission.ts";
 import { type Entry, leftMessages, messagesOf } from "./entries.ts";
 import type { AgentRecord, AgentToolResult, SessionState } from "./records.ts";
 import { bindingWarnings } from "./skill-servers.ts";

@@ -92,7 +92,9 @@ export function resourceFault(state: AgentState, run: RunState, args: JsonObject
   const names = readable(run, state).map(({ name }) => name);
   const { skill, path, offset = 0, limit = SLICE_CHARS } = args ?? {};
   if (names.every((name) => name !== skill)) {
-    return `There is no skill ${JSON.stringify(skill ?? null)} with files. There are: ${names.join(", ")}.`;
+    const fault =
+      skill === undefined ? "skill is missing." : `There is no skill ${JSON.stringify(skill)} with files.`;
+    return `${fault} There are: ${names.join(", ")}.`;
   }
   if (typeof path !== "string") return "path must be the path of a file in the skill's folder.";
   if (insidePath(path) === null) return `${JSON.stringify(path)} is not inside the skill's folder.`;

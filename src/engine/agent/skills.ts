@@ -373,6 +373,14 @@ export function scopedTools(run: RunState): AgentTool[] {
   return allowed.length === 0 ? tools : tools.filter((tool) => allowed.some((entry) => allows(entry, tool)));
 }
 
+/**
+ * The tool with this name, if it may be called: on offer, or deferred, since the model may guess a name and deferral is
+ * no access control.
+ */
+export function toolOf(run: RunState, name: string): AgentTool | null {
+  return scopedTools(run).find(({ definition }) => definition.name === name) ?? null;
+}
+
 /** The entries of `allowed_tools` of all skills in force. */
 function scopeOf(run: RunState): string[] {
   return skillsInForce(run).flatMap(({ allowed_tools }) => allowed_tools);

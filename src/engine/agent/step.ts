@@ -79,6 +79,10 @@ export type AgentStep =
     }
   | { type: "settled"; status: RunStatus; error: ErrorData | null };
 
+export type WaitStep = Extract<AgentStep, { type: "wait" }>;
+/** The step for one call of a turn, which may be to execute the call. */
+export type CallStep = AgentStep | { type: "ready"; planned: PlannedCall };
+
 type ModelAnswer =
   | {
       turn: ModelTurn;

@@ -1,4 +1,5 @@
 /** The option `tool_search`. */
+import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { nearest } from "../../skill/match.ts";
 import { type Fault, shown, wrongValue } from "../fault.ts";
@@ -49,7 +50,7 @@ export function readSearchOption(given: Json | undefined): SearchOption | { faul
   if (typeof given === "string" && VARIANTS.some((name) => name === given)) {
     return readFields({ variant: given });
   }
-  if (typeof given === "object" && !Array.isArray(given)) return readFields(given);
+  if (isObject(given)) return readFields(given);
   const accepted = `true, false, ${words(VARIANTS)} or an object`;
   return { faults: [wrongValue("tool_search", "tool_search", accepted, given)] };
 }

@@ -65,7 +65,9 @@ export function runDocument(state: WorkflowState, active: ActiveStages): JsonObj
     compensations: state.compensations,
     uncompensated: uncompensated(state).map(({ id }) => id),
     transitions,
-    active: visits.map((visit) => activeVisit(visit, active.get(visitName(visit)) ?? [])),
+    // What was under way when the run was ended is not under way any more.
+    active:
+      finished === null ? visits.map((visit) => activeVisit(visit, active.get(visitName(visit)) ?? [])) : [],
     checkpoints: [
       { kind: "start", at: time(state.began) },
       ...stages.map((stage) => ({ kind: "stage_complete", at: stage.finished_at, stage_id: stage.id })),

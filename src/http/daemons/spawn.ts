@@ -7,13 +7,12 @@ import { daemonBody, type WebhookGiven } from "../../run/request-bodies.ts";
 import type { DaemonSettings, DaemonSummary, Webhook } from "../../session/daemon/rpc.ts";
 import { readJson } from "../body.ts";
 import type { RequestContext } from "../context.ts";
-import { MAX_MODEL_BODY_BYTES } from "../operations.ts";
 import { requestName, sessionOf, shown } from "../sessions/object.ts";
 import { callName, idempotencyKey } from "../skills/idempotency.ts";
 import { checkSecret } from "./webhook.ts";
 
 export async function postDaemon(context: RequestContext): Promise<Response> {
-  const body = await readJson(context.request, daemonBody, MAX_MODEL_BODY_BYTES);
+  const body = await readJson(context.request, daemonBody);
   const { task, prompt = task, system = null, name = null, webhook: given, ...further } = body;
   const { state_dir, persist_path = state_dir, queue_capacity, event_queue_capacity, ...options } = further;
   if (prompt === undefined) {

@@ -67,7 +67,7 @@ export async function producedContents(
   for (const { id, path, size, mime_type: mime } of files) {
     if (isShownImage(mime) && size <= room) {
       room -= size;
-      const { held } = await head(await readFile(env, await findFile(env, tenant, id), null));
+      const { held } = await head(await readFile(env, await findFile(env, tenant, id)));
       contents.push(imageOf(mime, held));
     } else contents.push(linkTo(exchange, `/files/${id}`, { filename: path, mime, size }));
   }

@@ -20,7 +20,7 @@ import { matchTags } from "../conditional.ts";
 import type { RequestContext } from "../context.ts";
 import { fileHeaders } from "../files.ts";
 import { jsonNow, pageLimit } from "../page.ts";
-import { answerBytes } from "../representation.ts";
+import { answerBytes, openStored } from "../representation.ts";
 import type { Handler } from "../routes.ts";
 import { sessionOf } from "./object.ts";
 
@@ -57,13 +57,7 @@ export async function getSessionFile(context: RequestContext, workspace: Workspa
     size: file.size,
     etag: `"${file.sha256}"`,
     headers,
-    open: async (range) => {
-      const options =
-        range === null ? {} : { range: { offset: range.start, length: range.end - range.start } };
-      const object = await context.env.FILES.get(file.key, options);
-      if (object === null) throw new Internal({ cause: `R2 lacks ${file.key}` });
-      return object.body;
-    },
+    open: openStored(context.env.FILES, file.key),
   });
 }
 

@@ -14,7 +14,7 @@ import type { RequestContext } from "../context.ts";
 import { MAX_MODEL_BODY_BYTES } from "../operations.ts";
 import { jsonNow, pageLimit } from "../page.ts";
 import { callName, idempotencyKey } from "../skills/idempotency.ts";
-import { sessionOf, shown } from "./object.ts";
+import { requestName, sessionOf, shown } from "./object.ts";
 import type { Route } from "./shapes.ts";
 
 /** Characters of a session's metadata as JSON. */
@@ -22,7 +22,8 @@ const MAX_METADATA = 16 * 1024;
 
 /**
  * `POST /sessions`: 201 with a new session, or 200 if the session of this id exists. A repetition with the same
- * `Idempotency-Key` that names no id has made its session itself: 201.
+ * `Idempotency-Key` gets the status of the first request: its session keeps the answer, or, if the request names no id,
+ * the session's id follows from the key.
  */
 export async function postSession(context: RequestContext): Promise<Response> {
   const body = await readJsonIfAny(context.request, openBody, MAX_MODEL_BODY_BYTES);
@@ -37,7 +38,8 @@ export async function postSession(context: RequestContext): Promise<Response> {
   const keyed = key !== null && body.id === undefined;
   const named = imported !== null || keyed;
   const request_hash = named ? await sha256(JSON.stringify(body)) : null;
-  const wanted = { metadata, request_hash, imported };
+  const request = key !== null && !keyed ? { request: await requestName(context, body) } : {};
+  const wanted = { metadata, request_hash, imported, ...request };
   const { created, session } = await sessionOf(context, id).ask("open", wanted);
   return createdSession(session, created || keyed);
 }
@@ -69,9 +71,16 @@ export async function getSessions(context: RequestContext): Promise<Response> {
   const query = new URL(context.request.url).searchParams;
   const { env, tenant } = context;
   const limit = pageLimit(query);
-  const stages = query.get("stages") === "true";
+  const stages = query.get("stages") ?? "false";
+  if (stages !== "true" && stages !== "false")
+    throw new BadRequest({ detail: `stages must be true or false, not "${stages}".` });
   await flushRows(context.deployment);
-  const page = await listSessions(env, { tenant, limit, cursor: query.get("cursor"), stages });
+  const page = await listSessions(env, {
+    tenant,
+    limit,
+    cursor: query.get("cursor"),
+    stages: stages === "true",
+  });
   return jsonNow(shown(context, page));
 }
 

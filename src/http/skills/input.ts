@@ -13,6 +13,7 @@ import { parseWithOffset } from "../../run/json.ts";
 import { Gathered } from "../../run/large-body.ts";
 import { decodeUtf8 } from "../../run/utf8.ts";
 import { compactPart } from "../../skill/exact-json.ts";
+import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject, Manifest } from "../../skill/manifest.ts";
 import { bodyChunks, checkCoding, discardBody, parseJson, readBody, withFirst } from "../body.ts";
 import type { RequestContext } from "../context.ts";
@@ -107,10 +108,6 @@ function envelope(value: Json): { input: Json; ids: string[] } {
   return { input, ids };
 }
 
-function isObject(value: Json): value is JsonObject {
-  return value !== null && typeof value === "object" && !Array.isArray(value);
-}
-
 function checkFields(value: JsonObject, known: readonly string[]): void {
   const unknown = Object.keys(value).find((key) => !known.includes(key));
   if (unknown === undefined) return;
@@ -143,10 +140,7 @@ async function fileInput(
     if (head.length > limit) throw new BodyTooLarge({ limit });
     return asFile(rest === null ? head : streamOf(withFirst(head, rest), state));
   }
-  const chunks = bodyChunks(request, limit);
-  const first = await chunks.next();
-  if (first.done) throw new FileRequired({ hint: "The body is empty." });
-  return asFile(streamOf(withFirst(first.value, chunks), state));
+  return asFile(await streamedBody(request, limit, state));
 }
 
 /** A body of any type as the file; the query may contain the prompt. */
@@ -158,11 +152,20 @@ async function rawFile(
   state: InputState,
 ): Promise<SentInput> {
   const { text } = queryInput(request, manifest);
+  const body = await streamedBody(request, limit, state);
+  return { text, files: [{ filename: null, mime: type, body }], ids: [] };
+}
+
+/** The body as a stream. @throws FileRequired for an empty body */
+async function streamedBody(
+  request: Request,
+  limit: number,
+  state: InputState,
+): Promise<ReadableStream<Uint8Array>> {
   const chunks = bodyChunks(request, limit);
   const first = await chunks.next();
   if (first.done) throw new FileRequired({ hint: "The body is empty." });
-  const body = streamOf(withFirst(first.value, chunks), state);
-  return { text, files: [{ filename: null, mime: type, body }], ids: [] };
+  return streamOf(withFirst(first.value, chunks), state);
 }
 
 function needsFile({ input_mime }: Manifest): HullError {

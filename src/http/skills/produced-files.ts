@@ -41,7 +41,7 @@ async function inForm(context: RequestContext, manifest: Manifest, answer: Respo
   const wanted = new URL(context.request.url).searchParams.get("file");
   if (wanted !== null) {
     const file = files.find(({ path }) => path === wanted);
-    if (file === undefined) throw new FileNotFound({ id: wanted });
+    if (file === undefined) throw new FileNotFound({ path: wanted, made: files.map(({ path }) => path) });
     return fileAnswer(context, file, answer);
   }
   const accept = context.request.headers.get("accept") ?? "";
@@ -69,7 +69,7 @@ function headersOf(answer: Response, type: string): Headers {
 }
 
 async function bodyOf({ env, tenant }: RequestContext, { id }: ProducedFile) {
-  return readFile(env, await findFile(env, tenant, id), null);
+  return readFile(env, await findFile(env, tenant, id));
 }
 
 async function fileAnswer(

@@ -1,6 +1,21 @@
 /** The request of a proxy skill to its upstream. */
 import type { SentVariables } from "../../run/sent-variables.ts";
-import type { ProxySettings } from "../../skill/manifest.ts";
+import type { ProxySettings, SkillRecord } from "../../skill/manifest.ts";
+
+/**
+ * Headers that prove to Hull who calls, or that change it in a browser. An uploaded skill neither sends nor returns
+ * them, whatever it names: its callers would give it their keys.
+ */
+const OF_CALLERS = ["authorization", "x-api-key", "cookie", "x-hull-form-token", "set-cookie"];
+
+/** The proxy settings of a skill, without what it may not name. */
+export function proxySettings({ manifest, uploaded_by }: SkillRecord): ProxySettings | undefined {
+  const { proxy } = manifest;
+  if (proxy === undefined || uploaded_by === undefined) return proxy;
+  const allowed = (names: string[]): string[] => names.filter((name) => !OF_CALLERS.includes(name));
+  const { forward_headers, return_headers } = proxy;
+  return { ...proxy, forward_headers: allowed(forward_headers), return_headers: allowed(return_headers) };
+}
 
 /** The upstream URL: the manifest's, with the caller's query added. A caller cannot change what the manifest sets. */
 export function upstreamUrl(proxy: ProxySettings, variables: SentVariables, requestUrl: string): URL {

@@ -2,6 +2,7 @@
 
 import type { RunInput } from "../../run/input.ts";
 import { checkedJson, withoutFence } from "../../run/json-output.ts";
+import { typeHeaders } from "../../run/output-files.ts";
 import { digestsOf, inputPaths, producedFiles, promptText, writeInputs } from "../../run/served-files.ts";
 import { clientWorkspace } from "../../run/session-client.ts";
 import { isObject } from "../../skill/json.ts";
@@ -50,8 +51,8 @@ export async function runInSession(
   const { output, output_mime } = manifest;
   const isJson = output === "json";
   const own = output === "file" ? undefined : output_mime;
-  all.set("content-type", own ?? (isJson ? "application/json" : "text/plain; charset=utf-8"));
-  for (const [name, value] of Object.entries(headers)) all.set(name, value);
+  const typed = typeHeaders(own ?? (isJson ? "application/json" : "text/plain; charset=utf-8"));
+  for (const [name, value] of [...Object.entries(typed), ...Object.entries(headers)]) all.set(name, value);
   const text = String(ended.visible_text ?? "");
   return new Response(isJson ? checkedJson(withoutFence(text)) : text, { headers: all });
 }

@@ -19,7 +19,7 @@ import { bodyChunks, discardBody } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { accepts, mediaType } from "./media-type.ts";
 import { type UpstreamBody, UpstreamReader } from "./proxy-body.ts";
-import { returnedHeaders, upstreamHeaders, upstreamUrl } from "./proxy-request.ts";
+import { proxySettings, returnedHeaders, upstreamHeaders, upstreamUrl } from "./proxy-request.ts";
 
 /** Methods whose requests have no body. */
 const BODILESS = ["GET", "HEAD"];
@@ -38,7 +38,8 @@ export async function runProxy(
   onEnd: () => void,
 ): Promise<Response> {
   const { manifest } = record;
-  const { proxy, slug } = manifest;
+  const { slug } = manifest;
+  const proxy = proxySettings(record);
   if (proxy === undefined) throw new Internal({ cause: `the proxy skill ${slug} has no proxy settings` });
   const { request } = context;
   const variables = new SentVariables(context.settings.read, grantsOf(context.settings, record));

@@ -69,6 +69,6 @@ export async function withStoredFiles(
   return { text, files: stored };
 
   function bytesOf(file: StoredFile): ReadableStream<Uint8Array> {
-    return lazily(() => readFile(env, file, null));
+    return lazily(() => readFile(env, file));
   }
 }

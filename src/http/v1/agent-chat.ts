@@ -4,7 +4,8 @@ import type { AgentToolResult } from "../../engine/agent/records.ts";
 import type { Block, Message, ToolCallBlock } from "../../engine/messages.ts";
 import { completionOf } from "../../llm/openai-api/answer.ts";
 import type { ChatRequest } from "../../llm/openai-api/request.ts";
-import { SKILL_MODEL } from "../../llm/skill-model.ts";
+import { namesSkill } from "../../llm/skill-model.ts";
+import { tokenCounts } from "../../model/usage.ts";
 import { type Container, type GeneratedFile, openContainer } from "../../run/container.ts";
 import { type AgentListener, type AgentOutcome, type AgentRun, openAgentRun } from "../../run/vendor-run.ts";
 import type { RequestContext } from "../context.ts";
@@ -12,7 +13,7 @@ import { accountOf } from "../llm/account.ts";
 import { ChatChunks } from "./chat-chunks.ts";
 import { storeTurns } from "./container-turns.ts";
 import { errorBody } from "./errors.ts";
-import { ignoredHeader, type ModelLookup, modelOfRun, streamedAnswer } from "./model-call.ts";
+import { ignoredHeader, lostStrict, type ModelLookup, modelOfRun, streamedAnswer } from "./model-call.ts";
 import { referencedSkills, shownSkills } from "./skill-references.ts";
 
 /** The most bytes of generated files in an answer. */
@@ -20,7 +21,7 @@ const MAX_INCLUDED = 10 * 1024 * 1024;
 
 /** Whether a request has tools that Hull runs. */
 export const runsChatTools = ({ model, container, code }: ChatRequest): boolean =>
-  model.startsWith(SKILL_MODEL) || container !== null || code.length > 0;
+  namesSkill(model) || container !== null || code.length > 0;
 
 /** Answers such a request, whole or with events. */
 export async function answerChatWithTools(
@@ -45,7 +46,7 @@ export async function answerChatWithTools(
   await context.beforeEffects();
   const chosen = (asked.request.tool_choice ?? "auto") === "auto" ? [] : ["tool_choice"];
   const own = run.protocol === "openai-chat" ? [] : Object.keys(asked.extra);
-  const ignored = ignoredHeader([...own, ...chosen], null);
+  const ignored = ignoredHeader([...own, ...chosen, ...lostStrict(asked.request.tools, null)], null);
   if (!asked.stream) {
     context.request.signal.addEventListener("abort", () => abort.abort(), { once: true });
     const silent = { text: () => {}, reasoning: () => {}, call: () => {} };
@@ -58,13 +59,13 @@ export async function answerChatWithTools(
     async run(write, signal) {
       signal.addEventListener("abort", () => abort.abort(), { once: true });
       const emit = (chunk: unknown): void => write(`data: ${JSON.stringify(chunk)}\n\n`);
-      const chunks = new ChatChunks(run.spec.model.model, context, emit);
+      const chunks = new ChatChunks(run.spec.model.model, context, { usage: asked.reports_usage, emit });
       const text = (piece: string): void => chunks.sink.onText?.(piece);
       const reasoning = (piece: string): void => chunks.sink.onReasoning?.(piece);
       // A comment, which clients skip. It keeps the stream alive while a tool runs.
       const call = ({ name }: ToolCallBlock): void => write(`: ${name.replace(/[^\w-]/g, "_")}\n\n`);
       const { turn, further } = await drive(context, run, asked, { text, reasoning, call });
-      chunks.finish(turn, { excludesCached: run.excludesCached, usage: asked.reports_usage, further });
+      chunks.finish(turn, { excludesCached: run.excludesCached, further });
       write("data: [DONE]\n\n");
     },
     failed: (error) => `data: ${JSON.stringify(errorBody(error, context, "openai"))}\n\n`,
@@ -105,13 +106,12 @@ async function drive(
 
 /** @param named returns the client's ids for the run's calls. Absent: the model's own ids */
 function turnOf({ spec }: AgentRun, { run, calls }: AgentOutcome, named = (id: string): string => id) {
-  const { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens } = run.totals;
   const text: Block = { type: "output_text", text: run.texts.join("") };
   return {
     blocks: [text, ...calls.map((call) => ({ ...call, id: named(call.id) }))],
     stop_reason: run.answered?.stop_reason ?? "end_turn",
     raw_stop_reason: null,
-    usage: { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens },
+    usage: tokenCounts(run.totals),
     provider: spec.model.provider,
     model: spec.model.model,
   };

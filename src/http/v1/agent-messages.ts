@@ -5,8 +5,9 @@ import { EDITOR_TOOL } from "../../engine/workspace-tools/editor-tool.ts";
 import { wireUsage } from "../../llm/anthropic-api/answer.ts";
 import { callBlock, resultBlock } from "../../llm/anthropic-api/executed.ts";
 import type { MessagesRequest } from "../../llm/anthropic-api/request.ts";
-import { SKILL_MODEL } from "../../llm/skill-model.ts";
+import { namesSkill } from "../../llm/skill-model.ts";
 import { anthropicStop } from "../../llm/stop-words.ts";
+import { tokenCounts } from "../../model/usage.ts";
 import type { GeneratedFile } from "../../run/container.ts";
 import type { ReferencedSkills } from "../../run/v1-skills.ts";
 import { type AgentListener, type AgentOutcome, type AgentRun, openAgentRun } from "../../run/vendor-run.ts";
@@ -20,7 +21,7 @@ import { withBytes } from "./agent-chat.ts";
 import { dialectOf } from "./dialect.ts";
 import { errorBody } from "./errors.ts";
 import { MessageEvents } from "./message-events.ts";
-import { ignoredHeader, type ModelLookup, modelOfRun, streamedAnswer } from "./model-call.ts";
+import { ignoredHeader, lostStrict, type ModelLookup, modelOfRun, streamedAnswer } from "./model-call.ts";
 import { shownSkills } from "./skill-references.ts";
 import { formatted } from "./sse-event.ts";
 
@@ -28,7 +29,7 @@ const NOTHING = { files: [], refused: false };
 
 /** Whether a request has tools that Hull runs. */
 export function runsTools({ model, container, code, uploads }: MessagesRequest): boolean {
-  return model.startsWith(SKILL_MODEL) || container !== null || code.length > 0 || uploads.length > 0;
+  return namesSkill(model) || container !== null || code.length > 0 || uploads.length > 0;
 }
 
 /** Answers such a request, whole or with events. */
@@ -45,7 +46,8 @@ export async function answerWithTools(
   );
   await context.beforeEffects();
   const chosen = (asked.request.tool_choice ?? "auto") === "auto" ? [] : ["tool_choice"];
-  const ignored = run.excludesCached ? chosen : [...asked.ignored, ...chosen];
+  const lost = [...chosen, ...lostStrict(asked.request.tools, null)];
+  const ignored = run.excludesCached ? lost : [...asked.ignored, ...lost];
   if (!asked.stream) {
     context.request.signal.addEventListener("abort", () => abort.abort(), { once: true });
     const message = new WholeMessage();
@@ -135,10 +137,8 @@ function stopOf({ run, calls, paused }: AgentOutcome): string {
 }
 
 function usageOf({ excludesCached }: AgentRun, { run }: AgentOutcome, executions: number): JsonObject {
-  const { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens } = run.totals;
-  const usage = { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens };
   const counts = { web_search_requests: 0, web_fetch_requests: 0, code_execution_requests: executions };
-  return asJson({ ...wireUsage(usage, excludesCached), server_tool_use: counts });
+  return asJson({ ...wireUsage(tokenCounts(run.totals), excludesCached), server_tool_use: counts });
 }
 
 /** @param legacy names versions of stored skills as Anthropic's beta of skills does */

@@ -2,12 +2,12 @@
  * The stream of a chat completion: chunks for text and reasoning as they arrive, and the rest when the turn is complete.
  */
 import type { ModelTurn } from "../../engine/messages.ts";
+import { refusalOf } from "../../llm/blocks.ts";
 import {
   type CompletionHead,
   completionHead,
   completionUsage,
   reasoningOf,
-  refusalOf,
   type WireChunk,
   wireCalls,
 } from "../../llm/openai-api/answer.ts";
@@ -23,11 +23,18 @@ export class ChatChunks {
   readonly #head: CompletionHead;
   readonly #context: RequestContext;
   readonly #emit: (chunk: unknown) => void;
+  readonly #usage: boolean;
   readonly #answer: AnswerText<Choice["delta"]>;
   #begun = false;
   #spoke = false;
 
-  constructor(model: string, context: RequestContext, emit: (chunk: unknown) => void) {
+  /** @param usage whether a last chunk reports the usage, and the others that it is to come */
+  constructor(
+    model: string,
+    context: RequestContext,
+    { usage, emit }: { usage: boolean; emit: (chunk: unknown) => void },
+  ) {
+    this.#usage = usage;
     this.#head = completionHead(model, Date.now());
     this.#context = context;
     this.#emit = emit;
@@ -51,12 +58,11 @@ export class ChatChunks {
 
   /**
    * Sends the rest of the turn, and the end.
-   * @param usage whether a last chunk reports the usage
    * @param further members of the chunk that ends the answer
    */
   finish(
     turn: ModelTurn,
-    { excludesCached, usage, further = {} }: { excludesCached: boolean; usage: boolean; further?: object },
+    { excludesCached, further = {} }: { excludesCached: boolean; further?: object },
   ): void {
     if (!this.#spoke) this.#announce(turn);
     void this.#answer.end();
@@ -68,7 +74,7 @@ export class ChatChunks {
       this.#delta({ tool_calls: [{ index, ...call }] });
     }
     this.#choice({}, openAiStop(turn), further);
-    if (usage) this.#chunk([], { usage: completionUsage(turn.usage, excludesCached) });
+    if (this.#usage) this.#chunk([], { usage: completionUsage(turn.usage, excludesCached) });
   }
 
   #announce({ blocks }: ModelTurn): void {
@@ -89,7 +95,8 @@ export class ChatChunks {
   }
 
   #chunk(choices: Choice[], more: object = {}): void {
-    const chunk: WireChunk = { ...this.#head, object: "chat.completion.chunk", choices };
+    const usage = this.#usage ? { usage: null } : {};
+    const chunk: WireChunk = { ...this.#head, object: "chat.completion.chunk", choices, ...usage };
     this.#emit(this.#context.redacted({ ...chunk, ...more }));
   }
 }

@@ -3,7 +3,8 @@ import type { ModelRequest } from "../../engine/messages.ts";
 import type { Reached } from "../../llm/host.ts";
 import { completionOf } from "../../llm/openai-api/answer.ts";
 import { type ChatRequest, readChatRequest } from "../../llm/openai-api/request.ts";
-import type { VendorModel } from "../../run/vendor-model.ts";
+import { withPossibleThinking } from "../../llm/openai-api/terms.ts";
+import { type VendorModel, withExtra } from "../../run/vendor-model.ts";
 import type { RequestContext } from "../context.ts";
 import { objectBody } from "../operations.ts";
 import { answerChatWithTools, runsChatTools } from "./agent-chat.ts";
@@ -12,7 +13,7 @@ import { checkCodeAccess } from "./code-access.ts";
 import { withStoredTurns } from "./container-turns.ts";
 import { errorBody } from "./errors.ts";
 import { listedAnswer } from "./listed-answer.ts";
-import { ignoredHeader, modelLookup, sendCall, streamedAnswer } from "./model-call.ts";
+import { ignoredHeader, lostStrict, modelLookup, sendCall, streamedAnswer } from "./model-call.ts";
 
 /** `POST /v1/chat/completions`. */
 export async function postChatCompletions(context: RequestContext): Promise<Response> {
@@ -34,51 +35,44 @@ async function answer(context: RequestContext, read: ChatRequest, id: string): P
 }
 
 async function whole(context: RequestContext, asked: ChatRequest, model: VendorModel): Promise<Response> {
-  const { request, extra, ignored } = fitted(asked, model.reached);
+  const { request, ignored } = fitted(asked, model.reached);
   const { signal } = context.request;
-  const turn = await sendCall(context, model, request, { signal, stream: false, extra });
+  const turn = await sendCall(context, model, request, { signal, stream: false });
   const headers = { "cache-control": "no-store", ...ignoredHeader(ignored, turn) };
   return Response.json(context.redacted(completionOf(turn, model.excludesCached, Date.now())), { headers });
 }
 
 async function streamed(context: RequestContext, asked: ChatRequest, model: VendorModel): Promise<Response> {
-  const { request, extra, ignored } = fitted(asked, model.reached);
+  const { request, ignored } = fitted(asked, model.reached);
   return streamedAnswer(context, {
     headers: ignoredHeader(ignored, null),
     async run(write, signal) {
       const emit = (chunk: unknown): void => write(`data: ${JSON.stringify(chunk)}\n\n`);
-      const chunks = new ChatChunks(model.reached.model, context, emit);
+      const chunks = new ChatChunks(model.reached.model, context, { usage: asked.reports_usage, emit });
       const turn = await sendCall(context, model, request, {
         signal,
         stream: true,
-        extra,
         sink: chunks.sink,
       });
-      chunks.finish(turn, { excludesCached: model.excludesCached, usage: asked.reports_usage });
+      chunks.finish(turn, { excludesCached: model.excludesCached });
       write("data: [DONE]\n\n");
     },
     failed: (error) => `data: ${JSON.stringify(errorBody(error, context, "openai"))}\n\n`,
   });
 }
 
-interface Fitted {
-  request: ModelRequest;
-  extra: ChatRequest["extra"];
-  ignored: string[];
-}
-
 /**
- * The request in the form that the target accepts. Only targets of the same protocol receive members without a canonical
- * form. After a tool call, Anthropic accepts thinking only if the client sends the earlier thinking back.
+ * The request in the form that the target accepts, and the members that it does not get. Only targets of the same
+ * protocol receive members without a canonical form.
  */
-function fitted({ request, extra }: ChatRequest, { protocol }: Reached): Fitted {
-  const ignored = protocol === "openai-chat" || protocol === "mock" ? [] : Object.keys(extra);
-  const own = protocol === "openai-chat" ? extra : {};
-  if (protocol !== "anthropic" || request.thinking === undefined) return { request, extra: own, ignored };
-  const last = request.messages.findLast(({ role }) => role === "assistant");
-  const calls = last?.role === "assistant" && last.content.some(({ type }) => type === "tool_call");
-  const thought = last?.role === "assistant" && last.content.some(({ type }) => type === "reasoning");
-  if (!calls || thought) return { request, extra: own, ignored };
-  const { thinking: _, ...plain } = request;
-  return { request: plain, extra: own, ignored: [...ignored, "reasoning_effort"] };
+function fitted(
+  { request, extra }: ChatRequest,
+  reached: Reached,
+): { request: ModelRequest; ignored: string[] } {
+  const { protocol } = reached;
+  const further = protocol === "openai-chat" || protocol === "mock" ? [] : Object.keys(extra);
+  const ignored = [...further, ...lostStrict(request.tools, protocol)];
+  const own = withExtra(request, protocol === "openai-chat" ? extra : {});
+  const possible = withPossibleThinking(own, reached);
+  return { request: possible, ignored: possible === own ? ignored : [...ignored, "reasoning_effort"] };
 }

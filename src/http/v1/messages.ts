@@ -3,7 +3,7 @@ import { ThreadUnsupported } from "../../errors/llm.ts";
 import { messageOf } from "../../llm/anthropic-api/answer.ts";
 import { type MessagesRequest, readMessagesRequest } from "../../llm/anthropic-api/request.ts";
 import type { Reached } from "../../llm/host.ts";
-import { SKILL_MODEL } from "../../llm/skill-model.ts";
+import { namesSkill } from "../../llm/skill-model.ts";
 import { checkAnswered } from "../../llm/tool-call-ids.ts";
 import { wrong } from "../../llm/wrong.ts";
 import { promptTokens } from "../../model/estimate.ts";
@@ -16,7 +16,14 @@ import { dialectOf } from "./dialect.ts";
 import { errorBody } from "./errors.ts";
 import { listedAnswer } from "./listed-answer.ts";
 import { MessageEvents } from "./message-events.ts";
-import { ignoredHeader, type ModelLookup, modelLookup, sendCall, streamedAnswer } from "./model-call.ts";
+import {
+  ignoredHeader,
+  lostStrict,
+  type ModelLookup,
+  modelLookup,
+  sendCall,
+  streamedAnswer,
+} from "./model-call.ts";
 import { referencedSkills } from "./skill-references.ts";
 import { formatted } from "./sse-event.ts";
 
@@ -54,7 +61,7 @@ async function passesThrough(
   model: ModelLookup,
 ): Promise<boolean> {
   const { pass_through } = context.settings;
-  if (pass_through.length === 0 || asked.model.startsWith(SKILL_MODEL)) return false;
+  if (pass_through.length === 0 || namesSkill(asked.model)) return false;
   const { choice, reached } = await model();
   if (reached.protocol !== "anthropic" || !pass_through.includes(choice.target.provider)) return false;
   const { local } = await referencedSkills(context, asked, model);
@@ -97,9 +104,9 @@ async function streamed(
  * Names the parts of the request that do not reach the target.
  * @throws InvalidRequest for a part that only Anthropic could handle
  */
-function checkFit({ foreign, ignored }: MessagesRequest, { protocol, model }: Reached): string[] {
+function checkFit({ foreign, ignored, request }: MessagesRequest, { protocol, model }: Reached): string[] {
   if (protocol === "anthropic" || protocol === "mock") return [];
   const [first] = foreign;
-  if (first === undefined) return ignored;
+  if (first === undefined) return [...ignored, ...lostStrict(request.tools, protocol)];
   throw wrong(first.path, `only models of Anthropic take the type ${first.type}; ${model} does not`);
 }

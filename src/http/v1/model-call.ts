@@ -4,18 +4,15 @@
  */
 import type { ModelRequest, ModelTurn } from "../../engine/messages.ts";
 import type { HullError } from "../../errors.ts";
-import { exchangeTerms } from "../../llm/prepare.ts";
-import { skillNamed } from "../../llm/skill-model.ts";
+import type { Reached } from "../../llm/host.ts";
+import { namesSkill } from "../../llm/skill-model.ts";
 import { once } from "../../memo.ts";
 import type { Sink } from "../../model/wire.ts";
 import { llmError } from "../../run/llm-problem.ts";
-import { type VendorModel, vendorModel } from "../../run/vendor-model.ts";
+import { type VendorModel, vendorModel, vendorTurn } from "../../run/vendor-model.ts";
 import type { RequestContext } from "../context.ts";
 import { eventAnswer } from "../event-answer.ts";
 import { accountOf } from "../llm/account.ts";
-
-/** Time for a whole answer, in ms: as long as the vendors' clients wait for it. */
-const WHOLE_ANSWER_MS = 600_000;
 
 /** Looks up the model of a request when it is first needed. @throws as `vendorModel` */
 export type ModelLookup = () => Promise<VendorModel>;
@@ -31,39 +28,25 @@ export const modelLookup = (context: RequestContext, model: string, single: bool
 
 /** The model of a run, looked up; `null`: the request names a skill instead. */
 export const modelOfRun = async (name: string, model: ModelLookup): Promise<VendorModel | null> =>
-  skillNamed(name) === null ? model() : null;
+  namesSkill(name) ? null : model();
 
 interface Sending {
   /** Aborted when nobody wants the answer any more. */
   signal: AbortSignal;
   stream: boolean;
-  extra?: ModelRequest["extra"];
   sink?: Sink;
 }
 
 /** Makes the call. @throws HullError, failures of providers by their category */
 export async function sendCall(
   context: RequestContext,
-  { host, choice }: VendorModel,
+  model: VendorModel,
   request: ModelRequest,
-  { signal, stream, extra = {}, sink = {} }: Sending,
+  { signal, stream, sink = {} }: Sending,
 ): Promise<ModelTurn> {
-  const terms = exchangeTerms({ stream, max_tokens: request.max_tokens }, host);
-  const asked = Object.keys(extra).length === 0 ? request : { ...request, extra };
   try {
-    const { turn } = await host.exchange({
-      ...terms,
-      targets: [choice.target],
-      signal,
-      request: () => asked,
-      own: {},
-      native_search: false,
-      timeout_ms: stream ? terms.timeout_ms : Math.max(terms.timeout_ms, WHOLE_ANSWER_MS),
-      onText: sink.onText,
-      onReasoning: sink.onReasoning,
-      onEvent: sink.onEvent,
-    });
-    context.log.usage = host.figures(turn);
+    const turn = await vendorTurn(model, { request, signal, stream, sink });
+    context.log.usage = model.host.figures(turn);
     return turn;
   } catch (error) {
     throw llmError(error, context);
@@ -75,6 +58,16 @@ export function ignoredHeader(names: readonly string[], turn: ModelTurn | null):
   const warned = turn?.warnings?.flatMap(({ option }) => option ?? []) ?? [];
   const all = [...new Set([...names, ...warned])].map((name) => name.replace(/[^\x21-\x7e]/g, "?"));
   return all.length === 0 ? {} : { "x-hull-ignored": all.join(", ").slice(0, 1024) };
+}
+
+/**
+ * The name of the tools' member `strict` if a tool has it and the provider does not get it.
+ * @param protocol `null`: a run of the engine calls the model
+ */
+export function lostStrict(tools: readonly object[], protocol: Reached["protocol"] | null): string[] {
+  const asked = tools.some((tool) => "strict" in tool && tool.strict === true);
+  const gets = protocol === "mock" || protocol?.startsWith("openai-") === true;
+  return asked && !gets ? ["tools.strict"] : [];
 }
 
 interface Streamed {

@@ -1,6 +1,6 @@
 /** Finds the skills that a request of a vendor's client means: Hull's, and those that Anthropic itself runs. */
 import type { ContainerParams, SkillReference } from "../../llm/container-params.ts";
-import { SKILL_MODEL } from "../../llm/skill-model.ts";
+import { namesSkill } from "../../llm/skill-model.ts";
 import { wrong } from "../../llm/wrong.ts";
 import { type LocalSkill, type NamedSkill, namedSkill, type ReferencedSkills } from "../../run/v1-skills.ts";
 import { isObject } from "../../skill/json.ts";
@@ -54,7 +54,7 @@ async function checkNative(
   native: readonly SkillReference[],
   lookup: ModelLookup,
 ): Promise<void> {
-  const reached = model.startsWith(SKILL_MODEL) ? null : (await lookup()).reached;
+  const reached = namesSkill(model) ? null : (await lookup()).reached;
   if (reached?.protocol === "anthropic" || reached?.protocol === "mock") return;
   const [{ kind, id, path } = { kind: "native", id: "", path: "" }] = native;
   const shown = id.slice(0, 64);

@@ -29,7 +29,6 @@ import type { Route } from "../sessions/shapes.ts";
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 /** Names that other routes use. */
 const RESERVED: ReadonlySet<string> = new Set(["runs", "validate", "execute", ...EDIT_OPERATIONS.keys()]);
-export const MAX_GRAPH_BYTES = 1024 * 1024;
 
 /** The graph of a request. @throws InputInvalid with a path below `graph` for each fault of its shape */
 export function graphOf(given: Json, at = "graph"): Graph {
@@ -46,7 +45,7 @@ export function refusedAt(at: string, faults: readonly Fault[]): Error {
 
 /** `POST /workflows/validate`. */
 export async function postValidate(context: RequestContext): Promise<Response> {
-  const { graph, ceiling } = await readJson(context.request, validateBody, MAX_GRAPH_BYTES);
+  const { graph, ceiling } = await readJson(context.request, validateBody);
   const limit = ceiling == null ? undefined : asJson(ceiling);
   return jsonNow(await checkGraph(context, graphOf(graph), limit));
 }
@@ -57,7 +56,7 @@ export const putWorkflow: Route = async (context, { name = "" }) => {
     const detail = `A workflow is called by 1 to 128 characters A-Za-z0-9._-, and not ${[...RESERVED].join(", ")}.`;
     throw new BadRequest({ detail });
   }
-  const body = await readJson(context.request, graphBody, MAX_GRAPH_BYTES);
+  const body = await readJson(context.request, graphBody);
   const graph = { ...graphOf(body.graph), name };
   const { valid, errors } = await checkGraph(context, graph);
   if (!valid) throw new WorkflowInvalid({ errors });

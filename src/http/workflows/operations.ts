@@ -23,13 +23,12 @@ import { nearest } from "../../skill/match.ts";
 import { pathFault, staysBehind } from "../../tool/workspace-path.ts";
 import { readJson } from "../body.ts";
 import type { RequestContext } from "../context.ts";
-import { MAX_MODEL_BODY_BYTES } from "../operations.ts";
 import { jsonNow } from "../page.ts";
 import { MAX_FILE_BYTES, refusalOf } from "../sessions/files.ts";
 import { sessionOf, shown } from "../sessions/object.ts";
 import type { Route } from "../sessions/shapes.ts";
 import { transcriptAnswer } from "../transcripts.ts";
-import { graphOf, MAX_GRAPH_BYTES } from "./graphs.ts";
+import { graphOf } from "./graphs.ts";
 import { postTaskRun } from "./runs.ts";
 
 /** Operations other than those that edit one graph. */
@@ -55,13 +54,13 @@ export const postOperation: Route = async (context, { name: given = "" }) => {
     const known = [...EDIT_OPERATIONS.keys(), ...OTHERS.keys()];
     throw new OperationNotFound({ name, near: nearest(name, known, 3), known });
   }
-  const { graph = null, ...input } = await readJson(context.request, editBody, MAX_GRAPH_BYTES);
+  const { graph = null, ...input } = await readJson(context.request, editBody);
   const edit: EditInput = input;
   return answered(operation(graphOf(graph), edit, { now: new Date().toISOString(), newId }));
 };
 
 async function postDiff({ request }: RequestContext): Promise<Response> {
-  const { left = null, right = null } = await readJson(request, editBody, MAX_GRAPH_BYTES);
+  const { left = null, right = null } = await readJson(request, editBody);
   return answered(diffGraphs(left, right, newId));
 }
 
@@ -84,7 +83,7 @@ const sessionAnswer = (context: RequestContext, parts: SessionParts): Response =
 
 /** `session {result}`: the session in a run's record, or in the answer to a run. */
 async function postSession(context: RequestContext): Promise<Response> {
-  const { result } = await readJson(context.request, runSessionBody, MAX_MODEL_BODY_BYTES);
+  const { result } = await readJson(context.request, runSessionBody);
   return sessionAnswer(context, partsIn(result, "result"));
 }
 
@@ -101,7 +100,7 @@ async function postSessionNew(context: RequestContext): Promise<Response> {
 /** `session_<name> {session, …}`: applies that operation to the session's transcript; the rest stays as it is. */
 function onTranscript(name: string): (context: RequestContext) => Promise<Response> {
   return async (context) => {
-    const body = await readJson(context.request, ofSessionBody, MAX_MODEL_BODY_BYTES);
+    const body = await readJson(context.request, ofSessionBody);
     const { session, ...given } = body;
     const parts = partsIn(session, "session");
     const options = asJson(given);
@@ -132,7 +131,7 @@ async function moved(
  * `session_persist {session, path?}`: stores the session among the files of its run's session; it is removed with them.
  */
 async function postPersist(context: RequestContext): Promise<Response> {
-  const body = await readJson(context.request, persistBody, MAX_MODEL_BODY_BYTES);
+  const body = await readJson(context.request, persistBody);
   const parts = partsIn(body.session, "session");
   const { transcript, run } = parts;
   if (run === null || typeof run.id !== "string") {

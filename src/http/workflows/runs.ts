@@ -43,7 +43,6 @@ import { readJson, readJsonIfAny } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { lastSeen } from "../executions.ts";
 import { accountOf } from "../llm/account.ts";
-import { MAX_MODEL_BODY_BYTES } from "../operations.ts";
 import { jsonNow, pageLimit } from "../page.ts";
 import { prefersAsync } from "../prefer.ts";
 import { requestName, sessionOf, shown } from "../sessions/object.ts";
@@ -56,7 +55,7 @@ import { readWorkflowOptions, type WorkflowRunRequest, workflowSpec } from "./ru
 
 /** `POST /workflows/execute`: waits for the end, streams, or answers 202. */
 export async function postExecute(context: RequestContext): Promise<Response> {
-  const body = await readJson(context.request, executeBody, MAX_MODEL_BODY_BYTES);
+  const body = await readJson(context.request, executeBody);
   return begin(context, body, () => wantedBy(context, body));
 }
 
@@ -85,7 +84,7 @@ async function wantedBy(context: RequestContext, body: ExecuteBody): Promise<Wor
 
 /** `POST /workflows/task_run`: a task through act, verify and repair, up to its end. */
 export async function postTaskRun(context: RequestContext): Promise<Response> {
-  const body = await readJson(context.request, taskRunBody, MAX_MODEL_BODY_BYTES);
+  const body = await readJson(context.request, taskRunBody);
   const started =
     (await earlier(context, body)) ?? (await start(context, body, await wantedTask(context, body)));
   const ended = await endOf(started.session, started.begun);
@@ -383,7 +382,7 @@ export const postWorkflowResume: Route = async (context, { id = "" }) => {
 
 /** `POST …/fork {from, input?}`: begins another run at a node of this one. */
 export const postWorkflowFork: Route = async (context, { id = "" }) => {
-  const body = await readJson(context.request, forkRunBody, MAX_MODEL_BODY_BYTES);
+  const body = await readJson(context.request, forkRunBody);
   return begin(context, { fork: id, ...body }, () => wantedFork(context, id, body));
 };
 
@@ -408,7 +407,7 @@ async function wantedFork(
 
 /** `POST …/migrate {graph}` or `{workflow}`: continues the run with another graph, if that fits its journal. */
 export const postWorkflowMigrate: Route = async (context, { id = "" }) => {
-  const body = await readJson(context.request, migrateBody, MAX_MODEL_BODY_BYTES);
+  const body = await readJson(context.request, migrateBody);
   const session = sessionOf(context, id, "workflow run");
   const record = recordOf(await session.ask("workflow", { wait: "none" }));
   const request = await requestName(context, body);

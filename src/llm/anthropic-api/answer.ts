@@ -1,6 +1,6 @@
 /** A turn of any provider as the message that an Anthropic client expects. */
 import type { ContentBlock, Message, Usage as WireUsage } from "@anthropic-ai/sdk/resources/messages";
-import type { Block, ModelTurn, Usage } from "../../engine/messages.ts";
+import { type Block, type ModelTurn, NO_USAGE, type Usage } from "../../engine/messages.ts";
 import { isObject } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { parseErrorArguments } from "../blocks.ts";
@@ -33,7 +33,6 @@ export function wireUsage(usage: Usage, excludesCached: boolean): WireUsage {
 
 /** The message without content with which a stream begins. */
 export function emptyMessage(model: string): WireMessage {
-  const none: Usage = { input_tokens: 0, output_tokens: 0, cache_read_tokens: 0, cache_write_tokens: 0 };
   return {
     id: newMessageId(),
     type: "message",
@@ -45,7 +44,7 @@ export function emptyMessage(model: string): WireMessage {
     stop_details: null,
     stop_reason: null,
     stop_sequence: null,
-    usage: wireUsage(none, true),
+    usage: wireUsage(NO_USAGE, true),
   };
 }
 

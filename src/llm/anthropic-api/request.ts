@@ -120,15 +120,21 @@ export function readMessagesRequest(body: JsonObject, headers: Headers, counting
     stop: [given.stop_sequences ?? []].flat(),
   });
   const thinking = thinkingOf(given);
+  const effort = ownEffort(given, thinking);
   const format = (given.output_config?.format ?? given.output_format)?.schema ?? null;
   const { betas, ...document } = body;
   const sent = sentHeaders(headers, betas);
   const inOrder = given.tool_choice?.disable_parallel_tool_use === true;
   const passthrough: ProviderPassthrough = {
     protocol: "anthropic",
-    body: Object.fromEntries(
-      Object.entries(document).filter(([name]) => !hasMember(messagesBody, name) || name === "cache_control"),
-    ),
+    body: {
+      ...Object.fromEntries(
+        Object.entries(document).filter(
+          ([name]) => !hasMember(messagesBody, name) || name === "cache_control",
+        ),
+      ),
+      ...(effort === null ? {} : { output_config: { effort } }),
+    },
     tools: [],
     headers: sent,
   };
@@ -163,6 +169,7 @@ export function readMessagesRequest(body: JsonObject, headers: Headers, counting
     ignored: [
       ...further.map(([name]) => name),
       ...(inOrder ? ["tool_choice.disable_parallel_tool_use"] : []),
+      ...(effort === null ? [] : ["output_config.effort"]),
     ],
     inOrder,
     container: readContainer(given.container, sent["anthropic-beta"]?.split(",")),
@@ -194,6 +201,13 @@ function thinkingOf({ thinking, output_config }: MessagesBody): Thinking | null 
   if (effort === "low" || effort === "medium") return { mode: "effort", level: effort };
   if (typeof effort === "string") return { mode: "effort", level: "high" };
   return thinking?.type === "adaptive" ? { mode: "adaptive" } : null;
+}
+
+/** An effort that the canonical request does not express. Other targets get the nearest level, or none. */
+function ownEffort({ output_config }: MessagesBody, thinking: Thinking | null): string | null {
+  const effort = output_config?.effort;
+  if (typeof effort !== "string") return null;
+  return thinking?.mode === "effort" && thinking.level === effort ? null : effort;
 }
 
 function toolChoiceOf(choice: MessagesBody["tool_choice"]): Pick<ModelRequest, "tool_choice"> {
@@ -228,7 +242,7 @@ function readTools(list: readonly JsonObject[]): ReadTools {
   let code: readonly ContainerTool[] = [];
   for (const [n, tool] of list.entries()) {
     const path = `tools.${n}`;
-    const { type, name, description, input_schema } = tool;
+    const { type, name, description, input_schema, strict } = tool;
     if (typeof type === "string" && /^code_execution_\d{8}$/.test(type)) {
       code = TOOLS_OF_VERSION[type] ?? ALL_TOOLS;
       hosted.push(tool);
@@ -248,6 +262,7 @@ function readTools(list: readonly JsonObject[]): ReadTools {
       name,
       description: typeof description === "string" ? description : "",
       parameters: input_schema,
+      ...(strict === true ? { strict } : {}),
     });
   }
   checkToolNames(

@@ -8,6 +8,7 @@ import type {
 import type { CompletionUsage } from "openai/resources/completions";
 import type { Block, ModelTurn, ToolCallBlock, Usage } from "../../engine/messages.ts";
 import { isObject } from "../../skill/json.ts";
+import { refusalOf } from "../blocks.ts";
 import { encodeBlock } from "../foreign-blocks.ts";
 import { openAiStop } from "../stop-words.ts";
 
@@ -74,14 +75,6 @@ export function completionOf(turn: ModelTurn, excludesCached: boolean, now: numb
 
 const textOf = (blocks: readonly Block[]): string =>
   blocks.map((block) => (block.type === "output_text" ? block.text : "")).join("");
-
-export function refusalOf(blocks: readonly Block[]): string | null {
-  for (const block of blocks) {
-    if (block.type !== "opaque" || !isObject(block.value)) continue;
-    if (typeof block.value.refusal === "string") return block.value.refusal;
-  }
-  return null;
-}
 
 export const wireCalls = (blocks: readonly Block[]): ChatCompletionMessageFunctionToolCall[] =>
   blocks.flatMap((block) => (block.type === "tool_call" ? [wireCall(block)] : []));

@@ -40,8 +40,9 @@ export const metadata = () => {
   const words = `an object of at most ${MOST_METADATA} texts of up to 512 characters is expected`;
   const value = "a text of up to 512 characters is expected";
   const few = (given: object) => Object.keys(given).length <= MOST_METADATA;
+  const key = z.string().check(z.maxLength(64, "a name of up to 64 characters is expected"));
   return z.nullish(
-    z.record(z.string(), z.string(value).check(z.maxLength(512, value)), words).check(z.refine(few, words)),
+    z.record(key, z.string(value).check(z.maxLength(512, value)), words).check(z.refine(few, words)),
   );
 };
 
@@ -113,13 +114,19 @@ export interface ResponsesAsk {
   metadata: JsonObject;
 }
 
-/** Members without a canonical form; of `reasoning` those that have none. */
+/** Members without a canonical form, and the whole of `reasoning` or `text` where a part of it has none. */
 export function furtherMembers(body: JsonObject): JsonObject {
-  const further = membersOutside(body, responseBody);
+  const { verbosity } = objectOf(body.text);
+  const text = verbosity == null ? {} : { text: body.text ?? null };
+  const further = { ...membersOutside(body, responseBody), ...text };
   const { effort: asked, summary } = readShape(reasoning, body.reasoning, "reasoning") ?? {};
   if (ownEffort(asked) === null && summary == null) return further;
   return { ...further, reasoning: present({ effort: asked, summary }) };
 }
+
+/** The names of those members, for the client. */
+export const furtherNames = (body: JsonObject): string[] =>
+  Object.keys(furtherMembers(body)).map((name) => (name === "text" ? "text.verbosity" : name));
 
 /** @throws InvalidRequest for a member that is missing, has another type, is not accounted, or cannot be carried */
 export function readResponses(body: JsonObject): ResponsesAsk {

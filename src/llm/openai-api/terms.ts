@@ -3,6 +3,7 @@ import * as z from "zod/mini";
 import type { ModelRequest, Sampling, ToolDefinition } from "../../engine/messages.ts";
 import { reservedMembers } from "../../model/reserved.ts";
 import { EFFORTS, type JsonObject } from "../../skill/manifest.ts";
+import type { Reached } from "../host.ts";
 import { hasMember, lenient, object, present, requiredText } from "../members.ts";
 import { wrong } from "../wrong.ts";
 
@@ -89,17 +90,36 @@ export function callTerms({ choice, limit, format, effort, sampling }: Terms) {
   } satisfies Partial<ModelRequest>;
 }
 
+/**
+ * The request without thinking if the target would refuse it: after a tool call, Anthropic accepts thinking only if the
+ * client sends the earlier thinking back. Otherwise the same request.
+ */
+export function withPossibleThinking(
+  request: ModelRequest,
+  { protocol }: Pick<Reached, "protocol">,
+): ModelRequest {
+  if (protocol !== "anthropic" || request.thinking === undefined) return request;
+  const last = request.messages.findLast(({ role }) => role === "assistant");
+  const calls = last?.role === "assistant" && last.content.some(({ type }) => type === "tool_call");
+  const thought = last?.role === "assistant" && last.content.some(({ type }) => type === "reasoning");
+  if (!calls || thought) return request;
+  const { thinking: _, ...plain } = request;
+  return plain;
+}
+
 /** Members of a function that the client carries out itself. */
 export const functionMembers = () => ({
   name: requiredText(),
   description: lenient(z.string()),
   parameters: lenient(object("a JSON Schema")),
+  strict: lenient(z.boolean()),
 });
 type FunctionMembers = z.infer<z.ZodMiniObject<ReturnType<typeof functionMembers>>>;
 
 /** A function as a tool. */
-export const functionTool = ({ name, description, parameters }: FunctionMembers): ToolDefinition => ({
+export const functionTool = ({ name, description, parameters, strict }: FunctionMembers): ToolDefinition => ({
   name,
   description: description ?? "",
   parameters: parameters ?? { type: "object", properties: {} },
+  ...(strict === true ? { strict } : {}),
 });

@@ -1,6 +1,6 @@
 /** Conversations of OpenAI's clients in D1. Every query contains the tenant, so another tenant's id is unknown. */
 import * as z from "zod/mini";
-import { databaseWith } from "../../database.ts";
+import { Tables } from "../../database.ts";
 import type { Bindings } from "../../env.ts";
 import { objectOf } from "../../skill/json.ts";
 import { parsedJson } from "../../skill/json-depth.ts";
@@ -47,14 +47,15 @@ const conversationShape = z.lazy(() =>
 export type ItemRow = z.output<typeof itemShape>;
 const itemShape = z.lazy(() => z.object({ seq: z.int(), id: z.string(), item: json() }));
 
-const database = ({ DB }: Bindings): Promise<D1Database> => databaseWith(DB, CONVERSATIONS_SCHEMA);
+const tables = ({ DB }: Bindings): Tables => new Tables(DB, CONVERSATIONS_SCHEMA);
 
 export async function addConversation(env: Bindings, tenant: string, row: ConversationRow): Promise<void> {
-  const db = await database(env);
-  await db
-    .prepare("INSERT INTO conversations (tenant, id, metadata, created_ms) VALUES (?, ?, ?, ?)")
-    .bind(tenant, row.id, JSON.stringify(row.metadata), row.created_ms)
-    .run();
+  await tables(env).run("INSERT INTO conversations (tenant, id, metadata, created_ms) VALUES (?, ?, ?, ?)", [
+    tenant,
+    row.id,
+    JSON.stringify(row.metadata),
+    row.created_ms,
+  ]);
 }
 
 /** `null` for an unknown or foreign id. */
@@ -63,12 +64,11 @@ export async function findConversation(
   tenant: string,
   id: string,
 ): Promise<ConversationRow | null> {
-  const db = await database(env);
-  const row = await db
-    .prepare("SELECT id, metadata, created_ms FROM conversations WHERE tenant = ? AND id = ?")
-    .bind(tenant, id)
-    .first();
-  return row === null ? null : conversationShape.parse(row);
+  return tables(env).first(
+    conversationShape,
+    "SELECT id, metadata, created_ms FROM conversations WHERE tenant = ? AND id = ?",
+    [tenant, id],
+  );
 }
 
 export async function setMetadata(
@@ -77,16 +77,16 @@ export async function setMetadata(
   id: string,
   metadata: JsonObject,
 ): Promise<void> {
-  const db = await database(env);
-  await db
-    .prepare("UPDATE conversations SET metadata = ?3 WHERE tenant = ?1 AND id = ?2")
-    .bind(tenant, id, JSON.stringify(metadata))
-    .run();
+  await tables(env).run("UPDATE conversations SET metadata = ?3 WHERE tenant = ?1 AND id = ?2", [
+    tenant,
+    id,
+    JSON.stringify(metadata),
+  ]);
 }
 
 /** Removes a conversation with its items. */
 export async function removeConversation(env: Bindings, tenant: string, id: string): Promise<void> {
-  const db = await database(env);
+  const db = await tables(env).database();
   await db.batch([
     db.prepare("DELETE FROM conversation_items WHERE tenant = ? AND conversation = ?").bind(tenant, id),
     db.prepare("DELETE FROM conversations WHERE tenant = ? AND id = ?").bind(tenant, id),
@@ -101,7 +101,7 @@ export async function appendItems(
   items: readonly JsonObject[],
 ): Promise<void> {
   if (items.length === 0) return;
-  const db = await database(env);
+  const db = await tables(env).database();
   const insert = db.prepare(
     `INSERT OR IGNORE INTO conversation_items (tenant, conversation, seq, id, item)
      SELECT ?1, ?2, 1 + coalesce((SELECT max(seq) FROM conversation_items WHERE tenant = ?1 AND conversation = ?2), 0), ?3, ?4
@@ -118,12 +118,11 @@ export async function findItem(
   conversation: string,
   id: string,
 ): Promise<ItemRow | null> {
-  const db = await database(env);
-  const row = await db
-    .prepare("SELECT seq, id, item FROM conversation_items WHERE tenant = ? AND conversation = ? AND id = ?")
-    .bind(tenant, conversation, id)
-    .first();
-  return row === null ? null : itemShape.parse(row);
+  return tables(env).first(
+    itemShape,
+    "SELECT seq, id, item FROM conversation_items WHERE tenant = ? AND conversation = ? AND id = ?",
+    [tenant, conversation, id],
+  );
 }
 
 /** A page of items. @param after `seq` of the last item of the previous page; `null`: begin at the start */
@@ -133,15 +132,12 @@ export async function listItems(
   conversation: string,
   { limit, after, ascending }: { limit: number; after: number | null; ascending: boolean },
 ): Promise<ItemRow[]> {
-  const db = await database(env);
-  const { results } = await db
-    .prepare(
-      `SELECT seq, id, item FROM conversation_items WHERE tenant = ?1 AND conversation = ?2
-       AND (?3 IS NULL OR seq ${ascending ? ">" : "<"} ?3) ORDER BY seq ${ascending ? "ASC" : "DESC"} LIMIT ?4`,
-    )
-    .bind(tenant, conversation, after, limit)
-    .all();
-  return z.array(itemShape).parse(results);
+  return tables(env).rows(
+    itemShape,
+    `SELECT seq, id, item FROM conversation_items WHERE tenant = ?1 AND conversation = ?2
+     AND (?3 IS NULL OR seq ${ascending ? ">" : "<"} ?3) ORDER BY seq ${ascending ? "ASC" : "DESC"} LIMIT ?4`,
+    [tenant, conversation, after, limit],
+  );
 }
 
 export async function removeItem(
@@ -150,9 +146,9 @@ export async function removeItem(
   conversation: string,
   id: string,
 ): Promise<void> {
-  const db = await database(env);
-  await db
-    .prepare("DELETE FROM conversation_items WHERE tenant = ? AND conversation = ? AND id = ?")
-    .bind(tenant, conversation, id)
-    .run();
+  await tables(env).run("DELETE FROM conversation_items WHERE tenant = ? AND conversation = ? AND id = ?", [
+    tenant,
+    conversation,
+    id,
+  ]);
 }

@@ -3,7 +3,7 @@
  * renews its claim every few seconds, and stores the answer; all other processes find the answer there.
  */
 import * as z from "zod/mini";
-import { databaseWith } from "../../database.ts";
+import { Tables } from "../../database.ts";
 import type { Bindings } from "../../env.ts";
 
 /** The table of answers to requests with an `Idempotency-Key` (docs/storage-schema.md). */
@@ -44,14 +44,16 @@ const rowShape = z.lazy(() =>
     answer: z.nullable(z.string()),
   }),
 );
-const expiredShape = z.lazy(() => z.array(z.object({ name: z.string(), attempt: z.string() })));
 
+const claimShape = z.lazy(() =>
+  z.object({
+    name: z.string(),
+    /** Tells this claim from earlier and later ones of the name. */
+    attempt: z.string(),
+  }),
+);
 /** A name that this process has claimed. */
-export interface Claim {
-  name: string;
-  /** Tells this claim from earlier and later ones of the name. */
-  attempt: string;
-}
+export type Claim = z.infer<typeof claimShape>;
 
 /**
  * `claimed`: the caller handles the request. `running`: another process handles it. `lost`: another process began
@@ -62,7 +64,7 @@ type Claimed =
   | { state: "answered"; head: AnswerHead; body: Uint8Array<ArrayBuffer> }
   | { state: "running" | "lost" | "other_request" };
 
-const database = ({ DB }: Bindings): Promise<D1Database> => databaseWith(DB, KEPT_ANSWERS_SCHEMA);
+const tables = ({ DB }: Bindings): Tables => new Tables(DB, KEPT_ANSWERS_SCHEMA);
 const bodyKey = ({ name, attempt }: Claim): string => `answers/${name}/${attempt}`;
 
 /**
@@ -73,7 +75,7 @@ export async function claimAnswer(
   env: Bindings,
   { name, request_hash, effects }: { name: string; request_hash: string; effects: boolean },
 ): Promise<Claimed> {
-  const db = await database(env);
+  const db = await tables(env).database();
   const now = Date.now();
   const attempt = crypto.randomUUID();
   const [gone] = await db.batch([
@@ -89,14 +91,14 @@ WHERE request_hash = ?2 AND answer IS NULL AND effects = 0 AND alive_ms <= ?7`,
       )
       .bind(name, request_hash, attempt, Number(effects), now, now + KEPT_MS, now - SILENCE_MS),
   ]);
-  await dropBodies(env, expiredShape.parse(gone?.results ?? []));
-  const found = await db
-    .prepare("SELECT request_hash, attempt, effects, alive_ms, answer FROM kept_answers WHERE name = ?")
-    .bind(name)
-    .first();
+  await dropBodies(env, z.array(claimShape).parse(gone?.results ?? []));
+  const row = await tables(env).first(
+    rowShape,
+    "SELECT request_hash, attempt, effects, alive_ms, answer FROM kept_answers WHERE name = ?",
+    [name],
+  );
   // The owner has just released the claim; the next attempt finds the name free.
-  if (found === null) return { state: "running" };
-  const row = rowShape.parse(found);
+  if (row === null) return { state: "running" };
   if (row.attempt === attempt) return { state: "claimed", claim: { name, attempt } };
   if (row.request_hash !== request_hash) return { state: "other_request" };
   if (row.answer === null) {
@@ -110,21 +112,20 @@ WHERE request_hash = ?2 AND answer IS NULL AND effects = 0 AND alive_ms <= ?7`,
 
 /** Records that the owner is still alive. */
 export async function renewClaim(env: Bindings, { name, attempt }: Claim): Promise<void> {
-  const db = await database(env);
-  await db
-    .prepare("UPDATE kept_answers SET alive_ms = ? WHERE name = ? AND attempt = ?")
-    .bind(Date.now(), name, attempt)
-    .run();
+  await tables(env).run("UPDATE kept_answers SET alive_ms = ? WHERE name = ? AND attempt = ?", [
+    Date.now(),
+    name,
+    attempt,
+  ]);
 }
 
 /** Says that the request has effects from now on. `false`: another process has taken the request over. */
 export async function noteEffects(env: Bindings, { name, attempt }: Claim): Promise<boolean> {
-  const db = await database(env);
-  const { meta } = await db
-    .prepare("UPDATE kept_answers SET effects = 1, alive_ms = ? WHERE name = ? AND attempt = ?")
-    .bind(Date.now(), name, attempt)
-    .run();
-  return meta.changes > 0;
+  const changed = await tables(env).run(
+    "UPDATE kept_answers SET effects = 1, alive_ms = ? WHERE name = ? AND attempt = ?",
+    [Date.now(), name, attempt],
+  );
+  return changed > 0;
 }
 
 /** Keeps the answer for a day, unless another process has taken the request over. */
@@ -134,35 +135,30 @@ export async function keepAnswer(
   head: AnswerHead,
   body: Uint8Array,
 ): Promise<void> {
-  const db = await database(env);
   await env.FILES.put(bodyKey(claim), body);
-  const { meta } = await db
-    .prepare("UPDATE kept_answers SET answer = ?, expires_ms = ? WHERE name = ? AND attempt = ?")
-    .bind(JSON.stringify(head), Date.now() + KEPT_MS, claim.name, claim.attempt)
-    .run();
-  if (meta.changes === 0) await dropBodies(env, [claim]);
+  const changed = await tables(env).run(
+    "UPDATE kept_answers SET answer = ?, expires_ms = ? WHERE name = ? AND attempt = ?",
+    [JSON.stringify(head), Date.now() + KEPT_MS, claim.name, claim.attempt],
+  );
+  if (changed === 0) await dropBodies(env, [claim]);
 }
 
 /** Releases a name, so that the next request with it is handled anew. */
 export async function releaseClaim(env: Bindings, { name, attempt }: Claim): Promise<void> {
-  const db = await database(env);
-  await db.prepare("DELETE FROM kept_answers WHERE name = ? AND attempt = ?").bind(name, attempt).run();
+  await tables(env).run("DELETE FROM kept_answers WHERE name = ? AND attempt = ?", [name, attempt]);
 }
 
 /** Removes expired answers, bodies first. */
 export async function sweepAnswers(env: Bindings): Promise<void> {
-  const db = await database(env);
-  const { results } = await db
-    .prepare("SELECT name, attempt FROM kept_answers WHERE expires_ms <= ? LIMIT ?")
-    .bind(Date.now(), BATCH)
-    .all();
-  const expired = expiredShape.parse(results);
+  const expired = await tables(env).rows(
+    claimShape,
+    "SELECT name, attempt FROM kept_answers WHERE expires_ms <= ? LIMIT ?",
+    [Date.now(), BATCH],
+  );
   await dropBodies(env, expired);
   const gone = JSON.stringify(expired.map(({ attempt }) => attempt));
-  await db
-    .prepare("DELETE FROM kept_answers WHERE attempt IN (SELECT value FROM json_each(?))")
-    .bind(gone)
-    .run();
+  const remove = "DELETE FROM kept_answers WHERE attempt IN (SELECT value FROM json_each(?))";
+  await tables(env).run(remove, [gone]);
 }
 
 async function dropBodies(env: Bindings, claims: readonly Claim[]): Promise<void> {

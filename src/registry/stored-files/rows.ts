@@ -3,7 +3,7 @@
  * its bytes. Every query contains the tenant, so another tenant's id is unknown.
  */
 import * as z from "zod/mini";
-import { databaseWith } from "../../database.ts";
+import { Tables } from "../../database.ts";
 import type { Bindings } from "../../env.ts";
 
 /** The table of `/v1/files` (docs/storage-schema.md). */
@@ -62,7 +62,7 @@ const COLUMNS = "id, filename, mime, size, purpose, downloadable, created_us, ex
  */
 const SHOWN = "stored > 0 AND (expires_ms IS NULL OR expires_ms > ?2)";
 
-const database = ({ DB }: Bindings): Promise<D1Database> => databaseWith(DB, STORED_FILES_SCHEMA);
+const tables = ({ DB }: Bindings): Tables => new Tables(DB, STORED_FILES_SCHEMA);
 const rememberedSince = (): number => Date.now() - REMEMBERED_MS;
 
 export const isExpired = ({ expires_ms }: FileRow): boolean =>
@@ -70,15 +70,12 @@ export const isExpired = ({ expires_ms }: FileRow): boolean =>
 
 /** Creates the row of a file before its bytes arrive; only the id is known. */
 export async function beginFile(env: Bindings, tenant: string, id: string): Promise<void> {
-  const db = await database(env);
-  await db
-    .prepare(
-      `INSERT INTO stored_files (tenant, id, filename, mime, size, purpose, downloadable, stored, created_us, expires_ms)
-       SELECT ?1, ?2, '', '', 0, '', 0, 0,
-         max(?3, 1 + coalesce((SELECT max(created_us) FROM stored_files WHERE tenant = ?1), 0)), ?4`,
-    )
-    .bind(tenant, id, Date.now() * 1000, Date.now() + UNFINISHED_MS)
-    .run();
+  await tables(env).run(
+    `INSERT INTO stored_files (tenant, id, filename, mime, size, purpose, downloadable, stored, created_us, expires_ms)
+     SELECT ?1, ?2, '', '', 0, '', 0, 0,
+       max(?3, 1 + coalesce((SELECT max(created_us) FROM stored_files WHERE tenant = ?1), 0)), ?4`,
+    [tenant, id, Date.now() * 1000, Date.now() + UNFINISHED_MS],
+  );
 }
 
 /**
@@ -92,16 +89,13 @@ export async function finishFile(
   quota: number,
 ): Promise<FileRow | null> {
   const { id, filename, mime, size, purpose, downloadable, expires_ms } = file;
-  const db = await database(env);
-  const row = await db
-    .prepare(
-      `UPDATE stored_files SET filename = ?3, mime = ?4, size = ?5, purpose = ?6, downloadable = ?7, expires_ms = ?8,
-         stored = 1
-       WHERE tenant = ?1 AND id = ?2 AND ?5 + (${USED}) <= ?10 RETURNING ${COLUMNS}`,
-    )
-    .bind(tenant, id, filename, mime, size, purpose, downloadable ? 1 : 0, expires_ms, Date.now(), quota)
-    .first();
-  return row === null ? null : rowShape.parse(row);
+  return tables(env).first(
+    rowShape,
+    `UPDATE stored_files SET filename = ?3, mime = ?4, size = ?5, purpose = ?6, downloadable = ?7, expires_ms = ?8,
+       stored = 1
+     WHERE tenant = ?1 AND id = ?2 AND ?5 + (${USED}) <= ?10 RETURNING ${COLUMNS}`,
+    [tenant, id, filename, mime, size, purpose, downloadable ? 1 : 0, expires_ms, Date.now(), quota],
+  );
 }
 
 /**
@@ -115,18 +109,15 @@ export async function addFile(
   { id, filename, mime, size, purpose, downloadable, expires_ms }: Omit<FileRow, "created_us">,
   quota: number,
 ): Promise<boolean> {
-  const db = await database(env);
-  const { meta } = await db
-    .prepare(
-      `INSERT INTO stored_files (tenant, id, filename, mime, size, purpose, downloadable, stored, created_us, expires_ms)
-       SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, 1,
-         max(?9 * 1000, 1 + coalesce((SELECT max(created_us) FROM stored_files WHERE tenant = ?1), 0)), ?8
-       WHERE ?5 + (${USED}) <= ?10 OR EXISTS (SELECT 1 FROM stored_files WHERE tenant = ?1 AND id = ?2)
-       ON CONFLICT (tenant, id) DO UPDATE SET stored = stored`,
-    )
-    .bind(tenant, id, filename, mime, size, purpose, downloadable ? 1 : 0, expires_ms, Date.now(), quota)
-    .run();
-  return meta.changes > 0;
+  const changed = await tables(env).run(
+    `INSERT INTO stored_files (tenant, id, filename, mime, size, purpose, downloadable, stored, created_us, expires_ms)
+     SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, 1,
+       max(?9 * 1000, 1 + coalesce((SELECT max(created_us) FROM stored_files WHERE tenant = ?1), 0)), ?8
+     WHERE ?5 + (${USED}) <= ?10 OR EXISTS (SELECT 1 FROM stored_files WHERE tenant = ?1 AND id = ?2)
+     ON CONFLICT (tenant, id) DO UPDATE SET stored = stored`,
+    [tenant, id, filename, mime, size, purpose, downloadable ? 1 : 0, expires_ms, Date.now(), quota],
+  );
+  return changed > 0;
 }
 
 /** Bytes of the tenant ?1 at the time ?9. */
@@ -145,15 +136,12 @@ export async function findFileRows(
   tenant: string,
   ids: readonly string[],
 ): Promise<FileRow[]> {
-  const db = await database(env);
-  const { results } = await db
-    .prepare(
-      `SELECT ${COLUMNS} FROM stored_files WHERE tenant = ?1 AND ${SHOWN}
-       AND id IN (SELECT value FROM json_each(?3)) ORDER BY created_us DESC`,
-    )
-    .bind(tenant, rememberedSince(), JSON.stringify(ids))
-    .all();
-  return z.array(rowShape).parse(results);
+  return tables(env).rows(
+    rowShape,
+    `SELECT ${COLUMNS} FROM stored_files WHERE tenant = ?1 AND ${SHOWN}
+     AND id IN (SELECT value FROM json_each(?3)) ORDER BY created_us DESC`,
+    [tenant, rememberedSince(), JSON.stringify(ids)],
+  );
 }
 
 /** Selects the files of a page: those after a position in the order of time. */
@@ -168,25 +156,21 @@ interface FilesPage {
 
 export async function listFileRows(env: Bindings, tenant: string, page: FilesPage): Promise<FileRow[]> {
   const { limit, after, ascending, purpose } = page;
-  const db = await database(env);
-  const { results } = await db
-    .prepare(
-      `SELECT ${COLUMNS} FROM stored_files WHERE tenant = ?1 AND ${SHOWN} AND (?3 IS NULL OR purpose = ?3)
-       AND (?4 IS NULL OR created_us ${ascending ? ">" : "<"} ?4)
-       ORDER BY created_us ${ascending ? "ASC" : "DESC"} LIMIT ?5`,
-    )
-    .bind(tenant, rememberedSince(), purpose, after, limit)
-    .all();
-  return z.array(rowShape).parse(results);
+  return tables(env).rows(
+    rowShape,
+    `SELECT ${COLUMNS} FROM stored_files WHERE tenant = ?1 AND ${SHOWN} AND (?3 IS NULL OR purpose = ?3)
+     AND (?4 IS NULL OR created_us ${ascending ? ">" : "<"} ?4)
+     ORDER BY created_us ${ascending ? "ASC" : "DESC"} LIMIT ?5`,
+    [tenant, rememberedSince(), purpose, after, limit],
+  );
 }
 
 /** Removes the row of a file whose bytes are gone. */
 export async function removeFileRow(env: Bindings, tenant: string, id: string): Promise<void> {
-  const db = await database(env);
-  await db.prepare("DELETE FROM stored_files WHERE tenant = ? AND id = ?").bind(tenant, id).run();
+  await tables(env).run("DELETE FROM stored_files WHERE tenant = ? AND id = ?", [tenant, id]);
 }
 
-const sweptShape = z.lazy(() => z.array(z.object({ tenant: z.string(), id: z.string() })));
+const sweptShape = z.lazy(() => z.object({ tenant: z.string(), id: z.string() }));
 
 /**
  * Removes the bytes of expired files, and the rows of files that expired 30 days ago or were never complete.
@@ -196,19 +180,17 @@ export async function sweepFileRows(
   env: Bindings,
   remove: (files: { tenant: string; id: string }[]) => Promise<void>,
 ): Promise<void> {
-  const db = await database(env);
   const now = Date.now();
-  const found = await db
-    .prepare(
-      "SELECT tenant, id FROM stored_files WHERE expires_ms <= ?1 AND stored < 2 ORDER BY expires_ms LIMIT ?2",
-    )
-    .bind(now, SWEPT)
-    .all();
-  const expired = sweptShape.parse(found.results);
+  const expired = await tables(env).rows(
+    sweptShape,
+    "SELECT tenant, id FROM stored_files WHERE expires_ms <= ?1 AND stored < 2 ORDER BY expires_ms LIMIT ?2",
+    [now, SWEPT],
+  );
   if (expired.length > 0) await remove(expired);
   const swept = JSON.stringify(expired.map(({ id }) => id));
   const bytesGone =
     "UPDATE stored_files SET stored = 2 WHERE id IN (SELECT value FROM json_each(?)) AND stored = 1";
+  const db = await tables(env).database();
   await db.batch([
     db
       .prepare("DELETE FROM stored_files WHERE stored = 0 AND id IN (SELECT value FROM json_each(?))")

@@ -4,7 +4,7 @@
  * without a version is loose; the sweep removes it an hour later.
  */
 import * as z from "zod/mini";
-import { databaseWith } from "../../database.ts";
+import { Tables } from "../../database.ts";
 import type { Bindings } from "../../env.ts";
 import { webCryptoHash } from "../../skill/bundle.ts";
 import { STORED_SKILLS_SCHEMA } from "./schema.ts";
@@ -14,8 +14,7 @@ const LOOSE_FOR_MS = 3_600_000;
 /** The most bundles that one sweep removes. */
 const SWEPT = 50;
 
-export const skillsDatabase = ({ DB }: Bindings): Promise<D1Database> =>
-  databaseWith(DB, STORED_SKILLS_SCHEMA);
+export const skillTables = ({ DB }: Bindings): Tables => new Tables(DB, STORED_SKILLS_SCHEMA);
 
 const placeShape = z.lazy(() => z.object({ key: z.string(), stored: z.int() }));
 
@@ -30,7 +29,7 @@ export async function storeBundle(
   bytes: Uint8Array<ArrayBuffer>,
 ): Promise<string> {
   const digest = await webCryptoHash(bytes);
-  const db = await skillsDatabase(env);
+  const db = await skillTables(env).database();
   // A sweep may remove the bytes of a doomed bundle at any moment, so the new bytes get another key.
   const row = await db
     .prepare(
@@ -44,10 +43,10 @@ export async function storeBundle(
   const { key, stored } = placeShape.parse(row);
   if (stored === 1) return digest;
   await env.FILES.put(key, bytes, { sha256: digest, httpMetadata: { contentType: "application/zip" } });
-  await db
-    .prepare("UPDATE stored_bundles SET stored = 1 WHERE tenant = ? AND digest = ? AND key = ?")
-    .bind(tenant, digest, key)
-    .run();
+  await skillTables(env).run(
+    "UPDATE stored_bundles SET stored = 1 WHERE tenant = ? AND digest = ? AND key = ?",
+    [tenant, digest, key],
+  );
   return digest;
 }
 
@@ -57,12 +56,11 @@ export async function findBundle(
   tenant: string,
   digest: string,
 ): Promise<{ key: string; size: number } | null> {
-  const db = await skillsDatabase(env);
-  const row = await db
-    .prepare("SELECT key, size FROM stored_bundles WHERE tenant = ? AND digest = ? AND stored = 1")
-    .bind(tenant, digest)
-    .first();
-  return row === null ? null : bundleShape.parse(row);
+  return skillTables(env).first(
+    bundleShape,
+    "SELECT key, size FROM stored_bundles WHERE tenant = ? AND digest = ? AND stored = 1",
+    [tenant, digest],
+  );
 }
 
 const looseShape = z.lazy(() =>
@@ -74,7 +72,7 @@ const REFERRED = `EXISTS (SELECT 1 FROM stored_skill_versions AS v WHERE v.tenan
 
 /** Removes bundles without a version. */
 export async function sweepBundles(env: Bindings, now = Date.now()): Promise<void> {
-  const db = await skillsDatabase(env);
+  const db = await skillTables(env).database();
   const old = now - LOOSE_FOR_MS;
   const [, , found] = await db.batch([
     db.prepare(`UPDATE stored_bundles SET loose_ms = NULL WHERE loose_ms < ? AND ${REFERRED}`).bind(old),

@@ -1,7 +1,11 @@
 /** Stored skills and their versions in D1. Every query contains the tenant, so another tenant's id is unknown. */
 import * as z from "zod/mini";
 import type { Bindings } from "../../env.ts";
-import { skillsDatabase } from "./bundles.ts";
+import type { StoredSkillUpload } from "../../skill/stored-skill.ts";
+import { skillTables, storeBundle } from "./bundles.ts";
+
+/** The most findings that are stored. */
+const MAX_FINDINGS = 20;
 
 export type StoredSkill = z.output<typeof skillShape>;
 const skillShape = z.lazy(() =>
@@ -26,6 +30,8 @@ const skillShape = z.lazy(() =>
   }),
 );
 
+const idShape = z.lazy(() => z.object({ id: z.string() }));
+
 export type StoredVersion = z.output<typeof versionShape>;
 const versionShape = z.lazy(() =>
   z.object({
@@ -49,6 +55,17 @@ const versionShape = z.lazy(() =>
 
 /** The parts of a new version. */
 export type NewVersion = Pick<StoredVersion, "name" | "description" | "directory" | "digest" | "diagnostics">;
+
+/** Stores the bundle of a checked upload; returns what the version of it is made from. */
+export async function bundledVersion(
+  env: Bindings,
+  tenant: string,
+  { name, description, directory, zip, diagnostics }: StoredSkillUpload,
+): Promise<NewVersion> {
+  const digest = await storeBundle(env, tenant, zip);
+  const findings = JSON.stringify(diagnostics.slice(0, MAX_FINDINGS));
+  return { name, description, directory, digest, diagnostics: findings };
+}
 
 const VERSION = "skill, number, epoch, id, name, description, directory, digest, diagnostics";
 const SKILLS = `SELECT s.id, s.name, s.label, s.default_number, d.description, l.id AS latest_id,
@@ -107,7 +124,7 @@ export async function createSkill(
     version,
   }: { label: string | null; unique: boolean; by: string | null; version: NewVersion },
 ): Promise<{ skill: StoredSkill; version: StoredVersion } | "label_taken"> {
-  const db = await skillsDatabase(env);
+  const db = await skillTables(env).database();
   const id = `skill_${newId()}`;
   const insert = db
     .prepare(
@@ -122,7 +139,7 @@ export async function createSkill(
     insert,
     holdBundle(db, tenant, version),
     insertVersion(db, tenant, id, version),
-    oneSkill(db, tenant, id),
+    db.prepare(ONE_SKILL).bind(tenant, id),
   ]);
   const [stored] = z.array(versionShape).parse(added?.results);
   const [skill] = z.array(skillShape).parse(found?.results);
@@ -136,7 +153,7 @@ export async function addVersion(
   id: string,
   { by, version, makeDefault }: { by: string | null; version: NewVersion; makeDefault: boolean },
 ): Promise<StoredVersion | null> {
-  const db = await skillsDatabase(env);
+  const db = await skillTables(env).database();
   const count = db
     .prepare(
       `UPDATE stored_skills SET last_number = last_number + 1, last_epoch = max(last_epoch + 1, ?3), updated_us = ?3,
@@ -152,26 +169,22 @@ export async function addVersion(
   return z.array(versionShape).parse(added?.results)[0] ?? null;
 }
 
-const oneSkill = (db: D1Database, tenant: string, id: string): D1PreparedStatement =>
-  db.prepare(`${SKILLS} WHERE s.tenant = ? AND s.id = ?`).bind(tenant, id);
+const ONE_SKILL = `${SKILLS} WHERE s.tenant = ? AND s.id = ?`;
 
 /** `null` for an unknown or foreign id. */
 export async function findSkill(env: Bindings, tenant: string, id: string): Promise<StoredSkill | null> {
-  const db = await skillsDatabase(env);
-  const { results } = await oneSkill(db, tenant, id).all();
-  return z.array(skillShape).parse(results)[0] ?? null;
+  return skillTables(env).first(skillShape, ONE_SKILL, [tenant, id]);
 }
 
 /** The id of the skill that has this id or name and a version; the newest of several with one name. */
 export async function findSkillNamed(env: Bindings, tenant: string, name: string): Promise<string | null> {
-  const db = await skillsDatabase(env);
-  return db
-    .prepare(
-      `SELECT id FROM stored_skills WHERE tenant = ?1 AND (id = ?2 OR name = ?2) AND default_number IS NOT NULL
-       ORDER BY created_us DESC LIMIT 1`,
-    )
-    .bind(tenant, name)
-    .first<string>("id");
+  const found = await skillTables(env).first(
+    z.object({ id: z.string() }),
+    `SELECT id FROM stored_skills WHERE tenant = ?1 AND (id = ?2 OR name = ?2) AND default_number IS NOT NULL
+     ORDER BY created_us DESC LIMIT 1`,
+    [tenant, name],
+  );
+  return found?.id ?? null;
 }
 
 /** Selects the skills of a page: those after a position in the order of time. */
@@ -186,15 +199,12 @@ interface SkillsPage {
 
 export async function listSkills(env: Bindings, tenant: string, page: SkillsPage): Promise<StoredSkill[]> {
   const { limit, after, ascending, withEmpty } = page;
-  const db = await skillsDatabase(env);
-  const { results } = await db
-    .prepare(
-      `${SKILLS} WHERE s.tenant = ?1 AND (?2 IS NULL OR s.created_us ${ascending ? ">" : "<"} ?2)
-       AND (?3 OR s.default_number IS NOT NULL) ORDER BY s.created_us ${ascending ? "ASC" : "DESC"} LIMIT ?4`,
-    )
-    .bind(tenant, after, withEmpty ? 1 : 0, limit)
-    .all();
-  return z.array(skillShape).parse(results);
+  return skillTables(env).rows(
+    skillShape,
+    `${SKILLS} WHERE s.tenant = ?1 AND (?2 IS NULL OR s.created_us ${ascending ? ">" : "<"} ?2)
+     AND (?3 OR s.default_number IS NOT NULL) ORDER BY s.created_us ${ascending ? "ASC" : "DESC"} LIMIT ?4`,
+    [tenant, after, withEmpty ? 1 : 0, limit],
+  );
 }
 
 /** The most words of a search, and skills that it compares, the newest first. */
@@ -213,14 +223,11 @@ export async function skillsWithWords(
   if (wanted.length === 0) return [];
   const text = "lower(s.name || ' ' || coalesce(s.label, '') || ' ' || coalesce(d.description, ''))";
   const holds = wanted.map((_, n) => `instr(${text}, ?${n + 3}) > 0`).join(" OR ");
-  const db = await skillsDatabase(env);
-  const { results } = await db
-    .prepare(
-      `${SKILLS} WHERE s.tenant = ?1 AND s.default_number IS NOT NULL AND (${holds}) ORDER BY s.created_us DESC LIMIT ?2`,
-    )
-    .bind(tenant, MOST_COMPARED, ...wanted)
-    .all();
-  return z.array(skillShape).parse(results);
+  return skillTables(env).rows(
+    skillShape,
+    `${SKILLS} WHERE s.tenant = ?1 AND s.default_number IS NOT NULL AND (${holds}) ORDER BY s.created_us DESC LIMIT ?2`,
+    [tenant, MOST_COMPARED, ...wanted],
+  );
 }
 
 /** Digits of a version's epoch in µs; a number has fewer. */
@@ -238,15 +245,12 @@ export async function findVersion(
 ): Promise<StoredVersion | null> {
   const where = versionNamed(name);
   if (where === null) return null;
-  const db = await skillsDatabase(env);
-  const { results } = await db
-    .prepare(
-      `SELECT ${VERSION} FROM stored_skill_versions WHERE tenant = ?1 AND skill = ?2 AND ${where.sql}
-       ORDER BY number DESC LIMIT 1`,
-    )
-    .bind(tenant, skill, where.value)
-    .all();
-  return z.array(versionShape).parse(results)[0] ?? null;
+  return skillTables(env).first(
+    versionShape,
+    `SELECT ${VERSION} FROM stored_skill_versions WHERE tenant = ?1 AND skill = ?2 AND ${where.sql}
+     ORDER BY number DESC LIMIT 1`,
+    [tenant, skill, where.value],
+  );
 }
 
 function versionNamed(name: string): { sql: string; value: string | number } | null {
@@ -270,15 +274,12 @@ export async function listVersions(
   skill: string,
   { limit, after, ascending }: VersionsPage,
 ): Promise<StoredVersion[]> {
-  const db = await skillsDatabase(env);
-  const { results } = await db
-    .prepare(
-      `SELECT ${VERSION} FROM stored_skill_versions WHERE tenant = ?1 AND skill = ?2
-       AND (?3 IS NULL OR number ${ascending ? ">" : "<"} ?3) ORDER BY number ${ascending ? "ASC" : "DESC"} LIMIT ?4`,
-    )
-    .bind(tenant, skill, after, limit)
-    .all();
-  return z.array(versionShape).parse(results);
+  return skillTables(env).rows(
+    versionShape,
+    `SELECT ${VERSION} FROM stored_skill_versions WHERE tenant = ?1 AND skill = ?2
+     AND (?3 IS NULL OR number ${ascending ? ">" : "<"} ?3) ORDER BY number ${ascending ? "ASC" : "DESC"} LIMIT ?4`,
+    [tenant, skill, after, limit],
+  );
 }
 
 /** Makes a version the default. */
@@ -288,13 +289,10 @@ export async function setDefault(
   { skill, number }: StoredVersion,
   by: string | null,
 ): Promise<void> {
-  const db = await skillsDatabase(env);
-  await db
-    .prepare(
-      "UPDATE stored_skills SET default_number = ?3, updated_us = ?4, updated_by = ?5 WHERE tenant = ?1 AND id = ?2",
-    )
-    .bind(tenant, skill, number, nowUs(), by)
-    .run();
+  await skillTables(env).run(
+    "UPDATE stored_skills SET default_number = ?3, updated_us = ?4, updated_by = ?5 WHERE tenant = ?1 AND id = ?2",
+    [tenant, skill, number, nowUs(), by],
+  );
 }
 
 // Versions of earlier releases hold the zip that was uploaded too, as `original`; it goes with them.
@@ -313,7 +311,7 @@ export async function removeSkill(
   id: string,
   cascade: boolean,
 ): Promise<boolean> {
-  const db = await skillsDatabase(env);
+  const db = await skillTables(env).database();
   const versions = "DELETE FROM stored_skill_versions WHERE tenant = ?1 AND skill = ?2";
   const cleared = [db.prepare(LOOSEN).bind(tenant, id, Date.now()), db.prepare(versions).bind(tenant, id)];
   const results = await db.batch([
@@ -323,6 +321,13 @@ export async function removeSkill(
       .bind(tenant, id),
   ]);
   return (results.at(-1)?.results.length ?? 0) > 0;
+}
+
+/** Removes the skills of this name that `by` created, with their versions. */
+export async function removeSkillsBy(env: Bindings, tenant: string, name: string, by: string): Promise<void> {
+  const query = "SELECT id FROM stored_skills WHERE tenant = ? AND name = ? AND created_by = ?";
+  for (const { id } of await skillTables(env).rows(idShape, query, [tenant, name, by]))
+    await removeSkill(env, tenant, id, true);
 }
 
 /**
@@ -345,7 +350,7 @@ export async function removeVersion(
   { skill, number }: StoredVersion,
   rule: RemovalRule,
 ): Promise<boolean> {
-  const db = await skillsDatabase(env);
+  const db = await skillTables(env).database();
   const of = "tenant = ?1 AND skill = ?2";
   const results = await db.batch([
     db.prepare(LOOSEN).bind(tenant, skill, Date.now()),

@@ -1,6 +1,6 @@
 /** Configured values of tools in D1: one row for each value, secrets sealed. */
 import * as z from "zod/mini";
-import { databaseWith } from "../../database.ts";
+import { Tables } from "../../database.ts";
 import type { Bindings } from "../../env.ts";
 
 /** The table of configured values of tools (docs/storage-schema.md). */
@@ -43,7 +43,7 @@ type ValueName = Pick<StoredValue, "tool" | "param" | "bot">;
 
 const COLUMNS = "tool, param, bot, value, sealed";
 
-const database = ({ DB }: Bindings): Promise<D1Database> => databaseWith(DB, TOOL_CONFIG_SCHEMA);
+const tables = ({ DB }: Bindings): Tables => new Tables(DB, TOOL_CONFIG_SCHEMA);
 
 /** The values for every bot, and those of one bot. */
 export async function readValues(
@@ -51,22 +51,20 @@ export async function readValues(
   { tenant, slug }: ConfigOf,
   bot: string | null,
 ): Promise<StoredValue[]> {
-  const db = await database(env);
-  const { results } = await db
-    .prepare(`SELECT ${COLUMNS} FROM tool_config WHERE tenant = ? AND slug = ? AND bot IN ('', ?)`)
-    .bind(tenant, slug, bot ?? "")
-    .all();
-  return z.array(rowShape).parse(results);
+  return tables(env).rows(
+    rowShape,
+    `SELECT ${COLUMNS} FROM tool_config WHERE tenant = ? AND slug = ? AND bot IN ('', ?)`,
+    [tenant, slug, bot ?? ""],
+  );
 }
 
 /** All secrets of a skill, for any bot. */
 export async function readSecrets(env: Bindings, { tenant, slug }: ConfigOf): Promise<StoredValue[]> {
-  const db = await database(env);
-  const { results } = await db
-    .prepare(`SELECT ${COLUMNS} FROM tool_config WHERE tenant = ? AND slug = ? AND sealed = 1`)
-    .bind(tenant, slug)
-    .all();
-  return z.array(rowShape).parse(results);
+  return tables(env).rows(
+    rowShape,
+    `SELECT ${COLUMNS} FROM tool_config WHERE tenant = ? AND slug = ? AND sealed = 1`,
+    [tenant, slug],
+  );
 }
 
 /** Sets values, and removes those whose `value` is `null`; all or none. */
@@ -77,7 +75,7 @@ export async function writeValues(
   now: Date,
 ): Promise<void> {
   if (values.length === 0) return;
-  const db = await database(env);
+  const db = await tables(env).database();
   await db.batch(
     values.map(({ bot, tool, param, value, sealed }) =>
       value === null
@@ -106,7 +104,7 @@ export async function replaceSealed(
   values: readonly (ValueName & { before: string; value: string })[],
 ): Promise<void> {
   if (values.length === 0) return;
-  const db = await database(env);
+  const db = await tables(env).database();
   const update = `UPDATE tool_config SET value = ?
      WHERE tenant = ? AND slug = ? AND bot = ? AND tool = ? AND param = ? AND value = ?`;
   await db.batch(
@@ -118,6 +116,5 @@ export async function replaceSealed(
 
 /** Removes a tenant's whole configuration of a skill. */
 export async function forgetValues(env: Bindings, { tenant, slug }: ConfigOf): Promise<void> {
-  const db = await database(env);
-  await db.prepare("DELETE FROM tool_config WHERE tenant = ? AND slug = ?").bind(tenant, slug).run();
+  await tables(env).run("DELETE FROM tool_config WHERE tenant = ? AND slug = ?", [tenant, slug]);
 }

@@ -1,10 +1,11 @@
 /** `define_tool` and `remove_tool`: the model of a run makes tools of its own. */
-import { plainResult } from "../../engine/agent/calls.ts";
+import { plainResult } from "../../engine/agent/call-results.ts";
 import type { AgentToolResult } from "../../engine/agent/records.ts";
 import type { AgentSpec, AgentTool } from "../../engine/agent/spec.ts";
 import type { AgentEffectContext, PlannedCall } from "../../engine/agent/step.ts";
 import { SkillNotFound } from "../../errors/request.ts";
 import { HullError } from "../../errors.ts";
+import { bundledVersion, createSkill, removeSkillsBy } from "../../registry/stored-skills/rows.ts";
 import { utf8 } from "../../skill/bundle.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
@@ -14,6 +15,7 @@ import { handlerFault } from "../../tool/isolate/handler.ts";
 import type { RunContext } from "../context.ts";
 import { toolPolicy } from "../handler/policy.ts";
 import { dropSkill, uploadSkill } from "../upload.ts";
+import { UPLOAD_RULES } from "../v1-skills.ts";
 import { DEFINED, definedFiles, sessionRecord, skillNameOf, toolOfSession } from "./session-tools.ts";
 import { toolsOfSkill } from "./skill-tools.ts";
 import { servedSkill } from "./skills.ts";
@@ -166,13 +168,19 @@ function ofSession(context: RunContext, { name, description, parameters, code }:
   };
 }
 
-/** @throws HullError if the skill cannot be stored */
+/** Stores the skill for `/v1/skills`, and serves it. @throws HullError if it cannot be stored */
 async function stored(context: RunContext, definition: Definition): Promise<AgentTool> {
+  const { env, tenant } = context;
   const files = Object.entries(definedFiles(definition)).map(([path, text]) => {
     return { path, mode: 0o644 as const, bytes: utf8(text) };
   });
   const slug = skillNameOf(definition.name);
+  // Imported on first use, because it imports the YAML parser.
+  const { readStoredSkill } = await import("../../skill/stored-skill.ts");
+  const checked = await readStoredSkill(files, { ...UPLOAD_RULES, name: slug });
   const { record } = await uploadSkill(context, files, slug, { fresh: true });
+  const version = await bundledVersion(env, tenant, checked);
+  await createSkill(env, tenant, { label: null, unique: false, by: DEFINE_TOOL, version });
   const [tool = ofSession(context, definition)] = toolsOfSkill(context.settings, record, false);
   return tool;
 }
@@ -193,6 +201,7 @@ async function remove(
     return failed(`${DEFINE_TOOL} did not make the tool ${name}, so it stays.`);
   if (slug !== null && !stores) return failed(`${MAY_NOT_STORE}, and removes none.`);
   if (slug !== null && stored === "defined") await dropSkill(context.deployment, slug, context.tenant);
+  if (slug !== null) await removeSkillsBy(context.env, context.tenant, slug, DEFINE_TOOL);
   const content = { removed: name };
   return { ...plainResult("ok", JSON.stringify(content), null), value: content, tools: { removed: name } };
 }

@@ -1,6 +1,6 @@
 /** Executes the effects of an agent run: model calls through the host, commands in the runner. */
 
-import { interrupted, plainResult } from "../../engine/agent/calls.ts";
+import { interrupted, plainResult } from "../../engine/agent/call-results.ts";
 import { onlyReads } from "../../engine/agent/policy.ts";
 import type { AgentRecord, AgentToolResult } from "../../engine/agent/records.ts";
 import { READ_SKILL_RESOURCE } from "../../engine/agent/skill-resource.ts";
@@ -52,7 +52,7 @@ import { modelOf, type RunModel } from "./run-model.ts";
 import { readSkillFile } from "./skill-files.ts";
 import { runSkillTool } from "./skill-tools.ts";
 import { servedSkill } from "./skills.ts";
-import { type Ask, structuredTurn, withSaidAnswer } from "./structured-turn.ts";
+import { type Ask, structuredTurn, withSentinel } from "./structured-turn.ts";
 import { leftMs } from "./time-left.ts";
 import type { RunVault } from "./vault.ts";
 
@@ -172,14 +172,9 @@ async function callModel(
   const stays = spec.fallback === undefined ? -1 : all.findIndex((target) => target.provider === provider);
   const targets = all.slice(Math.max(0, stays));
   const served = spec.served === undefined ? {} : { retries: null, stream: watcher.onText !== undefined };
-  const form =
-    structured === null
-      ? null
-      : {
-          structured,
-          sentinel: spec.persistent ? spec.done_sentinel : null,
-          searches: spec.single === true ? (name: string) => vault?.owns(name) === true : null,
-        };
+  const sentinel = spec.persistent ? spec.done_sentinel : null;
+  const searches = spec.single === true ? (name: string) => vault?.owns(name) === true : null;
+  const form = structured === null ? null : { structured, sentinel, searches };
   const ask: Ask = async (request, attempt) => {
     if (attempt > 0) watcher.onRestart?.(iteration + 1);
     const { turn } = await host.exchange({
@@ -188,6 +183,7 @@ async function callModel(
       request: (target) => ({ ...settings(target), ...request }),
       own,
       native_search: request.tool_search !== undefined,
+      json_ending: sentinel === null ? "" : `\n${sentinel}`,
       ...exchangeTerms(options, host),
       ...(spec.skill_max_tokens === true ? { max_tokens_given: null } : {}),
       ...served,
@@ -196,7 +192,7 @@ async function callModel(
       onText: watcher.onText,
       onReasoning: watcher.onReasoning,
     });
-    const said = form === null ? null : withSaidAnswer(turn, request, form);
+    const said = form === null ? null : withSentinel(turn, request, form);
     if (said !== null) watcher.onText?.(said.text);
     return { turn: said?.turn ?? turn, cost_usd: host.figures(turn).cost_usd };
   };

@@ -1,6 +1,6 @@
 /** What agent runs leave to the host delegate: tools of the executor `webhook`, and permissions. */
 
-import { interrupted, plainResult } from "../../engine/agent/calls.ts";
+import { interrupted, plainResult } from "../../engine/agent/call-results.ts";
 import type { AgentToolResult } from "../../engine/agent/records.ts";
 import type { AgentEffectContext, PlannedCall } from "../../engine/agent/step.ts";
 import { HullError } from "../../errors.ts";

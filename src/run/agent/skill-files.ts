@@ -1,5 +1,5 @@
 /** `read_skill_resource` in agent runs. */
-import { plainResult } from "../../engine/agent/calls.ts";
+import { plainResult } from "../../engine/agent/call-results.ts";
 import type { AgentToolResult } from "../../engine/agent/records.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { SkillRegistry } from "../../registry/published.ts";

@@ -1,6 +1,6 @@
 /** Tools of skills' tools.json in agent runs: how Hull registers and calls them. */
 
-import { plainResult } from "../../engine/agent/calls.ts";
+import { plainResult } from "../../engine/agent/call-results.ts";
 import type { AgentToolResult } from "../../engine/agent/records.ts";
 import type { AgentSpec, AgentTool } from "../../engine/agent/spec.ts";
 import type { AgentEffectContext, PlannedCall } from "../../engine/agent/step.ts";

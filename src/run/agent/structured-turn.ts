@@ -1,7 +1,7 @@
 /** Structured output of agent runs: the required form of a turn that ends the run. */
 import type { ModelSpent } from "../../engine/agent/records.ts";
 import type { AgentRequest } from "../../engine/agent/step.ts";
-import { type Block, type ModelTurn, totalUsage } from "../../engine/messages.ts";
+import { type ModelTurn, totalUsage } from "../../engine/messages.ts";
 import { type HullError, toHullError } from "../../errors.ts";
 import { extractJson } from "../../llm/extract.ts";
 import { correction } from "../../llm/nudge.ts";
@@ -9,7 +9,6 @@ import { turnText } from "../../llm/result.ts";
 import { checkAnswer, type Structured, schemaFailure } from "../../llm/structured.ts";
 import { readTextTurn } from "../../llm/text-turn.ts";
 import { schemaErrors } from "../../llm/validate.ts";
-import { JSON_TOOL } from "../../model/anthropic.ts";
 import { parsedJson } from "../../skill/json-depth.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 
@@ -78,34 +77,22 @@ export async function structuredTurn(
 }
 
 /**
- * The turn, if the model could not say in its text that this is its answer: the call of the tool that replaces a JSON mode
- * becomes text. A persistent run gets the sentinel too, and also after text that fits the schema, because a model that
- * must write JSON cannot add one.
+ * The turn of a persistent run with the sentinel that the model could not write: its text is only JSON and fits the schema,
+ * and a model that must write JSON cannot add a sentinel.
  * @returns the turn and the text that was added; `null`: the turn stays as it is
  */
-export function withSaidAnswer(
+export function withSentinel(
   turn: ModelTurn,
   { tools, tools_in_text = [] }: AgentRequest,
   { structured, sentinel }: StructuredRun,
 ): { turn: ModelTurn; text: string } | null {
-  const calls = turn.blocks.filter((block) => block.type === "tool_call");
-  const known = [...tools_in_text, ...tools];
-  const own = known.some(({ name }) => name === JSON_TOOL);
-  const answer = own ? undefined : calls.find(({ name }) => name === JSON_TOOL);
-  const ending = sentinel === null ? "" : `\n${sentinel}`;
-  if (answer !== undefined) {
-    const text = answer.raw + ending;
-    const blocks = turn.blocks.filter((block) => block !== answer);
-    const first = blocks.findIndex(({ type }) => type === "tool_call");
-    blocks.splice(first === -1 ? blocks.length : first, 0, { type: "output_text", text });
-    return { turn: { ...turn, blocks, stop_reason: first === -1 ? "end_turn" : turn.stop_reason }, text };
-  }
   if (sentinel === null || structured.check === null) return null;
-  if (readTextTurn(turn, known).blocks.some(({ type }) => type === "tool_call")) return null;
+  const { blocks } = readTextTurn(turn, [...tools_in_text, ...tools]);
+  if (blocks.some(({ type }) => type === "tool_call")) return null;
   const said = parsedJson(turnText(turn.blocks));
   if (said === undefined || schemaErrors(structured.check, said).length > 0) return null;
-  const blocks: Block[] = [...turn.blocks, { type: "output_text", text: ending }];
-  return { turn: { ...turn, blocks }, text: ending };
+  const text = `\n${sentinel}`;
+  return { turn: { ...turn, blocks: [...turn.blocks, { type: "output_text", text }] }, text };
 }
 
 function withWarning(turn: ModelTurn, errors: readonly string[]): ModelTurn {

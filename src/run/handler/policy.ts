@@ -1,5 +1,5 @@
 /** Which calls of skills' tools need an approval, and what the tools do to the world. */
-import { denied } from "../../engine/agent/calls.ts";
+import { denied } from "../../engine/agent/call-results.ts";
 import { judgeCall } from "../../engine/agent/policy.ts";
 import type { AgentTool, ToolAnnotations } from "../../engine/agent/spec.ts";
 import type { Settings } from "../../env.ts";

@@ -1,6 +1,6 @@
 /** Tools of MCP servers in agent runs (docs/mcp.md). */
 
-import { interrupted, plainResult } from "../../engine/agent/calls.ts";
+import { interrupted, plainResult } from "../../engine/agent/call-results.ts";
 import type { AgentToolResult } from "../../engine/agent/records.ts";
 import { serverWarning } from "../../engine/agent/skill-servers.ts";
 import type { AgentSpec, AgentTool } from "../../engine/agent/spec.ts";

@@ -3,14 +3,17 @@
  * same stream: an item's id follows from its place, and sequence numbers count from 0.
  */
 import type { Block, ToolCallBlock } from "../../engine/messages.ts";
+import { refusalOf } from "../../llm/blocks.ts";
 import { encodeBlock } from "../../llm/foreign-blocks.ts";
-import { mustGoBack, refusalOf } from "../../llm/openai-api/answer.ts";
+import { mustGoBack } from "../../llm/openai-api/answer.ts";
 import { SHELL, shellCall, shellOutput } from "../../llm/openai-api/shell-items.ts";
 import { asJson, isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { textOf } from "../delta.ts";
 import type { RunEvent } from "../events.ts";
 import { type CitedFile, partOf, type ResponsePart } from "./response-part.ts";
+
+type ItemStatus = "completed" | "incomplete";
 
 interface OpenItem {
   index: number;
@@ -86,10 +89,10 @@ export class ResponseEvents {
     return this.#items.flatMap(({ item, counts }) => (counts ? [item] : []));
   }
 
-  /** Completes the items that are open. */
-  close(): JsonObject[] {
-    this.#closeMessage([]);
-    this.#closeThoughts([]);
+  /** Ends the items that are open. @param status `incomplete`: the answer was cut */
+  close(status: ItemStatus): JsonObject[] {
+    this.#closeMessage([], status);
+    this.#closeThoughts([], status);
     return this.#taken();
   }
 
@@ -136,14 +139,14 @@ export class ResponseEvents {
     this.#streamed = true;
     for (const thought of this.#thoughts) this.#closeThought(thought);
     if (this.#message?.closed === true) this.#closeMessage([]);
-    this.#message ??= this.#openMessage();
+    this.#message ??= this.#openMessage(textPart("", []));
     const { index, item } = this.#message;
     this.#message.text += text;
     const at = { item_id: item.id ?? "", output_index: index, content_index: 0 };
     this.#emit("response.output_text.delta", { ...at, delta: text, logprobs: [] });
   }
 
-  #openMessage(): OpenItem {
+  #openMessage(part: JsonObject): OpenItem {
     const open = this.#open("msg", {
       type: "message",
       role: "assistant",
@@ -151,7 +154,7 @@ export class ResponseEvents {
       content: [],
     });
     const at = { item_id: open.item.id ?? "", output_index: open.index, content_index: 0 };
-    this.#emit("response.content_part.added", { ...at, part: textPart("", []) });
+    this.#emit("response.content_part.added", { ...at, part });
     return open;
   }
 
@@ -159,12 +162,12 @@ export class ResponseEvents {
    * Cites files at the end of the last text. If calls followed that text, adds a message without text that cites them.
    */
   #files(files: readonly CitedFile[]): void {
-    this.#message ??= this.#openMessage();
+    this.#message ??= this.#openMessage(textPart("", []));
     this.#closeMessage(files);
   }
 
   /** @param files files for the user that the text cites */
-  #closeMessage(files: readonly CitedFile[], status: "completed" | "incomplete" = "completed"): void {
+  #closeMessage(files: readonly CitedFile[], status: ItemStatus = "completed"): void {
     const open = this.#message;
     if (open === null) return;
     this.#message = null;
@@ -208,7 +211,7 @@ export class ResponseEvents {
   }
 
   /** @param blocks what providers want back, in the order in which the reasoning was sent */
-  #closeThoughts(blocks: readonly Block[], status: "completed" | "incomplete" = "completed"): void {
+  #closeThoughts(blocks: readonly Block[], status: ItemStatus = "completed"): void {
     const open = this.#thoughts;
     this.#thoughts = [];
     for (const [n, thought] of open.entries()) {
@@ -258,14 +261,8 @@ export class ResponseEvents {
   #refusal(refusal: string | null): void {
     if (refusal === null) return;
     this.#closeMessage([]);
-    const open = this.#open("msg", {
-      type: "message",
-      role: "assistant",
-      status: "in_progress",
-      content: [],
-    });
+    const open = this.#openMessage({ type: "refusal", refusal: "" });
     const at = { item_id: open.item.id ?? "", output_index: open.index, content_index: 0 };
-    this.#emit("response.content_part.added", { ...at, part: { type: "refusal", refusal: "" } });
     this.#emit("response.refusal.delta", { ...at, delta: refusal });
     this.#emit("response.refusal.done", { ...at, refusal });
     const part = { type: "refusal", refusal };
@@ -336,10 +333,11 @@ export class ResponseEvents {
   }
 
   #end(response: JsonObject | null): void {
-    this.#closeMessage([]);
-    this.#closeThoughts([]);
-    const failed = this.failed();
     const incomplete = response?.status === "incomplete";
+    const status = incomplete || this.#fault !== null ? "incomplete" : "completed";
+    this.#closeMessage([], status);
+    this.#closeThoughts([], status);
+    const failed = this.failed();
     if (failed !== null) this.#emit("response.failed", { response: failed });
     else if (response !== null)
       this.#emit(incomplete ? "response.incomplete" : "response.completed", { response });

@@ -42,7 +42,7 @@ async function withBytes({ env, tenant }: RunContext, part: Json): Promise<Json>
   const id = fileId(part);
   if (id === null || !isObject(part)) return part;
   const file = await findFile(env, tenant, id);
-  const bytes = new Uint8Array(await new Response(await readFile(env, file, null)).arrayBuffer());
+  const bytes = new Uint8Array(await new Response(await readFile(env, file)).arrayBuffer());
   const url = `data:${file.mime.split(";")[0]};base64,${toBase64(bytes)}`;
   const { file_id: _, ...rest } = part;
   if (part.type === "input_image") return { ...rest, image_url: url };

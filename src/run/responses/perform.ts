@@ -6,10 +6,11 @@ import { HullError } from "../../errors.ts";
 import type { Reached } from "../../llm/host.ts";
 import { completionUsage } from "../../llm/openai-api/answer.ts";
 import { furtherMembers, responseRequest } from "../../llm/openai-api/response-request.ts";
-import { exchangeTerms } from "../../llm/prepare.ts";
-import { SKILL_MODEL } from "../../llm/skill-model.ts";
+import { withPossibleThinking } from "../../llm/openai-api/terms.ts";
+import { namesSkill } from "../../llm/skill-model.ts";
+import { tokenCounts } from "../../model/usage.ts";
 import { appendItems } from "../../registry/conversations/rows.ts";
-import { asJson, fromJson } from "../../skill/json.ts";
+import { asJson, fromJson, isObject } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { AnswerStream } from "../answer-stream.ts";
 import { type Container, containerFileId, filesForUser, MOST_FILES, openContainer } from "../container.ts";
@@ -18,7 +19,7 @@ import type { RunEvent } from "../events.ts";
 import type { OperationHandle, RunOutput } from "../handle.ts";
 import { finalFault, llmError } from "../llm-problem.ts";
 import type { LocalSkill } from "../v1-skills.ts";
-import { type VendorModel, vendorModel } from "../vendor-model.ts";
+import { type VendorModel, vendorModel, vendorTurn, withExtra } from "../vendor-model.ts";
 import { type AgentListener, openAgentRun } from "../vendor-run.ts";
 import { ResponseEvents } from "./events.ts";
 import { inlined } from "./inlined.ts";
@@ -66,9 +67,6 @@ interface Ended {
   model: string;
 }
 
-/** Time for a whole answer, in ms: as long as the vendors' clients wait for it. */
-const WHOLE_ANSWER_MS = 600_000;
-
 /** Where the response's commands run, which its items show. */
 export const shellOf = ({
   container,
@@ -113,7 +111,7 @@ export async function runResponse(
     const canonical = responseRequest(request.body, items);
     const report = { emit, part };
     const model = String(request.body.model);
-    const runs = request.container !== null || model.startsWith(SKILL_MODEL);
+    const runs = request.container !== null || namesSkill(model);
     const ended = runs
       ? await runTools(handle, request, canonical, { found, ...report })
       : await callModel(handle, request, canonical, { found, ...report });
@@ -121,9 +119,10 @@ export async function runResponse(
     const events = new ResponseEvents(request.head, shellOf(request));
     events.begin();
     for (const event of durable?.sentEvents() ?? sent) events.push(event);
-    events.close();
+    const reason = cutBy(ended.stop, events.output());
+    events.close(reason === null ? "completed" : "incomplete");
     const output = events.output();
-    const response = settings.redactor.json(endedResponse(request.head, output, ended));
+    const response = settings.redactor.json(endedResponse(request.head, { output, reason }, ended));
     if (request.conversation !== null)
       await appendItems(env, tenant, request.conversation, [...request.input, ...output]);
     return {
@@ -149,8 +148,7 @@ async function callModel(
   request: ModelRequest,
   { found, emit, part }: Report,
 ): Promise<Ended> {
-  const { host, choice, reached, excludesCached } =
-    found ?? (await vendorModel(context, String(body.model), { signal, account, single: true }));
+  const model = found ?? (await vendorModel(context, String(body.model), { signal, account, single: true }));
   // An earlier attempt of the operation wrote this, below.
   const earlier = fromJson<{ blocks: Block[]; ended: Ended } | null>(durable?.memo ?? null);
   if (earlier !== null) {
@@ -158,24 +156,16 @@ async function callModel(
     return earlier.ended;
   }
   const answer = new AnswerStream(context, emit);
-  const terms = exchangeTerms({ stream: streaming, max_tokens: request.max_tokens }, host);
-  const { onText, onReasoning } = streaming ? answer.watcher : {};
-  const { turn } = await answer.during(1, () =>
-    host
-      .exchange({
-        ...terms,
-        targets: [choice.target],
-        signal,
-        request: () => fitted(request, body, reached.protocol),
-        own: {},
-        native_search: false,
-        timeout_ms: streaming ? terms.timeout_ms : Math.max(terms.timeout_ms, WHOLE_ANSWER_MS),
-        onText,
-        onReasoning,
-      })
-      .catch(finalFault(signal)),
-  );
-  context.log.usage = host.figures(turn);
+  const extra = takesFurther(model.reached.protocol) ? furtherMembers(body) : {};
+  const call = {
+    request: withPossibleThinking(withExtra(request, extra), model.reached),
+    signal,
+    stream: streaming,
+    sink: streaming ? answer.watcher : {},
+  };
+  const turn = await answer.during(1, () => vendorTurn(model, call).catch(finalFault(signal)));
+  context.log.usage = model.host.figures(turn);
+  const { excludesCached } = model;
   const ended = { stop: turn.stop_reason, usage: turn.usage, excludesCached, model: turn.model };
   durable?.remember(asJson({ blocks: turn.blocks, ended }));
   part({ turn: turn.blocks });
@@ -184,19 +174,6 @@ async function callModel(
 
 /** Whether a target gets the members without a canonical form: only if it has the same protocol. */
 export const takesFurther = (protocol: Reached["protocol"]): boolean => protocol === "openai-responses";
-
-function fitted(request: ModelRequest, body: JsonObject, protocol: Reached["protocol"]): ModelRequest {
-  const extra = takesFurther(protocol) ? furtherMembers(body) : {};
-  const asked = Object.keys(extra).length === 0 ? request : { ...request, extra };
-  if (protocol !== "anthropic" || request.thinking === undefined) return asked;
-  // After a tool call, Anthropic accepts thinking only if the client sends the earlier thinking back.
-  const last = request.messages.findLast(({ role }) => role === "assistant");
-  const calls = last?.role === "assistant" && last.content.some(({ type }) => type === "tool_call");
-  const thought = last?.role === "assistant" && last.content.some(({ type }) => type === "reasoning");
-  if (!calls || thought) return asked;
-  const { thinking: _, ...plain } = asked;
-  return plain;
-}
 
 /** Drives a run whose tools Hull executes. */
 async function runTools(
@@ -244,10 +221,9 @@ async function runTools(
   const files = opened === null || container === null ? [] : await citedFiles(opened, container);
   if (files.length > 0) part({ files });
   if (calls.length > 0) part({ turn: calls });
-  const { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens } = state.totals;
   return {
     stop: calls.length > 0 ? "tool_use" : (state.answered?.stop_reason ?? "end_turn"),
-    usage: { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens },
+    usage: tokenCounts(state.totals),
     excludesCached: run.excludesCached,
     model: run.spec.model.model,
   };
@@ -275,18 +251,28 @@ async function citedFiles(opened: Container, { before, anywhere = false }: Respo
   }));
 }
 
+/** Why the answer is not whole; `null`: it is. A model that refuses in words of its own has given a whole answer. */
+function cutBy(stop: string, output: readonly JsonObject[]): "max_output_tokens" | "content_filter" | null {
+  if (stop === "max_tokens") return "max_output_tokens";
+  if (stop === "content_filter") return stop;
+  return stop === "refusal" && !output.some(isRefusal) ? "content_filter" : null;
+}
+
+const isRefusal = ({ content }: JsonObject): boolean =>
+  Array.isArray(content) && content.some((part) => isObject(part) && part.type === "refusal");
+
 function endedResponse(
   head: JsonObject,
-  output: JsonObject[],
-  { stop, usage, excludesCached, model }: Ended,
+  { output, reason }: { output: JsonObject[]; reason: ReturnType<typeof cutBy> },
+  { usage, excludesCached, model }: Ended,
 ): JsonObject {
-  const reason = stop === "max_tokens" ? "max_output_tokens" : stop === "content_filter" ? stop : null;
+  const asked = String(head.model);
   return {
     ...head,
     status: reason === null ? "completed" : "incomplete",
     completed_at: reason === null ? Math.floor(Date.now() / 1000) : null,
     incomplete_details: reason === null ? null : { reason },
-    model: isSkill(head.model) ? (head.model ?? model) : model,
+    model: namesSkill(asked) ? asked : model,
     output,
     usage: responseUsage(usage, excludesCached),
   };
@@ -304,5 +290,3 @@ export function responseUsage(usage: Usage, excludesCached: boolean): JsonObject
     total_tokens,
   };
 }
-
-const isSkill = (model: unknown): boolean => typeof model === "string" && model.startsWith(SKILL_MODEL);

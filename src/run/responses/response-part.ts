@@ -5,6 +5,7 @@ import type { Block, ToolCallBlock } from "../../engine/messages.ts";
 import { FAULT_CATEGORIES } from "../../engine/tool-fault.ts";
 import { blockShape } from "../../llm/blocks.ts";
 import type { ShownResult } from "../../llm/openai-api/shell-items.ts";
+import { fromJson } from "../../skill/json.ts";
 import type { RunEvent } from "../events.ts";
 
 /** A file that the response leaves in its container. */
@@ -53,7 +54,7 @@ const partShape: z.ZodMiniType<ResponsePart> = z.lazy(() => {
 /** The event that carries a part. */
 export const partEvent = (part: ResponsePart): RunEvent => ({
   event: "response_part",
-  data: JSON.parse(JSON.stringify(part)),
+  data: fromJson(part),
 });
 
 /** The part that an event carries. */

@@ -3,8 +3,8 @@ import { narrowed } from "../../engine/agent/delegation.ts";
 import type { AgentSkill, AgentSpec, AgentTool, Ceilings } from "../../engine/agent/spec.ts";
 import { ToolsRejected } from "../../errors/llm.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
-import { specOf } from "../agent/options.ts";
 import { profileOf } from "../agent/profile.ts";
+import { specOf } from "../agent/spec-of.ts";
 
 /** What a parent asks of a child. */
 export interface ChildTask {

@@ -1,6 +1,6 @@
 /** Executes a model's call of `sub_agent`: a run in a session of its own, whose answer is the call's result. */
 
-import { plainResult } from "../../engine/agent/calls.ts";
+import { plainResult } from "../../engine/agent/call-results.ts";
 import { refusal } from "../../engine/agent/delegation.ts";
 import type { AgentToolResult } from "../../engine/agent/records.ts";
 import { LOAD_SKILL } from "../../engine/agent/skills.ts";

@@ -1,6 +1,6 @@
 /** `Bash`: a command as an execution in the runner, in the run's work folder. */
 
-import { plainResult } from "../../engine/agent/calls.ts";
+import { plainResult } from "../../engine/agent/call-results.ts";
 import type { AgentToolResult } from "../../engine/agent/records.ts";
 import { categoryOf } from "../../engine/tool-fault.ts";
 import { CODE_FOLDERS, type CodeTerms } from "../../engine/workspace-tools/code-tools.ts";

@@ -1,5 +1,5 @@
 /** Executes a call of a workspace tool. */
-import { plainResult } from "../../engine/agent/calls.ts";
+import { plainResult } from "../../engine/agent/call-results.ts";
 import type { AgentToolResult } from "../../engine/agent/records.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { AgentEffectContext, PlannedCall } from "../../engine/agent/step.ts";

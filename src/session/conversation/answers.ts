@@ -1,6 +1,6 @@
 /** What runs and the routes of sessions answer. Types only. */
 import type { TraceEntry } from "../../engine/agent/reader.ts";
-import type { RunStatus, SessionState } from "../../engine/agent/records.ts";
+import type { ApprovalRequest, RunStatus, SessionState } from "../../engine/agent/records.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { TaskLedger } from "../../engine/agent/task-ledger.ts";
 import type { Artifact, ArtifactHead } from "../../engine/artifact.ts";
@@ -90,14 +90,8 @@ export interface RunView {
   approvals?: ApprovalView[];
 }
 
-export interface ApprovalView {
-  id: string;
+export interface ApprovalView extends Omit<ApprovalRequest, "requested_at" | "expires_at"> {
   run_id: string;
-  tool_call_id: string;
-  tool: string;
-  arguments: JsonObject;
-  arguments_digest: string;
-  risk: string;
   requested_at: string;
   expires_at: string;
 }

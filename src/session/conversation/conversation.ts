@@ -11,6 +11,7 @@ import { IdempotencyKeyReused } from "../../errors/request.ts";
 import { RunInProgress, SessionExists, SessionNotActive } from "../../errors/session.ts";
 import type { AgentRuntime } from "../../run/agent/runtime.ts";
 import type { RunEvent } from "../../run/events.ts";
+import type { SessionKind } from "../../run/session-client.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { NamedRequest } from "../named-request.ts";
 import { forgetRuns } from "../run-index.ts";
@@ -93,12 +94,14 @@ export class Conversation {
     this.runs = new Runs({ log: this.log, deployment, runtime, background, logsAll, workspace, lifecycle });
   }
 
-  /** Prepares the session for a caller's request and makes sure that its run is being driven. @throws CallNotFound */
-  async ready({ tenant, id }: SessionCaller): Promise<SessionRow> {
-    const row = this.#store.session();
-    if (row === null || row.tenant !== tenant || row.id !== id || row.state === "deleted") {
-      throw new CallNotFound({ what: "session", id });
-    }
+  /**
+   * Prepares the session for a caller's request and makes sure that its run is being driven.
+   * @param what the caller's name for the session
+   * @throws CallNotFound
+   */
+  async ready(caller: SessionCaller, what: SessionKind = "session"): Promise<SessionRow> {
+    const row = this.#existing(caller);
+    if (row === null) throw new CallNotFound({ what, id: caller.id });
     if (!this.#armed) {
       await this.#store.rearm();
       this.listing.again();
@@ -115,9 +118,13 @@ export class Conversation {
     return sessionView(this.log, this.#row());
   }
 
-  exists({ tenant, id }: SessionCaller): boolean {
+  exists(caller: SessionCaller): boolean {
+    return this.#existing(caller) !== null;
+  }
+
+  #existing({ tenant, id }: SessionCaller): SessionRow | null {
     const row = this.#store.session();
-    return row !== null && row.tenant === tenant && row.id === id && row.state !== "deleted";
+    return row?.tenant === tenant && row.id === id && row.state !== "deleted" ? row : null;
   }
 
   /**
@@ -127,7 +134,7 @@ export class Conversation {
    */
   async open(
     { tenant, id }: SessionCaller,
-    { imported, parent_id = null, fork, ...wanted }: SessionOperations["open"]["in"],
+    { imported, parent_id = null, fork, ...wanted }: Omit<SessionOperations["open"]["in"], "request">,
     index = true,
   ): Promise<boolean> {
     const before = this.#store.session();
@@ -204,8 +211,10 @@ export class Conversation {
   /**
    * Does the work of a request once, and returns the stored answer when the same request is repeated. The answer must be
    * JSON-safe.
+   * @param request `null`: the caller never repeats it
    */
-  once<T>(request: NamedRequest, work: () => T): T {
+  once<T>(request: NamedRequest | null, work: () => T): T {
+    if (request === null) return this.together(work);
     const known = this.answerTo<T>(request);
     if (known !== null) return known.answer;
     const { name, hash } = request;
@@ -214,6 +223,11 @@ export class Conversation {
       this.#store.keepRequest(name, { hash, answer: JSON.stringify(answer) }, this.log.now());
       return answer;
     });
+  }
+
+  /** Whether the session has done the work of a request of this name, whatever else that request said. */
+  knows({ name }: NamedRequest): boolean {
+    return this.#store.request(name, this.log.now()) !== null;
   }
 
   /** The stored answer to a request; `null`: the request is new. @throws IdempotencyKeyReused */

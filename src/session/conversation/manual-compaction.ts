@@ -10,15 +10,22 @@ import { compactionRecord } from "../../engine/agent/next.ts";
 import type { Compacted } from "../../engine/agent/records.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
-import type { AgentRuntime, RunEnvironment } from "../../run/agent/runtime.ts";
+import type { PreparedRun } from "../../run/agent/runtime.ts";
 import { llmError } from "../../run/llm-problem.ts";
-import type { CompactCall } from "./rpc.ts";
+import type { Conversation } from "./conversation.ts";
+import type { CompactCall, SessionCaller } from "./rpc.ts";
+import { runEnvironment } from "./run-environment.ts";
 import type { SessionLog } from "./session-log.ts";
+import type { SessionRow } from "./store.ts";
 
-/** Writes the summary if the caller gave none and the strategy needs a model. */
-interface Summariser {
-  runtime: AgentRuntime;
-  environment: RunEnvironment;
+/** For whom the compaction is, and what writes the summary if the caller gave none and the strategy needs a model. */
+interface CompactionOptions {
+  session: SessionRow;
+  caller: SessionCaller;
+  /** Id of the model call that writes the summary. */
+  run_id: string;
+  /** The prepared call; `null`: no model is asked. */
+  prepared: PreparedRun | null;
   /** Aborts when the session is removed, since another session may then take its place. Its reason is thrown. */
   removed: AbortSignal;
 }
@@ -30,20 +37,23 @@ interface Summariser {
  * session is removed meanwhile
  */
 export async function compaction(
-  log: SessionLog,
+  conversation: Conversation,
   call: CompactCall,
-  summariser: Summariser,
+  options: CompactionOptions,
 ): Promise<() => Compacted | null> {
+  const { log } = conversation;
   const state = log.state();
   const { strategy, keep_first, keep_last } = call;
   const before = estimateTokens(state.visible, "");
-  const options = { keep_first, keep_last };
-  const plan = planCompaction(state.visible, options, { mode: "manual", before, strategy });
+  const kept = { keep_first, keep_last };
+  const plan = planCompaction(state.visible, kept, { mode: "manual", before, strategy });
   if (plan === null) return () => null;
   const made =
-    call.summary === null ? await summaryOf(plan, call, summariser) : { plan, summary: call.summary };
+    call.summary === null
+      ? await summaryOf(plan, call, conversation, options)
+      : { plan, summary: call.summary };
   return () => {
-    summariser.removed.throwIfAborted();
+    options.removed.throwIfAborted();
     return record(log, state, made.plan, made.summary);
   };
 }
@@ -58,15 +68,30 @@ function record(log: SessionLog, state: AgentState, plan: CompactionPlan, summar
 async function summaryOf(
   plan: CompactionPlan,
   { strategy }: CompactCall,
-  { runtime, environment, removed: signal }: Summariser,
+  { runtime, deployment, background, log, files }: Conversation,
+  { session, caller: { request_id, mock_scope }, run_id, prepared, removed: signal }: CompactionOptions,
 ): Promise<{ plan: CompactionPlan; summary: string }> {
   if (plan.summary !== null) return { plan, summary: plan.summary };
-  const { prepared } = environment;
   return summaryFrom(prepared === null || strategy !== "llm" ? "" : await asked(prepared.spec), plan);
 
   async function asked(spec: AgentSpec): Promise<string> {
+    const environment = runEnvironment({
+      deployment,
+      background,
+      store: log.store,
+      workspace: files,
+      session,
+      run_id,
+      request_id,
+      mock_scope,
+      startedAt: log.now(),
+      emit: () => {},
+      memo: null,
+      remember: () => {},
+      prepared,
+    });
     const context = {
-      run: environment.run_id,
+      run: run_id,
       effect: "summary",
       attempt: 0,
       signal,

@@ -25,6 +25,7 @@ import { type Fork, forkInto } from "./fork.ts";
 import { fitting } from "./injected.ts";
 import { compaction } from "./manual-compaction.ts";
 import type {
+  Handlers,
   LongText,
   RunRequest,
   SessionAnswer,
@@ -34,18 +35,14 @@ import type {
   SessionQuestion,
   Wait,
 } from "./rpc.ts";
-import { runEnvironment } from "./run-environment.ts";
 import { MESSAGE_WAKE } from "./runs.ts";
 import type { SessionRow } from "./store.ts";
 import { tracePage } from "./trace.ts";
 import { runAnswer, runEntry, runView, usualWait } from "./views.ts";
 import { listPage, tailOf } from "./visible.ts";
 
-type Input<K extends SessionOperation> = SessionOperations[K]["in"];
-type Output<K extends SessionOperation> = SessionOperations[K]["out"] | Promise<SessionOperations[K]["out"]>;
-type All = { [K in SessionOperation]: (input: Input<K>, caller: SessionCaller) => Output<K> };
-
-type Handlers = Omit<All, keyof DaemonOperations | keyof TaskOperations | keyof WorkflowOperations>;
+type All = Handlers<SessionOperations>;
+type Own = Omit<All, keyof DaemonOperations | keyof TaskOperations | keyof WorkflowOperations>;
 
 /** Executes operations on one session. Errors are returned as answers, too. */
 export class SessionDispatcher {
@@ -102,7 +99,7 @@ export class SessionDispatcher {
   }
 }
 
-function handlersOf(conversation: Conversation, task: Task): Handlers {
+function handlersOf(conversation: Conversation, task: Task): Own {
   const { log, runs, files, env, deployment, background, runtime } = conversation;
   const { store } = log;
   /** Forks under way, by request: a repeated request joins the fork that it began. */
@@ -148,10 +145,17 @@ function handlersOf(conversation: Conversation, task: Task): Handlers {
     return runtime.prepare(asked, { run, session: session.id }, context);
   };
   return {
-    async open(input, caller) {
-      const created = await conversation.open(caller, input);
+    async open({ request, ...wanted }, caller) {
+      const first =
+        request !== undefined && conversation.exists(caller)
+          ? conversation.answerTo<SessionOperations["open"]["out"]>(request)
+          : null;
+      if (first !== null) return first.answer;
+      const created = await conversation.open(caller, wanted);
+      const opened = { created, session: conversation.view() };
+      if (request !== undefined) conversation.once(request, () => opened);
       if (created) await conversation.listing.noted();
-      return { created, session: conversation.view() };
+      return opened;
     },
     exists: (_, caller) => conversation.exists(caller),
     view: within(() => conversation.view()),
@@ -206,32 +210,18 @@ function handlersOf(conversation: Conversation, task: Task): Handlers {
     compact: within(async ({ request, ...call }, row, caller) => {
       const before = conversation.answerTo<SessionOperations["compact"]["out"]>(request);
       if (before !== null) return before.answer;
-      const { request_id, mock_scope } = caller;
-      const about = { run_id: `compact-${store.lastRecord()}`, request_id, mock_scope, startedAt: log.now() };
+      const run_id = `compact-${store.lastRecord()}`;
       const { options } = call;
       const asked = { prompt: null, system: null, publishes: false };
       const prepared =
-        options === null
-          ? null
-          : await prepare({ ...asked, options }, about.run_id, { session: row, caller });
+        options === null ? null : await prepare({ ...asked, options }, run_id, { session: row, caller });
       // The session may have changed meanwhile.
       const session = await conversation.ready(caller);
       conversation.active(session);
       conversation.quiet(session);
-      const environment = runEnvironment({
-        deployment,
-        background,
-        store,
-        workspace: files,
-        session,
-        ...about,
-        emit: () => {},
-        memo: null,
-        remember: () => {},
-        prepared,
-      });
       return conversation.changing(async (removed) => {
-        const compact = await compaction(log, call, { runtime, environment, removed });
+        const by = { session, caller, run_id, prepared };
+        const compact = await compaction(conversation, call, { ...by, removed });
         return conversation.once(request, () => {
           const compacted = compact();
           return {
@@ -295,7 +285,7 @@ function handlersOf(conversation: Conversation, task: Task): Handlers {
       const before = await conversation.ready(caller);
       // A request without a key may arrive twice; the id of its run identifies it.
       const known = (): boolean =>
-        request === null ? store.run(run_id) !== null : store.request(request.name, log.now()) !== null;
+        request === null ? store.run(run_id) !== null : conversation.knows(request);
       const prepared =
         "spec" in work || known() ? null : await prepare(work.asked, run_id, { session: before, caller });
       // The session may have changed meanwhile.

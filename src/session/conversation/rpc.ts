@@ -77,7 +77,7 @@ export interface SessionOperations
     DaemonOperations,
     TaskOperations,
     WorkflowOperations {
-  /** Creates the session unless it exists. */
+  /** Creates the session unless it exists. @throws IdempotencyKeyReused */
   open: {
     /** `imported`: the conversation to begin with. If the session exists, the same request must have created it. */
     in: {
@@ -86,6 +86,8 @@ export interface SessionOperations
       imported: { messages: Message[]; summary: string | null } | null;
       /** The session above it. Absent: none. */
       parent_id?: string | null;
+      /** A repetition of this request gets its first answer. Absent: the request has no key, or its id follows from it. */
+      request?: NamedRequest;
       /** Name and content of the request whose own unfinished fork the session may replace. Absent: none. */
       fork?: string;
     };
@@ -172,6 +174,14 @@ export interface SessionOperations
 }
 
 export type SessionOperation = keyof SessionOperations;
+
+/** Carries out operations, by name. */
+export type Handlers<Operations extends { [K in keyof Operations]: { in: unknown; out: unknown } }> = {
+  [K in keyof Operations]: (
+    input: Operations[K]["in"],
+    caller: SessionCaller,
+  ) => Operations[K]["out"] | Promise<Operations[K]["out"]>;
+};
 
 export interface SessionQuestion<K extends SessionOperation = SessionOperation> {
   caller: SessionCaller;

@@ -1,5 +1,9 @@
 /** The table of a session's runs. Only this class writes it, so it never reads a known row again. */
 import type { RunStatus } from "../../engine/agent/records.ts";
+import { isLong, type LongValues } from "../long-values.ts";
+
+/** Names the memo of the unsettled run if it is long. In the run's row it is empty then. */
+const MEMO = "memo";
 
 export interface RunRow {
   id: string;
@@ -33,14 +37,16 @@ type Live = { id: string | null } | null;
 
 export class RunRows {
   readonly #sql: SqlStorage;
+  readonly #long: LongValues;
   /** The row that was read last. */
   #row: RunRow | null = null;
   #live: Live = null;
   /** Whether the table is known to be empty. */
   #isEmpty = false;
 
-  constructor(sql: SqlStorage) {
+  constructor(sql: SqlStorage, long: LongValues) {
     this.#sql = sql;
+    this.#long = long;
   }
 
   /** Drops cached rows, which a failed transaction may have made wrong. */
@@ -73,8 +79,12 @@ export class RunRows {
     this.#isEmpty = false;
   }
 
+  /** Call it in a transaction if it changes the memo. */
   update(id: string, changes: Partial<Omit<RunRow, "id">>): void {
-    const entries: [string, SqlStorageValue][] = Object.entries(changes);
+    const { memo } = changes;
+    const entries: [string, SqlStorageValue][] = Object.entries(
+      memo === undefined ? changes : { ...changes, memo: this.#storeMemo(id, memo) },
+    );
     if (entries.length === 0) return;
     const columns = entries.map(([name]) => `${name} = ?`).join(", ");
     this.#sql.exec(`UPDATE run SET ${columns} WHERE id = ?`, ...entries.map(([, value]) => value), id);
@@ -83,6 +93,16 @@ export class RunRows {
     const { settled_at } = changes;
     if (settled_at !== undefined)
       this.#live = settled_at !== null && this.#live?.id === id ? { id: null } : null;
+  }
+
+  /** Stores a long memo; returns the value for the run's row. */
+  #storeMemo(id: string, memo: string | null): string | null {
+    if (memo !== null && isLong(memo)) {
+      this.#long.write(MEMO, memo);
+      return "";
+    }
+    if (isLong(this.find(id)?.memo ?? "")) this.#long.remove(MEMO);
+    return memo;
   }
 
   find(id: string): RunRow | null {
@@ -115,6 +135,7 @@ export class RunRows {
     if (this.#isEmpty) return [];
     return this.#sql
       .exec<RunRow & Record<string, SqlStorageValue>>(`SELECT * FROM run ${where}`, ...bindings)
-      .toArray();
+      .toArray()
+      .map((row) => (row.memo === "" ? { ...row, memo: this.#long.text(MEMO) } : row));
   }
 }

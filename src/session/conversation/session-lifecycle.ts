@@ -5,6 +5,7 @@
 import type { Rest } from "../../engine/agent/drive.ts";
 import type { Wake } from "../../engine/agent/records.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
+import type { RunEvent } from "../../run/events.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { IndexEntry } from "../index-row.ts";
 import type { RunEntry } from "../run-entry.ts";
@@ -14,6 +15,12 @@ import type { SessionIdentity } from "./store.ts";
 
 /** What a resting run waits for. */
 export type WaitStep = Extract<Rest["step"], { type: "wait" }>;
+
+/** How a run ends. `code`: of its error; absent: it has none. */
+export interface RunEnd {
+  status: RunRow["status"];
+  code?: string | undefined;
+}
 
 /** Steps of a run that other parts react to. */
 export interface RunLifecycle {
@@ -30,6 +37,11 @@ export interface RunLifecycle {
   rests(step: WaitStep): void;
   /** An idle run wakes. Called in the transaction that stores this. */
   wakes(wake: Wake): void;
+  /**
+   * A run ends. Called in the transaction that stores this. Returns events that come before the run's last ones. Reads no
+   * records, since reading them may kill the process.
+   */
+  ends(run: string, end: RunEnd): RunEvent[];
   /** A run has ended for any reason, and that is stored. Errors are logged. */
   ended(run: string): void;
   /**

@@ -11,7 +11,7 @@ import { flushRows, queueRows } from "../index-rows.ts";
 import type { RunEntry } from "../run-entry.ts";
 import { noteRuns } from "../run-index.ts";
 import { sessionRows } from "../session-index.ts";
-import { waitAtMost } from "../wait-at-most.ts";
+import { ROW_MS, waitAtMost } from "../wait-at-most.ts";
 import type { ListingSource } from "./session-lifecycle.ts";
 import type { SessionLog } from "./session-log.ts";
 import type { ConversationStore, SessionRow } from "./store.ts";
@@ -23,8 +23,6 @@ const RETRY_MS = 60_000;
  * of a first run, so that both need only one alarm.
  */
 const UNCONFIRMED_MS = 15_000;
-/** How long an answer waits for a row to be written, in ms. */
-const WRITTEN_MS = 1000;
 /** A run that ends within this time, in ms, gets a row only at its end. */
 const BEGUN_MS = 250;
 /** After this time, in ms, a session checks whether the rows that it left to others are stored. */
@@ -105,10 +103,10 @@ export class SessionListing {
   /** Waits until readers everywhere find the session's present row, but only for a limited time. */
   async written(): Promise<void> {
     const begun = Date.now();
-    await waitAtMost(this.#last, WRITTEN_MS);
+    await waitAtMost(this.#last, ROW_MS);
     if (this.#own === null) return;
     this.#background(flushRows(this.#deployment));
-    await this.#deployment.indexRows.settled([this.#own], WRITTEN_MS - (Date.now() - begun));
+    await this.#deployment.indexRows.settled([this.#own], ROW_MS - (Date.now() - begun));
   }
 
   /**

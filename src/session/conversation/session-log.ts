@@ -148,16 +148,23 @@ export class SessionLog {
     return { ...from, bytes };
   }
 
-  /** Stores records without folding them, e.g. because folding kills the process. */
-  appendUnseen(bodies: readonly AgentRecordBody[], events: RunEvent[], write: (last: number) => void): void {
+  /**
+   * Stores records without folding them, e.g. because folding kills the process. Calls `events` and `write` in the
+   * transaction.
+   */
+  appendUnseen(
+    bodies: readonly AgentRecordBody[],
+    events: () => RunEvent[],
+    write: (last: number) => void,
+  ): void {
     if (this.loaded) {
-      this.add(bodies, { events: () => events, write: (_, last) => write(last) });
+      this.add(bodies, { events, write: (_, last) => write(last) });
       return;
     }
     this.#recent = null;
     this.store.transaction(() => {
       this.store.appendRecords(bodies.map((body) => this.record(body)));
-      const redacted = events.map((event) => this.redacted(event));
+      const redacted = events().map((event) => this.redacted(event));
       write(this.store.appendEvents([...this.events.take(), ...redacted]));
     });
     this.events.announce();

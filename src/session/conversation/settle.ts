@@ -16,7 +16,7 @@ export interface EndOptions {
   runtime: AgentRuntime;
   /** Whether successful runs are logged, too. */
   logsAll: boolean;
-  lifecycle: Pick<RunLifecycle, "reports">;
+  lifecycle: Pick<RunLifecycle, "ends" | "reports">;
 }
 
 /** What only the last run attempt knows. */
@@ -53,7 +53,8 @@ export function settleRun(
   log.append(batch, {
     events: (state) => {
       const result = () => ({ ...resultOf(runtime, state, facts, log.recordsOf(row)), ...further() });
-      return doneEvents(state, row, result);
+      const { status = "error", error } = state.run ?? {};
+      return [...lifecycle.ends(row.id, { status, code: error?.code }), ...doneEvents(state, row, result)];
     },
     write: ({ run }, done_event) => {
       // A restarted daemon or task continues with the stored value of its effects.
@@ -69,9 +70,10 @@ export function loseRun(options: EndOptions, row: RunRow): ErrorData {
   const { log, lifecycle } = options;
   const { data } = new RunLost({ run: row.id });
   const facts = { run_id: row.id, session_id: log.store.identity().id };
+  const end = { status: "error", code: data.code } as const;
   log.appendUnseen(
     [{ type: "run_settled", run: row.id, status: "error", error: data }],
-    lostEvents(row, facts, data),
+    () => [...lifecycle.ends(row.id, end), ...lostEvents(row, facts, data)],
     (last) => noteEnd(log, row, "error", { settled_at: log.now(), done_event: last, memo: null }, lifecycle),
   );
   logEnd(options, row, null);

@@ -6,6 +6,7 @@ import { CallNotFound } from "../../errors/llm.ts";
 import type { RunEvent } from "../../run/events.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { EventSource } from "../event-log.ts";
+import { isLong, LongValues } from "../long-values.ts";
 import { migrate } from "../migrate.ts";
 import { rowChunks } from "../row-chunks.ts";
 import { SubmittedExecutions } from "../submitted-executions.ts";
@@ -14,6 +15,7 @@ import { StoredArtifacts } from "./artifacts.ts";
 import { type Due, type DueChanges, type DueKind, DueTimes } from "./due-times.ts";
 import { type Row, Rows } from "./rows.ts";
 import { type NewRun, type RunRow, RunRows } from "./run-rows.ts";
+import { RunSpecs, type StoredRecord } from "./run-specs.ts";
 import { CONVERSATION_STEPS, OPTIONAL_TABLES, type OptionalTable } from "./schema.ts";
 
 /** The most events, and bytes of events, per read. */
@@ -62,18 +64,23 @@ interface Known {
   checkpointAt?: number;
 }
 
+/** Names the long answer to a request, in whose row it is empty. */
+const answerOf = (request: string): string => `request ${request}`;
+
 type RawSession = Omit<SessionRow, "metadata"> & { metadata: string };
 
 export class ConversationStore implements EventSource {
   readonly #storage: DurableObjectStorage;
   readonly #sql: SqlStorage;
   readonly tables: Tables<OptionalTable>;
-  readonly #records: Rows<AgentRecord[]>;
+  readonly #records: Rows<StoredRecord[]>;
+  readonly #specs: RunSpecs;
   /** A row holds the events that were sent together; its number is that of the last event. */
   readonly #events: Rows<RunEvent[]>;
   readonly #runs: RunRows;
   readonly #due: DueTimes;
   readonly artifacts: StoredArtifacts;
+  readonly long: LongValues;
   /** Executions of the run under way. */
   readonly submitted: SubmittedExecutions;
   #ready: boolean;
@@ -90,9 +97,12 @@ export class ConversationStore implements EventSource {
     this.#sql = storage.sql;
     this.#records = new Rows(this.#sql, "record");
     this.#events = new Rows(this.#sql, "event");
-    this.#runs = new RunRows(this.#sql);
     this.#due = new DueTimes(storage);
     this.tables = new Tables(this.#sql, OPTIONAL_TABLES);
+    this.long = new LongValues(this.#sql, this.tables);
+    this.#runs = new RunRows(this.#sql, this.long);
+    const lastStart = () => this.runs(1, Number.MAX_SAFE_INTEGER)[0]?.first_record ?? null;
+    this.#specs = new RunSpecs(this.#records, lastStart);
     this.artifacts = new StoredArtifacts(this.#sql, this.#records, this.tables);
     this.submitted = new SubmittedExecutions(this.#sql, this.tables);
     this.#ready = this.tables.has("session");
@@ -202,7 +212,9 @@ export class ConversationStore implements EventSource {
 
   /** Stores records that belong together as one row; returns its number of bytes. */
   appendRecords(records: readonly AgentRecord[]): number {
-    return records.length > 0 ? this.#records.insert(this.#records.last() + 1, records) : 0;
+    if (records.length === 0) return 0;
+    const seq = this.#records.last() + 1;
+    return this.#records.insert(seq, this.#specs.stored(records, seq));
   }
 
   /** Number of the last row of records; 0: none. */
@@ -211,8 +223,9 @@ export class ConversationStore implements EventSource {
   }
 
   /** The rows of records after number `after`. */
-  recordRows(after: number): Iterable<Row<AgentRecord[]>> {
-    return this.#ready ? this.#records.after(after) : [];
+  *recordRows(after: number): Generator<Row<AgentRecord[]>> {
+    if (!this.#ready) return;
+    for (const row of this.#records.after(after)) yield this.#specs.restored(row);
   }
 
   /** The records in rows after number `after`, oldest first. Unreadable rows are left out. */
@@ -332,6 +345,7 @@ export class ConversationStore implements EventSource {
   /** Drops cached values, after a failed transaction or after a removal. */
   #forget(): void {
     this.#records.forget();
+    this.#specs.forget();
     this.#events.forget();
     this.#runs.forget();
     this.#due.forget();
@@ -346,17 +360,22 @@ export class ConversationStore implements EventSource {
     if (!this.tables.has("request")) return null;
     const query = "SELECT hash, answer FROM request WHERE name = ? AND at > ?";
     const [row] = this.#sql.exec<{ hash: string; answer: string }>(query, name, now - REQUEST_MS).toArray();
-    return row ?? null;
+    if (row === undefined) return null;
+    return row.answer === "" ? { ...row, answer: this.long.text(answerOf(name)) } : row;
   }
 
+  /** Call it in a transaction. */
   keepRequest(name: string, { hash, answer }: KnownRequest, now: number): void {
     this.tables.need("request");
-    this.#sql.exec("DELETE FROM request WHERE at <= ?", now - REQUEST_MS);
+    const old = "DELETE FROM request WHERE at <= ? RETURNING name, answer";
+    for (const gone of this.#sql.exec<{ name: string; answer: string }>(old, now - REQUEST_MS).toArray())
+      if (gone.answer === "") this.long.remove(answerOf(gone.name));
+    if (isLong(answer)) this.long.write(answerOf(name), answer);
     this.#sql.exec(
       "INSERT OR REPLACE INTO request (name, hash, answer, at) VALUES (?, ?, ?, ?)",
       name,
       hash,
-      answer,
+      isLong(answer) ? "" : answer,
       now,
     );
   }

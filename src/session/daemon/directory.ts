@@ -3,10 +3,10 @@
  * (docs/storage-schema.md). Each daemon writes its own row. The daemon's object is authoritative.
  */
 import * as z from "zod/mini";
-import { databaseWith } from "../../database.ts";
+import { Tables } from "../../database.ts";
 import type { Bindings } from "../../env.ts";
 import { DaemonPathTaken } from "../../errors/daemon.ts";
-import { pageOf, positionIn } from "../newest-first.ts";
+import { type NewestFirst, newestFirst, type Wanted } from "../newest-first.ts";
 import type { DaemonStatus, Webhook } from "./rpc.ts";
 
 /** The table of the tenants' daemons (docs/storage-schema.md). */
@@ -59,6 +59,7 @@ const listed = z.lazy(() =>
 /** A daemon as lists show it. */
 export type ListedDaemon = z.infer<typeof listed>;
 
+const declared = z.lazy(() => z.object({ id: z.string(), skill: z.string(), status: z.string() }));
 const place = z.lazy(() => z.object({ tenant: z.string(), id: z.string() }));
 const hooked = z.lazy(() =>
   z.object({
@@ -70,11 +71,10 @@ const hooked = z.lazy(() =>
   }),
 );
 
-const database = ({ DB }: Bindings): Promise<D1Database> => databaseWith(DB, DAEMONS_SCHEMA);
+const tables = ({ DB }: Bindings): Tables => new Tables(DB, DAEMONS_SCHEMA);
 
 /** @throws DaemonPathTaken if another running daemon has the path */
 export async function noteDaemon(env: Bindings, note: DaemonNote): Promise<void> {
-  const db = await database(env);
   const { tenant, id, name, status, persist_path, skill, webhook, check_at, created_at } = note;
   const values = [
     tenant,
@@ -87,15 +87,13 @@ export async function noteDaemon(env: Bindings, note: DaemonNote): Promise<void>
     check_at,
   ];
   try {
-    await db
-      .prepare(
-        `INSERT INTO daemons (tenant, id, name, status, persist_path, skill, webhook, check_at, created_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
-         ON CONFLICT (tenant, id) DO UPDATE SET name = ?3, status = ?4, persist_path = ?5, skill = ?6, webhook = ?7,
-           check_at = ?8`,
-      )
-      .bind(...values, new Date(created_at).toISOString())
-      .run();
+    await tables(env).run(
+      `INSERT INTO daemons (tenant, id, name, status, persist_path, skill, webhook, check_at, created_at)
+       VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+       ON CONFLICT (tenant, id) DO UPDATE SET name = ?3, status = ?4, persist_path = ?5, skill = ?6, webhook = ?7,
+         check_at = ?8`,
+      [...values, new Date(created_at).toISOString()],
+    );
   } catch (error) {
     if (/UNIQUE constraint failed/.test(String(error))) {
       throw new DaemonPathTaken({ path: persist_path ?? "" });
@@ -105,33 +103,20 @@ export async function noteDaemon(env: Bindings, note: DaemonNote): Promise<void>
 }
 
 export async function forgetDaemon(env: Bindings, tenant: string, id: string): Promise<void> {
-  const db = await database(env);
-  await db.prepare("DELETE FROM daemons WHERE tenant = ? AND id = ?").bind(tenant, id).run();
+  await tables(env).run("DELETE FROM daemons WHERE tenant = ? AND id = ?", [tenant, id]);
 }
 
 /** A tenant's daemons, the newest first, a page at a time. @throws BadRequest for an unknown cursor */
-export async function listDaemons(
-  env: Bindings,
-  { tenant, limit, cursor }: { tenant: string; limit: number; cursor: string | null },
-): Promise<{ data: ListedDaemon[]; next_cursor: string | null }> {
-  const db = await database(env);
-  const [before, id] = positionIn(cursor);
-  const { results } = await db
-    .prepare(
-      `SELECT id, name, status, persist_path, skill, created_at FROM daemons
-       WHERE tenant = ?1 AND (created_at, id) < (?2, ?3) ORDER BY created_at DESC, id DESC LIMIT ?4`,
-    )
-    .bind(tenant, before, id, limit + 1)
-    .all();
-  return pageOf(z.array(listed).parse(results), limit);
+export async function listDaemons(env: Bindings, page: Wanted): Promise<NewestFirst<ListedDaemon>> {
+  const select = "SELECT id, name, status, persist_path, skill, created_at FROM daemons";
+  return newestFirst(tables(env), listed, page, select);
 }
 
 /** Id of the daemon that last had this path; `null`: none had it. */
 export async function daemonAt(env: Bindings, tenant: string, path: string): Promise<string | null> {
-  const db = await database(env);
   const query =
-    "SELECT id FROM daemons WHERE tenant = ? AND persist_path = ? ORDER BY created_at DESC LIMIT 1";
-  return db.prepare(query).bind(tenant, path).first<string>("id");
+    "SELECT tenant, id FROM daemons WHERE tenant = ? AND persist_path = ? ORDER BY created_at DESC LIMIT 1";
+  return (await tables(env).first(place, query, [tenant, path]))?.id ?? null;
 }
 
 /** The tenant of the daemon with this id, and its signature scheme, if the daemon accepts signed calls; else `null`. */
@@ -139,10 +124,8 @@ export async function webhookOf(
   env: Bindings,
   id: string,
 ): Promise<{ tenant: string; webhook: Webhook } | null> {
-  const db = await database(env);
   const query = "SELECT tenant, webhook FROM daemons WHERE id = ? AND webhook IS NOT NULL";
-  const row = await db.prepare(query).bind(id).first();
-  return row === null ? null : hooked.parse(row);
+  return tables(env).first(hooked, query, [id]);
 }
 
 /** Daemons whose check was due before a time (Unix ms), the longest overdue first. */
@@ -151,10 +134,8 @@ export async function overdueDaemons(
   now: number,
   limit: number,
 ): Promise<{ tenant: string; id: string }[]> {
-  const db = await database(env);
   const query = `SELECT tenant, id FROM daemons WHERE status = 'running' AND check_at < ? ORDER BY check_at LIMIT ?`;
-  const { results } = await db.prepare(query).bind(now, limit).all();
-  return z.array(place).parse(results);
+  return tables(env).rows(place, query, [now, limit]);
 }
 
 /** A tenant's daemons that skills declare. */
@@ -162,8 +143,6 @@ export async function declaredDaemons(
   env: Bindings,
   tenant: string,
 ): Promise<{ id: string; skill: string; status: string }[]> {
-  const db = await database(env);
   const query = "SELECT id, skill, status FROM daemons WHERE tenant = ? AND skill IS NOT NULL";
-  const { results } = await db.prepare(query).bind(tenant).all();
-  return z.array(z.object({ id: z.string(), skill: z.string(), status: z.string() })).parse(results);
+  return tables(env).rows(declared, query, [tenant]);
 }

@@ -1,12 +1,11 @@
 /** The operations of a session's daemon, by name (`rpc.ts`). */
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import { DaemonNotRunning, DaemonQueueFull, DaemonRunning } from "../../errors/daemon.ts";
-import { CallNotFound } from "../../errors/llm.ts";
 import { asJson } from "../../skill/json.ts";
 import type { Conversation } from "../conversation/conversation.ts";
-import type { SessionCaller } from "../conversation/rpc.ts";
+import type { Handlers, SessionCaller } from "../conversation/rpc.ts";
 import type { SessionRow } from "../conversation/store.ts";
-import { waitAtMost } from "../wait-at-most.ts";
+import { ROW_MS, waitAtMost } from "../wait-at-most.ts";
 import type { Daemon } from "./daemon.ts";
 import { noteDaemon } from "./directory.ts";
 import type { DaemonOperations, DaemonSettings, DaemonSummary } from "./rpc.ts";
@@ -16,20 +15,11 @@ import { summaryOf, waitingEvents } from "./summary.ts";
 
 /** How long an answer waits for a daemon to become idle, in ms. */
 const IDLE_MS = 500;
-/** How long an answer waits for the directory, in ms. */
-const INDEX_MS = 1000;
 
 /** The session in which a daemon is created. */
 const NEW_SESSION = { metadata: {}, request_hash: null, imported: null };
 
-type Handlers = {
-  [K in keyof DaemonOperations]: (
-    input: DaemonOperations[K]["in"],
-    caller: SessionCaller,
-  ) => Promise<DaemonOperations[K]["out"]>;
-};
-
-export function daemonHandlers(conversation: Conversation, daemon: Daemon): Handlers {
+export function daemonHandlers(conversation: Conversation, daemon: Daemon): Handlers<DaemonOperations> {
   const { log, runs } = conversation;
   const summary = (): DaemonSummary => summaryOf(daemon, log);
 
@@ -39,8 +29,7 @@ export function daemonHandlers(conversation: Conversation, daemon: Daemon): Hand
       work: (input: I, row: DaemonRow, at: { session: SessionRow; caller: SessionCaller }) => O | Promise<O>,
     ) =>
     async (input: I, caller: SessionCaller): Promise<O> => {
-      if (!conversation.exists(caller)) throw new CallNotFound({ what: "daemon", id: caller.id });
-      const session = await conversation.ready(caller);
+      const session = await conversation.ready(caller, "daemon");
       return work(input, daemon.settled(), { session, caller });
     };
   const running = (row: DaemonRow, id: string): void => {
@@ -48,7 +37,7 @@ export function daemonHandlers(conversation: Conversation, daemon: Daemon): Hand
     if (status !== "running") throw new DaemonNotRunning({ daemon: id, status });
   };
   const rested = (run: string): Promise<void> => waitAtMost(runs.wait(run, "idle"), IDLE_MS);
-  const indexed = (): Promise<void> => waitAtMost(daemon.index(), INDEX_MS);
+  const indexed = (): Promise<void> => waitAtMost(daemon.index(), ROW_MS);
 
   /**
    * Claims the path in the directory. Waits for that, unless no other daemon can claim the path and there is no webhook.
@@ -94,7 +83,7 @@ export function daemonHandlers(conversation: Conversation, daemon: Daemon): Hand
     async spawn({ spec, settings, exclusive, request }, caller) {
       await conversation.open(caller, NEW_SESSION);
       const session = await conversation.ready(caller);
-      const known = log.store.request(request.name, log.now()) !== null;
+      const known = conversation.knows(request);
       if (!known) await claim(caller, settings, exclusive);
       conversation.once(request, () => {
         conversation.active(session);
@@ -156,13 +145,13 @@ export function daemonHandlers(conversation: Conversation, daemon: Daemon): Hand
     ),
     stop: within404(async ({ request }, row) => {
       // The daemon may have been started again after the same request stopped it.
-      const known = request !== null && log.store.request(request.name, log.now()) !== null;
+      const known = request !== null && conversation.knows(request);
       if (!known) await stop(row);
       if (request !== null) conversation.once(request, () => null);
       return summary();
     }),
     restart: within404(async ({ run_id, request }, row, { session, caller }) => {
-      const known = log.store.request(request.name, log.now()) !== null;
+      const known = conversation.knows(request);
       if (!known) {
         if (daemon.status(row) === "running") throw new DaemonRunning({ daemon: session.id });
         const { name, persist_path, capacity, webhook, skill, declared } = row;

@@ -5,16 +5,7 @@ import { rowsOf } from "./scope.ts";
 /** How long an expired reservation still accepts a late report of the call's end, in ms. */
 const LATE_MS = 24 * 3_600_000;
 
-interface Stored {
-  id: string;
-  skill: string | null;
-  session: string | null;
-  account: string | null;
-  provider: string;
-  model: string;
-  prompt_tokens: number;
-  output_tokens: number;
-  cost: number | null;
+interface Stored extends Omit<ReserveRequest, "prompt_cost" | "unknown_price" | "ttl_ms"> {
   taken_at: number;
   expires_at: number;
   expired: number;

@@ -1,9 +1,9 @@
 /** The list of tasks: rows in D1 that the tasks themselves write. The task's own object is authoritative. */
 import * as z from "zod/mini";
-import { databaseWith } from "../../database.ts";
+import { Tables } from "../../database.ts";
 import type { Bindings } from "../../env.ts";
 import type { TaskHandle } from "../../run/task/handle.ts";
-import { pageOf, positionIn } from "../newest-first.ts";
+import { type NewestFirst, newestFirst, type Wanted } from "../newest-first.ts";
 
 /** The table of the tenants' tasks (docs/storage-schema.md). */
 export const TASKS_SCHEMA = [
@@ -38,11 +38,11 @@ const listed = z.lazy(() =>
   }),
 );
 
-const database = ({ DB }: Bindings): Promise<D1Database> => databaseWith(DB, TASKS_SCHEMA);
+const tables = ({ DB }: Bindings): Tables => new Tables(DB, TASKS_SCHEMA);
 
 /** The statement that writes a task's row. */
 export async function taskRow(env: Bindings, note: TaskNote): Promise<D1PreparedStatement> {
-  const db = await database(env);
+  const db = await tables(env).database();
   const { tenant, id, name, mode, status, parent_task_id, created_at } = note;
   return db
     .prepare(
@@ -53,23 +53,11 @@ export async function taskRow(env: Bindings, note: TaskNote): Promise<D1Prepared
 }
 
 export async function forgetTask(env: Bindings, tenant: string, id: string): Promise<void> {
-  const db = await database(env);
-  await db.prepare("DELETE FROM tasks WHERE tenant = ? AND id = ?").bind(tenant, id).run();
+  await tables(env).run("DELETE FROM tasks WHERE tenant = ? AND id = ?", [tenant, id]);
 }
 
 /** A tenant's tasks, the newest first, one page at a time. @throws BadRequest for a cursor that no page returned */
-export async function listTasks(
-  env: Bindings,
-  { tenant, limit, cursor }: { tenant: string; limit: number; cursor: string | null },
-): Promise<{ data: z.infer<typeof listed>[]; next_cursor: string | null }> {
-  const db = await database(env);
-  const [before, id] = positionIn(cursor);
-  const { results } = await db
-    .prepare(
-      `SELECT id, name, mode, status, parent_task_id, created_at FROM tasks
-       WHERE tenant = ?1 AND (created_at, id) < (?2, ?3) ORDER BY created_at DESC, id DESC LIMIT ?4`,
-    )
-    .bind(tenant, before, id, limit + 1)
-    .all();
-  return pageOf(z.array(listed).parse(results), limit);
+export async function listTasks(env: Bindings, page: Wanted): Promise<NewestFirst<z.infer<typeof listed>>> {
+  const select = "SELECT id, name, mode, status, parent_task_id, created_at FROM tasks";
+  return newestFirst(tables(env), listed, page, select);
 }

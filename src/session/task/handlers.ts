@@ -17,28 +17,18 @@ import type { Json } from "../../skill/manifest.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 import { forkInto } from "../conversation/fork.ts";
 import { compaction } from "../conversation/manual-compaction.ts";
-import type { SessionCaller } from "../conversation/rpc.ts";
-import { runEnvironment } from "../conversation/run-environment.ts";
+import type { Handlers, SessionCaller } from "../conversation/rpc.ts";
 import type { SessionRow } from "../conversation/store.ts";
 import type { NamedRequest } from "../named-request.ts";
-import { waitAtMost } from "../wait-at-most.ts";
+import { ROW_MS, waitAtMost } from "../wait-at-most.ts";
 import type { Delegates } from "./delegates.ts";
 import { type AskAbove, checkBelow, Lineage } from "./lineage.ts";
 import type { TaskOperations, TaskWork } from "./rpc.ts";
 import type { Cycle, TaskRow } from "./store.ts";
 import type { Task } from "./task.ts";
 
-/** How long an answer waits for the directory, in ms. */
-const INDEX_MS = 1000;
 /** A task that ends within this time, in ms, gets only one row in the list, unless the caller waits for it there. */
 const BEGUN_MS = 250;
-
-type Handlers = {
-  [K in keyof TaskOperations]: (
-    input: TaskOperations[K]["in"],
-    caller: SessionCaller,
-  ) => Promise<TaskOperations[K]["out"]>;
-};
 
 /** A request for a further run of a task. */
 interface Again {
@@ -50,8 +40,12 @@ interface Again {
   request: NamedRequest;
 }
 
-export function taskHandlers(conversation: Conversation, task: Task, delegates: Delegates): Handlers {
-  const { log, runs, files, env, deployment, background, runtime } = conversation;
+export function taskHandlers(
+  conversation: Conversation,
+  task: Task,
+  delegates: Delegates,
+): Handlers<TaskOperations> {
+  const { log, runs, files, env, deployment, background } = conversation;
   const { store } = log;
 
   /** Wraps an operation on a task that must exist. */
@@ -60,8 +54,7 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
       work: (input: I, row: TaskRow, at: { session: SessionRow; caller: SessionCaller }) => O | Promise<O>,
     ) =>
     async (input: I, caller: SessionCaller): Promise<O> => {
-      if (!conversation.exists(caller)) throw new CallNotFound({ what: "task", id: caller.id });
-      const session = await conversation.ready(caller);
+      const session = await conversation.ready(caller, "task");
       return work(input, task.row(), { session, caller });
     };
 
@@ -112,23 +105,7 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
         return;
       }
       case "compact": {
-        const { request_id, mock_scope } = caller;
-        const about = {
-          run_id: `compact-${store.lastRecord()}`,
-          request_id,
-          mock_scope,
-          startedAt: log.now(),
-        };
-        const rest = { emit: () => {}, memo: null, remember: () => {} };
-        const environment = runEnvironment({
-          deployment,
-          background,
-          store,
-          workspace: files,
-          session,
-          ...about,
-          ...rest,
-        });
+        const run_id = `compact-${store.lastRecord()}`;
         const call = {
           strategy: "truncate" as const,
           keep_first: 0,
@@ -136,7 +113,8 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
           summary: null,
           options: null,
         };
-        const compact = await compaction(log, call, { runtime, environment, removed });
+        const by = { session, caller, run_id, prepared: null };
+        const compact = await compaction(conversation, call, { ...by, removed });
         compact();
       }
     }
@@ -174,7 +152,7 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
     row: TaskRow,
     { session, caller }: { session: SessionRow; caller: SessionCaller },
   ): Promise<void> => {
-    const known = store.request(request.name, log.now()) !== null;
+    const known = conversation.knows(request);
     const { settings } = row;
     // A request asked for this run. The session above did not, even if one of its runs asked for the first run.
     const own = settings.parent === null ? null : { ...settings.parent, run_id: null };
@@ -265,7 +243,7 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
       settings.mode === "workflow" ? task.workflow.here : store.run(run) !== null;
     // In earlier versions of Hull, a workflow's sub-agent was a run without a task. The task takes over such a run.
     const adopts = (): boolean => settings.mode !== "workflow" && known() && task.store.row() === null;
-    if (request === null ? !known() || adopts() : store.request(request.name, log.now()) === null) {
+    if (request === null ? !known() || adopts() : !conversation.knows(request)) {
       // A new session has no sessions below it, so the check is not needed.
       settings = await announced(settings, caller, !created);
       await task.saved();
@@ -289,8 +267,7 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
       );
       return null;
     };
-    if (request === null) conversation.together(begun);
-    else conversation.once(request, begun);
+    conversation.once(request, begun);
     return created;
   };
 
@@ -303,7 +280,7 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
       if (asked.listed) {
         const indexed = created ? task.indexNew() : task.index();
         background(indexed);
-        await waitAtMost(indexed, INDEX_MS);
+        await waitAtMost(indexed, ROW_MS);
       } else {
         if (created) background(conversation.listing.write());
         setTimeout(() => {
@@ -315,13 +292,13 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
     task: within404(() => task.handle()),
     task_wait: within404(({ timeout_ms }) => waited(timeout_ms)),
     task_input: within404(async ({ run_id, task: text, request }, row, at) => {
-      if (store.request(request.name, log.now()) === null) mayRun(row, at.session.id);
+      if (!conversation.knows(request)) mayRun(row, at.session.id);
       await again({ action: "input", run_id, task: text, request }, row, at);
       return task.handle();
     }),
     task_trigger: within404(async ({ run_id, payload, request }, row, at) => {
       const { id } = at.session;
-      if (store.request(request.name, log.now()) === null) {
+      if (!conversation.knows(request)) {
         const status = task.status(row);
         if (row.closed_at !== null) throw new TaskClosed({ task: id });
         if (status !== "awaiting") throw new TaskNotAwaiting({ task: id, status });
@@ -332,7 +309,7 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
     task_resume: within404(async ({ run_id, request }, row, at) => {
       const { id } = at.session;
       if (run_id !== null) {
-        if (store.request(request.name, log.now()) === null && task.status(row) === "running")
+        if (!conversation.knows(request) && task.status(row) === "running")
           throw new TaskRunning({ task: id });
         conversation.setState(at.session, "active");
         const session = await conversation.ready(at.caller);
@@ -346,17 +323,15 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
         task.store.addCycle({ at: log.now(), action: "resume", run: null, task: "" });
         return null;
       });
-      await waitAtMost(task.index(), INDEX_MS);
+      await waitAtMost(task.index(), ROW_MS);
       return task.handle();
     }),
     task_close: within404(async ({ request }) => {
-      const close = (): null => {
+      conversation.once(request, () => {
         task.close();
         return null;
-      };
-      if (request === null) close();
-      else conversation.once(request, close);
-      await waitAtMost(task.index(), INDEX_MS);
+      });
+      await waitAtMost(task.index(), ROW_MS);
       return task.handle();
     }),
     async said(_, caller) {

@@ -18,6 +18,7 @@ import { asJson } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 import type { RunRow } from "../conversation/run-rows.ts";
+import type { RunEnd } from "../conversation/session-lifecycle.ts";
 import type { SessionIdentity } from "../conversation/store.ts";
 import { persist } from "../daemon/persist.ts";
 import type { IndexEntry } from "../index-row.ts";
@@ -26,7 +27,7 @@ import type { Workflow } from "../workflow/workflow.ts";
 import { forgetTask, taskRow } from "./directory.ts";
 import { Relay } from "./relay.ts";
 import { type Cycle, type TaskRow, TaskStore } from "./store.ts";
-import { agentWork, type Work, workflowWork } from "./work.ts";
+import { agentWork, howEnded, type Work, workflowWork } from "./work.ts";
 
 const RETRY_MS = 60_000;
 /** The most bytes of artifacts that a task carries over, the newest first. */
@@ -80,7 +81,7 @@ export class Task {
     return this.#conversation.log.store.run(run)?.settled_at ?? null;
   }
 
-  status(row: TaskRow, { how } = this.work(row)): TaskStatus {
+  status(row: TaskRow, { how }: Pick<Work, "how"> = this.work(row)): TaskStatus {
     if (row.closed_at !== null) return "cancelled";
     switch (how) {
       case "running":
@@ -338,6 +339,12 @@ export class Task {
     this.#report("awaiting_input");
   }
 
+  /** A run of the session ends: returns the event that tells watchers, unless they know. */
+  ends(run: string, end: RunEnd): RunEvent[] {
+    const row = this.store.row();
+    return row?.run === run ? this.#news(row, this.status(row, { how: howEnded(end) })) : [];
+  }
+
   /** A run of the session has ended. */
   ended(run: string): void {
     if (this.store.row()?.run === run) this.#settled();
@@ -367,7 +374,7 @@ export class Task {
     if (row === null) return;
     const status = this.status(row);
     this.#conversation.together(() => {
-      this.#report(status === "awaiting" ? "completed" : status);
+      this.#report(status);
       this.#conversation.dueAt("task_index", this.#conversation.log.now() + RETRY_MS);
     });
     const waiting = [...this.#waiting];
@@ -377,15 +384,22 @@ export class Task {
   }
 
   /** Reports a status to watchers, once. */
-  #report(status: Reported): void {
+  #report(status: TaskStatus | "awaiting_input"): void {
     const row = this.store.row();
-    if (row === null || `${row.run} ${status}` === row.told) return;
-    this.store.noteReported(`${row.run} ${status}`);
-    this.#conversation.log.append([], { events: () => [this.update(row.settings, status)] });
+    const news = row === null ? [] : this.#news(row, status);
+    if (news.length > 0) this.#conversation.log.append([], { events: () => news });
+  }
+
+  /** The event that reports a status, which counts as reported; none if it was reported before. */
+  #news({ run, told, settings }: TaskRow, status: TaskStatus | "awaiting_input"): RunEvent[] {
+    const shown = status === "awaiting" ? "completed" : status;
+    if (`${run} ${shown}` === told) return [];
+    this.store.noteReported(`${run} ${shown}`);
+    return [this.update(settings, shown)];
   }
 
   /** The event that tells watchers about a status. */
-  update({ name }: TaskSettings, status: Reported): RunEvent {
+  update({ name }: TaskSettings, status: Exclude<TaskStatus, "awaiting"> | "awaiting_input"): RunEvent {
     const task_id = this.#conversation.log.store.session()?.id ?? "";
     return { event: "task_update", data: { task_id, name, status } };
   }
@@ -434,9 +448,6 @@ export class Task {
     return shown;
   }
 }
-
-/** A status as watchers see it. */
-type Reported = Exclude<TaskStatus, "awaiting"> | "awaiting_input";
 
 /** The path of the task's handle among its session's files. */
 const snapshotPath = (id: string): string => `tasks/${id}.json`;

@@ -61,8 +61,13 @@ export function agentWork({ log }: Conversation, session: string, row: TaskRow, 
 
 function agentHow({ status, settled_at }: RunRow, error: JsonObject | undefined): Work["how"] {
   if (settled_at === null) return status === "running" ? "running" : "resting";
+  return howEnded({ status, code: error?.code });
+}
+
+/** How an agent run has ended. @param code of its error */
+export function howEnded({ status, code }: { status: RunRow["status"]; code?: unknown }): Work["how"] {
   if (status === "cancelled") return "cancelled";
-  if (status === "error" && error?.code === "run_lost") return "lost";
+  if (status === "error" && code === "run_lost") return "lost";
   return status === "error" || status === "failed" ? "failed" : "done";
 }
 

@@ -1,8 +1,6 @@
 /** What is stored for a call that outlives its connection, besides its run (docs/storage-schema.md). */
-import { join } from "../../bytes.ts";
 import type { ErrorData } from "../../errors.ts";
 import type { ConversationStore } from "../conversation/store.ts";
-import { rowChunks } from "../row-chunks.ts";
 
 /** Where bytes are stored: in the table `content` under a name, or in R2 under a key. */
 export type ContentLocation = { name: string } | { key: string; size: number };
@@ -97,7 +95,7 @@ export class CallStore {
   /** Removes everything except the generation and the R2 keys that remain to be removed. Call it in a transaction. */
   empty(spent: readonly string[], expiresAt: number): void {
     this.#store.removeRuns();
-    this.removeContents();
+    this.#store.long.removeAll();
     const input: StoredInput = { text: null, files: [], body: null, spent: [...spent] };
     this.#sql.exec(
       "UPDATE call SET input = ?, outcome = NULL, expires_at = ?",
@@ -106,25 +104,12 @@ export class CallStore {
     );
   }
 
-  removeContents(): void {
-    if (this.#store.tables.has("content")) this.#sql.exec("DELETE FROM content");
-  }
-
   /** Replaces the bytes under a name. */
   writeContent(name: string, bytes: Uint8Array): void {
-    this.#store.transaction(() => {
-      this.#store.tables.need("content");
-      this.#sql.exec("DELETE FROM content WHERE name = ?", name);
-      for (const [part, data] of rowChunks(bytes)) {
-        this.#sql.exec("INSERT INTO content (name, part, data) VALUES (?, ?, ?)", name, part, data);
-      }
-    });
+    this.#store.transaction(() => this.#store.long.write(name, bytes));
   }
 
   readContent(name: string): Uint8Array {
-    const rows = this.#sql
-      .exec<{ data: ArrayBuffer }>("SELECT data FROM content WHERE name = ? ORDER BY part", name)
-      .toArray();
-    return join(rows.map(({ data }) => new Uint8Array(data)));
+    return this.#store.long.read(name);
   }
 }

@@ -125,7 +125,8 @@ function durableOf(attempt: CallAttempt, run: RunRow, { log, files }: CallEnviro
     workspace: files,
     artifact: (id) => store.artifacts.latest(id),
     memo: run.memo === null ? null : JSON.parse(run.memo),
-    remember: (value) => write(() => store.updateRun(run.id, { memo: JSON.stringify(value) })),
+    remember: (value) =>
+      write(() => store.transaction(() => store.updateRun(run.id, { memo: JSON.stringify(value) }))),
     known: (execution) => store.submitted.known(execution),
     note: (execution, fact) => write(() => store.submitted.note(execution, fact)),
   };

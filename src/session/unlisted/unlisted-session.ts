@@ -387,12 +387,16 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     if (current === null || current.settled_at !== null) return;
     const settled_at = this.log.now();
     const expires = settled_at + (operationOf(call) === "responses" ? RESPONSE_KEPT_MS : KEPT_MS);
-    this.log.appendUnseen([], events, (done_event) => {
-      this.#store.updateRun(run.id, { status, settled_at, done_event });
-      this.#calls.settle(outcome, expires);
-      // Due until the row is written, since the process may die before that.
-      this.#store.setDue({ watch: null, expiry: expires, run_index: settled_at + RETRY_MS });
-    });
+    this.log.appendUnseen(
+      [],
+      () => events,
+      (done_event) => {
+        this.#store.updateRun(run.id, { status, settled_at, done_event });
+        this.#calls.settle(outcome, expires);
+        // Due until the row is written, since the process may die before that.
+        this.#store.setDue({ watch: null, expiry: expires, run_index: settled_at + RETRY_MS });
+      },
+    );
     this.attemptOf(run.id)?.opened.resolve();
     this.settled(run.id);
     this.#used = context.log.usage;

@@ -14,9 +14,10 @@ import type { Conversation } from "../conversation/conversation.ts";
 /** The most sessions to ask for one record of a run. A map may have more under way. */
 const MOST_ASKED = 32;
 
-/** The sessions, without what they wait for. */
+/** The sessions, without what they wait for; none if the run has ended. */
 export function activeStages(state: WorkflowState): ActiveStages {
   const active = new Map<string, ChildSession[]>();
+  if (state.finished !== null) return active;
   for (const key of openAttempts(state)) {
     const { kind, mode, verify } = state.spec.graph.nodes[key.node] ?? {};
     // The command of a verify node has no session.

@@ -3,12 +3,12 @@
  * is authoritative; its row is written later.
  */
 import * as z from "zod/mini";
-import { databaseWith } from "../../database.ts";
+import { Tables } from "../../database.ts";
 import { statusOf } from "../../engine/workflow/document.ts";
 import type { Graph } from "../../engine/workflow/graph.ts";
 import { time, totalOutcomes, type WorkflowState } from "../../engine/workflow/state.ts";
 import type { Bindings } from "../../env.ts";
-import { pageOf, positionIn } from "../newest-first.ts";
+import { type NewestFirst, newestFirst, type Wanted } from "../newest-first.ts";
 import { forgetRuns, noteRuns } from "../run-index.ts";
 
 /** The tables of the tenants' workflows and their runs (docs/storage-schema.md). */
@@ -68,7 +68,7 @@ const run = z.lazy(() =>
   }),
 );
 
-const database = ({ DB }: Bindings): Promise<D1Database> => databaseWith(DB, WORKFLOWS_SCHEMA);
+const tables = ({ DB }: Bindings): Tables => new Tables(DB, WORKFLOWS_SCHEMA);
 
 /**
  * Stores a graph as the next version under a name. A graph that equals the last version adds no version.
@@ -79,19 +79,22 @@ export async function storeWorkflow(
   tenant: string,
   { name, digest, graph }: { name: string; digest: string; graph: Graph },
 ): Promise<{ name: string; version: number; digest: string; created: boolean }> {
-  const db = await database(env);
   for (;;) {
     const last = await workflowNamed(env, tenant, name, null);
     if (last?.digest === digest) return { name, version: last.version, digest, created: false };
     const version = (last?.version ?? 0) + 1;
     const insert = `INSERT INTO workflows (tenant, name, version, digest, graph, created_at) VALUES (?, ?, ?, ?, ?, ?)
       ON CONFLICT DO NOTHING`;
-    const { meta } = await db
-      .prepare(insert)
-      .bind(tenant, name, version, digest, JSON.stringify(graph), new Date().toISOString())
-      .run();
+    const changed = await tables(env).run(insert, [
+      tenant,
+      name,
+      version,
+      digest,
+      JSON.stringify(graph),
+      new Date().toISOString(),
+    ]);
     // If nothing changed, another request has taken the number meanwhile.
-    if (meta.changes > 0) return { name, version, digest, created: true };
+    if (changed > 0) return { name, version, digest, created: true };
   }
 }
 
@@ -102,35 +105,27 @@ export async function workflowNamed(
   name: string,
   version: number | null,
 ): Promise<StoredWorkflow | null> {
-  const db = await database(env);
   const query = `SELECT name, version, digest, graph, created_at FROM workflows
     WHERE tenant = ?1 AND name = ?2 AND (?3 IS NULL OR version = ?3) ORDER BY version DESC LIMIT 1`;
-  const row = await db.prepare(query).bind(tenant, name, version).first();
-  return row === null ? null : stored.parse(row);
+  return tables(env).first(stored, query, [tenant, name, version]);
 }
 
 /** The last versions of a tenant's workflows, sorted by name. */
 export async function listWorkflows(env: Bindings, tenant: string, limit: number, after: string) {
-  const db = await database(env);
   const query = `SELECT name, max(version) AS version, digest, created_at FROM workflows
     WHERE tenant = ?1 AND name > ?2 GROUP BY name ORDER BY name LIMIT ?3`;
-  const { results } = await db
-    .prepare(query)
-    .bind(tenant, after, limit + 1)
-    .all();
-  const rows = z.array(listed).parse(results);
+  const rows = await tables(env).rows(listed, query, [tenant, after, limit + 1]);
   const data = rows.slice(0, limit);
   return { data, next_cursor: rows.length > limit ? (data.at(-1)?.name ?? null) : null };
 }
 
 /** Removes a workflow; returns whether it existed. Runs that began with it continue. */
 export async function removeWorkflow(env: Bindings, tenant: string, name: string): Promise<boolean> {
-  const db = await database(env);
-  const { meta } = await db
-    .prepare("DELETE FROM workflows WHERE tenant = ? AND name = ?")
-    .bind(tenant, name)
-    .run();
-  return meta.changes > 0;
+  const changed = await tables(env).run("DELETE FROM workflows WHERE tenant = ? AND name = ?", [
+    tenant,
+    name,
+  ]);
+  return changed > 0;
 }
 
 /** The run's state as lists show it. A run that waits for a person shows that, whatever else it does. */
@@ -146,7 +141,7 @@ export async function noteWorkflowRun(
   { tenant, id }: { tenant: string; id: string },
   state: WorkflowState,
 ): Promise<void> {
-  const db = await database(env);
+  const db = await tables(env).database();
   const { spec, began, finished } = state;
   const name = spec.workflow?.name ?? spec.graph.name;
   const { input_tokens, output_tokens, total_cost } = totalOutcomes([
@@ -185,8 +180,7 @@ export async function noteWorkflowRun(
 }
 
 export async function forgetWorkflowRun(env: Bindings, tenant: string, id: string): Promise<void> {
-  const db = await database(env);
-  await db.prepare("DELETE FROM workflow_runs WHERE tenant = ? AND id = ?").bind(tenant, id).run();
+  await tables(env).run("DELETE FROM workflow_runs WHERE tenant = ? AND id = ?", [tenant, id]);
   await forgetRuns(env, tenant, [id]);
 }
 
@@ -196,21 +190,11 @@ export async function forgetWorkflowRun(env: Bindings, tenant: string, id: strin
  */
 export async function listWorkflowRuns(
   env: Bindings,
-  {
-    tenant,
-    limit,
-    cursor,
-    status,
-  }: { tenant: string; limit: number; cursor: string | null; status: string | null },
-) {
-  const db = await database(env);
-  const [before, id] = positionIn(cursor);
-  const query = `SELECT id, workflow, task, status, created_at, finished_at FROM workflow_runs
-    WHERE tenant = ?1 AND (created_at, id) < (?2, ?3) AND (?5 IS NULL OR status = ?5)
-    ORDER BY created_at DESC, id DESC LIMIT ?4`;
-  const { results } = await db
-    .prepare(query)
-    .bind(tenant, before, id, limit + 1, status)
-    .all();
-  return pageOf(z.array(run).parse(results), limit);
+  { status, ...page }: Wanted & { status: string | null },
+): Promise<NewestFirst<z.infer<typeof run>>> {
+  const select = "SELECT id, workflow, task, status, created_at, finished_at FROM workflow_runs";
+  return newestFirst(tables(env), run, page, select, {
+    where: "(?5 IS NULL OR status = ?5)",
+    values: [status],
+  });
 }

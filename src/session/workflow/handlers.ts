@@ -1,28 +1,20 @@
 /** The operations of a session's workflow run, by name (`rpc.ts`). */
 import { runDocument } from "../../engine/workflow/document.ts";
 import { migrationErrors } from "../../engine/workflow/migrate.ts";
-import { CallNotFound } from "../../errors/llm.ts";
 import { WorkflowEnded, WorkflowMisfit, WorkflowNotWaiting } from "../../errors/workflow.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { Conversation } from "../conversation/conversation.ts";
-import type { SessionCaller } from "../conversation/rpc.ts";
+import type { Handlers, SessionCaller } from "../conversation/rpc.ts";
 import { nameAndContent } from "../named-request.ts";
-import { waitAtMost } from "../wait-at-most.ts";
+import { ROW_MS, waitAtMost } from "../wait-at-most.ts";
 import { activeStages, waitingStages } from "./active-stages.ts";
 import type { WorkflowOperations } from "./rpc.ts";
 import type { Workflow } from "./workflow.ts";
 
-/** How long an answer waits for the index, in ms. */
-const INDEX_MS = 1000;
-
-type Handlers = {
-  [K in keyof WorkflowOperations]: (
-    input: WorkflowOperations[K]["in"],
-    caller: SessionCaller,
-  ) => Promise<WorkflowOperations[K]["out"]>;
-};
-
-export function workflowHandlers(conversation: Conversation, workflow: Workflow): Handlers {
+export function workflowHandlers(
+  conversation: Conversation,
+  workflow: Workflow,
+): Handlers<WorkflowOperations> {
   const { log } = conversation;
   const document = (active = activeStages(workflow.state())): JsonObject =>
     log.answered(runDocument(workflow.state(), active));
@@ -30,8 +22,7 @@ export function workflowHandlers(conversation: Conversation, workflow: Workflow)
   const within404 =
     <I>(work: (input: I) => JsonObject | Promise<JsonObject>) =>
     async (input: I, caller: SessionCaller): Promise<JsonObject> => {
-      if (!conversation.exists(caller)) throw new CallNotFound({ what: "workflow run", id: caller.id });
-      await conversation.ready(caller);
+      await conversation.ready(caller, "workflow run");
       workflow.state();
       workflow.look();
       return work(input);
@@ -52,7 +43,7 @@ export function workflowHandlers(conversation: Conversation, workflow: Workflow)
         return null;
       });
       workflow.look();
-      await Promise.all([waitAtMost(workflow.index(), INDEX_MS), conversation.listing.written()]);
+      await Promise.all([waitAtMost(workflow.index(), ROW_MS), conversation.listing.written()]);
       return document();
     },
     workflow: within404(async ({ wait }) => {
@@ -115,7 +106,7 @@ export function workflowHandlers(conversation: Conversation, workflow: Workflow)
         return null;
       });
       // After the answer, the caller finds in the lists that the run no longer waits.
-      await waitAtMost(workflow.index(), INDEX_MS);
+      await waitAtMost(workflow.index(), ROW_MS);
       return document();
     }),
   };

@@ -42,14 +42,7 @@ export interface WatchedChange {
   version: number;
 }
 
-type Row = {
-  path: string;
-  sha256: string;
-  size: number;
-  executable: number;
-  modified_at: number;
-  version: number;
-};
+type Row = Omit<WorkspaceFile, "executable"> & { executable: number };
 type Totals = { id: string; version: number; files: number; bytes: number };
 
 export class Workspace {

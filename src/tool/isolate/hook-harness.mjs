@@ -23,17 +23,35 @@ const messageOf = (error) => {
 };
 
 /**
+ * Waits for a promise, at most until the time limit. Without a timer of its own, the platform would end a call whose
+ * promise never settles as hung, long before its time is over.
+ * @template T
+ * @param {PromiseLike<T>} promise
+ * @param {number} timeout ms
+ * @returns {Promise<T>}
+ */
+const inTime = (promise, timeout) => {
+  const { promise: settled, resolve, reject } = Promise.withResolvers();
+  const timer = setTimeout(() => reject(new TimeUp("The time limit is over.")), timeout);
+  promise.then(resolve, reject);
+  return settled.finally(() => clearTimeout(timer));
+};
+
+/**
  * @param {string} name
  * @param {string | null} payload
+ * @param {number} timeout ms
  * @param {number} most
  */
-const answer = async (name, payload, most) => {
+const answer = async (name, payload, timeout, most) => {
   try {
-    hooks ??= await import(HOOKS);
+    hooks ??= await inTime(import(HOOKS), timeout);
     const hook = hooks?.[name];
     if (typeof hook !== "function") return { kind: "thrown", text: "the export is not a function" };
-    const given = payload === null ? [] : [JSON.parse(payload)];
-    return encoded(await hook(...given), most);
+    const result = payload === null ? hook() : hook(JSON.parse(payload));
+    // Most hooks answer at once, and a timer is dear.
+    const isPending = typeof result?.then === "function";
+    return encoded(isPending ? await inTime(result, timeout) : result, most);
   } catch (error) {
     return error instanceof TimeUp
       ? { kind: "timeout", text: "" }
@@ -58,14 +76,10 @@ export default class extends WorkerEntrypoint {
     const log = (line) => {
       if (logs.length < MAX_LOGS) logs.push(line.slice(0, MAX_LINE));
     };
-    let timer;
-    const late = new Promise((resolve) => {
-      timer = setTimeout(resolve, timeout, { kind: "timeout", text: "" });
-    });
-    const asked = () => Promise.race([answer(name, payload, most), late]);
-    const first = await calls.run({ log, end: now() + timeout }, asked);
-    clearTimeout(timer);
-    return `${first.kind}\n${JSON.stringify(logs)}\n${first.text}`;
+    const { kind, text } = await calls.run({ log, end: now() + timeout }, () =>
+      answer(name, payload, timeout, most),
+    );
+    return `${kind}\n${JSON.stringify(logs)}\n${text}`;
   }
 
   /**

@@ -3,6 +3,7 @@
  * calls them. It lives as long as its run.
  */
 import * as z from "zod/mini";
+import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { failed, type McpFailure, type Reply } from "./failure.ts";
 import { headersOf, headerValue } from "./param-headers.ts";
@@ -305,9 +306,7 @@ function mayBeLegacy({ kind, status, code, data }: McpFailure): boolean {
 
 function resultOf({ message, status }: Received): Reply<JsonObject> {
   const { result, error } = message ?? {};
-  if (result !== undefined && result !== null && typeof result === "object" && !Array.isArray(result)) {
-    return { ok: true, value: result };
-  }
+  if (isObject(result)) return { ok: true, value: result };
   const fault = errorShape.safeParse(error).data;
   if (fault === undefined) return failed("protocol", "Its answer has neither result nor error.");
   const { code, message: said, data } = fault;

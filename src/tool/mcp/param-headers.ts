@@ -1,5 +1,6 @@
 /** Arguments that a tool's schema also requires in headers: `x-mcp-header` (MCP 2026-07-28, "Custom Headers"). Pure. */
 import { toBase64 } from "../../bytes.ts";
+import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 
 const KEYWORD = "x-mcp-header";
@@ -10,9 +11,6 @@ interface Wanted {
   header: string;
   path: string[];
 }
-
-const isObject = (value: Json | undefined): value is JsonObject =>
-  value !== null && typeof value === "object" && !Array.isArray(value);
 
 /** Whether a tool may be used: each annotation is where its argument can be found, and no two name one header. */
 export function annotationsHold(schema: JsonObject): boolean {

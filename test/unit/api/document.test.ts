@@ -16,6 +16,7 @@ import * as workflow from "../../../src/errors/workflow.ts";
 import { objectOf } from "../../../src/skill/json.ts";
 import type { Json, JsonObject, Manifest } from "../../../src/skill/manifest.ts";
 import { parseManifest } from "../../../src/skill/parse.ts";
+import { documentWith } from "../../support/openapi.ts";
 
 const MODES = {
   script: "run: [node, a.js]",
@@ -139,7 +140,7 @@ const DURABLE = ["idempotency-key", "prefer"];
 
 describe("S54: the OpenAPI document", () => {
   const manifests = zoo();
-  const document = openapiDocument(manifests, "1.2.3");
+  const document = documentWith(manifests, "1.2.3");
 
   it("is valid OpenAPI 3.1 and JSON Schema 2020-12 for skills of every kind", async () => {
     expect(manifests.length).toBeGreaterThan(25);
@@ -149,12 +150,12 @@ describe("S54: the OpenAPI document", () => {
   it("is valid for the examples, and for no skills at all", async () => {
     const built = await buildRoots([`${REPO_DIR}/skills`], { projectDir: REPO_DIR });
     await check(JSON.parse(built.catalog?.openapi.text ?? ""));
-    await check(openapiDocument([], "1"));
+    await check(openapiDocument("1"));
   });
 
   it("is the same where skills are added to it later", async () => {
     const first = manifests.filter((_, n) => n % 2 === 0);
-    const later: JsonObject = JSON.parse(JSON.stringify(openapiDocument(first, "1.2.3")));
+    const later: JsonObject = JSON.parse(JSON.stringify(documentWith(first, "1.2.3")));
     const fixed = members(later.paths).length - first.length;
     addSkills(
       later,
@@ -301,7 +302,7 @@ describe("S54: the OpenAPI document", () => {
       route: `/skills/s-${n}`,
       description: "x".repeat(200),
     }));
-    const length = (skills: typeof many) => JSON.stringify(openapiDocument(skills, "1")).length;
+    const length = (skills: typeof many) => JSON.stringify(documentWith(skills, "1")).length;
     // Hull's own routes are there whatever is served.
     expect(length(many) - length([])).toBeLessThan(870_000);
   });

@@ -54,6 +54,15 @@ describe("what a provider wants back", () => {
     for (const block of BLOCKS) expect(blocks).toContainEqual(block);
   });
 
+  it("of a refused chat completion is the refusal, as text", () => {
+    const said = { role: "assistant", content: null, refusal: "I will not." };
+    const { messages } = readChat([{ role: "user", content: "Do." }, said]);
+    expect(messages[1]).toEqual({
+      role: "assistant",
+      content: [{ type: "output_text", text: "I will not." }],
+    });
+  });
+
   it("does not reach Anthropic, which refuses the thinking of others", () => {
     const { content } = messageOf(TURN, false);
     const own = { type: "thinking", thinking: "mine", signature: "real" };

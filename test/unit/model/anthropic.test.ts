@@ -138,6 +138,16 @@ test("a whole tool round goes back: thinking and own blocks unchanged, results i
   });
 });
 
+test("a conversation without messages, and blanks after an answer that it begins, are not sent", () => {
+  const said = (text: string): Message => ({ role: "assistant", content: [{ type: "output_text", text }] });
+  expect(body(request([]))).toMatchObject({
+    messages: [{ role: "user", content: [{ type: "text", text: "(empty message)" }] }],
+  });
+  expect(body(request([user("hi"), said("One "), user("go"), said("It is \n")]))).toMatchObject({
+    messages: [{}, { content: [{ text: "One " }] }, {}, { content: [{ text: "It is" }] }],
+  });
+});
+
 const JSON_TOOL = { name: "json_response", input_schema: { type: "object", additionalProperties: true } };
 const list = { schema: { type: "array", items: {} }, strict: true };
 test.each<[string, Partial<ModelRequest>, object]>([

@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, test, vi } from "vitest";
 import { withFindings } from "../../../scripts/admin-client.ts";
 import { projectChecks } from "../../../scripts/dev/checks.ts";
+import { keepRecent, notStarted } from "../../../scripts/dev/supervised.ts";
 import { table } from "../../../scripts/table.ts";
 import { type Ended, hullHere } from "../../support/hull-here.ts";
 import { folder, put, skillText } from "./folder.ts";
@@ -88,6 +89,17 @@ test.each([
   const ended = await hull(args);
   expect(ended).toMatchObject({ code: 2, err: expect.stringContaining(says) });
   expect(ended.err).not.toMatch(/s.cret|fault in Hull/);
+});
+
+test.each([
+  [["sessions", "shw", "s"], 'There is no action "shw"; did you mean show?'],
+  [["daemons", "nonsense"], 'There is no action "nonsense"\n'],
+  [["workflow", "exlpain", "w"], 'There is no action "exlpain"; did you mean explain?'],
+  [["keys", "ad"], 'There is no action "ad"; did you mean add?'],
+  [["tasks"], "Name an action; all but ls need the id of a task"],
+  [["tasks", "show"], "Name an action; all but ls need the id of a task"],
+])("a word that is no action is named: %j", async (args, says) => {
+  expect(await hull(args)).toMatchObject({ code: 2, err: expect.stringContaining(says) });
 });
 
 test("hull doctor takes no word for a port, and checks the one that hull dev would use", async () => {
@@ -411,6 +423,14 @@ test("hull clean --all asks in a terminal, unless --yes answers", () => {
   put(dir, ".hull/state/c", "");
   const { code, shown } = inTerminal("", ["clean", dir, "--all", "--yes"]);
   expect([code, shown]).toEqual([0, expect.not.stringContaining("[y/N]")]);
+});
+
+test("a start that fails says what the process printed last", () => {
+  const recent: string[] = [];
+  for (let line = 1; line <= 50; line++) keepRecent(recent, `line ${line}`);
+  const { exit, message, hint } = notStarted("runner", "did not start", 20_000, recent);
+  expect([exit, hint]).toEqual([4, "Run `hull doctor`."]);
+  expect(message).toMatch(/^The runner did not start within 20 s\.\nline 11\n[\s\S]*line 50$/);
 });
 
 test("hull new says how to serve the skill, and what it lacks", async () => {

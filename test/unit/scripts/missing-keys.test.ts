@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { buildRoots } from "../../../scripts/build/build.ts";
-import { missingKeys } from "../../../scripts/dev/missing-keys.ts";
+import { missingKeyLine, missingKeys } from "../../../scripts/dev/missing-keys.ts";
 import { shippedModels } from "../../../src/model/registry/registry.ts";
 import { folder, skillText } from "./folder.ts";
 
@@ -18,10 +18,12 @@ test("names the variable that each llm skill lacks; a fallback that can be calle
   const lacking = (variables: Record<string, string>) =>
     missingKeys(skills, shippedModels, new Map(Object.entries(variables)));
   expect(lacking({})).toEqual([
-    { variable: "ANTHROPIC_API_KEY", slugs: ["a", "f"] },
-    { variable: "OPENAI_API_KEY", slugs: ["b"] },
+    { variable: "ANTHROPIC_API_KEY", slugs: ["a", "f"], empty: false },
+    { variable: "OPENAI_API_KEY", slugs: ["b"], empty: false },
   ]);
-  expect(lacking({ ANTHROPIC_API_KEY: "sk", OPENAI_API_KEY: " " })).toEqual([
-    { variable: "OPENAI_API_KEY", slugs: ["b"] },
-  ]);
+  const empty = { variable: "OPENAI_API_KEY", slugs: ["b"], empty: true };
+  expect(lacking({ ANTHROPIC_API_KEY: "sk", OPENAI_API_KEY: " " })).toEqual([empty]);
+  expect(missingKeyLine(empty, "b")).toContain(
+    "b lacks its model: OPENAI_API_KEY is set, but empty. The environment",
+  );
 });

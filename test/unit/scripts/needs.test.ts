@@ -10,7 +10,7 @@ const BODY = `Read it:
 \`\`\`bash
 # pdfseparate is for later
 cd "$(dirname x)" && pdftotext -layout in.pdf - | jq . > out; LANG=C qpdf --check "a; evil" 'b | worse'
-python scripts/fill.py && ./scripts/own.sh
+python scripts/fill.py && ./scripts/own.sh; report_all now
 for f in *; do tesseract $f out; done
 cat <<'END'
 notacommand here
@@ -40,6 +40,7 @@ test("programs and packages are read from fences and scripts; what the skill bri
       path: "scripts/cases.sh",
       text: `# don't stop here
 check_it() { sox "$1"; }
+function report_all() { true; }
 check_it a
 node -e "
 const line = 1;
@@ -84,12 +85,16 @@ test("hull doctor --skills names what is missing and the image that has it; hull
   );
   expect(skills[0].has_all).toBeNull();
   const shown = await hull("doctor", "--skills");
-  expect(shown.out).toMatch(/The image slim lacks nosuchprogram.*the image office has pypdf \(Python\)/);
+  expect(shown.out).toMatch(
+    /image slim lacks? nosuchprogram.*\.\n *The image office has these except nosuchprogram, no_such_module_here \(Python\)\./,
+  );
   const validated = await hull("validate", join(dir, "skills"));
   expect(validated.code).toBe(0);
-  expect(validated.err).toMatch(/pdf\/SKILL\.md warning This machine lacks nosuchprogram.*\[needs_missing\]/);
+  expect(validated.err).toMatch(
+    /pdf\/SKILL\.md warning This machine (?:and the image slim lack|lacks) nosuchprogram.*\[needs_missing\]/,
+  );
   expect(validated.err).toContain(
-    "Install it on this machine. For deployments set [workspace_tools] image in hull.toml.",
+    'Install them on this machine. For deployments set image = "office" below [workspace_tools] in hull.toml.',
   );
   expect(validated.err).toContain("For what no image has, a deployment needs an image of your own");
 });

@@ -3,7 +3,7 @@
 import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { buildRoots } from "../../../scripts/build/build.ts";
-import { BuildReport, oneLine, skillLines } from "../../../scripts/dev/report.ts";
+import { BuildReport, oneLine, reportsProblem, skillLines } from "../../../scripts/dev/report.ts";
 import { folder, put } from "./folder.ts";
 
 const text = (name: string, description = "d") =>
@@ -74,4 +74,18 @@ test("of many findings the worst come first, and of the rest there is a count", 
   );
   expect(err).toMatch(/^\S*z\/SKILL\.md:1:1 error/);
   expect(err).toContain("… and 11 more findings: hull validate prints all of them.");
+});
+
+test("the events of log lines that report a problem", () => {
+  const problems = [
+    "run_broke_off",
+    "model_attempt_failed",
+    "mcp_failure",
+    "output_lost",
+    "event_not_stored",
+  ];
+  expect(problems.filter((event) => !reportsProblem(event))).toEqual([]);
+  expect(["request", "run", "run_attempt", "daemon_wake", "daemons_swept", 7].filter(reportsProblem)).toEqual(
+    [],
+  );
 });

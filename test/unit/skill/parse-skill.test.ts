@@ -62,17 +62,14 @@ test("39: of several files the exact name counts, then skill.md, then any letter
 });
 
 test.each([
-  ["claude-helper", "d", ["name_reserved"], []],
-  ["my-skill", "<b>x</b>", ["description_tags"], ["description_tags"]],
-  ["my-skill", "a < b", [], []],
-  ["<a>", "d", ["name_characters", "name_tags"], ["name_characters", "name_tags"]],
-  ["x".repeat(65), "d".repeat(1025), ["name_too_long", "description_too_long"], []],
-  ["мой", "d", ["name_characters"], ["name_characters"]],
-] as const)("33, 34: an upload called %s", (name, description, untrusted, trusted) => {
-  const codes = (published: boolean) =>
-    brokenUploadRules(name, description, published).map(({ code }) => code);
-  expect(codes(false)).toEqual(untrusted);
-  expect(codes(true)).toEqual(trusted);
+  ["claude-helper", "d", ["name_reserved"]],
+  ["my-skill", "<b>x</b>", ["description_tags"]],
+  ["my-skill", "a < b", []],
+  ["<a>", "d", ["name_characters", "name_tags"]],
+  ["x".repeat(65), "d".repeat(1025), ["name_too_long", "description_too_long"]],
+  ["мой", "d", ["name_characters"]],
+] as const)("33, 34: an upload called %s", (name, description, codes) => {
+  expect(brokenUploadRules(name, description).map(({ code }) => code)).toEqual(codes);
 });
 
 test.each([

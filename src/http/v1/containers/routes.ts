@@ -4,8 +4,8 @@ import type { FileRetrieveResponse } from "openai/resources/containers/files/fil
 import { containerBody, containerFileBody } from "../../../api/bodies/v1.ts";
 import { CODE_FOLDERS } from "../../../engine/workspace-tools/code-tools.ts";
 import { CallNotFound } from "../../../errors/llm.ts";
-import { BadPath, FileRequired, WorkspaceFull } from "../../../errors/request.ts";
-import { HullError, Internal } from "../../../errors.ts";
+import { BadPath, FileRequired } from "../../../errors/request.ts";
+import { HullError } from "../../../errors.ts";
 import {
   type Container,
   containerFileId,
@@ -27,8 +27,8 @@ import type { RequestContext } from "../../context.ts";
 import { fileHeaders } from "../../files.ts";
 import { formParts } from "../../form.ts";
 import { jsonNow } from "../../page.ts";
-import { answerBytes } from "../../representation.ts";
-import { MAX_FILE_BYTES } from "../../sessions/files.ts";
+import { answerBytes, openStored } from "../../representation.ts";
+import { MAX_FILE_BYTES, refusalOf } from "../../sessions/files.ts";
 import { mediaType } from "../../skills/media-type.ts";
 import { ascendingOf, limitOf, notListed, openaiPage, pageWithin } from "../lists.ts";
 import { vendorBody } from "../vendor-body.ts";
@@ -163,7 +163,7 @@ export async function postContainerFile(context: RequestContext, { id = "" }: Pa
   }
   const { file_id } = await vendorBody(context, containerFileBody);
   const file = await findFile(context.env, context.tenant, file_id);
-  return written(context, container, file.filename ?? file_id, await readFile(context.env, file, null));
+  return written(context, container, file.filename ?? file_id, await readFile(context.env, file));
 }
 
 /** Stores a file in the input folder. @throws BadPath WorkspaceFull */
@@ -178,11 +178,7 @@ async function written(
   if (reason !== null) throw new BadPath({ path, reason });
   const intent = { path, expected: null, size: null, executable: null };
   const outcome = await writeFile(context.env.FILES, workspace, intent, body);
-  if ("refused" in outcome) {
-    if (outcome.refused === "full") throw new WorkspaceFull(outcome);
-    if (outcome.refused === "path") throw new BadPath({ path, reason: outcome.reason });
-    throw new Internal({ cause: `a file was refused: ${outcome.refused}` });
-  }
+  if ("refused" in outcome) throw refusalOf(outcome, path);
   return jsonNow(shownFile(id, { path, size: outcome.size, modified_at: outcome.modified_at }));
 }
 
@@ -206,12 +202,6 @@ export async function getContainerFileContent(context: RequestContext, params: P
     size,
     etag: `"${sha256}"`,
     headers: fileHeaders(mediaTypeOf(path), path.slice(path.lastIndexOf("/") + 1)),
-    open: async (range) => {
-      const options =
-        range === null ? {} : { range: { offset: range.start, length: range.end - range.start } };
-      const object = await context.env.FILES.get(key, options);
-      if (object === null) throw new Internal({ cause: `R2 lacks ${key}` });
-      return object.body;
-    },
+    open: openStored(context.env.FILES, key),
   });
 }

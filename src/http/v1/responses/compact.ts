@@ -3,9 +3,9 @@ import { visibleText } from "../../../engine/visible-text.ts";
 import { ProviderBadResponse } from "../../../errors/provider.ts";
 import { compactedItems, summaryRequest } from "../../../llm/openai-api/compaction.ts";
 import { readItems } from "../../../llm/openai-api/response-items.ts";
-import { furtherMembers, readResponses, responseRequest } from "../../../llm/openai-api/response-request.ts";
+import { furtherNames, readResponses, responseRequest } from "../../../llm/openai-api/response-request.ts";
 import { turnText } from "../../../llm/result.ts";
-import { SKILL_MODEL } from "../../../llm/skill-model.ts";
+import { namesSkill } from "../../../llm/skill-model.ts";
 import { wrong } from "../../../llm/wrong.ts";
 import { promptTokens } from "../../../model/estimate.ts";
 import { checkFiles, inlined } from "../../../run/responses/inlined.ts";
@@ -42,8 +42,7 @@ export async function postInputTokens(context: RequestContext): Promise<Response
 /** `POST /v1/responses/compact`: the request's model writes the summary. */
 export async function postCompaction(context: RequestContext): Promise<Response> {
   const body = await objectBody(context);
-  if (String(body.model).startsWith(SKILL_MODEL))
-    throw wrong("model", "a skill writes no summaries; name a model");
+  if (namesSkill(String(body.model))) throw wrong("model", "a skill writes no summaries; name a model");
   return listedAnswer(context, "responses/compact", () => summarized(context, body));
 }
 
@@ -70,6 +69,6 @@ async function summarized(context: RequestContext, body: JsonObject): Promise<Re
     }),
     usage: responseUsage(turn.usage, model.excludesCached),
   };
-  const headers = { "cache-control": "no-store", ...ignoredHeader(Object.keys(furtherMembers(body)), turn) };
+  const headers = { "cache-control": "no-store", ...ignoredHeader(furtherNames(body), turn) };
   return Response.json(context.redacted(document), { headers });
 }

@@ -3,13 +3,13 @@ import { CallNotFound } from "../../../errors/llm.ts";
 import { IdempotencyKeyReused } from "../../../errors/request.ts";
 import type { HullError } from "../../../errors.ts";
 import {
-  furtherMembers,
+  furtherNames,
   type ResponsesAsk,
   readResponses,
   responseRequest,
   withoutFile,
 } from "../../../llm/openai-api/response-request.ts";
-import { SKILL_MODEL, skillNamed } from "../../../llm/skill-model.ts";
+import { namesSkill, skillNamed } from "../../../llm/skill-model.ts";
 import { wrong } from "../../../llm/wrong.ts";
 import { servedSkill } from "../../../run/agent/skills.ts";
 import { takesAnyFile } from "../../../run/agent/workspace-option.ts";
@@ -48,7 +48,7 @@ import { callName, idempotencyKey, requestHash, takeInput } from "../../skills/i
 import { checkCodeAccess } from "../code-access.ts";
 import { newContainer, termsOf } from "../containers/open.ts";
 import { listedAnswer } from "../listed-answer.ts";
-import { ignoredHeader, modelLookup, streamedAnswer } from "../model-call.ts";
+import { ignoredHeader, lostStrict, modelLookup, streamedAnswer } from "../model-call.ts";
 import { formatted } from "../sse-event.ts";
 import { historyOf, inputAfter } from "./history.ts";
 import { checkSizes, newDigits, responseExecution } from "./ids.ts";
@@ -179,7 +179,7 @@ async function passing(
 ): Promise<Response> {
   const { stream, include } = asked;
   const { request, headers, found } = await prepared(context, asked, body);
-  if (request.container !== null || asked.model.startsWith(SKILL_MODEL)) await context.beforeEffects();
+  if (request.container !== null || namesSkill(asked.model)) await context.beforeEffects();
   const reasoning = showsReasoning(include, false);
   const abort = new AbortController();
   const handle: OperationHandle = {
@@ -237,14 +237,17 @@ async function checkModel(
   { model, shell }: ResponsesAsk,
   body: JsonObject,
 ): Promise<{ found: VendorModel | null; ignored: string[] }> {
-  const further = Object.keys(furtherMembers(body));
-  const runs = model.startsWith(SKILL_MODEL) || (shell !== null && shell.type !== "local");
+  const further = furtherNames(body);
+  const runs = namesSkill(model) || (shell !== null && shell.type !== "local");
   const chosen = runs && (body.tool_choice ?? "auto") !== "auto" ? ["tool_choice"] : [];
-  if (model.startsWith(SKILL_MODEL)) return { found: null, ignored: [...further, ...chosen] };
+  const tools = Array.isArray(body.tools) ? body.tools.filter(isObject) : [];
+  const lost = [...further, ...chosen, ...lostStrict(tools, null)];
+  if (namesSkill(model)) return { found: null, ignored: lost };
   const found = await modelLookup(context, model, !runs)();
   const { protocol } = found.reached;
   const own = !runs && (takesFurther(protocol) || protocol === "mock");
-  return { found, ignored: [...(own ? [] : further), ...chosen] };
+  const strict = lostStrict(tools, runs ? null : protocol);
+  return { found, ignored: [...(own ? [] : further), ...chosen, ...strict] };
 }
 
 /**

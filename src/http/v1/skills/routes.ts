@@ -20,10 +20,9 @@ import {
 } from "../../../registry/stored-skills/rows.ts";
 import { contentDisposition } from "../../../run/output-files.ts";
 import { readJson } from "../../body.ts";
-import type { ByteRange } from "../../conditional.ts";
 import type { RequestContext } from "../../context.ts";
 import { jsonNow } from "../../page.ts";
-import { answerBytes } from "../../representation.ts";
+import { answerBytes, openStored } from "../../representation.ts";
 import { type Dialect, dialectOf } from "../dialect.ts";
 import { ascendingOf, cursorAt, limitOf, listDocument, notListed, pageOf } from "../lists.ts";
 import { sweepAfterChange } from "../sweep.ts";
@@ -310,11 +309,6 @@ export async function getContent(context: RequestContext, params: Params): Promi
     "cache-control": "private, no-cache",
     "x-hull-bundle": digest,
   });
-  const open = async (range: ByteRange | null): Promise<ReadableStream<Uint8Array>> => {
-    const part = range === null ? {} : { range: { offset: range.start, length: range.end - range.start } };
-    const object = await env.FILES.get(bundle.key, part);
-    if (object === null) throw gone();
-    return object.body;
-  };
+  const open = openStored(env.FILES, bundle.key, gone);
   return answerBytes(request, { size: bundle.size, etag: `"${digest}"`, headers, open });
 }

@@ -2,8 +2,7 @@
 import { SKILL_FIELDS } from "../../../api/bodies/v1.ts";
 import { join } from "../../../bytes.ts";
 import { BadRequest, BodyTooLarge, BundleInvalid } from "../../../errors/request.ts";
-import { storeBundle } from "../../../registry/stored-skills/bundles.ts";
-import type { NewVersion } from "../../../registry/stored-skills/rows.ts";
+import { bundledVersion, type NewVersion } from "../../../registry/stored-skills/rows.ts";
 import { decodeUtf8 } from "../../../run/utf8.ts";
 import type { SourceFile } from "../../../skill/bundle.ts";
 import type { UploadRules } from "../../../skill/stored-skill.ts";
@@ -20,8 +19,6 @@ const MAX_PARTS = MAX_MEMBERS + 10;
 const MAX_FIELD_BYTES = 4096;
 const OPENAI_LIMITS = { files: 500, file_bytes: 25 * 1024 * 1024 };
 const MAX_LABEL = { anthropic: 255, anthropic_legacy: 64 };
-/** The most findings that are stored. */
-const MAX_FINDINGS = 20;
 /** The parts that hold files. */
 const FILE_PARTS = ["files[]", "files"];
 /** The values of `custom_llm_provider` that mean Hull's own store; the empty one means that the field is absent. */
@@ -85,19 +82,12 @@ export async function storeSentSkill(
   // Imported on first use, because it imports the YAML parser.
   const { readStoredSkill } = await import("../../../skill/stored-skill.ts");
   const skill = await readStoredSkill(files, rulesOf(dialect, name));
-  const digest = await storeBundle(env, tenant, skill.zip);
   return {
     dialect,
     label,
     makeDefault: fields.get("default") === "true",
     ignored: [...fields.keys()].filter((field) => !SKILL_FIELDS.includes(field)),
-    version: {
-      name: skill.name,
-      description: skill.description,
-      directory: skill.directory,
-      digest,
-      diagnostics: JSON.stringify(skill.diagnostics.slice(0, MAX_FINDINGS)),
-    },
+    version: await bundledVersion(env, tenant, skill),
   };
 }
 

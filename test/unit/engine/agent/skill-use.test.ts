@@ -32,6 +32,16 @@ describe("messages that begin with a skill's name", () => {
     else expect([active, system]).toEqual([found.played.run.loaded[0], expect.stringContaining(body)]);
   });
 
+  test("also where no skill is matched", async () => {
+    const skill_match = { strategy: "none", top_n: 1, sticky: true };
+    const { records, run } = await play({
+      spec: { skills, prompt: says("/my-skill do it"), skill_match },
+      replies: ["ok"],
+    });
+    expect(run.loaded).toEqual(["my-skill"]);
+    expect(records.filter(({ type }) => type === "skills_matched")).toEqual([]);
+  });
+
   test("its hook is called once; a later run of the session still has the instructions", async () => {
     const { played } = await sent("/my-skill do it");
     expect(played.hooks.map(({ hook }) => hook)).toEqual(["on"]);
@@ -115,6 +125,7 @@ describe("read_skill_resource", () => {
     [{ skill: "s", path: "/etc/passwd" }, "not inside"],
     [{ skill: "s" }, "path"],
     [{ skill: "bare", path: "a" }, "no skill"],
+    [{ path: "a" }, "skill is missing. There are: s"],
     [{ skill: "hidden", path: "a" }, "no skill"],
     [{ skill: "s", path: "a", offset: -1 }, "whole numbers"],
   ])("%j is not carried out", async (args, words) => {

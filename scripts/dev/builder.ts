@@ -1,0 +1,72 @@
+/** The builds of `hull dev`: the first one, and one after each change of the skills. */
+import { type BuildResult, buildRoots } from "../build/build.ts";
+import type { BuildCache } from "../build/cache.ts";
+import type { BuiltSkill } from "../build/skill.ts";
+import { buildOptionsOf, type Project } from "../project.ts";
+import { debounced, WatchedFiles, watchRoots } from "./watch.ts";
+
+/** Builds again and again; a broken skill keeps its last good version. */
+export class Builder {
+  readonly #project: Project;
+  readonly #cache: BuildCache;
+  #lastGood = new Map<string, BuiltSkill>();
+  #lastSeen = "";
+  /** Whether the last build differs from the previous one, in the served skills or in the findings. */
+  changed = true;
+
+  constructor(project: Project, cache: BuildCache) {
+    this.#project = project;
+    this.#cache = cache;
+  }
+
+  async build(): Promise<BuildResult> {
+    const result = await buildRoots(this.#project.roots, {
+      ...buildOptionsOf(this.#project),
+      cache: this.#cache,
+      previous: this.#lastGood,
+      keepLastGood: true,
+    });
+    this.#lastGood = new Map(result.skills.map((skill) => [skill.folder, skill]));
+    const seen = JSON.stringify([result.catalog?.id, result.diagnostics, result.packages]);
+    this.changed = seen !== this.#lastSeen;
+    this.#lastSeen = seen;
+    return result;
+  }
+}
+
+/** Calls a function after each change of the skills, or of a file that they import from elsewhere. */
+export class SkillWatch {
+  /** Folders are watched from the beginning; changes made before `serve` are served after it. */
+  readonly #serve = Promise.withResolvers<() => Promise<void>>();
+  readonly #rebuild = debounced(async () => (await this.#serve.promise)());
+  readonly #imported = new WatchedFiles(this.#rebuild.schedule);
+  readonly #isOn: boolean;
+  /** Resolves, with what stops the watchers, when all folders are watched. */
+  readonly begun: Promise<() => Promise<void> | void>;
+
+  /** @param roots `null`: watch nothing. @param imported files outside the roots */
+  constructor(roots: readonly string[] | null, imported: BuildResult["imported"]) {
+    this.#isOn = roots !== null;
+    this.begun = roots === null ? Promise.resolve(() => {}) : watchRoots(roots, this.#rebuild.schedule);
+    this.add(imported);
+  }
+
+  add(imported: BuildResult["imported"]): void {
+    if (this.#isOn) this.#imported.add(imported);
+  }
+
+  /** @param onFault receives the reason if a call fails */
+  serve(changed: () => Promise<void>, onFault: (reason: string) => void): void {
+    this.#serve.resolve(async () => {
+      await changed().catch((error: unknown) => {
+        onFault(error instanceof Error ? error.message : String(error));
+      });
+    });
+  }
+
+  async stop(): Promise<void> {
+    await (await this.begun)();
+    this.#imported.stop();
+    this.#rebuild.stop();
+  }
+}

@@ -1,0 +1,210 @@
+/**
+ * What the operations answer that the pages ask. Types only: the answers come from handlers of the same process. A type
+ * that no handler names states the members that pages read.
+ */
+import type { ApiKey } from "../auth/api-key.ts";
+import type { WorkflowArtifact } from "../engine/workflow/artifacts.ts";
+import type { Graph } from "../engine/workflow/graph.ts";
+import type {
+  Origin,
+  Stage,
+  StageError,
+  Transition,
+  Usage,
+  WorkflowSpec,
+} from "../engine/workflow/records.ts";
+import type { PublicMessage } from "../llm/messages.ts";
+import type { Health } from "../model/health.ts";
+import type { Version } from "../registry/versions.ts";
+import type {
+  ApprovalView,
+  ArtifactEntry,
+  ArtifactView,
+  SessionView,
+} from "../session/conversation/answers.ts";
+import type { TraceStep } from "../session/conversation/trace.ts";
+import type { DaemonSummary } from "../session/daemon/rpc.ts";
+import type { SessionEntry } from "../session/index-row.ts";
+import type { UsageGroup } from "../session/ledger/rpc.ts";
+import type { RunEntry } from "../session/run-entry.ts";
+import type { Card } from "../skill/manifest.ts";
+
+/** A page of a list. */
+interface List<T> {
+  data: T[];
+  next_cursor: string | null;
+}
+
+/** A daemon with its snapshot. `error` is a problem document. */
+export interface ShownDaemon extends Omit<DaemonSummary, "error"> {
+  error?: { title: string; detail: string };
+  pending_events?: unknown[];
+  total_iterations?: number;
+}
+
+export interface Provider {
+  name: string;
+  protocol: string;
+  auth_env: string[];
+  default_model: string | null;
+  available: boolean;
+}
+
+interface Execution {
+  skill: string;
+  status: string;
+  created_at: string;
+  finished_at?: string;
+  result?: { text?: string; json?: unknown; size: number; content_type: string };
+  error?: { code: string; title: string; detail: string };
+}
+
+export interface Trace extends List<TraceStep> {
+  text: string | null;
+  error: { title: string; detail: string } | null;
+  recovered: boolean;
+}
+
+export interface ConfigParam {
+  name: string;
+  type: string;
+  description?: string;
+}
+
+export interface ToolConfig {
+  params: ConfigParam[];
+  values: Record<string, unknown>;
+  sources: Record<string, string>;
+}
+
+/** A card with what its own route adds, some of it only for callers who may publish. */
+export interface ShownCard extends Card {
+  input_schema?: unknown;
+  doc?: string;
+  signature?: { signer?: string; trusted: boolean };
+  diagnostics?: { severity?: string; message?: string }[];
+  tool_details?: {
+    name: string;
+    description?: string;
+    tier?: string;
+    tier_reason?: string | null;
+    risk?: string;
+    parameters?: unknown;
+  }[];
+  files?: { path: string; size: number }[];
+}
+
+/** Sums over the runs of a skill. */
+export interface RunFigures {
+  name: string;
+  calls: number;
+  failures: number;
+  p50_ms: number | null;
+  cost_usd: number;
+}
+
+/** The member named like the group says whose usage it is; `null`: nobody's. */
+export interface UsageRow extends Partial<Record<UsageGroup | "provider", string | null>> {
+  calls: number;
+  input_tokens: number;
+  output_tokens: number;
+  cost_usd: number;
+  price_known: boolean;
+}
+
+export interface ShownBudget {
+  scope: string;
+  window: string;
+  max_cost_usd?: number;
+  max_input_tokens?: number;
+  max_output_tokens?: number;
+  spent: { cost_usd: number; input_tokens: number; output_tokens: number };
+  resets_at: string | null;
+}
+
+/** A visit of a node that has not ended. */
+export interface ActiveVisit {
+  node_id: string;
+  started_at: string;
+  attempt: number;
+  retry_at?: string;
+  waits_until?: string | null;
+  approval?: { question?: string };
+}
+
+export interface WorkflowRun extends Pick<WorkflowSpec, "workflow" | "graph" | "task" | "max_steps"> {
+  id: string;
+  workflow_name: string;
+  status: string;
+  explanation: string;
+  started_at: string;
+  finished_at: string | null;
+  origin: Pick<Origin, "run_id" | "how"> | null;
+  stages: Stage[];
+  compensations: Stage[];
+  transitions: Transition[];
+  active: ActiveVisit[];
+  pending_nodes: string[];
+  artifacts: WorkflowArtifact[];
+  usage: Usage;
+  error: StageError | null;
+  steps: number;
+}
+
+/** A workflow of a skill has neither a version of its own nor a time. */
+export interface WorkflowEntry {
+  name: string;
+  version: number | null;
+  digest: string;
+  created_at: string | null;
+}
+
+export interface WorkflowRunEntry {
+  id: string;
+  workflow: string;
+  task: string;
+  status: string;
+  created_at: string;
+  finished_at: string | null;
+}
+
+/** By operation. */
+export interface Answers {
+  openapi: { paths: Record<string, Record<string, unknown>> };
+  getCard: ShownCard;
+  listVersions: List<Version>;
+  getConfig: { tools: Record<string, ToolConfig> };
+  listAllRuns: List<RunEntry>;
+  getIndexedRun: RunEntry;
+  getRunFigures: { data: RunFigures[] };
+  getExecution: Execution;
+  traceExecution: Trace;
+  traceRun: Trace;
+  listSessions: List<SessionEntry>;
+  openSession: SessionView;
+  getSession: SessionView;
+  forkSession: SessionView;
+  forkSessionAt: SessionView;
+  listMessages: List<PublicMessage>;
+  listSessionEvents: List<{ id: string; event: string; data: unknown }>;
+  listSessionFiles: List<{ path: string; size: number; modified_at: string }>;
+  listArtifacts: List<ArtifactEntry>;
+  getArtifact: ArtifactView;
+  listApprovals: List<ApprovalView>;
+  listDaemons: List<Pick<DaemonSummary, "id" | "name" | "status" | "skill" | "created_at">>;
+  getDaemon: ShownDaemon;
+  listWorkflows: List<WorkflowEntry>;
+  getWorkflow: WorkflowEntry & { graph: Graph };
+  getSkillWorkflow: WorkflowEntry & { graph: Graph };
+  listWorkflowRuns: List<WorkflowRunEntry>;
+  getWorkflowRun: WorkflowRun;
+  getUsage: List<UsageRow>;
+  listBudgets: List<ShownBudget>;
+  listProviders: List<Provider>;
+  /** Another document if the query names a model. */
+  listModels: List<string>;
+  checkProvider: Health;
+  callModel: { text?: string };
+  listKeys: List<ApiKey>;
+  addKey: ApiKey & { key: string };
+}

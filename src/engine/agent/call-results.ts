@@ -1,0 +1,20 @@
+/** Results of tool calls that no tool gave. */
+import type { FaultCategory } from "../tool-fault.ts";
+import type { AgentToolResult, ToolStatus } from "./records.ts";
+
+export function denied(tool: string, reason: string): AgentToolResult {
+  const content = JSON.stringify({ error: "permission_denied", tool, reason });
+  return plainResult("rejected", content, "permission_denied");
+}
+
+export function plainResult(
+  status: ToolStatus,
+  content: string,
+  error_category: FaultCategory | null,
+): AgentToolResult {
+  return { status, content, value: null, error_category, exit_code: null, duration_ms: 0 };
+}
+
+/** The result of a call that an earlier run attempt began, and whose outcome nobody knows. */
+export const interrupted = (): AgentToolResult =>
+  plainResult("error", "The call was interrupted. It may or may not have taken effect.", "cancelled");

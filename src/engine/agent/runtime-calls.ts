@@ -1,0 +1,148 @@
+/** Calls that the loop itself answers: of the task ledger, of skills and their files, and of sub-agents. Pure. */
+import { SUB_AGENT } from "../../skill/tool-names.ts";
+import type { ToolCallBlock } from "../messages.ts";
+import { plainResult } from "./call-results.ts";
+import { ceilingsOf } from "./delegation.ts";
+import type { AgentToolResult } from "./records.ts";
+import { dueCommands } from "./skill-commands.ts";
+import {
+  READ_SKILL_RESOURCE,
+  resourceArguments,
+  resourceDefinition,
+  resourceFault,
+  resourceTool,
+} from "./skill-resource.ts";
+import {
+  forkedTask,
+  isForked,
+  LOAD_SKILL,
+  loadSkill,
+  loadSkillTool,
+  loadsSkills,
+  SEARCH_SKILLS,
+  searchesSkills,
+  searchSkills,
+  skillToLoad,
+  toolOf,
+} from "./skills.ts";
+import type { AgentSkill, AgentTool, Ceilings } from "./spec.ts";
+import type { AgentState, OpenCall, RunState } from "./state.ts";
+import type { AgentStep, CallStep, PlannedCall } from "./step.ts";
+import { keepsLedger, LEDGER_TOOL, type TaskLedger, updatedLedger } from "./task-ledger.ts";
+
+/** Names of calls that the loop itself answers. */
+const OWN_NAMES = [LOAD_SKILL, SEARCH_SKILLS, LEDGER_TOOL, READ_SKILL_RESOURCE];
+export const isRuntimeCall = (name: string): boolean => OWN_NAMES.includes(name);
+
+/** The step for a call of a runtime tool; `null`: the call is of another tool. */
+export function runtimeStep(state: AgentState, run: RunState, open: OpenCall): CallStep | null {
+  switch (open.call.name) {
+    case LEDGER_TOOL:
+      return keepsLedger(run) ? ledgerStep(run, open) : null;
+    case LOAD_SKILL:
+      return loadsSkills(run.spec) ? loadStep(state, run, open) : null;
+    case SEARCH_SKILLS:
+      return searchesSkills(run.spec) ? searchStep(run, open) : null;
+    case READ_SKILL_RESOURCE:
+      return resourceStep(state, run, open);
+    default:
+      return null;
+  }
+}
+
+const settle = (run: RunState, { effect }: OpenCall, result: AgentToolResult): AgentStep => ({
+  type: "record",
+  records: [{ type: "tool_settled", run: run.spec.run_id, effect, result }],
+});
+
+function ledgerStep(run: RunState & { ledger: TaskLedger }, open: OpenCall): AgentStep {
+  const updated = updatedLedger(run.ledger, open.call.arguments);
+  if ("error" in updated) return settle(run, open, plainResult("error", updated.error, "schema_validation"));
+  const { ledger, content } = updated;
+  const result = plainResult("ok", content, null);
+  const { effect } = open;
+  return {
+    type: "record",
+    records: [{ type: "ledger_updated", run: run.spec.run_id, effect, ledger, result }],
+  };
+}
+
+function loadStep(state: AgentState, run: RunState, open: OpenCall): CallStep {
+  const { call, effect } = open;
+  const forked = forkedBy(run, call);
+  if (forked !== null) return startFork(state, run, open, forked);
+  const called = skillToLoad(run.spec, call.arguments);
+  const commands = called === null ? null : dueCommands(state, run, called);
+  if (commands !== null) return commands;
+  const { name, content } = loadSkill(state, run, call.arguments);
+  if (name === null) return settle(run, open, plainResult("error", content, null));
+  const result = plainResult("ok", content, null);
+  return { type: "record", records: [{ type: "skill_loaded", run: run.spec.run_id, effect, name, result }] };
+}
+
+function searchStep(run: RunState, open: OpenCall): AgentStep {
+  const { ok, content } = searchSkills(run.spec, open.call.arguments);
+  return settle(run, open, plainResult(ok ? "ok" : "error", content, ok ? null : "schema_validation"));
+}
+
+/** @returns `null` if the run has no files of skills to read */
+function resourceStep(state: AgentState, run: RunState, open: OpenCall): CallStep | null {
+  const resource = resourceDefinition(run.spec);
+  if (resource === null) return null;
+  const { call, effect } = open;
+  const args = resourceArguments(run.spec, call.arguments);
+  const fault = resourceFault(state, run, args);
+  if (fault !== null)
+    return settle(run, open, plainResult("error", JSON.stringify({ error: fault }), "tool_error"));
+  const planned: PlannedCall = {
+    effect,
+    call: { ...call, arguments: args },
+    tool: resourceTool(resource),
+    again: open.stage === "started",
+  };
+  return { type: "ready", planned };
+}
+
+/** Starts a sub-agent that executes a skill. */
+function startFork(state: AgentState, run: RunState, open: OpenCall, skill: AgentSkill): CallStep {
+  const { effect, call } = open;
+  const loaded = loadSkill(state, run, call.arguments);
+  if (loaded.name === null) return settle(run, open, plainResult("error", loaded.content, null));
+  const planned: PlannedCall = {
+    effect,
+    call,
+    tool: {
+      definition: loadSkillTool(run.spec.skills),
+      executor: "builtin",
+      annotations: {},
+      handler: null,
+      skill: skill.name,
+    },
+    again: open.stage === "started",
+    above: shareOf(run),
+    forked: { skill, task: forkedTask(state, call.arguments) },
+  };
+  return { type: "ready", planned };
+}
+
+/** The skill that a sub-agent carries out for a call of `load_skill`; `null`: the call starts no sub-agent. */
+function forkedBy({ spec }: RunState, { name, arguments: args }: ToolCallBlock): AgentSkill | null {
+  const skill = name === LOAD_SKILL && loadsSkills(spec) ? skillToLoad(spec, args) : null;
+  return skill !== null && isForked(spec, skill) ? skill : null;
+}
+
+/** Whether a tool starts a sub-agent. */
+export const delegates = (tool: AgentTool | null): boolean =>
+  tool?.executor === "builtin" && tool.definition.name === SUB_AGENT;
+
+/**
+ * What is left for one delegating call of the turn. Those without a result may be under way side by side, so they share
+ * the rest of the budgets; what one of them does not use is left to those that begin later.
+ */
+export function shareOf(run: RunState): Ceilings {
+  const sharers = run.calls.filter(
+    ({ stage, call }) =>
+      stage !== "settled" && (forkedBy(run, call) !== null || delegates(toolOf(run, call.name))),
+  );
+  return ceilingsOf(run, true, run.spec.parallel_tool_calls === false ? 1 : sharers.length);
+}

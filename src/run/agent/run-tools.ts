@@ -1,0 +1,171 @@
+/** The skills and tools of a run: those of its options, of its skills, of the runtime, and of MCP servers. */
+import type { AgentSkill, AgentTool } from "../../engine/agent/spec.ts";
+import type { Warning } from "../../engine/messages.ts";
+import { definitionOf, readTools, type Tool } from "../../engine/tools.ts";
+import type { Settings } from "../../env.ts";
+import { InvalidRequest } from "../../errors/llm.ts";
+import type { CallOptions } from "../../llm/options.ts";
+import { refused } from "../../llm/prepare.ts";
+import { type McpServer, type SkillRecord, TOOL_KINDS } from "../../skill/manifest.ts";
+import type { RunContext } from "../context.ts";
+import { withRemoteTools } from "../mcp/agent-tools.ts";
+import { subAgentTool } from "../task/sub-agent-tool.ts";
+import { dynamicTools } from "./define-tool.ts";
+import { readServersOption } from "./mcp-option.ts";
+import type { RunOptions } from "./option-shapes.ts";
+import { toolsOfSkill, withSkillTools } from "./skill-tools.ts";
+import { readSkills, skillOf, toolsOf } from "./skills.ts";
+import { webhookPolicy } from "./webhook-tool.ts";
+import { workspaceToolsOf } from "./workspace-option.ts";
+
+/** A skill that is available although the options do not name it. */
+export interface NamedSkill {
+  record: SkillRecord;
+  digest: string;
+}
+
+interface ToolSources {
+  options: RunOptions;
+  call: CallOptions;
+  /** The skill that the run is. */
+  served: SkillRecord | null;
+  named: readonly NamedSkill[];
+  /** Whether the caller may store skills. */
+  publishes: boolean;
+  /** Whether a client can answer calls of its own tools. */
+  answers: boolean;
+}
+
+interface RunTools {
+  /** The skills that the model may use, without the run's own. */
+  skills: AgentSkill[];
+  /** The records of the served skills, each once, the run's own first. */
+  records: SkillRecord[];
+  tools: AgentTool[];
+  /** MCP servers that the request defines. */
+  servers: readonly McpServer[];
+  warnings: Warning[];
+}
+
+/** @throws InputInvalid with a path per finding, InvalidRequest, SkillNotFound */
+export async function collectTools(context: RunContext, sources: ToolSources): Promise<RunTools> {
+  const { options, served, named, publishes, answers } = sources;
+  const { settings } = context;
+  const listed = await readSkills(context, options.skills);
+  const records = distinct(served === null ? listed.records : [served, ...listed.records]);
+  const registered = withSkillTools(
+    ownTools(settings, sources, listed.tools),
+    toolsOfSkills(settings, sources, records),
+  );
+  const defined = [
+    ...registered,
+    ...runtimeTools(options, publishes).filter((tool) => !isNamed(registered, tool)),
+  ];
+  const local = [...defined, ...workspaceToolsOf(context, options.workspace_tools, records, defined)];
+  const servers = readServersOption(context, options.mcp_servers ?? []);
+  const { tools, warnings } = await withRemoteTools(context, local, {
+    asked: [servers.deployed, servers.brought],
+    records,
+    served,
+  });
+  checkTools(tools, { answers, daemon: options.daemon === true, hosted: settings.host !== undefined });
+  const skills = [...listed.skills, ...named.map(({ record, digest }) => skillOf(settings, record, digest))];
+  return { skills, records, tools, servers: servers.brought.servers, warnings };
+}
+
+/** The tools of skills' tools.json. */
+function toolsOfSkills(
+  settings: Settings,
+  { options, served, named }: ToolSources,
+  records: readonly SkillRecord[],
+): AgentTool[] {
+  const onActivation = options.skill_tools === "on_activation";
+  return [
+    // The run's own skill is active from the start.
+    ...records.flatMap((record) => toolsOfSkill(settings, record, onActivation && record !== served)),
+    ...named.flatMap(({ record }) => [...toolsOf(record), ...toolsOfSkill(settings, record, false)]),
+  ];
+}
+
+/** Tools that the runtime executes itself. */
+function runtimeTools(options: RunOptions, publishes: boolean): AgentTool[] {
+  return [
+    ...(options.dynamic_tools === true ? dynamicTools(publishes) : []),
+    ...(options.sub_agents === true ? [subAgentTool()] : []),
+  ];
+}
+
+/** The records without duplicates: a skill may be both the run's own and in its list. */
+function distinct(records: readonly SkillRecord[]): SkillRecord[] {
+  return [...new Map(records.map((record) => [record.manifest.slug, record])).values()];
+}
+
+const isNamed = (tools: readonly AgentTool[], { definition }: AgentTool): boolean =>
+  tools.some((tool) => tool.definition.name === definition.name);
+
+/** The tools of the options, and the command tools of skills. */
+function ownTools(
+  settings: Settings,
+  { call, served }: ToolSources,
+  ofSkills: readonly AgentTool[],
+): AgentTool[] {
+  const read =
+    call.tools === undefined
+      ? { tools: [] }
+      : readTools(call.tools, { path: "options.tools", commands: false });
+  if ("faults" in read) throw refused(read.faults);
+  const tools = [
+    ...read.tools.map((tool) => agentTool(settings, tool)),
+    ...(served === null ? [] : toolsOf(served)),
+    ...ofSkills,
+  ];
+  const names = tools.map(({ definition }) => definition.name);
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice === undefined) return tools;
+  throw new InvalidRequest({ option: "tools", detail: `Two tools of the run are called "${twice}".` });
+}
+
+function agentTool(settings: Settings, tool: Tool): AgentTool {
+  const executor =
+    tool.handler !== undefined ? "hook" : tool.executor === undefined ? "client" : executorOf(tool);
+  const { kind, ...annotations } = tool.annotations ?? {};
+  const known = TOOL_KINDS.find((name) => name === kind);
+  const said = { ...annotations, ...(known === undefined ? {} : { kind: known }) };
+  return {
+    definition: definitionOf(tool),
+    executor,
+    handler: tool.handler ?? null,
+    skill: null,
+    ...(executor === "webhook" ? webhookPolicy(settings, tool.name, said) : { annotations: said }),
+  };
+}
+
+function executorOf({ name, executor }: Tool): AgentTool["executor"] {
+  if (executor === "webhook") return "webhook";
+  throw new InvalidRequest({
+    option: "tools",
+    detail: `The tool ${name} has the executor ${executor}, which this deployment does not have.`,
+  });
+}
+
+/** Refuses tools that a client must answer if no client can: anonymous runs and daemons have none. */
+function checkTools(
+  tools: readonly AgentTool[],
+  { answers, daemon, hosted }: { answers: boolean; daemon: boolean; hosted: boolean },
+): void {
+  const client = tools.find(({ executor }) => executor === "client");
+  if (client !== undefined && (!answers || daemon)) {
+    const where = daemon ? "a daemon" : "an anonymous run";
+    throw new InvalidRequest({
+      option: "tools",
+      detail: `The tool ${client.definition.name} has no handler, and ${where} has no client to answer it.`,
+    });
+  }
+  const web = tools.find(({ executor }) => executor === "webhook");
+  if (web !== undefined && !hosted) {
+    throw new InvalidRequest({
+      option: "tools",
+      detail: `The tool ${web.definition.name} needs a host delegate, and none is configured.`,
+    });
+  }
+}

@@ -1,0 +1,59 @@
+/** What the skill that a run is adds to the run's options: its model, its limits, its rounds of tools. */
+import type { AgentSpec } from "../../engine/agent/spec.ts";
+import { InvalidRequest } from "../../errors/llm.ts";
+import { usualDeadline } from "../../skill/interface-fields.ts";
+import type { JsonObject, SkillRecord } from "../../skill/manifest.ts";
+import type { RunOptions } from "./option-shapes.ts";
+
+/** The call's options with the model and limits of the option `skill`, unless the options set them. */
+export function withSkill(call: JsonObject, { manifest }: SkillRecord): JsonObject {
+  const { llm, slug } = manifest;
+  if (llm === undefined) {
+    throw new InvalidRequest({
+      option: "skill",
+      detail: `The skill ${slug} has mode: ${manifest.mode}; only llm skills can run as agents.`,
+    });
+  }
+  const { provider, model } = llm.target;
+  return {
+    provider,
+    ...(model === null ? {} : { model }),
+    max_tokens: llm.max_tokens,
+    timeout: manifest.timeout_ms / 1000,
+    idle_timeout: manifest.idle_timeout_ms / 1000,
+    ...call,
+  };
+}
+
+/** The rounds of tools that the skill's manifest names, unless the options limit the run; `undefined`: neither. */
+export const roundsOfSkill = (options: RunOptions, served: SkillRecord | null): number | undefined =>
+  options.profile === undefined && options.max_iterations === undefined
+    ? served?.manifest.llm?.max_tool_rounds
+    : undefined;
+
+/**
+ * Adds the rounds and the time that the skill's manifest sets, unless the options do. For a daemon, the rounds apply to
+ * each wake, and the time of one call does not apply.
+ * @param rounds from `roundsOfSkill`
+ */
+export function withSkillLimits(
+  options: RunOptions,
+  served: SkillRecord | null,
+  rounds: number | undefined,
+): RunOptions {
+  if (served === null) return options;
+  const { timeout_ms, deadline_ms } = served.manifest;
+  const usual = options.daemon === true || deadline_ms === usualDeadline(timeout_ms);
+  return {
+    ...(rounds === undefined ? {} : { max_iterations: rounds + 1 }),
+    ...(usual ? {} : { deadline_ms }),
+    ...options,
+  };
+}
+
+/** The skill's own further targets, unless the options name a model. */
+export function fallbackOf({ manifest }: SkillRecord, call: JsonObject): Pick<AgentSpec, "fallback"> {
+  const targets = manifest.llm?.fallback ?? [];
+  const named = [call.provider, call.model, call.model_tier, call.route_policy, call.fallback_chain];
+  return targets.length === 0 || named.some((name) => name !== undefined) ? {} : { fallback: targets };
+}

@@ -1,0 +1,102 @@
+/** The defaults of a run: what its options leave out. */
+import type { AgentSpec, CompactionOptions, RunPolicies, ToolHook } from "../../engine/agent/spec.ts";
+import { InvalidRequest } from "../../errors/llm.ts";
+import { compactionOptions } from "../../llm/compaction-options.ts";
+import { taskLedger } from "./ledger-option.ts";
+import { listOf, type RunOptions } from "./option-shapes.ts";
+import type { profileOf } from "./profile.ts";
+
+/** What Hull determines for a run besides its options. */
+type SpecParts = Pick<
+  AgentSpec,
+  "run_id" | "session_id" | "system" | "prompt" | "tools" | "tool_format" | "skills" | "model" | "call"
+> & {
+  profile: ReturnType<typeof profileOf>;
+  policies: Pick<RunPolicies, "policy" | "ceiling" | "dropped" | "host">;
+};
+
+/** Makes a run's specification from its options and fills in the defaults. @throws InvalidRequest */
+export function specOf(options: RunOptions, { profile, policies, ...parts }: SpecParts): AgentSpec {
+  return {
+    ...parts,
+    tool_search: null,
+    tool_examples: null,
+    tool_choice: null,
+    skill_match: { strategy: "auto", top_n: 1, sticky: true, ...options.skill_match },
+    working_files: listOf(options.working_files),
+    persistent: options.persistent ?? false,
+    done_sentinel: options.done_sentinel ?? "##DONE##",
+    max_iterations: options.max_iterations ?? profile.max_iterations,
+    max_nudges: options.max_nudges ?? profile.max_nudges,
+    nudge: options.nudge ?? null,
+    tool_retries: options.tool_retries ?? profile.tool_retries,
+    tool_backoff_ms: options.tool_backoff_ms ?? 1000,
+    turn_policy: turnPolicy(options),
+    stop_after_successful_tools: options.stop_after_successful_tools ?? [],
+    require_successful_tools: options.require_successful_tools ?? [],
+    loop_detect: {
+      warn: options.loop_detect_warn ?? 2,
+      block: options.loop_detect_block ?? 3,
+      skip: options.loop_detect_skip ?? 4,
+    },
+    exit_when_verified: options.exit_when_verified ?? false,
+    token_budget: options.token_budget ?? null,
+    total_budget_usd: null,
+    native_tool_fallback: options.native_tool_fallback ?? "allow",
+    break_unless_phase: options.break_unless_phase ?? null,
+    task_ledger: taskLedger(options),
+    context_callback: options.context_callback ?? options.context_filter ?? null,
+    post_turn_callback: options.post_turn_callback ?? null,
+    ...(options.models === undefined ? {} : { models: options.models }),
+    ...(options.parallel_tool_calls === false ? { parallel_tool_calls: false as const } : {}),
+    ...(options.tool_hooks === undefined ? {} : { tool_hooks: options.tool_hooks.map(toolHook) }),
+    policies: {
+      ...policies,
+      approval_policy: options.approval_policy ?? null,
+      permissions: options.permissions ?? null,
+      approval_timeout_s: approvalSeconds(options),
+    },
+    ...(options.bot === undefined ? {} : { bot: options.bot }),
+    compaction: compaction(options),
+    daemon: null,
+  };
+}
+
+function approvalSeconds({
+  approval_timeout_ms: ms,
+  approval_timeout_s: seconds = 86_400,
+}: RunOptions): number {
+  return ms === undefined ? seconds : ms / 1000;
+}
+
+/** @throws InvalidRequest */
+function compaction(options: RunOptions): CompactionOptions {
+  const read = compactionOptions(options);
+  if (read.strategy !== "custom" || read.compact_callback !== null) return read;
+  const detail = 'The compaction strategy "custom" needs compact_callback, the hook that writes the summary.';
+  throw new InvalidRequest({ option: "compact_callback", detail });
+}
+
+type GivenHook = NonNullable<RunOptions["tool_hooks"]>[number];
+const toolHook = ({
+  pattern,
+  pre = null,
+  post = null,
+  deny = null,
+  max_output = null,
+}: GivenHook): ToolHook => ({
+  pattern,
+  pre,
+  post,
+  deny,
+  max_output,
+});
+
+function turnPolicy({ turn_policy: given }: RunOptions): AgentSpec["turn_policy"] {
+  if (given === undefined) return null;
+  return {
+    require_action_or_yield: given.require_action_or_yield ?? false,
+    allow_done_sentinel: given.allow_done_sentinel ?? true,
+    max_prose_chars: given.max_prose_chars ?? null,
+  };
+}

@@ -1,0 +1,49 @@
+/** Values that may not fit into one row, by name, in several rows of the table `content`. */
+import { join } from "../bytes.ts";
+import { CHUNK_BYTES, rowChunks } from "./row-chunks.ts";
+import type { Tables } from "./tables.ts";
+
+/** A text with more UTF-16 units is long: it gets rows of its own. A shorter one fits into a row whatever it holds. */
+const LONG_TEXT = CHUNK_BYTES;
+
+export const isLong = (text: string): boolean => text.length > LONG_TEXT;
+
+export class LongValues {
+  readonly #sql: SqlStorage;
+  readonly #tables: Tables<"content">;
+
+  constructor(sql: SqlStorage, tables: Tables<"content">) {
+    this.#sql = sql;
+    this.#tables = tables;
+  }
+
+  /** Replaces the value under a name. Call it in a transaction. */
+  write(name: string, value: Uint8Array | string): void {
+    this.#tables.need("content");
+    this.remove(name);
+    const bytes = typeof value === "string" ? new TextEncoder().encode(value) : value;
+    for (const [part, data] of rowChunks(bytes)) {
+      this.#sql.exec("INSERT INTO content (name, part, data) VALUES (?, ?, ?)", name, part, data);
+    }
+  }
+
+  read(name: string): Uint8Array<ArrayBuffer> {
+    const rows = this.#sql
+      .exec<{ data: ArrayBuffer }>("SELECT data FROM content WHERE name = ? ORDER BY part", name)
+      .toArray();
+    return join(rows.map(({ data }) => new Uint8Array(data)));
+  }
+
+  /** The value under a name, which was written as a text. */
+  text(name: string): string {
+    return new TextDecoder().decode(this.read(name));
+  }
+
+  remove(name: string): void {
+    if (this.#tables.has("content")) this.#sql.exec("DELETE FROM content WHERE name = ?", name);
+  }
+
+  removeAll(): void {
+    if (this.#tables.has("content")) this.#sql.exec("DELETE FROM content");
+  }
+}
