@@ -374,6 +374,20 @@ describe("tools", () => {
     expect([fake.requests.length, result.transcript.messages.length]).toEqual([1, 2]);
   });
 
+  test("a turn that its provider has paused goes on", async () => {
+    const paused = { searches: [{ query: "late", found: ["late"] }], stop: "pause_turn" };
+    fake.script([paused, { text: "found" }, paused, { text: '{"name": "late"}' }]);
+    const options = { ...CLAUDE, tools: [tool("eager"), tool("late", true)], tool_search: "bm25" };
+    const result = await ok(await call(options));
+    expect(result).toMatchObject({ text: "found", stop_reason: "end_turn", raw_stop_reason: "end_turn" });
+    const types = ["tool_search_query", "tool_search_result", "output_text"];
+    expect(result.blocks).toMatchObject(types.map((type) => ({ type })));
+    const lastRole = (n: number) => fake.requests[n]?.body.messages.at(-1)?.role;
+    expect([lastRole(1), result.input_tokens]).toEqual(["assistant", 20]);
+    expect((await ok(await call({ ...options, schema: SCHEMA }))).data).toEqual({ name: "late" });
+    expect([lastRole(3), fake.requests.length]).toEqual(["assistant", 4]);
+  });
+
   test("a model that does nothing but search is asked five times", async () => {
     fake.script(() => ({ tool_calls: [{ name: "hull_tool_search", arguments: { query: "late" } }] }));
     const tools = [tool("eager"), tool("late", true)];

@@ -106,6 +106,28 @@ test("a tool of the run's own keeps the name of the tool that takes JSON", async
   expect(result).toMatchObject({ data: { n: 6 }, successful_tools: ["json_response"] });
 });
 
+test("a persistent run ends with an answer that fits its schema, as a model that must write JSON gives it", async () => {
+  const looks = { looks: { say: "no answer" } };
+  fake.script([{ text: JSON.stringify(looks) }, { text: '{"n":7}' }, { text: "too many" }]);
+  const response = await run(
+    { json_schema: SCHEMA, persistent: true, skill: "hooked" },
+    { accept: "text/event-stream" },
+  );
+  const events = await readEvents(response);
+  const done = { status: "done", iterations: 2, data: { n: 7 } };
+  expect(dataOf(events, "done")).toMatchObject([done]);
+  expect(dataOf(events, "done")[0]?.visible_text).toBe(`${JSON.stringify(looks)}\n\n{"n":7}`);
+  // What looks like a call is one.
+  const tools = [{ name: "say", description: "Says.", parameters: {}, handler: "say" }];
+  const call = { name: "say", arguments: {} };
+  fake.script([{ text: JSON.stringify(call) }, { text: '{"n":8}' }]);
+  const options = { json_schema: { type: "object" }, persistent: true, skill: "hooked", tools };
+  expect(await json(await run({ ...options, tool_format: "text" }))).toMatchObject({
+    data: { n: 8 },
+    tools_used: ["say"],
+  });
+});
+
 test.each([
   [{}, '{"n":3}'],
   [{ persistent: true }, '{"n":3}\n##DONE##'],

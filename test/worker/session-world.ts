@@ -7,7 +7,7 @@ import { Deployment } from "../../src/deployment.ts";
 import type { AgentRecord, AgentToolResult, Delivery } from "../../src/engine/agent/records.ts";
 import type { AgentSpec } from "../../src/engine/agent/spec.ts";
 import type { AgentRequest } from "../../src/engine/agent/step.ts";
-import type { Block, ModelTurn } from "../../src/engine/messages.ts";
+import { type Block, type ModelTurn, NO_USAGE } from "../../src/engine/messages.ts";
 import type { Bindings } from "../../src/env.ts";
 import type { ErrorData } from "../../src/errors.ts";
 import { HullError } from "../../src/errors.ts";
@@ -269,7 +269,10 @@ export class World {
             attemptOf: () => 0,
             callHook: async () => null,
             pause: async () => {},
-            summarize: async (_, messages) => `${messages.length} summarised`,
+            summarize: async (_, messages) => ({
+              text: `${messages.length} summarised`,
+              spent: { ...NO_USAGE, cost_usd: 0 },
+            }),
             bindServers: async ({ servers }) => ({ servers, tools: [], failed: [] }),
             searchTools: async ({ state }) => ({ state, result: "{}", events: [] }),
           },

@@ -85,7 +85,12 @@ export function applyAgentRecord(state: AgentState, record: AgentRecord): AgentS
         run:
           state.run === null || record.run === null
             ? state.run
-            : afterCompaction(state.run, record.compacted.mode),
+            : afterCompaction(
+                record.spent === undefined
+                  ? state.run
+                  : { ...state.run, totals: withSpent(state.run.totals, record.spent) },
+                record.compacted.mode,
+              ),
       };
     case "run_started": {
       const { spec } = record;

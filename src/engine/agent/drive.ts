@@ -282,12 +282,13 @@ class AgentDrive {
   async #summarize(run: RunState, step: AgentStep & { type: "summarize" }): Promise<AgentRecordBody> {
     const { effect, instructions, plan } = step;
     const asked = this.#options.effects.summarize(instructions, plan.archived, this.#context(effect));
-    const summary = await asked.catch((error) => {
+    const answer = await asked.catch((error) => {
       if (this.#signal.aborted) throw error;
-      return "";
+      return null;
     });
-    const made = summaryFrom(summary, plan);
-    return compactionRecord(this.#state, run.spec.run_id, made.plan, made.summary);
+    const made = summaryFrom(answer?.text ?? "", plan);
+    const record = compactionRecord(this.#state, run.spec.run_id, made.plan, made.summary);
+    return answer === null ? record : { ...record, spent: answer.spent };
   }
 
   /** Stops what is still under way, then ends the run with its fault. */

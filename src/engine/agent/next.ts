@@ -208,7 +208,7 @@ export function compactionRecord(
   run: string | null,
   plan: CompactionPlan,
   summary: string,
-): AgentRecordBody {
+): Extract<AgentRecordBody, { type: "compacted" }> {
   const trial = compacted(plan, summary, 0);
   const saved = estimateTokens(state.visible, "") - estimateTokens(withoutArchived(state.visible, trial), "");
   const after = Math.max(0, plan.before - saved);

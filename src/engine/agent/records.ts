@@ -222,7 +222,13 @@ export type AgentRecord = { v: 1; at: number } & (
     }
   /** The client's answer to a tool that it declared without a handler. */
   | { type: "client_tool_answered"; run: string; call_id: string; content: string; is_error: boolean }
-  | { type: "compacted"; run: string | null; compacted: Compacted }
+  | {
+      type: "compacted";
+      run: string | null;
+      compacted: Compacted;
+      /** What the model's summary cost. Absent: no model wrote it. */
+      spent?: ModelSpent;
+    }
   /** `reached`: the limit that ended its wake. Absent: it had finished. */
   | { type: "went_idle"; run: string; reached?: WakeLimit }
   | { type: "woke"; run: string; wake: Wake }

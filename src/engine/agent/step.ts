@@ -108,7 +108,11 @@ export interface AgentEffects {
   callHook(step: AgentStep & { type: "call_hook" }, context: AgentEffectContext): Promise<Json>;
   /** Waits before a tool's next attempt, by the driver's clock. */
   pause(ms: number, signal: AbortSignal): Promise<void>;
-  summarize(instructions: string, messages: Message[], context: AgentEffectContext): Promise<string>;
+  summarize(
+    instructions: string,
+    messages: Message[],
+    context: AgentEffectContext,
+  ): Promise<{ text: string; spent: ModelSpent }>;
   /** Never fails: the result reports every fault. */
   searchTools(
     step: AgentStep & { type: "search_tools" },

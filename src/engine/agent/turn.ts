@@ -50,7 +50,7 @@ export function takeTurn(
 ): AgentRecordBody[] {
   const read = readTurn(state, run, turn);
   const { spec } = run;
-  if (spec.single === true) return takeAnswer(run, read, search);
+  if (spec.single === true) return takeAnswer(run, turn, read, search);
   const at = { run: spec.run_id };
   const fallback = read.handWritten && mayFallBack(run);
   const calls = (read.handWritten && !fallback) || !mayCallTools(run) ? [] : read.calls;
@@ -116,27 +116,29 @@ const onlyCalls = (run: RunState, { calls, blocks }: ReadTurn): boolean =>
   !blocks.some((block) => block.type === "output_text" && block.text.trim() !== "");
 
 /**
- * The turn is the answer, unless it only searches for tools. Hull makes the searches; the caller executes other
- * calls.
+ * The turn is the answer, unless it only searches for tools, or the provider wants another call with the turn so far.
+ * Hull makes the searches; the caller executes other calls.
  */
 function takeAnswer(
   run: RunState,
+  { stop_reason }: ModelTurn,
   { blocks, calls, text }: ReadTurn,
   search: SearchTool | null,
 ): AgentRecordBody[] {
   const searches = calls.filter(({ name }) => search?.owns(name, run) === true);
   const none = searches.length === 0;
+  const paused = none && stop_reason === "pause" && !iterationsUsedUp(run);
   const taken: AgentRecordBody = {
     type: "turn_taken",
     run: run.spec.run_id,
     message: { role: "assistant", content: blocks },
     calls: searches,
     text,
-    finished: none || searches.length < calls.length,
+    finished: !paused && (none || searches.length < calls.length),
     text_only: 0,
     fallback: false,
   };
-  return none ? [taken, settled(run, "done")] : [taken];
+  return none && !paused ? [taken, settled(run, "done")] : [taken];
 }
 
 /** Remarks to the model about a turn whose calls were carried out in spite of faults. */

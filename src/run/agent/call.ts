@@ -168,9 +168,10 @@ function outcomeOf(prepared: Prepared, log: RunLog, host: LlmHost): CallOutcome 
   const retries: JsonObject[] = [];
   let figures: CallFigures | null = null;
   let last: ModelTurn | null = null;
-  /** Searches that Hull made before the last turn, and after it. */
+  /** Searches before the last turn; those that Hull made after it, and those of its provider. */
   const earlier: SearchEvent[] = [];
   let searched: SearchEvent[] = [];
+  let native: readonly SearchEvent[] = [];
   for (const record of log.records()) {
     if (record.type === "search_refused") warnings.push(...record.warnings);
     if (record.type === "tool_searched") {
@@ -179,12 +180,13 @@ function outcomeOf(prepared: Prepared, log: RunLog, host: LlmHost): CallOutcome 
     }
     if (record.type !== "model_call_settled") continue;
     last = record.turn;
-    earlier.push(...searched);
+    earlier.push(...native, ...searched);
     searched = [];
+    native = record.searches ?? [];
     figures = added(figures, { ...host.figures(last), cost_usd: record.cost_usd });
     warnings.push(...record.warnings);
     retries.push(...(record.retries ?? []));
-    events.push(...(record.searches ?? []));
+    events.push(...native);
   }
   if (last === null || figures === null) throw new Internal({ cause: "a call ended without an answer" });
   const { further, message } = saidSince(spec, log.state());

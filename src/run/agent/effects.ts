@@ -52,7 +52,7 @@ import { modelOf, type RunModel } from "./run-model.ts";
 import { readSkillFile } from "./skill-files.ts";
 import { runSkillTool } from "./skill-tools.ts";
 import { servedSkill } from "./skills.ts";
-import { type Ask, structuredTurn } from "./structured-turn.ts";
+import { type Ask, structuredTurn, withSentinel } from "./structured-turn.ts";
 import { leftMs } from "./time-left.ts";
 import type { RunVault } from "./vault.ts";
 
@@ -173,6 +173,8 @@ async function callModel(
   const targets = all.slice(Math.max(0, stays));
   const served = spec.served === undefined ? {} : { retries: null, stream: watcher.onText !== undefined };
   const sentinel = spec.persistent ? spec.done_sentinel : null;
+  const searches = spec.single === true ? (name: string) => vault?.owns(name) === true : null;
+  const form = structured === null ? null : { structured, sentinel, searches };
   const ask: Ask = async (request, attempt) => {
     if (attempt > 0) watcher.onRestart?.(iteration + 1);
     const { turn } = await host.exchange({
@@ -190,12 +192,13 @@ async function callModel(
       onText: watcher.onText,
       onReasoning: watcher.onReasoning,
     });
-    return { turn, cost_usd: host.figures(turn).cost_usd };
+    const said = form === null ? null : withSentinel(turn, request, form);
+    if (said !== null) watcher.onText?.(said.text);
+    return { turn: said?.turn ?? turn, cost_usd: host.figures(turn).cost_usd };
   };
-  const searches = spec.single === true ? (name: string) => vault?.owns(name) === true : null;
-  const answer = await (structured === null
+  const answer = await (form === null
     ? ask(asked, 0)
-    : structuredTurn({ structured, sentinel, searches }, asked, ask, (entry) => host.log(entry))
+    : structuredTurn(form, asked, ask, (entry) => host.log(entry))
   ).catch((error) => {
     const refused = asked.tool_search === undefined ? null : (vault?.afterRefusal(error) ?? null);
     if (refused === null) throw error;
@@ -215,7 +218,7 @@ async function summarize(
   { targets, settings, options }: RunModel,
   instructions: string,
   signal: AbortSignal,
-): Promise<string> {
+): ReturnType<AgentEffects["summarize"]> {
   const { turn } = await host.exchange({
     targets,
     signal,
@@ -236,7 +239,7 @@ async function summarize(
     max_tokens_given: null,
   });
   const text = turnText(turn.blocks);
-  if (text.trim() !== "") return text;
+  if (text.trim() !== "") return { text, spent: { ...turn.usage, cost_usd: host.figures(turn).cost_usd } };
   const finish_reason = turn.raw_stop_reason ?? turn.stop_reason;
   const { max_tokens } = settings({ provider: turn.provider, model: turn.model });
   throw new ProviderEmptyAnswer({ provider: turn.provider, finish_reason, max_tokens });

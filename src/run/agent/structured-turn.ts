@@ -8,6 +8,8 @@ import { correction } from "../../llm/nudge.ts";
 import { turnText } from "../../llm/result.ts";
 import { checkAnswer, type Structured, schemaFailure } from "../../llm/structured.ts";
 import { readTextTurn } from "../../llm/text-turn.ts";
+import { schemaErrors } from "../../llm/validate.ts";
+import { parsedJson } from "../../skill/json-depth.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 
 interface StructuredRun {
@@ -74,6 +76,25 @@ export async function structuredTurn(
   }
 }
 
+/**
+ * The turn of a persistent run with the sentinel that the model could not write: its text is only JSON and fits the schema,
+ * and a model that must write JSON cannot add a sentinel.
+ * @returns the turn and the text that was added; `null`: the turn stays as it is
+ */
+export function withSentinel(
+  turn: ModelTurn,
+  { tools, tools_in_text = [] }: AgentRequest,
+  { structured, sentinel }: StructuredRun,
+): { turn: ModelTurn; text: string } | null {
+  if (sentinel === null || structured.check === null) return null;
+  const { blocks } = readTextTurn(turn, [...tools_in_text, ...tools]);
+  if (blocks.some(({ type }) => type === "tool_call")) return null;
+  const said = parsedJson(turnText(turn.blocks));
+  if (said === undefined || schemaErrors(structured.check, said).length > 0) return null;
+  const text = `\n${sentinel}`;
+  return { turn: { ...turn, blocks: [...turn.blocks, { type: "output_text", text }] }, text };
+}
+
 function withWarning(turn: ModelTurn, errors: readonly string[]): ModelTurn {
   const message = `The answer does not match the schema: ${errors.join("; ")}`;
   const warning = { code: "schema_mismatch", message, option: "output_validation" };
@@ -96,6 +117,8 @@ function faultsOf(
   { tools_in_text: listed = [], tools }: AgentRequest,
   turn: ModelTurn,
 ): string[] {
+  // The provider goes on with this turn.
+  if (turn.stop_reason === "pause") return [];
   const said = turnText(turn.blocks);
   const written = readTextTurn(turn, [...listed, ...tools]);
   const calls = written.blocks.filter((block) => block.type === "tool_call");

@@ -100,9 +100,10 @@ async function summaryOf(
     };
     try {
       const { effects, close } = await runtime.begin(spec, environment, signal);
-      return await effects
+      const { text } = await effects
         .summarize(summaryInstructions(plan.archived), plan.archived, context)
         .finally(close);
+      return text;
     } catch (error) {
       signal.throwIfAborted();
       throw llmError(error, environment.context);

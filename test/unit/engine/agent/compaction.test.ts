@@ -278,6 +278,18 @@ describe("in a run", () => {
     },
   );
 
+  it.each([
+    ["llm", 1],
+    ["truncate", 0],
+  ] as const)("%s: what a model's summary costs is the run's own cost", async (strategy, paid) => {
+    const { run, records, requests } = await play({ spec: compaction({ strategy }), replies });
+    const summaries = records.filter(({ type }) => type === "compacted").length * paid;
+    expect(run.totals).toMatchObject({
+      input_tokens: requests.length * 10 + summaries * 1000,
+      cost_usd: summaries * 0.5,
+    });
+  });
+
   it("once behind the tools of a turn, however much is left", async () => {
     const asked: number[] = [];
     const { records } = await play({

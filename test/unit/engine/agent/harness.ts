@@ -225,7 +225,8 @@ export async function play(script: Script): Promise<Played> {
       async summarize() {
         const summary = script.summary ?? "summary";
         if (summary instanceof Error) throw summary;
-        return summary;
+        const usage = { input_tokens: 1000, output_tokens: 100, cache_read_tokens: 0, cache_write_tokens: 0 };
+        return { text: summary, spent: { ...usage, cost_usd: 0.5 } };
       },
       async bindServers({ servers }) {
         return script.bind?.(servers) ?? { servers, tools: [], failed: [] };
