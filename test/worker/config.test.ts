@@ -323,7 +323,7 @@ describe("values of one run", () => {
     const { SESSIONS } = local.env;
     const stub = SESSIONS.get(SESSIONS.idFromName("default/configured"));
     const stored = await runInDurableObject(stub, (_, state) => {
-      const records = state.storage.sql.exec<{ data: ArrayBuffer }>("SELECT data FROM record").toArray();
+      const records = state.storage.sql.exec<{ data: ArrayBuffer }>("SELECT data FROM records").toArray();
       return records.map(({ data }) => new TextDecoder().decode(data)).join("");
     });
     expect(stored).toContain('"bot":"shop"');

@@ -203,7 +203,7 @@ describe("a run whose process dies at any of its writes", () => {
     const asked = { ...JSON.parse(OPERATIONS.runs ?? "{}"), body: { prompt: "look", options } };
     const call = { ...newCall("runs"), text: new TextEncoder().encode(JSON.stringify(asked)) };
     await withStorage(call.id, async (storage) => {
-      const { wrap, state } = refusing(/INTO event/);
+      const { wrap, state } = refusing(/INTO events/);
       const refuses = wrap(storage);
       // Events come through only together with records.
       const transactionSync = <T>(work: () => T): T => {

@@ -11,7 +11,7 @@ const TOOLS = [long("first", "abc"), long("second", "déf")];
 /** The stored rows with which runs begin, by number of the row. */
 function starts({ storage }: World): { seq: number; text: string }[] {
   const rows = storage.sql.exec<{ seq: number; data: ArrayBuffer }>(
-    "SELECT seq, data FROM record ORDER BY seq",
+    "SELECT id >> 16 AS seq, data FROM records ORDER BY id",
   );
   return rows
     .toArray()
@@ -75,7 +75,7 @@ it("counts a run as damaged if the row that it refers to cannot be read", async 
     await world.run("r2", "go on");
     const [first] = starts(world);
     world.storage.sql.exec(
-      "UPDATE record SET data = ? WHERE seq = ?",
+      "UPDATE records SET data = ? WHERE id >> 16 = ?",
       new Uint8Array([123]),
       first?.seq ?? 0,
     );

@@ -60,7 +60,7 @@ export function noting(which: RegExp) {
 }
 
 /** Matches the queries that read a session's records to build its state. */
-export const FOLDING = /SELECT seq, data FROM (?:checkpoint|record)/;
+export const FOLDING = /SELECT (?:seq|\(id >> 16\) AS seq), data FROM (?:checkpoint|records)/;
 
 /** Refuses writes while `full` is set, like a full disk or database. @param which of the writes it refuses */
 export function refusing(which = /^/) {

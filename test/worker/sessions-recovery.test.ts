@@ -165,7 +165,7 @@ describe("storage", () => {
       const before = await visibleTexts(world);
       await world.start("r1", "go");
       await world.ask("answer", { run_id: "r1", wait: "idle" });
-      world.storage.sql.exec("UPDATE record SET data = x'7b' WHERE seq = (SELECT max(seq) FROM record)");
+      world.storage.sql.exec("UPDATE records SET data = x'7b' WHERE id = (SELECT max(id) FROM records)");
       world.storage.sql.exec("UPDATE run SET status = 'running' WHERE id = 'r1'");
       await world.revive();
       expect(await world.ask("answer", { run_id: "r1", wait: "terminal" })).toMatchObject({
@@ -196,7 +196,8 @@ describe("storage", () => {
       await world.open();
       await world.say(long);
       await world.run("r1", long);
-      const rows = "SELECT max(length(data)) AS n, count(DISTINCT seq) AS seqs, count(*) AS rows FROM record";
+      const rows =
+        "SELECT max(length(data)) AS n, count(DISTINCT id >> 16) AS seqs, count(*) AS rows FROM records";
       const [size] = world.storage.sql.exec<{ n: number; seqs: number; rows: number }>(rows).toArray();
       expect(size?.n).toBe(256 * 1024);
       expect(size?.rows).toBeGreaterThan(40);

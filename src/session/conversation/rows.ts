@@ -4,7 +4,38 @@ import { rowChunks } from "../row-chunks.ts";
 /** One stored value: its number, and the value if it is readable. */
 export type Row<T> = { seq: number; ok: true; value: T; bytes: number } | { seq: number; ok: false };
 
-type Table = "record" | "event" | "daemon_event" | "journal";
+/**
+ * Tables whose key is one integer: 65,536 × the number of the value + the number of the part. SQLite then keeps a value of
+ * up to 4 KB in the page of its key. In tables with the key (seq, part), those over 1 KB have pages of their own.
+ */
+const KEYED = {
+  seq: "(id >> 16)",
+  part: "(id & 65535)",
+  order: "id",
+  newest: "id DESC",
+  above: "id >= (?1 + 1) << 16",
+  upTo: "id < (?1 + 1) << 16",
+  insert: "(id, data) VALUES (?1 << 16 | ?2, ?3)",
+};
+const PAIRED: typeof KEYED = {
+  seq: "seq",
+  part: "part",
+  order: "seq, part",
+  newest: "seq DESC",
+  above: "seq > ?1",
+  upTo: "seq <= ?1",
+  insert: "(seq, part, data) VALUES (?1, ?2, ?3)",
+};
+/** `record` and `event` are those of sessions that earlier versions of Hull made. */
+const TABLES = {
+  records: KEYED,
+  events: KEYED,
+  record: PAIRED,
+  event: PAIRED,
+  daemon_event: PAIRED,
+  journal: PAIRED,
+} as const;
+type Table = keyof typeof TABLES;
 
 /** A value with fewer bytes takes one row. */
 const SHORT_BYTES = 16 * 1024;
@@ -13,7 +44,7 @@ const AT_ONCE = 64;
 
 export class Rows<T> {
   readonly #sql: SqlStorage;
-  readonly #table: Table;
+  #table: Table;
   readonly #encoder = new TextEncoder();
   /** Number of the last row; `null`: unknown, since nothing was read yet or a transaction failed. */
   #last: number | null = null;
@@ -23,11 +54,19 @@ export class Rows<T> {
     this.#table = table;
   }
 
+  get table(): Table {
+    return this.#table;
+  }
+
+  get #key(): typeof KEYED {
+    return TABLES[this.#table];
+  }
+
   /** Number of the last row; 0: none. */
   last(): number {
-    this.#last ??= this.#sql
-      .exec<{ n: number }>(`SELECT coalesce(max(seq), 0) AS n FROM ${this.#table}`)
-      .one().n;
+    const { seq, newest } = this.#key;
+    const query = `SELECT ${seq} AS n FROM ${this.#table} ORDER BY ${newest} LIMIT 1`;
+    this.#last ??= this.#sql.exec<{ n: number }>(query).toArray()[0]?.n ?? 0;
     return this.#last;
   }
 
@@ -36,8 +75,9 @@ export class Rows<T> {
     this.#last = null;
   }
 
-  /** Called when the table has just been created. */
-  begin(): void {
+  /** Called when a table has just been created, which replaces a removed one. */
+  begin(table: Table): void {
+    this.#table = table;
     this.#last = 0;
   }
 
@@ -45,7 +85,7 @@ export class Rows<T> {
   insert(seq: number, value: unknown): number {
     const bytes = this.#encoder.encode(JSON.stringify(value));
     for (const [part, data] of rowChunks(bytes)) {
-      this.#sql.exec(`INSERT INTO ${this.#table} (seq, part, data) VALUES (?, ?, ?)`, seq, part, data);
+      this.#sql.exec(`INSERT INTO ${this.#table} ${this.#key.insert}`, seq, part, data);
     }
     this.#last = seq;
     return bytes.length;
@@ -56,16 +96,18 @@ export class Rows<T> {
    * all fit.
    */
   fitting(after: number, bytes: number): number {
-    const sizes = `SELECT seq, sum(sum(length(data))) OVER (ORDER BY seq DESC) AS total
-      FROM ${this.#table} WHERE seq > ?1 GROUP BY seq`;
+    const { seq, above } = this.#key;
+    const sizes = `SELECT ${seq} AS seq, sum(sum(length(data))) OVER (ORDER BY ${seq} DESC) AS total
+      FROM ${this.#table} WHERE ${above} GROUP BY ${seq}`;
     const query = `SELECT coalesce(max(seq), ?1) AS n FROM (${sizes}) WHERE total > ?2 AND seq < ?3`;
     return this.#sql.exec<{ n: number }>(query, after, bytes, this.last()).one().n;
   }
 
   /** Numbers of the rows up to `until` that are shorter than 4 KiB and whose JSON contains this text, the last first. */
   short(until: number, text: string): number[] {
-    const query = `SELECT seq FROM ${this.#table} WHERE seq <= ? AND part = 0 AND length(data) < 4096
-      AND instr(data, CAST(? AS BLOB)) > 0 ORDER BY seq DESC`;
+    const { seq, part, upTo, newest } = this.#key;
+    const query = `SELECT ${seq} AS seq FROM ${this.#table} WHERE ${upTo} AND ${part} = 0 AND length(data) < 4096
+      AND instr(data, CAST(?2 AS BLOB)) > 0 ORDER BY ${newest}`;
     return this.#sql
       .exec<{ seq: number }>(query, until, text)
       .toArray()
@@ -75,8 +117,9 @@ export class Rows<T> {
   /** The rows after number `after` in order, read lazily. Do not write while reading. */
   *after(after: number): Generator<Row<T>> {
     if (this.#last !== null && after >= this.#last) return;
+    const { seq: number, above, order } = this.#key;
     const rows = this.#sql.exec<{ seq: number; data: ArrayBuffer }>(
-      `SELECT seq, data FROM ${this.#table} WHERE seq > ? ORDER BY seq, part`,
+      `SELECT ${number} AS seq, data FROM ${this.#table} WHERE ${above} ORDER BY ${order}`,
       after,
     );
     // One decoder for all rows: there may be very many short ones.
@@ -99,10 +142,11 @@ export class Rows<T> {
    * each. Do not write while reading.
    */
   *batches(): Generator<T[]> {
+    const { seq: number, part, order } = this.#key;
     const rows = this.#sql
       .exec(
-        `SELECT seq, CASE WHEN part = 0 AND length(data) < ? THEN CAST(data AS TEXT) ELSE data END
-        FROM ${this.#table} ORDER BY seq, part`,
+        `SELECT ${number}, CASE WHEN ${part} = 0 AND length(data) < ? THEN CAST(data AS TEXT) ELSE data END
+        FROM ${this.#table} ORDER BY ${order}`,
         SHORT_BYTES,
       )
       .raw<[seq: number, data: string | ArrayBuffer]>();

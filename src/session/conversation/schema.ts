@@ -3,15 +3,15 @@ import { TASK_TABLES } from "../task/schema.ts";
 
 /**
  * The tables of every session. Objects created by earlier versions of Hull have all optional tables, and a
- * `schema_version` of up to 2; their tables do not differ from those here.
+ * `schema_version` of up to 2; of their tables only `record` and `event` differ from those here (`rows.ts`).
  */
 export const CONVERSATION_STEPS: readonly string[] = [
   `CREATE TABLE session (
      id TEXT PRIMARY KEY, tenant TEXT NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL,
      state TEXT NOT NULL, request_hash TEXT, parent_id TEXT, branched_at INTEGER,
      metadata TEXT NOT NULL) WITHOUT ROWID;
-   CREATE TABLE record (seq INTEGER, part INTEGER, data BLOB NOT NULL, PRIMARY KEY (seq, part)) WITHOUT ROWID;
-   CREATE TABLE event (seq INTEGER, part INTEGER, data BLOB NOT NULL, PRIMARY KEY (seq, part)) WITHOUT ROWID;
+   CREATE TABLE records (id INTEGER PRIMARY KEY, data BLOB NOT NULL);
+   CREATE TABLE events (id INTEGER PRIMARY KEY, data BLOB NOT NULL);
    CREATE TABLE run (
      id TEXT PRIMARY KEY, status TEXT NOT NULL, request_id TEXT NOT NULL, mock_scope TEXT NOT NULL, created_at INTEGER NOT NULL,
      settled_at INTEGER, first_event INTEGER NOT NULL, done_event INTEGER, first_record INTEGER NOT NULL,

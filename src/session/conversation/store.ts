@@ -95,10 +95,11 @@ export class ConversationStore implements EventSource {
   constructor(storage: DurableObjectStorage) {
     this.#storage = storage;
     this.#sql = storage.sql;
-    this.#records = new Rows(this.#sql, "record");
-    this.#events = new Rows(this.#sql, "event");
     this.#due = new DueTimes(storage);
     this.tables = new Tables(this.#sql, OPTIONAL_TABLES);
+    const isEarlier = this.tables.has("record");
+    this.#records = new Rows(this.#sql, isEarlier ? "record" : "records");
+    this.#events = new Rows(this.#sql, isEarlier ? "event" : "events");
     this.long = new LongValues(this.#sql, this.tables);
     this.#runs = new RunRows(this.#sql, this.long);
     const lastStart = () => this.runs(1, Number.MAX_SAFE_INTEGER)[0]?.first_record ?? null;
@@ -153,8 +154,8 @@ export class ConversationStore implements EventSource {
     migrate(this.#storage, CONVERSATION_STEPS);
     // The tables are new, so there is nothing to read.
     this.tables.made("session");
-    this.#records.begin();
-    this.#events.begin();
+    this.#records.begin("records");
+    this.#events.begin("events");
     this.#runs.begin();
     this.#due.begin();
     this.#ready = true;
@@ -443,7 +444,12 @@ export class ConversationStore implements EventSource {
   /** Removes all traces of the runs, so that another run can begin. Call it in a transaction. */
   removeRuns(): void {
     const optional = ["checkpoint", "request", "handed_in", "artifact"] as const;
-    const tables = ["record", "event", "run", ...optional.filter((table) => this.tables.has(table))];
+    const tables = [
+      this.#records.table,
+      this.#events.table,
+      "run",
+      ...optional.filter((table) => this.tables.has(table)),
+    ];
     for (const table of tables) this.#sql.exec(`DELETE FROM ${table}`);
     this.#forget();
   }
