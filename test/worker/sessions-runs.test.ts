@@ -253,7 +253,8 @@ describe("a run", () => {
     ["idle", { daemon: true, tools: [], mock: [{ text: "later" }] }],
   ])("that rests ends at its deadline: %s", async (status, more) => {
     const path = await session();
-    const options = { tools: [ASK], mock: asking, deadline_ms: 400, ...more };
+    // Long enough for a busy machine to reach the rest before the deadline.
+    const options = { tools: [ASK], mock: asking, deadline_ms: 2000, ...more };
     const body = { prompt: "go", options: { provider: "mock", ...options } };
     const resting = await post(`${path}/runs?wait=idle`, body);
     const { run_id, ...answer } = await resting.json<Body>();

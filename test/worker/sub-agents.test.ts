@@ -194,7 +194,8 @@ describe("the tool sub_agent", () => {
     expect(done).toMatchObject({ ok: true, text: "Done.", tools_used: ["sub_agent", "sub_agent"] });
     const own = String(done.run_id);
     const starts = dataOf(stream, "sub_agent_start");
-    expect(starts).toMatchObject([
+    // They begin side by side, so either may be first.
+    expect(starts.toSorted((a, b) => String(a.task).localeCompare(String(b.task)))).toMatchObject([
       { parent_run_id: own, task: "left", name: "l" },
       { parent_run_id: own, task: "right", name: "task" },
     ]);
