@@ -79,7 +79,7 @@ async function run(options: RunnerOptions): Promise<void> {
     if (draining) executions.stopAll(graceMs);
     else void drain(waitMs, graceMs).catch(crash);
   };
-  endWith(options, leave, crash);
+  handleTermination(options, leave, crash);
   listen(server, options);
 }
 
@@ -104,7 +104,7 @@ function ended(server: Server): Promise<void> {
 }
 
 /** Calls `leave` for the signals that end the runner and for the end of its parent, and `crash` for an uncaught error. */
-function endWith(
+function handleTermination(
   { drainMs, graceMs, exitWithParent }: RunnerOptions,
   leave: (waitMs: number, graceMs: number) => void,
   crash: (error: unknown) => void,

@@ -46,20 +46,20 @@ export function remoteAction<T>(
   const action = Object.hasOwn(actions, name) ? actions[name] : undefined;
   const whole = (name === "ls") === (id === "") && (name === "send") === (text !== undefined);
   if (action === undefined || !whole) {
-    const question = asked(name, Object.keys(actions), usage.question);
+    const question = actionProblem(name, Object.keys(actions), usage.question);
     throw new CommandError(EXIT.usage, "bad_arguments", question, usage.hint);
   }
   return { name, id, text, action };
 }
 
-/** What is wrong with a word that is no action; the `question` if it is one, or there is none. */
-export function asked(name: string, actions: readonly string[], question: string): string {
+/** The message for an unknown action; `question` if the action is known or missing. */
+export function actionProblem(name: string, actions: readonly string[], question: string): string {
   if (name === "" || actions.includes(name)) return question;
   const [near] = nearest(name, actions);
   return `There is no action "${name}"${near === undefined ? "" : `; did you mean ${near}?`}`;
 }
 
-/** Throws `CommandError` as `target` and `eventNumber` do. @param command its name, which is also that of the list */
+/** Throws `CommandError` as `target` and `eventNumber` do. @param command its name, which is also the path of its list */
 export async function actionInput(
   command: string,
   { name, id, text }: RemoteAction<unknown>,
@@ -76,7 +76,7 @@ export async function actionInput(
   };
 }
 
-/** Prints a whole list of the server. @param columns by heading, the text of a row; `null`: none */
+/** Prints a whole list of the server. @param columns maps each heading to a function that returns the cell's text; `null`: empty */
 export async function printList<T>(
   { server, json }: Pick<ActionInput, "server" | "json">,
   path: string,

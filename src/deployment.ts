@@ -12,7 +12,7 @@ import { ConfiguredMocks } from "./model/mock/deployment.ts";
 import type { ModelRegistry } from "./model/registry/definition.ts";
 import { DeploymentModels } from "./model/registry/load.ts";
 import { TenantRules } from "./model/registry/tenant-rules.ts";
-import { type Copy, RecentMap } from "./recent.ts";
+import { type CacheEntry, RecentMap } from "./recent.ts";
 import { BlobCache } from "./registry/blob-cache.ts";
 import { type LoadedCatalog, SkillRegistry } from "./registry/published.ts";
 import { TenantCatalogs } from "./registry/tenant-catalog.ts";
@@ -26,7 +26,7 @@ import { Isolates } from "./tool/isolate/isolate.ts";
 import type { Dialect, ListedTool } from "./tool/mcp/client.ts";
 
 /** A tenant's budgets and rates. */
-interface KnownPolicy extends Copy {
+interface KnownPolicy extends CacheEntry {
   policy: Policy;
 }
 

@@ -30,8 +30,8 @@ export class RecentMap<K, V> {
   }
 }
 
-/** A copy of stored data that an isolate uses for a while. */
-export interface Copy {
+/** A cached copy of stored data. */
+export interface CacheEntry {
   /** When its read began, Unix ms. */
   readAt: number;
   /** Whether it is being read again. */
@@ -39,10 +39,10 @@ export interface Copy {
 }
 
 /** Ages of a copy, in ms. */
-interface Ages {
-  /** From this age on it is used, and read again in the background, so that no request waits for it. */
+interface CacheAges {
+  /** From this age on, the copy is still used, but refreshed in the background (stale-while-revalidate). */
   refresh: number;
-  /** From this age on it is not used. */
+  /** From this age on, the copy is not used. */
   expire: number;
 }
 
@@ -51,9 +51,9 @@ interface Ages {
  * @param read replaces the copy; if it fails, the copy simply expires
  * @param background keeps a promise alive after the response, e.g. `ctx.waitUntil`
  */
-export function usable<T extends Copy>(
+export function usable<T extends CacheEntry>(
   known: T | undefined,
-  { refresh, expire }: Ages,
+  { refresh, expire }: CacheAges,
   read: () => Promise<unknown>,
   background: (work: Promise<unknown>) => void,
 ): T | undefined {

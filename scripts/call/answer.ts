@@ -201,7 +201,7 @@ function filesOf(bytes: Buffer): { note: string; files: NamedFile[] } | null {
   return files.every((file) => typeof file?.filename === "string") ? { note, files } : null;
 }
 
-/** The name of an answer that is a file; `null`: it is a text, which only a browser must not show. */
+/** The file name of an answer; `null`: the answer is no file, and is an attachment only so that browsers do not render it. */
 function fileName(disposition: string): string | null {
   const encoded = /filename\*=UTF-8''([^;]+)/.exec(disposition)?.[1];
   return encoded === undefined ? null : decodeURIComponent(encoded);

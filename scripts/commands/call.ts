@@ -99,7 +99,7 @@ Without --url, Hull starts runner and Worker for this one call and keeps nothing
       }
     } finally {
       for (const signal of SIGNALS) process.off(signal, interrupt);
-      // The runner's skills are read-only: who is not root cannot remove them as they are.
+      // The runner's skills are read-only. Without root, they must become writable before they can be removed.
       await removeTree(stateDir);
     }
   },

@@ -2,7 +2,7 @@
 
 import { AdminClient, pathOf, target } from "../admin-client.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
-import { asked } from "../remote-action.ts";
+import { actionProblem } from "../remote-action.ts";
 import { table } from "../table.ts";
 
 /** A key in the server's list. */
@@ -53,7 +53,7 @@ Hull prints a new key once, alone on stdout. A revoked key stops working within 
       throw new CommandError(
         EXIT.usage,
         "bad_arguments",
-        asked(action, ACTIONS, "Name an action; revoke also needs the id of a key."),
+        actionProblem(action, ACTIONS, "Name an action; revoke also needs the id of a key."),
         hint,
       );
     }

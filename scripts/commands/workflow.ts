@@ -5,7 +5,7 @@ import { AdminClient, pathOf, target } from "../admin-client.ts";
 import { type Command, CommandError, EXIT, parseFlags, timeoutMs } from "../command.ts";
 import { readDocument } from "../document-file.ts";
 import { openProject } from "../project.ts";
-import { asked, printList } from "../remote-action.ts";
+import { actionProblem, printList } from "../remote-action.ts";
 import { endedLine, factTable, print } from "../report.ts";
 import { followSession } from "../session-events.ts";
 import { table } from "../table.ts";
@@ -125,7 +125,7 @@ there are none. explain prints one sentence: what the run does, or why it does n
       throw new CommandError(
         EXIT.usage,
         "bad_arguments",
-        asked(
+        actionProblem(
           name,
           Object.keys(ACTIONS),
           "Name an action; run needs a file or a workflow, and show, explain, cancel and fork need the id of a run.",

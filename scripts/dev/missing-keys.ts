@@ -8,7 +8,7 @@ import type { BuiltSkill } from "../build/skill.ts";
 export interface MissingKey {
   variable: string;
   slugs: string[];
-  /** It is set, to nothing. */
+  /** The variable is set to an empty value. */
   empty: boolean;
 }
 
@@ -32,10 +32,10 @@ export function missingKeys(
   });
 }
 
-/** For people: which skills lack their model, and what to do. @param shown names of the skills */
+/** A line for users: which skills cannot call their model, and the remedy. @param shown names of the skills */
 export function missingKeyLine({ variable, slugs, empty }: MissingKey, shown: string): string {
   const remedy = empty
-    ? `${variable} is set, but empty. The environment wins over .dev.vars, which wins over .env.`
+    ? `${variable} is set, but empty. Hull takes the first of the environment, .dev.vars and .env that sets it.`
     : `set ${variable}, for example in .env.`;
   return `${shown} ${slugs.length === 1 ? "lacks its" : "lack their"} model: ${remedy}`;
 }

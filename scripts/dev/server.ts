@@ -63,7 +63,7 @@ export interface LocalServer {
 
 /** wrangler writes the Worker's modules where Hull is installed. @throws CommandError (exit 2) if this user may not */
 async function checkInstalled(): Promise<void> {
-  // What somebody else bundled there will do.
+  // An existing bundle is enough, even if another user built it.
   if (existsSync(join(REPO_DIR, "dist"))) return;
   const writable = await access(REPO_DIR, constants.W_OK).then(
     () => true,
@@ -73,7 +73,7 @@ async function checkInstalled(): Promise<void> {
   throw new CommandError(
     EXIT.usage,
     "install_read_only",
-    `wrangler writes into ${REPO_DIR}, where Hull is installed, and you may not.`,
+    `Hull is installed in ${REPO_DIR}. wrangler must write to this folder, but you have no write permission.`,
     "Add --direct, which needs no wrangler, or install Hull in your project: npm install hullrun",
   );
 }

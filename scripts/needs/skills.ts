@@ -82,33 +82,37 @@ export function missingSentences({ missing_here, missing_in_image }: SkillNeeds,
         ];
   if (here === "" && there === "") return [];
   if (there === "") return lacks;
-  const { other, nowhere } = placesOf(missing_in_image);
+  const { best, missingEverywhere } = imageCoverage(missing_in_image);
   const single = missing_in_image.length === 1;
-  if (other === null) return [...lacks, `No image has ${single ? "it" : "any of these"}.`];
+  if (best === null) return [...lacks, `No image has ${single ? "it" : "any of these"}.`];
   const all = single ? "it" : "all of these";
-  const but = nowhere.length === 0 ? all : `these except ${list(nowhere)}`;
-  return [...lacks, `The image ${other} has ${but}.`];
+  const but = missingEverywhere.length === 0 ? all : `these except ${list(missingEverywhere)}`;
+  return [...lacks, `The image ${best} has ${but}.`];
 }
 
 const list = (needs: readonly Need[]): string => needs.map(shownNeed).join(", ");
 
-/** The smallest image that has all that any has (`null`: none has any), and what none has. */
-function placesOf(needs: readonly Need[]): { other: WorkspaceToolSettings["image"] | null; nowhere: Need[] } {
+/**
+ * `best`: the smallest image that has every need that at least one image has; `null`: no image has any of them.
+ * `missingEverywhere`: the needs that no image has.
+ */
+function imageCoverage(needs: readonly Need[]): {
+  best: WorkspaceToolSettings["image"] | null;
+  missingEverywhere: Need[];
+} {
   const somewhere = needs.filter((need) => imageWith(need) !== null);
-  const nowhere = needs.filter((need) => imageWith(need) === null);
-  return { other: somewhere.length === 0 ? null : imageWithAll(somewhere), nowhere };
+  const missingEverywhere = needs.filter((need) => imageWith(need) === null);
+  return { best: somewhere.length === 0 ? null : imageWithAll(somewhere), missingEverywhere };
 }
 
 function remedies({ missing_here, missing_in_image }: SkillNeeds): string[] {
-  const { other, nowhere } = placesOf(missing_in_image);
+  const { best, missingEverywhere } = imageCoverage(missing_in_image);
   return [
     ...(missing_here.length === 0
       ? []
       : [`Install ${missing_here.length === 1 ? "it" : "them"} on this machine.`]),
-    ...(other === null
-      ? []
-      : [`For deployments set image = "${other}" below [workspace_tools] in hull.toml.`]),
-    ...(nowhere.length === 0
+    ...(best === null ? [] : [`For deployments set image = "${best}" below [workspace_tools] in hull.toml.`]),
+    ...(missingEverywhere.length === 0
       ? []
       : ["For what no image has, a deployment needs an image of your own (docs/deploy.md)."]),
   ];

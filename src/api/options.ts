@@ -250,7 +250,7 @@ const SKILLS = {
     default: "at_start",
   },
   skill_match: {
-    text: "How skills become active, and whether Hull decides again at each turn: `auto`, `metadata`, `host`, `none`. With `top_n: 0` none does. A message that begins with `/slug` loads that skill in any case.",
+    text: "How skills become active, and whether Hull decides again at each turn: `auto`, `metadata`, `host`, `none`. With `top_n: 0`, no skill becomes active by matching. A message that begins with `/slug` loads that skill in any case.",
     default: { strategy: "auto", top_n: 1, sticky: true },
   },
   skill_catalogue_tokens: {

@@ -4,7 +4,7 @@
  * isolate that revoked it refuses it immediately.
  */
 import type { Bindings } from "../env.ts";
-import { type Copy, RecentMap, usable } from "../recent.ts";
+import { type CacheEntry, RecentMap, usable } from "../recent.ts";
 import { type ApiKey, digestOf } from "./api-key.ts";
 import { hasKeys, keyByHash, noteKeyUse } from "./key-store.ts";
 
@@ -17,7 +17,7 @@ const USE_NOTED_EVERY_MS = 3_600_000;
 /** Cached keys per isolate, including unknown ones. */
 const MAX_KNOWN = 5000;
 
-interface Known extends Copy {
+interface Known extends CacheEntry {
   /** `null`: D1 has no such key. */
   key: ApiKey | null;
   /** This isolate has revoked the key. */

@@ -709,7 +709,7 @@ export type RunOptions = CallOptions & {
   models?: {
     [name: string]: string;
   };
-  /** How skills become active, and whether Hull decides again at each turn: `auto`, `metadata`, `host`, `none`. With `top_n: 0` none does. A message that begins with `/slug` loads that skill in any case. */
+  /** How skills become active, and whether Hull decides again at each turn: `auto`, `metadata`, `host`, `none`. With `top_n: 0`, no skill becomes active by matching. A message that begins with `/slug` loads that skill in any case. */
   skill_match?: {
     strategy?: string;
     top_n?: number;

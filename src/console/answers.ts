@@ -1,6 +1,6 @@
 /**
- * What the operations answer that the pages ask. Types only: the answers come from handlers of the same process. A type
- * that no handler names states the members that pages read.
+ * The answers of the API operations that the console's pages call. Types only, because the handlers run in the same
+ * process. A type that no handler exports lists only the members that the pages read.
  */
 import type { ApiKey } from "../auth/api-key.ts";
 import type { WorkflowArtifact } from "../engine/workflow/artifacts.ts";
@@ -77,7 +77,7 @@ export interface ToolConfig {
   sources: Record<string, string>;
 }
 
-/** A card with what its own route adds, some of it only for callers who may publish. */
+/** A card with the members that only its own route adds. Some of them need the scope `publish`. */
 export interface ShownCard extends Card {
   input_schema?: unknown;
   doc?: string;
@@ -103,7 +103,7 @@ export interface RunFigures {
   cost_usd: number;
 }
 
-/** The member named like the group says whose usage it is; `null`: nobody's. */
+/** One group of usage. The member named after the grouping holds its value; `null`: usage without such a value. */
 export interface UsageRow extends Partial<Record<UsageGroup | "provider", string | null>> {
   calls: number;
   input_tokens: number;

@@ -165,10 +165,10 @@ export const SkillNotFound = define<{ slug: string; near: string[] } | { id: str
     };
   },
 );
-/** Names the file by its id, or by its path in a session's workspace. */
 /** How many files of a run an error names. */
 const SHOWN_FILES = 10;
 
+/** Names the file by its id, by its path in a session's workspace, or by its path among the files of a run. */
 export const FileNotFound = define<
   { id: string } | { path: string } | { path: string; made: readonly string[] }
 >("file_not_found", 404, "File not found", (d) => {

@@ -66,7 +66,7 @@ const LAZY: ReadonlyMap<string, Handler> = new Map(
 /** What an operation of the fixed routes does. The console's own operations are not among them. */
 export const handlerOf = (id: Operation): Handler => LAZY.get(id) ?? handlerIn(MAIN, id);
 
-/** The compiler has checked that there is one. */
+/** The compiler guarantees a handler for each operation. */
 function handlerIn(handlers: { readonly [id in string]?: Handler }, id: string): Handler {
   const handler = handlers[id];
   if (handler === undefined) throw new Internal({ cause: `no handler of ${id}` });

@@ -27,7 +27,7 @@ export function parseErrorArguments(raw: string): JsonObject {
   return { __parse_error: `The arguments are not a JSON object: ${raw.slice(0, MAX_RAW)}` };
 }
 
-/** The words with which a model of OpenAI's protocols refuses; `null`: it does not. */
+/** The refusal text of a model of OpenAI's protocols; `null`: it did not refuse. */
 export function refusalOf(blocks: readonly Block[]): string | null {
   for (const block of blocks) {
     if (block.type !== "opaque" || !isObject(block.value)) continue;

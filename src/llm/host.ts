@@ -50,11 +50,8 @@ export interface ExchangeOptions {
   own: Readonly<Record<string, JsonObject>>;
   /** Whether the provider itself searches tools. */
   native_search: boolean;
-  /**
-   * What follows a JSON answer that the model gives by calling Hull's own tool for it, and that becomes the text of the
-   * turn. Absent: nothing.
-   */
-  json_ending?: string;
+  /** Text that Hull appends to a JSON answer that the model gave by calling Hull's JSON tool. Absent: none. */
+  json_suffix?: string;
   /** What the call may cost; `null`: no limit of its own. */
   budget: BudgetOption | null;
   /** The option `max_tokens`; `null`: not given. */

@@ -25,7 +25,7 @@ export function openAiStop(turn: Turn) {
   switch (turn.stop_reason) {
     case "max_tokens":
       return "length";
-    // A model that refuses in words of its own has answered. A filter has cut the answer of any other.
+    // A refusal with a text is a complete answer. Without one, a content filter cut the answer.
     case "refusal":
       return refusalOf(turn.blocks) === null ? "content_filter" : "stop";
     case "content_filter":

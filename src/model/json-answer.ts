@@ -1,41 +1,40 @@
 /**
- * The JSON answer of Anthropic's models, which comes as the arguments of a tool that Hull offers them. No caller knows
- * that tool: callers get the arguments as the answer's text.
+ * Anthropic's models give a JSON answer as the arguments of a tool that Hull adds. Callers did not declare this tool, so
+ * they get the arguments as the text of the answer.
  */
 import type { ModelRequest, ModelTurn } from "../engine/messages.ts";
 import { answersByTool, JSON_TOOL } from "./anthropic.ts";
 import type { ResolvedTarget } from "./providers.ts";
 
-export class JsonAnswer {
-  readonly #ending: string;
-  #byTool = false;
+export class JsonToolAnswer {
+  readonly #suffix: string;
+  #usesTool = false;
 
-  /** @param ending follows the JSON in the text */
-  constructor(ending: string) {
-    this.#ending = ending;
+  /** @param suffix follows the JSON in the text */
+  constructor(suffix: string) {
+    this.#suffix = suffix;
   }
 
-  /** Whether text waits for the whole turn: text before the call is no part of the answer. */
-  get waits(): boolean {
-    return this.#byTool;
+  /** Whether text is held back until the turn is complete: text before the tool call is not part of the answer. */
+  get buffersText(): boolean {
+    return this.#usesTool;
   }
 
-  /** The request that a target gets next. */
-  asked(request: ModelRequest, protocol: () => ResolvedTarget["protocol"]): ModelRequest {
+  /** Called with the request for a target, before each call: a fallback may have another protocol. */
+  noteTarget(request: ModelRequest, protocol: () => ResolvedTarget["protocol"]): void {
     const may = request.verbatim === undefined && answersByTool(request);
-    this.#byTool = may && protocol() === "anthropic";
-    return request;
+    this.#usesTool = may && protocol() === "anthropic";
   }
 
   /** The turn that answered, with the JSON as its text if it came as a call. */
-  turnOf(turn: ModelTurn): ModelTurn {
+  withJsonText(turn: ModelTurn): ModelTurn {
     const calls = turn.blocks.filter((block) => block.type === "tool_call");
     const answer = calls.find(({ name }) => name === JSON_TOOL);
-    if (!this.#byTool || answer === undefined) return turn;
+    if (!this.#usesTool || answer === undefined) return turn;
     const others = calls.filter(({ name }) => name !== JSON_TOOL);
     const before = turn.blocks.filter(({ type }) => type !== "tool_call" && type !== "output_text");
     const last = others.length === 0;
-    const text = last ? answer.raw + this.#ending : answer.raw;
+    const text = last ? answer.raw + this.#suffix : answer.raw;
     return {
       ...turn,
       blocks: [...before, { type: "output_text", text }, ...others],

@@ -9,7 +9,7 @@ export function patternsOf(secret: string): Pattern[] {
   return [whole(bytes), ...form, ...[bytes, ...latin1(secret)].flatMap(inBase64)];
 }
 
-/** The bytes that `btoa` encodes, where they are not those of UTF-8. */
+/** The Latin-1 bytes of a secret, which `btoa` encodes, if they differ from its UTF-8 bytes. */
 function latin1(secret: string): Uint8Array[] {
   const codes = Array.from(secret, (character) => character.codePointAt(0) ?? 0);
   const differs = codes.some((code) => code > 0x7f) && codes.every((code) => code <= 0xff);

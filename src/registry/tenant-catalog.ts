@@ -5,7 +5,7 @@
  */
 import type { Bindings } from "../env.ts";
 import { memo } from "../memo.ts";
-import { type Copy, usable } from "../recent.ts";
+import { type CacheEntry, usable } from "../recent.ts";
 import { utf8, webCryptoHash } from "../skill/bundle.ts";
 import type { Card } from "../skill/manifest.ts";
 import { byteOrder } from "../skill/path.ts";
@@ -23,7 +23,7 @@ export const COMPLETE_FOR_MS = 1000;
 const MAX_TENANTS = 1000;
 const MAX_CARDS = 2000;
 
-interface Known extends Copy {
+interface Known extends CacheEntry {
   uploads: readonly Card[];
   /** Number of the read, since reads may end in another order. */
   sequence: number;

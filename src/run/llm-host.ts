@@ -18,7 +18,7 @@ import { chooseModel, reachTarget } from "../model/choices.ts";
 import { systemClock } from "../model/clock.ts";
 import { promptTokens } from "../model/estimate.ts";
 import { callWithFallback } from "../model/fallback.ts";
-import { JsonAnswer } from "../model/json-answer.ts";
+import { JsonToolAnswer } from "../model/json-answer.ts";
 import type { Asker } from "../model/mock/default.ts";
 import { readMocks } from "../model/mock/read.ts";
 import { mockTarget } from "../model/mock/target.ts";
@@ -140,12 +140,16 @@ class Host implements LlmHost {
     const { env } = this.#context;
     const [primary, ...fallbacks] = options.targets;
     const started = Date.now();
-    const { json_ending = "", onText } = options;
-    const json = new JsonAnswer(json_ending);
+    const { json_suffix = "", onText } = options;
+    const json = new JsonToolAnswer(json_suffix);
     const asked = primary ?? { provider: "", model: null };
     try {
       const { turn: answered, index } = await callWithFallback(
-        (target) => json.asked(this.#bounded(options, target), () => this.#resolve(target, options).protocol),
+        (target) => {
+          const request = this.#bounded(options, target);
+          json.noteTarget(request, () => this.#resolve(target, options).protocol);
+          return request;
+        },
         asked,
         fallbacks,
         {
@@ -162,7 +166,7 @@ class Host implements LlmHost {
           onText:
             onText &&
             ((text) => {
-              if (!json.waits) onText(text);
+              if (!json.buffersText) onText(text);
             }),
           onReasoning: options.onReasoning,
           onEvent: options.onEvent,
@@ -175,8 +179,8 @@ class Host implements LlmHost {
           log: (entry) => this.log({ ...entry }),
         },
       );
-      const turn = json.turnOf(answered);
-      if (json.waits && options.stream) onText?.(turnText(turn.blocks));
+      const turn = json.withJsonText(answered);
+      if (json.buffersText && options.stream) onText?.(turnText(turn.blocks));
       this.#context.deployment.metrics.countModelCall(turn.provider, "ok", Date.now() - started);
       this.#context.deployment.metrics.countTokens(turn.provider, turn.usage);
       this.#spent += this.figures(turn).cost_usd;

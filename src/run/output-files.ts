@@ -74,7 +74,7 @@ export function isActive(type: string): boolean {
   return /\/html|[/+]xml|\/(?:xsl|rdf|x-mixed-replace)\b/i.test(type);
 }
 
-/** The type of an answer. A browser saves what it would otherwise execute as a page of Hull's. */
+/** The headers of a content type. A browser downloads content that could run scripts in Hull's origin. */
 export function typeHeaders(type: string): Record<string, string> {
   return { "content-type": type, ...(isActive(type) ? { "content-disposition": "attachment" } : {}) };
 }

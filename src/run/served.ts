@@ -163,7 +163,7 @@ async function servedSpec(
     {
       run_id: id,
       session_id: null,
-      system: ownInstructions(self, { session_id: null, input: ownWords(input), skills: [self] }),
+      system: ownInstructions(self, { session_id: null, input: callerText(input), skills: [self] }),
       prompt: [{ role: "user", content: parts }],
       tools,
       tool_format: "native",
@@ -197,8 +197,8 @@ async function servedSpec(
   return withServedTerms(spec, served, { at: startedAt + deadline_ms, ms: deadline_ms });
 }
 
-/** What the caller wrote, without what Hull tells the model of the files. */
-const ownWords = ({ text }: RunHandle["input"]): string =>
+/** The caller's own text, without the description of the files that Hull adds for the model. */
+const callerText = ({ text }: RunHandle["input"]): string =>
   text === null ? "" : decodeUtf8(text, "The input");
 
 function outputOf({ record, context }: RunHandle, run: RunState): RunOutput {

@@ -1,5 +1,5 @@
 /** How long an answer waits until a list has a row, in ms. */
-export const ROW_MS = 1000;
+export const MAX_ROW_WAIT_MS = 1000;
 
 /** Waits for work, but at most this many ms. */
 export async function waitAtMost(work: Promise<unknown>, ms: number): Promise<void> {

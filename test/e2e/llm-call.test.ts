@@ -318,7 +318,7 @@ describe("tools", () => {
     expect(JSON.stringify(result.warnings)).toContain("tool_search");
   });
 
-  test("so it is in a run, and in all later runs of the session with this model", async () => {
+  test("after a refused native search, Hull searches in this run and in later runs of the session with this model", async () => {
     const tools = [tool("eager"), tool("late", true)];
     const options = { ...CLAUDE, tools, tool_search: "bm25", llm_retries: 0 };
     await hull.post("/sessions", { id: "searching" });

@@ -106,7 +106,7 @@ test("a tool of the run's own keeps the name of the tool that takes JSON", async
   expect(result).toMatchObject({ data: { n: 6 }, successful_tools: ["json_response"] });
 });
 
-test("a persistent run ends with an answer that fits its schema, as a model that must write JSON gives it", async () => {
+test("a persistent run ends with JSON that matches its schema, without a sentinel", async () => {
   const looks = { looks: { say: "no answer" } };
   fake.script([{ text: JSON.stringify(looks) }, { text: '{"n":7}' }, { text: "too many" }]);
   const response = await run(
@@ -117,7 +117,13 @@ test("a persistent run ends with an answer that fits its schema, as a model that
   const done = { status: "done", iterations: 2, data: { n: 7 } };
   expect(dataOf(events, "done")).toMatchObject([done]);
   expect(dataOf(events, "done")[0]?.visible_text).toBe(`${JSON.stringify(looks)}\n\n{"n":7}`);
-  // What looks like a call is one.
+  fake.script([{ text: '{"n":9}' }]);
+  const whole = await run(
+    { json_schema: SCHEMA, persistent: true, skill: "hooked", stream: false },
+    { accept: "text/event-stream" },
+  );
+  expect(dataOf(await readEvents(whole), "delta")).toEqual([]);
+  // JSON in the form of a tool call is a call, not the answer.
   const tools = [{ name: "say", description: "Says.", parameters: {}, handler: "say" }];
   const call = { name: "say", arguments: {} };
   fake.script([{ text: JSON.stringify(call) }, { text: '{"n":8}' }]);

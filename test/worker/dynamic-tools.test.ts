@@ -229,7 +229,7 @@ describe("a persistent tool", () => {
     });
   });
 
-  it("has no name that an upload may not have", async () => {
+  it("refuses names that uploads may not have", async () => {
     const { answers } = await turns(await session(), [["define_tool", { ...WEATHER, name: "claude_says" }]]);
     expect(answers).toEqual([{ error: expect.stringContaining("field name") }]);
     expect([await stored(), await listed()]).toEqual([[], []]);

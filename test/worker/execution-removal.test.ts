@@ -134,7 +134,7 @@ describe("a run that begins again while the one before is being removed", () => 
     });
   });
 
-  it("expiry: a row that is stored only after it is noted nowhere", async () => {
+  it("expiry: a row that D1 stores after the session expired is not recorded in the session", async () => {
     const call = newCall("asks");
     const stored = Promise.withResolvers<void>();
     const reached = Promise.withResolvers<void>();

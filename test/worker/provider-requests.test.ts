@@ -120,7 +120,7 @@ describe("an effort of Anthropic's client, where Hull runs the tools", () => {
     expect(body).toMatchObject({ output_config: { effort }, ...thinking });
   });
 
-  it("is the nearest level for others, which is said", async () => {
+  it("reaches other providers as the nearest level, and x-hull-ignored names it", async () => {
     const asked = (effort: string) =>
       client.post("/v1/messages", { ...ask, model: "o3", output_config: { effort } });
     const answers = [await asked("max"), await asked("high")];

@@ -124,7 +124,7 @@ describe("a session", () => {
     stranger = await tenant("stranger", "invoke");
   });
 
-  it("is in no list for a value of stages that there is not", async () => {
+  it("GET /sessions refuses values of stages other than true and false", async () => {
     expect((await client.fetch("/sessions?stages=false")).status).toBe(200);
     for (const value of ["zz", "1", ""])
       expect(await codeOf(await client.fetch(`/sessions?stages=${value}`))).toEqual([400, "bad_request"]);

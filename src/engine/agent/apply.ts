@@ -12,7 +12,7 @@ import type {
   Compacted,
   Delivery,
   Feedback,
-  ModelSpent,
+  ModelCost,
   Wake,
 } from "./records.ts";
 import { changedTools } from "./session-tools.ts";
@@ -24,10 +24,10 @@ import {
   type AgentState,
   EMPTY_SESSION,
   effects,
+  modelKey,
   newRun,
   type OpenCall,
   type RunState,
-  searchingModel,
 } from "./state.ts";
 import { feedbackMessage } from "./texts.ts";
 import { goesThroughHooks } from "./tool-hooks.ts";
@@ -105,7 +105,7 @@ export function applyAgentRecord(state: AgentState, record: AgentRecord): AgentS
         run: {
           ...newRun(spec, kept),
           ...(state.tools === undefined ? {} : { tools: state.tools }),
-          ...(state.refusedSearches?.includes(searchingModel(spec)) ? { searchRefused: true } : {}),
+          ...(state.refusedSearches?.includes(modelKey(spec)) ? { searchRefused: true } : {}),
         },
       };
     }
@@ -182,11 +182,12 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
         totals: withSpent(run.totals, { ...turn.usage, cost_usd }),
       });
     }
-    case "search_refused":
-      return next(
-        { searchRefused: true },
-        { refusedSearches: [...(state.refusedSearches ?? []), searchingModel(run.spec)] },
-      );
+    case "search_refused": {
+      // Once a fallback has answered, it is the fallback that refused.
+      const isOwn = (run.answered?.provider ?? run.spec.model.provider) === run.spec.model.provider;
+      const refusedSearches = [...(state.refusedSearches ?? []), modelKey(run.spec)];
+      return next({ searchRefused: true }, isOwn ? { refusedSearches } : {});
+    }
     case "turn_taken": {
       const { message, calls, text, finished, remarks } = record;
       const open = calls.map(
@@ -335,7 +336,7 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
   }
 }
 
-const withSpent = (totals: ModelSpent, spent: ModelSpent): ModelSpent => ({
+const withSpent = (totals: ModelCost, spent: ModelCost): ModelCost => ({
   ...totalUsage(totals, spent),
   cost_usd: totals.cost_usd + spent.cost_usd,
 });

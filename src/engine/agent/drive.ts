@@ -9,7 +9,7 @@ import { hasEnded, isRetried } from "../tool-fault.ts";
 import { type Applied, applyAgentRecord } from "./apply.ts";
 import { summaryFrom } from "./compaction.ts";
 import { compactionRecord, nextAgentStep, type Vault } from "./next.ts";
-import type { AgentRecord, AgentRecordBody, AgentToolResult, ModelSpent } from "./records.ts";
+import type { AgentRecord, AgentRecordBody, AgentToolResult, ModelCost } from "./records.ts";
 import type { AgentState, RunState } from "./state.ts";
 import { answersCaller, deadlineError } from "./status.ts";
 import type { AgentEffectContext, AgentEffects, AgentStep, PlannedCall } from "./step.ts";
@@ -77,7 +77,7 @@ class AgentDrive {
   readonly #onAbort = (): void => this.#stop?.abort(this.#options.signal.reason);
   #cancelTimer: () => void = () => {};
   /** What the failed model call had cost; `null`: nothing. */
-  #spent: ModelSpent | null = null;
+  #spent: ModelCost | null = null;
   /** Results that are not recorded yet. */
   #finished: FinishedEffect[] = [];
   /** Whether records came from outside that the driver has not read yet. */

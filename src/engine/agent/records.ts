@@ -34,7 +34,7 @@ export interface Spent {
 }
 
 /** What answers of models cost. */
-export type ModelSpent = Usage & { cost_usd: number };
+export type ModelCost = Usage & { cost_usd: number };
 
 /** One settled tool call of an agent run. `content` is what the model sees. */
 export interface AgentToolResult {
@@ -227,7 +227,7 @@ export type AgentRecord = { v: 1; at: number } & (
       run: string | null;
       compacted: Compacted;
       /** What the model's summary cost. Absent: no model wrote it. */
-      spent?: ModelSpent;
+      spent?: ModelCost;
     }
   /** `reached`: the limit that ended its wake. Absent: it had finished. */
   | { type: "went_idle"; run: string; reached?: WakeLimit }
@@ -240,7 +240,7 @@ export type AgentRecord = { v: 1; at: number } & (
       /** A budget refused the model call of the last iteration, which does not count. */
       uncalled?: true;
       /** What the last model call had cost before it failed. Absent: nothing. */
-      spent?: ModelSpent;
+      spent?: ModelCost;
     }
 );
 

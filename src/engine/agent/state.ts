@@ -9,7 +9,7 @@ import type {
   ApprovalRequest,
   Delivery,
   Feedback,
-  ModelSpent,
+  ModelCost,
   RunStatus,
   Spent,
 } from "./records.ts";
@@ -131,7 +131,7 @@ export interface RunState {
   /** Text with which the next model call's answer starts. */
   prefill: string | null;
   /** Of this run alone. */
-  totals: ModelSpent;
+  totals: ModelCost;
   /** Usage of the delegated runs for which this run has waited. Absent: there were none. */
   delegated?: Spent;
   tools_used: string[];
@@ -174,7 +174,7 @@ export const EMPTY_SESSION: AgentState = {
 };
 
 /** A model in `refusedSearches`. */
-export const searchingModel = ({ model }: AgentSpec): string => `${model.provider}/${model.model}`;
+export const modelKey = ({ model }: AgentSpec): string => `${model.provider}/${model.model}`;
 
 /** The state of a run whose start was just recorded. */
 export function newRun(spec: AgentSpec, active: readonly string[]): RunState {

@@ -4,7 +4,7 @@ import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { Message, ModelTurn, ToolCallBlock, ToolChoice, ToolDefinition, Warning } from "../messages.ts";
 import type { SearchEvent } from "../tool-vault/events.ts";
 import type { CompactionPlan } from "./compaction.ts";
-import type { AgentRecordBody, AgentToolResult, ApprovalRequest, ModelSpent, RunStatus } from "./records.ts";
+import type { AgentRecordBody, AgentToolResult, ApprovalRequest, ModelCost, RunStatus } from "./records.ts";
 import type { AgentSkill, AgentTool, Ceilings } from "./spec.ts";
 
 /** The input of one model call; the driver adds the run's call options. */
@@ -95,7 +95,7 @@ type ModelAnswer =
   /** The provider refused to search tools. */
   | { warnings: Warning[] }
   /** The call failed after an answer that was paid for. */
-  | { fault: HullError; spent: ModelSpent };
+  | { fault: HullError; spent: ModelCost };
 
 /** Executes effects. Each method throws a `HullError` for faults that end the run. */
 export interface AgentEffects {
@@ -112,7 +112,7 @@ export interface AgentEffects {
     instructions: string,
     messages: Message[],
     context: AgentEffectContext,
-  ): Promise<{ text: string; spent: ModelSpent }>;
+  ): Promise<{ text: string; spent: ModelCost }>;
   /** Never fails: the result reports every fault. */
   searchTools(
     step: AgentStep & { type: "search_tools" },

@@ -3,7 +3,7 @@ import { firstOf } from "../cut.ts";
 import { type Block, type Message, type ModelTurn, type ToolCallBlock, toolCallIds } from "../messages.ts";
 import { parseTextTurn, type TextCall } from "../text-tools/parse.ts";
 import type { SearchTool } from "./calls.ts";
-import type { AgentRecordBody, Feedback, ModelSpent, RunStatus } from "./records.ts";
+import type { AgentRecordBody, Feedback, ModelCost, RunStatus } from "./records.ts";
 import { READ_SKILL_RESOURCE } from "./skill-resource.ts";
 import { LOAD_SKILL, SEARCH_SKILLS, scopedTools } from "./skills.ts";
 import type { AgentSpec } from "./spec.ts";
@@ -177,7 +177,7 @@ export function settled(run: RunState, status: RunStatus): AgentRecordBody {
  * The end of a run by a budget that leaves nothing for the next step.
  * @param spent what the refused call had already cost; `null`: nothing
  */
-export function refused(run: RunState, spent: ModelSpent | null = null): AgentRecordBody {
+export function refused(run: RunState, spent: ModelCost | null = null): AgentRecordBody {
   const status = finalStatus(run, "budget_exhausted");
   const uncalled = CALLS.has(run.stage) && run.turn === null;
   const end = { type: "run_settled" as const, run: run.spec.run_id, status, error: null };

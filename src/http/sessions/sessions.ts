@@ -22,8 +22,8 @@ const MAX_METADATA = 16 * 1024;
 
 /**
  * `POST /sessions`: 201 with a new session, or 200 if the session of this id exists. A repetition with the same
- * `Idempotency-Key` gets the status of the first request: its session keeps the answer, or, if the request names no id,
- * the session's id follows from the key.
+ * `Idempotency-Key` gets the status of the first request. If the request names an id, the session stores the answer;
+ * otherwise the session's id is derived from the key.
  */
 export async function postSession(context: RequestContext): Promise<Response> {
   const body = await readJsonIfAny(context.request, openBody, MAX_MODEL_BODY_BYTES);

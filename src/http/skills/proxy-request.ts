@@ -3,16 +3,16 @@ import type { SentVariables } from "../../run/sent-variables.ts";
 import type { ProxySettings, SkillRecord } from "../../skill/manifest.ts";
 
 /**
- * Headers that prove to Hull who calls, or that change it in a browser. An uploaded skill neither sends nor returns
- * them, whatever it names: its callers would give it their keys.
+ * Headers that authenticate a caller to Hull, or that set a cookie in the caller's browser. For an uploaded skill, Hull
+ * neither forwards nor returns them, even if the manifest lists them: the skill could steal its callers' keys.
  */
-const OF_CALLERS = ["authorization", "x-api-key", "cookie", "x-hull-form-token", "set-cookie"];
+const CREDENTIAL_HEADERS = ["authorization", "x-api-key", "cookie", "x-hull-form-token", "set-cookie"];
 
-/** The proxy settings of a skill, without what it may not name. */
+/** The proxy settings of a skill; those of an uploaded skill without `CREDENTIAL_HEADERS`. */
 export function proxySettings({ manifest, uploaded_by }: SkillRecord): ProxySettings | undefined {
   const { proxy } = manifest;
   if (proxy === undefined || uploaded_by === undefined) return proxy;
-  const allowed = (names: string[]): string[] => names.filter((name) => !OF_CALLERS.includes(name));
+  const allowed = (names: string[]): string[] => names.filter((name) => !CREDENTIAL_HEADERS.includes(name));
   const { forward_headers, return_headers } = proxy;
   return { ...proxy, forward_headers: allowed(forward_headers), return_headers: allowed(return_headers) };
 }

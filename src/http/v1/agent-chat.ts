@@ -13,7 +13,7 @@ import { accountOf } from "../llm/account.ts";
 import { ChatChunks } from "./chat-chunks.ts";
 import { storeTurns } from "./container-turns.ts";
 import { errorBody } from "./errors.ts";
-import { ignoredHeader, lostStrict, type ModelLookup, modelOfRun, streamedAnswer } from "./model-call.ts";
+import { ignoredHeader, ignoredStrict, type ModelLookup, modelOfRun, streamedAnswer } from "./model-call.ts";
 import { referencedSkills, shownSkills } from "./skill-references.ts";
 
 /** The most bytes of generated files in an answer. */
@@ -47,7 +47,7 @@ export async function answerChatWithTools(
   const chosen = (asked.request.tool_choice ?? "auto") === "auto" ? [] : ["tool_choice"];
   const own = run.protocol === "openai-chat" ? [] : Object.keys(asked.extra);
   const ignored = ignoredHeader(
-    [...own, ...asked.unread, ...chosen, ...lostStrict(asked.request.tools, null)],
+    [...own, ...asked.unsupported, ...chosen, ...ignoredStrict(asked.request.tools, null)],
     null,
   );
   if (!asked.stream) {
@@ -118,7 +118,7 @@ async function drive(
 }
 
 /**
- * @param json whether the answer is JSON, which is the last text alone
+ * @param json whether the answer is JSON; it then consists of the last text only
  * @param named returns the client's ids for the run's calls. Absent: the model's own ids
  */
 function turnOf(

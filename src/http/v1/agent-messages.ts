@@ -21,7 +21,7 @@ import { withBytes } from "./agent-chat.ts";
 import { dialectOf } from "./dialect.ts";
 import { errorBody } from "./errors.ts";
 import { MessageEvents } from "./message-events.ts";
-import { ignoredHeader, lostStrict, type ModelLookup, modelOfRun, streamedAnswer } from "./model-call.ts";
+import { ignoredHeader, ignoredStrict, type ModelLookup, modelOfRun, streamedAnswer } from "./model-call.ts";
 import { shownSkills } from "./skill-references.ts";
 import { formatted } from "./sse-event.ts";
 
@@ -46,7 +46,7 @@ export async function answerWithTools(
   );
   await context.beforeEffects();
   const chosen = (asked.request.tool_choice ?? "auto") === "auto" ? [] : ["tool_choice"];
-  const lost = [...chosen, ...lostStrict(asked.request.tools, null)];
+  const lost = [...chosen, ...ignoredStrict(asked.request.tools, null)];
   const ignored = run.excludesCached ? lost : [...asked.ignored, ...lost];
   if (!asked.stream) {
     context.request.signal.addEventListener("abort", () => abort.abort(), { once: true });

@@ -28,7 +28,7 @@ export class ChatChunks {
   #begun = false;
   #spoke = false;
 
-  /** @param usage whether a last chunk reports the usage, and the others that it is to come */
+  /** @param usage whether the last chunk reports the usage; the other chunks then have `usage: null` */
   constructor(
     model: string,
     context: RequestContext,

@@ -3,7 +3,7 @@ import type { ModelRequest } from "../../engine/messages.ts";
 import type { Reached } from "../../llm/host.ts";
 import { completionOf } from "../../llm/openai-api/answer.ts";
 import { type ChatRequest, readChatRequest } from "../../llm/openai-api/request.ts";
-import { withPossibleThinking } from "../../llm/openai-api/terms.ts";
+import { withoutRefusedThinking } from "../../llm/openai-api/terms.ts";
 import { type VendorModel, withExtra } from "../../run/vendor-model.ts";
 import type { RequestContext } from "../context.ts";
 import { objectBody } from "../operations.ts";
@@ -13,7 +13,7 @@ import { checkCodeAccess } from "./code-access.ts";
 import { withStoredTurns } from "./container-turns.ts";
 import { errorBody } from "./errors.ts";
 import { listedAnswer } from "./listed-answer.ts";
-import { ignoredHeader, lostStrict, modelLookup, sendCall, streamedAnswer } from "./model-call.ts";
+import { ignoredHeader, ignoredStrict, modelLookup, sendCall, streamedAnswer } from "./model-call.ts";
 
 /** `POST /v1/chat/completions`. */
 export async function postChatCompletions(context: RequestContext): Promise<Response> {
@@ -66,13 +66,13 @@ async function streamed(context: RequestContext, asked: ChatRequest, model: Vend
  * protocol receive members without a canonical form.
  */
 function fitted(
-  { request, extra, unread }: ChatRequest,
+  { request, extra, unsupported }: ChatRequest,
   reached: Reached,
 ): { request: ModelRequest; ignored: string[] } {
   const { protocol } = reached;
   const further = protocol === "openai-chat" || protocol === "mock" ? [] : Object.keys(extra);
-  const ignored = [...further, ...unread, ...lostStrict(request.tools, protocol)];
+  const ignored = [...further, ...unsupported, ...ignoredStrict(request.tools, protocol)];
   const own = withExtra(request, protocol === "openai-chat" ? extra : {});
-  const possible = withPossibleThinking(own, reached);
+  const possible = withoutRefusedThinking(own, reached);
   return { request: possible, ignored: possible === own ? ignored : [...ignored, "reasoning_effort"] };
 }

@@ -18,7 +18,7 @@ import { listedAnswer } from "./listed-answer.ts";
 import { MessageEvents } from "./message-events.ts";
 import {
   ignoredHeader,
-  lostStrict,
+  ignoredStrict,
   type ModelLookup,
   modelLookup,
   sendCall,
@@ -107,6 +107,6 @@ async function streamed(
 function checkFit({ foreign, ignored, request }: MessagesRequest, { protocol, model }: Reached): string[] {
   if (protocol === "anthropic" || protocol === "mock") return [];
   const [first] = foreign;
-  if (first === undefined) return [...ignored, ...lostStrict(request.tools, protocol)];
+  if (first === undefined) return [...ignored, ...ignoredStrict(request.tools, protocol)];
   throw wrong(first.path, `only models of Anthropic take the type ${first.type}; ${model} does not`);
 }

@@ -61,10 +61,10 @@ export function ignoredHeader(names: readonly string[], turn: ModelTurn | null):
 }
 
 /**
- * The name of the tools' member `strict` if a tool has it and the provider does not get it.
- * @param protocol `null`: a run of the engine calls the model
+ * `tools.strict` for `x-hull-ignored`, if a tool is strict but the provider does not get the member.
+ * @param protocol `null`: Hull runs the tools, so no provider gets it
  */
-export function lostStrict(tools: readonly object[], protocol: Reached["protocol"] | null): string[] {
+export function ignoredStrict(tools: readonly object[], protocol: Reached["protocol"] | null): string[] {
   const asked = tools.some((tool) => "strict" in tool && tool.strict === true);
   const gets = protocol === "mock" || protocol?.startsWith("openai-") === true;
   return asked && !gets ? ["tools.strict"] : [];

@@ -71,7 +71,7 @@ function systemOf(content: Json | undefined, path: string): SystemBlock[] {
 function said(message: JsonObject, path: string): Block[] {
   const { tool_calls = null, reasoning_details = null, refusal } = message;
   const own = message.content == null ? "" : textOf(message.content, `${path}.content`, ownPart);
-  // A refusal is what the assistant said, as it is among the parts of a content.
+  // A refusal counts as the assistant's text, like a refusal part in `content`.
   const text = own === "" && typeof refusal === "string" ? refusal : own;
   const calls = Array.isArray(tool_calls) ? tool_calls : [];
   const thoughts = Array.isArray(reasoning_details) ? reasoning_details.flatMap(thoughtIn) : [];

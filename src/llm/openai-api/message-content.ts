@@ -68,7 +68,8 @@ const DATA_URL = /^data:([^;,]+)(?:;[^;,]+)*;base64,/i;
 
 function mediaOf(url: string, path: string): Media {
   const inline = DATA_URL.exec(url);
-  if (inline !== null) return { media_type: inline[1] ?? "", data: url.slice(inline[0].length) };
+  if (inline !== null)
+    return { media_type: (inline[1] ?? "").toLowerCase(), data: url.slice(inline[0].length) };
   if (/^https?:\/\//i.test(url)) return { url };
   throw wrong(path, "the URL is an http, https or data URL");
 }

@@ -21,7 +21,7 @@ import {
   toolChoice,
 } from "./terms.ts";
 
-const UNREAD = ["logprobs", "top_logprobs"] as const;
+const UNSUPPORTED = ["logprobs", "top_logprobs"] as const;
 
 /** OpenAI's chat completions have no such tool, so it has the name that Anthropic gave it, with or without a date. */
 const codeTool = () =>
@@ -62,8 +62,8 @@ export interface ChatRequest {
   request: ModelRequest;
   /** Members without a canonical form: targets of the same protocol get them unchanged. */
   extra: JsonObject;
-  /** Names of members that no target gets, since answers have nowhere to put what they ask for. */
-  unread: readonly string[];
+  /** Names of members that Hull sends to no target, because its answers cannot carry the result. */
+  unsupported: readonly string[];
   /** The same members, for requests whose tools Hull executes. */
   passthrough: ProviderPassthrough;
   /** Whether a turn's calls of tools that Hull executes run one after the other. */
@@ -77,9 +77,9 @@ export interface ChatRequest {
 export function readChatRequest(body: JsonObject): ChatRequest {
   const outside = membersOutside(body, chatBody);
   checkFurther(outside);
-  const unread = UNREAD.filter((name) => name in outside);
+  const unsupported = UNSUPPORTED.filter((name) => name in outside);
   const further = Object.fromEntries(
-    Object.entries(outside).filter(([name]) => !unread.some((lost) => lost === name)),
+    Object.entries(outside).filter(([name]) => !unsupported.some((lost) => lost === name)),
   );
   const given = readShape(chatBody, body);
   const own = ownEffort(given.reasoning_effort);
@@ -112,7 +112,7 @@ export function readChatRequest(body: JsonObject): ChatRequest {
       }),
     },
     extra,
-    unread,
+    unsupported,
     passthrough: { protocol: "openai-chat", body: extra, tools: [], headers: {} },
     inOrder: extra.parallel_tool_calls === false,
     container: readContainer(given.container),

@@ -28,7 +28,7 @@ interface ItemConversation {
 export function readItems(items: readonly JsonObject[], pathOf: (index: number) => string): ItemConversation {
   const reader = new ItemReader();
   for (const [index, item] of items.entries()) reader.read(item, pathOf(index));
-  reader.end();
+  reader.flushAttachments();
   return { system: reader.system, messages: reader.messages };
 }
 
@@ -62,11 +62,11 @@ class ItemReader {
   readonly messages: Message[] = [];
   readonly #names = new Map<string, string>();
   /** Images and files of the results since the last message. */
-  #shown: Part[] = [];
+  #attachments: Part[] = [];
 
   read(item: JsonObject, path: string): void {
-    const { type = "message" } = item;
-    if (type !== "function_call_output" && type !== "shell_call_output") this.end();
+    const type = item.type ?? "message";
+    if (type !== "function_call_output" && type !== "shell_call_output") this.flushAttachments();
     switch (type) {
       case "message":
         this.#message(item, path);
@@ -98,10 +98,10 @@ class ItemReader {
     }
   }
 
-  /** Images and files of results follow them as parts of the user: results of other providers' tools are text. */
-  end(): void {
-    if (this.#shown.length > 0) this.messages.push({ role: "user", content: this.#shown });
-    this.#shown = [];
+  /** Adds a user message with the images and files of the preceding results: other providers accept only text in results. */
+  flushAttachments(): void {
+    if (this.#attachments.length > 0) this.messages.push({ role: "user", content: this.#attachments });
+    this.#attachments = [];
   }
 
   #message(item: JsonObject, path: string): void {
@@ -153,7 +153,7 @@ class ItemReader {
     const texts: string[] = [];
     for (const part of partsOf(output, path, ownPart)) {
       if (part.type === "text") texts.push(part.text);
-      else this.#shown.push(part);
+      else this.#attachments.push(part);
     }
     return texts.join("\n\n");
   }

@@ -125,7 +125,7 @@ export function furtherMembers(body: JsonObject): JsonObject {
 }
 
 /** The names of those members, for the client. */
-export const furtherNames = (body: JsonObject): string[] =>
+export const extraMemberNames = (body: JsonObject): string[] =>
   Object.keys(furtherMembers(body)).map((name) => (name === "text" ? "text.verbosity" : name));
 
 /** @throws InvalidRequest for a member that is missing, has another type, is not accounted, or cannot be carried */

@@ -94,7 +94,7 @@ export function callTerms({ choice, limit, format, effort, sampling }: Terms) {
  * The request without thinking if the target would refuse it: after a tool call, Anthropic accepts thinking only if the
  * client sends the earlier thinking back. Otherwise the same request.
  */
-export function withPossibleThinking(
+export function withoutRefusedThinking(
   request: ModelRequest,
   { protocol }: Pick<Reached, "protocol">,
 ): ModelRequest {

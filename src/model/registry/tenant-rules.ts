@@ -5,7 +5,7 @@
 import * as z from "zod/mini";
 import { Tables } from "../../database.ts";
 import type { Bindings } from "../../env.ts";
-import { type Copy, RecentMap, usable } from "../../recent.ts";
+import { type CacheEntry, RecentMap, usable } from "../../recent.ts";
 import type { ModelRegistry } from "./definition.ts";
 import { type CapabilityTables, capabilityTables } from "./layer.ts";
 import type { DeploymentModels } from "./load.ts";
@@ -24,7 +24,7 @@ const AGES = { refresh: 5000, expire: 30_000 };
 /** Cached tenants per isolate. */
 const MAX_TENANTS = 2000;
 
-interface Known extends Copy {
+interface Known extends CacheEntry {
   registry: ModelRegistry;
 }
 

@@ -168,9 +168,11 @@ function outcomeOf(prepared: Prepared, log: RunLog, host: LlmHost): CallOutcome 
   const retries: JsonObject[] = [];
   let figures: CallFigures | null = null;
   let last: ModelTurn | null = null;
-  /** Searches before the last turn; those that Hull made after it, and those of its provider. */
+  /** Searches before the last turn. */
   const earlier: SearchEvent[] = [];
+  /** Hull's searches since the last turn. */
   let searched: SearchEvent[] = [];
+  /** The provider's searches in the last turn. */
   let native: readonly SearchEvent[] = [];
   for (const record of log.records()) {
     if (record.type === "search_refused") warnings.push(...record.warnings);

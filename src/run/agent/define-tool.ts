@@ -178,8 +178,11 @@ async function stored(context: RunContext, definition: Definition): Promise<Agen
   // Imported on first use, because it imports the YAML parser.
   const { readStoredSkill } = await import("../../skill/stored-skill.ts");
   const checked = await readStoredSkill(files, { ...UPLOAD_RULES, name: slug });
-  const { record } = await uploadSkill(context, files, slug, { fresh: true });
+  // A bundle without a version is removed by a sweep, so it comes first: what fails after the upload leaves the skill half made.
   const version = await bundledVersion(env, tenant, checked);
+  const { record } = await uploadSkill(context, files, slug, { fresh: true });
+  // Somebody may have removed the upload alone.
+  await removeSkillsBy(env, tenant, slug, DEFINE_TOOL);
   await createSkill(env, tenant, { label: null, unique: false, by: DEFINE_TOOL, version });
   const [tool = ofSession(context, definition)] = toolsOfSkill(context.settings, record, false);
   return tool;

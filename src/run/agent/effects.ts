@@ -171,7 +171,11 @@ async function callModel(
   // Once a fallback of the skill has answered, the run stays with it.
   const stays = spec.fallback === undefined ? -1 : all.findIndex((target) => target.provider === provider);
   const targets = all.slice(Math.max(0, stays));
-  const served = spec.served === undefined ? {} : { retries: null, stream: watcher.onText !== undefined };
+  const terms = {
+    ...exchangeTerms(options, host),
+    ...(spec.skill_max_tokens === true ? { max_tokens_given: null } : {}),
+    ...(spec.served === undefined ? {} : { retries: null, stream: watcher.onText !== undefined }),
+  };
   const sentinel = spec.persistent ? spec.done_sentinel : null;
   const searches = spec.single === true ? (name: string) => vault?.owns(name) === true : null;
   const form = structured === null ? null : { structured, sentinel, searches };
@@ -183,17 +187,15 @@ async function callModel(
       request: (target) => ({ ...settings(target), ...request }),
       own,
       native_search: request.tool_search !== undefined,
-      json_ending: sentinel === null ? "" : `\n${sentinel}`,
-      ...exchangeTerms(options, host),
-      ...(spec.skill_max_tokens === true ? { max_tokens_given: null } : {}),
-      ...served,
+      json_suffix: sentinel === null ? "" : `\n${sentinel}`,
+      ...terms,
       deadline_at: spec.deadline?.at,
       onAdmitted: watcher.onAdmitted,
       onText: watcher.onText,
       onReasoning: watcher.onReasoning,
     });
     const said = form === null ? null : withSentinel(turn, request, form);
-    if (said !== null) watcher.onText?.(said.text);
+    if (said !== null && terms.stream) watcher.onText?.(said.text);
     return { turn: said?.turn ?? turn, cost_usd: host.figures(turn).cost_usd };
   };
   const answer = await (form === null

@@ -58,7 +58,7 @@ interface ReadRequest {
   call: CallOptions;
   /** Additional options for each provider, by its name. */
   own: Record<string, JsonObject>;
-  /** The skill that the run is. */
+  /** The skill that the run executes; `null`: none. */
   served: SkillRecord | null;
   own_skill: AgentSkill | null;
   choice: ModelChoice;
@@ -148,7 +148,7 @@ export async function checkedRun(
   return { spec: { ...spec, ...further, hooks: runHooks(spec, records) }, model };
 }
 
-/** Reads the options, finds the skill that the run is, and chooses the model. @throws as `checkedRun` */
+/** Reads the options, finds the skill that the run executes, and chooses the model. @throws as `checkedRun` */
 async function readRequest(
   context: RunContext,
   host: LlmHost,

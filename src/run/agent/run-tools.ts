@@ -27,7 +27,7 @@ export interface NamedSkill {
 interface ToolSources {
   options: RunOptions;
   call: CallOptions;
-  /** The skill that the run is. */
+  /** The skill that the run executes; `null`: none. */
   served: SkillRecord | null;
   named: readonly NamedSkill[];
   /** Whether the caller may store skills. */

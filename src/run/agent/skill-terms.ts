@@ -1,4 +1,4 @@
-/** What the skill that a run is adds to the run's options: its model, its limits, its rounds of tools. */
+/** Options that a run takes from the skill that it executes: the model, the limits and the rounds of tools. */
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import { InvalidRequest } from "../../errors/llm.ts";
 import { usualDeadline } from "../../skill/interface-fields.ts";

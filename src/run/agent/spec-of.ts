@@ -7,7 +7,7 @@ import { listOf, type RunOptions } from "./option-shapes.ts";
 import type { profileOf } from "./profile.ts";
 
 /** What Hull determines for a run besides its options. */
-type SpecParts = Pick<
+type SpecInputs = Pick<
   AgentSpec,
   "run_id" | "session_id" | "system" | "prompt" | "tools" | "tool_format" | "skills" | "model" | "call"
 > & {
@@ -16,7 +16,7 @@ type SpecParts = Pick<
 };
 
 /** Makes a run's specification from its options and fills in the defaults. @throws InvalidRequest */
-export function specOf(options: RunOptions, { profile, policies, ...parts }: SpecParts): AgentSpec {
+export function specOf(options: RunOptions, { profile, policies, ...parts }: SpecInputs): AgentSpec {
   return {
     ...parts,
     tool_search: null,

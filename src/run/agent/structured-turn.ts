@@ -1,5 +1,5 @@
 /** Structured output of agent runs: the required form of a turn that ends the run. */
-import type { ModelSpent } from "../../engine/agent/records.ts";
+import type { ModelCost } from "../../engine/agent/records.ts";
 import type { AgentRequest } from "../../engine/agent/step.ts";
 import { type ModelTurn, totalUsage } from "../../engine/messages.ts";
 import { type HullError, toHullError } from "../../errors.ts";
@@ -35,8 +35,8 @@ interface Answer {
  * Asks until the answer matches or no attempt is left. The model never sees its bad answers: each attempt sends the
  * original messages and one correction. A turn of a persistent run that does not claim to be the last is not checked.
  * The turn's tokens and cost are the sums over all attempts.
- * @returns the turn; a fault with what the attempts had cost: SchemaValidation if `output_validation` is `error`, or what
- * `ask` throws for a later attempt
+ * @returns the turn, or a fault with the cost of all attempts: SchemaValidation if `output_validation` is `error`, or the
+ * error of a later `ask`
  * @throws what `ask` throws for the first attempt
  */
 export async function structuredTurn(
@@ -44,7 +44,7 @@ export async function structuredTurn(
   request: AgentRequest,
   ask: Ask,
   log: (entry: Record<string, unknown>) => void,
-): Promise<(Answer & { retries?: JsonObject[] }) | { fault: HullError; spent: ModelSpent }> {
+): Promise<(Answer & { retries?: JsonObject[] }) | { fault: HullError; spent: ModelCost }> {
   const { structured } = run;
   const { validation, check } = structured;
   const retries: JsonObject[] = [];
@@ -77,9 +77,9 @@ export async function structuredTurn(
 }
 
 /**
- * The turn of a persistent run with the sentinel that the model could not write: its text is only JSON and fits the schema,
- * and a model that must write JSON cannot add a sentinel.
- * @returns the turn and the text that was added; `null`: the turn stays as it is
+ * Appends the sentinel to a turn of a persistent run whose text is only JSON that matches the schema. A model that must
+ * write JSON cannot write the sentinel itself.
+ * @returns the turn and the appended text; `null`: the turn stays as it is
  */
 export function withSentinel(
   turn: ModelTurn,

@@ -6,7 +6,7 @@ import { HullError } from "../../errors.ts";
 import type { Reached } from "../../llm/host.ts";
 import { completionUsage } from "../../llm/openai-api/answer.ts";
 import { furtherMembers, responseRequest } from "../../llm/openai-api/response-request.ts";
-import { withPossibleThinking } from "../../llm/openai-api/terms.ts";
+import { withoutRefusedThinking } from "../../llm/openai-api/terms.ts";
 import { namesSkill } from "../../llm/skill-model.ts";
 import { tokenCounts } from "../../model/usage.ts";
 import { appendItems } from "../../registry/conversations/rows.ts";
@@ -119,7 +119,7 @@ export async function runResponse(
     const events = new ResponseEvents(request.head, shellOf(request));
     events.begin();
     for (const event of durable?.sentEvents() ?? sent) events.push(event);
-    const reason = cutBy(ended.stop, events.output());
+    const reason = incompleteReason(ended.stop, events.output());
     events.close(reason === null ? "completed" : "incomplete");
     const output = events.output();
     const response = settings.redactor.json(endedResponse(request.head, { output, reason }, ended));
@@ -158,7 +158,7 @@ async function callModel(
   const answer = new AnswerStream(context, emit);
   const extra = takesFurther(model.reached.protocol) ? furtherMembers(body) : {};
   const call = {
-    request: withPossibleThinking(withExtra(request, extra), model.reached),
+    request: withoutRefusedThinking(withExtra(request, extra), model.reached),
     signal,
     stream: streaming,
     sink: streaming ? answer.watcher : {},
@@ -251,8 +251,11 @@ async function citedFiles(opened: Container, { before, anywhere = false }: Respo
   }));
 }
 
-/** Why the answer is not whole; `null`: it is. A model that refuses in words of its own has given a whole answer. */
-function cutBy(stop: string, output: readonly JsonObject[]): "max_output_tokens" | "content_filter" | null {
+/** Why the answer is incomplete; `null`: it is complete. A refusal text is a complete answer. */
+function incompleteReason(
+  stop: string,
+  output: readonly JsonObject[],
+): "max_output_tokens" | "content_filter" | null {
   if (stop === "max_tokens") return "max_output_tokens";
   if (stop === "content_filter") return stop;
   return stop === "refusal" && !output.some(isRefusal) ? "content_filter" : null;
@@ -263,7 +266,7 @@ const isRefusal = ({ content }: JsonObject): boolean =>
 
 function endedResponse(
   head: JsonObject,
-  { output, reason }: { output: JsonObject[]; reason: ReturnType<typeof cutBy> },
+  { output, reason }: { output: JsonObject[]; reason: ReturnType<typeof incompleteReason> },
   { usage, excludesCached, model }: Ended,
 ): JsonObject {
   const asked = String(head.model);

@@ -225,7 +225,7 @@ export class Conversation {
     });
   }
 
-  /** Whether the session has done the work of a request of this name, whatever else that request said. */
+  /** Whether the session has already carried out a request of this name. Does not compare the content. */
   knows({ name }: NamedRequest): boolean {
     return this.#store.request(name, this.log.now()) !== null;
   }

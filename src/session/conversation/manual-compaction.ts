@@ -18,7 +18,7 @@ import { runEnvironment } from "./run-environment.ts";
 import type { SessionLog } from "./session-log.ts";
 import type { SessionRow } from "./store.ts";
 
-/** For whom the compaction is, and what writes the summary if the caller gave none and the strategy needs a model. */
+/** Session and caller of a compaction, and the model call that writes the summary, if one is needed. */
 interface CompactionOptions {
   session: SessionRow;
   caller: SessionCaller;

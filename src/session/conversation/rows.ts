@@ -8,7 +8,7 @@ export type Row<T> = { seq: number; ok: true; value: T; bytes: number } | { seq:
  * Tables whose key is one integer: 65,536 × the number of the value + the number of the part. SQLite then keeps a value of
  * up to 4 KB in the page of its key. In tables with the key (seq, part), those over 1 KB have pages of their own.
  */
-const KEYED = {
+const SINGLE_KEY = {
   seq: "(id >> 16)",
   part: "(id & 65535)",
   order: "id",
@@ -17,7 +17,7 @@ const KEYED = {
   upTo: "id < (?1 + 1) << 16",
   insert: "(id, data) VALUES (?1 << 16 | ?2, ?3)",
 };
-const PAIRED: typeof KEYED = {
+const COMPOSITE_KEY: typeof SINGLE_KEY = {
   seq: "seq",
   part: "part",
   order: "seq, part",
@@ -28,12 +28,12 @@ const PAIRED: typeof KEYED = {
 };
 /** `record` and `event` are those of sessions that earlier versions of Hull made. */
 const TABLES = {
-  records: KEYED,
-  events: KEYED,
-  record: PAIRED,
-  event: PAIRED,
-  daemon_event: PAIRED,
-  journal: PAIRED,
+  records: SINGLE_KEY,
+  events: SINGLE_KEY,
+  record: COMPOSITE_KEY,
+  event: COMPOSITE_KEY,
+  daemon_event: COMPOSITE_KEY,
+  journal: COMPOSITE_KEY,
 } as const;
 type Table = keyof typeof TABLES;
 
@@ -58,7 +58,7 @@ export class Rows<T> {
     return this.#table;
   }
 
-  get #key(): typeof KEYED {
+  get #key(): typeof SINGLE_KEY {
     return TABLES[this.#table];
   }
 
@@ -75,7 +75,7 @@ export class Rows<T> {
     this.#last = null;
   }
 
-  /** Called when a table has just been created, which replaces a removed one. */
+  /** Switches to a table that was just created and replaces a removed one. */
   begin(table: Table): void {
     this.#table = table;
     this.#last = 0;

@@ -86,7 +86,7 @@ export interface SessionOperations
       imported: { messages: Message[]; summary: string | null } | null;
       /** The session above it. Absent: none. */
       parent_id?: string | null;
-      /** A repetition of this request gets its first answer. Absent: the request has no key, or its id follows from it. */
+      /** Makes a repetition get the first answer. Absent: the request has no key, or the session's id is derived from it. */
       request?: NamedRequest;
       /** Name and content of the request whose own unfinished fork the session may replace. Absent: none. */
       fork?: string;

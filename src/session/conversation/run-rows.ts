@@ -2,8 +2,8 @@
 import type { RunStatus } from "../../engine/agent/records.ts";
 import { isLong, type LongValues } from "../long-values.ts";
 
-/** Names the memo of the unsettled run if it is long. In the run's row it is empty then. */
-const MEMO = "memo";
+/** Name in `content` of a long memo of a run; the run's row then has an empty text. */
+const memoName = (run: string): string => `memo ${run}`;
 
 export interface RunRow {
   id: string;
@@ -98,10 +98,10 @@ export class RunRows {
   /** Stores a long memo; returns the value for the run's row. */
   #storeMemo(id: string, memo: string | null): string | null {
     if (memo !== null && isLong(memo)) {
-      this.#long.write(MEMO, memo);
+      this.#long.write(memoName(id), memo);
       return "";
     }
-    if (isLong(this.find(id)?.memo ?? "")) this.#long.remove(MEMO);
+    if (isLong(this.find(id)?.memo ?? "")) this.#long.remove(memoName(id));
     return memo;
   }
 
@@ -136,6 +136,6 @@ export class RunRows {
     return this.#sql
       .exec<RunRow & Record<string, SqlStorageValue>>(`SELECT * FROM run ${where}`, ...bindings)
       .toArray()
-      .map((row) => (row.memo === "" ? { ...row, memo: this.#long.text(MEMO) } : row));
+      .map((row) => (row.memo === "" ? { ...row, memo: this.#long.text(memoName(row.id)) } : row));
   }
 }

@@ -8,26 +8,26 @@ import type { Row, Rows } from "./rows.ts";
 
 type Started = Extract<AgentRecord, { type: "run_started" }>;
 /** The number of the row that holds a member, by the member's name. */
-type Origins = Record<string, number>;
+type MemberRows = Record<string, number>;
 /** A record as it is stored. Its `spec` lacks the members that `same` names. */
-export type StoredRecord = AgentRecord | (Started & { same: Origins });
+export type StoredRecord = AgentRecord | (Started & { same: MemberRows });
 
 /** The specification of a run. Members that `same` does not name are stored in row `seq`. */
 interface KnownSpec {
   spec: AgentSpec;
   seq: number;
-  same: Origins;
+  same: MemberRows;
 }
 
 /** A member with fewer characters of JSON is stored with each run. */
-const LONG = 1000;
+const MIN_SHARED_CHARS = 1000;
 
 export class RunSpecs {
   readonly #rows: Rows<StoredRecord[]>;
   readonly #lastStart: () => number | null;
-  /** That of the last run; `null`: unknown. */
+  /** The specification of the last run; `null`: not read yet. */
   #last: KnownSpec | null = null;
-  /** The specifications that the record restored last refers to, by row. */
+  /** Members of the specifications that the most recently restored record refers to, by row number. */
   readonly #origins = new Map<number, ReadonlyMap<string, unknown>>();
 
   /** @param lastStart returns the number of the row with which the last run began; `null`: there is no run */
@@ -44,7 +44,7 @@ export class RunSpecs {
 
   /** The values to store for records in row `seq`; read back, they are `StoredRecord`s. */
   stored(records: readonly AgentRecord[], seq: number): unknown[] {
-    return records.map((record) => (record.type === "run_started" ? this.#shared(record, seq) : record));
+    return records.map((record) => (record.type === "run_started" ? this.#deduplicate(record, seq) : record));
   }
 
   /** The records of a stored row. It counts as unreadable if a row that it refers to is. */
@@ -52,19 +52,19 @@ export class RunSpecs {
     if (!row.ok || !row.value.some((record) => "same" in record)) return row;
     const value: AgentRecord[] = [];
     for (const record of row.value) {
-      const whole = "same" in record ? this.#whole(record) : record;
+      const whole = "same" in record ? this.#resolve(record) : record;
       if (whole === null) return { seq: row.seq, ok: false };
       value.push(whole);
     }
     return { ...row, value };
   }
 
-  #shared(record: Started, seq: number): unknown {
+  #deduplicate(record: Started, seq: number): unknown {
     const { spec } = record;
-    const before = this.#last ?? this.#read();
+    const before = this.#last ?? this.#readLast();
     const known = before === null ? new Map<string, unknown>() : new Map(Object.entries(before.spec));
     const own: Record<string, unknown> = {};
-    const same: Origins = {};
+    const same: MemberRows = {};
     for (const [name, value] of Object.entries(spec)) {
       if (before !== null && isRepeated(value, known.get(name))) same[name] = before.same[name] ?? before.seq;
       else own[name] = value;
@@ -74,18 +74,18 @@ export class RunSpecs {
   }
 
   /** The last run's specification; `null`: there is none, or it cannot be read. */
-  #read(): KnownSpec | null {
+  #readLast(): KnownSpec | null {
     const seq = this.#lastStart();
     if (seq === null) return null;
-    const records = this.#row(seq);
+    const records = this.#readRow(seq);
     const started = records?.find((record) => record.type === "run_started");
     if (started === undefined) return null;
     const same = "same" in started ? started.same : {};
-    const whole = this.#whole({ ...started, same });
+    const whole = this.#resolve({ ...started, same });
     return whole === null ? null : { spec: whole.spec, seq, same };
   }
 
-  #whole({ same, ...record }: Started & { same: Origins }): Started | null {
+  #resolve({ same, ...record }: Started & { same: MemberRows }): Started | null {
     const members: Record<string, unknown> = {};
     for (const [name, seq] of Object.entries(same)) {
       const origin = this.#originAt(seq);
@@ -101,14 +101,14 @@ export class RunSpecs {
   #originAt(seq: number): ReadonlyMap<string, unknown> | null {
     const known = this.#origins.get(seq);
     if (known !== undefined) return known;
-    const started = this.#row(seq)?.find((record) => record.type === "run_started");
+    const started = this.#readRow(seq)?.find((record) => record.type === "run_started");
     if (started === undefined) return null;
     const members = new Map(Object.entries(started.spec));
     this.#origins.set(seq, members);
     return members;
   }
 
-  #row(seq: number): StoredRecord[] | null {
+  #readRow(seq: number): StoredRecord[] | null {
     const [row] = this.#rows.after(seq - 1);
     return row?.ok === true && row.seq === seq ? row.value : null;
   }
@@ -117,5 +117,5 @@ export class RunSpecs {
 function isRepeated(value: unknown, before: unknown): boolean {
   if (before === undefined || (typeof value !== "object" && typeof value !== "string")) return false;
   const text = JSON.stringify(value);
-  return text.length >= LONG && text === JSON.stringify(before);
+  return text.length >= MIN_SHARED_CHARS && text === JSON.stringify(before);
 }

@@ -38,8 +38,8 @@ export interface RunLifecycle {
   /** An idle run wakes. Called in the transaction that stores this. */
   wakes(wake: Wake): void;
   /**
-   * A run ends. Called in the transaction that stores this. Returns events that come before the run's last ones. Reads no
-   * records, since reading them may kill the process.
+   * Called in the transaction that stores the end of a run. Returns events to store before the run's last events. Must
+   * not read records, because that may kill the process.
    */
   ends(run: string, end: RunEnd): RunEvent[];
   /** A run has ended for any reason, and that is stored. Errors are logged. */

@@ -11,7 +11,7 @@ import { flushRows, queueRows } from "../index-rows.ts";
 import type { RunEntry } from "../run-entry.ts";
 import { noteRuns } from "../run-index.ts";
 import { sessionRows } from "../session-index.ts";
-import { ROW_MS, waitAtMost } from "../wait-at-most.ts";
+import { MAX_ROW_WAIT_MS, waitAtMost } from "../wait-at-most.ts";
 import type { ListingSource } from "./session-lifecycle.ts";
 import type { SessionLog } from "./session-log.ts";
 import type { ConversationStore, SessionRow } from "./store.ts";
@@ -103,10 +103,10 @@ export class SessionListing {
   /** Waits until readers everywhere find the session's present row, but only for a limited time. */
   async written(): Promise<void> {
     const begun = Date.now();
-    await waitAtMost(this.#last, ROW_MS);
+    await waitAtMost(this.#last, MAX_ROW_WAIT_MS);
     if (this.#own === null) return;
     this.#background(flushRows(this.#deployment));
-    await this.#deployment.indexRows.settled([this.#own], ROW_MS - (Date.now() - begun));
+    await this.#deployment.indexRows.settled([this.#own], MAX_ROW_WAIT_MS - (Date.now() - begun));
   }
 
   /**

@@ -64,7 +64,7 @@ interface Known {
   checkpointAt?: number;
 }
 
-/** Names the long answer to a request, in whose row it is empty. */
+/** Name in `content` of a long answer to a request; the request's row then has an empty text. */
 const answerOf = (request: string): string => `request ${request}`;
 
 type RawSession = Omit<SessionRow, "metadata"> & { metadata: string };

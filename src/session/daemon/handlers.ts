@@ -5,7 +5,7 @@ import { asJson } from "../../skill/json.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 import type { Handlers, SessionCaller } from "../conversation/rpc.ts";
 import type { SessionRow } from "../conversation/store.ts";
-import { ROW_MS, waitAtMost } from "../wait-at-most.ts";
+import { MAX_ROW_WAIT_MS, waitAtMost } from "../wait-at-most.ts";
 import type { Daemon } from "./daemon.ts";
 import { noteDaemon } from "./directory.ts";
 import type { DaemonOperations, DaemonSettings, DaemonSummary } from "./rpc.ts";
@@ -37,7 +37,7 @@ export function daemonHandlers(conversation: Conversation, daemon: Daemon): Hand
     if (status !== "running") throw new DaemonNotRunning({ daemon: id, status });
   };
   const rested = (run: string): Promise<void> => waitAtMost(runs.wait(run, "idle"), IDLE_MS);
-  const indexed = (): Promise<void> => waitAtMost(daemon.index(), ROW_MS);
+  const indexed = (): Promise<void> => waitAtMost(daemon.index(), MAX_ROW_WAIT_MS);
 
   /**
    * Claims the path in the directory. Waits for that, unless no other daemon can claim the path and there is no webhook.

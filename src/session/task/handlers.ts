@@ -3,13 +3,13 @@ import { TaskClosed, TaskNotAwaiting, TaskRunning } from "../../errors/task.ts";
 import { ceilingsBelow } from "../../run/workflow/ceilings.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 import type { Handlers, SessionCaller } from "../conversation/rpc.ts";
-import { ROW_MS, waitAtMost } from "../wait-at-most.ts";
+import { MAX_ROW_WAIT_MS, waitAtMost } from "../wait-at-most.ts";
 import type { Delegates } from "./delegates.ts";
 import { Lineage } from "./lineage.ts";
 import type { TaskOperations } from "./rpc.ts";
 import type { TaskRow } from "./store.ts";
 import type { Task } from "./task.ts";
-import { type At, TaskRuns } from "./task-runs.ts";
+import { type OperationContext, TaskRuns } from "./task-runs.ts";
 
 /** A task that ends within this time, in ms, gets only one row in the list, unless the caller waits for it there. */
 const BEGUN_MS = 250;
@@ -24,7 +24,7 @@ export function taskHandlers(
 
   /** Wraps an operation on a task that must exist. */
   const onTask =
-    <I, O>(work: (input: I, row: TaskRow, at: At) => O | Promise<O>) =>
+    <I, O>(work: (input: I, row: TaskRow, at: OperationContext) => O | Promise<O>) =>
     async (input: I, caller: SessionCaller): Promise<O> => {
       const session = await conversation.ready(caller, "task");
       return work(input, task.row(), { session, caller });
@@ -55,7 +55,7 @@ export function taskHandlers(
       if (asked.listed) {
         const indexed = created ? task.indexNew() : task.index();
         background(indexed);
-        await waitAtMost(indexed, ROW_MS);
+        await waitAtMost(indexed, MAX_ROW_WAIT_MS);
       } else {
         if (created) background(conversation.listing.write());
         setTimeout(() => {
@@ -68,7 +68,7 @@ export function taskHandlers(
     task_wait: onTask(({ timeout_ms }) => waited(timeout_ms)),
     task_input: onTask(async ({ run_id, task: text, request }, row, at) => {
       if (!conversation.knows(request)) mayRun(row, at.session.id);
-      await runs.again({ action: "input", run_id, task: text, request }, row, at);
+      await runs.startNext({ action: "input", run_id, task: text, request }, row, at);
       return task.handle();
     }),
     task_trigger: onTask(async ({ run_id, payload, request }, row, at) => {
@@ -78,7 +78,7 @@ export function taskHandlers(
         if (row.closed_at !== null) throw new TaskClosed({ task: id });
         if (status !== "awaiting") throw new TaskNotAwaiting({ task: id, status });
       }
-      await runs.again({ action: "trigger", run_id, task: row.settings.task, payload, request }, row, at);
+      await runs.startNext({ action: "trigger", run_id, task: row.settings.task, payload, request }, row, at);
       return task.handle();
     }),
     task_resume: onTask(async ({ run_id, request }, row, at) => {
@@ -88,7 +88,7 @@ export function taskHandlers(
           throw new TaskRunning({ task: id });
         conversation.setState(at.session, "active");
         const session = await conversation.ready(at.caller);
-        await runs.again({ action: "resume", run_id, task: row.settings.task, request }, row, {
+        await runs.startNext({ action: "resume", run_id, task: row.settings.task, request }, row, {
           ...at,
           session,
         });
@@ -101,7 +101,7 @@ export function taskHandlers(
         task.store.addCycle({ at: log.now(), action: "resume", run: null, task: "" });
         return null;
       });
-      await waitAtMost(task.index(), ROW_MS);
+      await waitAtMost(task.index(), MAX_ROW_WAIT_MS);
       return task.handle();
     }),
     task_close: onTask(async ({ request }) => {
@@ -109,7 +109,7 @@ export function taskHandlers(
         task.close();
         return null;
       });
-      await waitAtMost(task.index(), ROW_MS);
+      await waitAtMost(task.index(), MAX_ROW_WAIT_MS);
       return task.handle();
     }),
     async said(_, caller) {

@@ -34,13 +34,13 @@ interface FurtherRun {
 }
 
 /** The session of an operation, and who called it. */
-export interface At {
+export interface OperationContext {
   session: SessionRow;
   caller: SessionCaller;
 }
 
 /** How to compact a conversation before the next run: without a model. */
-const TRUNCATED = {
+const TRUNCATE_WITHOUT_MODEL = {
   strategy: "truncate",
   keep_first: 0,
   keep_last: 2,
@@ -86,7 +86,7 @@ export class TaskRuns {
     const adopts = (): boolean => settings.mode !== "workflow" && known() && task.store.row() === null;
     if (request === null ? !known() || adopts() : !conversation.knows(request)) {
       // A new session has no sessions below it, so the check is not needed.
-      settings = await this.#announced(settings, caller, !created);
+      settings = await this.#announceToParent(settings, caller, !created);
       await task.saved();
     }
     conversation.once(request, () => {
@@ -112,10 +112,10 @@ export class TaskRuns {
   }
 
   /** Begins a further run, unless the same request has begun it. */
-  async again(
+  async startNext(
     { action, run_id, task: text, payload, request }: FurtherRun,
     row: TaskRow,
-    { session, caller }: At,
+    { session, caller }: OperationContext,
   ): Promise<void> {
     const conversation = this.#conversation;
     const task = this.#task;
@@ -124,10 +124,10 @@ export class TaskRuns {
     const own = settings.parent === null ? null : { ...settings.parent, run_id: null };
     const next: TaskSettings = { ...settings, task: text, parent: own };
     if (!conversation.knows(request)) {
-      await this.#announced(next, caller, false).catch(ignoreMissing);
+      await this.#announceToParent(next, caller, false).catch(ignoreMissing);
       // Writes the handle of the previous run to the session's files while that run is still the last one.
       await task.saved();
-      await conversation.changing((removed) => this.#carry(row, { session, caller, removed }));
+      await conversation.changing((removed) => this.#prepareConversation(row, { session, caller, removed }));
     }
     conversation.once(request, () => {
       conversation.active(session);
@@ -152,7 +152,7 @@ export class TaskRuns {
    * @param newlyBelow whether this session already exists and was not below that session before
    * @throws TooManyDelegated; InputInvalid if the session above is itself below this one
    */
-  async #announced(
+  async #announceToParent(
     settings: TaskSettings,
     { tenant, id }: SessionCaller,
     newlyBelow: boolean,
@@ -171,7 +171,10 @@ export class TaskRuns {
   }
 
   /** Brings the conversation into the form in which the next run starts. */
-  async #carry(row: TaskRow, { session, caller, removed }: At & { removed: AbortSignal }): Promise<void> {
+  async #prepareConversation(
+    row: TaskRow,
+    { session, caller, removed }: OperationContext & { removed: AbortSignal },
+  ): Promise<void> {
     const { env, log, files } = this.#conversation;
     switch (row.settings.carry.transcript_mode) {
       case "inherit":
@@ -190,7 +193,7 @@ export class TaskRuns {
       case "compact": {
         const run_id = `compact-${this.#store.lastRecord()}`;
         const by = { session, caller, run_id, prepared: null };
-        const compact = await compaction(this.#conversation, TRUNCATED, { ...by, removed });
+        const compact = await compaction(this.#conversation, TRUNCATE_WITHOUT_MODEL, { ...by, removed });
         compact();
       }
     }

@@ -339,10 +339,10 @@ export class Task {
     this.#report("awaiting_input");
   }
 
-  /** A run of the session ends: returns the event that tells watchers, unless they know. */
+  /** Called when a run ends: returns the status event, unless watchers already have it. */
   ends(run: string, end: RunEnd): RunEvent[] {
     const row = this.store.row();
-    return row?.run === run ? this.#news(row, this.status(row, { how: howEnded(end) })) : [];
+    return row?.run === run ? this.#unreportedEvent(row, this.status(row, { how: howEnded(end) })) : [];
   }
 
   /** A run of the session has ended. */
@@ -386,12 +386,12 @@ export class Task {
   /** Reports a status to watchers, once. */
   #report(status: TaskStatus | "awaiting_input"): void {
     const row = this.store.row();
-    const news = row === null ? [] : this.#news(row, status);
+    const news = row === null ? [] : this.#unreportedEvent(row, status);
     if (news.length > 0) this.#conversation.log.append([], { events: () => news });
   }
 
   /** The event that reports a status, which counts as reported; none if it was reported before. */
-  #news({ run, told, settings }: TaskRow, status: TaskStatus | "awaiting_input"): RunEvent[] {
+  #unreportedEvent({ run, told, settings }: TaskRow, status: TaskStatus | "awaiting_input"): RunEvent[] {
     const shown = status === "awaiting" ? "completed" : status;
     if (`${run} ${shown}` === told) return [];
     this.store.noteReported(`${run} ${shown}`);

@@ -6,7 +6,7 @@ import type { JsonObject } from "../../skill/manifest.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 import type { Handlers, SessionCaller } from "../conversation/rpc.ts";
 import { nameAndContent } from "../named-request.ts";
-import { ROW_MS, waitAtMost } from "../wait-at-most.ts";
+import { MAX_ROW_WAIT_MS, waitAtMost } from "../wait-at-most.ts";
 import { activeStages, waitingStages } from "./active-stages.ts";
 import type { WorkflowOperations } from "./rpc.ts";
 import type { Workflow } from "./workflow.ts";
@@ -43,7 +43,7 @@ export function workflowHandlers(
         return null;
       });
       workflow.look();
-      await Promise.all([waitAtMost(workflow.index(), ROW_MS), conversation.listing.written()]);
+      await Promise.all([waitAtMost(workflow.index(), MAX_ROW_WAIT_MS), conversation.listing.written()]);
       return document();
     },
     workflow: within404(async ({ wait }) => {
@@ -106,7 +106,7 @@ export function workflowHandlers(
         return null;
       });
       // After the answer, the caller finds in the lists that the run no longer waits.
-      await waitAtMost(workflow.index(), ROW_MS);
+      await waitAtMost(workflow.index(), MAX_ROW_WAIT_MS);
       return document();
     }),
   };

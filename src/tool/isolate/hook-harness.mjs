@@ -23,14 +23,14 @@ const messageOf = (error) => {
 };
 
 /**
- * Waits for a promise, at most until the time limit. Without a timer of its own, the platform would end a call whose
- * promise never settles as hung, long before its time is over.
+ * Waits for a promise until the time limit. The timer is necessary: if nothing is pending, the platform treats a call
+ * whose promise never settles as hung, and ends it long before the limit.
  * @template T
  * @param {PromiseLike<T>} promise
  * @param {number} timeout ms
  * @returns {Promise<T>}
  */
-const inTime = (promise, timeout) => {
+const withTimeout = (promise, timeout) => {
   const { promise: settled, resolve, reject } = Promise.withResolvers();
   const timer = setTimeout(() => reject(new TimeUp("The time limit is over.")), timeout);
   promise.then(resolve, reject);
@@ -45,13 +45,13 @@ const inTime = (promise, timeout) => {
  */
 const answer = async (name, payload, timeout, most) => {
   try {
-    hooks ??= await inTime(import(HOOKS), timeout);
+    hooks ??= await withTimeout(import(HOOKS), timeout);
     const hook = hooks?.[name];
     if (typeof hook !== "function") return { kind: "thrown", text: "the export is not a function" };
     const result = payload === null ? hook() : hook(JSON.parse(payload));
-    // Most hooks answer at once, and a timer is dear.
+    // Most hooks return at once, and a timer for each would be expensive.
     const isPending = typeof result?.then === "function";
-    return encoded(isPending ? await inTime(result, timeout) : result, most);
+    return encoded(isPending ? await withTimeout(result, timeout) : result, most);
   } catch (error) {
     return error instanceof TimeUp
       ? { kind: "timeout", text: "" }

@@ -98,7 +98,7 @@ it.each(["s1", "srvtoolu_hull_s1"])("calls that Hull carried out are turns of th
   ]);
 });
 
-it("images of functions' results follow them as the user's", () => {
+it("images of function results follow in a user message", () => {
   const call = (call_id: string) => ({ type: "function_call", call_id, name: "look", arguments: "{}" });
   const image = { type: "input_image", image_url: "data:image/png;base64,AA==" };
   const seen = (call_id: string) => ({
@@ -119,6 +119,16 @@ it("a data URL may have parameters", () => {
   expect(messages[0]).toMatchObject({
     content: [{ type: "document", media_type: "text/plain", data: "aGk=" }],
   });
+  const [upper] = readChat([
+    { role: "user", content: [{ type: "file", file: { file_data: "data:Application/PDF;base64,aGk=" } }] },
+  ]).messages;
+  expect(upper).toMatchObject({ content: [{ media_type: "application/pdf" }] });
+});
+
+it("an item without a type, or with the type null, is a message", () => {
+  const asked = { role: "user", content: "And?" };
+  const { messages } = readItems([asked, { ...asked, type: null }], String);
+  expect(messages.map(({ role }) => role)).toEqual(["user", "user"]);
 });
 
 it.each([

@@ -24,6 +24,6 @@ test("names the variable that each llm skill lacks; a fallback that can be calle
   const empty = { variable: "OPENAI_API_KEY", slugs: ["b"], empty: true };
   expect(lacking({ ANTHROPIC_API_KEY: "sk", OPENAI_API_KEY: " " })).toEqual([empty]);
   expect(missingKeyLine(empty, "b")).toContain(
-    "b lacks its model: OPENAI_API_KEY is set, but empty. The environment",
+    "b lacks its model: OPENAI_API_KEY is set, but empty. Hull takes the first of",
   );
 });

@@ -3,7 +3,11 @@ import { visibleText } from "../../../engine/visible-text.ts";
 import { ProviderBadResponse } from "../../../errors/provider.ts";
 import { compactedItems, summaryRequest } from "../../../llm/openai-api/compaction.ts";
 import { readItems } from "../../../llm/openai-api/response-items.ts";
-import { furtherNames, readResponses, responseRequest } from "../../../llm/openai-api/response-request.ts";
+import {
+  extraMemberNames,
+  readResponses,
+  responseRequest,
+} from "../../../llm/openai-api/response-request.ts";
 import { turnText } from "../../../llm/result.ts";
 import { namesSkill } from "../../../llm/skill-model.ts";
 import { wrong } from "../../../llm/wrong.ts";
@@ -69,6 +73,6 @@ async function summarized(context: RequestContext, body: JsonObject): Promise<Re
     }),
     usage: responseUsage(turn.usage, model.excludesCached),
   };
-  const headers = { "cache-control": "no-store", ...ignoredHeader(furtherNames(body), turn) };
+  const headers = { "cache-control": "no-store", ...ignoredHeader(extraMemberNames(body), turn) };
   return Response.json(context.redacted(document), { headers });
 }

@@ -3,7 +3,7 @@ import { CallNotFound } from "../../../errors/llm.ts";
 import { IdempotencyKeyReused } from "../../../errors/request.ts";
 import type { HullError } from "../../../errors.ts";
 import {
-  furtherNames,
+  extraMemberNames,
   type ResponsesAsk,
   readResponses,
   responseRequest,
@@ -48,7 +48,7 @@ import { callName, idempotencyKey, requestHash, takeInput } from "../../skills/i
 import { checkCodeAccess } from "../code-access.ts";
 import { newContainer, termsOf } from "../containers/open.ts";
 import { listedAnswer } from "../listed-answer.ts";
-import { ignoredHeader, lostStrict, modelLookup, streamedAnswer } from "../model-call.ts";
+import { ignoredHeader, ignoredStrict, modelLookup, streamedAnswer } from "../model-call.ts";
 import { formatted } from "../sse-event.ts";
 import { historyOf, inputAfter } from "./history.ts";
 import { checkSizes, newDigits, responseExecution } from "./ids.ts";
@@ -237,16 +237,16 @@ async function checkModel(
   { model, shell }: ResponsesAsk,
   body: JsonObject,
 ): Promise<{ found: VendorModel | null; ignored: string[] }> {
-  const further = furtherNames(body);
+  const further = extraMemberNames(body);
   const runs = namesSkill(model) || (shell !== null && shell.type !== "local");
   const chosen = runs && (body.tool_choice ?? "auto") !== "auto" ? ["tool_choice"] : [];
   const tools = Array.isArray(body.tools) ? body.tools.filter(isObject) : [];
-  const lost = [...further, ...chosen, ...lostStrict(tools, null)];
+  const lost = [...further, ...chosen, ...ignoredStrict(tools, null)];
   if (namesSkill(model)) return { found: null, ignored: lost };
   const found = await modelLookup(context, model, !runs)();
   const { protocol } = found.reached;
   const own = !runs && (takesFurther(protocol) || protocol === "mock");
-  const strict = lostStrict(tools, runs ? null : protocol);
+  const strict = ignoredStrict(tools, runs ? null : protocol);
   return { found, ignored: [...(own ? [] : further), ...chosen, ...strict] };
 }
 

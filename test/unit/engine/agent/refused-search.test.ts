@@ -1,0 +1,31 @@
+/** Which model a session remembers as one whose provider refused to search tools. */
+import { expect, it } from "vitest";
+import { applyAgentRecord } from "../../../../src/engine/agent/apply.ts";
+import type { AgentRecordBody } from "../../../../src/engine/agent/records.ts";
+import { EMPTY_SESSION } from "../../../../src/engine/agent/state.ts";
+import { NO_USAGE } from "../../../../src/engine/messages.ts";
+import { SPEC } from "./harness.ts";
+
+const MODEL = { ...SPEC.model, provider: "first", model: "m" };
+const at = { run: SPEC.run_id, effect: "model-0" };
+const refused = { type: "search_refused" as const, ...at, warnings: [] };
+const answeredBy = (provider: string): AgentRecordBody => ({
+  type: "model_call_settled",
+  ...at,
+  turn: { blocks: [], stop_reason: "end_turn", raw_stop_reason: null, usage: NO_USAGE, provider, model: "m" },
+  cost_usd: 0,
+  warnings: [],
+});
+const remembered = (...records: AgentRecordBody[]): string[] | undefined => {
+  const started: AgentRecordBody = { type: "run_started", run: SPEC.run_id, spec: { ...SPEC, model: MODEL } };
+  return [started, ...records].reduce(
+    (state, record) => applyAgentRecord(state, { v: 1, at: 0, ...record }),
+    EMPTY_SESSION,
+  ).refusedSearches;
+};
+
+it("remembers the run's model, unless a fallback has answered before", () => {
+  expect(remembered(refused)).toEqual(["first/m"]);
+  expect(remembered(answeredBy("first"), refused)).toEqual(["first/m"]);
+  expect(remembered(answeredBy("second"), refused)).toBeUndefined();
+});
