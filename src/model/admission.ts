@@ -2,7 +2,7 @@
  * Admission of model calls: before a call, the accounting decides whether and when it may be made; afterwards, it learns
  * how the call ended.
  */
-import type { ModelRequest, ModelTurn } from "../engine/messages.ts";
+import { type ModelRequest, type ModelTurn, NO_USAGE, totalUsage, type Usage } from "../engine/messages.ts";
 import { ProviderTimeout } from "../errors/provider.ts";
 import { type AttemptOptions, closedBy } from "./attempts.ts";
 import { utf8Bytes } from "./estimate.ts";
@@ -13,10 +13,10 @@ import type { WaitLimits } from "./wait-limits.ts";
 export type CallEnd =
   | { turn: ModelTurn }
   /**
-   * The call failed after this many bytes of text and reasoning. `unseen`: Hull abandoned it while the provider may
-   * still have been working, so its usage is unknown.
+   * The call failed after this many bytes of text and reasoning. `used`: the usage of empty answers before the failure.
+   * `unseen`: Hull abandoned the call while the provider may still have been working, so its usage is unknown.
    */
-  | { turn: null; streamed_bytes: number; unseen: boolean };
+  | { turn: null; used: Usage; streamed_bytes: number; unseen: boolean };
 
 export interface Admission {
   /** Waits until an attempt may be made; called before each of them. @throws HullError */
@@ -45,6 +45,7 @@ export async function withAdmission(
   const { clock, signal, deadline_at: until = Number.POSITIVE_INFINITY } = options;
   const admission = await options.admit(request, target, options.timeout_ms);
   let streamed = 0;
+  let used = NO_USAGE;
   let begun = false;
   const onOutput = (text: string): void => {
     streamed += utf8Bytes(text);
@@ -54,10 +55,17 @@ export async function withAdmission(
   try {
     await admission.turn({ clock, signal, until });
     begun = !signal.aborted;
-    turn = await call({ ...options, onOutput, turn: (limits) => admission.turn(limits) });
+    turn = await call({
+      ...options,
+      onOutput,
+      onUnused: (usage) => {
+        used = totalUsage(used, usage);
+      },
+      turn: (limits) => admission.turn(limits),
+    });
   } catch (error) {
     const unseen = begun && (signal.aborted || timedOutHere(error));
-    await admission.settle({ turn: null, streamed_bytes: streamed, unseen });
+    await admission.settle({ turn: null, used, streamed_bytes: streamed, unseen });
     throw signal.aborted ? closedBy(signal.reason) : error;
   }
   await admission.settle({ turn });

@@ -1,5 +1,5 @@
 /** The attempts of one model call: how many Hull makes, and their waits and time limits. */
-import { type Block, type ModelTurn, NO_USAGE, totalUsage } from "../engine/messages.ts";
+import { type Block, type ModelTurn, NO_USAGE, totalUsage, type Usage } from "../engine/messages.ts";
 import { ClientClosedRequest } from "../errors/run.ts";
 import { HullError } from "../errors.ts";
 import type { Clock } from "./clock.ts";
@@ -48,6 +48,8 @@ export interface AttemptOptions extends Sink {
   deadline_at?: number;
   /** Default: the policy of skills. */
   retry?: RetryPolicy | undefined;
+  /** Receives the usage of each answer that Hull does not return, because it asks again. */
+  onUnused?: ((usage: Usage) => void) | undefined;
   /** Awaited before each attempt after the first, e.g. for a turn under the provider's rate. */
   turn?: ((limits: WaitLimits) => Promise<void>) | undefined;
   /** Its reason is thrown if it is a `HullError`; otherwise the client has gone. */
@@ -98,6 +100,7 @@ export async function withAttempts(
         const turn = { ...outcome.turn, usage: used };
         return retry.again_when_empty && isEmpty(turn) ? withEmptyWarning(turn) : turn;
       }
+      if (outcome.ok) options.onUnused?.(outcome.turn.usage);
       if (free) spared = true;
       else retries++;
       await clock.sleep(wait, signal);

@@ -161,8 +161,9 @@ function estimate(request: ModelRequest, price: ModelPrice | null) {
  * estimate.
  */
 function spendOf({ request, target, price, startedAt }: Call, end: CallEnd, now: number): Spend | null {
-  if (end.turn === null && end.streamed_bytes === 0 && !end.unseen) return null;
-  const reported = end.turn === null ? NO_USAGE : end.turn.usage;
+  const reported = end.turn === null ? end.used : end.turn.usage;
+  const isNothing = end.turn === null && end.streamed_bytes === 0 && !end.unseen;
+  if (isNothing && reported.input_tokens + reported.output_tokens === 0) return null;
   const estimated = reported.input_tokens + reported.output_tokens + reported.cache_read_tokens === 0;
   const excludesCached = excludesCachedTokens(target);
   const usage = estimated

@@ -1,7 +1,7 @@
 /** Who pays for model calls, with the real ledger: hard limits under load, lost ends, and the pace of a provider. */
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { deploymentOf } from "../../src/deployment.ts";
-import type { ModelRequest, ModelTurn } from "../../src/engine/messages.ts";
+import { type ModelRequest, type ModelTurn, NO_USAGE } from "../../src/engine/messages.ts";
 import { HullError } from "../../src/errors.ts";
 import type { CallEnd } from "../../src/model/admission.ts";
 import { callModel } from "../../src/model/call.ts";
@@ -125,8 +125,9 @@ describe("what a call took", () => {
       usage: { input_tokens: 0, output_tokens: 0, cache_read_tokens: 0, cache_write_tokens: 0, ...usage },
     },
   });
-  const failed = (streamed_bytes: number, unseen: boolean): CallEnd => ({
+  const failed = (streamed_bytes: number, unseen: boolean, used = NO_USAGE): CallEnd => ({
     turn: null,
+    used,
     streamed_bytes,
     unseen,
   });
@@ -136,6 +137,11 @@ describe("what a call took", () => {
     ["as the provider says", turn({ input_tokens: 7, output_tokens: 3 }), { input_tokens: 7, cost: 13_000 }],
     ["an estimate where it says nothing", turn({}, "x".repeat(41)), { ...estimated, output_tokens: 11 }],
     ["nothing, where it failed before an answer", failed(0, false), { calls: 0, cost: 0 }],
+    [
+      "empty answers before the failure",
+      failed(0, false, { ...NO_USAGE, input_tokens: 7, output_tokens: 3 }),
+      { estimated_calls: 0, input_tokens: 7, cost: 13_000 },
+    ],
     ["prompt and text, where it broke off", failed(9, false), { ...estimated, output_tokens: 3 }],
     ["the prompt, where it was given up unseen", failed(0, true), { ...estimated, output_tokens: 0 }],
   ])("%s, reserved or not", async (_, end, expected) => {

@@ -272,6 +272,7 @@ export class World {
             summarize: async (_, messages) => ({
               text: `${messages.length} summarised`,
               spent: { ...NO_USAGE, cost_usd: 0 },
+              fault: null,
             }),
             bindServers: async ({ servers }) => ({ servers, tools: [], failed: [] }),
             searchTools: async ({ state }) => ({ state, result: "{}", events: [] }),

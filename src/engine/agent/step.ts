@@ -97,6 +97,13 @@ type ModelAnswer =
   /** The call failed after an answer that was paid for. */
   | { fault: HullError; spent: ModelCost };
 
+/** A summary and its cost. `fault`: why the text is empty; `null`: it is not. */
+export interface Summary {
+  text: string;
+  spent: ModelCost;
+  fault: HullError | null;
+}
+
 /** Executes effects. Each method throws a `HullError` for faults that end the run. */
 export interface AgentEffects {
   callModel(step: AgentStep & { type: "call_model" }, context: AgentEffectContext): Promise<ModelAnswer>;
@@ -108,11 +115,7 @@ export interface AgentEffects {
   callHook(step: AgentStep & { type: "call_hook" }, context: AgentEffectContext): Promise<Json>;
   /** Waits before a tool's next attempt, by the driver's clock. */
   pause(ms: number, signal: AbortSignal): Promise<void>;
-  summarize(
-    instructions: string,
-    messages: Message[],
-    context: AgentEffectContext,
-  ): Promise<{ text: string; spent: ModelCost }>;
+  summarize(instructions: string, messages: Message[], context: AgentEffectContext): Promise<Summary>;
   /** Never fails: the result reports every fault. */
   searchTools(
     step: AgentStep & { type: "search_tools" },

@@ -214,7 +214,7 @@ async function callModel(
   return { ...answer, ...exceeded, ...searched, warnings: answer.turn.warnings ?? [] };
 }
 
-/** @throws HullError of the provider, also if the model answers no text */
+/** @throws HullError of the provider */
 async function summarize(
   { host }: EffectsOptions,
   { targets, settings, options }: RunModel,
@@ -241,10 +241,12 @@ async function summarize(
     max_tokens_given: null,
   });
   const text = turnText(turn.blocks);
-  if (text.trim() !== "") return { text, spent: { ...turn.usage, cost_usd: host.figures(turn).cost_usd } };
+  const spent = { ...turn.usage, cost_usd: host.figures(turn).cost_usd };
+  if (text.trim() !== "") return { text, spent, fault: null };
   const finish_reason = turn.raw_stop_reason ?? turn.stop_reason;
   const { max_tokens } = settings({ provider: turn.provider, model: turn.model });
-  throw new ProviderEmptyAnswer({ provider: turn.provider, finish_reason, max_tokens });
+  const fault = new ProviderEmptyAnswer({ provider: turn.provider, finish_reason, max_tokens });
+  return { text: "", spent, fault };
 }
 
 async function runTool(

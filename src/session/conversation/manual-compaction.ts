@@ -100,9 +100,10 @@ async function summaryOf(
     };
     try {
       const { effects, close } = await runtime.begin(spec, environment, signal);
-      const { text } = await effects
+      const { text, fault } = await effects
         .summarize(summaryInstructions(plan.archived), plan.archived, context)
         .finally(close);
+      if (fault !== null) throw fault;
       return text;
     } catch (error) {
       signal.throwIfAborted();

@@ -1,12 +1,13 @@
 /** Leave to call a model: when it is asked for, and what those who give it learn, against a real server. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import type { ModelRequest } from "../../../src/engine/messages.ts";
+import { type ModelRequest, NO_USAGE } from "../../../src/engine/messages.ts";
 import { BudgetExceeded } from "../../../src/errors/budget.ts";
 import type { Admit, CallEnd } from "../../../src/model/admission.ts";
 import { type CallOptions, callModel } from "../../../src/model/call.ts";
 import { systemClock } from "../../../src/model/clock.ts";
 import { callWithFallback } from "../../../src/model/fallback.ts";
 import { resolveTarget } from "../../../src/model/providers.ts";
+import { llmRetries } from "../../../src/model/retry.ts";
 import { failureOf } from "../../support/failure.ts";
 import { fakeClock } from "../../support/fake-clock.ts";
 import { type FakeProvider, type FakeTurn, startFakeProvider } from "../../support/fake-provider.ts";
@@ -100,6 +101,13 @@ test("without leave nothing is sent, to no further target either", async () => {
   expect([notes, fake.requests]).toEqual([["admit first 5000 after 0"], []]);
 });
 
+test("the end of a call that fails after an empty answer has the usage of that answer", async () => {
+  const { ends, admit } = clerk();
+  fake.script([{ text: [], usage: { input: 7, output: 3 } }, { status: 400 }]);
+  await failureOf(call(admit, { retry: llmRetries(2, 0) }));
+  expect(ends[0]).toMatchObject({ turn: null, used: { input_tokens: 7, output_tokens: 3 } });
+});
+
 const gone = new AbortController();
 test.each<[string, FakeTurn, Partial<CallOptions>, Partial<CallEnd>]>([
   ["a refusal of the provider", { status: 400 }, {}, { streamed_bytes: 0, unseen: false }],
@@ -131,7 +139,7 @@ test.each<[string, FakeTurn, Partial<CallOptions>, Partial<CallEnd>]>([
   const { ends, admit } = clerk((model) => (model === "second" ? new BudgetExceeded(NEVER) : undefined));
   fake.script([turn]);
   await failureOf(call(admit, options));
-  expect(ends).toEqual([{ turn: null, ...expected }]);
+  expect(ends).toEqual([{ turn: null, used: NO_USAGE, ...expected }]);
 });
 
 const NEVER = {
@@ -158,7 +166,7 @@ test("a client that leaves while a turn is waited for ends the call as it ends o
   });
   const error = await failureOf(call(admit, { signal: client.signal, clock: systemClock }));
   expect([error.code, fake.requests]).toEqual(["client_closed_request", []]);
-  expect(ends).toEqual([{ turn: null, streamed_bytes: 0, unseen: false }]);
+  expect(ends).toEqual([{ turn: null, used: NO_USAGE, streamed_bytes: 0, unseen: false }]);
 });
 
 test("the wait for the first turn is not the provider's time", async () => {
