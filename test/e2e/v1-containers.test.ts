@@ -75,6 +75,13 @@ describe.each(["gpt-4o", "claude-opus-4-6"])("code execution with %s", (model) =
     expect(streamed.container).toMatchObject({ id: expect.stringMatching(/^container_01/) });
   });
 
+  test("names no container if the model did not use one", async () => {
+    fake.script([{ text: "42." }, { text: "42." }]);
+    const body = { ...ask, model, tools: [CODE] };
+    expect((await client.messages.create(body)).container).toBeNull();
+    expect((await client.messages.stream(body).finalMessage()).container).toBeNull();
+  });
+
   test("calls of the client's own tools go to the client, and the conversation goes on", async () => {
     const both = {
       tool_calls: [

@@ -69,13 +69,15 @@ export async function answerWithTools(
 async function drive(
   context: RequestContext,
   run: AgentRun,
-  { container: params }: MessagesRequest,
+  { container: params, uploads }: MessagesRequest,
   emit: (event: JsonObject) => void,
 ): Promise<void> {
   const { spec, container, copies, anywhere } = run;
   const made: GeneratedFile[] = [];
   const events = new MessageEvents(spec.model.model, context, emit);
   let executions = 0;
+  /** Whether the request names a container or gives it files, or the model has called a tool of Hull's. */
+  let usesContainer = params !== null || uploads.length > 0;
   /** The number of running commands. Files that appear while they run are theirs, even if other calls end first. */
   let commands = 0;
   // Reports are sent in order: a result waits until the files of its call are found, and later events wait for the
@@ -92,6 +94,7 @@ async function drive(
     turn: ({ blocks }) => then(() => events.rest(blocks.filter(({ type }) => type !== "tool_call"))),
     call: (call) =>
       then(() => {
+        usesContainer = true;
         if (isCodeTool(call.name)) commands += 1;
         events.block(callBlock(call));
       }),
@@ -116,7 +119,8 @@ async function drive(
   const outcome = await run.drive(listener);
   await reported;
   events.rest(outcome.calls);
-  const shown = containerOf(run, outcome, dialectOf(context) === "anthropic_legacy");
+  const legacy = dialectOf(context) === "anthropic_legacy";
+  const shown = containerOf(run, outcome, { legacy, isUsed: usesContainer });
   const all =
     params?.includes_files === true ? { _litellm_generated_files: await withBytes(container, made) } : {};
   const further = asJson({
@@ -141,17 +145,20 @@ function usageOf({ excludesCached }: AgentRun, { run }: AgentOutcome, executions
   return asJson({ ...wireUsage(tokenCounts(run.totals), excludesCached), server_tool_use: counts });
 }
 
-/** @param legacy names versions of stored skills as Anthropic's beta of skills does */
+/**
+ * The message's member `container`; `null`: none was used.
+ * @param legacy names versions of stored skills as Anthropic's beta of skills does
+ */
 function containerOf(
   { container, skills: { local, native } }: AgentRun,
   { hosted }: AgentOutcome,
-  legacy: boolean,
+  { legacy, isUsed }: { legacy: boolean; isUsed: boolean },
 ): JsonObject | null {
-  const used = shownSkills({ local, native }, hosted, legacy);
-  if (hosted !== null) return { ...hosted, skills: used };
-  if (container === null) return null;
+  const skills = shownSkills({ local, native }, hosted, legacy);
+  if (hosted !== null) return { ...hosted, skills };
+  if (container === null || !isUsed) return null;
   const { id, expires_at } = container;
-  return { id, expires_at, skills: used.length === 0 ? null : used };
+  return { id, expires_at, skills: skills.length === 0 ? null : skills };
 }
 
 /** Assembles a message from its events. */
