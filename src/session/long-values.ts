@@ -3,7 +3,7 @@ import { join } from "../bytes.ts";
 import { CHUNK_BYTES, rowChunks } from "./row-chunks.ts";
 import type { Tables } from "./tables.ts";
 
-/** A text with more UTF-16 units is long: it gets rows of its own. A shorter one fits into a row whatever it holds. */
+/** A text with more UTF-16 units gets rows of its own. A shorter one fits into one row, at three bytes for each unit. */
 const LONG_TEXT = CHUNK_BYTES;
 
 export const isLong = (text: string): boolean => text.length > LONG_TEXT;

@@ -343,7 +343,7 @@ describe("tools", () => {
     ]);
   });
 
-  test("the transcript of a run tells of the provider's own searches, and the result of what a search ignores", async () => {
+  test("a run's transcript lists the provider's own searches, and its result warns about ignored search options", async () => {
     fake.script([{ searches: [{ query: "late", found: ["late"] }], text: "found" }]);
     const options = { ...CLAUDE, tools: [tool("eager"), tool("late", true)] };
     const tool_search = { variant: "regex", name: "finder" };

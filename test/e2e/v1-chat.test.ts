@@ -187,7 +187,7 @@ describe("a chat completion", () => {
   );
 
   test.each([false, true])(
-    "that refuses is whole, one that a filter cut is not: streamed %s",
+    "ends with stop after a refusal, and with content_filter after a filter: streamed %s",
     async (stream) => {
       fake.script([{ refusal: "I will not." }, { text: "Half", stop: "content_filter" }]);
       const body = { model: GPT, messages };

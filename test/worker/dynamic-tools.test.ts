@@ -229,6 +229,19 @@ describe("a persistent tool", () => {
     });
   });
 
+  it("is listed once if somebody removed its upload and it is defined again", async () => {
+    await turns(await session(), [["define_tool", WEATHER]]);
+    expect((await client.fetch("/_hull/skills/fetch-weather", { method: "DELETE" })).status).toBe(204);
+    expect([await stored(), await listed()]).toEqual([[], ["fetch-weather"]]);
+    await client.deployment.catalogs.read("default");
+    const again = await session();
+    const { answers } = await turns(again, [["define_tool", WEATHER]]);
+    expect(answers).toEqual([{ defined: "fetch__weather_", skill: "fetch-weather" }]);
+    expect([await stored(), await listed()]).toEqual([["fetch-weather"], ["fetch-weather"]]);
+    await turns(again, [["remove_tool", { name: "fetch__weather_" }]]);
+    expect([await stored(), await listed()]).toEqual([[], []]);
+  });
+
   it("refuses names that uploads may not have", async () => {
     const { answers } = await turns(await session(), [["define_tool", { ...WEATHER, name: "claude_says" }]]);
     expect(answers).toEqual([{ error: expect.stringContaining("field name") }]);

@@ -98,7 +98,7 @@ test.each([
   [["keys", "ad"], 'There is no action "ad"; did you mean add?'],
   [["tasks"], "Name an action; all but ls need the id of a task"],
   [["tasks", "show"], "Name an action; all but ls need the id of a task"],
-])("a word that is no action is named: %j", async (args, says) => {
+])("an unknown action is reported with the nearest one: %j", async (args, says) => {
   expect(await hull(args)).toMatchObject({ code: 2, err: expect.stringContaining(says) });
 });
 
