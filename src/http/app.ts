@@ -1,14 +1,14 @@
 /** The HTTP surface: its routes, and what every response carries. */
-import { Hono } from "hono";
 import * as z from "zod/mini";
 import en from "zod/v4/locales/en.js";
 import { deploymentOf } from "../deployment.ts";
+import type { Bindings } from "../env.ts";
 import { NotFound } from "../errors/request.ts";
 import { type HullError, Internal, toHullError, toProblem } from "../errors.ts";
 import { logError } from "../run/problem.ts";
 import { discardBody } from "./body.ts";
 import { withConsole } from "./console.ts";
-import { type App, type AppContext, type AppTypes, RequestContext } from "./context.ts";
+import { RequestContext } from "./context.ts";
 import { addCors } from "./cors.ts";
 import { favicon } from "./favicon.ts";
 import { checkHost } from "./guard.ts";
@@ -16,7 +16,8 @@ import { handlerOf } from "./handlers.ts";
 import { countRequest } from "./metrics.ts";
 import { routePath } from "./path.ts";
 import { logRequest, problemResponse } from "./problem.ts";
-import { mountAll } from "./routes.ts";
+import { Router } from "./router.ts";
+import { fixedRoutes, type Handler } from "./routes.ts";
 import { skillRoute } from "./skills/routes.ts";
 import { dialectOf, isV1, withoutVendor } from "./v1/dialect.ts";
 import { errorResponse } from "./v1/errors.ts";
@@ -24,42 +25,58 @@ import { errorResponse } from "./v1/errors.ts";
 /** The words for a schema's refusals; zod/mini has none of its own. */
 z.config(en());
 
-/** The whole surface as one Hono app. */
-export function createApp(): App {
-  const app: App = new Hono<AppTypes>({ getPath: (request) => withoutVendor(routePath(request.url)) });
-  app.use(async (c, next) => {
-    const deployment = deploymentOf(c.env);
-    const context = new RequestContext(c.req.raw, deployment, (work) => c.executionCtx.waitUntil(work));
-    c.set("context", context);
-    if (!deployment.isOpen) await deployment.open(context.background);
-    await next();
-    complete(c, context);
-  });
-  app.use(async (c, next) => {
-    checkHost(c.get("context"));
-    await next();
-  });
-  // Wrangler and Cloudflare have tools of their own there. That Hull has none is no secret, with or without a key.
-  app.all("/cdn-cgi/*", (c) => {
-    throw new NotFound({ path: c.req.path });
-  });
-  app.get("/favicon.ico", favicon);
-  mountAll(app, withConsole(handlerOf));
-  app.all("*", (c) => skillRoute(c.get("context"), c.req.path));
-  app.onError((error, c) => failure(error, c));
-  return app;
+interface App {
+  /** Answers a request. Each answer has Hull's headers, and a line in the log once it is complete. */
+  fetch(request: Request, env: Bindings, execution: ExecutionContext): Promise<Response>;
 }
 
-async function failure(thrown: Error, c: AppContext): Promise<Response> {
+/** The whole surface. */
+export function createApp(): App {
+  const router = new Router<Handler>();
+  // Wrangler and Cloudflare have tools of their own there. That Hull has none is no secret, with or without a key.
+  for (const path of ["/cdn-cgi", "/cdn-cgi/:path{.+}"]) router.add(path, notFound);
+  router.add("/favicon.ico", favicon);
+  for (const [path, handle] of fixedRoutes(withConsole(handlerOf))) router.add(path, handle);
+  return {
+    async fetch(request, env, execution) {
+      let context: RequestContext;
+      try {
+        context = new RequestContext(request, deploymentOf(env), (work) => execution.waitUntil(work));
+      } catch (error) {
+        return unsettled(toHullError(error));
+      }
+      const path = withoutVendor(routePath(request.url));
+      const response = await answer(router, context, path).catch((error: unknown) =>
+        failure(error, context, path),
+      );
+      complete(response, context, path);
+      return request.method === "HEAD" ? new Response(null, response) : response;
+    },
+  };
+}
+
+async function answer(router: Router<Handler>, context: RequestContext, path: string): Promise<Response> {
+  const { deployment } = context;
+  if (!deployment.isOpen) await deployment.open(context.background);
+  checkHost(context);
+  const found = router.find(path);
+  return found === null ? skillRoute(context, path) : found.target(context, found.params);
+}
+
+function notFound({ request }: RequestContext): never {
+  throw new NotFound({ path: routePath(request.url) });
+}
+
+async function failure(thrown: unknown, context: RequestContext, path: string): Promise<Response> {
   const error = toHullError(thrown);
-  const context: RequestContext | undefined = c.get("context");
-  if (context === undefined) return unsettled(error);
-  if (error instanceof Internal && !(thrown instanceof Internal)) context.log.stack = thrown.stack;
+  if (error instanceof Internal && thrown instanceof Error && thrown !== error) {
+    context.log.stack = thrown.stack;
+  }
   logError(error, context);
   const discarded = discardBody(context);
   if (context.settings.local) await discarded;
   else context.background(discarded);
-  return isV1(c.req.path, c.req.url)
+  return isV1(path, context.request.url)
     ? errorResponse(error, context, dialectOf(context))
     : problemResponse(error, context);
 }
@@ -84,20 +101,25 @@ function afterResponse(work: () => void): Promise<void> {
   });
 }
 
-/** The headers of every response, and the log line once the answer is complete. */
-function complete(c: AppContext, context: RequestContext): void {
-  const { headers, status } = c.res;
-  addCors(context, c.res);
+/** The headers of every response, and what follows once the answer is complete. */
+function complete(response: Response, context: RequestContext, path: string): void {
+  const { headers, status } = response;
+  addCors(context, response);
   headers.set("x-request-id", context.requestId);
-  if (isV1(c.req.path, c.req.url)) headers.set("request-id", context.requestId);
+  if (isV1(path, context.request.url)) headers.set("request-id", context.requestId);
   headers.set("x-content-type-options", "nosniff");
   headers.set("server-timing", context.serverTiming());
   headers.set("x-hull-duration-ms", String(context.durationMs));
-  const noted = context.finished.then(() => {
-    countRequest(context, status);
-    const failed = status >= 400 || context.log.code !== undefined;
-    if (failed || context.settings.logsAll) return afterResponse(() => logRequest(context, status));
-  });
-  for (const work of context.afterwards) context.background(context.finished.then(work));
-  context.background(noted);
+  const { finished } = context;
+  if (finished === null) note(context, status);
+  else context.background(finished.then(() => note(context, status)));
+}
+
+/** Counts and logs an answer that is complete, and does the work that waited for it. */
+function note(context: RequestContext, status: number): void {
+  countRequest(context, status);
+  const failed = status >= 400 || context.log.code !== undefined;
+  if (failed || context.settings.logsAll)
+    context.background(afterResponse(() => logRequest(context, status)));
+  for (const work of context.afterwards) context.background(work());
 }

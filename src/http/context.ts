@@ -1,5 +1,4 @@
 /** The context of one HTTP request: ids, settings, timings and the fields of its log line. */
-import type { Context, Hono } from "hono";
 import { grants } from "../auth/api-key.ts";
 import type { Caller } from "../auth/caller.ts";
 import type { SignIn } from "../auth/sign-in.ts";
@@ -38,8 +37,8 @@ export class RequestContext implements RunContext {
   beforeEffects: () => Promise<void> = async () => {};
   /** Set if a cookie, not a key, identifies the caller. */
   signIn: SignIn | null = null;
-  /** Settles when the answer is complete; for a stream that is later than the response. */
-  finished: Promise<unknown> = Promise.resolve();
+  /** Settles when the answer is complete, for a stream; `null`: with the response. */
+  finished: Promise<unknown> | null = null;
   /** The failure that ended a stream which had begun; `null`: none. */
   streamFault: HullError | null = null;
   /** Work to do when the answer is complete. */
@@ -145,10 +144,3 @@ export class RequestContext implements RunContext {
     return Object.fromEntries([...this.#timings].map(([name, ms]) => [`${name}_ms`, Math.round(ms)]));
   }
 }
-
-export interface AppTypes {
-  Bindings: Bindings;
-  Variables: { context: RequestContext };
-}
-export type App = Hono<AppTypes>;
-export type AppContext = Context<AppTypes>;

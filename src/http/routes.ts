@@ -1,7 +1,7 @@
-/** Mounts the fixed routes: guards in their order, then the operation's handler. */
+/** The fixed routes: guards in their order, then the operation's handler. */
 import { MethodNotAllowed } from "../errors/request.ts";
 import { FIXED_ROUTES, type OperationId, type RouteScope } from "../skill/fixed-routes.ts";
-import type { App, AppContext, RequestContext } from "./context.ts";
+import type { RequestContext } from "./context.ts";
 import { guard } from "./guard.ts";
 import { checkRate } from "./rate.ts";
 
@@ -16,8 +16,8 @@ interface Operation {
   handle: Handler;
 }
 
-/** Mounts every fixed route. */
-export function mountAll(app: App, handlerOf: (id: OperationId) => Handler): void {
+/** The handler of each path of the fixed routes, for all of its methods. */
+export function fixedRoutes(handlerOf: (id: OperationId) => Handler): Map<string, Handler> {
   const paths = new Map<string, Operation[]>();
   for (const [id, method, path, scope] of FIXED_ROUTES) {
     const operation = { method, scope, handle: handlerOf(id) };
@@ -25,13 +25,12 @@ export function mountAll(app: App, handlerOf: (id: OperationId) => Handler): voi
     if (others === undefined) paths.set(path, [operation]);
     else others.push(operation);
   }
-  for (const [path, operations] of paths) mount(app, path, operations);
+  return new Map(Array.from(paths, ([path, operations]) => [path, mounted(path, operations)]));
 }
 
-function mount(app: App, path: string, operations: readonly Operation[]): void {
+function mounted(path: string, operations: readonly Operation[]): Handler {
   const allowed = allowedMethods(operations.map(({ method }) => method));
-  app.all(path, async (c: AppContext) => {
-    const context = c.get("context");
+  return async (context, params) => {
     const { method } = context.request;
     context.route = path;
     if (method === "OPTIONS") return optionsResponse(allowed);
@@ -43,8 +42,8 @@ function mount(app: App, path: string, operations: readonly Operation[]): void {
     if (operation === undefined) throw new MethodNotAllowed({ method, allowed });
     // The rate limit does not count publishing, and managing keys and budgets: they must stay possible under load.
     if (scope === "invoke" || scope === "any") await checkRate(context);
-    return operation.handle(context, c.req.param());
-  });
+    return operation.handle(context, params);
+  };
 }
 
 /** HEAD is allowed wherever GET is. */
