@@ -32,6 +32,10 @@ const start = (from?: HullDev): Promise<HullDev> =>
               'headers = { authorization = "Bearer ${KEEPER_TOKEN}" }\n',
               `[mcp.servers.others]\nurl = "${remote.url}/stateless"\ntenants = ["somebody-else"]\n`,
               `[mcp.servers.down]\nurl = "${remote.url}/nothing"\n`,
+              ...["repeats", "repeats-refused"].map(
+                (name) =>
+                  `[mcp.servers.${name}]\nurl = "${remote.url}/${name}"\nheaders = { authorization = "\${KEEPER_TOKEN}" }\n`,
+              ),
             ].join(""),
           },
         }
@@ -92,8 +96,13 @@ describe("mcp_servers", () => {
   });
 
   test.each<[string, () => unknown, string, RegExp]>([
-    ["a name that there is none of", () => "tracker", "options.mcp_servers.0", /keeper, down\./],
-    ["another tenant's", () => "others", "options.mcp_servers.0", /keeper, down\./],
+    [
+      "a name that there is none of",
+      () => "tracker",
+      "options.mcp_servers.0",
+      /keeper, down, repeats, repeats-refused\./,
+    ],
+    ["another tenant's", () => "others", "options.mcp_servers.0", /keeper, down, repeats, repeats-refused\./],
     [
       "a host that is not allowed",
       () => ({ name: "x", url: "https://elsewhere.example/mcp" }),
@@ -156,6 +165,25 @@ describe("mcp_servers", () => {
       },
     ]);
     expect(offered()).toEqual(["my_docs__echo", "my_docs__mixed"]);
+  });
+
+  test("attack: a server that repeats its header in a list, or in an error, tells it to nobody", async () => {
+    scripted();
+    const { id } = await json(await hull.post("/sessions", {}));
+    const options = { ...model, mcp_servers: ["repeats", "repeats-refused"] };
+    const answer = await (await hull.post(`/sessions/${id}/runs`, { prompt: "go", options })).text();
+    expect(answer).toContain("-32001: not for [redacted]");
+    expect(offered()).toEqual(["repeats__act"]);
+    expect(JSON.stringify(fake.requests[0]?.body.tools)).toContain("Acts with [redacted].");
+    const stored = await (await hull.call(`/sessions/${id}/runs/${JSON.parse(answer).run_id}`)).text();
+    for (const text of [
+      answer,
+      stored,
+      JSON.stringify(fake.requests.map(({ body }) => body)),
+      hull.output(),
+    ]) {
+      expect(text).not.toContain(SECRET);
+    }
   });
 
   test("policies, permissions and approvals hold", async () => {

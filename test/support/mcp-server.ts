@@ -9,7 +9,10 @@ import { createMcpHandler, McpServer as ModernServer } from "@modelcontextprotoc
 import * as z from "zod";
 
 export interface TestMcpServer {
-  /** Origin; `/stateful`, `/stateless` and `/modern` are servers, the rest misbehaves. */
+  /**
+   * Origin; `/stateful`, `/stateless` and `/modern` are servers, the rest misbehaves. `/repeats` and `/repeats-refused`
+   * repeat the header `authorization` in the list of tools, or in the refusal of one.
+   */
   url: string;
   /** `<path> <JSON-RPC method>` of every message, in order; `DELETE` of ended sessions. */
   asked: string[];
@@ -134,6 +137,13 @@ export async function startMcpServer(): Promise<TestMcpServer> {
     const message = body === "" ? null : JSON.parse(body);
     asked.push(`${path} ${message?.method ?? request.method}`);
     made.headers.set(path, request.headers);
+    const sent = String(request.headers.authorization);
+    if (path === "/repeats") return listing(response, message, `Acts with ${sent}.`);
+    if (path === "/repeats-refused" && message?.method === "tools/list") {
+      const error = { code: -32001, message: `not for ${sent}` };
+      return json(response, { jsonrpc: "2.0", id: message.id, error });
+    }
+    if (path === "/repeats-refused") return listing(response, message);
     const wrong = misbehave[path];
     if (wrong !== undefined) {
       if (message.method === "tools/call") return wrong(response, message.id);
@@ -170,8 +180,13 @@ function events(response: ServerResponse, data: string): void {
 }
 
 /** The part of a server of 2025-11-25 that a client needs to find a tool `act`. */
-function listing(response: ServerResponse, { id, method }: { id?: unknown; method: string }): void {
-  const tool = { name: "act", description: "Acts.", inputSchema: { type: "object" } };
+function listing(
+  response: ServerResponse,
+  { id, method }: { id?: unknown; method: string },
+  description = "Acts.",
+): void {
+  const properties = { how: { type: "string", description } };
+  const tool = { name: "act", description, inputSchema: { type: "object", properties } };
   const results = new Map<string, object>([
     [
       "initialize",

@@ -20,6 +20,9 @@ const FRESH_MS = 60_000;
 const STALE_MS = 600_000;
 /** A run waits for the lists of its servers' tools at most this long, in ms. */
 const LIST_TIMEOUT_MS = 15_000;
+/** The most characters of a failure's message, which a server may have written. */
+const MAX_MESSAGE = 1000;
+
 export interface FoundTool extends RemoteTool {
   /** The name by which the skill knows the tool's server. */
   server: string;
@@ -95,19 +98,19 @@ export class RunServers {
     const started = Date.now();
     const { server: name } = tool;
     const server = owner.servers.find((known) => known.name === name);
-    const reply = await this.#called(owner, server, tool, args, signal);
+    const reply = this.#safe(await this.#called(owner, server, tool, args, signal));
     signal.throwIfAborted();
     const duration_ms = Date.now() - started;
     const content = reply.ok ? resultText(reply.value) : null;
-    // A server may repeat a secret that it was sent, even a key of the deployment. The model must never read it.
-    const redacted = (text: string) => this.#context.redacted(text);
-    if (content !== null) return { ok: content.ok, text: redacted(content.text), fault: null, duration_ms };
+    if (content !== null) {
+      return { ok: content.ok, text: this.#context.redacted(content.text), fault: null, duration_ms };
+    }
     const failure: McpFailure = reply.ok
       ? { kind: "protocol", message: "Its result is not an MCP result." }
       : reply.failure;
     if (server !== undefined) this.#note(owner, server, failure);
     const text = `The MCP server ${name} did not carry out the call. ${failure.message}`;
-    return { ok: false, text: redacted(text), fault: failure.kind, duration_ms };
+    return { ok: false, text, fault: failure.kind, duration_ms };
   }
 
   /** Logs that a skill names a server that does not exist. */
@@ -151,14 +154,26 @@ export class RunServers {
     const age = Date.now() - (known?.at ?? 0);
     if (known !== undefined && age < FRESH_MS) return { ok: true, value: known.tools };
     const limit = AbortSignal.timeout(Math.min(server.timeout_ms, LIST_TIMEOUT_MS));
-    const reply = await client.listTools(limit);
+    const reply = this.#safe(await client.listTools(limit));
     if (reply.ok) {
-      this.#context.deployment.mcpServers.set(key, { ...reply.value, at: Date.now() });
-      return { ok: true, value: reply.value.tools };
+      const tools = this.#context.redacted(reply.value.tools);
+      this.#context.deployment.mcpServers.set(key, { ...reply.value, tools, at: Date.now() });
+      return { ok: true, value: tools };
     }
     if (known === undefined || age > STALE_MS) return reply;
     this.#note(owner, server, reply.failure);
     return { ok: true, value: known.tools };
+  }
+
+  /**
+   * A reply whose failure no longer holds a secret: a server may repeat what it was sent, even a key of the deployment.
+   * Neither the model nor a caller may read it.
+   */
+  #safe<T>(reply: Reply<T>): Reply<T> {
+    if (reply.ok) return reply;
+    // Cut only now, since the redactor does not know half of a secret.
+    const message = this.#context.redacted(reply.failure.message).slice(0, MAX_MESSAGE);
+    return { ok: false, failure: { ...reply.failure, message } };
   }
 
   #client(owner: ServerOwner, server: McpServer): Reply<{ client: McpClient; key: string }> {

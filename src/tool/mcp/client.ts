@@ -22,6 +22,10 @@ export interface Dialect {
 /** The most pages of a list, and the most tools of a server. */
 const MAX_PAGES = 20;
 const MAX_TOOLS = 500;
+/** The most characters of a server's tools, as JSON: isolates cache them. */
+const MAX_LIST = 2 * 1024 * 1024;
+/** The most requests of a server that Hull answers while it waits for one answer: each costs a request of its own. */
+const MAX_ANSWERED = 20;
 
 const CLIENT_INFO = { name: "hull", version: HULL_VERSION };
 const [MODERN] = MODERN_VERSIONS;
@@ -88,14 +92,17 @@ export class McpClient {
   async listTools(signal: AbortSignal): Promise<Reply<{ tools: ListedTool[]; dialect: Dialect }>> {
     const tools: ListedTool[] = [];
     let cursor: string | null = null;
-    for (let page = 0; page < MAX_PAGES && tools.length < MAX_TOOLS; page++) {
+    let size = 0;
+    for (let page = 0; page < MAX_PAGES && tools.length < MAX_TOOLS && size <= MAX_LIST; page++) {
       const reply = await this.#request("tools/list", cursor === null ? {} : { cursor }, NOTHING, signal);
       if (!reply.ok) return reply;
       const read = pageShape.safeParse(reply.value);
       if (!read.success) return failed("protocol", "Its answer is not a list of tools.");
       for (const item of read.data.tools) {
         const tool = toolShape.safeParse(item);
-        if (tool.success) tools.push(tool.data);
+        if (!tool.success) continue;
+        size += JSON.stringify(tool.data).length;
+        if (size <= MAX_LIST) tools.push(tool.data);
       }
       cursor = read.data.nextCursor ?? null;
       if (cursor === null || cursor === "") break;
@@ -236,6 +243,7 @@ export class McpClient {
   ): Promise<Reply<Received>> {
     this.#asked += 1;
     const id = this.#asked;
+    let answered = 0;
     const whole = dialect?.modern === true ? { ...params, _meta: META_FIELDS } : params;
     const received = await post(this.#wire, {
       message: { jsonrpc: "2.0", id, method, params: whole },
@@ -245,7 +253,11 @@ export class McpClient {
         ...(dialect?.modern === true ? further.headers : {}),
       },
       signal,
-      onMessage: (message) => this.#heard(dialect, message),
+      onMessage: (message) => {
+        if (message.method === "notifications/tools/list_changed") this.#onListChanged();
+        else if (dialect?.modern === false && answered < MAX_ANSWERED && this.#answer(dialect, message))
+          answered += 1;
+      },
     });
     if (!received.ok && signal.aborted && dialect?.modern === false) this.#cancel(dialect, id);
     return received;
@@ -263,15 +275,18 @@ export class McpClient {
     };
   }
 
-  /** Handles what an older server sends before its answer. Hull offers it nothing, and answers so. */
-  #heard(dialect: Dialect | null, { id, method }: JsonObject): void {
-    if (method === "notifications/tools/list_changed") this.#onListChanged();
-    if (dialect === null || dialect.modern || id === undefined || typeof method !== "string") return;
+  /**
+   * Answers what an older server asks before its own answer: Hull offers it nothing.
+   * @returns whether the server asked something
+   */
+  #answer(dialect: Dialect, { id, method }: JsonObject): boolean {
+    if (id === undefined || typeof method !== "string") return false;
     const answer =
       method === "ping"
         ? { result: {} }
         : { error: { code: -32601, message: `Method not found: ${method}` } };
     this.#notify(dialect, { jsonrpc: "2.0", id, ...answer });
+    return true;
   }
 
   #cancel(dialect: Dialect, requestId: number): void {
@@ -310,7 +325,7 @@ function resultOf({ message, status }: Received): Reply<JsonObject> {
   const fault = errorShape.safeParse(error).data;
   if (fault === undefined) return failed("protocol", "Its answer has neither result nor error.");
   const { code, message: said, data } = fault;
-  return failed("error", `It answered with the error ${code}: ${said.slice(0, 1000)}`, {
+  return failed("error", `It answered with the error ${code}: ${said}`, {
     status,
     code,
     data,

@@ -70,6 +70,52 @@ test("the arguments of a call keep the digits of their numbers", async () => {
   expect(bodies[0]).toContain('"arguments":{"id":12345678901234567890}');
 });
 
+describe("attack: a server", () => {
+  /** A client of a server of 2025-06-18 that answers so; the messages that were sent. */
+  function asking(answer: (message: JsonObject) => Response) {
+    const sent: JsonObject[] = [];
+    const fetch = async (_: URL, { body }: RequestInit): Promise<Response> => {
+      const message: JsonObject = JSON.parse(String(body));
+      sent.push(message);
+      return answer(message);
+    };
+    const wire = {
+      url: new URL("https://mcp.example.com/"),
+      headers: new Headers(),
+      allowed: ALLOWED,
+      fetch,
+    };
+    const dialect = { version: "2025-06-18", modern: false, sessions: false };
+    const nothing = () => {};
+    return { sent, client: new McpClient(wire, dialect, nothing, nothing) };
+  }
+  const { signal } = new AbortController();
+
+  test("that asks without end before it answers is answered a few times", async () => {
+    const { sent, client } = asking(({ id, method }) => {
+      if (method === undefined) return new Response(null, { status: 202 });
+      const events = Array.from({ length: 500 }, (_, n) => ({ jsonrpc: "2.0", id: `p${n}`, method: "ping" }));
+      const lines = [...events, { jsonrpc: "2.0", id, result: { content: [] } }];
+      const body = lines.map((line) => `data: ${JSON.stringify(line)}\n\n`).join("");
+      return new Response(body, { headers: { "content-type": "text/event-stream" } });
+    });
+    const reply = await client.callTool("act", { args: {}, raw: "{}" }, {}, signal);
+    expect(reply).toEqual({ ok: true, value: { content: [] } });
+    expect(sent.filter(({ result }) => result !== undefined)).toHaveLength(20);
+  });
+
+  test("that lists more than anybody can use is not read to the end", async () => {
+    const tool = { description: "x".repeat(100_000), inputSchema: { type: "object" } };
+    const { sent, client } = asking(({ id }) => {
+      const tools = Array.from({ length: 10 }, (_, n) => ({ name: `${id}_${n}`, ...tool }));
+      return Response.json({ jsonrpc: "2.0", id, result: { tools, nextCursor: String(id) } });
+    });
+    const reply = await client.listTools(signal);
+    expect(reply.ok && reply.value.tools.length).toBe(20);
+    expect(sent).toHaveLength(3);
+  });
+});
+
 describe("simultaneous calls", () => {
   /** A client of a server that opens sessions as soon as the test lets it. */
   function opening() {
