@@ -1,4 +1,5 @@
 import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { FIXED_ROUTES } from "../../src/skill/fixed-routes.ts";
 import { Client, mockSkill } from "./served.ts";
 
 const ADMIN = "hull-admin-canary-0123456789";
@@ -158,6 +159,32 @@ describe("an API key", () => {
     const response = await keyed.fetch("/skills", { headers });
     expect(response.status).toBe(status);
     expect(response.headers.get("www-authenticate")).toBe("Bearer");
+  });
+});
+
+describe("attack: a fixed route", () => {
+  const lacking: Record<string, string> = {};
+  beforeAll(async () => {
+    lacking.invoke = (await make("default", "publish")).key;
+    lacking.publish = (await make("default", "invoke")).key;
+    lacking.admin = (await make("default", "invoke", "publish")).key;
+  });
+
+  it.each(FIXED_ROUTES)("%s, %s %s, takes only keys with its scope: %s", async (_, method, route, scope) => {
+    const path = route.replace(/:\w+(?:\{[^}]*\})?/g, "x");
+    const send = async (key: string | undefined) => {
+      const headers = key === undefined ? {} : bearer(key);
+      const response = await keyed.stream(path, {
+        method,
+        headers,
+        ...(method === "GET" ? {} : { body: "{}" }),
+      });
+      await response.body?.cancel();
+      return response.status;
+    };
+    if (scope === "open") return;
+    expect(await send(undefined)).toBe(401);
+    if (scope !== "any") expect(await send(lacking[scope === "own" ? "invoke" : scope])).toBe(403);
   });
 });
 
