@@ -2,9 +2,11 @@
 import { createHmac } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { sweepDaemons } from "../../src/http/daemons/sweep.ts";
+import { removeUpload } from "../../src/registry/uploads.ts";
 import { noteDaemon } from "../../src/session/daemon/directory.ts";
 import { bindings } from "./file-bindings.ts";
 import { Client, LOCAL, mockSkill } from "./served.ts";
+import { tenant } from "./tenant.ts";
 
 const SECRET = "a webhook's own secret";
 const ADMIN = "hull-admin-canary-0123456789";
@@ -95,6 +97,22 @@ describe("the sweep", () => {
     const { results } = await env.DB.prepare(query).bind(id).all<{ id: string; check_at: number }>();
     expect(results).toEqual([{ id, check_at: expect.any(Number) }]);
     expect(results[0]?.check_at).toBeGreaterThan(Date.now());
+  });
+});
+
+describe("a tenant's uploaded skill that declares a daemon", () => {
+  it("has none after it was removed, also if the process died before it stopped the daemon", async () => {
+    const acme = await tenant("acme", "invoke", "publish");
+    expect(
+      (await acme.put("watch", { "SKILL.md": skill("Watch.").replace("name: guard", "name: watch") })).status,
+    ).toBe(201);
+    const daemons = async () => {
+      await sweep();
+      return (await (await acme.fetch("/daemons")).json<{ data: Body[] }>()).data;
+    };
+    expect(await daemons()).toMatchObject([{ skill: "watch", status: "running" }]);
+    await removeUpload(env, "watch", "acme");
+    expect(await daemons()).toMatchObject([{ skill: "watch", status: "stopped" }]);
   });
 });
 

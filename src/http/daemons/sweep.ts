@@ -5,7 +5,7 @@ import type { Bindings } from "../../env.ts";
 import { toHullError } from "../../errors.ts";
 import { uploadersOfDaemons } from "../../registry/uploads.ts";
 import { sessionClient } from "../../run/session-client.ts";
-import { forgetDaemon, overdueDaemons } from "../../session/daemon/directory.ts";
+import { declaringTenants, forgetDaemon, overdueDaemons } from "../../session/daemon/directory.ts";
 import { contextOf, reconcileDaemons } from "./declared.ts";
 
 /** The most daemons that one sweep checks, and how many in parallel; each check may load an object. */
@@ -26,7 +26,9 @@ export async function sweepDaemons(
   };
   await Promise.all(Array.from({ length: AT_ONCE }, worker));
   if (overdue.length > 0) console.log(JSON.stringify({ event: "daemons_swept", overdue: overdue.length }));
-  const tenants = new Set([DEFAULT_TENANT, ...(await uploadersOfDaemons(env))]);
+  // A tenant may have removed its last skill with a daemon, and the process may have died before it stopped the daemon.
+  const declaring = await Promise.all([uploadersOfDaemons(env), declaringTenants(env)]);
+  const tenants = new Set([DEFAULT_TENANT, ...declaring.flat()]);
   for (const tenant of tenants) await reconcileDaemons(deployment, tenant, background);
 }
 

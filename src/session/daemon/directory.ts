@@ -146,3 +146,11 @@ export async function declaredDaemons(
   const query = "SELECT id, skill, status FROM daemons WHERE tenant = ? AND skill IS NOT NULL";
   return tables(env).rows(declared, query, [tenant]);
 }
+
+/** The tenants of running daemons that skills declare. Such a daemon has a path, so the query reads an index. */
+export async function declaringTenants(env: Bindings): Promise<string[]> {
+  const query = `SELECT DISTINCT tenant FROM daemons
+    WHERE status = 'running' AND persist_path IS NOT NULL AND skill IS NOT NULL`;
+  const rows = await tables(env).rows(z.object({ tenant: z.string() }), query);
+  return rows.map(({ tenant }) => tenant);
+}
