@@ -82,6 +82,15 @@ describe("bundles", () => {
     expect((await red.fetch(`/v1/skills/${again}/content`)).status).toBe(200);
   });
 
+  it("of a skill that was refused go an hour later too", async () => {
+    await created(form(FOX, { display_title: "Fox" }), LEGACY);
+    const other = form([["fox/SKILL.md", skill("fox", "", "Do something else.")]], { display_title: "Fox" });
+    expect((await create(other, LEGACY)).status).toBe(400);
+    await sweepBundles(keyed.env, Date.now() + 7_200_000);
+    const { objects } = await keyed.env.FILES.list({ prefix: "skill-bundles/red/" });
+    expect(objects).toHaveLength(1);
+  });
+
   it("are sent in one form, however they were uploaded", async () => {
     const zipped = await created(
       await zipForm([

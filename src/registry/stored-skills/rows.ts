@@ -103,13 +103,6 @@ function insertVersion(
     .bind(tenant, skill, newId(), name, description, directory, digest, diagnostics);
 }
 
-/** Marks the bundle as used by a version. */
-function holdBundle(db: D1Database, tenant: string, { digest }: NewVersion): D1PreparedStatement {
-  return db
-    .prepare("UPDATE stored_bundles SET loose_ms = NULL WHERE tenant = ?1 AND digest = ?2 AND doomed = 0")
-    .bind(tenant, digest);
-}
-
 /**
  * Stores a new skill with its first version, whose bundle is already stored.
  * @param unique whether the label must be unique in the tenant; if so, the result may be `"label_taken"`
@@ -135,9 +128,8 @@ export async function createSkill(
        WHERE NOT ?7 OR ?4 IS NULL OR NOT EXISTS (SELECT 1 FROM stored_skills WHERE tenant = ?1 AND label = ?4)`,
     )
     .bind(tenant, id, version.name, label, by, nowUs(), unique ? 1 : 0);
-  const [, , added, found] = await db.batch([
+  const [, added, found] = await db.batch([
     insert,
-    holdBundle(db, tenant, version),
     insertVersion(db, tenant, id, version),
     db.prepare(ONE_SKILL).bind(tenant, id),
   ]);
@@ -161,11 +153,7 @@ export async function addVersion(
        WHERE tenant = ?1 AND id = ?2`,
     )
     .bind(tenant, id, nowUs(), by, makeDefault ? 1 : 0);
-  const [, , added] = await db.batch([
-    count,
-    holdBundle(db, tenant, version),
-    insertVersion(db, tenant, id, version),
-  ]);
+  const [, added] = await db.batch([count, insertVersion(db, tenant, id, version)]);
   return z.array(versionShape).parse(added?.results)[0] ?? null;
 }
 
