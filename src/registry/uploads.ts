@@ -1,8 +1,9 @@
 /** Uploaded skills in D1: the owners of slugs and routes, and earlier versions. */
 import * as z from "zod/mini";
-import { Tables } from "../database.ts";
+import { databaseWith, Tables } from "../database.ts";
 import type { Bindings } from "../env.ts";
 import { type Card, cardShape, sha256 } from "../skill/manifest.ts";
+import { TOOL_CONFIG_SCHEMA } from "./tool-config/store.ts";
 
 /** The tables of uploaded skills (docs/storage-schema.md). */
 export const UPLOADS_SCHEMA = [
@@ -139,7 +140,7 @@ export async function saveUpload(
 }
 
 /**
- * Removes an upload with its versions; returns its owner, or `null` if there is none.
+ * Removes an upload with its versions and its configuration, all or none; returns its owner, or `null` if there is none.
  * @param owner `null`: any tenant
  */
 export async function removeUpload(
@@ -147,9 +148,12 @@ export async function removeUpload(
   slug: string,
   owner: string | null,
 ): Promise<string | null> {
+  await databaseWith(env.DB, TOOL_CONFIG_SCHEMA);
   const db = await tables(env).database();
   const which = "FROM uploaded_skills WHERE slug = ?1 AND (?2 IS NULL OR owner = ?2)";
-  const [, gone] = await db.batch([
+  const config = `DELETE FROM tool_config WHERE slug = ?1 AND tenant IN (SELECT owner ${which})`;
+  const [, , gone] = await db.batch([
+    db.prepare(config).bind(slug, owner),
     db.prepare(`DELETE FROM uploaded_versions WHERE slug IN (SELECT slug ${which})`).bind(slug, owner),
     db.prepare(`DELETE ${which} RETURNING owner`).bind(slug, owner),
   ]);

@@ -10,7 +10,6 @@ import { knownProviders } from "../model/registry/known.ts";
 import type { LoadedCatalog } from "../registry/published.ts";
 import { storeSkill } from "../registry/store.ts";
 import { publishedHolder } from "../registry/tenant-catalog.ts";
-import { forgetValues } from "../registry/tool-config/store.ts";
 import { MAX_UPLOADS, removeUpload, saveUpload, type Upload, uploadsNear } from "../registry/uploads.ts";
 import type { AssembledSkill, Assembly } from "../skill/assemble.ts";
 import { blocksServing } from "../skill/blocking-findings.ts";
@@ -97,8 +96,7 @@ export async function dropSkill(
   owner: string | null,
 ): Promise<string | null> {
   const tenant = await removeUpload(env, slug, owner);
-  if (tenant === null) return null;
-  await Promise.all([catalogs.read(tenant), forgetValues(env, { tenant, slug })]);
+  if (tenant !== null) await catalogs.read(tenant);
   return tenant;
 }
 

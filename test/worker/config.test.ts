@@ -5,7 +5,7 @@ import { Sealer } from "../../src/registry/tool-config/seal.ts";
 import { detachedContext } from "../../src/run/context.ts";
 import { configForCall, readToolConfigs } from "../../src/run/tool-config.ts";
 import type { Json, JsonObject, SkillRecord, SkillTool } from "../../src/skill/manifest.ts";
-import { Client } from "./served.ts";
+import { Client, mockSkill } from "./served.ts";
 import { ADMIN, Tenant, tenant } from "./tenant.ts";
 import { param, publishTools, skillTool } from "./tool-skills.ts";
 
@@ -155,6 +155,34 @@ describe("the routes", () => {
     expect(await shown(blue)).toMatchObject({ values: { model: "" } });
     expect((await call(blue, "blue")).values.model).toBe("");
     expect((await call(red, "red")).values.model).toBe("of red");
+  });
+
+  it("what was configured of an uploaded skill goes with it, even if the process dies right after", async () => {
+    const dying = new Client({ HULL_ADMIN_KEY: ADMIN });
+    const { DB } = dying.env;
+    let dead = false;
+    const noted = async (made: unknown): Promise<unknown> => {
+      const results = await made;
+      dead = JSON.stringify(results).includes('"owner":"red"');
+      return results;
+    };
+    dying.env.DB = new Proxy(DB, {
+      get: (target, name) => {
+        const value: unknown = Reflect.get(target, name);
+        if (typeof value !== "function") return value;
+        return (...given: unknown[]) => {
+          if (dead) throw new TypeError("killed");
+          const made: unknown = Reflect.apply(value, target, given);
+          return name === "batch" ? noted(made) : made;
+        };
+      },
+    });
+    expect((await red.put("fox", { "SKILL.md": mockSkill("fox") })).status).toBe(201);
+    const insert = "INSERT INTO tool_config VALUES ('red', 'fox', '', 't', 'p', '1', 0, '')";
+    await DB.prepare(insert).run();
+    expect((await new Tenant(dying, red.key).remove("fox")).status).toBe(500);
+    const { results } = await DB.prepare("SELECT tenant FROM tool_config WHERE slug = 'fox'").all();
+    expect(results).toEqual([]);
   });
 
   it("what was configured of an uploaded skill goes with it", async () => {

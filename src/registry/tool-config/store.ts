@@ -113,8 +113,3 @@ export async function replaceSealed(
     ),
   );
 }
-
-/** Removes a tenant's whole configuration of a skill. */
-export async function forgetValues(env: Bindings, { tenant, slug }: ConfigOf): Promise<void> {
-  await tables(env).run("DELETE FROM tool_config WHERE tenant = ? AND slug = ?", [tenant, slug]);
-}
