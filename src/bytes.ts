@@ -1,4 +1,4 @@
-/** Bytes: joins several, and converts to and from standard Base64 (RFC 4648 §4). */
+/** Bytes: joins several, reads short bodies, and converts to and from standard Base64 (RFC 4648 §4). */
 
 export function concat(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
@@ -16,6 +16,22 @@ export function join<B extends ArrayBufferLike>(
 ): Uint8Array<B | ArrayBuffer> {
   const only = parts[0];
   return parts.length === 1 && only !== undefined ? only : concat(parts);
+}
+
+/** The text of a body; `null` if the body has more bytes than the limit, and then the rest of it is not read. */
+export async function textWithin(
+  body: ReadableStream<Uint8Array> | null,
+  limit: number,
+): Promise<string | null> {
+  const decoder = new TextDecoder();
+  let text = "";
+  let bytes = 0;
+  for await (const chunk of body ?? []) {
+    bytes += chunk.length;
+    if (bytes > limit) return null;
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return text + decoder.decode();
 }
 
 /** Limit of each call, since the number of a call's arguments is limited. */

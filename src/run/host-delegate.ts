@@ -3,10 +3,12 @@
  * optional.
  */
 import * as z from "zod/mini";
+import { textWithin } from "../bytes.ts";
 import type { SearchDelegate } from "../engine/tool-vault/search.ts";
 import { HostDelegateFailed } from "../errors/run.ts";
 import { HullError } from "../errors.ts";
 import { exactJson } from "../skill/exact-json.ts";
+import { parsedJson } from "../skill/json-depth.ts";
 import type { Json } from "../skill/manifest.ts";
 import type { RunContext } from "./context.ts";
 
@@ -19,14 +21,14 @@ export type HostMethod =
 
 interface HostDelegate {
   /**
-   * The host's answer.
+   * The host's answer, without the deployment's secrets, which the host may know: models and callers get it.
    * @param raw of a tool's call, the arguments as they were sent: the host gets their numbers with all their digits
    * @throws HostDelegateFailed, and the signal's reason
    */
   ask(method: HostMethod, params: Json, signal?: AbortSignal, raw?: string): Promise<Json>;
 }
 
-/** The longest answer, in characters. */
+/** The longest answer, in bytes. */
 const MAX_ANSWER = 5_000_000;
 const DEFAULT_TIMEOUT_MS = 10_000;
 
@@ -62,10 +64,15 @@ export function hostDelegate({
           redirect: "manual",
           signal: signal === undefined ? limit : AbortSignal.any([limit, signal]),
         });
-        const text = await response.text();
-        if (!response.ok) throw fail(`it answered ${response.status}`);
-        if (text.length > MAX_ANSWER) throw fail(`its answer is longer than ${MAX_ANSWER} characters`);
-        return text.trim() === "" ? null : parsed(text, fail);
+        if (!response.ok) {
+          await response.body?.cancel();
+          throw fail(`it answered ${response.status}`);
+        }
+        const text = await textWithin(response.body, MAX_ANSWER);
+        if (text === null) throw fail(`its answer has more than ${MAX_ANSWER} bytes`);
+        const answer = text.trim() === "" ? null : parsedJson(text);
+        if (answer === undefined) throw fail("its answer is not JSON, or nests too deep");
+        return settings.eventRedactor.json(answer);
       } catch (error) {
         signal?.throwIfAborted();
         if (error instanceof HullError) throw error;
@@ -88,14 +95,6 @@ function fetcherOf(env: object, binding: string | undefined): typeof fetch {
     throw new HostDelegateFailed({ method: "", reason: `the binding ${binding} does not exist` });
   const { data } = bound;
   return (input, init) => data.fetch(input, init);
-}
-
-function parsed(text: string, fail: (reason: string) => Error): Json {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw fail("its answer is not JSON");
-  }
 }
 
 /**

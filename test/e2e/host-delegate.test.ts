@@ -1,6 +1,7 @@
 /** The host delegate: a real server that is asked by `hull dev`. */
 import { createHmac } from "node:crypto";
 import type { RequestListener } from "node:http";
+import { Readable } from "node:stream";
 import { beforeEach, expect, test } from "vitest";
 import { ADMIN, CANARIES, commonHull } from "../support/common-hull.ts";
 import { json } from "../support/hull-dev.ts";
@@ -73,6 +74,40 @@ test.each([
   answer = () => given;
   const result = await run({ tools: [tool()], mock: calling() });
   expect([result.status, result.successful_tools]).toEqual(["done", []]);
+  expect(shown(result)).toContain(told);
+});
+
+test("attack: a host's answer brings no secret of the deployment to the model", async () => {
+  const key = "sk-openai-e2e-key";
+  answer = ({ method }) => ({
+    body:
+      method === "tool/call"
+        ? { content: `${key} ${SECRET}` }
+        : { decision: "approve", reason: `${key} ${SECRET}` },
+  });
+  fake.requests.length = 0;
+  fake.script(calling());
+  const approval_policy = { require_approval: ["book"] };
+  const result = await run({ provider: "openai", model: "gpt-4o", tools: [tool()], approval_policy });
+  expect(result).toMatchObject({ successful_tools: ["book"] });
+  const told = JSON.stringify(fake.requests.map(({ body }) => body));
+  expect(told).toContain("[redacted] [redacted]");
+  expect([told, JSON.stringify(result)].join()).not.toMatch(new RegExp(`${key}|${SECRET}`));
+});
+
+function* endless(): Generator<string> {
+  for (;;) yield "x".repeat(1_000_000);
+}
+test.each<[string, () => Iterable<string>, string]>([
+  ["never ends", endless, "more than 5000000 bytes"],
+  ["nests without end", () => ["[".repeat(100_000), "]".repeat(100_000)], "nests too deep"],
+])("attack: an answer that %s costs the call, not the run", async (_, pieces, told) => {
+  fake.others((request, response) => {
+    request.resume();
+    Readable.from(pieces()).pipe(response);
+  });
+  const result = await run({ tools: [tool()], mock: calling() });
+  expect(result.status).toBe("done");
   expect(shown(result)).toContain(told);
 });
 

@@ -3,6 +3,7 @@
  * only to permitted addresses, and limits the answer.
  */
 import * as z from "zod/mini";
+import { textWithin } from "../../bytes.ts";
 import { Internal } from "../../errors.ts";
 import { readFrames } from "../../model/frames.ts";
 import { exactJson } from "../../skill/exact-json.ts";
@@ -106,7 +107,7 @@ async function read(response: Response, { message, signal, onMessage }: Sent): P
     const found = await fromEvents(response.body, asked, signal, onMessage);
     return found.ok ? { ok: true, value: { message: found.value, status, headers } } : found;
   }
-  const text = await bounded(response.body);
+  const text = await textWithin(response.body, MAX_ANSWER_BYTES);
   if (text === null)
     return failed("protocol", `It answered with more than ${MAX_ANSWER_BYTES} bytes.`, { status });
   const answer = type === "application/json" ? messageIn(text) : null;
@@ -161,19 +162,6 @@ async function fromEvents(
   }
   if (found !== null) return { ok: true, value: found };
   return failed("protocol", fault ?? "Its events end without an answer.");
-}
-
-/** The text of a body; `null` if it is too long. */
-async function bounded(body: ReadableStream<Uint8Array>): Promise<string | null> {
-  const decoder = new TextDecoder();
-  let text = "";
-  let bytes = 0;
-  for await (const chunk of body) {
-    bytes += chunk.length;
-    if (bytes > MAX_ANSWER_BYTES) return null;
-    text += decoder.decode(chunk, { stream: true });
-  }
-  return text + decoder.decode();
 }
 
 function messageIn(text: string): JsonObject | null {
