@@ -14,6 +14,7 @@ import {
   send,
   session,
   texts,
+  until,
 } from "./session-client.ts";
 
 const MOCK = { provider: "mock" };
@@ -269,6 +270,78 @@ describe("what is above", () => {
     expect((await post(`${path}/runs/${run_id}/cancel`)).status).toBe(200);
     const waited = await (await post("/tasks/wait", { ids: [first.id, second.id] })).json();
     expect(waited).toMatchObject([{ status: "cancelled" }, { status: "cancelled" }]);
+  });
+
+  describe("with a budget", () => {
+    const usage = { input_tokens: 10, output_tokens: 10 };
+    const call = { tool_calls: [{ name: "ask", arguments: { q: "?" } }], ...usage };
+    const end = { text: "<done>##DONE##</done>", ...usage };
+    const mock = [call, end, call, end];
+    const refused = [403, "tool_rejected"];
+    const begin = (parent_session_id: unknown, token_budget: number | null = null) => {
+      const node = { model_policy: { ...MOCK, mock, token_budget }, tools: [ASK] };
+      return post("/tasks", { task: "Ask.", node, parent_session_id });
+    };
+    const outcomeOf = async (answer: Response) => (answer.ok ? "ok" : codeOf(answer));
+    const idOf = (answer: Response) => String(answer.headers.get("location")).replace("/tasks/", "");
+    const answered = async (id: string): Promise<Body> => {
+      const { child_run_path } = await get(`/tasks/${id}`);
+      await until(String(child_run_path), "awaiting_tool");
+      await post(`/sessions/${id}/tool-results`, { tool_call_id: "mock_call_1", content: "Yes." });
+      return (await post("/tasks/wait", { ids: id })).json<Body>();
+    };
+    /** A session whose run has used 20 tokens and waits. */
+    const above = async (token_budget: number): Promise<{ id: string; at: string }> => {
+      const path = await session();
+      const asked = await run(
+        path,
+        "Wait.",
+        { mock, tools: [ASK], token_budget },
+        { prefer: "respond-async" },
+      );
+      const { run_id } = await asked.json<Body>();
+      await until(`${path}/runs/${run_id}`, "awaiting_tool");
+      return { id: path.replace("/sessions/", ""), at: `${path}/runs/${run_id}` };
+    };
+
+    it("is given away once, and what a task leaves is there for the next one", async () => {
+      const { id, at } = await above(100);
+      const all = await Promise.all([begin(id), begin(id), begin(id)]);
+      const [first = expect.fail(), ...others] = all.toSorted((a, b) => a.status - b.status);
+      expect(await Promise.all(others.map(outcomeOf))).toEqual([refused, refused]);
+      const busy = { task: "x", options: { ...MOCK, session_id: idOf(first) }, parent_session_id: id };
+      expect(await outcomeOf(await post("/sub-agents", busy))).toEqual(refused);
+      expect(await answered(idOf(first))).toMatchObject({ result: { status: "done" } });
+      // It used 40 of 80.
+      const small = await begin(id, 15);
+      expect(
+        await outcomeOf(
+          await post("/sub-agents", { ...busy, options: { ...busy.options, session_id: idOf(small) } }),
+        ),
+      ).toEqual([409, "run_in_progress"]);
+      const rest = await begin(id);
+      expect([small.status, rest.status, await outcomeOf(await begin(id))]).toEqual([201, 201, refused]);
+      for (const task of [small, rest])
+        expect(await answered(idOf(task))).toMatchObject({ result: { status: "budget_exhausted" } });
+      await post(`/sessions/${id}/tool-results`, { tool_call_id: "mock_call_1", content: "Yes." });
+      expect(await until(at, "budget_exhausted")).toMatchObject({ result: { iterations: 1 } });
+    });
+
+    it("is given again to a task's next run, and shared by the tasks of a workflow run", async () => {
+      const { id } = await above(200);
+      const first = idOf(await begin(id, 70));
+      await answered(first);
+      const other = await begin(id, 100);
+      expect(await outcomeOf(await post(`/tasks/${first}/input`, { task: "Again." }))).toBe("ok");
+      expect(await outcomeOf(await begin(id))).toEqual(refused);
+      await post(`/tasks/${first}/close`);
+      await post(`/tasks/${idOf(other)}/close`);
+      const graph = { nodes: { a: { kind: "wait", wait: { event: "go" } } } };
+      const flow = idOf(await post("/tasks", { task: "Wait.", graph, parent_session_id: id }));
+      const both = await Promise.all([begin(flow), begin(flow)]);
+      expect((await Promise.all(both.map(outcomeOf))).toSorted()).toEqual([refused, "ok"].toSorted());
+      expect(await outcomeOf(await begin(id))).toEqual(refused);
+    });
   });
 
   it("has the task above it as its parent, whoever handed it over", async () => {

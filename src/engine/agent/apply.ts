@@ -1,6 +1,7 @@
 /** The fold: computes a session's state from its records. Pure and total; a record never fails to apply. */
 import { withArtifacts } from "../artifact.ts";
 import { type Message, totalUsage } from "../messages.ts";
+import { addSpent, withoutShare } from "../shares.ts";
 import { isSessionGrant } from "./call-permission.ts";
 import { calledAs, judgedArguments } from "./calls.ts";
 import { withoutArchived } from "./compaction.ts";
@@ -303,6 +304,20 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
       return goesThroughHooks(run.spec, open.call.name, result)
         ? { ...state, run: answered }
         : settleCall(state, answered, open.effect, result);
+    }
+    case "share_taken": {
+      const { task_run, tokens, usd } = record;
+      return record.run === run.spec.run_id
+        ? next({ shares: { ...run.shares, [task_run]: { tokens, usd } } })
+        : state;
+    }
+    case "share_returned": {
+      const { task_run, spent } = record;
+      if (record.run !== run.spec.run_id || run.shares?.[task_run] === undefined) return state;
+      return next({
+        shares: withoutShare(run.shares, task_run),
+        delegated: addSpent(run.delegated, spent),
+      });
     }
     case "went_idle":
       return next({

@@ -2,6 +2,7 @@
 import { ToolsRejected } from "../../errors/llm.ts";
 import { objectOf } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
+import { heldBy, lesser } from "../shares.ts";
 import { droppedTools, intersectPolicies } from "./policy.ts";
 import { outsideScope, scopedTools } from "./skills.ts";
 import type { AgentSpec, Ceilings, RunPolicies } from "./spec.ts";
@@ -45,8 +46,9 @@ function limitOf(policy: JsonObject | null): number {
 export function ceilingsOf(run: RunState, live: boolean, sharers = 1): Ceilings {
   const { spec, totals, delegated } = run;
   const { run_id, session_id, delegation, policies, deadline, token_budget, total_budget_usd } = spec;
-  const tokens = totals.input_tokens + totals.output_tokens + (delegated?.tokens ?? 0);
-  const usd = totals.cost_usd + (delegated?.cost_usd ?? 0);
+  const held = heldBy(run.shares);
+  const tokens = totals.input_tokens + totals.output_tokens + (delegated?.tokens ?? 0) + held.tokens;
+  const usd = totals.cost_usd + (delegated?.cost_usd ?? 0) + held.cost_usd;
   return {
     run_id: live ? run_id : null,
     session_id,
@@ -63,12 +65,14 @@ export function ceilingsOf(run: RunState, live: boolean, sharers = 1): Ceilings 
   };
 }
 
+const RETURNED = "Tasks under way return at their end what they do not use.";
+
 /** Why nothing can be delegated below these ceilings; `null`: delegation is possible. */
 export function refusal({ levels, tokens, usd, deadline }: Ceilings, now: number): string | null {
   if (levels < 0)
     return "The run may not delegate: it is as many levels below its request as recursion_limit allows.";
-  if (tokens === 0) return "Nothing is left of the run's token_budget.";
-  if (usd === 0) return "Nothing is left of the run's total_budget_usd.";
+  if (tokens === 0) return `Nothing is left of the run's token_budget. ${RETURNED}`;
+  if (usd === 0) return `Nothing is left of the run's total_budget_usd. ${RETURNED}`;
   if (deadline !== null && deadline !== undefined && deadline.at <= now) return "The run's time is over.";
   return null;
 }
@@ -129,10 +133,6 @@ function termsOf(policies: RunPolicies | null): NonNullable<RunPolicies["above"]
   return approval_policy === null && permissions === null
     ? above
     : [...above, { approval_policy, permissions }];
-}
-
-function lesser(own: number | null, above: number | null): number | null {
-  return own === null || above === null ? (own ?? above) : Math.min(own, above);
 }
 
 function earlier(own: AgentSpec["deadline"], above: AgentSpec["deadline"]): AgentSpec["deadline"] {

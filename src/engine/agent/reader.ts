@@ -157,6 +157,8 @@ function additionsOf(applied: Applied): Additions {
     case "tools_started":
     case "tool_executed":
     case "client_tool_answered":
+    case "share_taken":
+    case "share_returned":
     case "went_idle":
       return {};
   }

@@ -6,6 +6,7 @@ import type { ErrorData } from "../../errors.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { Artifact, ImportedArtifact } from "../artifact.ts";
 import type { Message, ModelTurn, Part, ToolCallBlock, Usage, Warning } from "../messages.ts";
+import type { ReturnedShare, Share, Spent } from "../shares.ts";
 import type { FaultCategory, ToolErrorCode } from "../tool-fault.ts";
 import type { SearchEvent } from "../tool-vault/events.ts";
 import type { AgentSpec, AgentTool, WakeLimit } from "./spec.ts";
@@ -25,13 +26,6 @@ export interface Feedback {
 export type SessionState = "active" | "archived" | "abandoned" | "closed";
 
 export type ToolStatus = "ok" | "error" | "rejected";
-
-/** What a delegated run and those below it took. */
-export interface Spent {
-  /** Input and output together. */
-  tokens: number;
-  cost_usd: number;
-}
 
 /** What answers of models cost. */
 export type ModelCost = Usage & { cost_usd: number };
@@ -229,6 +223,10 @@ export type AgentRecord = { v: 1; at: number } & (
       /** What the model's summary cost. Absent: no model wrote it. */
       spent?: ModelCost;
     }
+  /** A task below the run begins, and may use this much of the run's budgets. */
+  | ({ type: "share_taken"; run: string; task_run: string } & Share)
+  /** That task has ended. */
+  | ({ type: "share_returned"; run: string } & ReturnedShare)
   /** `reached`: the limit that ended its wake. Absent: it had finished. */
   | { type: "went_idle"; run: string; reached?: WakeLimit }
   | { type: "woke"; run: string; wake: Wake }

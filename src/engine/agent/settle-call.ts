@@ -3,10 +3,11 @@ import { objectOf } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { withArtifacts } from "../artifact.ts";
 import type { Message, ToolResultMessage } from "../messages.ts";
+import { addSpent } from "../shares.ts";
 import { isWorkspaceTool } from "../workspace-tools/definitions.ts";
 import { shortenOutput } from "./compaction.ts";
 import { counted } from "./loop-detection.ts";
-import type { AgentRecord, AgentToolResult, Spent } from "./records.ts";
+import type { AgentRecord, AgentToolResult } from "./records.ts";
 import { READ_SKILL_RESOURCE } from "./skill-resource.ts";
 import { LOAD_SKILL } from "./skills.ts";
 import type { AgentSpec } from "./spec.ts";
@@ -47,7 +48,7 @@ export function settleCall(
     ...toolLists({ ...run, calls }),
     verification: name === "run" && executed ? verified(result) : run.verification,
     ...(result.cwd === undefined ? {} : { cwd: result.cwd }),
-    ...(result.spent === undefined ? {} : { delegated: withSpent(run.delegated, result.spent) }),
+    ...(result.spent === undefined ? {} : { delegated: addSpent(run.delegated, result.spent) }),
     ...withArtifacts(run.artifacts, artifacts),
   };
   if (calls.some(({ stage }) => stage !== "settled")) return { ...state, run: settled };
@@ -81,11 +82,6 @@ function toolLists({
 
 const namesOf = (calls: readonly OpenCall[]): string[] => calls.map(({ call }) => call.name);
 const distinct = (names: readonly string[]): string[] => [...new Set(names)];
-
-const withSpent = (before: Spent = { tokens: 0, cost_usd: 0 }, more: Spent): Spent => ({
-  tokens: before.tokens + more.tokens,
-  cost_usd: before.cost_usd + more.cost_usd,
-});
 
 const resultMessage = ({ call, result, shown }: OpenCall): ToolResultMessage => ({
   call_id: call.id,

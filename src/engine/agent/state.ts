@@ -3,6 +3,7 @@ import type { ErrorData } from "../../errors.ts";
 import type { Json } from "../../skill/manifest.ts";
 import type { ArtifactHead } from "../artifact.ts";
 import { type Message, type ModelTurn, NO_USAGE, type ToolCallBlock } from "../messages.ts";
+import type { Shares, Spent } from "../shares.ts";
 import type { LoopTable } from "./loop-detection.ts";
 import type {
   AgentToolResult,
@@ -11,7 +12,6 @@ import type {
   Feedback,
   ModelCost,
   RunStatus,
-  Spent,
 } from "./records.ts";
 import type { AgentSpec, AgentTool, WakeLimit } from "./spec.ts";
 import type { TaskLedger } from "./task-ledger.ts";
@@ -132,8 +132,10 @@ export interface RunState {
   prefill: string | null;
   /** Of this run alone. */
   totals: ModelCost;
-  /** Usage of the delegated runs for which this run has waited. Absent: there were none. */
+  /** Usage of the delegated runs for which this run has waited, and of tasks that ended. Absent: there were none. */
   delegated?: Spent;
+  /** What tasks below the run hold of its budgets. Absent: nothing. */
+  shares?: Shares;
   tools_used: string[];
   successful_tools: string[];
   rejected_tools: string[];

@@ -1,5 +1,6 @@
 /** The state of a workflow run, folded from its journal one record at a time. Pure. */
 import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { addSpent, type Shares, type Spent, withoutShare } from "../shares.ts";
 import type { WorkflowArtifact } from "./artifacts.ts";
 import type { Graph, Node } from "./graph.ts";
 import { traversed } from "./origin.ts";
@@ -82,6 +83,10 @@ export interface WorkflowState {
   /** Compensations that have ended; their `metadata.compensates` names what they undo. */
   compensations: Stage[];
   events: EarlyEvent[];
+  /** What tasks below the run hold of its budgets. Absent: nothing. */
+  shares?: Shares;
+  /** What tasks below the run used that have ended. Absent: nothing. */
+  delegated?: Spent;
   /** How far its time is ahead of the clock, in ms. */
   ahead: number;
   /** Crash points at which its process has died. */
@@ -142,6 +147,18 @@ function advance(state: WorkflowState, record: Exclude<WorkflowRecord, { type: "
     case "crashed":
       state.crashed = [...state.crashed, record.point];
       break;
+    case "share_taken": {
+      const { task_run, tokens, usd } = record;
+      state.shares = { ...state.shares, [task_run]: { tokens, usd } };
+      break;
+    }
+    case "share_returned": {
+      const { task_run, spent } = record;
+      if (state.shares?.[task_run] === undefined) break;
+      state.shares = withoutShare(state.shares, task_run);
+      state.delegated = addSpent(state.delegated, spent);
+      break;
+    }
     case "paused":
       state.paused = state.stopped === null;
       break;

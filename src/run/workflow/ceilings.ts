@@ -1,6 +1,7 @@
 /** The limits that a workflow run sets for the runs of its nodes. Pure. */
 import { NO_CEILINGS } from "../../engine/agent/delegation.ts";
 import type { Ceilings, RunPolicies } from "../../engine/agent/spec.ts";
+import { heldBy } from "../../engine/shares.ts";
 import { totalOutcomes, type WorkflowState } from "../../engine/workflow/state.ts";
 import { plain, policyOf } from "./stage.ts";
 
@@ -18,13 +19,15 @@ export function ceilingsIn(state: WorkflowState, session: string): Ceilings {
     ...state.compensations,
     ...open,
   ]);
+  const { shares, delegated = { tokens: 0, cost_usd: 0 } } = state;
+  const held = heldBy(shares);
   return {
     ...above,
     run_id,
     session_id: session,
     account: above.account ?? session,
-    tokens: left(above.tokens, input_tokens + output_tokens),
-    usd: left(above.usd, total_cost),
+    tokens: left(above.tokens, input_tokens + output_tokens + delegated.tokens + held.tokens),
+    usd: left(above.usd, total_cost + delegated.cost_usd + held.cost_usd),
     deadline: deadline === null ? null : { at: deadline, ms: Math.max(1, deadline - began) },
     files: above.files ?? session,
   };

@@ -2,10 +2,14 @@
  * The runs that a session has delegated: counts those under way, stores their events, and ends them together with the
  * run that delegated them.
  */
-import { ceilingsOf, NO_CEILINGS } from "../../engine/agent/delegation.ts";
+import { ceilingsOf, NO_CEILINGS, refusal } from "../../engine/agent/delegation.ts";
+import { type ReturnedShare, type Share, type Shares, shareOut } from "../../engine/shares.ts";
+import { ToolsRejected } from "../../errors/llm.ts";
 import { TooManyDelegated } from "../../errors/task.ts";
 import { detachedContext } from "../../run/context.ts";
 import { sessionClient } from "../../run/session-client.ts";
+import { ceilingsBelow } from "../../run/workflow/ceilings.ts";
+import { SUB_AGENT } from "../../skill/tool-names.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 import type { Workflow } from "../workflow/workflow.ts";
 import type { TaskOperations } from "./rpc.ts";
@@ -38,6 +42,7 @@ export class Delegates {
     const { log } = this.#conversation;
     const session = log.store.session();
     const id = session?.id ?? null;
+    if (id !== null && this.#workflow.here) return ceilingsBelow(this.#workflow.state(), id);
     const { run } = log.state();
     if (run === null) {
       return { ...NO_CEILINGS, session_id: id, account: id };
@@ -45,8 +50,59 @@ export class Delegates {
     return { ...ceilingsOf(run, log.store.liveRun()?.id === run.spec.run_id), session_id: id };
   }
 
+  /**
+   * Returns what a task may use; `null`: as much as it asks for.
+   * @throws TooManyDelegated; ToolsRejected if nothing is left for the task
+   */
+  add({ child, run_id, asks }: TaskOperations["delegate"]["in"]): Share | null {
+    if (asks !== undefined && asks.ended !== null) this.#return(asks.ended);
+    return this.#conversation.together(() => {
+      this.#note(child, run_id);
+      return asks === undefined ? null : this.#share(asks);
+    });
+  }
+
+  /** Gives a task its share of the budgets of the run under way. */
+  #share({ task_run, ...asked }: Share & { task_run: string }): Share | null {
+    const left = this.ceilings();
+    const { run_id: run } = left;
+    if (run === null) return null;
+    const known = this.#shares()?.[task_run];
+    if (known !== undefined) return { tokens: known.tokens ?? asked.tokens, usd: known.usd ?? asked.usd };
+    const reason = refusal({ ...left, levels: 0, deadline: null }, 0);
+    if (reason !== null) throw new ToolsRejected({ tools: [SUB_AGENT], reason });
+    const { granted, share } = shareOut(left, asked);
+    if (share.tokens === null && share.usd === null) return null;
+    const taken = { type: "share_taken" as const, task_run, ...share };
+    if (this.#workflow.here) this.#workflow.note([{ ...taken, at: this.#conversation.log.now() }]);
+    else this.#conversation.runs.receive([{ ...taken, run }], false);
+    return granted;
+  }
+
+  /** The task has ended: the run that gave it its share has the rest again. */
+  #return(ended: ReturnedShare): void {
+    if (this.#shares()?.[ended.task_run] === undefined) return;
+    const returned = { type: "share_returned" as const, ...ended };
+    const { log, runs } = this.#conversation;
+    if (this.#workflow.here) this.#workflow.note([{ ...returned, at: log.now() }]);
+    else runs.receive([{ ...returned, run: log.state().run?.spec.run_id ?? "" }], false);
+  }
+
+  #shares(): Shares | undefined {
+    return this.#workflow.here ? this.#workflow.state().shares : this.#conversation.log.state().run?.shares;
+  }
+
+  /** A task that was noted did not begin. */
+  remove({ child, task_run }: TaskOperations["undelegate"]["in"]): void {
+    this.#conversation.together(() => {
+      this.#return({ task_run, spent: { tokens: 0, cost_usd: 0 } });
+      if (this.#row(child) !== undefined)
+        this.#sql.exec("UPDATE delegate SET over = 1 WHERE child = ?", child);
+    });
+  }
+
   /** @throws TooManyDelegated */
-  add({ child, run_id }: TaskOperations["delegate"]["in"]): void {
+  #note(child: string, run_id: string | null): void {
     const { store } = this.#conversation.log;
     const session = store.session()?.id ?? "";
     const known = this.#rows();
@@ -54,18 +110,24 @@ export class Delegates {
     const live = known.filter(({ over }) => over === 0);
     if (before?.over !== 0 && live.length >= MOST_LIVE)
       throw new TooManyDelegated({ session, limit: MOST_LIVE });
-    store.transaction(() => {
-      store.tables.need("delegate");
-      if (before === undefined) {
-        this.#sql.exec("INSERT INTO delegate (child, run, relayed, over) VALUES (?, ?, 0, 0)", child, run_id);
-        store.addChild(child);
-      } else this.#sql.exec("UPDATE delegate SET over = 0, run = ? WHERE child = ?", run_id, child);
-    });
+    store.tables.need("delegate");
+    if (before === undefined) {
+      this.#sql.exec("INSERT INTO delegate (child, run, relayed, over) VALUES (?, ?, 0, 0)", child, run_id);
+      store.addChild(child);
+    } else this.#sql.exec("UPDATE delegate SET over = 0, run = ? WHERE child = ?", run_id, child);
   }
 
   /** Stores the child's new events, together with the number of the last one. */
-  relay({ child, after, events, last, over }: TaskOperations["relay"]["in"]): TaskOperations["relay"]["out"] {
+  relay({
+    child,
+    after,
+    events,
+    last,
+    over,
+    ended,
+  }: TaskOperations["relay"]["in"]): TaskOperations["relay"]["out"] {
     const { log } = this.#conversation;
+    if (ended !== undefined) this.#return(ended);
     const row = this.#row(child) ?? this.#stage(child);
     if (row === undefined) return { known: last, goes_on: true };
     const goes_on = !this.#stopped(row);

@@ -1,6 +1,5 @@
 /** The operations of a session that is a task, or that delegates tasks, by name (`rpc.ts`). */
 import { TaskClosed, TaskNotAwaiting, TaskRunning } from "../../errors/task.ts";
-import { ceilingsBelow } from "../../run/workflow/ceilings.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 import type { Handlers, SessionCaller } from "../conversation/rpc.ts";
 import { MAX_ROW_WAIT_MS, waitAtMost } from "../wait-at-most.ts";
@@ -119,9 +118,7 @@ export function taskHandlers(
     },
     async ceilings(_, caller) {
       await conversation.ready(caller);
-      const { workflow } = task;
-      const left = workflow.here ? ceilingsBelow(workflow.state(), caller.id) : delegates.ceilings();
-      return { ...left, task_id: ownTask(caller) };
+      return { ...delegates.ceilings(), task_id: ownTask(caller) };
     },
     async above(_, caller) {
       await conversation.ready(caller);
@@ -129,8 +126,12 @@ export function taskHandlers(
     },
     async delegate(input, caller) {
       conversation.active(await conversation.ready(caller));
-      delegates.add(input);
-      return { task_id: ownTask(caller) };
+      return { task_id: ownTask(caller), granted: delegates.add(input) };
+    },
+    async undelegate(input, caller) {
+      await conversation.ready(caller);
+      delegates.remove(input);
+      return null;
     },
     async relay(input, caller) {
       await conversation.ready(caller);

@@ -1,4 +1,5 @@
 /** Sends a delegated run's events to the session above it: each event once, even if a process dies on the way. */
+import type { ReturnedShare } from "../../engine/shares.ts";
 import { CallNotFound } from "../../errors/llm.ts";
 import { HullError } from "../../errors.ts";
 import { detachedContext } from "../../run/context.ts";
@@ -18,6 +19,8 @@ interface Relayed {
   parent(): { session_id: string; run_id: string | null } | null;
   progress(): "running" | "resting" | "over";
   facts(): ChildRun;
+  /** Its last run, once it has ended; `null`: it has not, or is no task's. */
+  lastRun(): ReturnedShare | null;
   close(): void;
 }
 
@@ -104,7 +107,15 @@ export class Relay {
   async #sendAll(above: SessionClient, child: string): Promise<void> {
     const { log } = this.#conversation;
     const send = async (after: number, events: RunEvent[], last: number, over: boolean): Promise<void> => {
-      const { known, goes_on } = await above.ask("relay", { child, after, events, last, over });
+      const ended = over ? this.#task.lastRun() : null;
+      const { known, goes_on } = await above.ask("relay", {
+        child,
+        after,
+        events,
+        last,
+        over,
+        ...(ended === null ? {} : { ended }),
+      });
       this.#known = known;
       if (!goes_on) this.#task.close();
     };

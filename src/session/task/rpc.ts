@@ -1,6 +1,7 @@
 /** The messages between the Worker, a task's session and the session that delegated the task. Types only. */
 import type { AgentSpec, Ceilings } from "../../engine/agent/spec.ts";
 import type { Message } from "../../engine/messages.ts";
+import type { ReturnedShare, Share } from "../../engine/shares.ts";
 import type { WorkflowSpec } from "../../engine/workflow/records.ts";
 import type { RunEvent } from "../../run/events.ts";
 import type { TaskHandle, TaskSettings } from "../../run/task/handle.ts";
@@ -64,15 +65,39 @@ export interface TaskOperations {
   ceilings: { in: null; out: Ceilings & { task_id: string | null } };
   /** The sessions to which this one reports its events, or is about to. */
   above: { in: null; out: { session_ids: string[] } };
-  /** Notes a delegated run. Returns the task that this session executes; `null`: none. */
-  delegate: { in: { child: string; run_id: string | null }; out: { task_id: string | null } };
+  /**
+   * Notes a delegated run.
+   * @param asks for a task: id of its run, and what the run may use at most. Absent: the run under way here gives the
+   * delegated run its part and waits for it
+   * @param ended the task's run before; `null`: none
+   * @returns the task that this session executes, `null`: none; and what the delegated run may use, `null`: what it asks for
+   * @throws TooManyDelegated; ToolsRejected if nothing is left for it
+   */
+  delegate: {
+    in: {
+      child: string;
+      run_id: string | null;
+      asks?: Share & { task_run: string; ended: ReturnedShare | null };
+    };
+    out: { task_id: string | null; granted: Share | null };
+  };
+  /** A task that was noted did not begin. */
+  undelegate: { in: { child: string; task_run: string }; out: null };
   /**
    * Stores a delegated run's events, each once. Returns the number of the last event that it has, and whether the run
    * may continue.
    * @param after number of the event in the child's log after which these events come
+   * @param ended with `over`, of a task
    */
   relay: {
-    in: { child: string; after: number; events: RunEvent[]; last: number; over: boolean };
+    in: {
+      child: string;
+      after: number;
+      events: RunEvent[];
+      last: number;
+      over: boolean;
+      ended?: ReturnedShare;
+    };
     out: { known: number; goes_on: boolean };
   };
 }

@@ -1,6 +1,8 @@
 /** Begins the runs of a task: the first one, and those that a further request asks for. */
+import { NO_CEILINGS } from "../../engine/agent/delegation.ts";
 import { intersectPolicies } from "../../engine/agent/policy.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
+import type { Share } from "../../engine/shares.ts";
 import type { WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
 import type { WorkflowSpec } from "../../engine/workflow/records.ts";
 import { selectArtifacts } from "../../engine/workflow/select-artifacts.ts";
@@ -66,48 +68,52 @@ export class TaskRuns {
    * created the session.
    */
   async spawn(
-    { work, settings: asked, imported, request }: TaskOperations["spawn_task"]["in"],
+    { work, settings: asked, imported, listed, request }: TaskOperations["spawn_task"]["in"],
     caller: SessionCaller,
   ): Promise<boolean> {
     const conversation = this.#conversation;
     const task = this.#task;
     const { log } = conversation;
     const { run_id: run } = "agent" in work ? work.agent : work.workflow;
-    let settings = asked;
-    const parent_id = settings.parent?.session_id ?? null;
+    const parent_id = asked.parent?.session_id ?? null;
     const request_hash = imported === null ? null : (request?.name ?? run);
     const of = { metadata: {}, request_hash, parent_id };
     const created = await conversation.open(caller, { ...of, imported }, false);
     const session = await conversation.ready(caller);
     // A request that is repeated after a day is recognised by the id of its run.
     const known = (): boolean =>
-      settings.mode === "workflow" ? task.workflow.here : this.#store.run(run) !== null;
+      asked.mode === "workflow" ? task.workflow.here : this.#store.run(run) !== null;
     // In earlier versions of Hull, a workflow's sub-agent was a run without a task. The task takes over such a run.
-    const adopts = (): boolean => settings.mode !== "workflow" && known() && task.store.row() === null;
+    const adopts = (): boolean => asked.mode !== "workflow" && known() && task.store.row() === null;
+    const begin = ({ settings, granted }: Announced): void => {
+      conversation.once(request, () => {
+        const adopted = adopts();
+        if (known() && !adopted) return null;
+        const created_at = task.store.row()?.created_at ?? log.now();
+        if (adopted) {
+          log.append([], { events: () => [task.update(settings, "running")] });
+        } else {
+          conversation.active(session);
+          conversation.quiet(session);
+          this.#begin(granted === null ? work : within(work, granted), settings, caller);
+        }
+        const { artifacts } = settings;
+        const fresh = { closed_at: null, thrown: false };
+        task.begun(
+          { run, created_at, ...fresh, settings, artifacts },
+          { action: "spawn", task: settings.task },
+        );
+        return null;
+      });
+    };
     if (request === null ? !known() || adopts() : !conversation.knows(request)) {
       // A new session has no sessions below it, so the check is not needed.
-      settings = await this.#announceToParent(settings, caller, !created);
-      await task.saved();
-    }
-    conversation.once(request, () => {
-      const adopted = adopts();
-      if (known() && !adopted) return null;
-      const created_at = task.store.row()?.created_at ?? log.now();
-      if (adopted) {
-        log.append([], { events: () => [task.update(settings, "running")] });
-      } else {
-        conversation.active(session);
-        conversation.quiet(session);
-        this.#begin(work, settings, caller);
-      }
-      const { artifacts } = settings;
-      const fresh = { closed_at: null, thrown: false };
-      task.begun(
-        { run, created_at, ...fresh, settings, artifacts },
-        { action: "spawn", task: settings.task },
-      );
-      return null;
-    });
+      const asks = listed ? { task_run: run, ...budgetsOf(work) } : null;
+      await this.#announced({ settings: asked, caller, newlyBelow: !created, asks }, async (announced) => {
+        await task.saved();
+        begin(announced);
+      });
+    } else begin({ settings: asked, granted: null });
     return created;
   }
 
@@ -123,42 +129,47 @@ export class TaskRuns {
     // A request asked for this run. The session above did not, even if one of its runs asked for the first run.
     const own = settings.parent === null ? null : { ...settings.parent, run_id: null };
     const next: TaskSettings = { ...settings, task: text, parent: own };
-    if (!conversation.knows(request)) {
-      await this.#announceToParent(next, caller, false).catch(ignoreMissing);
-      // Writes the handle of the previous run to the session's files while that run is still the last one.
-      await task.saved();
-      await conversation.changing((removed) => this.#prepareConversation(row, { session, caller, removed }));
+    const run = next.mode === "workflow" ? runAfter(row) : run_id;
+    const begin = ({ settings: next, granted }: Announced): void => {
+      conversation.once(request, () => {
+        conversation.active(session);
+        conversation.quiet(session);
+        const artifacts = task.carried(row);
+        const work = this.#nextWork(row, next, { run_id: run, artifacts, payload });
+        this.#begin(granted === null ? work : within(work, granted), next, caller);
+        const { created_at } = row;
+        const fresh = { closed_at: null, thrown: false };
+        task.begun({ run, created_at, ...fresh, settings: next, artifacts }, { action, task: text });
+        return null;
+      });
+    };
+    if (conversation.knows(request)) begin({ settings: next, granted: null });
+    else {
+      const before = { run_id: row.run, artifacts: [], payload: undefined };
+      const asks = { task_run: run, ...budgetsOf(this.#nextWork(row, next, before)) };
+      await this.#announced({ settings: next, caller, newlyBelow: false, asks }, async (announced) => {
+        // Writes the handle of the previous run to the session's files while that run is still the last one.
+        await task.saved();
+        await conversation.changing((removed) =>
+          this.#prepareConversation(row, { session, caller, removed }),
+        );
+        begin(announced);
+      });
     }
-    conversation.once(request, () => {
-      conversation.active(session);
-      conversation.quiet(session);
-      const artifacts = task.carried(row);
-      const run = next.mode === "workflow" ? runAfter(row) : run_id;
-      const work =
-        next.mode === "workflow"
-          ? { workflow: this.#nextWorkflow(next, { run_id: run, artifacts, payload }) }
-          : { agent: this.#nextSpec(row, next, { run_id, artifacts, payload }) };
-      this.#begin(work, next, caller);
-      const { created_at } = row;
-      const fresh = { closed_at: null, thrown: false };
-      task.begun({ run, created_at, ...fresh, settings: next, artifacts }, { action, task: text });
-      return null;
-    });
     task.workflow.look();
   }
 
   /**
-   * Announces the run to the session above before the run begins.
-   * @param newlyBelow whether this session already exists and was not below that session before
-   * @throws TooManyDelegated; InputInvalid if the session above is itself below this one
+   * Announces the run to the session above, then begins it. Where that fails, the session above learns that, too.
+   * @throws TooManyDelegated; ToolsRejected if no budget is left for the run; InputInvalid if the session above is itself
+   * below this one
    */
-  async #announceToParent(
-    settings: TaskSettings,
-    { tenant, id }: SessionCaller,
-    newlyBelow: boolean,
-  ): Promise<TaskSettings> {
+  async #announced(
+    { settings, caller: { tenant, id }, newlyBelow, asks }: Announcement,
+    begin: (announced: Announced) => Promise<void>,
+  ): Promise<void> {
     const { parent } = settings;
-    if (parent === null) return settings;
+    if (parent === null) return begin({ settings, granted: null });
     const { log, deployment, background } = this.#conversation;
     const origin = { requestId: crypto.randomUUID(), tenant, startedAt: log.now() };
     const context = detachedContext(deployment, origin, background);
@@ -166,8 +177,28 @@ export class TaskRuns {
       (await sessionClient(context, session).ask("above", null).catch(ignoreMissing))?.session_ids ?? [];
     if (newlyBelow) await checkBelow(id, parent.session_id, askAbove);
     const above = sessionClient(context, parent.session_id);
-    const { task_id } = await above.ask("delegate", { child: id, run_id: parent.run_id });
-    return { ...settings, parent: { ...parent, task_id } };
+    const ended = asks === null ? null : this.#task.lastRun();
+    const delegate = {
+      child: id,
+      run_id: parent.run_id,
+      ...(asks === null ? {} : { asks: { ...asks, ended } }),
+    };
+    const asked = above.ask("delegate", delegate);
+    // A further run needs no session above.
+    const answer = await (parent.run_id === null ? asked.catch(ignoreMissing) : asked);
+    const { task_id = parent.task_id, granted = null } = answer ?? {};
+    try {
+      const budget = granted === null ? {} : { token_budget: granted.tokens };
+      await begin({ settings: { ...settings, ...budget, parent: { ...parent, task_id } }, granted });
+    } catch (error) {
+      if (asks !== null) {
+        const gone = above.ask("undelegate", { child: id, task_run: asks.task_run });
+        await gone.catch((fault: unknown) => {
+          console.error(JSON.stringify({ event: "task_not_withdrawn", child: id, error: String(fault) }));
+        });
+      }
+      throw error;
+    }
   }
 
   /** Brings the conversation into the form in which the next run starts. */
@@ -212,6 +243,12 @@ export class TaskRuns {
     log.append([], { events: () => [running] });
   }
 
+  #nextWork(row: TaskRow, next: TaskSettings, run: NextRun): TaskWork {
+    return next.mode === "workflow"
+      ? { workflow: this.#nextWorkflow(next, run) }
+      : { agent: this.#nextSpec(row, next, run) };
+  }
+
   #nextWorkflow({ task: text, carry }: TaskSettings, { run_id, artifacts, payload }: NextRun): WorkflowSpec {
     const { context_policy, policy, resume_workflow: resumes = true } = carry;
     const shown = selectArtifacts(artifacts, context_policy);
@@ -248,6 +285,35 @@ export class TaskRuns {
       ...(deadline === undefined ? {} : { deadline: { at: log.now() + deadline.ms, ms: deadline.ms } }),
     };
   }
+}
+
+/** A run that the session above must know of before it begins. */
+interface Announcement {
+  settings: TaskSettings;
+  caller: SessionCaller;
+  /** Whether this session already exists and was not below that session before. */
+  newlyBelow: boolean;
+  /** What it may use at most; `null`: the session above has given it its part already. */
+  asks: (Share & { task_run: string }) | null;
+}
+
+/** `granted`: what the run may use; `null`: what its specification says. */
+interface Announced {
+  settings: TaskSettings;
+  granted: Share | null;
+}
+
+/** The budgets of a run. */
+const budgetsOf = (work: TaskWork): Share =>
+  "agent" in work
+    ? { tokens: work.agent.token_budget, usd: work.agent.total_budget_usd }
+    : { tokens: work.workflow.above?.tokens ?? null, usd: work.workflow.above?.usd ?? null };
+
+/** A run with these budgets. */
+function within(work: TaskWork, { tokens, usd }: Share): TaskWork {
+  if ("agent" in work) return { agent: { ...work.agent, token_budget: tokens, total_budget_usd: usd } };
+  const { above = NO_CEILINGS } = work.workflow;
+  return { workflow: { ...work.workflow, above: { ...above, tokens, usd } } };
 }
 
 /** What a further run begins with. */

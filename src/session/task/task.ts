@@ -4,6 +4,7 @@
  */
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
+import type { ReturnedShare } from "../../engine/shares.ts";
 import type { WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
 import type { WorkflowRecord } from "../../engine/workflow/records.ts";
 import { CallNotFound } from "../../errors/llm.ts";
@@ -151,6 +152,13 @@ export class Task {
   /** The usage of its last run, including the runs below it. */
   spent(): { tokens: number; cost_usd: number } {
     return this.work(this.row()).spent;
+  }
+
+  /** Its last run, once it has ended. */
+  lastRun(): ReturnedShare | null {
+    const row = this.store.row();
+    if (row === null || this.#settledAt(row) === null) return null;
+    return { task_run: row.run, spent: this.work(row).spent };
   }
 
   handle(): TaskHandle {

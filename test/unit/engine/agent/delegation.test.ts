@@ -91,6 +91,8 @@ describe("a delegated run", () => {
     const totals = { ...fresh.totals, input_tokens: 30, output_tokens: 10, cost_usd: 1 };
     const run = { ...fresh, totals, delegated: { ...fresh.delegated, tokens: 20, cost_usd: 3 } };
     expect(ceilingsOf(run, true)).toMatchObject({ tokens: 40, usd: 1, levels: 1, account: "root" });
+    const sharing = { ...run, shares: { t1: { tokens: 15, usd: null }, t2: { tokens: 5, usd: 0.5 } } };
+    expect(ceilingsOf(sharing, true)).toMatchObject({ tokens: 20, usd: 0.5 });
     const over = { ...run, totals: { ...totals, input_tokens: 500, cost_usd: 9 } };
     expect(ceilingsOf(over, true)).toMatchObject({ tokens: 0, usd: 0 });
     expect(ceilingsOf(over, false)).toMatchObject({ tokens: null, usd: null, run_id: null, levels: 1 });

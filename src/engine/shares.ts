@@ -1,0 +1,58 @@
+/** What tasks under way below a run may still use of its budgets. Nobody else can use it until they return it. Pure. */
+
+/** What a delegated run and those below it took. */
+export interface Spent {
+  /** Input and output together. */
+  tokens: number;
+  cost_usd: number;
+}
+
+/** `null`: the run has no such budget. */
+export interface Share {
+  tokens: number | null;
+  usd: number | null;
+}
+
+/** By the id of the task's run. */
+export type Shares = Readonly<Record<string, Share>>;
+
+/** How a task's run ended. */
+export interface ReturnedShare {
+  task_run: string;
+  spent: Spent;
+}
+
+/** The sum of all shares. */
+export function heldBy(shares: Shares = {}): Spent {
+  const held = { tokens: 0, cost_usd: 0 };
+  for (const { tokens, usd } of Object.values(shares)) {
+    held.tokens += tokens ?? 0;
+    held.cost_usd += usd ?? 0;
+  }
+  return held;
+}
+
+/** What a task may use that asks for this much, and what of it is a share of these budgets. */
+export function shareOut(left: Share, asked: Share): { granted: Share; share: Share } {
+  const granted = { tokens: lesser(asked.tokens, left.tokens), usd: lesser(asked.usd, left.usd) };
+  const share = {
+    tokens: left.tokens === null ? null : granted.tokens,
+    usd: left.usd === null ? null : granted.usd,
+  };
+  return { granted, share };
+}
+
+export const addSpent = (before: Spent = { tokens: 0, cost_usd: 0 }, more: Spent): Spent => ({
+  tokens: before.tokens + more.tokens,
+  cost_usd: before.cost_usd + more.cost_usd,
+});
+
+export function withoutShare(shares: Shares = {}, task_run: string): Shares {
+  const { [task_run]: _, ...rest } = shares;
+  return rest;
+}
+
+/** The smaller limit; `null`: there is none. */
+export function lesser(own: number | null, above: number | null): number | null {
+  return own === null || above === null ? (own ?? above) : Math.min(own, above);
+}
