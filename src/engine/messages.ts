@@ -168,15 +168,19 @@ export interface ModelRequest {
   system: string;
   /**
    * The texts that `system` consists of, joined by blank lines, with the caller's marks. For providers that take marks;
-   * others get only `system`.
+   * others get only `system`, or with `system_listed` the texts.
    */
   system_blocks?: SystemBlock[];
+  /** The caller sent these texts as the list of a chat message: so do targets of the chat protocol. */
+  system_listed?: true;
   messages: Message[];
   tools: ToolDefinition[];
   /** Replaces `tools` for a model without a channel for them: the tools that `system` describes. Not sent. */
   tools_in_text?: ToolDefinition[];
   /** Absent: the provider's own default applies. */
   tool_choice?: ToolChoice;
+  /** `false`: at most one call in a turn. Absent: the provider's own default applies. */
+  parallel_tool_calls?: boolean;
   max_tokens: number;
   /** Ask for a JSON answer if the provider has such a mode. */
   json: boolean;

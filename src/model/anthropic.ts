@@ -35,6 +35,7 @@ import { parseMessage } from "./anthropic-answer.ts";
 import { createAnthropicStream } from "./anthropic-stream.ts";
 import { withSchema } from "./json-instruction.ts";
 import { rootObject } from "./root-schema.ts";
+import { systemList } from "./system-blocks.ts";
 import { sendableIds, sendableName, type Wire, type WireTarget } from "./wire.ts";
 
 const MAX_ID_LENGTH = 64;
@@ -143,21 +144,12 @@ export const answersByTool = (request: ModelRequest): boolean =>
 const describesObject = (schema: JsonObject = {}): boolean =>
   schema.type === undefined || schema.type === "object";
 
-/** The prompt as one text, or as blocks if the caller marked some; what Hull added is in blocks around them. */
+/** The prompt as one text, or as blocks if the caller sent some. */
 function systemMember(request: ModelRequest): Pick<WireBody, "system"> {
   const system = systemText(request);
   if (isBlank(system)) return {};
-  const { system_blocks: blocks = [] } = request;
-  const marked = blocks
-    .map(({ text }) => text)
-    .join("\n\n")
-    .trim();
-  const at = system.indexOf(marked);
-  if (marked === "" || at === -1) return { system };
-  const before = system.slice(0, at).trim();
-  const after = system.slice(at + marked.length).trim();
-  const all = [{ text: before }, ...blocks, { text: after }].filter(({ text }) => !isBlank(text));
-  return { system: all.map((block) => ({ type: "text", ...block })) };
+  const blocks = systemList(system, request.system_blocks);
+  return { system: blocks?.map((block) => ({ type: "text", ...block })) ?? system };
 }
 
 /** If no tool's arguments can have the schema, Hull asks for it in words. */
@@ -175,9 +167,11 @@ function jsonToolOf({ schema }: ModelRequest): ToolDefinition {
   };
 }
 
-function wireChoice({ tool_choice: choice = "auto" }: ModelRequest): WireToolChoice {
-  if (typeof choice === "object") return { type: "tool", name: sendableName(choice.name) };
-  return { type: choice === "required" ? "any" : choice };
+function wireChoice({ tool_choice: choice = "auto", parallel_tool_calls }: ModelRequest): WireToolChoice {
+  if (choice === "none") return { type: "none" };
+  const single = parallel_tool_calls === false ? { disable_parallel_tool_use: true } : {};
+  if (typeof choice === "object") return { type: "tool", name: sendableName(choice.name), ...single };
+  return { type: choice === "required" ? "any" : "auto", ...single };
 }
 
 function betaHeader(request: ModelRequest, target: WireTarget): { [name: string]: string } {

@@ -3,7 +3,14 @@ import type { ModelRequest, Sampling, Thinking, Warning } from "../engine/messag
 import type { ResolvedTarget } from "./providers.ts";
 
 /** Parts of a request that some provider does not accept. */
-type Droppable = "cache" | "prefill" | "tool_search" | "interleaved_thinking" | "beta_features" | "thinking";
+type Droppable =
+  | "cache"
+  | "prefill"
+  | "tool_search"
+  | "parallel_tool_calls"
+  | "interleaved_thinking"
+  | "beta_features"
+  | "thinking";
 
 /** Options whose name differs from that of their part of the request. */
 const OPTION_NAMES: { [key in Droppable]?: string } = { beta_features: "anthropic_beta_features" };
@@ -33,8 +40,7 @@ export class Draft {
   }
 
   /**
-   * Removes the members among these that are set, with a warning for each. A `false` asked for nothing, so it causes no
-   * warning.
+   * Removes the members among these that are set, with a warning for each that asked for something.
    */
   drop(keys: readonly Droppable[], why = "this provider does not take it"): void {
     for (const key of keys) {
@@ -44,7 +50,9 @@ export class Draft {
       delete left[key];
       this.request = left;
       const option = OPTION_NAMES[key] ?? key;
-      if (value !== false) this.warn("option_ignored", option, `${option} was left out, ${why}`);
+      // What happens without the switch, so to ask for it asks for nothing.
+      const usual = key === "parallel_tool_calls";
+      if (value !== usual) this.warn("option_ignored", option, `${option} was left out, ${why}`);
     }
   }
 

@@ -49,6 +49,7 @@ export function fitRequest(request: ModelRequest, target: ResolvedTarget, declar
         ...(traits.penalties ? [] : PENALTIES),
       ]);
       draft.drop(["cache", ...ANTHROPIC_ONLY, ...(traits.prefill === "none" ? ["prefill" as const] : [])]);
+      fitParallelCalls(draft);
       if (traits.thinking === "reasoning_effort") fitEffort(draft);
       else if (traits.thinking === "reasoning") fitReasoningBudget(draft);
       else fitThinkingSwitch(draft);
@@ -57,21 +58,30 @@ export function fitRequest(request: ModelRequest, target: ResolvedTarget, declar
     case "openai-responses":
       draft.dropSampling(["top_k", "stop", "seed", ...PENALTIES]);
       draft.drop(["cache", "prefill", ...ANTHROPIC_ONLY]);
+      fitParallelCalls(draft);
       fitEffort(draft);
       break;
     case "ollama":
       draft.dropSampling(PENALTIES);
-      draft.drop(["cache", "tool_search", ...ANTHROPIC_ONLY]);
+      draft.drop(["cache", "tool_search", "parallel_tool_calls", ...ANTHROPIC_ONLY]);
       draft.freeChoice("Ollama lets the model choose");
       fitThinkingSwitch(draft);
       break;
     case "workers-ai":
       draft.dropSampling(["stop"]);
-      draft.drop(["cache", "prefill", "tool_search", ...ANTHROPIC_ONLY]);
+      draft.drop(["cache", "prefill", "tool_search", "parallel_tool_calls", ...ANTHROPIC_ONLY]);
       fitEffort(draft);
       break;
   }
   return { request: draft.request, warnings: draft.warnings };
+}
+
+/** OpenAI's models of the o series refuse the switch. They make one call at a time. */
+const ONE_CALL_AT_A_TIME = /^(?:openai\/)?o[134](?:-|$)/;
+
+function fitParallelCalls(draft: Draft): void {
+  if (ONE_CALL_AT_A_TIME.test(draft.target.model))
+    draft.drop(["parallel_tool_calls"], "this model takes none");
 }
 
 /** Refuses only capabilities that a rule of the matrix denies; unknown ones pass. */

@@ -3,6 +3,7 @@
 import type {
   ChatCompletionAssistantMessageParam,
   ChatCompletionContentPart,
+  ChatCompletionContentPartText,
   ChatCompletionMessageFunctionToolCall,
   ChatCompletionMessageParam,
 } from "openai/resources/chat/completions";
@@ -10,6 +11,7 @@ import type { Block, Media, Message, ModelRequest, Part } from "../engine/messag
 import { isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { chatTraits } from "./chat-traits.ts";
+import { systemList } from "./system-blocks.ts";
 import { sendableIds, sendableName, type WireTarget } from "./wire.ts";
 
 /** The longest id of a tool call that OpenAI accepts. */
@@ -28,7 +30,10 @@ type WireAssistant = Omit<ChatCompletionAssistantMessageParam, "tool_calls"> & {
 export type WireMessage = Exclude<ChatCompletionMessageParam, { role: "assistant" }> | WireAssistant;
 
 export function chatMessages(
-  request: Pick<ModelRequest, "system" | "messages" | "prefill" | "tool_search">,
+  request: Pick<
+    ModelRequest,
+    "system" | "system_blocks" | "system_listed" | "messages" | "prefill" | "tool_search"
+  >,
   target: WireTarget,
 ): WireMessage[] {
   const { system, prefill } = request;
@@ -42,10 +47,22 @@ export function chatMessages(
       ? []
       : [{ role: "assistant", content: prefill }];
   return [
-    ...(system.trim() === "" ? [] : [{ role: "system" as const, content: system }]),
+    ...(system.trim() === "" ? [] : [{ role: "system" as const, content: systemContent(request) }]),
     ...request.messages.flatMap((message) => wireMessages(message, to)),
     ...begun,
   ];
+}
+
+/** A list only if the caller sent one: not every provider accepts lists of parts. */
+function systemContent({
+  system,
+  system_blocks,
+  system_listed,
+}: Pick<ModelRequest, "system" | "system_blocks" | "system_listed">):
+  | string
+  | ChatCompletionContentPartText[] {
+  const blocks = system_listed === true ? systemList(system, system_blocks) : null;
+  return blocks?.map(({ text }) => ({ type: "text", text })) ?? system;
 }
 
 interface Addressee {

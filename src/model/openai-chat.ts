@@ -48,6 +48,7 @@ export function openAiBody(request: ModelRequest, target: WireTarget, stream: bo
     messages: chatMessages({ ...request, system: json.system }, target),
     ...tokens,
     ...toolMembers(request),
+    ...parallelCalls(request),
     ...json.members,
     ...sampling,
     ...extensions(request, target),
@@ -66,6 +67,12 @@ function toolMembers(request: ModelRequest): Pick<ChatBody, "tools" | "tool_choi
     ...(tool_choice === undefined ? {} : { tool_choice: toolChoice(tool_choice) }),
   };
 }
+
+/** OpenAI's switch, which has the same name in both of its protocols. */
+export const parallelCalls = ({
+  parallel_tool_calls,
+}: ModelRequest): Pick<ModelRequest, "parallel_tool_calls"> =>
+  parallel_tool_calls === undefined ? {} : { parallel_tool_calls };
 
 function searchTool(tools: readonly ToolDefinition[]): SearchTool {
   const namespaces = new Set(tools.flatMap(({ namespace }) => (namespace === undefined ? [] : [namespace])));

@@ -13,6 +13,7 @@ import type {
 } from "openai/resources/responses/responses";
 import type { ModelRequest, ToolChoice, ToolDefinition } from "../engine/messages.ts";
 import { mentionsJson, withJsonWord } from "./json-instruction.ts";
+import { parallelCalls } from "./openai-chat.ts";
 import { parseResponse } from "./openai-responses-answer.ts";
 import { responsesInput, type WireItem } from "./openai-responses-input.ts";
 import { createResponsesStream } from "./openai-responses-stream.ts";
@@ -39,6 +40,7 @@ function responsesBody(request: ModelRequest, target: WireTarget, stream: boolea
     input: responsesInput(request, target),
     max_output_tokens: request.max_tokens,
     ...toolMembers(request),
+    ...parallelCalls(request),
     ...(sampling.temperature === undefined ? {} : { temperature: sampling.temperature }),
     ...(sampling.top_p === undefined ? {} : { top_p: sampling.top_p }),
     ...(format === undefined ? {} : { text: { format } }),

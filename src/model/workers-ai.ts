@@ -61,10 +61,14 @@ export async function askBinding(
 const isByteStream = (value: unknown): value is ReadableStream<Uint8Array> => value instanceof ReadableStream;
 
 /**
- * The chat body without what the binding's schemas refuse: stream options, and `null` as an assistant's content; the
- * schema is not wrapped (https://developers.cloudflare.com/workers-ai/features/json-mode).
+ * The chat body without what the binding's schemas refuse: stream options, a list as a system text, and `null` as an
+ * assistant's content; the schema is not wrapped (https://developers.cloudflare.com/workers-ai/features/json-mode).
  */
-function inputsOf(request: ModelRequest, target: InternalTarget, stream: boolean): Record<string, unknown> {
+function inputsOf(
+  { system_listed: ___, ...request }: ModelRequest,
+  target: InternalTarget,
+  stream: boolean,
+): Record<string, unknown> {
   const {
     model: _,
     stream_options: __,

@@ -20,6 +20,7 @@ import type { Settings } from "../env.ts";
 import { HullError } from "../errors.ts";
 import type { ContainerParams } from "../llm/container-params.ts";
 import type { LlmHost, Reached } from "../llm/host.ts";
+import { present } from "../llm/members.ts";
 import { messageJson } from "../llm/messages.ts";
 import { skillNamed } from "../llm/skill-model.ts";
 import { wrong } from "../llm/wrong.ts";
@@ -58,8 +59,6 @@ interface AgentAsk {
   passthrough: ProviderPassthrough;
   /** Code tools as the client sent them, for Anthropic when it runs its own skills. */
   hosted: readonly JsonObject[];
-  /** Whether the calls of a turn run one after the other, as the client wants it. */
-  inOrder: boolean;
   /** Whether the client continues a paused answer. */
   pauses: boolean;
   /** Skills found for `container`, or already in the open container. */
@@ -266,7 +265,7 @@ async function checkedOf(
       : {}),
     ...(tools.length === 0 ? {} : { tools: tools.map(({ strict: _, ...tool }) => tool) }),
     ...(tool_choice === "auto" ? { tool_choice } : {}),
-    ...(ask.inOrder ? { parallel_tool_calls: false } : {}),
+    ...(request.parallel_tool_calls === false ? { parallel_tool_calls: false } : {}),
     ...(served === null ? { workspace_tools: false } : {}),
   };
   const given = asJson(options);
@@ -288,12 +287,14 @@ async function checkedOf(
   const shell = ask.code.includes("shell");
   const folder = skillsFolder(context, spec).path;
   const shown = shell ? listed(local, folder) : injectedTexts(whole);
+  const { system_blocks, system_listed, parallel_tool_calls } = request;
+  const vendor = present({ system_blocks, system_listed, parallel_tool_calls });
   const system = [spec.system, request.system].filter((text) => text !== "").join("\n\n") + shown;
   const hidden = new Set((shell ? local : whole).map(({ record }) => record.manifest.slug));
   const extended: AgentSpec = {
     ...spec,
     system: system.trim(),
-    ...(request.system_blocks === undefined ? {} : { system_blocks: request.system_blocks }),
+    ...(Object.keys(vendor).length === 0 ? {} : { vendor }),
     skills: spec.skills.map((skill) => {
       if (!hidden.has(skill.name)) return skill;
       // The model reads the skill through the shell, in its folder.

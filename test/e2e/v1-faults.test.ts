@@ -110,11 +110,13 @@ describe("faults of the original that these routes must not have", () => {
       container,
     };
     await openai.chat.completions.create(body);
-    for (const { body: sentBody } of fake.requests) {
-      expect(sentBody.messages[0]?.content).toMatch(
-        /^Be brief\.\n\n---\n\n# Available Skills\n\n## Skill: listed\n/,
-      );
-    }
+    const [one, list] = fake.requests.map(({ body: { messages: told } }) => told[0]?.content);
+    expect(one).toMatch(/^Be brief\.\n\n---\n\n# Available Skills\n\n## Skill: listed\n/);
+    const skill = {
+      type: "text",
+      text: expect.stringMatching(/^---\n\n# Available Skills\n\n## Skill: listed\n/),
+    };
+    expect(list).toEqual([...blocks, skill]);
   });
 
   test("9: two skills with files of the same name each keep theirs", async () => {

@@ -266,7 +266,7 @@ describe("a model of another provider", () => {
       metadata: { user_id: "u" },
       a_new_field: 1,
     };
-    const ignored = "metadata, a_new_field, tool_choice.disable_parallel_tool_use";
+    const ignored = "metadata, a_new_field";
     const whole = await client.messages.create(body).withResponse();
     const stream = client.messages.stream(body);
     const streamed = await stream.finalMessage();
@@ -277,6 +277,7 @@ describe("a model of another provider", () => {
     expect(whole.response.headers.get("x-hull-ignored")).toBe(ignored);
     expect(stream.response?.headers.get("x-hull-ignored")).toBe(ignored);
     expect(sent()).not.toHaveProperty("a_new_field");
+    expect(sent().parallel_tool_calls).toBe(false);
   });
 
   test("is not sent what only Anthropic takes", async () => {

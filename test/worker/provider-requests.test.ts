@@ -102,6 +102,53 @@ describe("a tool choice that the caller gave reaches the provider; without one O
   });
 });
 
+describe("the switch for one tool call at a time", () => {
+  const whole = { skills: [{ type: "custom", skill_id: "cat" }], injection: "full" };
+  const [chat, own] = [
+    { messages, tools: [CHAT_TOOL] },
+    { messages, max_tokens: 9, tools: [MESSAGES_TOOL] },
+  ];
+  const response = { input: "Hi.", store: false, tools: [{ ...OWN_TOOL, type: "function" }] };
+  const single = { disable_parallel_tool_use: true };
+  const off = { parallel_tool_calls: false };
+  it.each<[string, object]>([
+    ["/v1/chat/completions", { ...chat, ...off }],
+    ["/v1/chat/completions", { ...chat, ...off, container: whole }],
+    ["/v1/messages", { ...own, tool_choice: { type: "auto", ...single } }],
+    ["/v1/messages", { ...own, tool_choice: { type: "auto", ...single }, container: whole }],
+    ["/v1/responses", { ...response, ...off }],
+  ])("reaches either vendor: %s %j", async (path, ask) => {
+    expect(await sent(path, { ...ask, model: GPT })).toMatchObject(off);
+    bodies = [];
+    expect((await sent(path, { ...ask, model: CLAUDE })).tool_choice).toEqual({ type: "auto", ...single });
+  });
+
+  it("goes with a tool choice, and is no more than asked for", async () => {
+    const forced = { ...own, tool_choice: { type: "any", ...single } };
+    expect(await sent("/v1/messages", { ...forced, model: GPT })).toMatchObject({
+      tool_choice: "required",
+      ...off,
+    });
+    bodies = [];
+    const none = { ...chat, ...off, tool_choice: "none" };
+    expect((await sent("/v1/chat/completions", { ...none, model: CLAUDE })).tool_choice).toEqual({
+      type: "none",
+    });
+    bodies = [];
+    const free = { ...own, tool_choice: { type: "auto" } };
+    expect(await sent("/v1/messages", { ...free, model: GPT })).not.toHaveProperty("parallel_tool_calls");
+    bodies = [];
+    const on = { ...chat, parallel_tool_calls: true, model: CLAUDE };
+    expect((await sent("/v1/chat/completions", on)).tool_choice).toEqual({ type: "auto" });
+  });
+
+  it("is left out for models that refuse it, with a word", async () => {
+    const answer = await client.post("/v1/chat/completions", { ...chat, ...off, model: "o3" });
+    expect(answer.headers.get("x-hull-ignored")).toBe("parallel_tool_calls");
+    expect(bodies[0]).not.toHaveProperty("parallel_tool_calls");
+  });
+});
+
 describe("an effort of Anthropic's client, where Hull runs the tools", () => {
   const container = { skills: [{ type: "custom", skill_id: "cat" }], injection: "full" };
   const OPUS = "claude-opus-4-6";
@@ -158,6 +205,19 @@ describe("the cache marks of a system prompt", () => {
     ];
     const { system: blocks } = await sent("/v1/chat/completions", { model: CLAUDE, messages: asked });
     expect(blocks).toEqual([{ type: "text", text: "First." }, ...system]);
+  });
+
+  it("are left out of a chat completion to others, which get the list", async () => {
+    const listed = system.map(({ type, text }) => ({ type, text }));
+    const ask = { model: GPT, messages: [{ role: "system", content: system }, ...messages] };
+    expect((await sent("/v1/chat/completions", ask)).messages[0]).toEqual({
+      role: "system",
+      content: listed,
+    });
+    bodies = [];
+    const { messages: told } = await sent("/v1/chat/completions", { ...ask, container: whole });
+    const skills = { type: "text", text: expect.stringContaining("# Available Skills") };
+    expect(told[0]).toEqual({ role: "system", content: [...listed, skills] });
   });
 
   it("are left out for others, which get one text", async () => {

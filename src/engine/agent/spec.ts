@@ -9,6 +9,7 @@ import type {
 } from "../../skill/manifest.ts";
 import type {
   Message,
+  ModelRequest,
   ProviderPassthrough,
   SystemBlock,
   Thinking,
@@ -206,12 +207,17 @@ interface Delegation {
   files?: string;
 }
 
+/** See `ModelRequest`. */
+export type VendorTerms = Pick<ModelRequest, "system_blocks" | "system_listed" | "parallel_tool_calls">;
+
 export interface AgentSpec {
   run_id: string;
   /** `null`: an anonymous run. */
   session_id: string | null;
   system: string;
-  /** See `ModelRequest`. */
+  /** What a vendor's client asked for beyond the run's own options. Absent: the run is of no such client. */
+  vendor?: VendorTerms;
+  /** In runs that earlier versions of Hull began: as in `vendor`. */
   system_blocks?: SystemBlock[];
   /** What this run adds to the conversation before its first model call. */
   prompt: Message[];

@@ -43,8 +43,6 @@ export interface MessagesRequest {
   thread: boolean;
   /** Members of the body that only Anthropic gets. */
   ignored: string[];
-  /** Whether a turn's calls of tools that Hull executes run one after the other. */
-  inOrder: boolean;
   container: ContainerParams | null;
   /** The tools for code that the client asked for. */
   code: readonly ContainerTool[];
@@ -124,7 +122,6 @@ export function readMessagesRequest(body: JsonObject, headers: Headers, counting
   const format = (given.output_config?.format ?? given.output_format)?.schema ?? null;
   const { betas, ...document } = body;
   const sent = sentHeaders(headers, betas);
-  const inOrder = given.tool_choice?.disable_parallel_tool_use === true;
   const passthrough: ProviderPassthrough = {
     protocol: "anthropic",
     body: {
@@ -146,6 +143,7 @@ export function readMessagesRequest(body: JsonObject, headers: Headers, counting
       messages,
       tools: tools.definitions,
       ...toolChoiceOf(given.tool_choice),
+      ...(given.tool_choice?.disable_parallel_tool_use === true ? { parallel_tool_calls: false } : {}),
       max_tokens: given.max_tokens,
       json: format !== null,
       ...(format === null ? {} : { schema: { schema: format, strict: true } }),
@@ -166,12 +164,7 @@ export function readMessagesRequest(body: JsonObject, headers: Headers, counting
     foreign: [...foreign, ...tools.foreign],
     unaccounted: [...reserved, ...tools.unaccounted],
     thread: body.thread !== undefined && body.thread !== null,
-    ignored: [
-      ...further.map(([name]) => name),
-      ...(inOrder ? ["tool_choice.disable_parallel_tool_use"] : []),
-      ...(effort === null ? [] : ["output_config.effort"]),
-    ],
-    inOrder,
+    ignored: [...further.map(([name]) => name), ...(effort === null ? [] : ["output_config.effort"])],
     container: readContainer(given.container, sent["anthropic-beta"]?.split(",")),
     code: tools.code,
     uploads,

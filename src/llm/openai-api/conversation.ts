@@ -20,6 +20,8 @@ import {
 interface ChatConversation {
   /** Texts of system and developer messages, in order. */
   system: SystemBlock[];
+  /** Whether one of them came as a list. */
+  listed: boolean;
   messages: Message[];
   /** A call without a result; `null`: there is none. */
   unanswered: OwnCall | null;
@@ -28,6 +30,7 @@ interface ChatConversation {
 /** @throws InvalidRequest if a message lacks what its role needs, or a result has no call before it */
 export function readChat(list: readonly Json[]): ChatConversation {
   const system: SystemBlock[] = [];
+  let listed = false;
   const messages: Message[] = [];
   const called = new ToolCallIds();
   for (const [index, message] of list.entries()) {
@@ -37,6 +40,7 @@ export function readChat(list: readonly Json[]): ChatConversation {
       case "system":
       case "developer":
         system.push(...systemOf(message.content, `${path}.content`));
+        listed ||= Array.isArray(message.content);
         break;
       case "user":
         messages.push({ role: "user", content: partsOf(message.content, `${path}.content`, ownPart) });
@@ -59,7 +63,7 @@ export function readChat(list: readonly Json[]): ChatConversation {
         throw wrong(`${path}.role`, "the role is system, developer, user, assistant or tool");
     }
   }
-  return { system, messages, unanswered: called.unanswered };
+  return { system, listed, messages, unanswered: called.unanswered };
 }
 
 /** Parts may have Anthropic's marks of the prompt cache, as clients of OpenRouter and LiteLLM send them. */

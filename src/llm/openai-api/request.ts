@@ -49,6 +49,7 @@ export const chatBody = z.lazy(() =>
     reasoning_effort: effort(),
     tools: listOf(z.union([functionShape(), codeTool()], "a tool of type function with a name is expected")),
     tool_choice: toolChoice(z.object({ function: z.object({ name: z.string() }) })),
+    parallel_tool_calls: lenient(z.boolean()),
     container: containerShape,
   }),
 );
@@ -66,8 +67,6 @@ export interface ChatRequest {
   unsupported: readonly string[];
   /** The same members, for requests whose tools Hull executes. */
   passthrough: ProviderPassthrough;
-  /** Whether a turn's calls of tools that Hull executes run one after the other. */
-  inOrder: boolean;
   container: ContainerParams | null;
   /** The tools for code that the client asked for. */
   code: readonly ContainerTool[];
@@ -84,20 +83,23 @@ export function readChatRequest(body: JsonObject): ChatRequest {
   const given = readShape(chatBody, body);
   const own = ownEffort(given.reasoning_effort);
   const extra = own === null ? further : { ...further, reasoning_effort: own };
-  const { tool_choice: choice, response_format: form, temperature, top_p, seed } = given;
+  const { tool_choice: choice, parallel_tool_calls: parallel } = given;
+  const { response_format: form, temperature, top_p, seed } = given;
   const { frequency_penalty, presence_penalty } = given;
-  const { system, messages, unanswered } = readChat(given.messages);
+  const { system, listed, messages, unanswered } = readChat(given.messages);
   checkAnswered(unanswered);
   return {
     model: given.model,
     stream: given.stream === true,
     reports_usage: given.stream_options?.include_usage === true,
     request: {
-      ...systemPrompt(system),
+      ...systemPrompt(system, listed),
+      ...(listed ? { system_listed: true as const } : {}),
       messages,
       tools: toolsOf(given.tools),
       ...callTerms({
         choice: typeof choice === "object" ? choice?.function : choice,
+        parallel,
         limit: given.max_completion_tokens ?? given.max_tokens,
         format: form?.type === "json_schema" ? form.json_schema : form,
         effort: given.reasoning_effort,
@@ -114,7 +116,6 @@ export function readChatRequest(body: JsonObject): ChatRequest {
     extra,
     unsupported,
     passthrough: { protocol: "openai-chat", body: extra, tools: [], headers: {} },
-    inOrder: extra.parallel_tool_calls === false,
     container: readContainer(given.container),
     code: given.tools?.some((tool) => !("function" in tool)) === true ? ["bash_code_execution"] : [],
   };

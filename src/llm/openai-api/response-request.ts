@@ -91,6 +91,7 @@ export const responseBody = z.lazy(() =>
     /** As they came: only a model's call reads them all, each as a `responseTool`. */
     tools: listOf(z.custom<Json>()),
     tool_choice: toolChoice(z.object({ type: z.literal("function"), name: z.string() })),
+    parallel_tool_calls: lenient(z.boolean()),
     metadata: metadata(),
   }),
 );
@@ -183,7 +184,8 @@ export function responseRequest(body: JsonObject, items: readonly JsonObject[]):
   );
   const shell = shellOf(given.tools);
   const local = shell?.type === "local" ? [LOCAL_SHELL] : [];
-  const { tool_choice: choice, max_output_tokens: limit, temperature, top_p } = given;
+  const { tool_choice: choice, parallel_tool_calls: parallel } = given;
+  const { max_output_tokens: limit, temperature, top_p } = given;
   return {
     system: [given.instructions ?? "", ...system, localText(shell)]
       .filter((part) => part !== "")
@@ -192,6 +194,7 @@ export function responseRequest(body: JsonObject, items: readonly JsonObject[]):
     tools: [...functions, ...local],
     ...callTerms({
       choice,
+      parallel,
       limit,
       format: given.text?.format,
       effort: given.reasoning?.effort,

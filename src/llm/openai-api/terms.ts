@@ -10,9 +10,6 @@ import { wrong } from "../wrong.ts";
 /** The output limit of a request that has none. */
 const DEFAULT_MAX_TOKENS = 16_384;
 
-/** Members that the provider gets although their names look like limits or tools. */
-const FREE_MEMBERS = ["parallel_tool_calls"];
-
 /** Members that the shape does not have, and so no canonical form: targets of the same protocol get them unchanged. */
 export const membersOutside = (body: JsonObject, shape: z.ZodMiniLazy<z.ZodMiniObject>): JsonObject =>
   Object.fromEntries(
@@ -21,8 +18,7 @@ export const membersOutside = (body: JsonObject, shape: z.ZodMiniLazy<z.ZodMiniO
 
 /** @throws InvalidRequest for a further member that is not accounted */
 export function checkFurther(further: JsonObject): void {
-  const checked = Object.entries(further).filter(([name]) => !FREE_MEMBERS.includes(name));
-  for (const { path, reason } of reservedMembers(Object.fromEntries(checked)))
+  for (const { path, reason } of reservedMembers(further))
     throw wrong(path, `it cannot be set here: ${reason}`);
 }
 
@@ -68,6 +64,7 @@ type NamedFormat = z.infer<z.ZodMiniObject<ReturnType<typeof namedFormat>>>;
 
 interface Terms {
   choice: "none" | "auto" | "required" | { name: string } | null | undefined;
+  parallel: boolean | null | undefined;
   limit: number | null | undefined;
   format: { type: "text" | "json_object" } | NamedFormat | null | undefined;
   effort: z.infer<ReturnType<typeof effort>>;
@@ -75,10 +72,11 @@ interface Terms {
 }
 
 /** The members of a canonical request that follow. */
-export function callTerms({ choice, limit, format, effort, sampling }: Terms) {
+export function callTerms({ choice, parallel, limit, format, effort, sampling }: Terms) {
   const given: Sampling = present(sampling);
   return {
     ...(choice == null ? {} : { tool_choice: typeof choice === "string" ? choice : { name: choice.name } }),
+    ...(parallel == null ? {} : { parallel_tool_calls: parallel }),
     max_tokens: limit ?? DEFAULT_MAX_TOKENS,
     ...(format != null && "schema" in format
       ? { json: true, schema: { schema: format.schema, strict: format.strict === true } }

@@ -4,7 +4,7 @@ import { interrupted, plainResult } from "../../engine/agent/call-results.ts";
 import { onlyReads } from "../../engine/agent/policy.ts";
 import type { AgentRecord, AgentToolResult } from "../../engine/agent/records.ts";
 import { READ_SKILL_RESOURCE } from "../../engine/agent/skill-resource.ts";
-import type { AgentSpec, AgentTool } from "../../engine/agent/spec.ts";
+import type { AgentSpec, AgentTool, VendorTerms } from "../../engine/agent/spec.ts";
 import type {
   AgentEffectContext,
   AgentEffects,
@@ -163,9 +163,10 @@ async function callModel(
 ): ReturnType<AgentEffects["callModel"]> {
   if (wanted.messages.length === 0) throw nothingToAnswer();
   const { system_blocks } = spec;
-  const asked: AgentRequest & Pick<ModelRequest, "passthrough" | "system_blocks"> = {
+  const asked: AgentRequest & VendorTerms & Pick<ModelRequest, "passthrough"> = {
     ...wanted,
     ...(system_blocks === undefined ? {} : { system_blocks }),
+    ...spec.vendor,
     ...passthrough.now(),
   };
   // Once a fallback of the skill has answered, the run stays with it.

@@ -197,7 +197,6 @@ async function runTools(
       uploads: [],
       passthrough: { protocol: "openai-chat", body: {}, tools: [], headers: {} },
       hosted: [],
-      inOrder: body.parallel_tool_calls === false,
       pauses: false,
       skills,
       ...(opened === null || container === null ? {} : { opened, terms: container.terms }),
