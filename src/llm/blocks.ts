@@ -27,11 +27,17 @@ export function parseErrorArguments(raw: string): JsonObject {
   return { __parse_error: `The arguments are not a JSON object: ${raw.slice(0, MAX_RAW)}` };
 }
 
-/** The refusal text of a model of OpenAI's protocols; `null`: it did not refuse. */
+/** The refusal text that a block of a model of OpenAI's protocols holds; `null`: it holds none. */
+export function refusalIn(block: Block): string | null {
+  if (block.type !== "opaque" || !isObject(block.value)) return null;
+  return typeof block.value.refusal === "string" ? block.value.refusal : null;
+}
+
+/** The first refusal text of a turn; `null`: the model did not refuse. */
 export function refusalOf(blocks: readonly Block[]): string | null {
   for (const block of blocks) {
-    if (block.type !== "opaque" || !isObject(block.value)) continue;
-    if (typeof block.value.refusal === "string") return block.value.refusal;
+    const refusal = refusalIn(block);
+    if (refusal !== null) return refusal;
   }
   return null;
 }

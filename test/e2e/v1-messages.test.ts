@@ -280,6 +280,32 @@ describe("a model of another provider", () => {
     expect(sent().parallel_tool_calls).toBe(false);
   });
 
+  const code = { type: "code_execution_20250825" as const, name: "code_execution" as const };
+  test.each<[string, Anthropic.ToolUnion[]]>([
+    ["in one call", []],
+    ["where Hull runs the tools", [code]],
+  ])("that refuses says so as Anthropic does, and is told so later: %s", async (_, tools) => {
+    const turn = { text: [], refusal: "I cannot help with that." };
+    fake.script([turn, turn, { text: "Gladly." }]);
+    const body = { ...ask, model: GPT, tools };
+    const whole = await client.messages.create(body);
+    const streamed = await client.messages.stream(body).finalMessage();
+    for (const { content, stop_reason, stop_details } of [whole, streamed])
+      expect({ content, stop_reason, stop_details }).toMatchObject({
+        content: [{ type: "text", text: turn.refusal }],
+        stop_reason: "refusal",
+        stop_details: { type: "refusal", category: null, explanation: turn.refusal },
+      });
+    const { role, content } = streamed;
+    const further = [...ask.messages, { role, content }, { role: "user" as const, content: "Another?" }];
+    expect((await client.messages.create({ ...body, messages: further })).stop_reason).toBe("end_turn");
+    expect(sent(2).messages).toMatchObject([
+      { role: "user" },
+      { role: "assistant", content: turn.refusal },
+      { role: "user", content: "Another?" },
+    ]);
+  });
+
   test("is not sent what only Anthropic takes", async () => {
     const editor = { type: "text_editor_20250728" as const, name: "str_replace_based_edit_tool" as const };
     const refused = client.messages.create({ ...ask, model: GPT, tools: [editor] });

@@ -1,8 +1,8 @@
 /** `POST /v1/messages` for requests in which Hull runs tools: code in a container, and tools of skills. */
-import type { ToolCallBlock } from "../../engine/messages.ts";
+import type { Block, ToolCallBlock } from "../../engine/messages.ts";
 import { isCodeTool } from "../../engine/workspace-tools/code-tools.ts";
 import { EDITOR_TOOL } from "../../engine/workspace-tools/editor-tool.ts";
-import { wireUsage } from "../../llm/anthropic-api/answer.ts";
+import { stopDetails, wireUsage } from "../../llm/anthropic-api/answer.ts";
 import { callBlock, resultBlock } from "../../llm/anthropic-api/executed.ts";
 import type { MessagesRequest } from "../../llm/anthropic-api/request.ts";
 import { namesSkill } from "../../llm/skill-model.ts";
@@ -76,6 +76,7 @@ async function drive(
   const made: GeneratedFile[] = [];
   const events = new MessageEvents(spec.model.model, context, emit);
   let executions = 0;
+  let last: Block[] = [];
   /** Whether the request names a container or gives it files, or the model has called a tool of Hull's. */
   let usesContainer = params !== null || uploads.length > 0;
   /** The number of running commands. Files that appear while they run are theirs, even if other calls end first. */
@@ -91,7 +92,10 @@ async function drive(
     text: (text) => then(() => events.sink.onText?.(text)),
     reasoning: (text) => then(() => events.sink.onReasoning?.(text)),
     // Each call is sent on its own.
-    turn: ({ blocks }) => then(() => events.rest(blocks.filter(({ type }) => type !== "tool_call"))),
+    turn: ({ blocks }) => {
+      last = blocks;
+      then(() => events.rest(blocks.filter(({ type }) => type !== "tool_call")));
+    },
     call: (call) =>
       then(() => {
         usesContainer = true;
@@ -123,12 +127,15 @@ async function drive(
   const shown = containerOf(run, outcome, { legacy, isUsed: usesContainer });
   const all =
     params?.includes_files === true ? { _litellm_generated_files: await withBytes(container, made) } : {};
+  const stop = stopOf(outcome);
+  const refused = stop === "refusal" ? stopDetails({ stop_reason: stop, blocks: last }) : null;
   const further = asJson({
+    stop_details: refused,
     ...(made.length === 0 ? {} : { generated_files: made }),
     ...all,
     ...(outcome.max_iterations_reached ? { max_iterations_reached: true } : {}),
   });
-  events.end(stopOf(outcome), usageOf(run, outcome, executions), shown, further);
+  events.end(stop, usageOf(run, outcome, executions), shown, further);
 }
 
 function stopOf({ run, calls, paused }: AgentOutcome): string {

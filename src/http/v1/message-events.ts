@@ -3,7 +3,7 @@
  * text, reasoning and the finished turn. It redacts secrets in texts, even if they arrive in pieces.
  */
 import type { Block, ModelTurn } from "../../engine/messages.ts";
-import { emptyMessage, wireBlock, wireUsage } from "../../llm/anthropic-api/answer.ts";
+import { emptyMessage, stopDetails, wireBlock, wireUsage } from "../../llm/anthropic-api/answer.ts";
 import { anthropicStop } from "../../llm/stop-words.ts";
 import type { Sink } from "../../model/wire.ts";
 import { DeltaText, textOf } from "../../run/delta.ts";
@@ -47,7 +47,8 @@ export class MessageEvents {
   finish(turn: ModelTurn, excludesCached: boolean): void {
     if (this.#own) return;
     this.rest(turn.blocks);
-    this.end(anthropicStop(turn), plain({ ...wireUsage(turn.usage, excludesCached) }), null);
+    const further = plain({ stop_details: stopDetails(turn) });
+    this.end(anthropicStop(turn), plain({ ...wireUsage(turn.usage, excludesCached) }), null, further);
   }
 
   /**
@@ -72,7 +73,7 @@ export class MessageEvents {
     this.#stop();
   }
 
-  /** @param further additional members of the message that only Hull has */
+  /** @param further additional members of the message */
   end(stop_reason: string, usage: JsonObject, container: JsonObject | null, further: JsonObject = {}): void {
     this.#begin();
     this.#close();

@@ -3,7 +3,7 @@ import type { ContentBlock, Message, Usage as WireUsage } from "@anthropic-ai/sd
 import { type Block, type ModelTurn, NO_USAGE, type Usage } from "../../engine/messages.ts";
 import { isObject } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
-import { parseErrorArguments } from "../blocks.ts";
+import { parseErrorArguments, refusalIn, refusalOf } from "../blocks.ts";
 import { encodeBlock } from "../foreign-blocks.ts";
 import { anthropicStop } from "../stop-words.ts";
 
@@ -55,11 +55,21 @@ export function messageOf(turn: ModelTurn, excludesCached: boolean): WireMessage
     ...emptyMessage(turn.model),
     content: turn.blocks.map(wireBlock),
     stop_reason: anthropicStop(turn),
+    stop_details: stopDetails(turn),
     usage: wireUsage(turn.usage, excludesCached),
   };
 }
 
-/** A block as Anthropic's clients know it. Blocks that they do not know become `redacted_thinking`, which they send back unchanged. */
+/** Why the model refused; `null`: it did not. */
+export function stopDetails(turn: Pick<ModelTurn, "stop_reason" | "blocks">): Message["stop_details"] {
+  if (anthropicStop(turn) !== "refusal") return null;
+  return { type: "refusal", category: null, explanation: refusalOf(turn.blocks) };
+}
+
+/**
+ * A block as Anthropic's clients know it: a refusal is text. Blocks that they do not know become `redacted_thinking`, which
+ * they send back unchanged.
+ */
 export function wireBlock(block: Block): WireBlock {
   switch (block.type) {
     case "output_text":
@@ -80,8 +90,11 @@ export function wireBlock(block: Block): WireBlock {
         caller: { type: "direct" },
       };
     }
-    default:
+    default: {
+      const refusal = refusalIn(block);
+      if (refusal !== null) return { type: "text", text: refusal, citations: null };
       return ownBlock(block) ?? { type: "redacted_thinking", data: encodeBlock(block) };
+    }
   }
 }
 

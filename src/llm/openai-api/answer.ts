@@ -7,8 +7,7 @@ import type {
 } from "openai/resources/chat/completions";
 import type { CompletionUsage } from "openai/resources/completions";
 import type { Block, ModelTurn, ToolCallBlock, Usage } from "../../engine/messages.ts";
-import { isObject } from "../../skill/json.ts";
-import { refusalOf } from "../blocks.ts";
+import { refusalIn, refusalOf } from "../blocks.ts";
 import { encodeBlock } from "../foreign-blocks.ts";
 import { openAiStop } from "../stop-words.ts";
 
@@ -108,5 +107,5 @@ const isThought = (block: Block) => block.type === "reasoning" || block.type ===
 export function mustGoBack(block: Block): boolean {
   if (block.type === "reasoning") return block.signature !== undefined || block.native !== undefined;
   if (block.type === "reasoning_summary") return block.native !== undefined;
-  return block.type === "opaque" && !(isObject(block.value) && typeof block.value.refusal === "string");
+  return block.type === "opaque" && refusalIn(block) === null;
 }
