@@ -4,11 +4,13 @@
  * in the way, the runner reads, writes and removes nothing outside. On other systems, where processes run as the
  * developer, it reaches entries by paths.
  */
+
 import { randomBytes } from "node:crypto";
 import type { BigIntStats } from "node:fs";
 import { constants } from "node:fs";
 import { chmod, type FileHandle, lstat, mkdir, open, readdir, rename, rmdir, unlink } from "node:fs/promises";
 import { basename, dirname } from "node:path";
+import { utf8OrNull } from "../src/bytes.ts";
 import { WORKSPACE_LIMITS } from "../src/tool/workspace-path.ts";
 import { codeOf } from "./log.ts";
 
@@ -87,7 +89,7 @@ export class Tree {
       depth: number,
     ): AsyncGenerator<Entry | null, void> {
       for (const bytes of await folder.names()) {
-        const name = utf8(bytes);
+        const name = utf8OrNull(bytes);
         if (name !== null && passesOver(name)) continue;
         const here = {
           path: path === null || name === null ? null : path + name,
@@ -181,7 +183,7 @@ export class Tree {
   async removeStrays(isStray: (path: string | null, stats: BigIntStats) => boolean): Promise<void> {
     const walk = async (folder: Folder, path: string | null, depth: number): Promise<void> => {
       for (const bytes of await folder.names()) {
-        const name = utf8(bytes);
+        const name = utf8OrNull(bytes);
         const here = path === null || name === null ? null : path + name;
         const stats = await found(lstat(folder.at(bytes), { bigint: true }));
         if (stats === null) continue;
@@ -330,13 +332,5 @@ async function found<T>(work: Promise<T>): Promise<T | null> {
   } catch (error) {
     if (["ENOENT", "ENOTDIR", "ELOOP", "EISDIR", "ENXIO"].includes(codeOf(error) ?? "")) return null;
     throw error;
-  }
-}
-
-function utf8(bytes: Buffer): string | null {
-  try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    return null;
   }
 }

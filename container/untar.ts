@@ -3,8 +3,10 @@
  * checksum on every header. Anything else is refused, because a bundle determines what runs later. Format: POSIX.1-2017
  * pax (ustar headers, optional `x` headers for long paths and sizes).
  */
+
 import { type FileHandle, mkdir, open } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { utf8OrNull } from "../src/bytes.ts";
 
 const BLOCK = 512;
 const MAX_ENTRIES = 50_000;
@@ -157,11 +159,9 @@ function text(header: Buffer, at: number, length: number): string {
 }
 
 function decode(bytes: Uint8Array): string {
-  try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    throw new BadTar("a name is not UTF-8");
-  }
+  const text = utf8OrNull(bytes);
+  if (text === null) throw new BadTar("a name is not UTF-8");
+  return text;
 }
 
 function octal(header: Buffer, at: number, length: number): number {

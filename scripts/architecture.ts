@@ -43,7 +43,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   memo: [],
   lazily: [],
   recent: [],
-  "derived-key": [],
+  "derived-key": ["bytes"],
   redact: ["bytes", "memo", "secrets"],
   env: [
     "errors",
@@ -215,6 +215,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     ].map((file) => `src/model/${file}`),
   ],
   container: [
+    "src/bytes.ts",
     "src/tool/protocol.ts",
     "src/tool/workspace-path.ts",
     "src/tool/multipart-reader.ts",

@@ -1,7 +1,9 @@
 /** Settings and keys of a local project: the environment, `.dev.vars` and `.env`. */
+
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseEnv } from "node:util";
+import { utf8OrNull } from "../src/bytes.ts";
 import { CommandError, EXIT } from "./command.ts";
 
 /**
@@ -30,7 +32,7 @@ async function readVariables(dir: string, file: string): Promise<NodeJS.Dict<str
   if (bytes === null) return {};
   // Removes the byte order mark that some editors write, which would become part of the first name.
   const text = new TextDecoder().decode(bytes);
-  const utf8 = isUtf8(bytes);
+  const utf8 = utf8OrNull(bytes) !== null;
   for (const assignment of assignmentsOf(text)) {
     const fault = faultOf(assignment, utf8);
     if (fault === null) continue;
@@ -105,13 +107,4 @@ function faultOf(
     };
   }
   return null;
-}
-
-function isUtf8(bytes: Uint8Array): boolean {
-  try {
-    new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -1,14 +1,14 @@
 /** Texts that a command takes: from an argument, or with `-` from its standard input. */
+
 import { buffer } from "node:stream/consumers";
+import { utf8OrNull } from "../src/bytes.ts";
 import { CommandError, EXIT } from "./command.ts";
 
 /** Bytes as text. Throws `CommandError` (exit 2) if they are not UTF-8. @param what named in the message */
 export function utf8Text(bytes: Uint8Array, what: string): string {
-  try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    throw new CommandError(EXIT.usage, "bad_encoding", `${what} is not UTF-8.`);
-  }
+  const text = utf8OrNull(bytes);
+  if (text === null) throw new CommandError(EXIT.usage, "bad_encoding", `${what} is not UTF-8.`);
+  return text;
 }
 
 /**

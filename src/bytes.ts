@@ -1,4 +1,4 @@
-/** Bytes: joins several, reads short bodies, and converts to and from standard Base64 (RFC 4648 §4). */
+/** Bytes: joins several, reads short bodies, and converts to and from texts: UTF-8, hexadecimal digits, Base64 (RFC 4648). */
 
 export function concat(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
@@ -48,4 +48,56 @@ export function toBase64(bytes: Uint8Array): string {
 /** @throws if it is not Base64 */
 export function fromBase64(text: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+}
+
+/** Base64url without padding (RFC 4648 §5). */
+export function toBase64Url(bytes: Uint8Array): string {
+  return toBase64(bytes).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+}
+
+/** @throws if it is not Base64url */
+export function fromBase64Url(text: string): Uint8Array<ArrayBuffer> {
+  return fromBase64(text.replaceAll("-", "+").replaceAll("_", "/"));
+}
+
+/** Two lower-case digits for each byte. */
+export function toHex(bytes: Uint8Array): string {
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** The bytes of hexadecimal digits, an even number of them. */
+export function fromHex(digits: string): Uint8Array<ArrayBuffer> {
+  return Uint8Array.from(digits.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
+}
+
+/** A copy, since the encoder's own result may be typed as shared memory, which Web Crypto refuses. */
+export function utf8(text: string): Uint8Array<ArrayBuffer> {
+  return new Uint8Array(new TextEncoder().encode(text));
+}
+
+/** How many bytes a text has in UTF-8. */
+export function utf8Length(text: string): number {
+  return new TextEncoder().encode(text).length;
+}
+
+const strictUtf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/** The text with any byte order mark; `null` if the bytes are not UTF-8. */
+export function utf8OrNull(bytes: Uint8Array): string | null {
+  try {
+    return strictUtf8.decode(bytes);
+  } catch {
+    return null;
+  }
+}
+
+/** The text without a byte order mark; `null` if the bytes are not UTF-8. */
+export function unmarkedUtf8(bytes: Uint8Array): string | null {
+  return utf8OrNull(bytes)?.replace(/^\uFEFF/, "") ?? null;
+}
+
+/** SHA-256 in hexadecimal; of a text, that of its UTF-8 bytes. */
+export async function sha256(content: string | Uint8Array): Promise<string> {
+  const bytes = typeof content === "string" ? utf8(content) : content;
+  return toHex(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)));
 }

@@ -1,4 +1,5 @@
 /** Derives keys from a secret of the deployment by HKDF (RFC 5869), one key for each purpose. */
+import { utf8 } from "./bytes.ts";
 
 /** Derives keys; `info` names the purpose. */
 interface KeySource {
@@ -21,5 +22,3 @@ export async function keySource(secret: string): Promise<KeySource> {
     hmac: (info) => crypto.subtle.deriveKey(hkdf(info), base, hmac, false, ["sign"]),
   };
 }
-
-const utf8 = (text: string): Uint8Array<ArrayBuffer> => new Uint8Array(new TextEncoder().encode(text));

@@ -1,11 +1,13 @@
 /** Turns a skill folder into what Hull publishes of it, before the skills are compared with each other. */
+
 import { createHash } from "node:crypto";
 import { statSync } from "node:fs";
+import { utf8 } from "../../src/bytes.ts";
 import { readSkillGraph } from "../../src/engine/workflow/skill-file.ts";
 import type { ModelRegistry } from "../../src/model/registry/definition.ts";
 import { type AssembledSkill, assembleSkill } from "../../src/skill/assemble.ts";
 import { blocksServing } from "../../src/skill/blocking-findings.ts";
-import { type Hash, utf8 } from "../../src/skill/bundle.ts";
+import type { Hash } from "../../src/skill/bundle.ts";
 import type { HookReader } from "../../src/skill/hooks.ts";
 import type { KnownProviders } from "../../src/skill/known-providers.ts";
 import type { Card, Diagnostic, Manifest, SkillTool } from "../../src/skill/manifest.ts";

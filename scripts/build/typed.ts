@@ -2,9 +2,11 @@
  * A typed skill: the exports of its `skill.ts` become an ordinary Skill Tools folder, with SKILL.md if there is none,
  * tools.json, and one bundled handler for each tool.
  */
+
 import { join } from "node:path";
 import type { BuildOptions, Message, Plugin } from "esbuild";
-import { type SourceFile, utf8, webCryptoHash } from "../../src/skill/bundle.ts";
+import { sha256, utf8 } from "../../src/bytes.ts";
+import type { SourceFile } from "../../src/skill/bundle.ts";
 import type { Diagnostic } from "../../src/skill/manifest.ts";
 import { type ModuleFault, moduleDiagnostic } from "../../src/skill/module-fault.ts";
 import { parseManifest } from "../../src/skill/parse.ts";
@@ -119,12 +121,7 @@ async function signatureFaults(
   const byPath = new Map(files.map((entry) => [entry.path, entry.bytes]));
   const parsed = bytes === undefined ? null : parseManifest(bytes, { ...location, files: byPath });
   const manifest = parsed?.manifest ?? { name: location.folder };
-  const { diagnostics } = await checkSignature(
-    files,
-    manifest,
-    { ...location, unbuilt: true },
-    webCryptoHash,
-  );
+  const { diagnostics } = await checkSignature(files, manifest, { ...location, unbuilt: true }, sha256);
   return diagnostics.filter(({ level }) => level === "error");
 }
 

@@ -1,6 +1,6 @@
 /** An API key: `hull_` and 256 random bits, stored only as its SHA-256. */
 import * as z from "zod/mini";
-import { toBase64 } from "../bytes.ts";
+import { toBase64Url, utf8 } from "../bytes.ts";
 
 export const SCOPES = ["invoke", "publish", "admin"] as const;
 /**
@@ -40,7 +40,7 @@ const PREFIX_LENGTH = "hull_".length + 6;
 /** A new key, which is shown only once. */
 export function makeKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(32));
-  return `hull_${toBase64(bytes).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "")}`;
+  return `hull_${toBase64Url(bytes)}`;
 }
 
 export function prefixOf(key: string): string {
@@ -54,12 +54,7 @@ export function hasKeyForm(text: string): boolean {
 
 /** SHA-256. A key is random and long, so it needs no salt and no slow hash. */
 export function digestOf(key: string): Promise<ArrayBuffer> {
-  return crypto.subtle.digest("SHA-256", new TextEncoder().encode(key));
-}
-
-/** A digest in lower-case hexadecimal. */
-export function hex(digest: ArrayBuffer): string {
-  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return crypto.subtle.digest("SHA-256", utf8(key));
 }
 
 /** Whether these scopes contain the wanted one; `admin` contains all. */

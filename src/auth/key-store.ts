@@ -1,9 +1,11 @@
 /** API keys in D1: makes them, finds them by their hash, lists and revokes them. */
+
 import * as z from "zod/mini";
+import { sha256 } from "../bytes.ts";
 import { Tables } from "../database.ts";
 import type { Bindings } from "../env.ts";
 import { BadRequest } from "../errors/request.ts";
-import { type ApiKey, digestOf, hex, keyRowShape, makeKey, prefixOf, SCOPES, type Scope } from "./api-key.ts";
+import { type ApiKey, keyRowShape, makeKey, prefixOf, SCOPES, type Scope } from "./api-key.ts";
 
 /** The table of API keys (docs/storage-schema.md). */
 export const API_KEYS_SCHEMA = [
@@ -58,7 +60,7 @@ export async function addKey(env: Bindings, wanted: NewKey, now: Date): Promise<
     made.scopes.join(" "),
     made.name,
     made.created_at,
-    hex(await digestOf(key)),
+    await sha256(key),
   ]);
   return { ...made, key };
 }

@@ -1,6 +1,6 @@
 /** Signs positions in lists, so that nobody can forge a cursor or use it for another list, tenant or filter. */
+import { toHex, utf8 } from "../bytes.ts";
 import { keySource } from "../derived-key.ts";
-import { hex } from "./api-key.ts";
 
 /** Hex digits of a seal: 128 bits. */
 const LENGTH = 32;
@@ -19,7 +19,7 @@ export class ListSeal {
   /** @param parts tenant, list, filters and position */
   async of(parts: readonly (string | number)[]): Promise<string> {
     this.#key ??= await (await keySource(this.#secret)).hmac("key of list positions");
-    const text = new TextEncoder().encode(JSON.stringify(parts));
-    return hex(await crypto.subtle.sign("HMAC", this.#key, text)).slice(0, LENGTH);
+    const mac = await crypto.subtle.sign("HMAC", this.#key, utf8(JSON.stringify(parts)));
+    return toHex(new Uint8Array(mac)).slice(0, LENGTH);
   }
 }

@@ -4,10 +4,9 @@
  * does not learn the API key, and nobody else can make a cookie. Forms carry a token derived from the cookie, which no
  * page of another origin can read.
  */
-import { concat, fromBase64, toBase64 } from "../bytes.ts";
+import { concat, fromBase64Url, sha256, toBase64Url, utf8 } from "../bytes.ts";
 import { keySource } from "../derived-key.ts";
 import { SecretKeyMissing } from "../errors/request.ts";
-import { hex } from "./api-key.ts";
 
 /** How long a browser stays signed in, in s. */
 export const SIGNED_IN_S = 12 * 60 * 60;
@@ -42,7 +41,7 @@ export class SignIns {
     const iv = crypto.getRandomValues(new Uint8Array(NONCE_BYTES));
     const text = utf8(`${hash}.${now + SIGNED_IN_S * 1000}`);
     const sealed = await crypto.subtle.encrypt({ name: "AES-GCM", iv }, seal, text);
-    return base64url(concat([iv, new Uint8Array(sealed)]));
+    return toBase64Url(concat([iv, new Uint8Array(sealed)]));
   }
 
   /** The content of a cookie; `null`: it does not belong to the deployment, or is too old. @param now Unix ms */
@@ -50,13 +49,13 @@ export class SignIns {
     if (this.#secret === null) return null;
     const { seal, token } = await this.#derived();
     try {
-      const bytes = fromBase64(cookie.replaceAll("-", "+").replaceAll("_", "/"));
+      const bytes = fromBase64Url(cookie);
       const iv = bytes.subarray(0, NONCE_BYTES);
       const text = await crypto.subtle.decrypt({ name: "AES-GCM", iv }, seal, bytes.subarray(NONCE_BYTES));
       const [hash = "", until = ""] = new TextDecoder().decode(text).split(".");
       if (now >= Number(until)) return null;
       const mac = await crypto.subtle.sign("HMAC", token, utf8(cookie));
-      return { hash, token: base64url(new Uint8Array(mac)) };
+      return { hash, token: toBase64Url(new Uint8Array(mac)) };
     } catch {
       return null;
     }
@@ -78,12 +77,5 @@ async function derive(secret: string): Promise<Keys> {
 
 /** Whether two texts are equal. The time that the comparison takes does not reveal where they differ. */
 export async function isSame(a: string, b: string): Promise<boolean> {
-  const [first, second] = await Promise.all(
-    [a, b].map((text) => crypto.subtle.digest("SHA-256", utf8(text))),
-  );
-  return first !== undefined && second !== undefined && hex(first) === hex(second);
+  return (await sha256(a)) === (await sha256(b));
 }
-
-const utf8 = (text: string): Uint8Array<ArrayBuffer> => new Uint8Array(new TextEncoder().encode(text));
-const base64url = (bytes: Uint8Array): string =>
-  toBase64(bytes).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");

@@ -2,7 +2,7 @@
  * The result of a tool call: an outcome that does not depend on parsing the text, and the text for the model, within
  * `max_tool_output_bytes`.
  */
-import { join } from "../bytes.ts";
+import { join, utf8OrNull } from "../bytes.ts";
 import type { Part } from "./messages.ts";
 import type { ToolErrorCode } from "./tool-fault.ts";
 
@@ -123,14 +123,8 @@ function withRemark(text: string, replaced: boolean): string {
 }
 
 function decode(bytes: Uint8Array): { text: string; replaced: boolean } {
-  try {
-    return {
-      text: new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes),
-      replaced: false,
-    };
-  } catch {
-    return { text: new TextDecoder().decode(bytes), replaced: true };
-  }
+  const text = utf8OrNull(bytes);
+  return { text: text ?? new TextDecoder().decode(bytes), replaced: text === null };
 }
 
 /** The last index at or before `end` that does not cut a UTF-8 character. */

@@ -1,4 +1,6 @@
 /** `/files`: files that clients uploaded and runs produced, separate for each tenant. */
+
+import { sha256 } from "../bytes.ts";
 import {
   BadRequest,
   FileNotFound,
@@ -6,7 +8,6 @@ import {
   IdempotencyKeyReused,
   InputInvalid,
 } from "../errors/request.ts";
-import { sha256 } from "../run/digest.ts";
 import {
   claimUpload,
   dropFile,

@@ -1,7 +1,9 @@
 /** Decides who may call: host pin, origin rule, keys and scopes. */
-import { type ApiKey, digestOf, grants, hasKeyForm, hex, type Scope } from "../auth/api-key.ts";
+
+import { type ApiKey, digestOf, grants, hasKeyForm, type Scope } from "../auth/api-key.ts";
 import { ADMIN_CALLER, type Caller, callerOf, LOCAL_CALLER, PUBLIC_CALLER } from "../auth/caller.ts";
 import { isSame } from "../auth/sign-in.ts";
+import { fromHex, toHex } from "../bytes.ts";
 import type { Settings } from "../env.ts";
 import {
   AuthNotConfigured,
@@ -120,7 +122,7 @@ export function sentKey({ headers }: Request): string | null {
 async function callerWith(context: RequestContext, sent: string, scope: Scope | "any"): Promise<Caller> {
   const digest = await digestOf(sent);
   if (await context.deployment.keys.isAdmin(digest)) return ADMIN_CALLER;
-  const key = hasKeyForm(sent) ? await storedKey(context, hex(digest)) : null;
+  const key = hasKeyForm(sent) ? await storedKey(context, toHex(new Uint8Array(digest))) : null;
   if (key === null) throw new Unauthenticated({ reason: "This API key is not known here." });
   context.redactAlso(new Redactor([sent]));
   return permitted(context, key, scope);
@@ -182,9 +184,6 @@ async function callerOfHash(
   const key = await storedKey(context, hash);
   return key === null ? null : permitted(context, key, scope);
 }
-
-const fromHex = (text: string): Uint8Array<ArrayBuffer> =>
-  Uint8Array.from(text.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
 
 /**
  * Refuses a request of a signed-in browser that lacks the token of its cookie. Callers with a key need no such token.

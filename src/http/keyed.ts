@@ -4,7 +4,7 @@
  * platform permits.
  */
 
-import { join } from "../bytes.ts";
+import { join, sha256 } from "../bytes.ts";
 import { BadRequest, IdempotencyKeyReused } from "../errors/request.ts";
 import { AnswerLost, ClientClosedRequest } from "../errors/run.ts";
 import { toHullError } from "../errors.ts";
@@ -18,7 +18,6 @@ import {
   releaseClaim,
   renewClaim,
 } from "../registry/kept-answers/rows.ts";
-import { sha256 } from "../run/digest.ts";
 import { readBody } from "./body.ts";
 import type { RequestContext } from "./context.ts";
 import { formParts } from "./form.ts";

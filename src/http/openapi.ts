@@ -1,7 +1,8 @@
 /** `GET /openapi.json`: the document of the catalog, extended by the tenant's uploads. */
+
+import { utf8 } from "../bytes.ts";
 import { NotFound } from "../errors/request.ts";
 import type { LoadedCatalog } from "../registry/published.ts";
-import { utf8 } from "../skill/bundle.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { noneMatch } from "./conditional.ts";
 import type { RequestContext } from "./context.ts";

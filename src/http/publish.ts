@@ -1,6 +1,8 @@
 /** Receives a build: objects first, each verified against its digest, the catalog pointer last. */
+
 import { catalogBody } from "../api/bodies/publishing.ts";
 import { DEFAULT_TENANT } from "../auth/api-key.ts";
+import { toHex } from "../bytes.ts";
 import { BundleInvalid, Forbidden, InputInvalid } from "../errors/request.ts";
 import { readPointer, servedId } from "../registry/published.ts";
 import { movePointer, objectKeys, storeObject } from "../registry/store.ts";
@@ -54,7 +56,7 @@ export async function putBundle(context: RequestContext, params: Record<string, 
     throw error;
   }
   await digester.close();
-  const digest = [...new Uint8Array(await whole.digest)].map((b) => b.toString(16).padStart(2, "0")).join("");
+  const digest = toHex(new Uint8Array(await whole.digest));
   if (digest !== params.digest) throw new BundleInvalid({ reason: `its SHA-256 is ${digest}` });
   return Response.json({ digest, stored }, { status: 201 });
 }

@@ -1,6 +1,8 @@
 /** Sign-in for browsers: a form accepts an API key, and a cookie represents the key until the browser signs out. */
-import { digestOf, hasKeyForm, hex } from "../auth/api-key.ts";
+
+import { digestOf, hasKeyForm } from "../auth/api-key.ts";
 import { SIGNED_IN_S } from "../auth/sign-in.ts";
+import { sha256 } from "../bytes.ts";
 import { BadRequest, OriginNotAllowed } from "../errors/request.ts";
 import { Redactor } from "../redact.ts";
 import { decodeUtf8 } from "../run/utf8.ts";
@@ -31,7 +33,7 @@ export async function postSignIn(context: RequestContext): Promise<Response> {
   const next = ownPath(fields.get("next"));
   if (!(await keysConfigured(context))) return seeOther(next);
   context.redactAlso(new Redactor([key]));
-  const hash = hex(await digestOf(key));
+  const hash = await sha256(key);
   if (!(await isKnown(context, key, hash))) {
     context.log.code = "unauthenticated";
     return page(signInForm(next, "This API key is not known here."), 401);

@@ -4,9 +4,8 @@
  */
 
 import * as z from "zod/mini";
-import { concat, fromBase64, toBase64 } from "../bytes.ts";
+import { concat, fromBase64, sha256, toBase64, utf8, utf8OrNull } from "../bytes.ts";
 import type { Redactor } from "../redact.ts";
-import { utf8, webCryptoHash } from "../skill/bundle.ts";
 import { canonicalJson } from "../skill/canonical.ts";
 import { fromJson, isObject } from "../skill/json.ts";
 import { jsonOrText } from "../skill/json-depth.ts";
@@ -96,7 +95,7 @@ export function conversationOf(body: Json): Conversation {
 /** The hash of model, messages and system text, in hex. */
 export function callKey(body: Json): string | Promise<string> {
   const { model, messages, system } = conversationOf(body);
-  return webCryptoHash(utf8(canonicalJson([model, messages, system])));
+  return sha256(utf8(canonicalJson([model, messages, system])));
 }
 
 /** Headers about an answer, without any about the account that paid for it. */
@@ -125,11 +124,8 @@ export function chunksOf(pieces: readonly Piece[], redactor: Redactor): Cassette
 }
 
 function chunkOf({ at_ms, bytes }: Piece): CassetteChunk {
-  try {
-    return { at_ms, text: new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes) };
-  } catch {
-    return { at_ms, base64: toBase64(bytes) };
-  }
+  const text = utf8OrNull(bytes);
+  return text === null ? { at_ms, base64: toBase64(bytes) } : { at_ms, text };
 }
 
 export function bytesOf(chunk: CassetteChunk): Uint8Array {

@@ -1,9 +1,10 @@
 /** Writes the registry: immutable objects under their digest, then the pointer. */
+
 import * as z from "zod/mini";
+import { sha256, utf8 } from "../bytes.ts";
 import type { Bindings } from "../env.ts";
 import { BundleInvalid } from "../errors/request.ts";
 import type { AssembledSkill } from "../skill/assemble.ts";
-import { utf8, webCryptoHash } from "../skill/bundle.ts";
 import { type CatalogPointer, catalogShape, skillRecordShape } from "../skill/manifest.ts";
 import { MAX_KV_BYTES } from "./kv-limit.ts";
 import { POINTER_KEY } from "./published.ts";
@@ -17,7 +18,7 @@ export async function storeObject(env: Bindings, name: string, bytes: Uint8Array
   if (kind === undefined || digest === undefined) {
     throw new BundleInvalid({ reason: `the entry "${name}" is not <kind>/<sha256>` });
   }
-  const actual = await webCryptoHash(new Uint8Array(bytes));
+  const actual = await sha256(new Uint8Array(bytes));
   if (actual !== digest) throw new BundleInvalid({ reason: `the entry "${name}" has the SHA-256 ${actual}` });
   checkShape(kind, name, bytes);
   const key = `${kind}:${digest}`;

@@ -3,10 +3,10 @@
  * in the background, so only a tenant's first request, and a request for an unknown skill, wait for D1. Requests for
  * published skills never read the uploads.
  */
+import { sha256, utf8 } from "../bytes.ts";
 import type { Bindings } from "../env.ts";
 import { memo } from "../memo.ts";
 import { type CacheEntry, usable } from "../recent.ts";
-import { utf8, webCryptoHash } from "../skill/bundle.ts";
 import type { Card } from "../skill/manifest.ts";
 import { byteOrder } from "../skill/path.ts";
 import { RouteTable } from "../skill/route.ts";
@@ -131,7 +131,7 @@ function sameCards(a: readonly Card[], b: readonly Card[]): boolean {
 async function merged(catalog: LoadedCatalog, uploads: readonly Card[]): Promise<LoadedCatalog> {
   const served = uploads.filter((card) => publishedHolder(catalog, card) === null);
   const parts = [catalog.tag, ...served.map(({ slug, version }) => `${slug}@${version}`)];
-  const tag = (await webCryptoHash(utf8(parts.join("\n")))).slice(0, 32);
+  const tag = (await sha256(utf8(parts.join("\n")))).slice(0, 32);
   return {
     ...catalog,
     tag,

@@ -1,5 +1,6 @@
 /** Containers of the vendors' APIs. Each is the workspace of a session, which keeps its files from call to call. */
 
+import { fromHex, toHex, utf8, utf8OrNull } from "../bytes.ts";
 import { CODE_FOLDERS, type CodeTerms } from "../engine/workspace-tools/code-tools.ts";
 import { CallNotFound } from "../errors/llm.ts";
 import { StorageQuotaExceeded } from "../errors/request.ts";
@@ -218,20 +219,12 @@ async function forUser(workspace: WorkspaceAccess, anywhere: boolean): Promise<W
 const CONTAINER_FILE = "cfile_";
 
 /** The id of a file in its container: its path, in hex digits of UTF-8. */
-export const containerFileId = (path: string): string =>
-  CONTAINER_FILE +
-  [...new TextEncoder().encode(path)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+export const containerFileId = (path: string): string => CONTAINER_FILE + toHex(utf8(path));
 
 /** The path that such an id encodes; `null`: the id is malformed. */
 export function containerFilePath(id: string): string | null {
   const digits = /^cfile_((?:[0-9a-f]{2})+)$/.exec(id)?.[1];
-  if (digits === undefined) return null;
-  const bytes = (digits.match(/../g) ?? []).map((byte) => Number.parseInt(byte, 16));
-  try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(new Uint8Array(bytes));
-  } catch {
-    return null;
-  }
+  return digits === undefined ? null : utf8OrNull(fromHex(digits));
 }
 
 const OUTPUT = `${CODE_FOLDERS.output}/`;

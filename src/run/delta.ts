@@ -2,7 +2,7 @@
  * Turns bytes into text events. It never splits characters, sends bytes that are not UTF-8 as Base64, and lets the
  * redactor see secrets across chunk boundaries.
  */
-import { concat, toBase64 } from "../bytes.ts";
+import { concat, toBase64, utf8OrNull } from "../bytes.ts";
 import type { Redactor, StreamRedactor } from "../redact.ts";
 
 /** A piece of a text: `text`, or `b64` if its bytes are not UTF-8. */
@@ -53,11 +53,8 @@ export const textOf = (piece: Piece): string => ("text" in piece ? piece.text : 
 
 /** Text if the bytes are UTF-8, else Base64. */
 export function pieceOf(bytes: Uint8Array): Piece {
-  try {
-    return { text: new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes) };
-  } catch {
-    return { b64: toBase64(bytes) };
-  }
+  const text = utf8OrNull(bytes);
+  return text === null ? { b64: toBase64(bytes) } : { text };
 }
 
 /** How many bytes at the end belong to an incomplete character. */

@@ -1,4 +1,5 @@
 /** SHA-256 of bytes while they are copied elsewhere. */
+import { toHex } from "../bytes.ts";
 
 /** `body` yields the same pieces. `sha256`, in hex, resolves when `body` has been read to its end. */
 export function digested(body: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): {
@@ -6,7 +7,7 @@ export function digested(body: Iterable<Uint8Array> | AsyncIterable<Uint8Array>)
   sha256: Promise<string>;
 } {
   const stream = new crypto.DigestStream("SHA-256");
-  const sha256 = stream.digest.then(hex);
+  const sha256 = stream.digest.then((digest) => toHex(new Uint8Array(digest)));
   // A body that breaks off has no digest, and its reader sees the failure.
   sha256.catch(() => {});
   return { body: passed(body, stream.getWriter()), sha256 };
@@ -26,14 +27,4 @@ async function* passed(
   } finally {
     await (whole ? writer.close() : writer.abort()).catch(() => {});
   }
-}
-
-/** SHA-256 in hex; of a text, that of its UTF-8 bytes. */
-export async function sha256(content: string | Uint8Array): Promise<string> {
-  const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
-  return hex(await crypto.subtle.digest("SHA-256", bytes));
-}
-
-function hex(digest: ArrayBuffer): string {
-  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

@@ -2,8 +2,9 @@
  * The host delegate: a webhook or a bound Worker of the deployer that answers what Hull leaves to its host. It is
  * optional.
  */
+
 import * as z from "zod/mini";
-import { textWithin } from "../bytes.ts";
+import { textWithin, toHex, utf8 } from "../bytes.ts";
 import type { SearchDelegate } from "../engine/tool-vault/search.ts";
 import { HostDelegateFailed } from "../errors/run.ts";
 import { HullError } from "../errors.ts";
@@ -104,10 +105,8 @@ function fetcherOf(env: object, binding: string | undefined): typeof fetch {
 async function signature(body: string, secret: string | undefined): Promise<Record<string, string>> {
   if (secret === undefined) return {};
   const timestamp = String(Math.floor(Date.now() / 1000));
-  const bytes = (text: string) => new TextEncoder().encode(text);
   const algorithm = { name: "HMAC", hash: "SHA-256" };
-  const key = await crypto.subtle.importKey("raw", bytes(secret), algorithm, false, ["sign"]);
-  const mac = new Uint8Array(await crypto.subtle.sign("HMAC", key, bytes(`${timestamp}.${body}`)));
-  const hex = Array.from(mac, (byte) => byte.toString(16).padStart(2, "0")).join("");
-  return { "x-hull-timestamp": timestamp, "x-hull-signature": `sha256=${hex}` };
+  const key = await crypto.subtle.importKey("raw", utf8(secret), algorithm, false, ["sign"]);
+  const mac = new Uint8Array(await crypto.subtle.sign("HMAC", key, utf8(`${timestamp}.${body}`)));
+  return { "x-hull-timestamp": timestamp, "x-hull-signature": `sha256=${toHex(mac)}` };
 }

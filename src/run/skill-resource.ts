@@ -1,6 +1,6 @@
 /** `read_skill_resource`: files of served skills, read from their packs on request. */
 
-import { toBase64 } from "../bytes.ts";
+import { toBase64, unmarkedUtf8 } from "../bytes.ts";
 import { MAX_SLICE_CHARS, SLICE_CHARS } from "../engine/agent/skill-resource.ts";
 import { feedbackMessage } from "../engine/agent/texts.ts";
 import type { Part } from "../engine/messages.ts";
@@ -75,11 +75,7 @@ function fileOf({ files }: SkillRecord, given: string): BundledFile | null {
 /** `null`: the bytes are not text, whatever the name says. */
 function textOf(bytes: Uint8Array, type: string): string | null {
   if (!isTextType(type) && bytes.subarray(0, 8192).includes(0)) return null;
-  try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes);
-  } catch {
-    return null;
-  }
+  return unmarkedUtf8(bytes);
 }
 
 /** A part of a text, never cut within a character, and a hint how to continue. */

@@ -3,6 +3,7 @@
  * skills, and then serves them to that tenant.
  */
 
+import { utf8 } from "../bytes.ts";
 import type { Deployment } from "../deployment.ts";
 import { readSkillGraph } from "../engine/workflow/skill-file.ts";
 import { BundleInvalid, SlugTaken, UploadLimit } from "../errors/request.ts";
@@ -13,7 +14,7 @@ import { publishedHolder } from "../registry/tenant-catalog.ts";
 import { MAX_UPLOADS, removeUpload, saveUpload, type Upload, uploadsNear } from "../registry/uploads.ts";
 import type { AssembledSkill, Assembly } from "../skill/assemble.ts";
 import { blocksServing } from "../skill/blocking-findings.ts";
-import { type SourceFile, utf8 } from "../skill/bundle.ts";
+import type { SourceFile } from "../skill/bundle.ts";
 import { type HookReader, loadFault, uploadFault } from "../skill/hooks.ts";
 import type { Card, Diagnostic, SkillRecord } from "../skill/manifest.ts";
 import { RouteTable } from "../skill/route.ts";

@@ -3,8 +3,9 @@
  * Worker's uploads share it. Import it lazily in the Worker, since it evaluates the `yaml` module.
  */
 
+import { sha256 } from "../bytes.ts";
 import { blocksServing } from "./blocking-findings.ts";
-import { card, type Hash, makeRecord, type RecordExtras, type SourceFile, webCryptoHash } from "./bundle.ts";
+import { card, type Hash, makeRecord, type RecordExtras, type SourceFile } from "./bundle.ts";
 import { undeclaredVariables } from "./documented-variables.ts";
 import { skillFileName } from "./file-text.ts";
 import { findHooks, type HookReader } from "./hooks.ts";
@@ -89,7 +90,7 @@ export async function assembleSkill(
   files: readonly SourceFile[],
   options: AssembleOptions,
 ): Promise<Assembly> {
-  const { folder, file, hash = webCryptoHash, providers = SHIPPED, hooks, uploadedBy } = options;
+  const { folder, file, hash = sha256, providers = SHIPPED, hooks, uploadedBy } = options;
   const byPath = new Map(files.map(({ path, bytes }) => [path, bytes]));
   const name = skillFileName(files.map(({ path }) => path)) ?? "SKILL.md";
   const content = byPath.get(name) ?? new Uint8Array();

@@ -1,4 +1,5 @@
 /** Immutable bundles and the catalog: the same tree gives the same digests everywhere. */
+import { sha256, utf8 } from "../bytes.ts";
 import { canonicalJson } from "./canonical.ts";
 import { executables } from "./command.ts";
 import type { BundledFile, Card, Catalog, Diagnostic, Manifest, SkillRecord } from "./manifest.ts";
@@ -10,11 +11,6 @@ import { givesWorkspaceTools, wantsWorkspaceTools } from "./workspace-tools.ts";
 
 /** SHA-256 in hex. The default is Web Crypto; the build passes Node's, which is faster for small inputs. */
 export type Hash = (bytes: Uint8Array<ArrayBuffer>) => string | Promise<string>;
-
-export const webCryptoHash: Hash = async (bytes) => {
-  const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
-  return Array.from(hash, (byte) => byte.toString(16).padStart(2, "0")).join("");
-};
 
 /** A file of the source folder. */
 export interface SourceFile {
@@ -55,7 +51,7 @@ export async function makeRecord(
   manifest: Manifest,
   body: string,
   files: readonly SourceFile[],
-  hash: Hash = webCryptoHash,
+  hash: Hash = sha256,
   extras: RecordExtras = {},
   started: readonly SourceFile[] = [],
 ): Promise<Bundle> {
@@ -83,11 +79,6 @@ export async function makeRecord(
   // Models see a tool's arguments in the order of declaration.
   const json = canonicalJson(record, new Set(record.tools?.map(({ parameters }) => parameters)));
   return { record, json, digest: await hash(utf8(json)), pack };
-}
-
-/** A copy, since the encoder's own result may be typed as shared memory, which Web Crypto refuses. */
-export function utf8(text: string): Uint8Array<ArrayBuffer> {
-  return new Uint8Array(new TextEncoder().encode(text));
 }
 
 /** What `GET /skills` shows of a skill. */
@@ -146,7 +137,7 @@ export async function makeCatalog(
   cards: readonly Card[],
   openapi: string,
   manifests: readonly Manifest[],
-  hash: Hash = webCryptoHash,
+  hash: Hash = sha256,
   overrides: NonNullable<Catalog["overrides"]> = {},
 ): Promise<CatalogBundle> {
   const digest = await hash(utf8(openapi));

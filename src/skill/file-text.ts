@@ -1,4 +1,5 @@
 /** SKILL.md as a file: its name, its bytes, its size. */
+import { utf8OrNull } from "../bytes.ts";
 import type { Findings } from "./findings.ts";
 
 const NAMES = ["SKILL.md", "skill.md"];
@@ -26,11 +27,9 @@ export function instructionFiles(paths: readonly string[]): string[] {
 
 /** The text, with replacement characters if the bytes are not UTF-8. A byte order mark stays. */
 export function decodeText(bytes: Uint8Array): { text: string; valid: boolean } {
-  try {
-    return { text: new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes), valid: true };
-  } catch {
-    return { text: new TextDecoder("utf-8", { fatal: false, ignoreBOM: true }).decode(bytes), valid: false };
-  }
+  const text = utf8OrNull(bytes);
+  if (text !== null) return { text, valid: true };
+  return { text: new TextDecoder("utf-8", { fatal: false, ignoreBOM: true }).decode(bytes), valid: false };
 }
 
 const LONG_LINES = 500;

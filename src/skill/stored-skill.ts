@@ -2,9 +2,10 @@
  * A skill that a client stores through `/v1/skills`: which files it may have, and the bundle made from them. Pure.
  * Import it lazily in the Worker, since it evaluates the `yaml` module.
  */
+import { sha256 } from "../bytes.ts";
 import { BundleInvalid } from "../errors/request.ts";
 import { ArchivePaths } from "./archive-paths.ts";
-import { type SourceFile, webCryptoHash } from "./bundle.ts";
+import type { SourceFile } from "./bundle.ts";
 import { brokenUploadRules } from "./field-rules.ts";
 import { skillFileName } from "./file-text.ts";
 import { SHIPPED } from "./known-providers.ts";
@@ -77,7 +78,7 @@ export async function readStoredSkill(
     { folder: name, base: "", keyVariables: SHIPPED.key_variables },
     {
       make: unbundled(own),
-      hash: webCryptoHash,
+      hash: sha256,
     },
   );
   const placed = own.map((file) => ({ ...file, path: `${name}/${file.path}` }));

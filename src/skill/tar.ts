@@ -2,7 +2,7 @@
  * Packs: a deterministic POSIX tar (USTAR, with a pax path record for a path that does not fit). The strict reader
  * accepts what the writer makes, and nothing that could leave the folder into which it is unpacked.
  */
-import { concat } from "../bytes.ts";
+import { concat, utf8OrNull } from "../bytes.ts";
 import { ArchivePaths } from "./archive-paths.ts";
 import { byteOrder } from "./path.ts";
 
@@ -300,9 +300,7 @@ function text(block: Uint8Array, offset: number, width: number): string {
 }
 
 function decode(bytes: Uint8Array): string {
-  try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    throw new TarError("a path is not UTF-8");
-  }
+  const text = utf8OrNull(bytes);
+  if (text === null) throw new TarError("a path is not UTF-8");
+  return text;
 }

@@ -2,8 +2,9 @@
  * The workflows of a skill: `workflows/*.yaml` (`.yml`, `.json`), each a graph with the file's name. A faulty file
  * causes findings with lines, and is left out; the rest of the skill is served. Pure.
  */
+
+import { unmarkedUtf8, utf8 } from "../bytes.ts";
 import type { Hash, SourceFile } from "./bundle.ts";
-import { utf8 } from "./bundle.ts";
 import { canonicalJson } from "./canonical.ts";
 import { Findings } from "./findings.ts";
 import { readYaml } from "./frontmatter/yaml.ts";
@@ -101,12 +102,8 @@ function treeOf(path: string, bytes: Uint8Array, findings: Findings): Node | nul
   };
   if (bytes.length > MAX_BYTES)
     return refused(TOP, `it has ${bytes.length} bytes, and at most ${MAX_BYTES} (256 KiB) are read`);
-  let text: string;
-  try {
-    text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes);
-  } catch {
-    return refused(TOP, "it is not valid UTF-8");
-  }
+  const text = unmarkedUtf8(bytes);
+  if (text === null) return refused(TOP, "it is not valid UTF-8");
   if (path.endsWith(".json")) {
     const tree = parseJsonTree(text);
     return "fault" in tree ? refused(tree.fault.at, tree.fault.message.replace(/\.$/, "")) : tree.node;

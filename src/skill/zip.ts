@@ -3,6 +3,7 @@
  * strict where programs differ in what they see: the central directory and each local header must agree, entries may
  * not overlap, and no path may leave the folder. It inflates nothing beyond the size in the directory.
  */
+import { utf8OrNull } from "../bytes.ts";
 import { counted } from "../plural.ts";
 import { ArchivePaths } from "./archive-paths.ts";
 import type { SourceFile } from "./bundle.ts";
@@ -258,9 +259,7 @@ function bytesOf(view: View, at: number, length: number): Uint8Array<ArrayBuffer
 }
 
 function decode(name: Uint8Array): string {
-  try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(name);
-  } catch {
-    throw new ZipError("a name is not UTF-8");
-  }
+  const text = utf8OrNull(name);
+  if (text === null) throw new ZipError("a name is not UTF-8");
+  return text;
 }

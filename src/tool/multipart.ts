@@ -1,5 +1,5 @@
 /** Encodes the body of `POST /v1/executions`: `spec`, then the files, then `stdin`. */
-import { concat } from "../bytes.ts";
+import { concat, utf8 } from "../bytes.ts";
 
 export type Bytes = Uint8Array<ArrayBuffer>;
 type Body = Uint8Array | ReadableStream<Uint8Array>;
@@ -55,10 +55,6 @@ function head(boundary: string, name: string, filename?: string, mime?: string):
 /** Escapes names as the HTML standard's multipart/form-data encoding algorithm does. */
 function escapeParameter(text: string): string {
   return text.replace(/\\/g, "_").replace(/\n/g, "%0A").replace(/\r/g, "%0D").replace(/"/g, "%22");
-}
-
-function utf8(text: string): Uint8Array {
-  return new TextEncoder().encode(text);
 }
 
 /** All pieces in one, if none is a stream and their total is short. */

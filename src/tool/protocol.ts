@@ -4,7 +4,7 @@
  */
 
 import * as z from "zod/mini";
-import { fromBase64, toBase64 } from "../bytes.ts";
+import { fromBase64Url, sha256, toBase64Url } from "../bytes.ts";
 import { pathFault, WORKSPACE_LIMITS } from "./workspace-path.ts";
 
 /** Version of this protocol; both sides refuse another. */
@@ -378,12 +378,12 @@ export async function signTicket(
 ): Promise<string> {
   const payload = JSON.stringify({
     sub: subject,
-    spec: spec === "" ? "" : await sha256Hex(spec),
+    spec: spec === "" ? "" : await sha256(spec),
     exp: Math.floor(nowMs / 1000) + TICKET_TTL_S,
   });
   const bytes = new TextEncoder().encode(payload);
   const mac = await crypto.subtle.sign("HMAC", key, bytes);
-  return `${base64Url(bytes)}.${base64Url(new Uint8Array(mac))}`;
+  return `${toBase64Url(bytes)}.${toBase64Url(new Uint8Array(mac))}`;
 }
 
 /** A parsed ticket whose MAC is not checked yet. */
@@ -399,8 +399,8 @@ interface ReadTicket {
 export function readTicket(ticket: string): ReadTicket | null {
   const [payloadText, macText, ...more] = ticket.split(".");
   if (payloadText === undefined || macText === undefined || more.length > 0) return null;
-  const signed = fromBase64Url(payloadText);
-  const mac = fromBase64Url(macText);
+  const signed = ticketPart(payloadText);
+  const mac = ticketPart(macText);
   if (signed === null || mac === null) return null;
   const permits = (subject: TicketSubject, specDigest: string, nowMs: number): boolean => {
     const { success, data } = ticketPayload.safeParse(JSON.parse(new TextDecoder().decode(signed)));
@@ -409,21 +409,11 @@ export function readTicket(ticket: string): ReadTicket | null {
   return { signed, mac, permits };
 }
 
-/** SHA-256 of the text's UTF-8 bytes, in hex. */
-export async function sha256Hex(text: string): Promise<string> {
-  const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));
-  return Array.from(hash, (b) => b.toString(16).padStart(2, "0")).join("");
-}
-
-function base64Url(bytes: Uint8Array): string {
-  return toBase64(bytes).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
-}
-
-/** Accepts only what `base64Url` writes: bytes have one text, so that no part of a ticket can be altered unnoticed. */
-function fromBase64Url(text: string): Uint8Array<ArrayBuffer> | null {
+/** Accepts only what `toBase64Url` writes: bytes have one text, so that no part of a ticket can be altered unnoticed. */
+function ticketPart(text: string): Uint8Array<ArrayBuffer> | null {
   try {
-    const bytes = fromBase64(text.replaceAll("-", "+").replaceAll("_", "/"));
-    return base64Url(bytes) === text ? bytes : null;
+    const bytes = fromBase64Url(text);
+    return toBase64Url(bytes) === text ? bytes : null;
   } catch {
     return null;
   }

@@ -1,4 +1,5 @@
 /** Which files a session's workspace may contain: the same rules for the Worker's routes and the runner. Pure. */
+import { utf8Length } from "../bytes.ts";
 
 export const WORKSPACE_LIMITS = {
   /** Bytes of all files together. */
@@ -46,8 +47,4 @@ export const staysBehind = (name: string): boolean => MADE_AGAIN.test(name);
 export function foldersOf(path: string): string[] {
   const segments = path.split("/");
   return segments.slice(1).map((_, index) => segments.slice(0, index + 1).join("/"));
-}
-
-function utf8Length(text: string): number {
-  return new TextEncoder().encode(text).length;
 }

@@ -1,6 +1,7 @@
 /** How agents find skills: the index of the discovery RFC, the files that it names, llms.txt, MCP's extension for skills. */
+
 import { beforeAll, describe, expect, it } from "vitest";
-import { webCryptoHash } from "../../src/skill/bundle.ts";
+import { sha256 } from "../../src/bytes.ts";
 import { readZip } from "../../src/skill/zip.ts";
 import { Client, LOCAL, mockSkill } from "./served.ts";
 import { ADMIN, type Tenant, tenant } from "./tenant.ts";
@@ -24,7 +25,7 @@ interface Entry {
 const indexOf = async (answer: Response): Promise<Entry[]> =>
   (await answer.json<{ skills: Entry[] }>()).skills;
 const digestOf = async (answer: Response): Promise<string> =>
-  `sha256:${await webCryptoHash(new Uint8Array(await answer.arrayBuffer()))}`;
+  `sha256:${await sha256(new Uint8Array(await answer.arrayBuffer()))}`;
 
 beforeAll(async () => {
   await local.publish({
@@ -148,7 +149,7 @@ describe("MCP's extension for skills", () => {
     for (const { uri, digest } of skills[1]?.resources ?? []) {
       const { result: read } = await call("resources/read", { uri });
       const [{ text } = { text: "" }] = read.contents as { text: string }[];
-      expect(`sha256:${await webCryptoHash(new Uint8Array(new TextEncoder().encode(text)))}`).toBe(digest);
+      expect(`sha256:${await sha256(new Uint8Array(new TextEncoder().encode(text)))}`).toBe(digest);
     }
     expect((await call("skills/get", { uri: "skill://pack/SKILL.md" })).result.skill).toEqual(skills[1]);
   });

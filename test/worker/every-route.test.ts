@@ -2,10 +2,11 @@
  * An example for every fixed route: it is answered, and both what it sends and what it gets are what the OpenAPI document
  * says of the route.
  */
+
 import { Validator } from "@cfworker/json-schema";
 import { beforeAll, describe, expect, it } from "vitest";
 import { openapiDocument } from "../../src/api/document.ts";
-import { webCryptoHash } from "../../src/skill/bundle.ts";
+import { sha256 } from "../../src/bytes.ts";
 import { FIXED_ROUTES, type OperationId } from "../../src/skill/fixed-routes.ts";
 import { isObject, objectOf } from "../../src/skill/json.ts";
 import type { Json, JsonObject } from "../../src/skill/manifest.ts";
@@ -20,9 +21,9 @@ const client = new Client({
 const bytes = (text: string) => new Uint8Array(new TextEncoder().encode(text));
 const HOOKS =
   'export const draw = () => ({ __artifact__: true, id: "page", type: "html", title: "Page", content: "<p>" });';
-const TAR = packTar([entry(`blob/${await webCryptoHash(bytes("a blob"))}`, bytes("a blob"))]);
+const TAR = packTar([entry(`blob/${await sha256(bytes("a blob"))}`, bytes("a blob"))]);
 const ZIP = await makeZip([{ name: "up/SKILL.md", content: mockSkill("up") }]);
-const DIGEST = await webCryptoHash(TAR);
+const DIGEST = await sha256(TAR);
 
 interface Example {
   path: string;

@@ -1,8 +1,9 @@
 /** `/files` for two tenants: in, out, and gone. */
+
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { sha256 } from "../../src/bytes.ts";
 import type { FileDocument } from "../../src/run/files.ts";
-import { webCryptoHash } from "../../src/skill/bundle.ts";
 import { chunked, MAX_BODY_BYTES, MB, noise, problem, Tenants, utf8 } from "./tenants.ts";
 
 const tenants = new Tenants();
@@ -38,12 +39,12 @@ describe("POST /files", () => {
       filename: "é.png",
       mime: "image/png",
       size,
-      sha256: await webCryptoHash(bytes),
+      sha256: await sha256(bytes),
       created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
       expires_at: new Date(Date.parse(file.created_at) + 86_400_000).toISOString(),
     });
     const back = await call(`/files/${file.id}`);
-    expect(await webCryptoHash(new Uint8Array(await back.arrayBuffer()))).toBe(file.sha256);
+    expect(await sha256(new Uint8Array(await back.arrayBuffer()))).toBe(file.sha256);
   });
 
   it.each([

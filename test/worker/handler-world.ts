@@ -1,11 +1,11 @@
 /** Calls one handler as a run does, in real isolates of Worker Loader, and records its notes. */
+import { sha256 } from "../../src/bytes.ts";
 import { Deployment } from "../../src/deployment.ts";
 import type { Bindings } from "../../src/env.ts";
 import { detachedContext } from "../../src/run/context.ts";
 import type { RunEvent } from "../../src/run/events.ts";
 import type { HandlerEnvironment, SkillToolResult, WorkFolder } from "../../src/run/handler/ports.ts";
 import { callSkillTool, type SkillToolCall } from "../../src/run/handler/skill-tool.ts";
-import { webCryptoHash } from "../../src/skill/bundle.ts";
 import type { JsonObject, SkillRecord, SkillTool } from "../../src/skill/manifest.ts";
 import type { HandlerCall } from "../../src/tool/handler/call.ts";
 import { bindings } from "./file-bindings.ts";
@@ -53,7 +53,7 @@ export const RECORD: SkillRecord = {
 /** Stores the module in the registry, as a publish does; returns its digest. */
 export async function stored(source: string): Promise<string> {
   const bytes = new Uint8Array(new TextEncoder().encode(source));
-  const digest = await webCryptoHash(bytes);
+  const digest = await sha256(bytes);
   await bindings.SKILLS.put(`module:${digest}`, bytes);
   return digest;
 }

@@ -1,8 +1,9 @@
 /** Hooks in real isolates of Worker Loader. */
+
 import { beforeAll, describe, expect, it } from "vitest";
+import { sha256 } from "../../src/bytes.ts";
 import { Deployment } from "../../src/deployment.ts";
 import { callHook, type HookCall } from "../../src/run/hook.ts";
-import { webCryptoHash } from "../../src/skill/bundle.ts";
 import type { Json } from "../../src/skill/manifest.ts";
 import { Client, entry, mockSkill } from "./served.ts";
 import { type Tenant, tenant } from "./tenant.ts";
@@ -58,7 +59,7 @@ export const value = 7;
 /** Stores a module as a publish does; answers its digest. */
 async function stored(text: string): Promise<string> {
   const bytes = new Uint8Array(new TextEncoder().encode(text));
-  const digest = await webCryptoHash(bytes);
+  const digest = await sha256(bytes);
   expect((await client.upload([entry(`module/${digest}`, bytes)])).status).toBe(201);
   return digest;
 }

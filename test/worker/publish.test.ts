@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { webCryptoHash } from "../../src/skill/bundle.ts";
+import { sha256 } from "../../src/bytes.ts";
 import { Client, entry, LOCAL, mockSkill } from "./served.ts";
 
 const client = new Client();
@@ -75,15 +75,15 @@ describe("publishing", () => {
 
   it("refuses what is not what it says", async () => {
     const good = bytes("x");
-    const digest = await webCryptoHash(good);
+    const digest = await sha256(good);
     await refused(client.upload([entry(`pack/${digest}`, good)], "0".repeat(64)), /SHA-256/);
     await refused(client.upload([entry(`pack/${digest}`, bytes("y"))]), /has the SHA-256/);
     await refused(client.upload([entry(`other/${digest}`, good)]), /<kind>/);
     await refused(client.upload([entry(`skill/${digest}`, good)]), /skill/);
     const half = bytes('{"format":1}');
-    await refused(client.upload([entry(`catalog/${await webCryptoHash(half)}`, half)]), /cards/);
+    await refused(client.upload([entry(`catalog/${await sha256(half)}`, half)]), /cards/);
     const swagger = bytes('{"openapi":"2.0"}');
-    await refused(client.upload([entry(`openapi/${await webCryptoHash(swagger)}`, swagger)]), /openapi/);
+    await refused(client.upload([entry(`openapi/${await sha256(swagger)}`, swagger)]), /openapi/);
     const junk = client.fetch(`/_hull/bundles/${digest}`, { method: "PUT", body: "not a tar" });
     await refused(junk, /cut off/);
     await refused(client.post("/_hull/catalog", { id: "0".repeat(64) }), /not stored/);

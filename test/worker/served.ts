@@ -1,11 +1,13 @@
 /** Publishes skills to the Worker under test over its own HTTP surface, and calls it with chosen settings. */
+
 import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
+import { sha256 } from "../../src/bytes.ts";
 import { type Deployment, deploymentOf } from "../../src/deployment.ts";
 import { readSkillGraph } from "../../src/engine/workflow/skill-file.ts";
 import type { Bindings } from "../../src/env.ts";
 import { createApp } from "../../src/http/app.ts";
 import { assembleSkill } from "../../src/skill/assemble.ts";
-import { makeCatalog, webCryptoHash } from "../../src/skill/bundle.ts";
+import { makeCatalog } from "../../src/skill/bundle.ts";
 import type { HookReader } from "../../src/skill/hooks.ts";
 import { type KnownProviders, SHIPPED } from "../../src/skill/known-providers.ts";
 import type { Manifest, SkillTool } from "../../src/skill/manifest.ts";
@@ -106,7 +108,7 @@ export class Client {
     for (const [name, module] of modulesByName) files.push(entry(name, module));
     const overrides = overridesOf(loaded);
     const text = JSON.stringify(documentWith(manifests, "test"));
-    const catalog = await makeCatalog(cards, text, manifests, webCryptoHash, overrides);
+    const catalog = await makeCatalog(cards, text, manifests, sha256, overrides);
     files.push(entry(`openapi/${catalog.openapi.digest}`, new TextEncoder().encode(catalog.openapi.text)));
     files.push(entry(`catalog/${catalog.id}`, new TextEncoder().encode(catalog.json)));
     // Several skills may contain the same objects.
@@ -126,7 +128,7 @@ export class Client {
 
   async upload(files: TarFile[], digest?: string): Promise<Response> {
     const tar = packTar(files);
-    return this.fetch(`/_hull/bundles/${digest ?? (await webCryptoHash(tar))}`, { method: "PUT", body: tar });
+    return this.fetch(`/_hull/bundles/${digest ?? (await sha256(tar))}`, { method: "PUT", body: tar });
   }
 
   post(path: string, value: unknown): Promise<Response> {

@@ -1,12 +1,12 @@
 /** A session's files in its object and a real bucket, over HTTP. */
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { beforeEach, describe, expect, it, vi } from "vitest";
+import { sha256 } from "../../src/bytes.ts";
 import { deploymentOf } from "../../src/deployment.ts";
 import { HullError } from "../../src/errors.ts";
 import { RequestContext } from "../../src/http/context.ts";
 import { MAX_FILE_BYTES, putSessionFile } from "../../src/http/sessions/files.ts";
 import { detachedContext } from "../../src/run/context.ts";
-import { sha256 } from "../../src/run/digest.ts";
 import { clientWorkspace, sessionClient, sessionObject } from "../../src/run/session-client.ts";
 import type { FileChange, WorkspaceAccess } from "../../src/run/workspace/access.ts";
 import { SPARE_MS, USE_MS } from "../../src/session/workspace/contents.ts";

@@ -1,7 +1,7 @@
 /** Forks of sessions with files and artifacts: copies of their own, seen once they are whole. */
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { beforeAll, describe, expect, it } from "vitest";
-import { sha256 } from "../../src/run/digest.ts";
+import { sha256 } from "../../src/bytes.ts";
 import { sessionObject } from "../../src/run/session-client.ts";
 import type { Adopted, ForkStep } from "../../src/session/conversation/rpc.ts";
 import { mockSkill } from "./served.ts";

@@ -1,10 +1,10 @@
 /** What supervises a session's runs, what long and broken storage does to it, and what it costs. */
 import { describe, expect, it } from "vitest";
+import { sha256 } from "../../src/bytes.ts";
 import type { AgentRecord } from "../../src/engine/agent/records.ts";
 import type { ToolAnnotations } from "../../src/engine/agent/spec.ts";
 import type { AgentRuntime } from "../../src/run/agent/runtime.ts";
 import { SESSION_RUNTIME } from "../../src/run/agent/session-runtime.ts";
-import { sha256 } from "../../src/run/digest.ts";
 import { indexedRun } from "../../src/session/run-index.ts";
 import { listSessions } from "../../src/session/session-index.ts";
 import { bindings } from "./file-bindings.ts";

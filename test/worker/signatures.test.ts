@@ -1,6 +1,8 @@
 /** Signed skills in the Worker: uploads, cards, runs (docs/manifest.md). */
+
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
-import { type SourceFile, utf8, webCryptoHash } from "../../src/skill/bundle.ts";
+import { sha256, utf8 } from "../../src/bytes.ts";
+import type { SourceFile } from "../../src/skill/bundle.ts";
 import { type Signer, signFiles } from "../../src/skill/signature.ts";
 import { packTar } from "../../src/skill/tar.ts";
 import { Client, mockSkill } from "./served.ts";
@@ -19,13 +21,13 @@ beforeAll(async () => {
   const public_key = new Uint8Array(raw);
   ada = {
     public_key,
-    fingerprint: await webCryptoHash(public_key),
+    fingerprint: await sha256(public_key),
     sign: async (message) => new Uint8Array(await crypto.subtle.sign("Ed25519", pair.privateKey, message)),
   };
 });
 const signed = async (texts: Record<string, string>) => ({
   ...texts,
-  "SKILL.sig": await signFiles(files(texts), ada, webCryptoHash),
+  "SKILL.sig": await signFiles(files(texts), ada, sha256),
 });
 
 /** A deployment with these rules. */

@@ -1,7 +1,8 @@
 /** Skills with tools of a tools.json, given as records, because these tests do not concern the build. */
 
+import { sha256 } from "../../src/bytes.ts";
 import { assembleSkill } from "../../src/skill/assemble.ts";
-import { makeCatalog, webCryptoHash } from "../../src/skill/bundle.ts";
+import { makeCatalog } from "../../src/skill/bundle.ts";
 import { canonicalJson } from "../../src/skill/canonical.ts";
 import { SHIPPED } from "../../src/skill/known-providers.ts";
 import type { ConfigParam, SkillRecord, SkillTool } from "../../src/skill/manifest.ts";
@@ -51,7 +52,7 @@ export async function publishTools(
     if (skill === null) throw new TypeError(JSON.stringify(diagnostics));
     const record: SkillRecord = { ...skill.record, tools };
     const json = new Uint8Array(new TextEncoder().encode(canonicalJson(JSON.parse(JSON.stringify(record)))));
-    const digest = await webCryptoHash(json);
+    const digest = await sha256(json);
     files.push(entry(`skill/${digest}`, json));
     if (skill.pack !== null) files.push(entry(`pack/${record.pack}`, skill.pack));
     cards.push({ ...skill.card, version: digest });

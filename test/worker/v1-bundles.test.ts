@@ -1,7 +1,7 @@
 /** Stored skills after crashes and deletions, their bundles as clients get them, and faults of the original. */
 import { describe, expect, it } from "vitest";
+import { sha256 } from "../../src/bytes.ts";
 import { sweepBundles } from "../../src/registry/stored-skills/bundles.ts";
-import { sha256 } from "../../src/run/digest.ts";
 import { readZip } from "../../src/skill/zip.ts";
 import { Client } from "./served.ts";
 import { keyed, Tenant } from "./tenant.ts";

@@ -1,7 +1,7 @@
 /** A session's files on their way to the runner and back, with a real object and a real bucket. */
 import { runInDurableObject } from "cloudflare:test";
 import { beforeEach, expect, it } from "vitest";
-import { sha256 } from "../../src/run/digest.ts";
+import { sha256 } from "../../src/bytes.ts";
 import type { WorkspaceAccess } from "../../src/run/workspace/access.ts";
 import { IncomingChanges, workspaceSource } from "../../src/run/workspace/transfer.ts";
 import { Workspace } from "../../src/session/workspace/workspace.ts";

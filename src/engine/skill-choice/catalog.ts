@@ -1,4 +1,5 @@
 /** The list of skills that a run's model may load, within a token budget. Pure. */
+import { utf8Length } from "../../bytes.ts";
 import { byteOrder } from "../../skill/path.ts";
 import type { AgentSkill } from "../agent/spec.ts";
 import { firstOf } from "../cut.ts";
@@ -22,7 +23,7 @@ const SEARCH = "There are more skills than are listed here: look for others with
  */
 export function catalogSection(skills: readonly AgentSkill[], tokens: number, searchable: boolean): string {
   if (skills.length === 0) return "";
-  const room = Math.max(0, tokens * BYTES_PER_TOKEN - bytes(section([], searchable)));
+  const room = Math.max(0, tokens * BYTES_PER_TOKEN - utf8Length(section([], searchable)));
   const sized = fitting(skills, room).sort((a, b) => byteOrder(a.skill.name, b.skill.name));
   const most = longest(sized, room);
   const left = skills.length - sized.length;
@@ -31,8 +32,6 @@ export function catalogSection(skills: readonly AgentSkill[], tokens: number, se
   const entries = sized.map(({ skill }) => entry(skill, most));
   return `${section(entries, searchable)}${note}`;
 }
-
-const bytes = (text: string): number => new TextEncoder().encode(text).length;
 
 /** A skill with the size of its entry. */
 interface Sized {
@@ -47,8 +46,13 @@ interface Sized {
 
 function sizedOf(skill: AgentSkill): Sized {
   const text = described(skill);
-  const frame = bytes(entry({ ...skill, description: "", when_to_use: "" }, SHORTEST)) + "…".length * 3;
-  return { skill, frame, length: text.length, each: text === "" ? 1 : bytes(escaped(text)) / text.length };
+  const frame = utf8Length(entry({ ...skill, description: "", when_to_use: "" }, SHORTEST)) + "…".length * 3;
+  return {
+    skill,
+    frame,
+    length: text.length,
+    each: text === "" ? 1 : utf8Length(escaped(text)) / text.length,
+  };
 }
 
 const sizeAt = ({ frame, length, each }: Sized, most: number): number =>

@@ -3,12 +3,12 @@
  * its tenant. Reconciling is safe to repeat: it leaves alone what is already right.
  */
 import { DEFAULT_TENANT } from "../../auth/api-key.ts";
+import { sha256 } from "../../bytes.ts";
 import type { Deployment } from "../../deployment.ts";
 import { CatalogMissing } from "../../errors/request.ts";
 import { toHullError } from "../../errors.ts";
 import { daemonSpec } from "../../run/agent/daemon-spec.ts";
 import { detachedContext, type RunContext } from "../../run/context.ts";
-import { sha256 } from "../../run/digest.ts";
 import { sessionClient } from "../../run/session-client.ts";
 import { declaredDaemons } from "../../session/daemon/directory.ts";
 import type { Card, DaemonDeclaration, JsonObject } from "../../skill/manifest.ts";

@@ -1,9 +1,8 @@
 /** Signed calls of `POST /daemons/:id/events`, which need no key. */
-import { concat } from "../../bytes.ts";
+import { concat, fromHex, sha256, utf8 } from "../../bytes.ts";
 import type { Settings } from "../../env.ts";
 import { WebhookRefused } from "../../errors/daemon.ts";
 import { InputInvalid } from "../../errors/request.ts";
-import { sha256 } from "../../run/digest.ts";
 import { webhookOf } from "../../session/daemon/directory.ts";
 import type { Webhook } from "../../session/daemon/rpc.ts";
 import { nameMatches } from "../../skill/glob.ts";
@@ -91,9 +90,8 @@ function digitsOf(sent: string): string | null {
 
 /** Verifies the signature; the platform compares in constant time. @param digits hex */
 async function verified(secret: string, digits: string, signed: Uint8Array<ArrayBuffer>): Promise<boolean> {
-  const signature = Uint8Array.from(digits.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
+  const signature = fromHex(digits);
   const algorithm = { name: "HMAC", hash: "SHA-256" };
-  const raw = new TextEncoder().encode(secret);
-  const key = await crypto.subtle.importKey("raw", raw, algorithm, false, ["verify"]);
+  const key = await crypto.subtle.importKey("raw", utf8(secret), algorithm, false, ["verify"]);
   return crypto.subtle.verify("HMAC", key, signature, signed);
 }

@@ -1,7 +1,7 @@
 /** The download of a skill: its SKILL.md if there is nothing else, else a zip of its folder. */
+import { sha256 } from "../../bytes.ts";
 import { Internal } from "../../errors.ts";
 import { readBytes, type SkillRegistry } from "../../registry/published.ts";
-import { webCryptoHash } from "../../skill/bundle.ts";
 import { skillFileName } from "../../skill/file-text.ts";
 import type { BundledFile, SkillRecord } from "../../skill/manifest.ts";
 import { readTar } from "../../skill/tar.ts";
@@ -57,7 +57,7 @@ export async function zipDigest(
   const { zipDigests } = context.deployment;
   const known = zipDigests.get(version);
   if (known !== undefined) return known;
-  const digest = await webCryptoHash(await zipOf(context, record));
+  const digest = await sha256(await zipOf(context, record));
   zipDigests.set(version, digest);
   return digest;
 }

@@ -2,8 +2,9 @@
  * How agents find the skills: `/.well-known/agent-skills/index.json` of the Agent Skills Discovery RFC, version 0.2.0
  * (https://github.com/cloudflare/agent-skills-discovery-rfc), the files that it names, and `/llms.txt` (https://llmstxt.org).
  */
+
+import { sha256 } from "../../bytes.ts";
 import { SkillNotFound } from "../../errors/request.ts";
-import { sha256 } from "../../run/digest.ts";
 import type { Card, JsonObject, SkillRecord } from "../../skill/manifest.ts";
 import { mediaTypeOf } from "../../skill/media.ts";
 import { noneMatch } from "../conditional.ts";

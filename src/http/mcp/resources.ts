@@ -1,7 +1,6 @@
 /** The files of skills as MCP resources: `skill://<slug>/<path>`, and nothing outside a bundle. */
 
-import { toBase64 } from "../../bytes.ts";
-import { utf8OrNull } from "../../run/utf8.ts";
+import { toBase64, utf8OrNull } from "../../bytes.ts";
 import { skillFileName } from "../../skill/file-text.ts";
 import type { BundledFile, JsonObject } from "../../skill/manifest.ts";
 import { mediaTypeOf } from "../../skill/media.ts";

@@ -2,7 +2,7 @@
  * MCP's extension for skills (https://github.com/modelcontextprotocol/ext-skills): `skills/list` and `skills/get`, with the digest of
  * each file. The files themselves are resources.
  */
-import { utf8OrNull } from "../../run/utf8.ts";
+import { utf8OrNull } from "../../bytes.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { cursorAfter, keyOf } from "./cursor.ts";
 import { type Exchange, type Served, skillOf, skillsAfter } from "./exchange.ts";

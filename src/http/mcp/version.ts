@@ -4,8 +4,7 @@
  * Pure.
  */
 
-import { fromBase64 } from "../../bytes.ts";
-import { utf8OrNull } from "../../run/utf8.ts";
+import { fromBase64, utf8OrNull } from "../../bytes.ts";
 import { isObject } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { LEGACY_VERSIONS, META, MODERN_VERSIONS, VERSIONS } from "../../tool/mcp/versions.ts";

@@ -1,5 +1,5 @@
 /** Access of requests to a session. */
-import { sha256 } from "../../run/digest.ts";
+import { sha256 } from "../../bytes.ts";
 import { type SessionClient, type SessionKind, sessionClient } from "../../run/session-client.ts";
 import type { NamedRequest } from "../../session/named-request.ts";
 import type { RequestContext } from "../context.ts";

@@ -1,11 +1,11 @@
 /** `/sessions`: makes, lists, shows and removes sessions. */
 import { openBody } from "../../api/bodies/sessions.ts";
+import { sha256 } from "../../bytes.ts";
 import { SESSION_ID } from "../../engine/session-id.ts";
 import { InvalidRequest } from "../../errors/llm.ts";
 import { BadRequest, InputInvalid } from "../../errors/request.ts";
 import type { Transcript } from "../../llm/transcript.ts";
 import { transcriptHistory } from "../../llm/transcript-history.ts";
-import { sha256 } from "../../run/digest.ts";
 import { flushRows } from "../../session/index-rows.ts";
 import { listSessions } from "../../session/session-index.ts";
 import type { JsonObject } from "../../skill/manifest.ts";

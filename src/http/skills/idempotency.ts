@@ -1,6 +1,8 @@
 /** Names for calls, by key and input, so that Hull recognises a repeated call. */
+
+import { sha256 } from "../../bytes.ts";
 import { BadRequest } from "../../errors/request.ts";
-import { digested, sha256 } from "../../run/digest.ts";
+import { digested } from "../../run/digest.ts";
 import type { RunInput } from "../../run/input.ts";
 import { type Content, HeldBodies } from "../../run/large-body.ts";
 import type { RequestContext } from "../context.ts";

@@ -1,7 +1,8 @@
 /** Runs of a skill that outlive their connection: idempotent and asynchronous calls. */
+
+import { sha256 } from "../../bytes.ts";
 import { IdempotencyKeyReused } from "../../errors/request.ts";
 import { takesAnyFile } from "../../run/agent/workspace-option.ts";
-import { sha256 } from "../../run/digest.ts";
 import type { RunInput } from "../../run/input.ts";
 import { holdFiles, userParts } from "../../run/llm-input.ts";
 import { logError } from "../../run/problem.ts";

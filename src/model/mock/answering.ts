@@ -1,7 +1,7 @@
 /** Puts mocks between calls and providers: each attempt asks their queue. */
+import { sha256, utf8 } from "../../bytes.ts";
 import type { ModelRequest } from "../../engine/messages.ts";
 import { MockUnmatched } from "../../errors/provider.ts";
-import { utf8, webCryptoHash } from "../../skill/bundle.ts";
 import { canonicalJson } from "../../skill/canonical.ts";
 import type { Outcome } from "../exchange.ts";
 import type { Intercept } from "../intercept.ts";
@@ -44,7 +44,7 @@ export function mockCallOf({ messages, system, tools, tools_in_text, thinking }:
 }
 
 const promptOf = async ({ system, messages }: ModelRequest): Promise<string> =>
-  webCryptoHash(utf8(canonicalJson([system, messages])));
+  sha256(utf8(canonicalJson([system, messages])));
 
 /** The most characters of the prompt in an error. */
 const MAX_SHOWN = 200;

@@ -1,5 +1,6 @@
 /** The mock's answers when nothing is queued: deterministic, without network or key. */
 
+import { utf8Length } from "../../bytes.ts";
 import type {
   Message,
   ModelRequest,
@@ -50,7 +51,7 @@ export function defaultTurn(
   const demo = asker === "demo";
   const prompt = lastPrompt(request.messages);
   const result = demo ? lastToolResult(request.messages) : null;
-  const tokens = bytes(prompt);
+  const tokens = utf8Length(prompt);
   const base = {
     raw_stop_reason: null,
     ...asked,
@@ -97,7 +98,7 @@ function completion(
     raw_stop_reason: null,
     ...asked,
     usage: {
-      input_tokens: bytes(prefix) + bytes(suffix),
+      input_tokens: utf8Length(prefix) + utf8Length(suffix),
       output_tokens: COMPLETION_TOKENS,
       cache_read_tokens: 0,
       cache_write_tokens: 0,
@@ -105,7 +106,6 @@ function completion(
   };
 }
 
-const bytes = (text: string): number => new TextEncoder().encode(text).byteLength;
 const length = (text: string): number => Array.from(text).length;
 
 /** The named tool, else the first that a provider would have shown its model. */

@@ -1,7 +1,7 @@
 /** Mocks of a whole deployment: `HULL_LLM_MOCKS`, one mock as JSON per line, or `kv:<key>`. */
+import { sha256, utf8 } from "../../bytes.ts";
 import type { Bindings, Settings } from "../../env.ts";
 import { Internal } from "../../errors.ts";
-import { utf8, webCryptoHash } from "../../skill/bundle.ts";
 import type { Mock } from "./mock.ts";
 import { readMockLines } from "./read.ts";
 
@@ -41,7 +41,7 @@ export class ConfiguredMocks {
     if (text === null) throw fail(`the KV namespace SKILLS has no key ${key}`);
     const read = readMockLines(text);
     if ("faults" in read) throw fail(read.faults.map(({ message }) => message).join("; "));
-    const id = await webCryptoHash(utf8(`${this.#settings.read(MOCKS_RUN_VARIABLE) ?? ""}\n${text}`));
+    const id = await sha256(utf8(`${this.#settings.read(MOCKS_RUN_VARIABLE) ?? ""}\n${text}`));
     return { id, mocks: read.mocks };
   }
 }

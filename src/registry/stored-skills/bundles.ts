@@ -3,10 +3,11 @@
  * row is written before its bytes, and the rows of versions after them, so no version lacks its bundle. A bundle
  * without a version is loose; the sweep removes it an hour later.
  */
+
 import * as z from "zod/mini";
+import { sha256 } from "../../bytes.ts";
 import { Tables } from "../../database.ts";
 import type { Bindings } from "../../env.ts";
-import { webCryptoHash } from "../../skill/bundle.ts";
 import { STORED_SKILLS_SCHEMA } from "./schema.ts";
 
 /** How long a loose bundle stays: longer than any request takes from storing the bundle to storing the version. */
@@ -28,7 +29,7 @@ export async function storeBundle(
   tenant: string,
   bytes: Uint8Array<ArrayBuffer>,
 ): Promise<string> {
-  const digest = await webCryptoHash(bytes);
+  const digest = await sha256(bytes);
   const db = await skillTables(env).database();
   // A sweep may remove the bytes of a doomed bundle at any moment, so the new bytes get another key.
   const row = await db

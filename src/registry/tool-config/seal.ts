@@ -3,6 +3,7 @@
  * derives from a key of `HULL_SECRET_KEY`. The purpose of a value is authenticated with it, so a sealed value is
  * useless for another purpose.
  */
+import { fromHex, toHex, utf8 } from "../../bytes.ts";
 import { keySource } from "../../derived-key.ts";
 import { SecretKeyMissing } from "../../errors/request.ts";
 
@@ -44,9 +45,8 @@ export class Sealer {
   async seal(secret: string, use: SealedFor): Promise<string> {
     const { id, aes } = await this.#first();
     const nonce = crypto.getRandomValues(new Uint8Array(NONCE_BYTES));
-    const data = new TextEncoder().encode(secret);
-    const text = await crypto.subtle.encrypt(algorithm(nonce, use), aes, data);
-    return `${VERSION}${id}${hex(nonce)}${hex(new Uint8Array(text))}`;
+    const text = await crypto.subtle.encrypt(algorithm(nonce, use), aes, utf8(secret));
+    return `${VERSION}${id}${toHex(nonce)}${toHex(new Uint8Array(text))}`;
   }
 
   /**
@@ -57,8 +57,9 @@ export class Sealer {
     const keys = await Promise.all(this.#usable().map((secret) => this.#key(secret)));
     const key = keys.find(({ id }) => sealed.startsWith(VERSION + id));
     if (key === undefined) return null;
-    const bytes = fromHex(sealed.slice(VERSION.length + 2 * ID_BYTES));
-    if (bytes === null) return null;
+    const digits = sealed.slice(VERSION.length + 2 * ID_BYTES);
+    if (!/^(?:[0-9a-f]{2})+$/.test(digits)) return null;
+    const bytes = fromHex(digits);
     const nonce = bytes.subarray(0, NONCE_BYTES);
     try {
       const text = await crypto.subtle.decrypt(algorithm(nonce, use), key.aes, bytes.subarray(NONCE_BYTES));
@@ -101,7 +102,7 @@ export class Sealer {
 async function derive(secret: string): Promise<SealKey> {
   const source = await keySource(secret);
   const id = await source.bits("id of a key of tool configuration", 8 * ID_BYTES);
-  return { id: hex(new Uint8Array(id)), aes: await source.aes("key of tool configuration") };
+  return { id: toHex(new Uint8Array(id)), aes: await source.aes("key of tool configuration") };
 }
 
 function algorithm(iv: Uint8Array, { tenant, slug, owner, tool, param, bot }: SealedFor) {
@@ -110,13 +111,4 @@ function algorithm(iv: Uint8Array, { tenant, slug, owner, tool, param, bot }: Se
     iv,
     additionalData: utf8(JSON.stringify([tenant, slug, owner, tool, param, bot])),
   };
-}
-
-const utf8 = (text: string): Uint8Array<ArrayBuffer> => new Uint8Array(new TextEncoder().encode(text));
-const hex = (bytes: Uint8Array): string =>
-  Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
-
-function fromHex(text: string): Uint8Array | null {
-  if (!/^(?:[0-9a-f]{2})+$/.test(text)) return null;
-  return Uint8Array.from(text.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
 }

@@ -1,4 +1,6 @@
 /** `define_tool` and `remove_tool`: the model of a run makes tools of its own. */
+
+import { utf8 } from "../../bytes.ts";
 import { plainResult } from "../../engine/agent/call-results.ts";
 import type { AgentToolResult } from "../../engine/agent/records.ts";
 import type { AgentSpec, AgentTool } from "../../engine/agent/spec.ts";
@@ -6,7 +8,6 @@ import type { AgentEffectContext, PlannedCall } from "../../engine/agent/step.ts
 import { SkillNotFound } from "../../errors/request.ts";
 import { HullError } from "../../errors.ts";
 import { bundledVersion, createSkill, removeSkillsBy } from "../../registry/stored-skills/rows.ts";
-import { utf8 } from "../../skill/bundle.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { parametersOf } from "../../skill/tools-json/parameters.ts";

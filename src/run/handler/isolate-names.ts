@@ -1,8 +1,9 @@
 /** Names of isolates. Calls with the same name share an isolate. */
+
+import { sha256 } from "../../bytes.ts";
 import { canonicalJson } from "../../skill/canonical.ts";
 import type { SkillTool } from "../../skill/manifest.ts";
 import type { HandlerCall } from "../../tool/handler/call.ts";
-import { sha256 } from "../digest.ts";
 
 export class IsolateNames {
   /** Names depend on values of variables, but must not reveal them. */

@@ -1,8 +1,9 @@
 /** Logs one line per tool call: what was called where, and how the call ended. */
+
+import { sha256 } from "../../bytes.ts";
 import type { ToolCallBlock } from "../../engine/messages.ts";
 import { canonicalJson } from "../../skill/canonical.ts";
 import type { RunContext } from "../context.ts";
-import { sha256 } from "../digest.ts";
 
 interface ToolCallNote {
   run: string;

@@ -1,5 +1,6 @@
 /** `Bash`: a command as an execution in the runner, in the run's work folder. */
 
+import { utf8 } from "../../bytes.ts";
 import { plainResult } from "../../engine/agent/call-results.ts";
 import type { AgentToolResult } from "../../engine/agent/records.ts";
 import { categoryOf } from "../../engine/tool-fault.ts";
@@ -8,7 +9,6 @@ import { commandText } from "../../engine/workspace-tools/command-result.ts";
 import { DEFAULT_BASH_MS, MAX_BASH_MS } from "../../engine/workspace-tools/definitions.ts";
 import { ConcurrencyLimited } from "../../errors/request.ts";
 import { ExecutionLost, RunnerBusy } from "../../errors/run.ts";
-import { utf8 } from "../../skill/bundle.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { EMPTY_PACK, withEmptyPack } from "../../tool/empty-pack.ts";
 import { allowedVariables, withheldKeys } from "../../tool/execution.ts";

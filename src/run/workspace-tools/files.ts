@@ -1,6 +1,6 @@
 /** `Read`, `Write`, `Edit`, `Glob` and `Grep` on the run's workspace and its skills' folders, without a process. */
 
-import { toBase64 } from "../../bytes.ts";
+import { toBase64, unmarkedUtf8, utf8 } from "../../bytes.ts";
 import { feedbackMessage } from "../../engine/agent/texts.ts";
 import type { Part } from "../../engine/messages.ts";
 import { MAX_READ_LINES } from "../../engine/workspace-tools/definitions.ts";
@@ -15,7 +15,6 @@ import { numberedLines } from "../../engine/workspace-tools/lines.ts";
 import { type GrepMode, GrepSearch, globbed, globFilter } from "../../engine/workspace-tools/listing.ts";
 import { counted } from "../../plural.ts";
 import { type BlobCache, MAX_FILE_BYTES } from "../../registry/blob-cache.ts";
-import { utf8 } from "../../skill/bundle.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { nearest } from "../../skill/match.ts";
 import { isTextType, mediaTypeOf } from "../../skill/media.ts";
@@ -446,11 +445,7 @@ const modeOf = (given: unknown): GrepMode => MODES.find((mode) => mode === given
 /** `null`: the bytes are not text, whatever the name says. */
 function textOf(bytes: Uint8Array, type: string): string | null {
   if (bytes.subarray(0, 8192).includes(0)) return null;
-  try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes);
-  } catch {
-    return isTextType(type) ? new TextDecoder().decode(bytes) : null;
-  }
+  return unmarkedUtf8(bytes) ?? (isTextType(type) ? new TextDecoder().decode(bytes) : null);
 }
 
 function refusalText(given: string, refusal: Refusal): string {

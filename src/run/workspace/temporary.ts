@@ -2,10 +2,11 @@
  * The files of a run without a session: the manifest is in memory, the contents are in R2. Both are gone when the run
  * ends. If its process dies, the tenant's file index removes the rest.
  */
+
+import { sha256 as digestOf } from "../../bytes.ts";
 import { Internal } from "../../errors.ts";
 import { foldersOf, pathFault, WORKSPACE_LIMITS } from "../../tool/workspace-path.ts";
 import type { RunContext } from "../context.ts";
-import { sha256 as digestOf } from "../digest.ts";
 import { dropInput, keepTemporary } from "../files.ts";
 import type {
   Expected,

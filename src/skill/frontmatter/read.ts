@@ -2,6 +2,7 @@
  * Splits SKILL.md into frontmatter and body, as far as possible. It reports what it corrected, and the caller decides
  * how much that matters: an Agent Skill loads anyway, a manifest with Hull's own fields does not.
  */
+import { utf8Length } from "../../bytes.ts";
 import type { Findings } from "../findings.ts";
 import type { MapNode, Position } from "../tree.ts";
 import { conflictFault, conflictMarker, missingFrontmatter } from "./faults.ts";
@@ -49,7 +50,7 @@ const MUST_BEGIN = "SKILL.md must begin with YAML frontmatter between two lines 
 /** Splits and parses a SKILL.md. If nothing can be read, `findings` has an error. */
 export function readFrontmatter(given: string, findings: Findings): Frontmatter {
   const none: Frontmatter = { root: null, body: "", remedies: [] };
-  if (byteLength(given) > MAX_FILE_BYTES) {
+  if (utf8Length(given) > MAX_FILE_BYTES) {
     findings.error(
       "file_too_large",
       {},
@@ -75,7 +76,7 @@ export function readFrontmatter(given: string, findings: Findings): Frontmatter 
     findings.error(code, { at: { line, column: 1 } }, message, hint);
     return none;
   }
-  if (byteLength(split.frontmatter) > MAX_FRONTMATTER_BYTES) {
+  if (utf8Length(split.frontmatter) > MAX_FRONTMATTER_BYTES) {
     findings.error(
       "frontmatter_too_large",
       TOP,
@@ -112,10 +113,6 @@ export function reportRemedies(findings: Findings, remedies: readonly Remedy[], 
 }
 
 const args = ({ code, location, message, hint }: Finding) => [code, location, message, hint] as const;
-
-function byteLength(text: string): number {
-  return new TextEncoder().encode(text).length;
-}
 
 function normalised(given: string, remedies: Remedy[]): string {
   let text = given;

@@ -2,6 +2,7 @@
  * Turns tools.json into tools: uses what it can, and reports the rest as findings with lines. A faulty tool is left out
  * and does not affect the others. Pure.
  */
+import { utf8OrNull } from "../../bytes.ts";
 import { checkFile, type SkillFiles } from "../command.ts";
 import { warnUnknown, wrongType } from "../fields.ts";
 import { Findings } from "../findings.ts";
@@ -84,7 +85,7 @@ export function readToolsJson(content: Uint8Array | string, source: ToolsSource)
 }
 
 function readList(findings: Findings, content: Uint8Array | string): Slot[] {
-  const text = decode(content);
+  const text = typeof content === "string" ? content : utf8OrNull(content);
   if (text === null || text.length > MAX_BYTES) {
     const problem = text === null ? "is not valid UTF-8" : `is larger than ${MAX_BYTES} bytes (4 MiB)`;
     findings.error("manifest_json", {}, `tools.json ${problem}; the skill gets no tools from it.`);
@@ -120,15 +121,6 @@ function readList(findings: Findings, content: Uint8Array | string): Slot[] {
     foreign ? 'Keep only the list: [{"name": …}, …].' : 'Write [{"name": "…", "description": "…"}].',
   );
   return [];
-}
-
-function decode(content: Uint8Array | string): string | null {
-  if (typeof content === "string") return content;
-  try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(content);
-  } catch {
-    return null;
-  }
 }
 
 function readTool(findings: Findings, slot: Slot, source: ToolsSource): ToolDraft | null {

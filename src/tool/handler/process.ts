@@ -1,11 +1,12 @@
 /** Executes a call of a handler as a process in the runner. */
+import { sha256 } from "../../bytes.ts";
 import { RunnerProtocolError } from "../../errors/run.ts";
 import { exactJson } from "../../skill/exact-json.ts";
 import type { SkillRecord } from "../../skill/manifest.ts";
 import { EMPTY_PACK, withEmptyPack } from "../empty-pack.ts";
 import { executionSpec } from "../execution.ts";
 import { cutShort } from "../process-end.ts";
-import { type ExecutionSpec, HANDLER_TEXT_LIMIT, sha256Hex } from "../protocol.ts";
+import { type ExecutionSpec, HANDLER_TEXT_LIMIT } from "../protocol.ts";
 import type { Runner, RunOptions } from "../runner-client.ts";
 import { runWithWorkspace, type ToolWorkspace } from "../with-workspace.ts";
 import { failedCall, type HandlerCall, type HandlerOutcome } from "./call.ts";
@@ -93,7 +94,7 @@ export async function runPython(
   const tooLong = faultOfTexts(handler);
   if (tooLong !== null) return { stdout: "", stderr: tooLong, exit_code: 1 };
   const spec = specOf(packed, deps, {
-    id: `python-${await sha256Hex(JSON.stringify([call.executionId, count, code]))}`,
+    id: `python-${await sha256(JSON.stringify([call.executionId, count, code]))}`,
     argv: ["python3", "-"],
     handler,
     timeoutMs: Math.min(timeoutMs ?? call.timeoutMs, call.timeoutMs),

@@ -1,9 +1,11 @@
 /** Frames and tickets between Worker and runner, as they are and damaged. */
+
 import { IncomingMessage } from "node:http";
 import { Socket } from "node:net";
 import { expect, test } from "vitest";
 import { Auth } from "../../../container/auth.ts";
 import { Refused } from "../../../container/refusal.ts";
+import { sha256 } from "../../../src/bytes.ts";
 import {
   encodeFrame,
   FRAME,
@@ -11,7 +13,6 @@ import {
   FrameDecoder,
   importTicketKey,
   MAX_FRAME_BYTES,
-  sha256Hex,
   signTicket,
 } from "../../../src/tool/protocol.ts";
 import { cutAt, join } from "../../support/chunks.ts";
@@ -82,7 +83,7 @@ test("a ticket is good as it was signed, and no altered one is", async () => {
   const key = await importTicketKey(SECRET);
   const spec = '{"argv":["true"]}';
   const ticket = await signTicket(key, "execution:e1", spec, Date.now());
-  const digest = await sha256Hex(spec);
+  const digest = await sha256(spec);
   const auth = new Auth(true);
   auth.setSecret(SECRET);
   const permit = (sent: string, specDigest = digest): void => {

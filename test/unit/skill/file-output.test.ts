@@ -1,7 +1,8 @@
 /** Llm skills with `output: file`: only with tools to make one. */
+
 import { expect, test } from "vitest";
+import { utf8 } from "../../../src/bytes.ts";
 import { assembleSkill } from "../../../src/skill/assemble.ts";
-import { utf8 } from "../../../src/skill/bundle.ts";
 
 test.each([
   ["output: file", "Draw.", "5 output"],

@@ -1,7 +1,9 @@
 /** Signatures of skills: what holds, what does not, and whose count. */
+
 import { generateKeyPairSync, sign } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { type SourceFile, utf8, webCryptoHash } from "../../../src/skill/bundle.ts";
+import { sha256, utf8 } from "../../../src/bytes.ts";
+import type { SourceFile } from "../../../src/skill/bundle.ts";
 import { type Signer, signFiles, verifyFiles } from "../../../src/skill/signature.ts";
 import { type Signed, trustFault } from "../../../src/skill/trust.ts";
 
@@ -17,16 +19,16 @@ const [ada, bob] = [signer(), signer()];
 const files = (texts: Record<string, string>): SourceFile[] =>
   Object.entries(texts).map(([path, text]) => ({ path, mode: 0o644, bytes: utf8(text) }));
 const FOLDER = { "SKILL.md": "s", "run.sh": "r", "a/b.md": "b" };
-const signed = async (by = ada) => signFiles(files(FOLDER), by, webCryptoHash);
-const verified = (texts: Record<string, string>) => verifyFiles(files(texts), webCryptoHash);
+const signed = async (by = ada) => signFiles(files(FOLDER), by, sha256);
+const verified = (texts: Record<string, string>) => verifyFiles(files(texts), sha256);
 
 test("a signature holds over the same files, in any order, and names its key", async () => {
-  const fingerprint = await webCryptoHash(ada.public_key);
+  const fingerprint = await sha256(ada.public_key);
   const text = await signed();
   expect(await verified({ ...FOLDER, "SKILL.sig": text })).toEqual({ signer: fingerprint });
   const turned = Object.fromEntries(Object.entries({ ...FOLDER, "SKILL.sig": text }).toReversed());
   expect(await verified(turned)).toEqual({ signer: fingerprint });
-  expect(await signFiles(files(turned), ada, webCryptoHash)).toBe(text);
+  expect(await signFiles(files(turned), ada, sha256)).toBe(text);
   expect(await verified(FOLDER)).toBeNull();
 });
 
@@ -89,8 +91,8 @@ describe("a sidecar that was tampered with", () => {
   });
 
   test("with a file whose digest it lists anew", async () => {
-    const sha256 = await webCryptoHash(utf8("R"));
-    const text = await other((given) => ({ ...given, files: { ...Object(given.files), "run.sh": sha256 } }));
+    const digest = await sha256(utf8("R"));
+    const text = await other((given) => ({ ...given, files: { ...Object(given.files), "run.sh": digest } }));
     expect(await verified({ ...FOLDER, "run.sh": "R", "SKILL.sig": text })).toEqual({
       fault: expect.stringMatching(/not one of its key/),
     });

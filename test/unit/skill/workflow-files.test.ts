@@ -1,7 +1,8 @@
 /** Workflows as files of a skill: what is read, and where what is wrong is. */
+
 import { expect, test } from "vitest";
+import { sha256 } from "../../../src/bytes.ts";
 import { readSkillGraph } from "../../../src/engine/workflow/skill-file.ts";
-import { webCryptoHash } from "../../../src/skill/bundle.ts";
 import { findWorkflows } from "../../../src/skill/workflow-files.ts";
 
 async function found(files: Record<string, string>) {
@@ -11,7 +12,7 @@ async function found(files: Record<string, string>) {
     bytes: new TextEncoder().encode(text),
   }));
   const at = { folder: "a", base: "a/" };
-  const { workflows, diagnostics } = await findWorkflows(sources, at, readSkillGraph, webCryptoHash);
+  const { workflows, diagnostics } = await findWorkflows(sources, at, readSkillGraph, sha256);
   const told = diagnostics.map(({ level, code, file, line, column, field }) =>
     [level, code, `${file}:${line ?? ""}:${column ?? ""}`, field ?? "-"].join(" "),
   );
