@@ -62,6 +62,11 @@ export function define<D>(code: string, status: number, title: string, describe:
     static readonly code: string = code;
     static readonly status: number = status;
 
+    /** Whether an error is of this class, also after it crossed a boundary as data. */
+    static matches(error: unknown): error is HullError {
+      return error instanceof HullError && error.code === code;
+    }
+
     constructor(data: D) {
       const d = describe(data);
       super(

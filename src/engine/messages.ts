@@ -240,3 +240,11 @@ export function toolCallIds(history: readonly Message[]): string[] {
       : [],
   );
 }
+
+/** The texts of all blocks of a kind, joined. */
+export function textOfBlocks(
+  blocks: readonly Block[],
+  type: "output_text" | "reasoning" | "reasoning_summary" = "output_text",
+): string {
+  return blocks.map((block) => (block.type === type ? block.text : "")).join("");
+}

@@ -2,6 +2,7 @@
 
 import { closingOf } from "../engine/brackets.ts";
 import type { Block } from "../engine/messages.ts";
+import { textOfBlocks } from "../engine/messages.ts";
 import { parsedJson } from "../skill/json-depth.ts";
 import type { Json } from "../skill/manifest.ts";
 
@@ -19,7 +20,7 @@ const MAX_SEARCHED = 4 * 1024 * 1024;
  * arguments, `prose` of a text-format turn. `null`: none parses.
  */
 export function extractJson(text: string, blocks: readonly Block[], prose: string | null): Extracted | null {
-  const shown = blocks.map((block) => (block.type === "output_text" ? block.text : "")).join("");
+  const shown = textOfBlocks(blocks);
   const texts = [text.trim(), shown.trim()].filter((candidate, n, all) => all.indexOf(candidate) === n);
   for (const candidate of texts) {
     const found = fromText(candidate);

@@ -5,10 +5,11 @@
 
 import * as z from "zod/mini";
 import type { Block, Media, Message, Part, ToolResultMessage } from "../engine/messages.ts";
+import { textOfBlocks } from "../engine/messages.ts";
 import { InvalidRequest } from "../errors/llm.ts";
 import { isObject } from "../skill/json.ts";
-import { parsedJson } from "../skill/json-depth.ts";
-import type { Json, JsonObject } from "../skill/manifest.ts";
+import { parsedObject } from "../skill/json-depth.ts";
+import type { Json } from "../skill/manifest.ts";
 import { blockShape, publicBlock } from "./blocks.ts";
 
 const json = () => z.custom<Json>();
@@ -127,9 +128,7 @@ export function messageJson(message: Message): PublicMessage[] {
       const calls = message.content.flatMap((block) =>
         block.type === "tool_call" ? [{ id: block.id, name: block.name, arguments: block.arguments }] : [],
       );
-      const content = message.content
-        .map((block) => (block.type === "output_text" ? block.text : ""))
-        .join("");
+      const content = textOfBlocks(message.content);
       return [
         {
           role: "assistant",
@@ -255,9 +254,4 @@ function media(part: GivenMedia, at: string): Media {
     throw new InvalidRequest({ option: at, detail });
   }
   return { media_type: part.media_type, data };
-}
-
-function parsedObject(text: string): JsonObject | null {
-  const value = parsedJson(text);
-  return isObject(value) ? value : null;
 }

@@ -1,12 +1,13 @@
 /** The result of a model call. */
 
 import type { Block, ModelTurn, StopReason, Usage, Warning } from "../engine/messages.ts";
+import { textOfBlocks } from "../engine/messages.ts";
 import { visibleText } from "../engine/visible-text.ts";
 import { tokenCounts } from "../model/usage.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
-import { parseErrorArguments, resultBlock } from "./blocks.ts";
+import { resultBlock } from "./blocks.ts";
 import type { mockCallJson } from "./mock-calls.ts";
-import { joined, type Transcript } from "./transcript.ts";
+import { calledTools, type Transcript } from "./transcript.ts";
 
 /** One model's answer inside a call: a turn, its text, and what a text tool format found in it. */
 export interface CallTurn extends ModelTurn {
@@ -82,15 +83,11 @@ interface ResultParts {
 
 export function resultOf(parts: ResultParts): LlmResult {
   const { turn, figures } = parts;
-  const reasoning = joined(turn.blocks, "reasoning");
-  const summary = joined(turn.blocks, "reasoning_summary");
+  const reasoning = textOfBlocks(turn.blocks, "reasoning");
+  const summary = textOfBlocks(turn.blocks, "reasoning_summary");
   // Some providers report only a summary of the reasoning.
   const thinking = reasoning === "" ? summary : reasoning;
-  const calls = turn.blocks.flatMap((block) =>
-    block.type === "tool_call"
-      ? [{ id: block.id, name: block.name, arguments: block.arguments ?? parseErrorArguments(block.raw) }]
-      : [],
-  );
+  const calls = calledTools(turn.blocks);
   const tokens = tokenCounts(figures);
   const { cache_hit_ratio, cache_savings_usd, cost_usd, price_known } = figures;
   return {
@@ -130,9 +127,4 @@ const SHOWN: Record<StopReason, string | null> = {
 /** The normalised reason; the provider's own word if Hull does not know it. */
 function shownReason({ stop_reason, raw_stop_reason }: ModelTurn): string | null {
   return SHOWN[stop_reason] ?? raw_stop_reason;
-}
-
-/** The public text of a turn. */
-export function turnText(blocks: readonly Block[]): string {
-  return joined(blocks, "output_text");
 }

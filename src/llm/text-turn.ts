@@ -1,11 +1,13 @@
 /** Tool calls in text, for models without a native channel. */
+
 import type { ModelTurn, ToolDefinition } from "../engine/messages.ts";
+import { textOfBlocks } from "../engine/messages.ts";
 import { parseTextTurn } from "../engine/text-tools/parse.ts";
-import { type CallTurn, turnText } from "./result.ts";
+import type { CallTurn } from "./result.ts";
 
 /** A turn with the calls in its text. Native calls count, too. */
 export function readTextTurn(turn: ModelTurn, tools: readonly ToolDefinition[]): CallTurn {
-  const text = turnText(turn.blocks);
+  const text = textOfBlocks(turn.blocks);
   const read = parseTextTurn(
     text,
     tools.map(({ name }) => name),

@@ -1,7 +1,9 @@
 /** Transcripts: a conversation with the events that explain how it came about. */
+
 import * as z from "zod/mini";
 import type { Block, Message, ModelTurn } from "../engine/messages.ts";
-import type { Json } from "../skill/manifest.ts";
+import { textOfBlocks } from "../engine/messages.ts";
+import type { Json, JsonObject } from "../skill/manifest.ts";
 import { parseErrorArguments, VISIBILITY, type Visibility } from "./blocks.ts";
 import { messageJson, messageShape, type PublicMessage } from "./messages.ts";
 
@@ -123,19 +125,14 @@ const hasText = (part: unknown): part is { text: string } =>
 
 /** The events of a turn besides that of its message. */
 export function turnEvents(turn: ModelTurn, ids: IdSource): TranscriptEvent[] {
-  const reasoning = joined(turn.blocks, "reasoning");
-  const summary = joined(turn.blocks, "reasoning_summary");
-  const calls = turn.blocks.flatMap((block) =>
-    block.type === "tool_call"
-      ? [{ id: block.id, name: block.name, arguments: block.arguments ?? parseErrorArguments(block.raw) }]
-      : [],
-  );
+  const reasoning = textOfBlocks(turn.blocks, "reasoning");
+  const summary = textOfBlocks(turn.blocks, "reasoning_summary");
   const { model, usage } = turn;
   const payload = {
     model,
     input_tokens: usage.input_tokens,
     output_tokens: usage.output_tokens,
-    tool_calls: calls,
+    tool_calls: calledTools(turn.blocks),
     ...(summary === "" ? {} : { thinking_summary: summary }),
   };
   const by = { role: "assistant" as const };
@@ -150,12 +147,13 @@ export function turnEvents(turn: ModelTurn, ids: IdSource): TranscriptEvent[] {
   ];
 }
 
-/** The texts of all blocks of a kind. */
-export function joined(
-  blocks: readonly Block[],
-  type: "output_text" | "reasoning" | "reasoning_summary",
-): string {
-  return blocks.map((block) => (block.type === type ? block.text : "")).join("");
+/** The tool calls of a turn, as results and transcripts show them. */
+export function calledTools(blocks: readonly Block[]): { id: string; name: string; arguments: JsonObject }[] {
+  return blocks.flatMap((block) =>
+    block.type === "tool_call"
+      ? [{ id: block.id, name: block.name, arguments: block.arguments ?? parseErrorArguments(block.raw) }]
+      : [],
+  );
 }
 
 /** A new id. */

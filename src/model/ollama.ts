@@ -5,6 +5,7 @@
 
 import * as z from "zod/mini";
 import type { Block, Message, ModelRequest, ModelTurn, Part, StopReason } from "../engine/messages.ts";
+import { textOfBlocks } from "../engine/messages.ts";
 import { ModelLacks } from "../errors/provider.ts";
 import { UnsupportedMediaType } from "../errors/request.ts";
 import { exactJson } from "../skill/exact-json.ts";
@@ -97,7 +98,7 @@ function wireMessages(message: Message, target: WireTarget): WireMessage[] {
     }));
   }
   const { content } = message;
-  const text = content.map((block) => (block.type === "output_text" ? block.text : "")).join("");
+  const text = textOfBlocks(content);
   const thinking = content.map(ownThought).join("");
   const calls = content.flatMap((block): WireCall[] =>
     block.type === "tool_call"

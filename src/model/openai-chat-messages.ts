@@ -8,6 +8,7 @@ import type {
   ChatCompletionMessageParam,
 } from "openai/resources/chat/completions";
 import type { Block, Media, Message, ModelRequest, Part } from "../engine/messages.ts";
+import { textOfBlocks } from "../engine/messages.ts";
 import { isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { chatTraits } from "./chat-traits.ts";
@@ -127,10 +128,10 @@ function assistantMessage(blocks: readonly Block[], to: Addressee): WireAssistan
       : [],
   );
   const calls = blocks.flatMap((block) => wireCall(block, own, to));
-  const text = blocks.map((block) => (block.type === "output_text" ? block.text : "")).join("");
+  const text = textOfBlocks(blocks);
   const refusal = own.find((value) => typeof value.refusal === "string")?.refusal;
   if (text === "" && calls.length === 0 && refusal === undefined) return [];
-  const reasoning = blocks.map((block) => (block.type === "reasoning" ? block.text : "")).join("");
+  const reasoning = textOfBlocks(blocks, "reasoning");
   const details = blocks.flatMap((block) =>
     block.type === "reasoning" &&
     block.native?.provider === target.provider &&

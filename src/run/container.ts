@@ -4,7 +4,7 @@ import { fromHex, toHex, utf8, utf8OrNull } from "../bytes.ts";
 import { CODE_FOLDERS, type CodeTerms } from "../engine/workspace-tools/code-tools.ts";
 import { CallNotFound } from "../errors/llm.ts";
 import { StorageQuotaExceeded } from "../errors/request.ts";
-import { HullError, Internal } from "../errors.ts";
+import { type HullError, Internal } from "../errors.ts";
 import { counted } from "../plural.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { mediaTypeOf } from "../skill/media.ts";
@@ -166,7 +166,7 @@ const asContainer = ({ id, ask }: SessionClient): Pick<SessionClient, "ask"> => 
     try {
       return await ask(type, input);
     } catch (error) {
-      throw error instanceof HullError && error.code === CallNotFound.code ? missingContainer(id) : error;
+      throw CallNotFound.matches(error) ? missingContainer(id) : error;
     }
   },
 });

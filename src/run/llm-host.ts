@@ -1,5 +1,6 @@
 /** Makes the model calls of `/llm/*`, runs and sessions: chooses models, keeps budgets, asks providers. */
 
+import { textOfBlocks } from "../engine/messages.ts";
 import type { SearchDelegate } from "../engine/tool-vault/search.ts";
 import type { Settings } from "../env.ts";
 import { BudgetExceeded } from "../errors/budget.ts";
@@ -9,7 +10,7 @@ import { HullError } from "../errors.ts";
 import type { ExchangeOptions, LlmHost, ModelChoice, ModelSelector } from "../llm/host.ts";
 import { mockCallJson } from "../llm/mock-calls.ts";
 import { refused } from "../llm/prepare.ts";
-import { type CallExtras, type CallFigures, turnText } from "../llm/result.ts";
+import type { CallExtras, CallFigures } from "../llm/result.ts";
 import { newId } from "../llm/transcript.ts";
 import type { Admit } from "../model/admission.ts";
 import { tokensToAsk } from "../model/anthropic.ts";
@@ -180,7 +181,7 @@ class Host implements LlmHost {
         },
       );
       const turn = json.withJsonText(answered);
-      if (json.buffersText && options.stream) onText?.(turnText(turn.blocks));
+      if (json.buffersText && options.stream) onText?.(textOfBlocks(turn.blocks));
       this.#context.deployment.metrics.countModelCall(turn.provider, "ok", Date.now() - started);
       this.#context.deployment.metrics.countTokens(turn.provider, turn.usage);
       this.#spent += this.figures(turn).cost_usd;

@@ -114,3 +114,8 @@ function streamed(ask: () => Promise<Streamed>): Promise<ReadableStream<Uint8Arr
     throw new HullError(answer.error);
   });
 }
+
+/** For a question to a session that need no longer exist: nobody is left to ask or to inform. */
+export function ignoreMissing(error: unknown): void {
+  if (!CallNotFound.matches(error)) throw error;
+}

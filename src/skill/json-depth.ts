@@ -1,7 +1,8 @@
 /**
  * How deep JSON from outside may nest: code that walks or prints a deeper value would exhaust the stack (RFC 8259 §9).
  */
-import type { Json } from "./manifest.ts";
+import { isObject } from "./json.ts";
+import type { Json, JsonObject } from "./manifest.ts";
 
 /** Arrays and objects inside one another. */
 export const MAX_JSON_DEPTH = 256;
@@ -26,6 +27,12 @@ export function parsedJson(text: string, reviver?: (...given: unknown[]) => unkn
   } catch {
     return undefined;
   }
+}
+
+/** The same for an object; `null` for anything else. */
+export function parsedObject(text: string): JsonObject | null {
+  const value = parsedJson(text);
+  return isObject(value) ? value : null;
 }
 
 /** The value of a JSON text, any other text itself. */

@@ -1,6 +1,13 @@
 /** Decides what a model's turn means to the loop. Pure. */
 import { firstOf } from "../cut.ts";
-import { type Block, type Message, type ModelTurn, type ToolCallBlock, toolCallIds } from "../messages.ts";
+import {
+  type Block,
+  type Message,
+  type ModelTurn,
+  type ToolCallBlock,
+  textOfBlocks,
+  toolCallIds,
+} from "../messages.ts";
 import { parseTextTurn, type TextCall } from "../text-tools/parse.ts";
 import type { SearchTool } from "./calls.ts";
 import type { AgentRecordBody, Feedback, ModelCost, RunStatus } from "./records.ts";
@@ -194,7 +201,7 @@ function readTurn({ visible }: AgentState, run: RunState, turn: ModelTurn): Read
   const { spec } = run;
   const named = writtenCalls(run, visible);
   const names = [...new Set([...spec.tools, ...scopedTools(run)].map(({ definition }) => definition.name))];
-  const said = turn.blocks.map((block) => (block.type === "output_text" ? block.text : "")).join("");
+  const said = textOfBlocks(turn.blocks);
   const native = turn.blocks.filter((block) => block.type === "tool_call");
   if (spec.tool_format === "text") {
     const read = parseTextTurn(said, [...names, ...RUNTIME_TOOLS]);

@@ -1,6 +1,8 @@
 /** Checks whether a run under way can continue with another graph, which must have everything that the run's journal names. Pure. */
+
 import { canonicalJson } from "../../skill/canonical.ts";
 import type { Graph, Node } from "./graph.ts";
+import { edgeTaken } from "./origin.ts";
 import type { WorkflowState } from "./state.ts";
 import type { GraphFinding } from "./validate.ts";
 
@@ -35,10 +37,9 @@ export function migrationErrors(state: WorkflowState, graph: Graph): GraphFindin
   }
   for (const id of state.ready) present(id, "it comes next");
   for (const id of state.completed) present(id, "the run has been there");
-  for (const { from, to, branch } of state.transitions) {
-    const there = graph.edges.some(
-      (edge) => edge.from === from && edge.to === to && (edge.branch ?? null) === branch,
-    );
+  for (const transition of state.transitions) {
+    const { from, to, branch } = transition;
+    const there = edgeTaken(graph.edges, transition) !== -1;
     const on = branch === null ? "" : ` on the branch ${branch}`;
     if (!there && nodeOf(from) !== undefined && nodeOf(to) !== undefined)
       refuse(

@@ -106,13 +106,16 @@ function downstream({ edges }: Graph, node: string): Set<string> {
   return found;
 }
 
+/** The place of the edge that a transition took; -1: the graph has no such edge. */
+export function edgeTaken(edges: Graph["edges"], { from, to, branch }: Transition): number {
+  return edges.findIndex((edge) => edge.from === from && edge.to === to && (edge.branch ?? null) === branch);
+}
+
 /** How often each edge of a graph was taken, by its place. */
 export function traversed({ edges }: Graph, transitions: readonly Transition[]): { [edge: string]: number } {
   const counts: { [edge: string]: number } = {};
-  for (const { from, to, branch } of transitions) {
-    const place = edges.findIndex(
-      (edge) => edge.from === from && edge.to === to && (edge.branch ?? null) === branch,
-    );
+  for (const transition of transitions) {
+    const place = edgeTaken(edges, transition);
     if (place !== -1) counts[place] = (counts[place] ?? 0) + 1;
   }
   return counts;

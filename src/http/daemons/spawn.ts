@@ -1,5 +1,5 @@
 /** `POST /daemons`: a daemon from a flat body. */
-import { InputInvalid } from "../../errors/request.ts";
+import { InputInvalid, memberInvalid } from "../../errors/request.ts";
 import { HullError } from "../../errors.ts";
 import { daemonSpec } from "../../run/agent/daemon-spec.ts";
 import type { RunInput } from "../../run/agent/options.ts";
@@ -8,19 +8,16 @@ import type { DaemonSettings, DaemonSummary, Webhook } from "../../session/daemo
 import { readJson } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { requestName, sessionOf, shown } from "../sessions/object.ts";
-import { callName, idempotencyKey } from "../skills/idempotency.ts";
+import { idDigits, idempotencyKey } from "../skills/idempotency.ts";
 import { checkSecret } from "./webhook.ts";
 
 export async function postDaemon(context: RequestContext): Promise<Response> {
   const body = await readJson(context.request, daemonBody);
   const { task, prompt = task, system = null, name = null, webhook: given, ...further } = body;
   const { state_dir, persist_path = state_dir, queue_capacity, event_queue_capacity, ...options } = further;
-  if (prompt === undefined) {
-    const message = "is missing: what is the daemon to do?";
-    throw new InputInvalid({ reason: `task ${message}`, errors: [{ path: "task", message }] });
-  }
+  if (prompt === undefined) throw memberInvalid("task", "is missing: what is the daemon to do?");
   const key = idempotencyKey(context.request);
-  const id = `dmn_${(key === null ? unique() : await callName(context, key, "/daemons")).slice(0, 32)}`;
+  const id = `dmn_${await idDigits(context, "/daemons")}`;
   const session = sessionOf(context, id, "daemon");
   const request = await requestName(context, body);
   if (key !== null && (await session.ask("known", { request })))
@@ -49,8 +46,6 @@ function spawned(context: RequestContext, summary: DaemonSummary): Response {
   return Response.json(shown(context, summary), { status: 201, headers });
 }
 
-const unique = (): string => crypto.randomUUID().replaceAll("-", "");
-
 function webhookOf(given: WebhookGiven): Webhook {
   const { secret_env, header, timestamp_header = null, tolerance_s = 300 } = given;
   return { secret_env, header, algorithm: "hmac-sha256", timestamp_header, tolerance_s };
@@ -61,7 +56,7 @@ async function specOf(context: RequestContext, id: string, input: RunInput) {
   try {
     return await daemonSpec(context, id, input);
   } catch (error) {
-    if (!(error instanceof HullError) || error.code !== InputInvalid.code) throw error;
+    if (!InputInvalid.matches(error)) throw error;
     const flat = JSON.stringify(error.data).replaceAll("options.", "");
     throw new HullError(JSON.parse(flat), error.operator);
   }

@@ -2,7 +2,7 @@
 import { concat, fromHex, sha256, utf8 } from "../../bytes.ts";
 import type { Settings } from "../../env.ts";
 import { WebhookRefused } from "../../errors/daemon.ts";
-import { InputInvalid } from "../../errors/request.ts";
+import { memberInvalid } from "../../errors/request.ts";
 import { webhookOf } from "../../session/daemon/directory.ts";
 import type { Webhook } from "../../session/daemon/rpc.ts";
 import { nameMatches } from "../../skill/glob.ts";
@@ -20,11 +20,7 @@ export interface SignedCall {
 /** @throws InputInvalid for a variable that is forbidden or has no value */
 export function checkSecret(settings: Settings, { secret_env }: Webhook): void {
   const { providerKeys, read, webhook_secrets } = settings;
-  const refused = (message: string): Error =>
-    new InputInvalid({
-      reason: `webhook.secret_env ${message}.`,
-      errors: [{ path: "webhook.secret_env", message }],
-    });
+  const refused = (message: string): Error => memberInvalid("webhook.secret_env", message, ".");
   if (providerKeys.has(secret_env)) throw refused("names the key of a model provider");
   if (/^H(?:ULL|ARN)_/.test(secret_env)) throw refused("names one of Hull's own variables");
   if (!maySign(settings, secret_env)) {

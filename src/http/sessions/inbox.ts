@@ -4,7 +4,7 @@
  */
 
 import { decisionBody, feedbackBody, messageBody, toolResultBody } from "../../api/bodies/sessions.ts";
-import { InputInvalid } from "../../errors/request.ts";
+import { InputInvalid, memberInvalid } from "../../errors/request.ts";
 import { readMessages } from "../../llm/messages.ts";
 import { readJson } from "../body.ts";
 import { MAX_MODEL_BODY_BYTES } from "../operations.ts";
@@ -46,8 +46,7 @@ export const postApproval: Route = async (context, { id = "", approval = "" }) =
   const { decision, scope, reason, arguments_digest = null } = body;
   if (decision === "approve" && arguments_digest === null) {
     const message = "says which arguments are approved; it is listed with the approval";
-    const path = "arguments_digest";
-    throw new InputInvalid({ reason: `${path} ${message}.`, errors: [{ path, message }] });
+    throw memberInvalid("arguments_digest", message, ".");
   }
   const request = await requestName(context, body);
   const decided = { approval, decision, scope, reason: reasonIn(reason), arguments_digest, request };

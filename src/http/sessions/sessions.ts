@@ -3,7 +3,7 @@ import { openBody } from "../../api/bodies/sessions.ts";
 import { sha256 } from "../../bytes.ts";
 import { SESSION_ID } from "../../engine/session-id.ts";
 import { InvalidRequest } from "../../errors/llm.ts";
-import { BadRequest, InputInvalid } from "../../errors/request.ts";
+import { BadRequest, memberInvalid } from "../../errors/request.ts";
 import type { Transcript } from "../../llm/transcript.ts";
 import { transcriptHistory } from "../../llm/transcript-history.ts";
 import { flushRows } from "../../session/index-rows.ts";
@@ -13,7 +13,7 @@ import { readJsonIfAny } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { MAX_MODEL_BODY_BYTES } from "../operations.ts";
 import { jsonNow, pageLimit } from "../page.ts";
-import { callName, idempotencyKey } from "../skills/idempotency.ts";
+import { idDigits, idempotencyKey } from "../skills/idempotency.ts";
 import { requestName, sessionOf, shown } from "./object.ts";
 import type { Route } from "./shapes.ts";
 
@@ -28,10 +28,8 @@ const MAX_METADATA = 16 * 1024;
 export async function postSession(context: RequestContext): Promise<Response> {
   const body = await readJsonIfAny(context.request, openBody, MAX_MODEL_BODY_BYTES);
   const metadata: JsonObject = body.metadata ?? {};
-  if (JSON.stringify(metadata).length > MAX_METADATA) {
-    const message = `is longer than ${MAX_METADATA} characters`;
-    throw new InputInvalid({ reason: `metadata ${message}.`, errors: [{ path: "metadata", message }] });
-  }
+  if (JSON.stringify(metadata).length > MAX_METADATA)
+    throw memberInvalid("metadata", `is longer than ${MAX_METADATA} characters`, ".");
   const key = idempotencyKey(context.request);
   const id = body.id ?? (await newSessionId(context, "/sessions"));
   const imported = body.transcript === undefined ? null : importedFrom(body.transcript);
@@ -56,9 +54,7 @@ function importedFrom(transcript: Transcript) {
 
 /** The id of a session that the client did not name; the same `Idempotency-Key` gives the same id. */
 export async function newSessionId(context: RequestContext, called: string): Promise<string> {
-  const key = idempotencyKey(context.request);
-  const name = key === null ? crypto.randomUUID().replaceAll("-", "") : await callName(context, key, called);
-  return `ses_${name.slice(0, 32)}`;
+  return `ses_${await idDigits(context, called)}`;
 }
 
 export function createdSession(session: { id: string }, created: boolean): Response {

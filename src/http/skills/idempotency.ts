@@ -51,6 +51,13 @@ export function callName(context: RequestContext, key: string, called: string): 
   return sha256(JSON.stringify([key, callerOf(context), called]));
 }
 
+/** 32 digits for the id of what a request makes: random, or the same for all calls with its `Idempotency-Key`. */
+export async function idDigits(context: RequestContext, called: string): Promise<string> {
+  const key = idempotencyKey(context.request);
+  const name = key === null ? crypto.randomUUID().replaceAll("-", "") : await callName(context, key, called);
+  return name.slice(0, 32);
+}
+
 /** Operations whose names a skill may have too. */
 const OPERATIONS: readonly string[] = ["runs", "responses"];
 

@@ -7,7 +7,7 @@ import { artifactOf, type WorkflowArtifact } from "../../engine/workflow/artifac
 import { selectArtifacts } from "../../engine/workflow/select-artifacts.ts";
 import { stagePrompt } from "../../engine/workflow/stage-prompt.ts";
 import { ToolsRejected } from "../../errors/llm.ts";
-import { InputInvalid } from "../../errors/request.ts";
+import { memberInvalid } from "../../errors/request.ts";
 import type { HullError } from "../../errors.ts";
 import { transcriptHistory } from "../../llm/transcript-history.ts";
 import { newRunId } from "../../run/agent/daemon-spec.ts";
@@ -35,7 +35,7 @@ import type { RequestContext } from "../context.ts";
 import { lastSeen } from "../executions.ts";
 import { requestName, sessionOf, shown } from "../sessions/object.ts";
 import { eventStream } from "../sessions/runs.ts";
-import { callName, idempotencyKey } from "../skills/idempotency.ts";
+import { idDigits, idempotencyKey } from "../skills/idempotency.ts";
 import { wantsEvents } from "../sse.ts";
 import { waitIn } from "../wait.ts";
 import { graphOf, refusedAt } from "../workflows/graphs.ts";
@@ -64,7 +64,7 @@ export async function postTask(context: RequestContext): Promise<Response> {
   if (node !== undefined && graph !== undefined) throw wrong("graph", "replaces node: give one of the two");
   if (node === undefined && graph === undefined)
     throw wrong("node", "is missing, and so is graph: one of them says how the task is carried out");
-  const id = await idOf(context, "/tasks");
+  const id = `task_${await idDigits(context, "/tasks")}`;
   const streaming = wantsEvents(context.request) !== "no";
   const wait = body.wait === true && !streaming;
   const spawn = (): Promise<Spawned> =>
@@ -98,7 +98,7 @@ async function again(
 }
 
 function wrong(path: string, message: string): HullError {
-  return new InputInvalid({ reason: `${path} ${message}.`, errors: [{ path, message }] });
+  return memberInvalid(path, message, ".");
 }
 
 /** Spawns a task that is a single run. */
@@ -246,7 +246,7 @@ export async function postSubAgent(context: RequestContext): Promise<Response> {
   const { fork = false, request: _, payload: __, research_questions: ___, ...more } = given;
   const { action_items: ____, workflow_stages: _____, verification_steps: ______, ...rest } = more;
   const options = withoutOwn(rest);
-  const id = session_id ?? (await idOf(context, "/sub-agents"));
+  const id = session_id ?? `task_${await idDigits(context, "/sub-agents")}`;
   const streaming = wantsEvents(context.request) !== "no";
   const later = waitIn(context.request) === "none";
   const wait = !background && !later && !streaming;
@@ -295,12 +295,6 @@ function withoutOwn(options: NonNullable<SubAgentBody["options"]>): JsonObject {
   const own = ["name", "system", "allowed_tools", "returns", "background", "session_id", "fork"];
   const entries = Object.entries(plain(options) ?? {}).filter(([name]) => !own.includes(name));
   return Object.fromEntries(entries);
-}
-
-async function idOf(context: RequestContext, path: string): Promise<string> {
-  const key = idempotencyKey(context.request);
-  const name = key === null ? crypto.randomUUID().replaceAll("-", "") : await callName(context, key, path);
-  return `task_${name.slice(0, 32)}`;
 }
 
 /** @throws ToolsRejected if the session may not delegate; CallNotFound */

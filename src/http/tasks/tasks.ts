@@ -1,7 +1,7 @@
 /** Routes of tasks: list, show, wait for, run again, close. */
 
 import { nothing } from "../../api/bodies/sessions.ts";
-import { InputInvalid } from "../../errors/request.ts";
+import { memberInvalid } from "../../errors/request.ts";
 import { newRunId } from "../../run/agent/daemon-spec.ts";
 import { inputBody, resumeBody, triggerBody, waitBody } from "../../run/task/bodies.ts";
 import { thrownBy } from "../../session/conversation/done.ts";
@@ -58,7 +58,7 @@ export async function postTaskResume(context: RequestContext): Promise<Response>
   const id = body.id ?? /^tasks\/([A-Za-z0-9][A-Za-z0-9._:-]{0,127})\.json$/.exec(snapshot_path)?.[1];
   if (id === undefined) {
     const message = "is missing; id, or the snapshot_path of a handle, says which task";
-    throw new InputInvalid({ reason: `id ${message}.`, errors: [{ path: "id", message }] });
+    throw memberInvalid("id", message, ".");
   }
   const request = await requestName(context, body);
   const asked = { run_id: run ? newRunId() : null, request };

@@ -7,7 +7,6 @@ import { graphDigest } from "../../engine/workflow/skill-file.ts";
 import { CallNotFound } from "../../errors/llm.ts";
 import { BadRequest, CatalogMissing, InputInvalid } from "../../errors/request.ts";
 import { WorkflowInvalid } from "../../errors/workflow.ts";
-import { HullError } from "../../errors.ts";
 import { newId } from "../../llm/transcript.ts";
 import { checkGraph } from "../../run/workflow/check-graph.ts";
 import {
@@ -74,7 +73,7 @@ export const getWorkflows: Route = async (context) => {
   const cards = await servedTo(context).then(
     (catalog) => catalog.cards,
     (error: unknown) => {
-      if (error instanceof HullError && error.code === CatalogMissing.code) return [];
+      if (CatalogMissing.matches(error)) return [];
       throw error;
     },
   );

@@ -9,15 +9,21 @@ import {
 } from "../../api/bodies/workflows.ts";
 import { diffGraphs, EDIT_OPERATIONS, type EditInput } from "../../engine/workflow/edit.ts";
 import { runAt } from "../../engine/workflow/origin.ts";
-import { BadPath, FileNotFound, InputInvalid, OperationNotFound } from "../../errors/request.ts";
+import {
+  BadPath,
+  FileNotFound,
+  InputInvalid,
+  memberInvalid,
+  OperationNotFound,
+} from "../../errors/request.ts";
 import { Internal } from "../../errors.ts";
 import { newId } from "../../llm/transcript.ts";
 import { TRANSCRIPT_OPERATIONS } from "../../llm/transcript-operations/operations.ts";
 import { clientWorkspace } from "../../run/session-client.ts";
 import { type SessionParts, sessionDocument, sessionParts } from "../../run/workflow/session-document.ts";
 import { writeFile } from "../../run/workspace/store.ts";
-import { asJson, isObject } from "../../skill/json.ts";
-import { parsedJson } from "../../skill/json-depth.ts";
+import { asJson } from "../../skill/json.ts";
+import { parsedObject } from "../../skill/json-depth.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { nearest } from "../../skill/match.ts";
 import { pathFault, staysBehind } from "../../tool/workspace-path.ts";
@@ -74,8 +80,7 @@ function partsIn(given: JsonObject, path: string): SessionParts {
   const parts = sessionParts(given);
   if (parts !== null) return parts;
   const message = "is not a transcript, which is an object with _type and messages";
-  const at = `${path}.transcript`;
-  throw new InputInvalid({ reason: `${at} ${message}`, errors: [{ path: at, message }] });
+  throw memberInvalid(`${path}.transcript`, message);
 }
 
 const sessionAnswer = (context: RequestContext, parts: SessionParts): Response =>
@@ -134,10 +139,8 @@ async function postPersist(context: RequestContext): Promise<Response> {
   const body = await readJson(context.request, persistBody);
   const parts = partsIn(body.session, "session");
   const { transcript, run } = parts;
-  if (run === null || typeof run.id !== "string") {
-    const message = "has no run, among whose files it could be stored";
-    throw new InputInvalid({ reason: `session ${message}`, errors: [{ path: "session", message }] });
-  }
+  if (run === null || typeof run.id !== "string")
+    throw memberInvalid("session", "has no run, among whose files it could be stored");
   const path = body.path ?? `sessions/${transcript?.id ?? "session"}.json`;
   const reason =
     pathFault(path) ?? (path.split("/").some(staysBehind) ? "has a folder that no session keeps" : null);
@@ -166,15 +169,8 @@ async function postRestore(context: RequestContext): Promise<Response> {
   const file = await clientWorkspace(session).findFile(path);
   const object = file === null || file.size > MAX_FILE_BYTES ? null : await context.env.FILES.get(file.key);
   if (object === null) throw new FileNotFound({ path });
-  const document = await object.text().then(parsed);
-  if (document?._type !== "workflow_session") {
-    const message = "names a file that is no workflow session";
-    throw new InputInvalid({ reason: `path ${message}`, errors: [{ path: "path", message }] });
-  }
+  const document = await object.text().then(parsedObject);
+  if (document?._type !== "workflow_session")
+    throw memberInvalid("path", "names a file that is no workflow session");
   return sessionAnswer(context, partsIn(document, "session"));
-}
-
-function parsed(text: string): JsonObject | null {
-  const value = parsedJson(text);
-  return isObject(value) ? value : null;
 }

@@ -6,7 +6,7 @@ import type { Graph } from "../../engine/workflow/graph.ts";
 import { runAt } from "../../engine/workflow/origin.ts";
 import type { Origin, PinnedSkills, WorkflowSpec, WorkflowTest } from "../../engine/workflow/records.ts";
 import { PUBLIC_TENANT } from "../../env.ts";
-import { InputInvalid } from "../../errors/request.ts";
+import { memberInvalid } from "../../errors/request.ts";
 import { WorkflowInvalid } from "../../errors/workflow.ts";
 import { agentSpec } from "../../run/agent/options.ts";
 import { llmHost } from "../../run/llm-host.ts";
@@ -55,8 +55,7 @@ export function readWorkflowOptions(options: JsonObject, at = "options"): Workfl
 function testOf(context: RequestContext, { test }: WorkflowOptions, graph: Graph): WorkflowTest | undefined {
   if (test === undefined) return undefined;
   if (context.tenant !== PUBLIC_TENANT) return readTest(test, graph);
-  const fault = { path: "options.test", message: "is for callers with a key" };
-  throw new InputInvalid({ reason: `${fault.path} ${fault.message}`, errors: [fault] });
+  throw memberInvalid("options.test", "is for callers with a key");
 }
 
 export interface WorkflowRunRequest {
@@ -93,10 +92,7 @@ export async function workflowSpec(
   if (!valid) throw new WorkflowInvalid({ errors });
   if (runRequest.options.tool_configs !== undefined) {
     const message = "holds secrets, which a stored run does not keep; configure the skill instead";
-    throw new InputInvalid({
-      reason: `options.tool_configs ${message}`,
-      errors: [{ path: "options.tool_configs", message }],
-    });
+    throw memberInvalid("options.tool_configs", message);
   }
   const options = Object.fromEntries(
     Object.entries(runRequest.options).filter(([name]) => !Object.hasOwn(workflowOptions().shape, name)),

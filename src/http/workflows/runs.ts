@@ -26,7 +26,7 @@ import {
 } from "../../engine/workflow/origin.ts";
 import type { WorkflowSpec } from "../../engine/workflow/records.ts";
 import { CallNotFound } from "../../errors/llm.ts";
-import { BadRequest, IdempotencyKeyReused, InputInvalid } from "../../errors/request.ts";
+import { BadRequest, IdempotencyKeyReused, InputInvalid, memberInvalid } from "../../errors/request.ts";
 import { SessionExists } from "../../errors/session.ts";
 import { ReplayMismatch, WorkflowInvalid } from "../../errors/workflow.ts";
 import { HullError } from "../../errors.ts";
@@ -47,7 +47,7 @@ import { jsonNow, pageLimit } from "../page.ts";
 import { prefersAsync } from "../prefer.ts";
 import { requestName, sessionOf, shown } from "../sessions/object.ts";
 import { type Route, reasonIn } from "../sessions/shapes.ts";
-import { callName, idempotencyKey } from "../skills/idempotency.ts";
+import { idDigits, idempotencyKey } from "../skills/idempotency.ts";
 import { wantsEvents } from "../sse.ts";
 import { waitIn } from "../wait.ts";
 import { graphOf, namedWorkflow, refusedAt } from "./graphs.ts";
@@ -101,11 +101,8 @@ async function wantedTask(
   const { graph, workflow } = await sourceOf(context, named, undefined);
   const own = readWorkflowOptions(options, "overrides");
   for (const option of ["resume_run", "replay_run"] as const)
-    if (own[option] !== undefined) {
-      const message = "is for POST /workflows/execute";
-      const path = `overrides.${option}`;
-      throw new InputInvalid({ reason: `${path} ${message}`, errors: [{ path, message }] });
-    }
+    if (own[option] !== undefined)
+      throw memberInvalid(`overrides.${option}`, "is for POST /workflows/execute");
   const artifacts = artifactsIn(given);
   return { task, graph, workflow, artifacts, origin: null, options, own, root: null, skills: null };
 }
@@ -123,18 +120,15 @@ async function sourceOf(
   run: string | JsonObject | undefined,
 ): Promise<Source> {
   const record = run === undefined ? null : await recordNamed(context, run);
-  if (workflow !== undefined && graph !== undefined) {
-    const message = "stands for graph: give one of the two";
-    throw new InputInvalid({ reason: `workflow ${message}`, errors: [{ path: "workflow", message }] });
-  }
+  if (workflow !== undefined && graph !== undefined)
+    throw memberInvalid("workflow", "stands for graph: give one of the two");
   if (workflow !== undefined) {
     const { name, version, digest, graph: stored } = await namedWorkflow(context, workflow);
     return { graph: stored, workflow: { name, version, digest }, record };
   }
   if (graph !== undefined) return { graph: graphOf(graph), workflow: null, record };
   if (record !== null) return { graph: graphOf(record.graph), workflow: null, record };
-  const message = "is missing: give graph, or workflow with the name of a stored one";
-  throw new InputInvalid({ reason: `graph ${message}`, errors: [{ path: "graph", message }] });
+  throw memberInvalid("graph", "is missing: give graph, or workflow with the name of a stored one");
 }
 
 async function recordNamed(context: RequestContext, run: string | JsonObject): Promise<RunRecord> {
@@ -174,13 +168,7 @@ async function earlier(context: RequestContext, body: object): Promise<Started |
 
 /** The id of a new run; the same key gives the same id. A key counts for one route only. */
 async function runIdOf(context: RequestContext): Promise<string> {
-  const { request } = context;
-  const key = idempotencyKey(request);
-  const unique =
-    key === null
-      ? crypto.randomUUID().replaceAll("-", "")
-      : await callName(context, key, new URL(request.url).pathname);
-  return `wf_${unique.slice(0, 32)}`;
+  return `wf_${await idDigits(context, new URL(context.request.url).pathname)}`;
 }
 
 async function start(
@@ -221,9 +209,7 @@ async function known<T>({ name }: NamedRequest, work: () => Promise<T>): Promise
   try {
     return await work();
   } catch (error) {
-    if (error instanceof HullError && error.code === SessionExists.code)
-      throw new IdempotencyKeyReused({ key: name });
-    throw error;
+    throw SessionExists.matches(error) ? new IdempotencyKeyReused({ key: name }) : error;
   }
 }
 
@@ -240,8 +226,7 @@ async function copyFiles(
     await sessionClient(context, files).ask("copyFiles", to);
   } catch (error) {
     // A removed run has left no files. A repeated request finds the session that its first attempt made.
-    const expected = [CallNotFound.code, SessionExists.code];
-    if (!(error instanceof HullError) || !expected.includes(error.code)) throw error;
+    if (!CallNotFound.matches(error) && !SessionExists.matches(error)) throw error;
   }
 }
 
@@ -395,7 +380,7 @@ async function wantedFork(
   const graph = graphOf(record.graph);
   if (!Object.hasOwn(graph.nodes, from)) {
     const message = `names no node: there is no "${from}"; the graph has ${Object.keys(graph.nodes).join(", ")}`;
-    throw new InputInvalid({ reason: `from ${message}`, errors: [{ path: "from", message }] });
+    throw memberInvalid("from", message);
   }
   return {
     ...continuing(record, graph),

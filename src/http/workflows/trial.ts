@@ -8,7 +8,7 @@ import {
   type CrashPoint,
   type WorkflowTest,
 } from "../../engine/workflow/records.ts";
-import { InputInvalid } from "../../errors/request.ts";
+import { InputInvalid, memberInvalid } from "../../errors/request.ts";
 import { readMocks } from "../../model/mock/read.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json } from "../../skill/manifest.ts";
@@ -109,6 +109,5 @@ function nodeOf({ nodes }: Graph, id: string, path: string) {
 }
 
 function refused(place: string, message: string): Error {
-  const path = `options.test.${place}`;
-  return new InputInvalid({ reason: `${path} ${message}`, errors: [{ path, message }] });
+  return memberInvalid(`options.test.${place}`, message);
 }

@@ -5,7 +5,7 @@ import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { decodeBlock, isEncodedBlock } from "../foreign-blocks.ts";
 import { systemBlock } from "../system-prompt.ts";
 import { type OwnCall, ToolCallIds } from "../tool-call-ids.ts";
-import { wrong } from "../wrong.ts";
+import { textMember, wrong } from "../wrong.ts";
 import { executedCall, executedResult } from "./executed.ts";
 
 /** The prefix of ids of calls that Anthropic itself carried out. */
@@ -104,7 +104,7 @@ class Reader {
 
   /** Images of a result follow it as parts of the user: results of other providers' tools are text. */
   #result(block: JsonObject, path: string, images: Part[]): ToolResultMessage {
-    const call_id = text(block, "tool_use_id", path);
+    const call_id = textMember(block, "tool_use_id", path);
     const texts: string[] = [];
     for (const [n, inner] of blocksOf(block.content ?? "", `${path}.content`).entries()) {
       for (const part of this.#parts(inner, `${path}.content.${n}`)) {
@@ -123,7 +123,7 @@ class Reader {
   #parts(block: JsonObject, path: string): Part[] {
     switch (block.type) {
       case "text":
-        return [{ type: "text", text: text(block, "text", path) }];
+        return [{ type: "text", text: textMember(block, "text", path) }];
       case "image": {
         const media = this.#media(block, path);
         return [media === null ? this.#unknown(block, path) : { type: "image", ...media }];
@@ -144,9 +144,9 @@ class Reader {
     if (!isObject(source)) throw wrong(`${path}.source`, "a source is required");
     const at = `${path}.source`;
     if (source.type === "base64") {
-      return { media_type: text(source, "media_type", at), data: text(source, "data", at) };
+      return { media_type: textMember(source, "media_type", at), data: textMember(source, "data", at) };
     }
-    return source.type === "url" ? { url: text(source, "url", at) } : null;
+    return source.type === "url" ? { url: textMember(source, "url", at) } : null;
   }
 
   /** A document that is text is sent as text, under its title. */
@@ -155,7 +155,7 @@ class Reader {
     const { title } = block;
     const head = typeof title === "string" && title !== "" ? [`# ${title}`] : [];
     if (source.type === "text") {
-      return [{ type: "text", text: [...head, text(source, "data", `${path}.source`)].join("\n\n") }];
+      return [{ type: "text", text: [...head, textMember(source, "data", `${path}.source`)].join("\n\n") }];
     }
     if (source.type === "content") {
       const inner = blocksOf(source.content, `${path}.source.content`);
@@ -169,7 +169,7 @@ class Reader {
 
   /** A stored file for the container. A text part tells the model about it. */
   #upload(block: JsonObject, path: string): Part {
-    const file_id = text(block, "file_id", path);
+    const file_id = textMember(block, "file_id", path);
     this.uploads.push({ file_id, path });
     return { type: "text", text: `[The user put the file ${file_id} into $INPUT_DIR.]` };
   }
@@ -209,16 +209,18 @@ class Reader {
   #said(block: JsonObject, path: string): Block[] {
     switch (block.type) {
       case "text":
-        return [{ type: "output_text", text: text(block, "text", path) }];
+        return [{ type: "output_text", text: textMember(block, "text", path) }];
       case "thinking": {
         const signature = typeof block.signature === "string" ? block.signature : "";
         const own = signature === "" ? {} : { signature };
-        return [decodeBlock(signature) ?? { type: "reasoning", text: text(block, "thinking", path), ...own }];
+        return [
+          decodeBlock(signature) ?? { type: "reasoning", text: textMember(block, "thinking", path), ...own },
+        ];
       }
       case "redacted_thinking":
-        return [decodeBlock(text(block, "data", path)) ?? anthropicBlock(block)];
+        return [decodeBlock(textMember(block, "data", path)) ?? anthropicBlock(block)];
       case "tool_use": {
-        const [id, name] = [text(block, "id", path), text(block, "name", path)];
+        const [id, name] = [textMember(block, "id", path), textMember(block, "name", path)];
         this.#called.add(id, name, `${path}.id`);
         const input = isObject(block.input) ? block.input : {};
         return [{ type: "tool_call", id, name, arguments: input, raw: JSON.stringify(input) }];
@@ -245,12 +247,6 @@ function blocksOf(content: Json | undefined, path: string): JsonObject[] {
     if (isObject(block) && typeof block.type === "string") return block;
     throw wrong(`${path}.${n}`, "a block is an object with a type");
   });
-}
-
-function text(of: JsonObject, name: string, path: string): string {
-  const value = of[name];
-  if (typeof value === "string") return value;
-  throw wrong(`${path}.${name}`, "a text is required");
 }
 
 /**

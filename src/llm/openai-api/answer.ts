@@ -1,4 +1,5 @@
 /** A turn of any provider as the chat completion that an OpenAI client expects. */
+
 import type {
   ChatCompletion,
   ChatCompletionChunk,
@@ -7,6 +8,7 @@ import type {
 } from "openai/resources/chat/completions";
 import type { CompletionUsage } from "openai/resources/completions";
 import type { Block, ModelTurn, ToolCallBlock, Usage } from "../../engine/messages.ts";
+import { textOfBlocks } from "../../engine/messages.ts";
 import { refusalIn, refusalOf } from "../blocks.ts";
 import { encodeBlock } from "../foreign-blocks.ts";
 import { openAiStop } from "../stop-words.ts";
@@ -55,7 +57,7 @@ export function completionUsage(usage: Usage, excludesCached: boolean): Completi
 }
 
 export function completionOf(turn: ModelTurn, excludesCached: boolean, now: number): WireCompletion {
-  const content = textOf(turn.blocks);
+  const content = textOfBlocks(turn.blocks);
   const calls = wireCalls(turn.blocks);
   const message: Answer = {
     role: "assistant",
@@ -71,9 +73,6 @@ export function completionOf(turn: ModelTurn, excludesCached: boolean, now: numb
     usage: completionUsage(turn.usage, excludesCached),
   };
 }
-
-const textOf = (blocks: readonly Block[]): string =>
-  blocks.map((block) => (block.type === "output_text" ? block.text : "")).join("");
 
 export const wireCalls = (blocks: readonly Block[]): ChatCompletionMessageFunctionToolCall[] =>
   blocks.flatMap((block) => (block.type === "tool_call" ? [wireCall(block)] : []));

@@ -6,16 +6,8 @@ import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { decodeBlock } from "../foreign-blocks.ts";
 import { systemBlock } from "../system-prompt.ts";
 import { type OwnCall, ToolCallIds } from "../tool-call-ids.ts";
-import { wrong } from "../wrong.ts";
-import {
-  filePart,
-  imagePart,
-  type OwnPart,
-  partsOf,
-  textMember,
-  textOf,
-  textsOf,
-} from "./message-content.ts";
+import { textMember, wrong } from "../wrong.ts";
+import { filePart, imagePart, type OwnPart, partsOf, textOf, textsOf } from "./message-content.ts";
 
 interface ChatConversation {
   /** Texts of system and developer messages, in order. */

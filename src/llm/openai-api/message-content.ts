@@ -2,7 +2,7 @@
 import type { Media, Part } from "../../engine/messages.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
-import { wrong } from "../wrong.ts";
+import { textMember, wrong } from "../wrong.ts";
 
 /** Reads a part type that only one of the two APIs has; `null`: the API does not have it. */
 export type OwnPart = (part: JsonObject, path: string) => Part | null;
@@ -72,11 +72,4 @@ function mediaOf(url: string, path: string): Media {
     return { media_type: (inline[1] ?? "").toLowerCase(), data: url.slice(inline[0].length) };
   if (/^https?:\/\//i.test(url)) return { url };
   throw wrong(path, "the URL is an http, https or data URL");
-}
-
-/** @throws InvalidRequest if the member is not a text */
-export function textMember(of: JsonObject, name: string, path: string): string {
-  const value = of[name];
-  if (typeof value === "string") return value;
-  throw wrong(`${path}.${name}`, "a text is required");
 }

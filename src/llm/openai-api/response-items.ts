@@ -5,17 +5,9 @@ import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { decodeBlock } from "../foreign-blocks.ts";
 import { checkAnswered, ToolCallIds } from "../tool-call-ids.ts";
-import { wrong } from "../wrong.ts";
+import { textMember, wrong } from "../wrong.ts";
 import { compactedText } from "./compaction.ts";
-import {
-  filePart,
-  imagePart,
-  namedFile,
-  type OwnPart,
-  partsOf,
-  textMember,
-  textOf,
-} from "./message-content.ts";
+import { filePart, imagePart, namedFile, type OwnPart, partsOf, textOf } from "./message-content.ts";
 import { SHELL } from "./shell-items.ts";
 
 interface ItemConversation {

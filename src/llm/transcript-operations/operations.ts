@@ -1,14 +1,16 @@
 /** The operations of `POST /transcripts/:operation`: by name, with their fields. */
+
 import * as z from "zod/mini";
 import { asJson } from "../../skill/json.ts";
 import type { Json } from "../../skill/manifest.ts";
 import { messageShape, type PublicMessage } from "../messages.ts";
+import { refused } from "../prepare.ts";
 import { type Transcript, transcriptShape, withPublic } from "../transcript.ts";
 import { COMPACTING } from "./compacting.ts";
 import type { OperationDeps } from "./deps.ts";
 import { assetShape, begun, forked, moved, reset, withAsset } from "./lifecycle.ts";
 import { type Operation, operation } from "./operation.ts";
-import { faultsOf, refused, wrong } from "./read-body.ts";
+import { faultsOf, wrong } from "./read-body.ts";
 import {
   optionalTranscript,
   requiredTranscript,

@@ -1,11 +1,12 @@
 /** Checks the body of an operation against its shape: 422 with the path of each fault. */
+
 import type * as z from "zod/mini";
 import { type Fault, shapeFaults, shown } from "../../engine/fault.ts";
-import { InputInvalid } from "../../errors/request.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { nearest } from "../../skill/match.ts";
 import type { LlmHost } from "../host.ts";
 import { readOptions } from "../options.ts";
+import { refused } from "../prepare.ts";
 
 /** The given members: `null` counts as absent. */
 export function present(given: JsonObject): JsonObject {
@@ -60,10 +61,6 @@ export function checkCallOptions(call: JsonObject, own: readonly string[], host:
     }),
   );
 }
-
-/** All faults as one error. */
-export const refused = (errors: readonly Fault[]) =>
-  new InputInvalid({ reason: errors.map(({ message }) => message).join("; "), errors: [...errors] });
 
 /** One fault of a body. */
 export const wrong = (path: string, message: string) => refused([{ path, message }]);

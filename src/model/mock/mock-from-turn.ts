@@ -1,11 +1,13 @@
 /** Turns a model's turn into a mock that repeats it. Pure. */
-import type { Block, ModelTurn } from "../../engine/messages.ts";
+
+import type { ModelTurn } from "../../engine/messages.ts";
+import { textOfBlocks } from "../../engine/messages.ts";
 import type { Mock } from "./mock.ts";
 
 export function mockFromTurn({ blocks, stop_reason, raw_stop_reason, usage, model }: ModelTurn): Mock {
-  const text = texts(blocks, "output_text");
-  const thinking = texts(blocks, "reasoning");
-  const thinking_summary = texts(blocks, "reasoning_summary");
+  const text = textOfBlocks(blocks);
+  const thinking = textOfBlocks(blocks, "reasoning");
+  const thinking_summary = textOfBlocks(blocks, "reasoning_summary");
   const tool_calls = blocks.flatMap((block) =>
     block.type === "tool_call" ? [{ name: block.name, arguments: block.arguments ?? {} }] : [],
   );
@@ -18,8 +20,4 @@ export function mockFromTurn({ blocks, stop_reason, raw_stop_reason, usage, mode
     model,
     ...usage,
   };
-}
-
-function texts(blocks: readonly Block[], type: "output_text" | "reasoning" | "reasoning_summary"): string {
-  return blocks.map((block) => (block.type === type ? block.text : "")).join("");
 }

@@ -2,9 +2,11 @@
  * One answer of a model, as `POST /llm/call` makes it: a run that ends with its first turn and keeps its records in
  * memory.
  */
+
 import type { AgentSpec, AgentTool } from "../../engine/agent/spec.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
 import type { Block, Message, ModelTurn, Warning } from "../../engine/messages.ts";
+import { textOfBlocks } from "../../engine/messages.ts";
 import { type SearchEvent, searchBlock } from "../../engine/tool-vault/events.ts";
 import { definitionOf, readTools, type Tool } from "../../engine/tools.ts";
 import { Internal } from "../../errors.ts";
@@ -19,7 +21,7 @@ import {
   refused,
   tooManyTools,
 } from "../../llm/prepare.ts";
-import { type CallFigures, type CallTurn, resultOf, turnText } from "../../llm/result.ts";
+import { type CallFigures, type CallTurn, resultOf } from "../../llm/result.ts";
 import { checkAnswer } from "../../llm/structured.ts";
 import type { CallOutcome } from "../../llm/structured-call.ts";
 import { readTextTurn } from "../../llm/text-turn.ts";
@@ -243,7 +245,7 @@ function answerOf(
   const read =
     spec.tool_format === "text"
       ? readTextTurn(turn, tools)
-      : { ...turn, text: turnText(turn.blocks), text_format: null };
+      : { ...turn, text: textOfBlocks(turn.blocks), text_format: null };
   return { ...read, blocks };
 }
 

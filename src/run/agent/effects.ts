@@ -14,6 +14,7 @@ import type {
 } from "../../engine/agent/step.ts";
 import { isArtifact } from "../../engine/artifact.ts";
 import type { ModelRequest, ModelTurn } from "../../engine/messages.ts";
+import { textOfBlocks } from "../../engine/messages.ts";
 import { categoryOf } from "../../engine/tool-fault.ts";
 import { OutputWindow, type ToolOutcome } from "../../engine/tool-result.ts";
 import { ProviderEmptyAnswer } from "../../errors/provider.ts";
@@ -21,7 +22,6 @@ import { ClientClosedRequest, ExecutionLost } from "../../errors/run.ts";
 import { HullError } from "../../errors.ts";
 import type { CallWatcher, LlmHost } from "../../llm/host.ts";
 import { exchangeTerms, nothingToAnswer } from "../../llm/prepare.ts";
-import { turnText } from "../../llm/result.ts";
 import { systemClock } from "../../model/clock.ts";
 import { isObject, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject, SkillRecord } from "../../skill/manifest.ts";
@@ -241,7 +241,7 @@ async function summarize(
     budget: null,
     max_tokens_given: null,
   });
-  const text = turnText(turn.blocks);
+  const text = textOfBlocks(turn.blocks);
   const spent = { ...turn.usage, cost_usd: host.figures(turn).cost_usd };
   if (text.trim() !== "") return { text, spent, fault: null };
   const finish_reason = turn.raw_stop_reason ?? turn.stop_reason;

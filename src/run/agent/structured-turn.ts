@@ -1,11 +1,10 @@
 /** Structured output of agent runs: the required form of a turn that ends the run. */
 import type { ModelCost } from "../../engine/agent/records.ts";
 import type { AgentRequest } from "../../engine/agent/step.ts";
-import { type ModelTurn, totalUsage } from "../../engine/messages.ts";
+import { type ModelTurn, textOfBlocks, totalUsage } from "../../engine/messages.ts";
 import { type HullError, toHullError } from "../../errors.ts";
 import { extractJson } from "../../llm/extract.ts";
 import { correction } from "../../llm/nudge.ts";
-import { turnText } from "../../llm/result.ts";
 import { checkAnswer, type Structured, schemaFailure } from "../../llm/structured.ts";
 import { readTextTurn } from "../../llm/text-turn.ts";
 import { schemaErrors } from "../../llm/validate.ts";
@@ -89,7 +88,7 @@ export function withSentinel(
   if (sentinel === null || structured.check === null) return null;
   const { blocks } = readTextTurn(turn, [...tools_in_text, ...tools]);
   if (blocks.some(({ type }) => type === "tool_call")) return null;
-  const said = parsedJson(turnText(turn.blocks));
+  const said = parsedJson(textOfBlocks(turn.blocks));
   if (said === undefined || schemaErrors(structured.check, said).length > 0) return null;
   const text = `\n${sentinel}`;
   return { turn: { ...turn, blocks: [...turn.blocks, { type: "output_text", text }] }, text };
@@ -119,7 +118,7 @@ function faultsOf(
 ): string[] {
   // The provider goes on with this turn.
   if (turn.stop_reason === "pause") return [];
-  const said = turnText(turn.blocks);
+  const said = textOfBlocks(turn.blocks);
   const written = readTextTurn(turn, [...listed, ...tools]);
   const calls = written.blocks.filter((block) => block.type === "tool_call");
   if (calls.length > 0 && (searches === null || calls.every(({ name }) => searches(name)))) return [];

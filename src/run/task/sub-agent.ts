@@ -105,7 +105,7 @@ const DELEGATING: readonly string[] = [SUB_AGENT, LOAD_SKILL];
 /** Ends a child, if it was begun. It never rejects. */
 async function close(session: SessionClient): Promise<void> {
   await session.ask("task_close", { request: null }).catch((error: unknown) => {
-    if (error instanceof HullError && error.code === CallNotFound.code) return;
+    if (CallNotFound.matches(error)) return;
     console.error(JSON.stringify({ event: "delegate_not_closed", child: session.id, error: String(error) }));
   });
 }

@@ -15,8 +15,7 @@ import { time, visitOf, type WorkflowState } from "../../engine/workflow/state.t
 import { providedFor } from "../../engine/workflow/trial.ts";
 import { commandText } from "../../engine/workspace-tools/command-result.ts";
 import { PUBLIC_TENANT } from "../../env.ts";
-import { CallNotFound, ToolsRejected } from "../../errors/llm.ts";
-import { HullError } from "../../errors.ts";
+import { ToolsRejected } from "../../errors/llm.ts";
 import { newId } from "../../llm/transcript.ts";
 import type { RunView } from "../../session/conversation/answers.ts";
 import { isObject, objectOf } from "../../skill/json.ts";
@@ -25,7 +24,7 @@ import type { KnownExecutions } from "../../tool/runner-client.ts";
 import { agentSpec } from "../agent/options.ts";
 import type { RunContext } from "../context.ts";
 import { llmHost } from "../llm-host.ts";
-import { type SessionClient, sessionClient } from "../session-client.ts";
+import { ignoreMissing, type SessionClient, sessionClient } from "../session-client.ts";
 import { withToolsAbove } from "../task/child-spec.ts";
 import type { TaskSettings } from "../task/handle.ts";
 import { delegated, NOTHING_ASKED, ONCE } from "../task/sub-agent.ts";
@@ -351,9 +350,7 @@ export async function stopAttempt(
   const stopped = task
     ? session.ask("task_close", { request: null })
     : session.ask("cancel", { run_id: childRun(id) });
-  await stopped.catch((error: unknown) => {
-    if (!(error instanceof HullError) || error.code !== CallNotFound.code) throw error;
-  });
+  await stopped.catch(ignoreMissing);
 }
 
 /**

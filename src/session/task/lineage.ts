@@ -2,7 +2,7 @@
  * Which sessions are above a session. Prevents cycles: two sessions below each other would report the same events to
  * each other for ever.
  */
-import { InputInvalid } from "../../errors/request.ts";
+import { memberInvalid } from "../../errors/request.ts";
 
 /** Returns the ids of the sessions directly above a session. */
 export type AskAbove = (session: string) => Promise<readonly string[]>;
@@ -41,8 +41,7 @@ export async function checkBelow(id: string, parent: string, askAbove: AskAbove)
   for (const session of seen) {
     if (session === id) {
       const message = "names a session above the sub-agent: give another one, or none for a new one";
-      const path = "options.session_id";
-      throw new InputInvalid({ reason: `${path} ${message}.`, errors: [{ path, message }] });
+      throw memberInvalid("options.session_id", message, ".");
     }
     for (const above of await askAbove(session)) seen.add(above);
   }

@@ -1,7 +1,6 @@
 /** Sends a delegated run's events to the session above it: each event once, even if a process dies on the way. */
 import type { ReturnedShare } from "../../engine/shares.ts";
 import { CallNotFound } from "../../errors/llm.ts";
-import { HullError } from "../../errors.ts";
 import { detachedContext } from "../../run/context.ts";
 import type { RunEvent } from "../../run/events.ts";
 import { type SessionClient, sessionClient } from "../../run/session-client.ts";
@@ -89,7 +88,7 @@ export class Relay {
       await this.#sendAll(above, session.id);
       this.#over();
     } catch (error) {
-      if (!(error instanceof HullError) || error.code !== CallNotFound.code) throw error;
+      if (!CallNotFound.matches(error)) throw error;
       this.#over();
       // The session above is gone, and nobody else wants the answer.
       if (parent.run_id !== null) this.#task.close();

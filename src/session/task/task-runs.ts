@@ -7,10 +7,8 @@ import type { WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
 import type { WorkflowSpec } from "../../engine/workflow/records.ts";
 import { selectArtifacts } from "../../engine/workflow/select-artifacts.ts";
 import { stagePrompt } from "../../engine/workflow/stage-prompt.ts";
-import { CallNotFound } from "../../errors/llm.ts";
-import { HullError } from "../../errors.ts";
 import { detachedContext } from "../../run/context.ts";
-import { sessionClient } from "../../run/session-client.ts";
+import { ignoreMissing, sessionClient } from "../../run/session-client.ts";
 import type { TaskSettings } from "../../run/task/handle.ts";
 import { nextRun } from "../../run/workflow/again.ts";
 import type { Json } from "../../skill/manifest.ts";
@@ -335,8 +333,3 @@ const accountIn = ({ above }: WorkflowSpec, session: string): string =>
 
 const withPayload = (text: string, payload: Json | undefined): string =>
   payload === undefined ? text : `${text}\n\n<payload>\n${JSON.stringify(payload, null, 2)}\n</payload>`;
-
-/** If a session above was removed, there is nobody to inform, and nothing is above it. */
-function ignoreMissing(error: unknown): void {
-  if (!(error instanceof HullError) || error.code !== CallNotFound.code) throw error;
-}

@@ -20,7 +20,7 @@ import { HullError } from "../../errors.ts";
 import { newId } from "../../llm/transcript.ts";
 import { detachedContext } from "../../run/context.ts";
 import type { RunEvent } from "../../run/events.ts";
-import { sessionClient } from "../../run/session-client.ts";
+import { ignoreMissing, sessionClient } from "../../run/session-client.ts";
 import { carryOutAttempt, childSessions, stopAttempt } from "../../run/workflow/attempt.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 import { Rows } from "../conversation/rows.ts";
@@ -357,9 +357,7 @@ export class Workflow {
     const { deployment, background, log } = this.#conversation;
     const origin = { requestId: this.#origin.request_id, tenant, startedAt: log.now() };
     const session = sessionClient(detachedContext(deployment, origin, background), child);
-    await session.ask("remove", null).catch((error: unknown) => {
-      if (!(error instanceof HullError) || error.code !== CallNotFound.code) throw error;
-    });
+    await session.ask("remove", null).catch(ignoreMissing);
   }
 
   #load(): WorkflowState | null {

@@ -7,8 +7,7 @@ import { textWithin } from "../../bytes.ts";
 import { Internal } from "../../errors.ts";
 import { readFrames } from "../../model/frames.ts";
 import { exactJson } from "../../skill/exact-json.ts";
-import { isObject } from "../../skill/json.ts";
-import { parsedJson } from "../../skill/json-depth.ts";
+import { parsedObject } from "../../skill/json-depth.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { type AllowedHosts, addressFault } from "./address.ts";
 import { failed, type Reply } from "./failure.ts";
@@ -110,7 +109,7 @@ async function read(response: Response, { message, signal, onMessage }: Sent): P
   const text = await textWithin(response.body, MAX_ANSWER_BYTES);
   if (text === null)
     return failed("protocol", `It answered with more than ${MAX_ANSWER_BYTES} bytes.`, { status });
-  const answer = type === "application/json" ? messageIn(text) : null;
+  const answer = type === "application/json" ? parsedObject(text) : null;
   if (answer !== null && isResponse(answer, asked))
     return { ok: true, value: { message: answer, status, headers } };
   // The error lacks the id of its request, e.g. because of a missing header.
@@ -151,7 +150,7 @@ async function fromEvents(
   };
   try {
     await readFrames(body, options, ({ data, unfinished }) => {
-      const message = data === "" || unfinished === true ? null : messageIn(data);
+      const message = data === "" || unfinished === true ? null : parsedObject(data);
       if (message === null) return false;
       if (isResponse(message, id)) found = message;
       else onMessage?.(message);
@@ -162,9 +161,4 @@ async function fromEvents(
   }
   if (found !== null) return { ok: true, value: found };
   return failed("protocol", fault ?? "Its events end without an answer.");
-}
-
-function messageIn(text: string): JsonObject | null {
-  const value = parsedJson(text);
-  return isObject(value) ? value : null;
 }

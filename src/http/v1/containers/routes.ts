@@ -5,7 +5,6 @@ import { containerBody, containerFileBody } from "../../../api/bodies/v1.ts";
 import { CODE_FOLDERS } from "../../../engine/workspace-tools/code-tools.ts";
 import { CallNotFound } from "../../../errors/llm.ts";
 import { BadPath, FileRequired } from "../../../errors/request.ts";
-import { HullError } from "../../../errors.ts";
 import {
   type Container,
   containerFileId,
@@ -107,7 +106,7 @@ export async function getContainers(context: RequestContext): Promise<Response> 
 
 /** A container that is deleted during the listing is left out. */
 function goneIsNull(error: unknown): null {
-  if (error instanceof HullError && error.code === CallNotFound.code) return null;
+  if (CallNotFound.matches(error)) return null;
   throw error;
 }
 

@@ -1,4 +1,5 @@
 /** `/v1/responses/input_tokens` and `/v1/responses/compact`: count and shorten a conversation. */
+import { textOfBlocks } from "../../../engine/messages.ts";
 import { visibleText } from "../../../engine/visible-text.ts";
 import { ProviderBadResponse } from "../../../errors/provider.ts";
 import { compactedItems, summaryRequest } from "../../../llm/openai-api/compaction.ts";
@@ -8,7 +9,6 @@ import {
   readResponses,
   responseRequest,
 } from "../../../llm/openai-api/response-request.ts";
-import { turnText } from "../../../llm/result.ts";
 import { namesSkill } from "../../../llm/skill-model.ts";
 import { wrong } from "../../../llm/wrong.ts";
 import { promptTokens } from "../../../model/estimate.ts";
@@ -60,7 +60,7 @@ async function summarized(context: RequestContext, body: JsonObject): Promise<Re
     signal,
     stream: false,
   });
-  const summary = visibleText(turnText(turn.blocks)).trim();
+  const summary = visibleText(textOfBlocks(turn.blocks)).trim();
   if (summary === "")
     throw new ProviderBadResponse({ provider: model.choice.target.provider, reason: "it holds no summary" });
   const document = {

@@ -44,14 +44,14 @@ import type { RequestContext } from "../../context.ts";
 import { storedError } from "../../executions.ts";
 import { accountOf } from "../../llm/account.ts";
 import { objectBody } from "../../operations.ts";
-import { callName, idempotencyKey, requestHash, takeInput } from "../../skills/idempotency.ts";
+import { idDigits, idempotencyKey, requestHash, takeInput } from "../../skills/idempotency.ts";
 import { checkCodeAccess } from "../code-access.ts";
 import { newContainer, termsOf } from "../containers/open.ts";
 import { listedAnswer } from "../listed-answer.ts";
 import { ignoredHeader, ignoredStrict, modelLookup, streamedAnswer } from "../model-call.ts";
 import { formatted } from "../sse-event.ts";
 import { historyOf, inputAfter } from "./history.ts";
-import { checkSizes, newDigits, responseExecution } from "./ids.ts";
+import { checkSizes, responseExecution } from "./ids.ts";
 import { renderEvent, renderResponse, showsReasoning } from "./render.ts";
 import { documentOf, type StoredResponse, storedResponse, streamStored } from "./stored.ts";
 
@@ -85,7 +85,7 @@ async function prepared(context: RequestContext, asked: ResponsesAsk, body: Json
   if (responseRequest(body, whole).messages.length === 0) throw wrong("input", "a message is required");
   const place = await placeFor(context, asked, { tools: body.tools, items: [...history, ...input] });
   const container = place?.container ?? null;
-  const digits = await digitsOf(context);
+  const digits = await idDigits(context, "responses");
   const request: ResponsesOperation & { account: string } = {
     operation: "responses",
     account: accountOf(context, null),
@@ -140,7 +140,7 @@ async function answerKnown(
   body: JsonObject,
 ): Promise<Response | null> {
   if (idempotencyKey(context.request) === null) return null;
-  const id = `resp_${await digitsOf(context)}`;
+  const id = `resp_${await idDigits(context, "responses")}`;
   const begun = await responseExecution(context, id).attach(await requestHash(context, body));
   if (begun === null) return null;
   const headers = { "x-hull-replayed": "1" };
@@ -304,12 +304,6 @@ async function containerBefore(
     if (error instanceof CallNotFound) return null;
     throw error;
   });
-}
-
-/** The id of a response; the same key gives the same id. */
-async function digitsOf(context: RequestContext): Promise<string> {
-  const key = idempotencyKey(context.request);
-  return key === null ? newDigits() : (await callName(context, key, "responses")).slice(0, 32);
 }
 
 /** The request in the form to store: the id of the container replaces its terms. */
