@@ -1,16 +1,13 @@
 /** `hull approvals`: the calls of tools that wait for a decision. */
+import type { Approvals, Sessions } from "../../src/client/api.ts";
 import { AdminClient, pathOf, target } from "../admin-client.ts";
-import { type Approval, decide } from "../agent-run.ts";
+import { decide } from "../agent-run.ts";
 import { mapLimited } from "../build/map-limited.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
 import { table } from "../table.ts";
 import { terminalText } from "../terminal-text.ts";
 
-interface ListedApproval extends Approval {
-  risk: string;
-  requested_at: string;
-  expires_at: string;
-}
+type ListedApproval = Approvals["data"][number];
 
 const HINT = "hull approvals, ls [session], approve <session> <id>, deny <session> <id>";
 
@@ -116,6 +113,6 @@ async function list(server: AdminClient, session: string | undefined, json: bool
 }
 
 async function activeSessions(server: AdminClient): Promise<string[]> {
-  const sessions = await server.list<{ id: string; state: string }>("/sessions");
+  const sessions = await server.list<Sessions["data"][number]>("/sessions");
   return sessions.filter(({ state }) => state === "active").map(({ id }) => id);
 }

@@ -1,4 +1,5 @@
 /** `hull daemons`: the daemons of a running Hull. */
+import type { Daemon, DaemonSnapshot, Daemons } from "../../src/client/api.ts";
 import { pathOf } from "../admin-client.ts";
 import { type Command, EXIT, parseFlags } from "../command.ts";
 import { type ActionInput, actionInput, printList, remoteAction } from "../remote-action.ts";
@@ -6,28 +7,8 @@ import { factTable, print } from "../report.ts";
 import { FOLLOW_FLAGS, type SessionEvent, tailSession } from "../session-events.ts";
 import { textOrStdin } from "../utf8-text.ts";
 
-interface ListedDaemon {
-  id: string;
-  name: string | null;
-  status: string;
-  skill: string | null;
-  created_at: string;
-}
-interface ShownDaemon extends ListedDaemon {
-  daemon_state: string;
-  pending_event_count: number;
-  queued_event_count: number;
-  event_queue_capacity: number;
-  next_wake_at: string | null;
-  last_wake: { reason: string; at: string } | null;
-  wake_budget_reached: string | null;
-  pending_wakes: string[];
-  inflight_event?: { seq: number };
-  error?: { code: string; detail: string };
-  /** In the snapshot. */
-  total_iterations?: number;
-  last_iteration_text?: string;
-}
+/** Only `show` gets the snapshot. */
+type ShownDaemon = Daemon & Partial<DaemonSnapshot>;
 
 const ACTIONS: Record<string, (input: ActionInput) => Promise<number>> = {
   ls,
@@ -72,7 +53,7 @@ stdout, wakes and tool calls on stderr. stop waits half a second for the daemon 
 };
 
 function ls(input: ActionInput): Promise<number> {
-  return printList<ListedDaemon>(input, "/daemons", {
+  return printList<Daemons["data"][number]>(input, "/daemons", {
     ID: ({ id }) => id,
     NAME: ({ name }) => name,
     STATUS: ({ status }) => status,

@@ -1,4 +1,5 @@
 /** `hull sessions`: the sessions of a running Hull. */
+import type { Session, SessionRuns, Sessions } from "../../src/client/api.ts";
 import { cancelRun } from "../agent-run.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
 import { type ActionInput, actionInput, printList, remoteAction } from "../remote-action.ts";
@@ -6,25 +7,6 @@ import { factTable, print } from "../report.ts";
 import { FOLLOW_FLAGS, type SessionEvent, tailSession } from "../session-events.ts";
 import { table } from "../table.ts";
 import { textOrStdin } from "../utf8-text.ts";
-
-/** The shown members of a session. */
-interface ListedSession {
-  id: string;
-  state: string;
-  created_at: string;
-  parent_id: string | null;
-}
-interface ShownSession extends ListedSession {
-  length: number;
-  last_event: number;
-  run: { run_id: string; status: string } | null;
-}
-interface ListedRun {
-  run_id: string;
-  status: string;
-  created_at: string;
-  settled_at: string | null;
-}
 
 const DELIVERIES = ["interrupt_immediate", "finish_step", "wait_for_completion"];
 
@@ -89,7 +71,7 @@ stdin. stop cancels the current run. rm removes the session with its files.
 };
 
 function ls(wanted: Wanted): Promise<number> {
-  return printList<ListedSession>(wanted, "/sessions", {
+  return printList<Sessions["data"][number]>(wanted, "/sessions", {
     ID: ({ id }) => id,
     STATE: ({ state }) => state,
     CREATED: ({ created_at }) => created_at,
@@ -99,8 +81,8 @@ function ls(wanted: Wanted): Promise<number> {
 
 /** Shows the session, its runs, and its messages. */
 async function show({ server, path, json }: Wanted): Promise<number> {
-  const session: ShownSession = JSON.parse(await server.send("GET", path));
-  const runs = await server.list<ListedRun>(`${path}/runs`);
+  const session: Session = JSON.parse(await server.send("GET", path));
+  const runs = await server.list<SessionRuns["data"][number]>(`${path}/runs`);
   if (json) return done(json, { ...session, runs }, "");
   const facts = factTable([
     ["session", session.id],

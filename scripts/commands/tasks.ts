@@ -1,4 +1,5 @@
 /** `hull tasks`: the tasks of a running Hull. */
+import type { TaskHandle } from "../../src/run/task/handle.ts";
 import { pathOf } from "../admin-client.ts";
 import { type Command, EXIT, parseFlags, timeoutMs } from "../command.ts";
 import { type ActionInput, actionInput, printList, remoteAction } from "../remote-action.ts";
@@ -6,23 +7,13 @@ import { endedLine, factTable, print } from "../report.ts";
 import { FOLLOW_FLAGS, type SessionEvent, tailSession } from "../session-events.ts";
 import { textOrStdin } from "../utf8-text.ts";
 
-interface ListedTask {
-  id: string;
-  name: string;
-  mode: string;
-  status: string;
-  parent_task_id: string | null;
-  created_at: string;
-}
-interface ShownTask extends ListedTask {
-  task: string;
-  started_at: string;
-  finished_at: string | null;
-  history: string[];
+type ListedTask = Pick<TaskHandle, "id" | "name" | "mode" | "status" | "parent_task_id" | "created_at">;
+
+/** The parts of a handle whose members depend on the task's run. */
+interface ShownTask extends Omit<TaskHandle, "result" | "error" | "provenance"> {
   result: { visible_text?: string; summary?: string } | null;
   error: { code: string; detail: string } | null;
   provenance: { parent_session_id: string | null };
-  policy_dropped?: string[];
 }
 
 interface Wanted extends ActionInput {

@@ -1,8 +1,10 @@
 /**
  * The answers of the API operations that the console's pages call. Types only, because the handlers run in the same
- * process. A type that no handler exports lists only the members that the pages read.
+ * process. The client's types follow from the API's schemas. A type that neither the client nor a handler exports lists
+ * only the members that the pages read.
  */
 import type { ApiKey } from "../auth/api-key.ts";
+import type { Card, DaemonSnapshot, Daemons, Execution, SessionFiles } from "../client/api.ts";
 import type { WorkflowArtifact } from "../engine/workflow/artifacts.ts";
 import type { Graph } from "../engine/workflow/graph.ts";
 import type {
@@ -23,23 +25,14 @@ import type {
   SessionView,
 } from "../session/conversation/answers.ts";
 import type { TraceStep } from "../session/conversation/trace.ts";
-import type { DaemonSummary } from "../session/daemon/rpc.ts";
 import type { SessionEntry } from "../session/index-row.ts";
 import type { UsageGroup } from "../session/ledger/rpc.ts";
 import type { RunEntry } from "../session/run-entry.ts";
-import type { Card } from "../skill/manifest.ts";
 
 /** A page of a list. */
 interface List<T> {
   data: T[];
   next_cursor: string | null;
-}
-
-/** A daemon with its snapshot. `error` is a problem document. */
-export interface ShownDaemon extends Omit<DaemonSummary, "error"> {
-  error?: { title: string; detail: string };
-  pending_events?: unknown[];
-  total_iterations?: number;
 }
 
 export interface Provider {
@@ -48,15 +41,6 @@ export interface Provider {
   auth_env: string[];
   default_model: string | null;
   available: boolean;
-}
-
-interface Execution {
-  skill: string;
-  status: string;
-  created_at: string;
-  finished_at?: string;
-  result?: { text?: string; json?: unknown; size: number; content_type: string };
-  error?: { code: string; title: string; detail: string };
 }
 
 export interface Trace extends List<TraceStep> {
@@ -75,23 +59,6 @@ export interface ToolConfig {
   params: ConfigParam[];
   values: Record<string, unknown>;
   sources: Record<string, string>;
-}
-
-/** A card with the members that only its own route adds. Some of them need the scope `publish`. */
-export interface ShownCard extends Card {
-  input_schema?: unknown;
-  doc?: string;
-  signature?: { signer?: string; trusted: boolean };
-  diagnostics?: { severity?: string; message?: string }[];
-  tool_details?: {
-    name: string;
-    description?: string;
-    tier?: string;
-    tier_reason?: string | null;
-    risk?: string;
-    parameters?: unknown;
-  }[];
-  files?: { path: string; size: number }[];
 }
 
 /** Sums over the runs of a skill. */
@@ -171,7 +138,7 @@ export interface WorkflowRunEntry {
 /** By operation. */
 export interface Answers {
   openapi: { paths: Record<string, Record<string, unknown>> };
-  getCard: ShownCard;
+  getCard: Card;
   listVersions: List<Version>;
   getConfig: { tools: Record<string, ToolConfig> };
   listAllRuns: List<RunEntry>;
@@ -187,12 +154,12 @@ export interface Answers {
   forkSessionAt: SessionView;
   listMessages: List<PublicMessage>;
   listSessionEvents: List<{ id: string; event: string; data: unknown }>;
-  listSessionFiles: List<{ path: string; size: number; modified_at: string }>;
+  listSessionFiles: SessionFiles;
   listArtifacts: List<ArtifactEntry>;
   getArtifact: ArtifactView;
   listApprovals: List<ApprovalView>;
-  listDaemons: List<Pick<DaemonSummary, "id" | "name" | "status" | "skill" | "created_at">>;
-  getDaemon: ShownDaemon;
+  listDaemons: Daemons;
+  getDaemon: DaemonSnapshot;
   listWorkflows: List<WorkflowEntry>;
   getWorkflow: WorkflowEntry & { graph: Graph };
   getSkillWorkflow: WorkflowEntry & { graph: Graph };

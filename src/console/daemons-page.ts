@@ -1,7 +1,7 @@
 /** `/console/daemons`: agents that wait, why they sleep, and what wakes them. */
 import { html } from "hono/html";
+import type { DaemonSnapshot } from "../client/api.ts";
 import { parsedJson } from "../skill/json-depth.ts";
-import type { ShownDaemon } from "./answers.ts";
 import { type Api, asked } from "./api.ts";
 import { form, nextPage, type Page, seeOther } from "./layout.ts";
 import { stateLabel } from "./run-shapes.ts";
@@ -61,7 +61,7 @@ function whySleeping({
   pending_wakes,
   wake_budget_reached,
   next_wake_at,
-}: ShownDaemon): string {
+}: DaemonSnapshot): string {
   if (status === "stopped") return "Somebody stopped it. Nothing wakes it until somebody starts it again.";
   if (status === "failed") return "It failed. Nothing wakes it until somebody starts it again.";
   if (daemon_state !== "idle") return "It is at work.";

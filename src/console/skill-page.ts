@@ -3,9 +3,9 @@
 import { html } from "hono/html";
 import * as z from "zod/mini";
 import { toBase64 } from "../bytes.ts";
+import type { Card } from "../client/api.ts";
 import { counted } from "../plural.ts";
 import type { Version } from "../registry/versions.ts";
-import type { ShownCard } from "./answers.ts";
 import { type Api, asked } from "./api.ts";
 import { form, type Page, seeOther, shownPage } from "./layout.ts";
 import { runTable } from "./runs-page.ts";
@@ -39,7 +39,7 @@ ${shown.doc === undefined || shown.doc.trim() === "" ? "" : html`<h2>Documentati
 }
 
 /** Each version of an upload can be served again. */
-function versionList(api: Api, { slug, version, uploaded }: ShownCard, all: Version[]): Html {
+function versionList(api: Api, { slug, version, uploaded }: Card, all: Version[]): Html {
   const again = (digest: string): Html | "" =>
     uploaded === true && digest !== version && api.may("publish")
       ? form(
@@ -60,13 +60,13 @@ export async function rollBack(api: Api, slug: string, digest: string): Promise<
   return seeOther(`/console/skills/${slug}`);
 }
 
-function signed({ signature }: ShownCard): Html | "" {
+function signed({ signature }: Card): Html | "" {
   if (signature === undefined) return "";
   return html`<dt>Signed by</dt><dd><code>${signature.signer ?? ""}</code>${signature.trusted ? "" : ", whom this deployment does not trust"}</dd>`;
 }
 
 /** A form for the skill's input. It is sent as `multipart/form-data`, since it may hold files. */
-function tryForm(api: Api, { slug, input, input_schema, inputMime }: ShownCard): Html {
+function tryForm(api: Api, { slug, input, input_schema, inputMime }: Card): Html {
   const file = html`<label for="files">${input === "file" ? "File" : "Files"}</label><input id="files" name="files" type="file" multiple accept="${(inputMime ?? []).join(",")}">`;
   const text =
     input_schema === undefined
@@ -134,12 +134,12 @@ ${await answerShown(answer)}`,
   });
 }
 
-function jsonType({ input_schema, input }: ShownCard): Record<string, string> {
+function jsonType({ input_schema, input }: Card): Record<string, string> {
   return input_schema === undefined || input === "none" ? {} : { "content-type": "application/json" };
 }
 
 function inputOf(
-  { input, input_schema, method }: ShownCard,
+  { input, input_schema, method }: Card,
   fields: FormData,
 ): { body?: BodyInit; query?: Record<string, string> } {
   const text = String(fields.get("text") ?? "");
@@ -184,7 +184,7 @@ function prettyText(text: string): string {
 }
 
 /** The tools of its tools.json with their details, and the tools that SKILL.md declares, by their names. */
-function toolTable({ tools = [], tool_details = [] }: ShownCard): Html | "" {
+function toolTable({ tools = [], tool_details = [] }: Card): Html | "" {
   const detailed = new Set(tool_details.map(({ name }) => name));
   const others = tools.filter((name) => !detailed.has(name));
   if (tool_details.length === 0 && others.length === 0) return "";
@@ -200,19 +200,19 @@ function toolTable({ tools = [], tool_details = [] }: ShownCard): Html | "" {
   return html`<h2>Tools</h2>${table}${others.length === 0 ? "" : html`<p>${others.map((name) => html`<code>${name}</code> `)}</p>`}`;
 }
 
-function fileList({ files = [] }: ShownCard): Html | "" {
+function fileList({ files = [] }: Card): Html | "" {
   if (files.length === 0) return "";
   const row = ({ path, size: bytes }: (typeof files)[number]): Html =>
     html`<tr><td>${path}</td><td class="n">${size(bytes)}</td></tr>`;
   return html`<h2>Files</h2><details><summary>${counted(files.length, "file")}</summary><div class="scroll" tabindex="0"><table><thead><tr><th>File</th><th class="n">Size</th></tr></thead><tbody>${files.map(row)}</tbody></table></div></details>`;
 }
 
-function findings({ diagnostics = [] }: ShownCard): Html | "" {
+function findings({ diagnostics = [] }: Card): Html | "" {
   if (diagnostics.length === 0) return "";
-  return html`<h2>What the build found</h2><ul>${diagnostics.map(({ severity = "", message = "" }) => html`<li>${severity}: ${message}</li>`)}</ul>`;
+  return html`<h2>What the build found</h2><ul>${diagnostics.map(({ level, message }) => html`<li>${level}: ${message}</li>`)}</ul>`;
 }
 
-function calls(api: Api, { slug, method, route, input_schema, input }: ShownCard): Html {
+function calls(api: Api, { slug, method, route, input_schema, input }: Card): Html {
   const { origin } = api.url;
   const value = input_schema === undefined ? "Hello" : { input: sample(input_schema) };
   const body = typeof value === "string" ? value : JSON.stringify(value);

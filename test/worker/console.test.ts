@@ -543,6 +543,13 @@ it("an answer that is no text is a file that the page holds", async () => {
   expect(await answer.text()).toContain(`href="data:application/octet-stream;base64,AP8B/g=="`);
 });
 
+it("a finding of the build is shown with its level", async () => {
+  const warned = new Client();
+  await warned.publish({ warned: mockSkill("warned", "timeout_mss: 5\n") });
+  const answer = await warned.fetch("/console/skills/warned", { headers: HTML });
+  expect(await answer.text()).toMatch(/<li>warning: [^<]*timeout_mss/);
+});
+
 it("an earlier version of an uploaded skill is served again", async () => {
   const upload = async (body: string) =>
     client.fetch("/_hull/skills/owl", {

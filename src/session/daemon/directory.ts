@@ -57,7 +57,7 @@ const listed = z.lazy(() =>
 );
 
 /** A daemon as lists show it. */
-export type ListedDaemon = z.infer<typeof listed>;
+type ListedDaemon = z.infer<typeof listed>;
 
 const declared = z.lazy(() => z.object({ id: z.string(), skill: z.string(), status: z.string() }));
 const place = z.lazy(() => z.object({ tenant: z.string(), id: z.string() }));
