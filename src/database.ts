@@ -68,3 +68,14 @@ export class Tables {
     return db.prepare(statement).bind(...values);
   }
 }
+
+/** A page of rows, of which the query read one more than `limit`. @param nameOf where the page after this row begins */
+export function pageOfRows<T>(
+  found: readonly T[],
+  limit: number,
+  nameOf: (last: T) => string,
+): { data: T[]; next_cursor: string | null } {
+  const data = found.slice(0, limit);
+  const last = data.at(-1);
+  return { data, next_cursor: found.length > limit && last !== undefined ? nameOf(last) : null };
+}

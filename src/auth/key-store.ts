@@ -2,7 +2,7 @@
 
 import * as z from "zod/mini";
 import { sha256 } from "../bytes.ts";
-import { Tables } from "../database.ts";
+import { pageOfRows, Tables } from "../database.ts";
 import type { Bindings } from "../env.ts";
 import { BadRequest } from "../errors/request.ts";
 import { type ApiKey, keyRowShape, makeKey, prefixOf, SCOPES, type Scope } from "./api-key.ts";
@@ -106,10 +106,7 @@ export async function listKeys(
      ORDER BY created_at, id LIMIT ?4`,
     [after, id, tenant, limit + 1],
   );
-  const page = keys.slice(0, limit);
-  const last = page.at(-1);
-  const more = keys.length > limit && last !== undefined;
-  return { data: page, next_cursor: more ? `${last.created_at}~${last.id}` : null };
+  return pageOfRows(keys, limit, (last) => `${last.created_at}~${last.id}`);
 }
 
 function position(cursor: string): [string, string] {

@@ -21,20 +21,15 @@ export async function getExecution(
 ): Promise<Response> {
   const status = await executionOf(context, id).status();
   const { created_at, finished_at, skill } = status;
-  return Response.json(
-    {
-      id,
-      skill,
-      status: status.status,
-      created_at: new Date(created_at).toISOString(),
-      ...(finished_at === null ? {} : { finished_at: new Date(finished_at).toISOString() }),
-      ...(status.result === null ? {} : { result: await resultOf(context, id, status.result) }),
-      ...(status.error === null
-        ? {}
-        : { error: context.redacted(toProblem(status.error, context.requestId)) }),
-    },
-    { headers: { "cache-control": "no-store" } },
-  );
+  return jsonNow({
+    id,
+    skill,
+    status: status.status,
+    created_at: new Date(created_at).toISOString(),
+    ...(finished_at === null ? {} : { finished_at: new Date(finished_at).toISOString() }),
+    ...(status.result === null ? {} : { result: await resultOf(context, id, status.result) }),
+    ...(status.error === null ? {} : { error: context.redacted(toProblem(status.error, context.requestId)) }),
+  });
 }
 
 async function resultOf(

@@ -25,6 +25,7 @@ import { dispositionFilename, parseParameters } from "../tool/header-parameters.
 import { bodyChunks, withFirst } from "./body.ts";
 import type { RequestContext } from "./context.ts";
 import { formParts } from "./form.ts";
+import { jsonNow } from "./page.ts";
 import { answerBytes, openStored } from "./representation.ts";
 import { callName, idempotencyKey } from "./skills/idempotency.ts";
 import { mediaType } from "./skills/media-type.ts";
@@ -66,8 +67,7 @@ export async function postFile(context: RequestContext): Promise<Response> {
 }
 
 function created(file: FileDocument, headers: Record<string, string>): Response {
-  const location = `/files/${file.id}`;
-  return Response.json(file, { status: 201, headers: { location, "cache-control": "no-store", ...headers } });
+  return jsonNow(file, 201, { location: `/files/${file.id}`, ...headers });
 }
 
 /** Stores the whole body as the file. */

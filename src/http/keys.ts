@@ -15,10 +15,7 @@ export async function postKey(context: RequestContext): Promise<Response> {
   const { caller } = context;
   if (!caller.operator && tenant !== caller.tenant) throw new Forbidden({ scope: "admin", tenant });
   const made = await addKey(context.env, { tenant, scopes, name: name ?? null }, new Date());
-  return Response.json(made, {
-    status: 201,
-    headers: { location: `/admin/keys/${made.id}`, "cache-control": "no-store" },
-  });
+  return jsonNow(made, 201, { location: `/admin/keys/${made.id}` });
 }
 
 /** `GET /admin/keys`: a page of keys without the keys themselves; the operator may choose a `?tenant=`. */

@@ -11,8 +11,6 @@ export function pageLimit(query: URLSearchParams, otherwise = 20): number {
   throw new BadRequest({ detail: `limit must be a whole number from 1 to ${MAX_PAGE}, not "${text}".` });
 }
 
-/** The answer is valid only at this moment, and only for this caller. */
-const UNCACHED = { "cache-control": "no-store" };
-
-export const jsonNow = (value: unknown, status = 200): Response =>
-  Response.json(value, { status, headers: UNCACHED });
+/** An answer that is valid only at this moment, and only for this caller. */
+export const jsonNow = (value: unknown, status = 200, headers: Record<string, string> = {}): Response =>
+  Response.json(value, { status, headers: { "cache-control": "no-store", ...headers } });

@@ -18,7 +18,7 @@ import { readZip, ZipError } from "../skill/zip.ts";
 import { readBody, readJson } from "./body.ts";
 import type { RequestContext } from "./context.ts";
 import { reconcileDaemons } from "./daemons/declared.ts";
-import { pageLimit } from "./page.ts";
+import { jsonNow, pageLimit } from "./page.ts";
 import { mediaType } from "./skills/media-type.ts";
 
 /** The largest archive, and the most unpacked bytes: with its copies it must fit into an isolate. */
@@ -85,7 +85,7 @@ export async function getUploads(context: RequestContext): Promise<Response> {
   const page = uploads.slice(0, limit);
   const next = uploads.length > limit ? (page.at(-1)?.slug ?? null) : null;
   const data = page.map((upload) => shown(upload, catalog));
-  return Response.json({ data, next_cursor: next }, { headers: { "cache-control": "no-store" } });
+  return jsonNow({ data, next_cursor: next });
 }
 
 function shown(

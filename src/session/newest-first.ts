@@ -1,6 +1,6 @@
 /** Pages of lists, newest first, whose items have a creation time and an id. */
 import type * as z from "zod/mini";
-import type { Tables } from "../database.ts";
+import { pageOfRows, type Tables } from "../database.ts";
 import { BadRequest } from "../errors/request.ts";
 
 /** Identifies a page. */
@@ -36,7 +36,7 @@ export async function newestFirst<T extends { created_at: string; id: string }>(
      ORDER BY created_at DESC, id DESC LIMIT ?4`,
     [tenant, before, id, limit + 1, ...filter.values],
   );
-  return pageOf(found, limit);
+  return pageOfRows(found, limit, (last) => `${last.created_at}~${last.id}`);
 }
 
 /** Where a page begins; without a cursor, at the newest item. @throws BadRequest for an unknown cursor */
@@ -47,15 +47,4 @@ function positionIn(cursor: string | null): [created_at: string, id: string] {
     throw new BadRequest({ detail: "The parameter cursor must be a next_cursor of this listing." });
   }
   return [before, id];
-}
-
-/** Makes a page of rows. The query must have read one row more than `limit`. */
-function pageOf<T extends { created_at: string; id: string }>(
-  found: readonly T[],
-  limit: number,
-): NewestFirst<T> {
-  const data = found.slice(0, limit);
-  const last = data.at(-1);
-  const more = found.length > limit && last !== undefined;
-  return { data, next_cursor: more ? `${last.created_at}~${last.id}` : null };
 }

@@ -1,4 +1,5 @@
 /** `POST /daemons`: a daemon from a flat body. */
+
 import { InputInvalid, memberInvalid } from "../../errors/request.ts";
 import { HullError } from "../../errors.ts";
 import { daemonSpec } from "../../run/agent/daemon-spec.ts";
@@ -7,6 +8,7 @@ import { daemonBody, type WebhookGiven } from "../../run/request-bodies.ts";
 import type { DaemonSettings, DaemonSummary, Webhook } from "../../session/daemon/rpc.ts";
 import { readJson } from "../body.ts";
 import type { RequestContext } from "../context.ts";
+import { jsonNow } from "../page.ts";
 import { requestName, sessionOf, shown } from "../sessions/object.ts";
 import { idDigits, idempotencyKey } from "../skills/idempotency.ts";
 import { checkSecret } from "./webhook.ts";
@@ -42,8 +44,7 @@ export async function postDaemon(context: RequestContext): Promise<Response> {
 }
 
 function spawned(context: RequestContext, summary: DaemonSummary): Response {
-  const headers = { location: `/daemons/${summary.id}`, "cache-control": "no-store" };
-  return Response.json(shown(context, summary), { status: 201, headers });
+  return jsonNow(shown(context, summary), 201, { location: `/daemons/${summary.id}` });
 }
 
 function webhookOf(given: WebhookGiven): Webhook {

@@ -2,6 +2,7 @@
  * `POST /mcp`: Hull as an MCP server over Streamable HTTP, without sessions. Each request gets its own answer: as JSON,
  * or as events if the client wants to follow the progress of a call.
  */
+
 import { grants } from "../../auth/api-key.ts";
 import { NotAcceptable, UnsupportedMediaType } from "../../errors/request.ts";
 import { toHullError } from "../../errors.ts";
@@ -14,6 +15,7 @@ import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { readBody } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { checkSentOrigin } from "../guard.ts";
+import { jsonNow } from "../page.ts";
 import { checkRate } from "../rate.ts";
 import { RUN_ID } from "../run-id.ts";
 import { isJson, mediaType } from "../skills/media-type.ts";
@@ -55,7 +57,7 @@ export async function postMcp(context: RequestContext): Promise<Response> {
   const text = decodeUtf8(await readBody(request, limit), "The body");
   const parsed = parseWithOffset(text);
   if (!parsed.ok) {
-    return json(responseTo(null, fault(FAULT_CODES.parse, `Parse error: ${parsed.reason}`)), 400);
+    return jsonNow(responseTo(null, fault(FAULT_CODES.parse, `Parse error: ${parsed.reason}`)), 400);
   }
   if (Array.isArray(parsed.value)) return batch(context, parsed.value, text);
   const message = readMessage(parsed.value);
@@ -68,11 +70,8 @@ function checkAccept({ headers }: Request): void {
   throw new NotAcceptable({ accepted: ["application/json", "text/event-stream"] });
 }
 
-const json = (body: Json, status = 200): Response =>
-  Response.json(body, { status, headers: { "cache-control": "no-store" } });
-
 const refusal = (id: string | number | null, refused: Outcome): Response =>
-  json(responseTo(id, refused), ("fault" in refused && refused.fault.status) || 400);
+  jsonNow(responseTo(id, refused), ("fault" in refused && refused.fault.status) || 400);
 
 /** Accepts a message that has no answer, if it is readable. */
 function unanswered(context: RequestContext, message: Exclude<Message, RpcRequest>): Response {
@@ -112,7 +111,7 @@ async function batch(context: RequestContext, values: Json[], text: string): Pro
     const exchange = exchangeOf(own, protocol, context.request.signal, { text, at });
     answers.push(responseTo(message.id, await outcomeOf(exchange, message, null)));
   }
-  return answers.length === 0 ? new Response(null, { status: 202 }) : json(answers);
+  return answers.length === 0 ? new Response(null, { status: 202 }) : jsonNow(answers);
 }
 
 /** The request of a later message. The run's name that local dev's front sent belongs to the first message only. */
@@ -153,7 +152,7 @@ async function single(context: RequestContext, request: RpcRequest, text: string
   if ("fault" in protocol) return refusal(id, protocol);
   if (methodOf({ protocol }, method) === null) {
     const unknown = unknownMethod(method);
-    return protocol.modern ? refusal(id, unknown) : json(responseTo(id, unknown));
+    return protocol.modern ? refusal(id, unknown) : jsonNow(responseTo(id, unknown));
   }
   const wanted = wantsEvents(context.request);
   if (method === "subscriptions/listen") return streamed(context, protocol, request, { token: null, text });
@@ -162,7 +161,7 @@ async function single(context: RequestContext, request: RpcRequest, text: string
     return streamed(context, protocol, request, { token, text });
   }
   const exchange = exchangeOf(context, protocol, context.request.signal, whole(text));
-  return json(responseTo(id, await outcomeOf(exchange, request, null)));
+  return jsonNow(responseTo(id, await outcomeOf(exchange, request, null)));
 }
 
 /** Answers with events: notifications first, then the response. The call ends if the client leaves. */

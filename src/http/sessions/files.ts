@@ -77,10 +77,8 @@ export async function putSessionFile(context: RequestContext, workspace: Workspa
   const intent = { path, expected, size, executable: null };
   const written = await writeFile(env.FILES, workspace, intent, bodyChunks(request, MAX_FILE_BYTES));
   if ("refused" in written) throw refusalOf(written, path);
-  return Response.json(rowOf({ path, ...written }), {
-    status: written.done === "created" ? 201 : 200,
-    headers: { etag: `"${written.sha256}"`, "cache-control": "no-store" },
-  });
+  const status = written.done === "created" ? 201 : 200;
+  return jsonNow(rowOf({ path, ...written }), status, { etag: `"${written.sha256}"` });
 }
 
 /** `DELETE /sessions/:id/files/{path}`. */

@@ -103,18 +103,11 @@ function newRun(
 
 function later(context: RequestContext, run: RunView, headers: Record<string, string>): Response {
   const { run_id, session_id, status } = run;
-  return Response.json(
-    { id: run_id, run_id, session_id, status },
-    {
-      status: 202,
-      headers: {
-        ...headers,
-        "cache-control": "no-store",
-        location: `/sessions/${session_id}/runs/${run_id}`,
-        ...(prefersAsync(context.request) ? { "preference-applied": "respond-async" } : {}),
-      },
-    },
-  );
+  return jsonNow({ id: run_id, run_id, session_id, status }, 202, {
+    ...headers,
+    location: `/sessions/${session_id}/runs/${run_id}`,
+    ...(prefersAsync(context.request) ? { "preference-applied": "respond-async" } : {}),
+  });
 }
 
 /** The result of a run that has ended or rests; if the run failed, the answer has its error. */

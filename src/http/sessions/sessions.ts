@@ -58,8 +58,7 @@ export async function newSessionId(context: RequestContext, called: string): Pro
 }
 
 export function createdSession(session: { id: string }, created: boolean): Response {
-  const headers = { location: `/sessions/${session.id}`, "cache-control": "no-store" };
-  return Response.json(session, { status: created ? 201 : 200, headers });
+  return jsonNow(session, created ? 201 : 200, { location: `/sessions/${session.id}` });
 }
 
 /** `GET /sessions`: the tenant's, the newest first; with `?stages=true` also the sessions of workflow stages. */

@@ -1,4 +1,5 @@
 /** `POST /tasks`, `POST /sub-agents`: delegate a run to a session of its own. */
+
 import { NO_CEILINGS, narrowed, refusal } from "../../engine/agent/delegation.ts";
 import { droppedTools } from "../../engine/agent/policy.ts";
 import type { Ceilings } from "../../engine/agent/spec.ts";
@@ -33,6 +34,7 @@ import type { JsonObject } from "../../skill/manifest.ts";
 import { readJson } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { lastSeen } from "../executions.ts";
+import { jsonNow } from "../page.ts";
 import { requestName, sessionOf, shown } from "../sessions/object.ts";
 import { eventStream } from "../sessions/runs.ts";
 import { idDigits, idempotencyKey } from "../skills/idempotency.ts";
@@ -287,7 +289,7 @@ export async function postSubAgent(context: RequestContext): Promise<Response> {
   if (thrown !== null) throw thrownBy(thrown);
   const { result, error } = handle;
   if (result === null) throw thrownBy(error ?? {});
-  return Response.json(shown(context, result), { headers: { "cache-control": "no-store" } });
+  return jsonNow(shown(context, result));
 }
 
 /** The options of the run, without those of the sub-agent. */
@@ -343,21 +345,12 @@ async function namedRequest(context: RequestContext, body: object): Promise<Name
 }
 
 export function handled(context: RequestContext, task: TaskHandle, status = 200): Response {
-  const located = status === 200 ? {} : { location: `/tasks/${task.id}` };
-  return Response.json(shown(context, task), {
-    status,
-    headers: { ...located, "cache-control": "no-store" },
-  });
+  return jsonNow(shown(context, task), status, status === 200 ? {} : { location: `/tasks/${task.id}` });
 }
 
 function accepted({ id, child_run_id: run_id, status }: TaskHandle): Response {
   const document = { id, run_id, session_id: id, status };
-  const headers = {
-    location: `/tasks/${id}`,
-    "cache-control": "no-store",
-    "preference-applied": "respond-async",
-  };
-  return Response.json(document, { status: 202, headers });
+  return jsonNow(document, 202, { location: `/tasks/${id}`, "preference-applied": "respond-async" });
 }
 
 async function followed(context: RequestContext, { id, child_run_id }: TaskHandle): Promise<Response> {

@@ -1,4 +1,5 @@
 /** `POST /v1/messages`: Anthropic's API with every provider. */
+
 import { ThreadUnsupported } from "../../errors/llm.ts";
 import { messageOf } from "../../llm/anthropic-api/answer.ts";
 import { type MessagesRequest, readMessagesRequest } from "../../llm/anthropic-api/request.ts";
@@ -10,6 +11,7 @@ import { promptTokens } from "../../model/estimate.ts";
 import type { VendorModel } from "../../run/vendor-model.ts";
 import type { RequestContext } from "../context.ts";
 import { objectBody } from "../operations.ts";
+import { jsonNow } from "../page.ts";
 import { answerWithTools, runsTools } from "./agent-messages.ts";
 import { checkCodeAccess } from "./code-access.ts";
 import { dialectOf } from "./dialect.ts";
@@ -72,15 +74,14 @@ async function passesThrough(
 export async function postCountTokens(context: RequestContext): Promise<Response> {
   const body = await objectBody(context);
   const { request } = readMessagesRequest(body, context.request.headers, true);
-  return Response.json({ input_tokens: promptTokens(request) }, { headers: { "cache-control": "no-store" } });
+  return jsonNow({ input_tokens: promptTokens(request) });
 }
 
 async function whole(context: RequestContext, asked: MessagesRequest, model: VendorModel): Promise<Response> {
   const ignored = checkFit(asked, model.reached);
   const { signal } = context.request;
   const turn = await sendCall(context, model, asked.request, { signal, stream: false });
-  const headers = { "cache-control": "no-store", ...ignoredHeader(ignored, turn) };
-  return Response.json(context.redacted(messageOf(turn, model.excludesCached)), { headers });
+  return jsonNow(context.redacted(messageOf(turn, model.excludesCached)), 200, ignoredHeader(ignored, turn));
 }
 
 async function streamed(

@@ -5,11 +5,10 @@
 
 import { sha256 as digestOf } from "../../bytes.ts";
 import { Internal } from "../../errors.ts";
-import { foldersOf, pathFault, WORKSPACE_LIMITS } from "../../tool/workspace-path.ts";
+import { WORKSPACE_LIMITS } from "../../tool/workspace-path.ts";
 import type { RunContext } from "../context.ts";
 import { dropInput, keepTemporary } from "../files.ts";
 import type {
-  Expected,
   FileChange,
   FileIntent,
   Manifest,
@@ -18,6 +17,7 @@ import type {
   WorkspaceAccess,
   WorkspaceFile,
 } from "./access.ts";
+import { meets, writeRefusal } from "./write-rules.ts";
 
 export class TemporaryWorkspace implements WorkspaceAccess {
   readonly #context: RunContext;
@@ -117,37 +117,22 @@ export class TemporaryWorkspace implements WorkspaceAccess {
   }
 
   #delete({ path, expected }: Extract<FileChange, { kind: "delete" }>): Outcome {
-    const old = this.#files.get(path);
+    const old = this.#files.get(path) ?? null;
     if (!meets(old, expected)) return { refused: "expected" };
-    if (old === undefined) return { refused: "missing" };
+    if (old === null) return { refused: "missing" };
     this.#files.delete(path);
     this.#version += 1;
     return { done: "deleted", version: this.#version, modified_at: Date.now() };
   }
 
-  #refusal({ path, expected, size }: FileIntent): Refusal | null {
-    const fault = pathFault(path) ?? this.#obstacle(path);
-    if (fault !== null) return { refused: "path", reason: fault };
-    const old = this.#files.get(path);
-    if (!meets(old, expected)) return { refused: "expected" };
-    const { files, bytes } = WORKSPACE_LIMITS;
-    if (old === undefined && this.#files.size >= files)
-      return { refused: "full", what: "files", limit: files };
-    const sum = [...this.#files.values()].reduce((total, file) => total + file.size, 0);
-    if (sum - (old?.size ?? 0) + (size ?? 0) > bytes) return { refused: "full", what: "bytes", limit: bytes };
-    return null;
+  #refusal(intent: FileIntent): Refusal | null {
+    const files = [...this.#files.values()];
+    return writeRefusal(intent, {
+      files: files.length,
+      bytes: files.reduce((total, file) => total + file.size, 0),
+      limits: WORKSPACE_LIMITS,
+      find: (path) => this.#files.get(path) ?? null,
+      isFolder: (path) => files.some((file) => file.path.startsWith(`${path}/`)),
+    });
   }
-
-  #obstacle(path: string): string | null {
-    const inside = `${path}/`;
-    for (const other of this.#files.keys()) if (other.startsWith(inside)) return "is a folder";
-    const file = foldersOf(path).find((folder) => this.#files.has(folder));
-    return file === undefined ? null : `is inside ${file}, which is a file`;
-  }
-}
-
-function meets(file: WorkspaceFile | undefined, expected: Expected | null): boolean {
-  if (expected === null) return true;
-  if (expected === "none") return file === undefined;
-  return file !== undefined && (expected === "any" || expected.sha256.includes(file.sha256));
 }

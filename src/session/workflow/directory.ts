@@ -3,7 +3,7 @@
  * is authoritative; its row is written later.
  */
 import * as z from "zod/mini";
-import { Tables } from "../../database.ts";
+import { pageOfRows, Tables } from "../../database.ts";
 import { statusOf } from "../../engine/workflow/document.ts";
 import type { Graph } from "../../engine/workflow/graph.ts";
 import { time, totalOutcomes, type WorkflowState } from "../../engine/workflow/state.ts";
@@ -115,8 +115,7 @@ export async function listWorkflows(env: Bindings, tenant: string, limit: number
   const query = `SELECT name, max(version) AS version, digest, created_at FROM workflows
     WHERE tenant = ?1 AND name > ?2 GROUP BY name ORDER BY name LIMIT ?3`;
   const rows = await tables(env).rows(listed, query, [tenant, after, limit + 1]);
-  const data = rows.slice(0, limit);
-  return { data, next_cursor: rows.length > limit ? (data.at(-1)?.name ?? null) : null };
+  return pageOfRows(rows, limit, ({ name }) => name);
 }
 
 /** Removes a workflow; returns whether it existed. Runs that began with it continue. */

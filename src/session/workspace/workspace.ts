@@ -3,8 +3,8 @@
  * stored, and all changes of one call become visible together. Of two writers the later one wins, unless its change has
  * a condition.
  */
+
 import type {
-  Expected,
   FileChange,
   FileIntent,
   Manifest,
@@ -12,7 +12,8 @@ import type {
   Refusal,
   WorkspaceFile,
 } from "../../run/workspace/access.ts";
-import { foldersOf, pathFault, WORKSPACE_LIMITS } from "../../tool/workspace-path.ts";
+import { meets, writeRefusal } from "../../run/workspace/write-rules.ts";
+import { WORKSPACE_LIMITS } from "../../tool/workspace-path.ts";
 import { hasSchema, migrate } from "../migrate.ts";
 import { Contents } from "./contents.ts";
 import { WORKSPACE_STEPS, WORKSPACE_VERSIONS } from "./schema.ts";
@@ -271,27 +272,16 @@ export class Workspace {
     return { done: "deleted", version: totals.version, modified_at: now };
   }
 
-  /** Why a file cannot be written in the present state; `null`: it can. */
-  #refusal({ path, expected, size }: FileIntent, totals: Totals): Refusal | null {
-    const fault = pathFault(path) ?? this.#obstacle(path);
-    if (fault !== null) return { refused: "path", reason: fault };
-    const old = this.#row(path);
-    if (!meets(old, expected)) return { refused: "expected" };
-    const { files, bytes } = this.#limits;
-    if (old === null && totals.files >= files) return { refused: "full", what: "files", limit: files };
-    if (totals.bytes - (old?.size ?? 0) + (size ?? 0) > bytes) {
-      return { refused: "full", what: "bytes", limit: bytes };
-    }
-    return null;
-  }
-
-  /** What prevents a file at this path: a folder with its name, or a file where one of its folders should be. */
-  #obstacle(path: string): string | null {
+  #refusal(intent: FileIntent, { files, bytes }: Totals): Refusal | null {
     // `0` is the character after `/`.
     const inside = "SELECT 1 FROM workspace_file WHERE path > ? AND path < ? LIMIT 1";
-    if (this.#sql.exec(inside, `${path}/`, `${path}0`).toArray().length > 0) return "is a folder";
-    const file = foldersOf(path).find((folder) => this.#row(folder) !== null);
-    return file === undefined ? null : `is inside ${file}, which is a file`;
+    return writeRefusal(intent, {
+      files,
+      bytes,
+      limits: this.#limits,
+      find: (path) => this.#row(path),
+      isFolder: (path) => this.#sql.exec(inside, `${path}/`, `${path}0`).toArray().length > 0,
+    });
   }
 
   /** Checked each time, since the session's storage may have been emptied. */
@@ -316,12 +306,6 @@ export class Workspace {
     this.#sql.exec("INSERT INTO workspace VALUES (?, 0, 0, 0)", made.id);
     return made;
   }
-}
-
-function meets(file: Row | null, expected: Expected | null): boolean {
-  if (expected === null) return true;
-  if (expected === "none") return file === null;
-  return file !== null && (expected === "any" || expected.sha256.includes(file.sha256));
 }
 
 function fileOf({ executable, ...row }: Row): WorkspaceFile {

@@ -73,9 +73,7 @@ export async function postContainer(context: RequestContext): Promise<Response> 
   // once.
   const row = { id, state: "active", created_at, parent_id: null, metadata };
   await noteSession(context.env, context.tenant, row);
-  return Response.json(shown(container, container.last_active_at), {
-    headers: { "cache-control": "no-store" },
-  });
+  return jsonNow(shown(container, container.last_active_at));
 }
 
 /** `GET /v1/containers/:id`. @throws CallNotFound */

@@ -73,6 +73,5 @@ async function summarized(context: RequestContext, body: JsonObject): Promise<Re
     }),
     usage: responseUsage(turn.usage, model.excludesCached),
   };
-  const headers = { "cache-control": "no-store", ...ignoredHeader(extraMemberNames(body), turn) };
-  return Response.json(context.redacted(document), { headers });
+  return jsonNow(context.redacted(document), 200, ignoredHeader(extraMemberNames(body), turn));
 }

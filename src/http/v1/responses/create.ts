@@ -1,4 +1,5 @@
 /** `POST /v1/responses`: OpenAI's responses with every provider. */
+
 import { CallNotFound } from "../../../errors/llm.ts";
 import { IdempotencyKeyReused } from "../../../errors/request.ts";
 import type { HullError } from "../../../errors.ts";
@@ -44,6 +45,7 @@ import type { RequestContext } from "../../context.ts";
 import { storedError } from "../../executions.ts";
 import { accountOf } from "../../llm/account.ts";
 import { objectBody } from "../../operations.ts";
+import { jsonNow } from "../../page.ts";
 import { idDigits, idempotencyKey, requestHash, takeInput } from "../../skills/idempotency.ts";
 import { checkCodeAccess } from "../code-access.ts";
 import { newContainer, termsOf } from "../containers/open.ts";
@@ -157,15 +159,14 @@ async function answerBegun(
   const { execution, request } = response;
   const reasoning = showsReasoning(include, true);
   if (stream) return streamStored(context, response, { after: -1, reasoning, early: true, headers });
-  const all = { "cache-control": "no-store", ...headers };
   if (background) {
     const document = begun === "started" ? request.head : await documentOf(response);
-    return Response.json(context.redacted(renderResponse(document, reasoning)), { headers: all });
+    return jsonNow(context.redacted(renderResponse(document, reasoning)), 200, headers);
   }
   const answer = await execution.answer();
   if (!answer.ok) throw storedError(answer);
   const document: JsonObject = JSON.parse(await new Response(answer.body).text());
-  return Response.json(renderResponse(document, reasoning), { headers: all });
+  return jsonNow(renderResponse(document, reasoning), 200, headers);
 }
 
 const keyReused = ({ request }: RequestContext): HullError =>
@@ -197,8 +198,7 @@ async function passing(
     context.request.signal.addEventListener("abort", () => abort.abort(), { once: true });
     const output = await runResponse(handle, request, found);
     const document: JsonObject = isObject(output.done.response) ? output.done.response : {};
-    const all = { "cache-control": "no-store", ...headers };
-    return Response.json(context.redacted(renderResponse(document, reasoning)), { headers: all });
+    return jsonNow(context.redacted(renderResponse(document, reasoning)), 200, headers);
   }
   const events = new ResponseEvents(request.head, shellOf(request));
   const texts = (made: readonly JsonObject[]): string =>
