@@ -341,9 +341,6 @@ export const InputInvalid = define<{ reason: string; errors?: { path: string; me
   "Input invalid",
   (d) => ({ detail: d.reason, members: d.errors === undefined ? {} : { errors: d.errors } }),
 );
-/** One wrong member. `message` continues the sentence that begins with the path, and `end` ends it. */
-export const memberInvalid = (path: string, message: string, end = "") =>
-  new InputInvalid({ reason: `${path} ${message}${end}`, errors: [{ path, message }] });
 export const FileRequired = define<{ hint: string }>("file_required", 422, "File required", (d) => ({
   detail: `The request needs a file. ${d.hint}`,
 }));

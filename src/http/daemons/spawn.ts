@@ -1,6 +1,7 @@
 /** `POST /daemons`: a daemon from a flat body. */
 
-import { InputInvalid, memberInvalid } from "../../errors/request.ts";
+import { memberInvalid } from "../../errors/member-invalid.ts";
+import { InputInvalid } from "../../errors/request.ts";
 import { HullError } from "../../errors.ts";
 import { daemonSpec } from "../../run/agent/daemon-spec.ts";
 import type { RunInput } from "../../run/agent/options.ts";

@@ -1,8 +1,9 @@
 /** Signed calls of `POST /daemons/:id/events`, which need no key. */
+
 import { concat, fromHex, sha256, utf8 } from "../../bytes.ts";
 import type { Settings } from "../../env.ts";
 import { WebhookRefused } from "../../errors/daemon.ts";
-import { memberInvalid } from "../../errors/request.ts";
+import { memberInvalid } from "../../errors/member-invalid.ts";
 import { webhookOf } from "../../session/daemon/directory.ts";
 import type { Webhook } from "../../session/daemon/rpc.ts";
 import { nameMatches } from "../../skill/glob.ts";

@@ -4,7 +4,8 @@
  */
 
 import { decisionBody, feedbackBody, messageBody, toolResultBody } from "../../api/bodies/sessions.ts";
-import { InputInvalid, memberInvalid } from "../../errors/request.ts";
+import { memberInvalid } from "../../errors/member-invalid.ts";
+import { InputInvalid } from "../../errors/request.ts";
 import { readMessages } from "../../llm/messages.ts";
 import { readJson } from "../body.ts";
 import { MAX_MODEL_BODY_BYTES } from "../operations.ts";

@@ -1,9 +1,11 @@
 /** `/sessions`: makes, lists, shows and removes sessions. */
+
 import { openBody } from "../../api/bodies/sessions.ts";
 import { sha256 } from "../../bytes.ts";
 import { SESSION_ID } from "../../engine/session-id.ts";
 import { InvalidRequest } from "../../errors/llm.ts";
-import { BadRequest, memberInvalid } from "../../errors/request.ts";
+import { memberInvalid } from "../../errors/member-invalid.ts";
+import { BadRequest } from "../../errors/request.ts";
 import type { Transcript } from "../../llm/transcript.ts";
 import { transcriptHistory } from "../../llm/transcript-history.ts";
 import { flushRows } from "../../session/index-rows.ts";

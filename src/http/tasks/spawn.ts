@@ -8,7 +8,7 @@ import { artifactOf, type WorkflowArtifact } from "../../engine/workflow/artifac
 import { selectArtifacts } from "../../engine/workflow/select-artifacts.ts";
 import { stagePrompt } from "../../engine/workflow/stage-prompt.ts";
 import { ToolsRejected } from "../../errors/llm.ts";
-import { memberInvalid } from "../../errors/request.ts";
+import { memberInvalid } from "../../errors/member-invalid.ts";
 import type { HullError } from "../../errors.ts";
 import { transcriptHistory } from "../../llm/transcript-history.ts";
 import { newRunId } from "../../run/agent/daemon-spec.ts";

@@ -1,7 +1,7 @@
 /** Routes of tasks: list, show, wait for, run again, close. */
 
 import { nothing } from "../../api/bodies/sessions.ts";
-import { memberInvalid } from "../../errors/request.ts";
+import { memberInvalid } from "../../errors/member-invalid.ts";
 import { newRunId } from "../../run/agent/daemon-spec.ts";
 import { inputBody, resumeBody, triggerBody, waitBody } from "../../run/task/bodies.ts";
 import { thrownBy } from "../../session/conversation/done.ts";

@@ -1,4 +1,5 @@
 /** `POST /workflows/{operation}`: edits graphs, runs a task to its end, and handles workflow sessions. */
+
 import {
   editBody,
   newSessionBody,
@@ -9,13 +10,8 @@ import {
 } from "../../api/bodies/workflows.ts";
 import { diffGraphs, EDIT_OPERATIONS, type EditInput } from "../../engine/workflow/edit.ts";
 import { runAt } from "../../engine/workflow/origin.ts";
-import {
-  BadPath,
-  FileNotFound,
-  InputInvalid,
-  memberInvalid,
-  OperationNotFound,
-} from "../../errors/request.ts";
+import { memberInvalid } from "../../errors/member-invalid.ts";
+import { BadPath, FileNotFound, InputInvalid, OperationNotFound } from "../../errors/request.ts";
 import { Internal } from "../../errors.ts";
 import { newId } from "../../llm/transcript.ts";
 import { TRANSCRIPT_OPERATIONS } from "../../llm/transcript-operations/operations.ts";

@@ -1,4 +1,5 @@
 /** Reads and checks the request for a workflow run, and builds the run's specification. */
+
 import { type GivenOptions, workflowOptions } from "../../api/bodies/workflows.ts";
 import type { Ceilings } from "../../engine/agent/spec.ts";
 import type { WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
@@ -6,7 +7,7 @@ import type { Graph } from "../../engine/workflow/graph.ts";
 import { runAt } from "../../engine/workflow/origin.ts";
 import type { Origin, PinnedSkills, WorkflowSpec, WorkflowTest } from "../../engine/workflow/records.ts";
 import { PUBLIC_TENANT } from "../../env.ts";
-import { memberInvalid } from "../../errors/request.ts";
+import { memberInvalid } from "../../errors/member-invalid.ts";
 import { WorkflowInvalid } from "../../errors/workflow.ts";
 import { agentSpec } from "../../run/agent/options.ts";
 import { llmHost } from "../../run/llm-host.ts";

@@ -1,4 +1,5 @@
 /** Workflow runs: begin, follow, stop, begin again from a node. */
+
 import { nothing } from "../../api/bodies/sessions.ts";
 import {
   answerBody,
@@ -26,7 +27,8 @@ import {
 } from "../../engine/workflow/origin.ts";
 import type { WorkflowSpec } from "../../engine/workflow/records.ts";
 import { CallNotFound } from "../../errors/llm.ts";
-import { BadRequest, IdempotencyKeyReused, InputInvalid, memberInvalid } from "../../errors/request.ts";
+import { memberInvalid } from "../../errors/member-invalid.ts";
+import { BadRequest, IdempotencyKeyReused, InputInvalid } from "../../errors/request.ts";
 import { SessionExists } from "../../errors/session.ts";
 import { ReplayMismatch, WorkflowInvalid } from "../../errors/workflow.ts";
 import { HullError } from "../../errors.ts";

@@ -1,4 +1,5 @@
 /** Reads `options.test` of a workflow run: what replaces models, commands, people, the clock, and where the process dies. */
+
 import * as z from "zod/mini";
 import type { GivenTest } from "../../api/bodies/workflows.ts";
 import type { Graph, NodeKind } from "../../engine/workflow/graph.ts";
@@ -8,7 +9,8 @@ import {
   type CrashPoint,
   type WorkflowTest,
 } from "../../engine/workflow/records.ts";
-import { InputInvalid, memberInvalid } from "../../errors/request.ts";
+import { memberInvalid } from "../../errors/member-invalid.ts";
+import { InputInvalid } from "../../errors/request.ts";
 import { readMocks } from "../../model/mock/read.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json } from "../../skill/manifest.ts";

@@ -2,7 +2,7 @@
  * Which sessions are above a session. Prevents cycles: two sessions below each other would report the same events to
  * each other for ever.
  */
-import { memberInvalid } from "../../errors/request.ts";
+import { memberInvalid } from "../../errors/member-invalid.ts";
 
 /** Returns the ids of the sessions directly above a session. */
 export type AskAbove = (session: string) => Promise<readonly string[]>;
