@@ -54,7 +54,7 @@ export interface RunnerServices {
 }
 
 /** Bundles that are already marked as in use; the execution releases them. */
-export interface Folders {
+interface Folders {
   bundle: string;
   workspace: Workspace | null;
 }

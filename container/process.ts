@@ -16,7 +16,7 @@ const GONE_LIMIT_MS = 2000;
 /** Why the runner itself ended a process. */
 export type StopReason = "timed_out" | "cancelled" | "output_too_large" | "lost";
 
-export interface ProcessSpec {
+interface ProcessSpec {
   file: string;
   argv0: string;
   args: string[];

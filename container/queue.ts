@@ -17,7 +17,7 @@ export interface Slot {
   release(): void;
 }
 
-export interface Waiting {
+interface Waiting {
   /** Rejects with `Refused` if the wait ends without a slot. */
   slot: Promise<Slot>;
   /** Leaves the queue, because nobody wants the slot any more. */

@@ -27,7 +27,7 @@ class SwappedFolder extends Error {
 }
 
 /** An entry of the tree. `path` is null if its name, or that of a folder above, is not UTF-8. */
-export interface Entry {
+interface Entry {
   path: string | null;
   /** For people. */
   shown: string;

@@ -18,8 +18,11 @@ interface Violation {
 const MANY_LINES = 600;
 /** Files that scripts write. */
 const GENERATED = new Set(["src/model/registry/model-data.ts", "src/client/api.ts"]);
-/** The exports of the package `hullrun/client`. */
-const CLIENT = new Set(["src/client/client.ts", "src/client/api.ts"]);
+/**
+ * Files whose exports need no import: tests, commands, which the command line loads by name, and what the package gives to
+ * its users.
+ */
+const NOT_BY_IMPORT = /^(?:test|typed|src\/typed|scripts\/commands)\/|^src\/client\/(?:client|api)\.ts$/;
 const CHECKED = ["src", "container", "scripts", "test"];
 
 /** What each part of src may import in addition to itself: parts, or single files. Everything may use `vocabulary`. */
@@ -247,7 +250,7 @@ export function checkArchitecture(root: string): Violation[] {
       if (message !== null) violations.push({ file, line, message });
     }
   }
-  violations.push(...findCycles(imports), ...findUnusedExports(sources));
+  violations.push(...findCycles(imports), ...findUnusedExports(sources, imports));
   return violations.sort((a, b) => (a.file === b.file ? a.line - b.line : a.file < b.file ? -1 : 1));
 }
 
@@ -492,19 +495,27 @@ if (import.meta.main) {
   process.exitCode = violations.every(({ warning }) => warning === true) ? 0 : 1;
 }
 
-/** One violation per exported declaration whose name occurs in no other file. */
-function findUnusedExports(sources: ReadonlyMap<string, string>): Violation[] {
-  const files = new Map<string, number>();
-  for (const text of sources.values()) {
-    for (const word of new Set(text.match(WORD))) files.set(word, (files.get(word) ?? 0) + 1);
+/** One violation per exported declaration whose name occurs in none of the files that import its own. */
+function findUnusedExports(
+  sources: ReadonlyMap<string, string>,
+  imports: ReadonlyMap<string, Import[]>,
+): Violation[] {
+  /** The words of all files that import a file. */
+  const words = new Map<string, Set<string>>();
+  for (const [file, text] of sources) {
+    for (const { specifier } of imports.get(file) ?? []) {
+      const target = join(dirname(file), specifier);
+      const used = words.get(target) ?? new Set();
+      for (const word of text.match(WORD) ?? []) used.add(word);
+      words.set(target, used);
+    }
   }
   const violations: Violation[] = [];
   for (const [file, text] of sources) {
-    // A test may export without an importer; users of Hull import the others.
-    if (file.startsWith("test/") || file.startsWith("typed/") || CLIENT.has(file)) continue;
-    for (const [i, line] of text.split("\n").entries()) {
+    if (NOT_BY_IMPORT.test(file)) continue;
+    for (const [i, line] of blankTexts(text).split("\n").entries()) {
       const name = EXPORT.exec(line)?.[1];
-      if (name !== undefined && files.get(name) === 1)
+      if (name !== undefined && words.get(file)?.has(name) !== true)
         violations.push({ file, line: i + 1, message: `nobody uses ${name}; it need not be exported` });
     }
   }

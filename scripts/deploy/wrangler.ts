@@ -8,7 +8,7 @@ import { WRANGLER } from "../dev/paths.ts";
 /** Lines of wrangler's report to show after a failure. */
 const SHOWN_LINES = 20;
 
-export interface Answer {
+interface Answer {
   code: number;
   stdout: string;
   stderr: string;

@@ -9,7 +9,7 @@ import { type ApiKey, digestOf } from "./api-key.ts";
 import { hasKeys, keyByHash, noteKeyUse } from "./key-store.ts";
 
 /** Age in ms up to which an answer of D1 is used. */
-export const KNOWN_FOR_MS = 10_000;
+const KNOWN_FOR_MS = 10_000;
 /** Age in ms from which a key in use is read again in the background, so that no request waits for it. */
 const REFRESH_AFTER_MS = 2000;
 /** The stored time of use is written again only when it is older than this. */

@@ -58,7 +58,7 @@ export const TOOL_NAME_TEXT = "1 to 128 letters, digits, _ or -";
 const MAX_FAULTS = 20;
 
 /** Where a set of definitions comes from. */
-export interface Origin {
+interface Origin {
   /** Path of the set, for faults. */
   path: string;
   /** Whether its tools may name commands: those of skills may, those of requests may not. */

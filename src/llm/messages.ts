@@ -69,7 +69,7 @@ export const messageShape = z.lazy(() => {
 });
 export type PublicMessage = z.infer<typeof messageShape>;
 
-export interface Conversation {
+interface Conversation {
   /** Texts of system messages, in order. They are sent as the system text, whatever their position. */
   system: string[];
   messages: Message[];

@@ -113,7 +113,7 @@ function contentBlocks({ content }: PublicMessage): unknown[] {
 }
 
 /** The text of a message, without media. */
-export function textOf({ content }: PublicMessage): string {
+function textOf({ content }: PublicMessage): string {
   if (typeof content === "string") return content;
   if (!Array.isArray(content))
     return content === null || content === undefined ? "" : JSON.stringify(content);

@@ -75,7 +75,7 @@ export interface Cassette {
  * The parts of a request that must be equal for a replay: everything that the model reads, whatever the protocol calls
  * it.
  */
-export interface Conversation {
+interface Conversation {
   model: Json;
   system: Json;
   messages: Json[];

@@ -2,7 +2,7 @@
 import { FAILURES, type FailureClass } from "../errors/failure-class.ts";
 
 /** The facts about a failed call. */
-export interface Fault {
+interface Fault {
   /** `null`: there was no answer with an error status. */
   status: number | null;
   /** The body, or its substitute; only its beginning is needed. */

@@ -1,6 +1,6 @@
 /** Reads versions from model ids. */
 
-export type Version = readonly [major: number, minor: number];
+type Version = readonly [major: number, minor: number];
 
 /** A number from this one on is a date. */
 const DATE = 1000;

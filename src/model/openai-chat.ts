@@ -91,7 +91,7 @@ function wireTool(tool: ToolDefinition): WireTool {
   };
 }
 
-export function toolChoice(choice: ToolChoice): ChatCompletionToolChoiceOption {
+function toolChoice(choice: ToolChoice): ChatCompletionToolChoiceOption {
   return typeof choice === "object"
     ? { type: "function", function: { name: sendableName(choice.name) } }
     : choice;

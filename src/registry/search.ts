@@ -1,7 +1,7 @@
 /** The paged, searchable listing behind `GET /skills`. Pure. */
 import type { Card } from "../skill/manifest.ts";
 
-export interface Query {
+interface Query {
   /** Words that must all occur in name, slug, description or tool names; letter case does not matter. */
   q: string;
   mode: string | null;
@@ -10,7 +10,7 @@ export interface Query {
   after: string | null;
 }
 
-export interface Page {
+interface Page {
   cards: Card[];
   /** Number of matching cards on all pages. */
   total: number;

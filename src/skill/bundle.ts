@@ -19,7 +19,7 @@ export interface SourceFile {
   bytes: Uint8Array<ArrayBuffer>;
 }
 
-export interface Bundle {
+interface Bundle {
   record: SkillRecord;
   /** Canonical JSON of `record`; its SHA-256 is `digest`. */
   json: string;
@@ -151,7 +151,7 @@ export async function makeCatalog(
 }
 
 /** What the check across skills needs to know about a skill. */
-export interface Served {
+interface Served {
   /** For messages and as the diagnostic's `skill`. */
   folder: string;
   /** SKILL.md relative to the root. */

@@ -6,7 +6,7 @@ import type { Manifest, ModelTarget } from "./manifest.ts";
 import { readNumber } from "./number-field.ts";
 import { child, type MapNode, type Slot } from "./tree.ts";
 
-export type LlmSettings = Omit<NonNullable<Manifest["llm"]>, "tools">;
+type LlmSettings = Omit<NonNullable<Manifest["llm"]>, "tools">;
 
 export function readLlm(findings: Findings, root: MapNode, known: KnownProviders): LlmSettings {
   const providerSlot = child(root, "provider");

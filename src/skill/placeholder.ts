@@ -1,6 +1,6 @@
 /** `${VAR}` in proxy URLs and headers: `VAR` from the Worker's environment; `$${` is a literal `${`. */
 
-export type Piece = { text: string } | { variable: string };
+type Piece = { text: string } | { variable: string };
 
 /** Splits a template into texts and variables; `problem` names the first `${…}` that is not a variable. */
 export function parseTemplate(template: string): { pieces: Piece[]; problem?: string } {

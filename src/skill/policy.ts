@@ -44,7 +44,6 @@ export const approvalsShape = z.lazy(() => {
     skills: maybe(z.record(z.string(), level)),
   });
 });
-export type Approvals = z.infer<typeof approvalsShape>;
 
 /** Lists of globs. */
 export const approvalPolicyShape = z.lazy(() => {

@@ -1,10 +1,10 @@
 /** Encodes the body of `POST /v1/executions`: `spec`, then the files, then `stdin`. */
 import { concat, utf8 } from "../bytes.ts";
 
-export type Bytes = Uint8Array<ArrayBuffer>;
+type Bytes = Uint8Array<ArrayBuffer>;
 type Body = Uint8Array | ReadableStream<Uint8Array>;
 
-export interface InputFile {
+interface InputFile {
   filename: string;
   mime: string;
   body: Body;
@@ -15,7 +15,7 @@ export interface ExecutionInput {
   files?: InputFile[];
 }
 
-export interface Multipart {
+interface Multipart {
   contentType: string;
   body: Bytes | ReadableStream<Uint8Array>;
 }

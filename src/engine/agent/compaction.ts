@@ -54,7 +54,7 @@ const DEFAULT_THRESHOLD = 48_000;
 const MIN_HARD_LIMIT = 4096;
 
 /** Why a compaction is due, and which strategy makes it. */
-export interface Due {
+interface Due {
   mode: CompactionMode;
   strategy: EngineStrategy;
   /** The strategy's name in the options. */
@@ -272,7 +272,7 @@ const MAX_EACH = 500;
 const MAX_FIRST_LINE = 120;
 
 /** The summary of `truncate`: the first of the archived messages, shortened. */
-export function truncated(archived: readonly Message[]): string {
+function truncated(archived: readonly Message[]): string {
   return firstLines(archived.flatMap(linesOf), archived.length);
 }
 

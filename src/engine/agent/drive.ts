@@ -28,7 +28,7 @@ interface AgentDriveOptions {
   signal: AbortSignal;
 }
 
-export interface Clock {
+interface Clock {
   /** Unix ms. */
   now(): number;
   /** Calls `fire` once after `ms`; the returned function cancels it. */

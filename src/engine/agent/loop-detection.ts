@@ -16,7 +16,7 @@ interface LoopLimits {
 }
 
 /** Names a call by tool and arguments. */
-export function callKey(tool: string, args: JsonObject): string {
+function callKey(tool: string, args: JsonObject): string {
   return `${tool} ${shortHash(canonicalJson(args))}`;
 }
 

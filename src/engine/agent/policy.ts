@@ -37,7 +37,7 @@ export function rankOf(level: Json | undefined): number {
 }
 
 /** The answer of a predicate of the permissions; `undefined`: not asked yet. */
-export type Answers = (hook: string) => Json | undefined;
+type Answers = (hook: string) => Json | undefined;
 
 /** Judges one call: the ceiling first, then permissions, then approvals. The first refusal counts. */
 export function judgeCall(

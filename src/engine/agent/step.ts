@@ -98,7 +98,7 @@ type ModelAnswer =
   | { fault: HullError; spent: ModelCost };
 
 /** A summary and its cost. `fault`: why the text is empty; `null`: it is not. */
-export interface Summary {
+interface Summary {
   text: string;
   spent: ModelCost;
   fault: HullError | null;

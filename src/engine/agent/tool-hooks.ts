@@ -16,7 +16,7 @@ type HookStep = AgentStep & { type: "call_hook" };
 export type ChangedBy = "deployment" | "upload";
 
 /** The decision of the hooks before a call: other arguments, a refusal, or a question that Hull must still ask. */
-export type Before = { args: JsonObject; changedBy: ChangedBy | null } | { deny: string } | { ask: HookStep };
+type Before = { args: JsonObject; changedBy: ChangedBy | null } | { deny: string } | { ask: HookStep };
 
 /** Asks the hooks before a call, in their order. Each sees the arguments that the previous one left. */
 export function beforeCall(run: RunState, { call, effect }: OpenCall, given: JsonObject): Before {

@@ -6,7 +6,7 @@ import { type Fault, shown, wrongValue } from "../fault.ts";
 import { TOOL_NAME, TOOL_NAME_TEXT } from "../tools.ts";
 
 const VARIANTS = ["bm25", "regex"] as const;
-export const MODES = ["auto", "native", "client"] as const;
+const MODES = ["auto", "native", "client"] as const;
 const STRATEGIES = ["bm25", "regex", "semantic", "host"] as const;
 type Variant = (typeof VARIANTS)[number];
 export type Strategy = (typeof STRATEGIES)[number];

@@ -26,7 +26,7 @@ export type NodeKind = (typeof NODE_KINDS)[number];
 /** The form of a node's id, which is part of the ids of stages and events. */
 const NODE_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 /** Nodes and edges of one graph. */
-export const MAX_NODES = 500;
+const MAX_NODES = 500;
 const MAX_EDGES = 2_000;
 /** A year, in ms. */
 const MAX_WAIT_MS = 366 * 24 * 3_600_000;

@@ -13,7 +13,7 @@ import { requiredInputs, time, undoUntil, type Visit, visitOf, type WorkflowStat
 /** Most branches that run at once if the run's options set no limit, and most items of a map. */
 const MAX_CONCURRENT = 8;
 
-export interface Decision {
+interface Decision {
   /** Must be stored, in this order, before anything else is done. */
   records: WorkflowRecord[];
   /** When the next decision is due by time alone, Unix ms; `null`: never. */
@@ -340,7 +340,7 @@ function isMapWork({ mode, prompt, system, tools, model_policy }: Node): boolean
 }
 
 /** The artifacts that a stage reads, the most important first. */
-export function inputsOf(state: WorkflowState, node: Node): WorkflowArtifact[] {
+function inputsOf(state: WorkflowState, node: Node): WorkflowArtifact[] {
   const { input_kinds } = node.input_contract ?? {};
   const policy = node.context_policy ?? {};
   return selectArtifacts(state.artifacts, {

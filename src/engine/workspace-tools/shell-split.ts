@@ -3,7 +3,7 @@
  * not understand the text completely, it returns nothing, and the caller treats the text as not allowed. Pure.
  */
 
-export interface Word {
+interface Word {
   /** Without its quotes. */
   text: string;
   /** The word as written. */

@@ -9,7 +9,7 @@ import { anthropicStop } from "../stop-words.ts";
 
 /** A typed block, or one of Anthropic's own, unchanged. */
 type WireBlock = ContentBlock | JsonObject;
-export type WireMessage = Omit<Message, "content"> & { content: WireBlock[] };
+type WireMessage = Omit<Message, "content"> & { content: WireBlock[] };
 
 /** An id in Anthropic's form. */
 const newMessageId = (): string => `msg_${crypto.randomUUID().replaceAll("-", "")}`;

@@ -18,7 +18,7 @@ export interface ModelSelector {
   model_tier?: string | undefined;
 }
 
-export interface ModelChoice {
+interface ModelChoice {
   provider: string;
   /** The provider's own name for it. */
   model: string;

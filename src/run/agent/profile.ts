@@ -1,7 +1,7 @@
 /** Presets of runs. */
 import { InvalidRequest } from "../../errors/llm.ts";
 
-export interface Profile {
+interface Profile {
   max_iterations: number;
   max_nudges: number;
   tool_retries: number;

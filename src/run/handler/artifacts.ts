@@ -11,7 +11,7 @@ import type { Json, JsonObject } from "../../skill/manifest.ts";
 const MAX_ARTIFACTS = 100;
 const MAX_CONTENT_CHARS = 5 * 1024 * 1024;
 
-export type Kept = { line: string; findings: ArtifactFinding[] } | { error: string };
+type Kept = { line: string; findings: ArtifactFinding[] } | { error: string };
 
 export class RunArtifacts {
   readonly #stored: (id: string) => Artifact | null;

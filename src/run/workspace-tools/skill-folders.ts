@@ -22,7 +22,7 @@ interface Folder {
   read(file: BundledFile): Promise<Uint8Array | null>;
 }
 
-export interface FoundFile {
+interface FoundFile {
   /** Relative to the folder of all skills. */
   path: string;
   size: number;

@@ -5,7 +5,7 @@ import { type Body, type BodyStorage, holdOrStore, storeWhole } from "../large-b
 import type { FileIntent, Outcome, Refusal, WorkspaceAccess } from "./access.ts";
 
 /** The result of a write, including the content if it was stored. */
-export type Written = Refusal | (Exclude<Outcome, Refusal> & { sha256: string; size: number });
+type Written = Refusal | (Exclude<Outcome, Refusal> & { sha256: string; size: number });
 
 /**
  * Writes one file, unless the write is refused, before or after its content was stored.

@@ -33,7 +33,7 @@ interface ForkPart {
   files?: ForkedFile[];
 }
 
-export interface Parent {
+interface Parent {
   env: Bindings;
   log: SessionLog;
   files: SessionFiles;

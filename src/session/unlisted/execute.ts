@@ -30,7 +30,7 @@ export interface KnownRun {
   run: RunRow;
 }
 
-export interface CallEnvironment {
+interface CallEnvironment {
   deployment: Deployment;
   background: (work: Promise<unknown>) => void;
   log: SessionLog;

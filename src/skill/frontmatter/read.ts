@@ -30,7 +30,7 @@ interface Remedy {
   refused: Finding | null;
 }
 
-export interface Frontmatter {
+interface Frontmatter {
   /** `null` if the file has no usable frontmatter; the findings say why. */
   root: MapNode | null;
   /** Trimmed. */

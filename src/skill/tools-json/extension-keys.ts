@@ -10,7 +10,7 @@ import { checkSchema, readObjectSchema } from "./parameters.ts";
 import { EXTENSION_KEYS, TOOL_FIELDS } from "./tool-fields.ts";
 
 /** Time limit of a handler that declares none, in ms. */
-export const DEFAULT_TIMEOUT_MS = TOOL_FIELDS["x-timeout-ms"].default;
+const DEFAULT_TIMEOUT_MS = TOOL_FIELDS["x-timeout-ms"].default;
 
 const DISPLAY_TEXTS = {
   version: "x-version",

@@ -24,7 +24,7 @@ import {
 import { guardLoops } from "./loop-guard.ts";
 
 /** Longest result, in UTF-16 units of JSON. */
-export const MAX_RESULT = 5_000_000;
+const MAX_RESULT = 5_000_000;
 /** The most UTF-16 units of a handler's notes to read. */
 const MAX_TOLD = 2_000_000;
 /** The most bytes of files that a call may change: they travel in one message, limited to 32 MiB. */

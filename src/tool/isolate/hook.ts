@@ -27,7 +27,7 @@ interface HarnessRpc extends Rpc.WorkerEntrypointBranded {
 /** The reason for an answer in no known form: the harness sends such an answer only if the hooks tampered with it. */
 const OUT_OF_TURN = "its isolate answered out of turn";
 
-export interface IsolateCall {
+interface IsolateCall {
   /** `null`: the deployment has none. */
   isolates: Isolates | null;
   /** Isolates with the same id may share state; `null`: one for this call alone. */

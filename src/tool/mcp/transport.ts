@@ -26,7 +26,7 @@ export interface Wire {
   fetch: (url: URL, init: RequestInit) => Promise<Response>;
 }
 
-export interface Sent {
+interface Sent {
   message: JsonObject;
   /** The arguments of a call as they were sent to Hull: numbers are passed on with all their digits. Absent: none. */
   raw?: string;
