@@ -1,7 +1,7 @@
 /** Turns an error into a response, and a request into its log line. */
 
 import * as z from "zod/mini";
-import { Unauthenticated } from "../errors/request.ts";
+import { Forbidden, Unauthenticated } from "../errors/request.ts";
 import type { HullError } from "../errors.ts";
 import { problemOf } from "../run/problem.ts";
 import type { RequestContext } from "./context.ts";
@@ -41,14 +41,19 @@ const shownProblem = z.looseObject({
   request_id: z.string(),
 });
 
-function problemPage(problem: unknown, { url }: Request): string {
+function problemPage(problem: unknown, { method, url }: Request): string {
   const { status, title, detail, code, request_id } = shownProblem.parse(problem);
   const { pathname, search } = new URL(url);
-  const key = code === Unauthenticated.code ? `\n${signInForm(pathname + search)}` : "";
+  const unknown = code === Unauthenticated.code;
+  const heading = unknown ? "Sign in" : title;
+  const unsent = "You are not signed in any more, so nothing was changed. Sign in, and send the form again.";
+  const said = unknown ? (method === "POST" ? unsent : "") : detail;
+  // With another key the caller may be permitted.
+  const key = unknown || code === Forbidden.code ? `\n${signInForm(pathname + search)}` : "";
   return htmlPage(
-    title,
-    `<h1>${escapeHtml(title)}</h1>
-<p>${escapeHtml(detail)}</p>${key}
+    heading,
+    `<h1>${escapeHtml(heading)}</h1>
+${said === "" ? "" : `<p>${escapeHtml(said)}</p>`}${key}
 <p><small>${status} <code>${escapeHtml(code)}</code> · request <code>${escapeHtml(request_id)}</code> · <a href="/">Home</a></small></p>`,
   );
 }

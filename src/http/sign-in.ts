@@ -53,7 +53,7 @@ export async function postSignOut(context: RequestContext): Promise<Response> {
 export function signInForm(next: string | null, wrong?: string): string {
   const fault = wrong === undefined ? "" : `\n<p role="alert">${escapeHtml(wrong)}</p>`;
   return `<form method="post" action="/console/sign-in">${fault}
-<p><label for="key">API key</label><br><input id="key" name="key" type="password" autocomplete="current-password" required size="50"></p>
+<p><label for="key">API key</label><br><input id="key" name="key" type="password" autocomplete="current-password" required autofocus></p>
 <input type="hidden" name="next" value="${escapeHtml(ownPath(next))}">
 <p><button>Sign in</button></p>
 </form>

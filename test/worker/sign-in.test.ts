@@ -52,6 +52,20 @@ describe("a browser", () => {
     expect(policy).toContain(`style-src 'sha256-${btoa(String.fromCharCode(...digest))}';`);
   });
 
+  it("that is not signed in any more, or lacks a scope, gets the form in place of what it asked for", async () => {
+    const sent = await form("/console/skills/cat/try", { text: "hi" }, { accept: ACCEPT });
+    const text = await sent.text();
+    expect([sent.status, sent.headers.get("content-type")]).toEqual([401, "text/html; charset=utf-8"]);
+    expect(text).toContain("nothing was changed. Sign in, and send the form again.");
+    expect(text).toContain('name="next" value="/console/skills/cat/try"');
+    const { key } = await make("publish");
+    const shown = await get("/", await signedIn(key), { accept: ACCEPT });
+    expect([shown.status, await shown.text()]).toEqual([
+      403,
+      expect.stringContaining('action="/console/sign-in"'),
+    ]);
+  });
+
   it("that signs in has a cookie in place of the key, for 12 hours, until it signs out", async () => {
     const answer = await form("/console/sign-in", { key: ` ${ADMIN} `, next: "/skills?q=cat" });
     expect([answer.status, answer.headers.get("location")]).toEqual([303, "/skills?q=cat"]);
