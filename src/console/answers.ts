@@ -28,6 +28,7 @@ import type { TraceStep } from "../session/conversation/trace.ts";
 import type { SessionEntry } from "../session/index-row.ts";
 import type { UsageGroup } from "../session/ledger/rpc.ts";
 import type { RunEntry } from "../session/run-entry.ts";
+import type { ConfigParam } from "../skill/manifest.ts";
 
 /** A page of a list. */
 interface List<T> {
@@ -47,12 +48,6 @@ export interface Trace extends List<TraceStep> {
   text: string | null;
   error: { title: string; detail: string } | null;
   recovered: boolean;
-}
-
-export interface ConfigParam {
-  name: string;
-  type: string;
-  description?: string;
 }
 
 export interface ToolConfig {

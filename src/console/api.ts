@@ -156,7 +156,11 @@ async function formOf(host: Host): Promise<FormData> {
   });
   const token = fields.get("token");
   await host.checkToken(typeof token === "string" ? token : null);
-  return fields;
+  // Browsers send every line break of a text as CR LF.
+  const read = new FormData();
+  for (const [name, value] of fields)
+    read.append(name, typeof value === "string" ? value.replaceAll("\r\n", "\n") : value);
+  return read;
 }
 
 /** The JSON answer of an operation. @throws HullError */

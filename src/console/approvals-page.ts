@@ -58,7 +58,7 @@ function card(api: Api, { session, skill, open }: Waiting): Html {
   const { id, run_id, tool, arguments: given, arguments_digest, risk, requested_at, expires_at } = open;
   const action = `/console/approvals/${session}/${id}`;
   const bound = html`<input type="hidden" name="arguments_digest" value="${arguments_digest}">`;
-  return html`<section class="card" aria-labelledby="tool-${id}"><h2 id="tool-${id}">${tool} <span class="state wait">${risk === "" ? "risk unknown" : risk}</span></h2>
+  return html`<section class="card" aria-labelledby="tool-${id}"><h2 id="tool-${id}">${tool} <span class="state wait">risk ${risk === "" ? "unknown" : risk}</span></h2>
 <p>Asked by ${skill === null ? "" : html`<a href="/console/skills/${skill}">${skill}</a> in `}session <a href="/console/sessions/${session}">${session}</a>, <a href="/console/runs/${run_id}">run</a>, ${when(requested_at)}; expires ${when(expires_at)}.</p>
 <h3>Arguments</h3><pre tabindex="0">${pretty(given)}</pre>
 <p class="dim">Digest <code>${arguments_digest.slice(0, 16)}…</code>: the decision counts for these arguments alone.</p>

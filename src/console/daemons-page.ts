@@ -6,6 +6,7 @@ import { type Api, asked } from "./api.ts";
 import { form, nextPage, type Page, seeOther } from "./layout.ts";
 import { stateLabel } from "./run-shapes.ts";
 import { runTable } from "./runs-page.ts";
+import { facts, table } from "./table.ts";
 import { count, type Html, pretty, when } from "./text.ts";
 import { bars } from "./usage-page.ts";
 
@@ -16,12 +17,15 @@ const DAY_MS = 24 * 3_600_000;
 export async function daemonsPage(api: Api): Promise<Page> {
   const query = { limit: "50", cursor: api.url.searchParams.get("cursor") };
   const { data, next_cursor } = await asked(api, "listDaemons", { query });
-  const row = ({ id, name, status, skill, created_at }: (typeof data)[number]): Html =>
-    html`<tr><td><a href="/console/daemons/${id}">${name ?? id}</a></td><td>${stateLabel(status)}</td><td>${skill === null ? "" : html`<a href="/console/skills/${skill}">${skill}</a>`}</td><td>${when(created_at)}</td></tr>
-`;
+  const rows = data.map(({ id, name, status, skill, created_at }) => [
+    html`<a href="/console/daemons/${id}">${name ?? id}</a>`,
+    stateLabel(status),
+    skill === null ? "" : html`<a href="/console/skills/${skill}">${skill}</a>`,
+    when(created_at),
+  ]);
   return {
     title: "Daemons",
-    body: html`<h1>Daemons</h1>${data.length === 0 ? html`<p>No daemon yet. A skill declares one with <code>daemon:</code> in its SKILL.md, or <code>POST /daemons</code> starts one.</p>` : html`<div class="scroll" tabindex="0"><table><thead><tr><th>Daemon</th><th>State</th><th>Declared by</th><th>Began</th></tr></thead><tbody>${data.map(row)}</tbody></table></div>`}
+    body: html`<h1>Daemons</h1>${data.length === 0 ? html`<p>No daemon yet. A skill declares one with <code>daemon:</code> in its SKILL.md, or <code>POST /daemons</code> starts one.</p>` : table(["Daemon", "State", "Declared by", "Began"], rows)}
 ${nextPage(api, next_cursor)}`,
   };
 }
@@ -39,11 +43,16 @@ export async function daemonPage(api: Api, id: string): Promise<Page> {
     title: shown.name ?? id,
     body: html`<h1>Daemon ${shown.name ?? id}</h1><p>${stateLabel(status)} ${whySleeping(shown)}</p>
 ${error === undefined ? "" : html`<p class="note bad"><strong>${error.title}.</strong> ${error.detail}</p>`}
-<dl><dt>Next wake</dt><dd>${shown.next_wake_at === null ? "when something comes" : when(shown.next_wake_at)}</dd>
-<dt>Last wake</dt><dd>${last_wake === null ? "none" : html`${last_wake.reason}, ${when(last_wake.at)}`}</dd>
-<dt>Queue</dt><dd>${count(pending_event_count)} of ${count(event_queue_capacity)} events wait</dd>
-<dt>Model calls</dt><dd>${count(shown.total_iterations)}</dd>
-<dt>Session</dt><dd><a href="/console/sessions/${session}">${session}</a></dd><dt>Run</dt><dd><a href="/console/runs/${shown.run_id}">${shown.run_id}</a></dd></dl>
+${facts([
+  status === "running"
+    ? ["Next wake", shown.next_wake_at === null ? "when something comes" : when(shown.next_wake_at)]
+    : null,
+  ["Last wake", last_wake === null ? "none" : html`${last_wake.reason}, ${when(last_wake.at)}`],
+  ["Queue", `${count(pending_event_count)} of ${count(event_queue_capacity)} events wait`],
+  ["Model calls", count(shown.total_iterations)],
+  ["Session", html`<a href="/console/sessions/${session}">${session}</a>`],
+  ["Run", html`<a href="/console/runs/${shown.run_id}">${shown.run_id}</a>`],
+])}
 ${status === "running" ? form(api, `/console/daemons/${id}/send`, html`<label for="event">Send an event, JSON or text</label><textarea id="event" name="event" required></textarea><p><button class="main">Send</button></p>`) : ""}
 <p>${status === "running" ? html`${button(api, id, "wake", "Wake")} ${button(api, id, "stop", "Stop")}` : button(api, id, "resume", "Start it again")}</p>
 ${pending_events.length === 0 ? "" : html`<h2>Events that wait</h2><pre tabindex="0">${pretty(pending_events)}</pre>`}

@@ -5,6 +5,7 @@ import { counted } from "../plural.ts";
 import type { Answers } from "./answers.ts";
 import { type Api, asked } from "./api.ts";
 import type { Page } from "./layout.ts";
+import { optionList, table } from "./table.ts";
 import { type Html, pretty, short } from "./text.ts";
 
 /** Events on one page. */
@@ -44,15 +45,17 @@ export async function eventsPage(api: Api, id: string): Promise<Page> {
   return {
     title: `Events of ${id}`,
     body: html`<h1>Events of session <a href="/console/sessions/${id}">${id}</a></h1>
-<form method="get" action="${pathname}" class="row"><div><label for="event">Event</label><select id="event" name="event"><option value="">all</option>${NAMES.map((one) => (one === name ? html`<option selected>${one}</option>` : html`<option>${one}</option>`))}</select></div><button>Show</button></form>
+<form method="get" action="${pathname}" class="row"><div><label for="event">Event</label><select id="event" name="event">${optionList(NAMES, name, "all")}</select></div><button>Show</button></form>
 <p>${counted(last, "event")}. ${from > 0 ? to(Math.max(0, from - EVENTS), "Earlier") : ""}${shown.next_cursor === null ? "" : to(shown.next_cursor, "Later")}</p>
-${shown.data.length === 0 ? html`<p>${last === 0 ? "Nothing happened yet." : "None here."}</p>` : table(shown.data)}`,
+${shown.data.length === 0 ? html`<p>${last === 0 ? "Nothing happened yet." : "None here."}</p>` : list(shown.data)}`,
   };
 }
 
-function table(data: Answers["listSessionEvents"]["data"]): Html {
-  const row = ({ id, event, data: value }: (typeof data)[number]): Html =>
-    html`<tr><td class="n">${id.split(":").at(-1) ?? ""}</td><td>${event}</td><td><details><summary><code>${short(JSON.stringify(value), 100)}</code></summary><pre tabindex="0">${short(pretty(value), SHOWN)}</pre></details></td></tr>
-`;
-  return html`<div class="scroll" tabindex="0"><table><thead><tr><th class="n">Number</th><th>Event</th><th>Data</th></tr></thead><tbody>${data.map(row)}</tbody></table></div>`;
+function list(data: Answers["listSessionEvents"]["data"]): Html {
+  const rows = data.map(({ id, event, data: value }) => [
+    id.split(":").at(-1) ?? "",
+    event,
+    html`<details><summary><code>${short(JSON.stringify(value), 100)}</code></summary><pre tabindex="0">${short(pretty(value), SHOWN)}</pre></details>`,
+  ]);
+  return table([{ name: "Number", as: "n" }, "Event", { name: "Data", as: "wide" }], rows);
 }

@@ -4,6 +4,7 @@ import { html } from "hono/html";
 import type { Graph } from "../engine/workflow/graph.ts";
 import { counted } from "../plural.ts";
 import { type GraphEdge, LINE, layOut, NODE_HEIGHT, NODE_WIDTH } from "./graph-layout.ts";
+import { table } from "./table.ts";
 import { type Html, pretty, short } from "./text.ts";
 
 /** The state of a node in a run. */
@@ -56,8 +57,19 @@ export function nodeTable(graph: Graph, states: ReadonlyMap<string, NodeState> |
         html`${i === 0 ? "" : ", "}<a href="#node-${to}">${to}</a>${branch === undefined ? "" : ` on ${branch}`}${max_traversals === undefined ? "" : `, at most ${counted(max_traversals, "time")}`}`,
     );
     const state = states?.get(id);
-    return html`<tr id="node-${id}"><td><strong>${id}</strong>${id === graph.entry ? " (entry)" : ""}</td><td>${kind}</td>${states === null ? "" : html`<td>${state === undefined ? html`<span class="dim">not begun</span>` : html`<span class="state ${state.cls}">${state.text}</span>`}</td>`}<td>${leads.length === 0 ? html`<span class="dim">the end</span>` : leads}</td><td><details><summary>${short(prompt, 60)}</summary><pre tabindex="0">${pretty(rest)}</pre></details></td></tr>
-`;
+    const shown =
+      state === undefined
+        ? html`<span class="dim">not begun</span>`
+        : html`<span class="state ${state.cls}">${state.text}</span>`;
+    return [
+      html`<strong>${id}</strong>${id === graph.entry ? " (entry)" : ""}`,
+      kind,
+      ...(states === null ? [] : [shown]),
+      leads.length === 0 ? html`<span class="dim">the end</span>` : html`${leads}`,
+      html`<details><summary>${short(prompt, 60)}</summary><pre tabindex="0">${pretty(rest)}</pre></details>`,
+    ];
   });
-  return html`<div class="scroll" tabindex="0"><table><thead><tr><th>Node</th><th>Kind</th>${states === null ? "" : html`<th>State</th>`}<th>Leads to</th><th>Definition</th></tr></thead><tbody>${rows}</tbody></table></div>`;
+  const columns = ["Node", "Kind", ...(states === null ? [] : ["State"]), "Leads to"];
+  const ids = nodeIds(graph).map((id) => `node-${id}`);
+  return table([...columns, { name: "Definition", as: "wide" }], rows, ids);
 }

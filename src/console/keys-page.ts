@@ -2,20 +2,32 @@
 import { html } from "hono/html";
 import { type Api, asked } from "./api.ts";
 import { form, nextPage, type Page, seeOther, shownPage } from "./layout.ts";
-import { type Html, when } from "./text.ts";
+import { table } from "./table.ts";
+import { when } from "./text.ts";
 
 const SCOPES = ["invoke", "publish", "admin"] as const;
 
 export async function keysPage(api: Api): Promise<Page> {
   const query = { limit: "50", cursor: api.url.searchParams.get("cursor") };
   const { data, next_cursor } = await asked(api, "listKeys", { query });
-  const row = ({ id, prefix, tenant, scopes, name, created_at, last_used_at }: (typeof data)[number]): Html =>
-    html`<tr><td>${name ?? ""}</td><td><code>${prefix}…</code></td><td>${tenant}</td><td>${scopes.join(", ")}</td><td>${when(created_at)}</td><td>${last_used_at === null ? "never" : when(last_used_at)}</td><td>${form(api, `/console/keys/${id}/revoke`, html`<button class="danger" aria-label="Revoke ${name ?? prefix}">Revoke</button>`, "inline")}</td></tr>
-`;
+  const rows = data.map(({ id, prefix, tenant, scopes, name, created_at, last_used_at }) => {
+    const revoke = html`<button class="danger" aria-label="Revoke ${name ?? prefix}">Revoke</button>`;
+    return [
+      name ?? "",
+      html`<code>${prefix}…</code>`,
+      tenant,
+      scopes.join(", "),
+      when(created_at),
+      last_used_at === null ? "never" : when(last_used_at),
+      form(api, `/console/keys/${id}/revoke`, revoke, "inline"),
+    ];
+  });
+  const used = { name: "Last used", title: "To an hour" };
+  const columns = ["Name", "Begins with", "Tenant", "Scopes", "Made", used, "Revoke"];
   return {
     title: "Keys",
     body: html`<h1>Keys</h1>
-${data.length === 0 ? html`<p>No key yet. Make one here, or with <code>hull keys add</code>.</p>` : html`<div class="scroll" tabindex="0"><table><thead><tr><th>Name</th><th>Begins with</th><th>Tenant</th><th>Scopes</th><th>Made</th><th title="To an hour">Last used</th><th>Revoke</th></tr></thead><tbody>${data.map(row)}</tbody></table></div>`}
+${data.length === 0 ? html`<p>No key yet. Make one here, or with <code>hull keys add</code>.</p>` : table(columns, rows)}
 ${nextPage(api, next_cursor)}
 <h2>Make a key</h2>${form(
       api,

@@ -44,8 +44,8 @@ export async function shownPage(
 <script src="/console/script.js?v=${VERSION}" defer nonce="${nonce}"></script></head>
 <body><a class="skip" href="#main">Skip to the content</a>
 <header><strong>${api.name}</strong>
-<nav aria-label="Console"><ul>${NAV_LINKS.filter(([, , scope]) => api.may(scope)).map(([path, name]) => navLink(api, path, name, waiting))}</ul></nav>
-<span class="who">Tenant ${api.tenant}${signOut(api)}</span></header>
+<span class="who">Tenant ${api.tenant}${signOut(api)}</span>
+<nav aria-label="Console"><ul>${NAV_LINKS.filter(([, , scope]) => api.may(scope)).map(([path, name]) => navLink(api, path, name, waiting))}</ul></nav></header>
 <main id="main" tabindex="-1">${body}</main>
 <div id="said" role="status" class="skip"></div>
 </body></html>`;

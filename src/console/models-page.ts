@@ -3,6 +3,7 @@ import { html } from "hono/html";
 import type { Provider } from "./answers.ts";
 import { type Api, asked } from "./api.ts";
 import { form, type Page, shownPage } from "./layout.ts";
+import { table } from "./table.ts";
 import { type Html, pretty } from "./text.ts";
 
 export async function modelsPage(api: Api): Promise<Page> {
@@ -12,33 +13,38 @@ export async function modelsPage(api: Api): Promise<Page> {
   return {
     title: "Models",
     body: html`<h1>Models</h1><h2>Providers</h2>
-<div class="scroll" tabindex="0"><table><thead><tr><th>Provider</th><th>State</th><th>Protocol</th><th>Usual model</th><th>Check</th></tr></thead><tbody>${data.map((provider) => row(api, provider))}</tbody></table></div>
+${table(
+  ["Provider", "State", "Protocol", "Default model", "Check"],
+  data.map((provider) => cells(api, provider)),
+)}
 <h2>Models by alias</h2>
 <form method="get" action="/console/models" class="row"><div><label for="model">Alias or model</label><input id="model" name="model" value="${model}" list="aliases"><datalist id="aliases">${known.data.map((alias) => html`<option value="${alias}"></option>`)}</datalist></div><button>Show what it can do</button></form>
 ${one === null ? html`<ul class="chips">${known.data.map((alias) => html`<li><a href="/console/models?model=${encodeURIComponent(alias)}">${alias}</a></li>`)}</ul>` : html`<pre tabindex="0">${pretty(one)}</pre>`}
 <h2>A test call</h2>${form(
       api,
       "/console/models/call",
-      html`<div><label for="provider">Provider</label><select id="provider" name="provider">${data.filter(({ available }) => available).map(({ name }) => html`<option>${name}</option>`)}</select></div><div><label for="asked">Model, or empty for the usual one</label><input id="asked" name="model"></div><div><label for="prompt">Prompt</label><input id="prompt" name="prompt" value="Say hello." required></div><button>Call</button>`,
+      html`<div><label for="provider">Provider</label><select id="provider" name="provider">${data.filter(({ available }) => available).map(({ name }) => html`<option>${name}</option>`)}</select></div><div><label for="asked">Model, or empty for the default</label><input id="asked" name="model"></div><div><label for="prompt">Prompt</label><input id="prompt" name="prompt" value="Say hello." required></div><button>Call</button>`,
       "row",
     )}`,
   };
 }
 
-function row(api: Api, { name, protocol, auth_env, default_model, available }: Provider): Html {
-  const state = available
-    ? html`<span class="state good">configured</span>`
-    : html`<span class="dim">set ${auth_env.map((variable, i) => html`${i === 0 ? "" : " or "}<code>${variable}</code>`)}</span>`;
-  const check = available
-    ? form(
-        api,
-        `/console/models/${name}/check`,
-        html`<button aria-label="Check ${name}">Check</button>`,
-        "inline",
-      )
-    : "";
-  return html`<tr><td>${name}</td><td>${state}</td><td>${protocol}</td><td>${default_model ?? ""}</td><td>${check}</td></tr>
-`;
+function cells(
+  api: Api,
+  { name, protocol, auth_env, default_model, available }: Provider,
+): (Html | string)[] {
+  const variables = auth_env.map((one, i) => html`${i === 0 ? "" : " or "}<code>${one}</code>`);
+  const state = !available
+    ? html`<span class="dim">set ${variables}</span>`
+    : html`<span class="state good">${auth_env.length === 0 ? "needs no key" : "configured"}</span>`;
+  const check = html`<button aria-label="Check ${name}">Check</button>`;
+  return [
+    name,
+    state,
+    protocol,
+    default_model ?? "",
+    available ? form(api, `/console/models/${name}/check`, check, "inline") : "",
+  ];
 }
 
 /** Checks that a provider answers and takes the key. */

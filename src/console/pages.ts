@@ -9,8 +9,9 @@ import { artifactFile, artifactPage, artifactView } from "./artifact-page.ts";
 import { changeDaemon, daemonPage, daemonsPage, sendEvent } from "./daemons-page.ts";
 import { eventsPage } from "./events-page.ts";
 import { keysPage, makeKey, revokeKey } from "./keys-page.ts";
-import { type Page, shownPage } from "./layout.ts";
+import { type Page, seeOther, shownPage } from "./layout.ts";
 import { checkProvider, modelsPage, testCall } from "./models-page.ts";
+import { problemMembers } from "./problem.ts";
 import { referencePage } from "./reference-page.ts";
 import { cancelRun, runAnswer, runCassette, runEval, runEvents, runPage } from "./run-page.ts";
 import { runsPage } from "./runs-page.ts";
@@ -30,7 +31,7 @@ import { saveConfig } from "./skill-config.ts";
 import { rollBack, skillPage, trySkill } from "./skill-page.ts";
 import { skillsPage } from "./skills-page.ts";
 import STYLE from "./style.css?raw";
-import { setBudget, usagePage } from "./usage-page.ts";
+import { removeBudget, setBudget, usagePage } from "./usage-page.ts";
 import {
   changeWorkflowRun,
   decideWorkflow,
@@ -95,6 +96,7 @@ const ACTIONS: readonly (readonly [RegExp, Act])[] = [
   [at(`/console/workflows/runs/${ID}/fork`), forkWorkflow],
   [at(`/console/workflows/${GRAPH}/run`), runWorkflow],
   [at("/console/usage/budget"), setBudget],
+  [at("/console/usage/budget/remove"), removeBudget],
   [at("/console/models/call"), testCall],
   [at(`/console/models/${ID}/check`), checkProvider],
   [at("/console/keys"), makeKey],
@@ -123,7 +125,7 @@ export async function answerConsole(host: Host): Promise<Response> {
     // A program gets the API's error.
     if (!/text\/html/.test(api.request.headers.get("accept") ?? "")) throw thrown;
     const problem = api.problem(toHullError(thrown));
-    return shownPage(api, problemPage(problem));
+    return shownPage(api, problemPage(api, problem));
   }
 }
 
@@ -137,10 +139,20 @@ async function answer(api: Api): Promise<Response> {
   if (loaded !== undefined) return file(loaded);
   const read = READS.find(([pattern]) => pattern.test(path));
   if (read !== undefined) return read[1](api, ...paramsOf(read[0], path));
+  // The address of a form's answer, e.g. after the caller signed in again.
+  if (!isPage(path) && ACTIONS.some(([pattern]) => pattern.test(path))) return seeOther(pageAbove(path));
   const [show, params] = found(PAGES, path);
   // Every page shows the count, so Hull reads it while the page reads its own data.
   const [page] = await Promise.all([show(api, ...params), api.waiting()]);
   return shownPage(api, page);
+}
+
+const isPage = (path: string): boolean => PAGES.some(([pattern]) => pattern.test(path));
+
+/** The page that holds the form with this action. */
+function pageAbove(path: string): string {
+  const above = path.slice(0, path.lastIndexOf("/"));
+  return above === "" || isPage(above) ? above || "/" : pageAbove(above);
 }
 
 /** @throws NotFound */
@@ -159,12 +171,17 @@ function paramsOf(pattern: RegExp, path: string): Params {
   }
 }
 
-function problemPage({ status, title, detail, code, request_id }: ReturnType<Api["problem"]>): Page {
+function problemPage({ request, url }: Api, problem: ReturnType<Api["problem"]>): Page {
+  const { status, title, detail, code, request_id } = problem;
+  const way =
+    request.method === "POST"
+      ? html`Go back to change what you sent, or <a href="${isPage(url.pathname) ? url.pathname : pageAbove(url.pathname)}">open the page again</a>.`
+      : html`<a href="/">All skills</a>`;
   return {
     title,
     status,
     body: html`<h1>${title}</h1><p class="note bad">${detail}</p>
-<p class="dim">${status} <code>${code}</code>, request <code>${request_id}</code>. <a href="/">Skills</a></p>`,
+${problemMembers(problem)}<p>${way}</p><p class="dim">${status} <code>${code}</code>, request <code>${request_id}</code></p>`,
   };
 }
 

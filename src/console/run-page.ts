@@ -7,8 +7,10 @@ import { beginningCall, type RunEntry } from "../session/run-entry.ts";
 import type { Trace } from "./answers.ts";
 import { type Api, asked } from "./api.ts";
 import { form, nextPage, type Page, seeOther } from "./layout.ts";
+import { problemMembers } from "./problem.ts";
 import { isOver, pathOf, reason, runName, stateLabel } from "./run-shapes.ts";
-import { count, duration, type Html, lane, money, pretty, size, when } from "./text.ts";
+import { facts } from "./table.ts";
+import { count, duration, type Html, lane, mark, money, pretty, size, when } from "./text.ts";
 
 /** Steps on one page. */
 const STEPS = "100";
@@ -19,10 +21,12 @@ interface Known {
   answer: Html | "";
   /** Whether Hull does not store the call, no longer stores it, or another key made it. */
   hidden: boolean;
+  /** Whether the call has ended, and the index does not yet have what it used. */
+  counting?: true;
 }
 
 export async function runPage(api: Api, id: string): Promise<Page> {
-  const { run, answer, hidden } = await known(api, id);
+  const { run, answer, hidden, counting = false } = await known(api, id);
   if (run.kind === "workflow")
     return { title: id, status: 303, headers: { location: pathOf(run) }, body: html`` };
   const steps = hidden
@@ -34,14 +38,21 @@ export async function runPage(api: Api, id: string): Promise<Page> {
     title: `Run ${id}`,
     body: html`<h1>Run <code>${id}</code></h1>
 <p>${stateLabel(run.state)} ${reason(run)}${run.state === "awaiting_approval" ? html` <a href="/console/approvals">Decide about it</a>.` : ""}</p>
-<dl><dt>Of</dt><dd>${runName(run)}</dd><dt>Began</dt><dd>${when(run.created_at)}</dd><dt>Took</dt><dd>${duration(run.duration_ms)}</dd>
-<dt>Tokens</dt><dd>${count(run.input_tokens)} in, ${count(run.output_tokens)} out</dd><dt>Cost</dt><dd>${money(run.cost_usd)}</dd></dl>
+<div id="figures"${counting ? html` data-refresh="1000"` : ""} data-mark="${mark(JSON.stringify(run))}">${facts(
+      [
+        ["Of", runName(run)],
+        ["Began", when(run.created_at)],
+        ["Took", duration(run.duration_ms)],
+        ["Tokens", counting ? "–" : `${count(run.input_tokens)} in, ${count(run.output_tokens)} out`],
+        ["Cost", counting ? "–" : money(run.cost_usd)],
+      ],
+    )}</div>
 ${steps.recovered ? html`<p class="note wait">Its process died, and Hull continued the run. Hull did not repeat what the run had finished by then.</p>` : ""}
 ${live ? form(api, `/console/runs/${id}/cancel`, html`<button class="danger">Cancel</button>`, "row") : ""}
 ${hidden ? html`<p class="note">What this call did cannot be read here. Hull keeps it only if the call had an <code>Idempotency-Key</code> or <code>Prefer: respond-async</code>, for a day after its end, and shows it only to the key that made the call.</p>` : ""}
 ${run.session === null ? answer : answered(steps.text ?? "", steps.error)}
 ${live ? html`<h2>As it happens</h2><ol id="live" class="flow" data-events="/console/runs/${id}/events" aria-live="polite"></ol><noscript><p class="note">Reload the page to see how far the run is. <a href="/console/runs/${id}">Reload</a></p></noscript>` : ""}
-${steps.data.length === 0 ? "" : html`<h2>Steps</h2>${waterfall(steps.data)}`}${nextPage(api, steps.next_cursor)}
+${steps.data.length === 0 ? "" : html`<h2>Steps</h2>${waterfall(steps.data, over)}`}${nextPage(api, steps.next_cursor)}
 ${over && steps.text !== null ? html`<p><a href="/console/runs/${id}/eval">Download as an eval case</a>, with the prompt and this answer, for the file <code>evals/evals.json</code> of the skill.</p>` : ""}
 ${run.session === null ? "" : html`<p><a href="/console/runs/${id}/cassette">Download the session's cassette</a>, to replay its models and tools in a test.</p>`}`,
   };
@@ -77,7 +88,8 @@ async function known(api: Api, id: string): Promise<Known> {
     result === undefined
       ? ""
       : html`<p><a href="/console/runs/${id}/answer" download>Download the answer</a>: ${result.content_type}, ${size(result.size)}</p>`;
-  return { run, hidden: false, answer: html`${answered(text, call.error ?? null)}${file}` };
+  const known = { run, hidden: false, answer: html`${answered(text, call.error ?? null)}${file}` };
+  return isOver(run) && indexed?.settled_at == null ? { ...known, counting: true } : known;
 }
 
 async function unless404<T>(question: Promise<T>): Promise<T | null> {
@@ -91,7 +103,9 @@ async function unless404<T>(question: Promise<T>): Promise<T | null> {
 
 function answered(text: string, error: { title: string; detail: string } | null): Html | "" {
   const failed =
-    error === null ? "" : html`<p class="note bad"><strong>${error.title}.</strong> ${error.detail}</p>`;
+    error === null
+      ? ""
+      : html`<p class="note bad"><strong>${error.title}.</strong> ${error.detail}</p>${problemMembers(error)}`;
   const said =
     text === ""
       ? ""
@@ -106,30 +120,35 @@ async function stepsOf(api: Api, { id, session }: RunEntry): Promise<Trace> {
     : asked(api, "traceRun", { params: { id: session, run: id }, query });
 }
 
-/** Each step with its place in time, from the beginning of the first one to the end of the last one. */
-function waterfall(steps: readonly TraceStep[]): Html {
+/** Each step with its place in time, from the beginning of the first one to the end of the last one, or to now. */
+function waterfall(steps: readonly TraceStep[], over: boolean): Html {
   const begins = steps.map(({ started_at }) => Date.parse(started_at));
   const first = Math.min(...begins);
   const last = Math.max(
     ...steps.map(({ duration_ms }, i) => (begins[i] ?? first) + (duration_ms ?? 0)),
     first + 1,
   );
-  return html`<ol class="flow">${steps.map((one) => stepLane(one, first, last - first))}</ol>`;
+  const isOpen = ({ duration_ms }: TraceStep): boolean => duration_ms === null;
+  const end = !over && steps.some(isOpen) ? Math.max(last, Date.now()) : last;
+  return html`<ol class="flow">${steps.map((one) => stepLane(one, first, end - first, over))}</ol>`;
 }
 
-function stepLane(one: TraceStep, first: number, span: number): Html {
+function stepLane(one: TraceStep, first: number, span: number, over: boolean): Html {
   const { kind, name, ok, duration_ms, started_at, model } = one;
   const from = (Date.parse(started_at) - first) / span;
   const timed = kind === "model" || kind === "tool";
   const colour = ok === false ? "fail" : timed ? kind : "other";
   const took =
     duration_ms === null
-      ? html`<span class="wait">under way</span>`
+      ? over
+        ? html`<span class="dim">not done</span>`
+        : html`<span class="wait">under way</span>`
       : timed || duration_ms > 0
         ? duration(duration_ms)
         : "";
-  const title = html`${kind} <strong>${name}</strong>${model === undefined ? "" : ` ${model}`}${ok === false ? html` <span class="bad">failed</span>` : ""}`;
-  const bar = lane(title, colour, { from, to: from + (duration_ms ?? 0) / span }, took);
+  const title = html`${kind} <strong>${name}</strong>${model === undefined || model === name ? "" : ` ${model}`}${ok === false ? html` <span class="bad">failed</span>` : ""}`;
+  const to = duration_ms !== null ? from + duration_ms / span : over ? from : 1;
+  const bar = lane(title, colour, { from, to }, took);
   return html`<li><details><summary>${bar}</summary>${stepDetails(one)}</details></li>
 `;
 }

@@ -60,8 +60,8 @@ const OPERATIONS: readonly string[] = ["runs", "responses"];
 export function runName({ name, session, kind }: RunEntry): Html {
   if (kind === "workflow") return html`${name ?? kind}`;
   if (session !== null) {
-    const of = name === null ? "" : html`, <a href="/console/skills/${name}">${name}</a>`;
-    return html`<a href="/console/sessions/${session}">${session}</a>${of}`;
+    const of = name === null ? "" : html`<a href="/console/skills/${name}">${name}</a>, `;
+    return html`${of}<a class="id" href="/console/sessions/${session}">${session}</a>`;
   }
   if (name === null) return html`${kind}`;
   return name.includes("/") || OPERATIONS.includes(name)

@@ -4,6 +4,7 @@ import { RUN_KINDS, type RunEntry } from "../session/run-entry.ts";
 import { type Api, asked } from "./api.ts";
 import { form, nextPage, type Page } from "./layout.ts";
 import { isOver, pathOf, runName, stateLabel } from "./run-shapes.ts";
+import { type Column, optionList, table } from "./table.ts";
 import { count, duration, type Html, mark, money, when } from "./text.ts";
 
 const STATES = [
@@ -41,8 +42,8 @@ export async function runsPage(api: Api): Promise<Page> {
     title: "Runs",
     body: html`<h1>Runs</h1>
 <form method="get" action="/console/runs" class="row">
-<div><label for="state">State</label><select id="state" name="state">${options(STATES, query.state)}</select></div>
-<div><label for="kind">Kind</label><select id="kind" name="kind">${options(RUN_KINDS, query.kind)}</select></div>
+<div><label for="state">State</label><select id="state" name="state">${optionList(STATES, query.state, "all", (state) => state.replaceAll("_", " "))}</select></div>
+<div><label for="kind">Kind</label><select id="kind" name="kind">${optionList(RUN_KINDS, query.kind, "all")}</select></div>
 <div><label for="name">Skill</label><input id="name" name="name" value="${query.name}"></div>
 <div><label for="session">Session</label><input id="session" name="session" value="${query.session}"></div>
 <div><label for="code">Error</label><input id="code" name="code" value="${query.code}"></div>
@@ -52,41 +53,48 @@ ${nextPage(api, next_cursor)}`,
   };
 }
 
-function options(values: readonly string[], chosen: string): Html[] {
-  const all = html`<option value="">all</option>`;
-  const each = values.map((value) => {
-    const text = value.replaceAll("_", " ");
-    return value === chosen
-      ? html`<option value="${value}" selected>${text}</option>`
-      : html`<option value="${value}">${text}</option>`;
-  });
-  return [all, ...each];
-}
-
 function nothing({ url }: Api, filtered: boolean): Html {
   return filtered
     ? html`<p>No run matches. <a href="/console/runs">Show all runs</a>.</p>`
     : html`<p>Nothing ran yet. Open a <a href="/">skill</a> and try it, or call one: <code>curl -H 'authorization: Bearer &lt;key&gt;' -d Hello ${url.origin}/skills/…</code></p>`;
 }
 
+const COLUMNS: readonly (string | Column)[] = [
+  "Run",
+  "State",
+  "Of",
+  "Began",
+  { name: "Took", as: "n" },
+  { name: "Tokens in, out", as: "n" },
+  { name: "Cost", as: "n" },
+  "Error",
+  "Stop",
+];
+
 /** Runs with their figures, the newest first. */
 export function runTable(api: Api, runs: readonly RunEntry[]): Html {
-  return html`<div class="scroll" tabindex="0"><table><thead><tr><th>Run</th><th>State</th><th>Of</th><th>Began</th><th class="n">Took</th><th class="n">Tokens in, out</th><th class="n">Cost</th><th>Error</th><th>Stop</th></tr></thead><tbody>
-${runs.map((run) => row(api, run))}</tbody></table></div>`;
+  return table(
+    COLUMNS,
+    runs.map((run) => cells(api, run)),
+  );
 }
 
 /** Whether this page can stop the run; the runs of daemons and workflows are stopped on their own pages. */
 const isStoppable = (run: RunEntry): boolean =>
   !isOver(run) && run.kind !== "daemon" && run.kind !== "workflow";
 
-function row(api: Api, run: RunEntry): Html {
+function cells(api: Api, run: RunEntry): (Html | string)[] {
   const { id, kind, state, created_at, duration_ms, input_tokens, output_tokens, cost_usd, code } = run;
-  const cancel = form(
-    api,
-    `/console/runs/${id}/cancel`,
-    html`<button class="danger" id="cancel-${id}" aria-label="Cancel ${id}">Cancel</button>`,
-    "inline",
-  );
-  return html`<tr><td><a href="${pathOf(run)}"><code>${id.slice(0, 14)}</code></a> <span class="dim">${kind}</span></td><td>${stateLabel(state)}</td><td>${runName(run)}</td><td>${when(created_at)}</td><td class="n">${duration(duration_ms)}</td><td class="n">${count(input_tokens)}, ${count(output_tokens)}</td><td class="n">${money(cost_usd)}</td><td>${code === null ? "" : html`<code>${code}</code>`}</td><td>${isStoppable(run) ? cancel : ""}</td></tr>
-`;
+  const cancel = html`<button class="danger" id="cancel-${id}" aria-label="Cancel ${id}">Cancel</button>`;
+  return [
+    html`<a href="${pathOf(run)}"><code>${id.slice(0, 14)}</code></a> <span class="dim">${kind}</span>`,
+    stateLabel(state),
+    runName(run),
+    when(created_at),
+    duration(duration_ms),
+    `${count(input_tokens)}, ${count(output_tokens)}`,
+    money(cost_usd),
+    code === null ? "" : html`<code>${code}</code>`,
+    isStoppable(run) ? form(api, `/console/runs/${id}/cancel`, cancel, "inline") : "",
+  ];
 }

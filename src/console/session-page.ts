@@ -10,7 +10,8 @@ import { type Api, type Asked, asked } from "./api.ts";
 import { form, type Page, seeOther, tokenField } from "./layout.ts";
 import { stateLabel } from "./run-shapes.ts";
 import { runTable } from "./runs-page.ts";
-import { count, type Html, pretty, size, when } from "./text.ts";
+import { facts, table } from "./table.ts";
+import { count, type Html, pretty, short, size, when } from "./text.ts";
 
 /** Messages on one page. */
 const MESSAGES = 50;
@@ -33,7 +34,13 @@ export async function sessionPage(api: Api, id: string): Promise<Page> {
     title: `Session ${id}`,
     body: html`<h1>Session <code>${id}</code></h1>
 <p>${stateLabel(shown.state)}${run === null ? "" : html` ${stateLabel(run.status)} <a href="/console/runs/${run.run_id}">the run under way</a>`}</p>
-<dl><dt>Opened</dt><dd>${when(shown.created_at)}</dd><dt>Changed</dt><dd>${when(shown.updated_at)}</dd><dt>Messages</dt><dd>${count(shown.length)}</dd><dt>Events</dt><dd><a href="/console/sessions/${id}/events">${count(shown.last_event)}</a></dd>${family(shown)}</dl>
+${facts([
+  ["Opened", when(shown.created_at)],
+  ["Changed", when(shown.updated_at)],
+  ["Messages", count(shown.length)],
+  ["Events", html`<a href="/console/sessions/${id}/events">${count(shown.last_event)}</a>`],
+  ...family(shown),
+])}
 <h2>Conversation</h2>
 ${shown.summary === null ? "" : html`<div class="note"><strong>Older messages were compacted.</strong> Their summary:<pre tabindex="0">${shown.summary}</pre></div>`}
 ${pages(api, shown, from)}
@@ -59,37 +66,65 @@ function pages({ url }: Api, { length }: SessionView, from: number): Html | "" {
   return html`<p>Messages ${from + 1} to ${Math.min(length, from + MESSAGES)} of ${length}. ${from > 0 ? to(Math.max(0, from - MESSAGES), "Earlier") : ""}${from + MESSAGES < length ? to(from + MESSAGES, "Later") : ""}</p>`;
 }
 
-function family({ parent_id, child_ids }: SessionView): Html {
+function family({ parent_id, child_ids }: SessionView): ([name: string, value: Html] | null)[] {
   const link = (id: string) => html`<a href="/console/sessions/${id}">${id}</a> `;
-  return html`${parent_id === null ? "" : html`<dt>Forked from</dt><dd>${link(parent_id)}</dd>`}${child_ids.length === 0 ? "" : html`<dt>Forks</dt><dd>${child_ids.map(link)}</dd>`}`;
+  return [
+    parent_id === null ? null : ["Forked from", link(parent_id)],
+    child_ids.length === 0 ? null : ["Forks", html`${child_ids.map(link)}`],
+  ];
 }
 
-const part = z.looseObject({ type: z.optional(z.string()), text: z.optional(z.string()) });
+const part = z.looseObject({
+  type: z.optional(z.string()),
+  text: z.optional(z.string()),
+  name: z.optional(z.string()),
+});
 
-function messageShown(api: Api, id: string, { role, content, ...rest }: PublicMessage, number: number): Html {
+function messageShown(api: Api, id: string, message: PublicMessage, number: number): Html {
+  const { role, content } = message;
   const parts = Array.isArray(content) ? content : [content];
-  const extra =
-    Object.keys(rest).length === 0
-      ? ""
-      : html`<details><summary>More</summary><pre tabindex="0">${pretty(rest)}</pre></details>`;
   const fork = form(
     api,
     `/console/sessions/${id}/fork`,
-    html`<input type="hidden" name="keep_first" value="${number}"><button aria-label="Fork here, after message ${number}">Fork here</button>`,
+    html`<input type="hidden" name="keep_first" value="${number}"><button class="quiet" aria-label="Fork here, after message ${number}">Fork here</button>`,
     "inline",
   );
-  return html`<article class="say ${role}"><small>${number} ${role} ${fork}</small>${parts.map(partShown)}${extra}</article>
+  const by =
+    message.role === "tool" ? html`${role} <strong>${message.name ?? message.tool_call_id}</strong>` : role;
+  const failed =
+    message.role === "tool" && message.is_error === true ? html` <span class="bad">failed</span>` : "";
+  return html`<article class="say ${role}"><small><span>${number} ${by}${failed}</span>${fork}</small>${parts.map(partShown)}${message.role === "assistant" ? turnShown(message) : ""}</article>
 `;
 }
 
+type AssistantMessage = Extract<PublicMessage, { role: "assistant" }>;
+
+/** What else a turn of the model holds: its thoughts, its calls, and the blocks of other kinds. */
+function turnShown({ blocks = [], tool_calls = [] }: AssistantMessage): Html {
+  const thoughts = blocks.flatMap((block) => (block.type === "reasoning" ? [block.text] : [])).join("\n");
+  const others = blocks.filter(({ type }) => !["output_text", "reasoning", "tool_call"].includes(type));
+  const call = ({ name, arguments: given }: (typeof tool_calls)[number]): Html =>
+    folded(
+      html`Calls <strong>${name}</strong> <code>${short(JSON.stringify(given) ?? "", 100)}</code>`,
+      given,
+    );
+  return html`${thoughts === "" ? "" : folded("Thoughts", thoughts)}${tool_calls.map(call)}${others.length === 0 ? "" : folded("More", others)}`;
+}
+
+const folded = (title: Html | string, value: unknown): Html =>
+  html`<details><summary>${title}</summary><pre tabindex="0" dir="auto">${pretty(value)}</pre></details>`;
+
+/** A longer text scrolls. */
+const LONG = 4000;
+
 function partShown(given: unknown): Html {
-  if (typeof given === "string") return html`<p>${given}</p>`;
-  const read = part.safeParse(given);
-  const text = read.success ? read.data.text : undefined;
-  if (text !== undefined) return html`<p>${text}</p>`;
   if (given === undefined || given === null) return html``;
-  const name = read.success && typeof read.data.name === "string" ? read.data.name : "";
-  return html`<details><summary>${read.success ? (read.data.type ?? "part").replaceAll("_", " ") : "part"} ${name}</summary><pre tabindex="0">${pretty(given)}</pre></details>`;
+  const read = part.safeParse(given);
+  const { text = given, type = "part", name = "" } = read.success ? read.data : {};
+  if (typeof text !== "string") return folded(`${type.replaceAll("_", " ")} ${name}`, given);
+  return text.length > LONG
+    ? html`<pre class="text" tabindex="0" dir="auto">${text}</pre>`
+    : html`<p dir="auto">${text}</p>`;
 }
 
 function live(api: Api, id: string, { run_id, status }: { run_id: string; status: string }): Html {
@@ -117,9 +152,12 @@ function sayForm(api: Api, id: string): Html {
 
 function fileTable(id: string, all: Answers["listSessionFiles"]["data"]): Html {
   if (all.length === 0) return html`<p>None.</p>`;
-  const row = ({ path, size: bytes, modified_at }: (typeof all)[number]) =>
-    html`<tr><td><a href="/console/sessions/${id}/files/${path.split("/").map(encodeURIComponent).join("/")}">${path}</a></td><td class="n">${size(bytes)}</td><td>${when(modified_at)}</td></tr>`;
-  return html`<div class="scroll" tabindex="0"><table><thead><tr><th>File</th><th class="n">Size</th><th>Changed</th></tr></thead><tbody>${all.map(row)}</tbody></table></div>`;
+  const rows = all.map(({ path, size: bytes, modified_at }) => [
+    html`<a href="/console/sessions/${id}/files/${path.split("/").map(encodeURIComponent).join("/")}">${path}</a>`,
+    size(bytes),
+    when(modified_at),
+  ]);
+  return table(["File", { name: "Size", as: "n" }, "Changed"], rows);
 }
 
 function uploadForm(api: Api, id: string): Html {

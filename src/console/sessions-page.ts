@@ -3,26 +3,24 @@ import { html } from "hono/html";
 import { type Api, asked } from "./api.ts";
 import { form, nextPage, type Page, seeOther } from "./layout.ts";
 import { stateLabel } from "./run-shapes.ts";
-import { type Html, short, when } from "./text.ts";
+import { table } from "./table.ts";
+import { short, when } from "./text.ts";
 
 export async function sessionsPage(api: Api): Promise<Page> {
   const query = { limit: "50", cursor: api.url.searchParams.get("cursor") };
   const { data, next_cursor } = await asked(api, "listSessions", { query });
-  const rows = data.map(
-    ({
-      id,
-      state,
-      created_at,
-      parent_id,
-      metadata,
-    }): Html => html`<tr><td><a href="/console/sessions/${id}">${id}</a></td><td>${stateLabel(state)}</td><td>${when(created_at)}</td><td>${parent_id === null ? "" : html`<a href="/console/sessions/${parent_id}">${parent_id}</a>`}</td><td>${Object.keys(metadata).length === 0 ? "" : html`<code>${short(JSON.stringify(metadata), 200)}</code>`}</td></tr>
-`,
-  );
+  const rows = data.map(({ id, state, created_at, parent_id, metadata }) => [
+    html`<a href="/console/sessions/${id}">${id}</a>`,
+    stateLabel(state),
+    when(created_at),
+    parent_id === null ? "" : html`<a href="/console/sessions/${parent_id}">${parent_id}</a>`,
+    Object.keys(metadata).length === 0 ? "" : html`<code>${short(JSON.stringify(metadata), 200)}</code>`,
+  ]);
   return {
     title: "Sessions",
     body: html`<h1>Sessions</h1>
 ${form(api, "/console/sessions", html`<div><label for="id">Id, or empty for a new one</label><input id="id" name="id"></div><button>Open a session</button>`, "row")}
-${data.length === 0 ? html`<p>No session yet. Open one here, or with <code>curl -H 'authorization: Bearer &lt;key&gt;' -X POST ${api.url.origin}/sessions</code>.</p>` : html`<div class="scroll" tabindex="0"><table><thead><tr><th>Session</th><th>State</th><th>Opened</th><th>Forked from</th><th>Metadata</th></tr></thead><tbody>${rows}</tbody></table></div>`}
+${data.length === 0 ? html`<p>No session yet. Open one here, or with <code>curl -H 'authorization: Bearer &lt;key&gt;' -X POST ${api.url.origin}/sessions</code>.</p>` : table(["Session", "State", "Opened", "Forked from", "Metadata"], rows)}
 ${nextPage(api, next_cursor)}`,
   };
 }

@@ -1,9 +1,12 @@
 /** The tenant's configuration of a skill's tools, as forms of the skill's page. The page writes secrets and never reads them. */
 import { html } from "hono/html";
+import * as z from "zod/mini";
 import { jsonOrText } from "../skill/json-depth.ts";
-import type { ConfigParam, ToolConfig } from "./answers.ts";
+import type { ConfigParam } from "../skill/manifest.ts";
+import type { ToolConfig } from "./answers.ts";
 import { type Api, asked } from "./api.ts";
 import { form, seeOther } from "./layout.ts";
+import { optionList } from "./table.ts";
 import type { Html } from "./text.ts";
 
 /** Forms for the tools that can be configured; empty if the key may not configure them, or there are none. */
@@ -17,7 +20,7 @@ export async function configForms(api: Api, slug: string): Promise<Html | ""> {
 }
 
 function toolForm(api: Api, slug: string, name: string, { params, values, sources }: ToolConfig): Html {
-  const fields = params.map((one) => field(name, one, values[one.name], sources[one.name] ?? "not set"));
+  const fields = params.map((one) => field(name, one, values[one.name], sources[one.name] ?? DEFAULT));
   return form(
     api,
     `/console/skills/${slug}/config`,
@@ -25,19 +28,36 @@ function toolForm(api: Api, slug: string, name: string, { params, values, source
   );
 }
 
-function field(
-  of: string,
-  { name, type, description = "" }: ConfigParam,
-  value: unknown,
-  source: string,
-): Html {
+/** The source of a value that nobody has set. */
+const DEFAULT = "default";
+
+function field(of: string, param: ConfigParam, value: unknown, source: string): Html {
+  const { name, type, displayName = name, description = "", unit } = param;
   const id = `config-${of}-${name}`;
-  const label = html`<label for="${id}">${name} <span class="dim">${type}, ${type === "secret" ? (value === undefined ? "not set" : "set") : source}</span></label>${description === "" ? "" : html`<small>${description}</small><br>`}`;
-  if (type === "secret") {
-    return html`${label}<input id="${id}" name="secret ${name}" type="password" autocomplete="off">`;
-  }
-  const text = value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value);
-  return html`${label}<input type="hidden" name="type ${name}" value="${TEXTS.includes(type) ? "text" : "json"}"><input id="${id}" name="value ${name}" value="${text}">`;
+  const kind = [...(displayName === name ? [] : [name]), unit ?? type];
+  const known = type === "secret" ? isSet(value) : source !== DEFAULT;
+  const input =
+    type === "secret"
+      ? html`<input id="${id}" name="secret ${name}" type="password" autocomplete="off">`
+      : valueField(id, param, known ? textOf(value) : "", known ? "" : textOf(value));
+  return html`<label for="${id}">${displayName} <span class="dim">${[...kind, known ? "set" : "not set"].join(", ")}</span></label>${description === "" ? "" : html`<small>${description}</small><br>`}${input}`;
+}
+
+const isSet = (value: unknown): boolean => z.object({ set: z.literal(true) }).safeParse(value).success;
+
+const textOf = (value: unknown): string =>
+  value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value);
+
+/** The input for a value. @param otherwise the value that counts if the input stays empty, as far as the page knows it */
+function valueField(id: string, { name, type, options }: ConfigParam, text: string, otherwise: string): Html {
+  const kind = html`<input type="hidden" name="type ${name}" value="${TEXTS.includes(type) ? "text" : "json"}">`;
+  const choices = type === "select" ? options : type === "boolean" ? ["true", "false"] : undefined;
+  const named = html`id="${id}" name="value ${name}"`;
+  if (choices !== undefined)
+    return html`${kind}<select ${named}>${optionList(choices, text, otherwise === "" ? DEFAULT : `${DEFAULT}: ${otherwise}`)}</select>`;
+  if (type === "text" || type === "code")
+    return html`${kind}<textarea ${named} class="${type}" placeholder="${otherwise}">${`\n${text}`}</textarea>`;
+  return html`${kind}<input ${named} value="${text}" placeholder="${otherwise}">`;
 }
 
 /** Types whose values are always texts. */

@@ -7,9 +7,11 @@ import type { Card } from "../client/api.ts";
 import { counted } from "../plural.ts";
 import type { Version } from "../registry/versions.ts";
 import { type Api, asked } from "./api.ts";
+import { jsonOf } from "./fields.ts";
 import { form, type Page, seeOther, shownPage } from "./layout.ts";
 import { runTable } from "./runs-page.ts";
 import { configForms } from "./skill-config.ts";
+import { facts, table } from "./table.ts";
 import { duration, type Html, pretty, size, when } from "./text.ts";
 
 const maybe = z.optional;
@@ -23,11 +25,16 @@ export async function skillPage(api: Api, slug: string): Promise<Page> {
   ]);
   return {
     title: shown.name,
-    body: html`<h1>${shown.name}</h1><p>${shown.description}</p>
+    body: html`<h1><bdi>${shown.name}</bdi></h1><p dir="auto">${shown.description}</p>
 ${shown.stale === true ? html`<p class="note wait">The folder is broken, so its last good version is served. <code>hull validate</code> says what is wrong.</p>` : ""}
-<dl><dt>Mode</dt><dd>${shown.mode}${shown.daemon === true ? ", with a daemon" : ""}</dd><dt>Route</dt><dd><code>${shown.method} ${shown.route}</code></dd>
-<dt>Takes</dt><dd>${shown.input}${shown.inputMime === undefined ? "" : ` (${shown.inputMime.join(", ")})`}</dd><dt>Answers</dt><dd>${shown.output}</dd>
-<dt>Version</dt><dd><code>${shown.version.slice(0, 12)}</code></dd>${signed(shown)}</dl>
+${facts([
+  ["Mode", `${shown.mode}${shown.daemon === true ? ", with a daemon" : ""}`],
+  ["Route", html`<code>${shown.method} ${shown.route}</code>`],
+  ["Takes", `${shown.input}${shown.inputMime === undefined ? "" : ` (${shown.inputMime.join(", ")})`}`],
+  ["Answers", shown.output],
+  ["Version", html`<code>${shown.version.slice(0, 12)}</code>`],
+  signed(shown),
+])}
 <h2>Try it</h2>${tryForm(api, shown)}
 ${toolTable(shown)}${fileList(shown)}${findings(shown)}
 ${configured}
@@ -60,14 +67,15 @@ export async function rollBack(api: Api, slug: string, digest: string): Promise<
   return seeOther(`/console/skills/${slug}`);
 }
 
-function signed({ signature }: Card): Html | "" {
-  if (signature === undefined) return "";
-  return html`<dt>Signed by</dt><dd><code>${signature.signer ?? ""}</code>${signature.trusted ? "" : ", whom this deployment does not trust"}</dd>`;
+function signed({ signature }: Card): [name: string, value: Html] | null {
+  if (signature === undefined) return null;
+  const { signer = "", trusted } = signature;
+  return ["Signed by", html`<code>${signer}</code>${trusted ? "" : ", whom this deployment does not trust"}`];
 }
 
 /** A form for the skill's input. It is sent as `multipart/form-data`, since it may hold files. */
 function tryForm(api: Api, { slug, input, input_schema, inputMime }: Card): Html {
-  const file = html`<label for="files">${input === "file" ? "File" : "Files"}</label><input id="files" name="files" type="file" multiple accept="${(inputMime ?? []).join(",")}">`;
+  const file = html`<label for="files">${input === "file" ? "File" : "Files"}</label><input id="files" name="files" type="file" multiple accept="${(inputMime ?? []).join(",")}"${input === "file" ? " required" : ""}>`;
   const text =
     input_schema === undefined
       ? html`<label for="text">Input</label><textarea id="text" name="text"></textarea>`
@@ -145,7 +153,7 @@ function inputOf(
   const text = String(fields.get("text") ?? "");
   if (input === "none") return {};
   if (method === "GET") return text === "" ? {} : { query: { input: text } };
-  if (input_schema !== undefined) return { body: `{"input":${String(fields.get("json") ?? "")}}` };
+  if (input_schema !== undefined) return { body: JSON.stringify({ input: jsonOf(fields, "json") }) };
   const files = fields.getAll("files").filter((file) => typeof file !== "string" && file.size > 0);
   if (files.length === 0) return input === "file" ? {} : { body: text };
   const sent = new FormData();
@@ -189,27 +197,27 @@ function toolTable({ tools = [], tool_details = [] }: Card): Html | "" {
   const others = tools.filter((name) => !detailed.has(name));
   if (tool_details.length === 0 && others.length === 0) return "";
   const rows = tool_details.map(
-    ({ name, description = "", tier = "", tier_reason, risk = "", parameters }) =>
-      html`<tr><td><code>${name}</code></td><td>${description}</td><td><details><summary>Parameters</summary><pre tabindex="0">${pretty(parameters)}</pre></details></td><td title="${tier_reason ?? ""}">${tier}</td><td>${risk}</td></tr>
-`,
+    ({ name, description = "", tier = "", tier_reason, risk = "", parameters }) => [
+      html`<code>${name}</code>`,
+      description,
+      html`<details><summary>Parameters</summary><pre tabindex="0">${pretty(parameters)}</pre></details>`,
+      html`<span title="${tier_reason ?? ""}">${tier}</span>`,
+      risk,
+    ],
   );
-  const table =
-    rows.length === 0
-      ? ""
-      : html`<div class="scroll" tabindex="0"><table><thead><tr><th>Tool</th><th>What it does</th><th>Takes</th><th>Runs in</th><th>Risk</th></tr></thead><tbody>${rows}</tbody></table></div>`;
-  return html`<h2>Tools</h2>${table}${others.length === 0 ? "" : html`<p>${others.map((name) => html`<code>${name}</code> `)}</p>`}`;
+  const what = { name: "What it does", as: "wide" } as const;
+  return html`<h2>Tools</h2>${rows.length === 0 ? "" : table(["Tool", what, "Takes", "Runs in", "Risk"], rows)}${others.length === 0 ? "" : html`<p>${others.map((name) => html`<code>${name}</code> `)}</p>`}`;
 }
 
 function fileList({ files = [] }: Card): Html | "" {
   if (files.length === 0) return "";
-  const row = ({ path, size: bytes }: (typeof files)[number]): Html =>
-    html`<tr><td>${path}</td><td class="n">${size(bytes)}</td></tr>`;
-  return html`<h2>Files</h2><details><summary>${counted(files.length, "file")}</summary><div class="scroll" tabindex="0"><table><thead><tr><th>File</th><th class="n">Size</th></tr></thead><tbody>${files.map(row)}</tbody></table></div></details>`;
+  const rows = files.map(({ path, size: bytes }) => [path, size(bytes)]);
+  return html`<h2>Files</h2><details><summary>${counted(files.length, "file")}</summary>${table(["File", { name: "Size", as: "n" }], rows)}</details>`;
 }
 
 function findings({ diagnostics = [] }: Card): Html | "" {
   if (diagnostics.length === 0) return "";
-  return html`<h2>What the build found</h2><ul>${diagnostics.map(({ level, message }) => html`<li>${level}: ${message}</li>`)}</ul>`;
+  return html`<h2>What the build found</h2><ul>${diagnostics.map(({ level, file, line, message, hint }) => html`<li><code>${file}:${line}</code> ${level}: ${message}${hint === undefined ? "" : ` ${hint}`}</li>`)}</ul>`;
 }
 
 function calls(api: Api, { slug, method, route, input_schema, input }: Card): Html {

@@ -6,6 +6,7 @@ import type { Card } from "../skill/manifest.ts";
 import type { RunFigures } from "./answers.ts";
 import { type Api, asked } from "./api.ts";
 import type { Page } from "./layout.ts";
+import { type Column, optionList, table } from "./table.ts";
 import { count, duration, type Html, money, short } from "./text.ts";
 
 const MODES = ["llm", "script", "proxy", "static-file"] as const;
@@ -30,17 +31,19 @@ export async function skillsPage(api: Api): Promise<Page> {
     body: html`<h1>Skills</h1>
 <form method="get" action="/" class="row" role="search">
 <div><label for="q">Search</label><input id="q" name="q" type="search" value="${q}"></div>
-<div><label for="mode">Mode</label><select id="mode" name="mode"><option value="">all</option>${MODES.map((one) => option(one, one === mode))}</select></div>
+<div><label for="mode">Mode</label><select id="mode" name="mode">${optionList(MODES, mode, "all")}</select></div>
 <button>Show</button></form>
-${found.length === 0 ? nothing(q !== "" || mode !== "") : table(found, total, byName)}
+${
+  found.length === 0
+    ? nothing(q !== "" || mode !== "")
+    : html`<p class="dim">${counted(total, "skill")}</p>${table(
+        COLUMNS,
+        found.map((card) => cells(card, byName.get(card.slug))),
+      )}`
+}
 ${next === undefined ? "" : html`<p><a href="/${next.slice(next.indexOf("?"))}" rel="next">Next page</a></p>`}`,
   };
 }
-
-const option = (value: string, chosen: boolean): Html =>
-  chosen
-    ? html`<option value="${value}" selected>${value}</option>`
-    : html`<option value="${value}">${value}</option>`;
 
 function nothing(searched: boolean): Html {
   return searched
@@ -48,16 +51,32 @@ function nothing(searched: boolean): Html {
     : html`<p>No skill is served yet. Put a folder with a <code>SKILL.md</code> under <code>skills/</code>: <code>hull new hello</code> makes one.</p>`;
 }
 
-function table(found: readonly Card[], total: number, byName: ReadonlyMap<string, RunFigures>): Html {
-  return html`<p class="dim">${counted(total, "skill")}</p>
-<div class="scroll" tabindex="0"><table><thead><tr><th>Skill</th><th>Mode</th><th>What it does</th><th>State</th><th class="n" title="Of the last 24 hours; of scripts and models">Calls, 24 h</th><th class="n">Failed</th><th class="n">Median</th><th class="n">Cost</th><th>Version</th></tr></thead><tbody>
-${found.map((card) => row(card, byName.get(card.slug)))}</tbody></table></div>`;
-}
+const COLUMNS: readonly (string | Column)[] = [
+  "Skill",
+  "Mode",
+  { name: "What it does", as: "wide" },
+  "State",
+  { name: "Calls, 24 h", as: "n", title: "Of the last 24 hours; of scripts and models" },
+  { name: "Failed", as: "n" },
+  { name: "Median", as: "n" },
+  { name: "Cost", as: "n" },
+  "Version",
+];
 
-function row(
+function cells(
   { slug, name, mode, method, route, description, version, stale, uploaded, daemon }: Card,
   sums?: RunFigures,
-): Html {
-  return html`<tr><td><a href="/console/skills/${slug}">${name}</a><br><small><code>${method} ${route}</code></small></td><td>${mode}</td><td>${short(description, 240)}</td><td>${stale === true ? html`<span class="state wait" title="The folder is broken; its last good version is served.">stale</span>` : html`<span class="state good">served</span>`}${uploaded === true ? " uploaded" : ""}${daemon === true ? " daemon" : ""}</td><td class="n">${count(sums?.calls)}</td><td class="n">${count(sums?.failures)}</td><td class="n">${duration(sums?.p50_ms)}</td><td class="n">${money(sums?.cost_usd)}</td><td><code>${version.slice(0, 12)}</code></td></tr>
-`;
+): (Html | string)[] {
+  const failures = count(sums?.failures);
+  return [
+    html`<a href="/console/skills/${slug}"><bdi>${name}</bdi></a><br><small><code>${method} ${route}</code></small>`,
+    mode,
+    html`<span dir="auto">${short(description, 240)}</span>`,
+    html`${stale === true ? html`<span class="state wait" title="The folder is broken; its last good version is served.">stale</span>` : "served"}${uploaded === true ? ", uploaded" : ""}${daemon === true ? ", daemon" : ""}`,
+    count(sums?.calls),
+    (sums?.failures ?? 0) > 0 ? html`<span class="bad">${failures}</span>` : failures,
+    duration(sums?.p50_ms),
+    money(sums?.cost_usd),
+    html`<code>${version.slice(0, 12)}</code>`,
+  ];
 }

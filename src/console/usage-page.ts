@@ -1,13 +1,22 @@
 /** `/console/usage`: the usage of model calls, and its limits. */
 import { html } from "hono/html";
+import { BadRequest } from "../errors/request.ts";
 import type { UsageGroup } from "../session/ledger/rpc.ts";
 import type { ShownBudget, UsageRow } from "./answers.ts";
 import { type Api, asked } from "./api.ts";
+import { textOf } from "./fields.ts";
 import { form, type Page, seeOther } from "./layout.ts";
 import { runTable } from "./runs-page.ts";
+import { type Column, optionList, table } from "./table.ts";
 import { count, type Html, money, when } from "./text.ts";
 
 const GROUPS = ["day", "skill", "model", "session"] as const satisfies readonly UsageGroup[];
+const NAMES = { day: "Day", skill: "Skill", model: "Model", session: "Session" } as const;
+const LIMITS = [
+  ["max_cost_usd", "US dollars"],
+  ["max_input_tokens", "Tokens in"],
+  ["max_output_tokens", "Tokens out"],
+] as const;
 const WINDOWS = ["hour", "day", "month", "total"] as const;
 /** The error of a call that a budget refused. */
 const REFUSED = "budget_exceeded";
@@ -28,7 +37,7 @@ export async function usagePage(api: Api): Promise<Page> {
 <p>Of the last ${DAYS} days, by ${GROUPS.map((group) => (group === by ? html`<strong>${group}</strong> ` : html`<a href="/console/usage?by=${group}">${group}</a> `))}</p>
 ${spent.data.length === 0 ? html`<p>No model was called in this time. <a href="/">Try a skill</a>.</p>` : bars(spent.data, by)}
 <h2>Budgets</h2>
-${limits.data.length === 0 ? html`<p>None: model calls are not limited. Hull checks a budget before each call.</p>` : budgetTable(limits.data)}
+${limits.data.length === 0 ? html`<p>None: model calls are not limited. Hull checks a budget before each call.</p>` : budgetTable(api, limits.data)}
 ${api.may("admin") ? budgetForm(api) : ""}
 <h2>Refused for a budget</h2>${refused.data.length === 0 ? html`<p>No run in 30 days.</p>` : runTable(api, refused.data)}${refused.next_cursor === null ? "" : html`<p><a href="/console/runs?code=${REFUSED}">All of them</a></p>`}`,
   };
@@ -48,28 +57,53 @@ export function bars(rows: readonly UsageRow[], by: UsageGroup): Html {
   const most = Math.max(...rows.map(size), Number.MIN_VALUE);
   const bar = (row: UsageRow) =>
     html`<svg viewBox="0 0 1000 14" width="160" height="14" preserveAspectRatio="none" aria-hidden="true"><rect class="track" width="1000" height="14"/><rect class="model" width="${Math.round((1000 * size(row)) / most)}" height="14"/></svg>`;
-  return html`<div class="scroll" tabindex="0"><table><thead><tr><th>${by}</th><th>${priced ? "Cost" : "Tokens"}</th><th class="n">Cost</th><th class="n">Calls</th><th class="n">Tokens in</th><th class="n">Tokens out</th></tr></thead><tbody>
-${rows.map(
-  (
-    row,
-  ) => html`<tr><td>${nameOf(row, by)}</td><td>${bar(row)}</td><td class="n">${money(row.cost_usd)}${row.price_known ? "" : html` <span class="wait" title="The price of some calls is not known.">+ ?</span>`}</td><td class="n">${count(row.calls)}</td><td class="n">${count(row.input_tokens)}</td><td class="n">${count(row.output_tokens)}</td></tr>
-`,
-)}</tbody></table></div>`;
+  const cells = (row: UsageRow): (Html | string)[] => [
+    nameOf(row, by),
+    bar(row),
+    row.price_known
+      ? money(row.cost_usd)
+      : html`${money(row.cost_usd)} <span class="wait" title="The price of some calls is not known.">+ ?</span>`,
+    count(row.calls),
+    count(row.input_tokens),
+    count(row.output_tokens),
+  ];
+  const n = (name: string): Column => ({ name, as: "n" });
+  const columns = [
+    NAMES[by],
+    priced ? "Share of cost" : "Share of tokens",
+    n("Cost"),
+    n("Calls"),
+    n("Tokens in"),
+    n("Tokens out"),
+  ];
+  return table(columns, rows.map(cells));
 }
 
-function budgetTable(rows: readonly ShownBudget[]): Html {
-  return html`<div class="scroll" tabindex="0"><table><thead><tr><th>Of</th><th>Window</th><th class="n">Spent</th><th class="n">Limit</th><th class="n">Left</th><th>Begins anew</th></tr></thead><tbody>
-${rows.map(
-  (
-    row,
-  ) => html`<tr><td>${row.scope}</td><td>${row.window}</td><td class="n">${spentText(row)}</td><td class="n">${limitText(row)}</td><td class="n">${leftText(row)}</td><td>${when(row.resets_at)}</td></tr>
-`,
-)}</tbody></table></div>`;
+function budgetTable(api: Api, rows: readonly ShownBudget[]): Html {
+  const remove = ({ scope }: ShownBudget): Html =>
+    form(
+      api,
+      "/console/usage/budget/remove",
+      html`<input type="hidden" name="scope" value="${scope}"><button class="danger" aria-label="Remove the budget of ${scope}">Remove</button>`,
+      "inline",
+    );
+  const cells = (row: ShownBudget): (Html | string)[] => [
+    row.scope,
+    row.window,
+    spentText(row),
+    limitText(row),
+    leftText(row),
+    when(row.resets_at),
+    ...(api.may("admin") ? [remove(row)] : []),
+  ];
+  const n = (name: string): Column => ({ name, as: "n" });
+  const columns = ["Of", "Window", n("Spent"), n("Limit"), n("Left"), "Begins anew"];
+  return table(api.may("admin") ? [...columns, "Remove"] : columns, rows.map(cells));
 }
 
 /** The limits of a budget, each with its value. */
 function limitsOf(row: ShownBudget): { max: number; spent: number; text: (value: number) => string }[] {
-  const tokens = (value: number): string => `${count(value)} tokens`;
+  const tokens = (value: number): string => `${count(value)} ${value === 1 ? "token" : "tokens"}`;
   return [
     { max: row.max_cost_usd, spent: row.spent.cost_usd, text: money },
     {
@@ -99,24 +133,35 @@ const leftText = (row: ShownBudget): string =>
     .join(", ");
 
 function budgetForm(api: Api): Html {
-  return form(
+  const limit = (name: string, label: string): Html =>
+    html`<div><label for="${name}">${label}</label><input id="${name}" name="${name}" inputmode="decimal" size="12"></div>`;
+  return html`<h3>Set a budget</h3><p class="dim">It replaces the one that its scope has. An empty limit does not limit.</p>${form(
     api,
     "/console/usage/budget",
     html`<div><label for="scope">Of: tenant, skill:name or session:id</label><input id="scope" name="scope" value="tenant" required></div>
-<div><label for="window">Window</label><select id="window" name="window">${WINDOWS.map((one) => html`<option>${one}</option>`)}</select></div>
-<div><label for="max">Most US dollars</label><input id="max" name="max_cost_usd" inputmode="decimal" required></div><button>Set the budget</button>`,
+<div><label for="window">Window</label><select id="window" name="window">${optionList(WINDOWS, "")}</select></div>
+${LIMITS.map(([name, label]) => limit(name, label))}<button>Set the budget</button>`,
     "row",
-  );
+  )}`;
 }
 
-/** Sets a budget in money. */
+/** Sets the limits of a budget. @throws BadRequest for a limit that is no number, or for none */
 export async function setBudget(api: Api): Promise<Response> {
   const fields = await api.form();
-  const text = (name: string): string => String(fields.get(name) ?? "").trim();
-  const max_cost_usd = text("max_cost_usd") === "" ? null : Number(text("max_cost_usd"));
-  await api.ask("putBudget", {
-    params: { scope: text("scope") },
-    json: { window: text("window"), max_cost_usd },
-  });
+  const json: Record<string, unknown> = { window: textOf(fields, "window") };
+  for (const [name, label] of LIMITS) {
+    const text = textOf(fields, name);
+    if (text === "") continue;
+    json[name] = Number(text);
+    if (Number.isNaN(json[name])) throw new BadRequest({ detail: `${label}: ${text} is not a number.` });
+  }
+  if (Object.keys(json).length === 1) throw new BadRequest({ detail: "Give the budget at least one limit." });
+  await api.ask("putBudget", { params: { scope: textOf(fields, "scope") }, json });
+  return seeOther("/console/usage");
+}
+
+export async function removeBudget(api: Api): Promise<Response> {
+  const scope = textOf(await api.form(), "scope");
+  await api.ask("deleteBudget", { params: { scope } });
   return seeOther("/console/usage");
 }

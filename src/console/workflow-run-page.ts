@@ -8,6 +8,7 @@ import { jsonOf, textOf } from "./fields.ts";
 import { graphDrawn, type NodeState, nodeIds, nodeTable } from "./graph-svg.ts";
 import { form, type Page, seeOther } from "./layout.ts";
 import { stateLabel } from "./run-shapes.ts";
+import { facts, optionList } from "./table.ts";
 import { count, duration, type Html, lane, mark, money, pretty, short, when } from "./text.ts";
 import { nodeCard } from "./workflow-approvals.ts";
 import { begun } from "./workflows-page.ts";
@@ -29,7 +30,7 @@ export async function workflowRunPage(api: Api, id: string): Promise<Page> {
     body: html`<h1>Workflow run <code>${id}</code></h1>
 <div id="run"${over ? "" : html` data-refresh="2000"`} data-mark="${now}" data-say="${run.explanation}">
 <p>${stateLabel(run.status)} ${run.explanation}</p>
-${facts(run)}
+${factsOf(run)}
 ${over ? "" : html`${run.active.map((one) => waitShown(api, run, one))}<p>${hands(api, run)}</p>`}
 <h2>Graph</h2>${graphDrawn(graph, states, taken)}
 <h2>Nodes</h2>${nodeTable(graph, states)}
@@ -40,7 +41,7 @@ ${made(run)}</div>
   };
 }
 
-function facts({
+function factsOf({
   workflow,
   workflow_name,
   task,
@@ -52,9 +53,25 @@ function facts({
   origin,
 }: WorkflowRun): Html {
   const span = finished_at === null ? null : Date.parse(finished_at) - Date.parse(started_at);
-  return html`<dl><dt>Of</dt><dd>${workflow === null ? workflow_name : html`<a href="/console/workflows/${workflow.name}${workflow.version === null ? "" : `@${workflow.version}`}">${workflow.name}${workflow.version === null ? "" : `, version ${workflow.version}`}</a>`}</dd>
-<dt>Task</dt><dd>${short(task, SHOWN)}</dd><dt>Began</dt><dd>${when(started_at)}</dd><dt>Took</dt><dd>${duration(span)}</dd>
-<dt>Steps</dt><dd>${count(steps)} of ${count(max_steps)}</dd><dt>Tokens</dt><dd>${count(took.input_tokens)} in, ${count(took.output_tokens)} out</dd><dt>Cost</dt><dd>${money(took.total_cost)}</dd>${origin === null ? "" : html`<dt>Goes on from</dt><dd><a href="/console/workflows/runs/${origin.run_id}">${origin.run_id}</a> (${origin.how})</dd>`}</dl>`;
+  const of =
+    workflow === null
+      ? workflow_name
+      : html`<a href="/console/workflows/${workflow.name}${workflow.version === null ? "" : `@${workflow.version}`}">${workflow.name}${workflow.version === null ? "" : `, version ${workflow.version}`}</a>`;
+  return facts([
+    ["Of", of],
+    ["Began", when(started_at)],
+    ["Took", duration(span)],
+    ["Steps", `${count(steps)} of ${count(max_steps)}`],
+    ["Tokens", `${count(took.input_tokens)} in, ${count(took.output_tokens)} out`],
+    ["Cost", money(took.total_cost)],
+    origin === null
+      ? null
+      : [
+          "Goes on from",
+          html`<a href="/console/workflows/runs/${origin.run_id}">${origin.run_id}</a> (${origin.how})`,
+        ],
+    ["Task", html`<span class="out" dir="auto">${short(task, SHOWN)}</span>`],
+  ]);
 }
 
 /** The state of each node that the run has reached. */
@@ -128,13 +145,10 @@ function forkForm(api: Api, { id, graph, task, stages, artifacts }: WorkflowRun)
   const produced = new Set(stages.flatMap((one) => one.artifacts.map((each) => each.id)));
   const given = artifacts.filter((one) => !produced.has(one.id));
   const last = stages.findLast(({ status }) => status === "failed")?.node_id ?? graph.entry;
-  const nodes = nodeIds(graph).map((node) =>
-    node === last ? html`<option selected>${node}</option>` : html`<option>${node}</option>`,
-  );
   return html`<details><summary>Run again from a node</summary>${form(
     api,
     `/console/workflows/runs/${id}/fork`,
-    html`<p>Another run takes over what this one did before the node, and goes on from there.</p><label for="from">From</label><select id="from" name="from">${nodes}</select><label for="task">Task</label><textarea id="task" name="task" required>${task}</textarea><label for="artifacts">Artifacts that it gets, as JSON</label><textarea id="artifacts" name="artifacts" class="code" spellcheck="false">${given.length === 0 ? "" : pretty(given)}</textarea><p><button class="main">Run again</button></p>`,
+    html`<p>Another run takes over what this one did before the node, and goes on from there.</p><label for="from">From</label><select id="from" name="from">${optionList(nodeIds(graph), last)}</select><label for="task">Task</label><textarea id="task" name="task" required>${task}</textarea><label for="artifacts">Artifacts that it gets, as JSON</label><textarea id="artifacts" name="artifacts" class="code" spellcheck="false">${given.length === 0 ? "" : pretty(given)}</textarea><p><button class="main">Run again</button></p>`,
   )}</details>`;
 }
 

@@ -6,6 +6,7 @@ import { jsonOf, textOf } from "./fields.ts";
 import { graphDrawn, nodeTable } from "./graph-svg.ts";
 import { form, nextPage, type Page, seeOther } from "./layout.ts";
 import { stateLabel } from "./run-shapes.ts";
+import { facts, optionList, table } from "./table.ts";
 import { type Html, mark, pretty, short, when } from "./text.ts";
 
 const STATES = ["running", "waiting", "paused", "completed", "failed", "cancelled"] as const;
@@ -19,32 +20,37 @@ export async function workflowsPage(api: Api): Promise<Page> {
     asked(api, "listWorkflowRuns", { query }),
   ]);
   const live = query.cursor === null ? html` data-refresh="3000"` : "";
-  const options = STATES.map((one) =>
-    one === status ? html`<option selected>${one}</option>` : html`<option>${one}</option>`,
-  );
   return {
     title: "Workflows",
     body: html`<h1>Workflows</h1>
 <h2>Graphs</h2>${stored.data.length === 0 ? html`<p>No graph is stored yet. <code>PUT /workflows/{name}</code> with <code>{"graph": …}</code> stores one; <code>hull workflow run graph.json --task TEXT</code> runs one that is not stored.</p>` : graphList(stored.data)}
 ${stored.next_cursor === null ? "" : html`<p><a href="/console/workflows?after=${encodeURIComponent(stored.next_cursor)}" rel="next">More graphs</a></p>`}
-<h2>Runs</h2><form method="get" action="/console/workflows" class="row"><div><label for="status">State</label><select id="status" name="status"><option value="">all</option>${options}</select></div><button>Show</button></form>
+<h2>Runs</h2><form method="get" action="/console/workflows" class="row"><div><label for="status">State</label><select id="status" name="status">${optionList(STATES, status, "all")}</select></div><button>Show</button></form>
 <div id="runs"${live} data-mark="${mark(JSON.stringify(ran.data))}">${ran.data.length === 0 ? html`<p>${status === "" ? "No workflow ran yet." : "No run matches."}</p>` : runList(ran.data)}</div>
 ${nextPage(api, ran.next_cursor)}`,
   };
 }
 
 function graphList(data: WorkflowEntry[]): Html {
-  const row = ({ name, version, digest, created_at }: (typeof data)[number]): Html =>
-    html`<tr><td><a href="/console/workflows/${name}">${name}</a></td><td class="n">${version ?? "the skill's"}</td><td>${when(created_at)}</td><td><code>${digest.slice(0, 12)}</code></td></tr>
-`;
-  return html`<div class="scroll" tabindex="0"><table><thead><tr><th>Graph</th><th class="n">Version</th><th>Stored</th><th>Digest</th></tr></thead><tbody>${data.map(row)}</tbody></table></div>`;
+  const rows = data.map(({ name, version, digest, created_at }) => [
+    html`<a href="/console/workflows/${name}">${name}</a>`,
+    version === null ? "its skill's" : String(version),
+    when(created_at),
+    html`<code>${digest.slice(0, 12)}</code>`,
+  ]);
+  return table(["Graph", "Version", "Stored", "Digest"], rows);
 }
 
 function runList(data: WorkflowRunEntry[]): Html {
-  const row = ({ id, workflow: of, task, status, created_at, finished_at }: (typeof data)[number]): Html =>
-    html`<tr><td><a href="/console/workflows/runs/${id}"><code>${id.slice(0, 14)}</code></a></td><td>${stateLabel(status)}</td><td>${of}</td><td>${short(task, 120)}</td><td>${when(created_at)}</td><td>${when(finished_at)}</td></tr>
-`;
-  return html`<div class="scroll" tabindex="0"><table><thead><tr><th>Run</th><th>State</th><th>Of</th><th>Task</th><th>Began</th><th>Ended</th></tr></thead><tbody>${data.map(row)}</tbody></table></div>`;
+  const rows = data.map(({ id, workflow: of, task, status, created_at, finished_at }) => [
+    html`<a href="/console/workflows/runs/${id}"><code>${id.slice(0, 14)}</code></a>`,
+    stateLabel(status),
+    of,
+    short(task, 120),
+    when(created_at),
+    when(finished_at),
+  ]);
+  return table(["Run", "State", "Of", { name: "Task", as: "wide" }, "Began", "Ended"], rows);
 }
 
 /** @param name `name`, `name@version`, or `skill/name` */
@@ -59,7 +65,14 @@ export async function workflowPage(api: Api, name: string): Promise<Page> {
   return {
     title: shown.name,
     body: html`<h1>Workflow ${shown.name}</h1>
-<dl><dt>Version</dt><dd>${version ?? "that of its skill"}${before > 0 ? html`, <a href="/console/workflows/${shown.name}@${before}">the one before</a>` : ""}</dd><dt>Stored</dt><dd>${when(shown.created_at)}</dd><dt>Digest</dt><dd><code>${shown.digest.slice(0, 16)}</code></dd></dl>
+${facts([
+  [
+    "Version",
+    html`${version ?? "that of its skill"}${before > 0 ? html`, <a href="/console/workflows/${shown.name}@${before}">the one before</a>` : ""}`,
+  ],
+  ["Stored", when(shown.created_at)],
+  ["Digest", html`<code>${shown.digest.slice(0, 16)}</code>`],
+])}
 <h2>Graph</h2>${graphDrawn(graph)}
 <h2>Nodes</h2>${nodeTable(graph)}
 <h2>Run it</h2>${form(

@@ -21,6 +21,8 @@ const hull = await sharedHull({
     // Its tool ends when the test lets it go.
     "agent/SKILL.md":
       "---\nname: agent\ndescription: Works\nmode: llm\nprovider: mock\ntools:\n  - name: work\n    description: Works\n    command: [./work.sh]\n    parameters: [{name: file, description: f}]\n---\nWork.\n",
+    "broken/SKILL.md": "---\nname: broken\ndescription: Fails\nmode: script\nrun: [./fail.sh]\n---\n",
+    "broken/fail.sh": "#!/bin/bash\necho no such planet >&2\nexit 3\n",
     "artist/SKILL.md": "---\nname: artist\ndescription: Draws\nmode: llm\nprovider: mock\n---\nDraw.\n",
     "artist/hooks.js": "export const draw = (given) => ({ __artifact__: true, ...given });\n",
     "agent/work.sh": `#!/bin/bash\nuntil [ -e "${marks}/go" ]; do sleep 0.05; done\necho tool end\n`,
@@ -122,8 +124,18 @@ test("trying a skill: the tool call shows before the answer ends; a reload in th
   await page.waitForSelector("#answer");
   expect(await page.$eval("main", (main) => main.innerText)).toContain("It ended with an answer.");
   expect(await page.$$eval(".flow .lane", (all) => all.length)).toBeGreaterThan(3);
+  // The index learns a moment later what the call used.
+  await page.waitForFunction("/[1-9]\\d* out/.test(document.getElementById('figures').innerText)");
   await shot(page, "tried");
   expect(complaints).toEqual([]);
+});
+
+test("the page of a script that failed shows what it printed", async () => {
+  const { page } = await openPage(browser);
+  await show(page, "/console/skills/broken");
+  await Promise.all([page.waitForNavigation(), page.click("main form button.main")]);
+  await says(page, "no such planet");
+  await says(page, "The script ended with exit code 3.");
 });
 
 test("an approval appears in a page that is open, is granted by the keyboard alone, and the run goes on", async () => {

@@ -16,6 +16,10 @@ beforeAll(async () => {
     artist: {
       "SKILL.md": mockSkill("artist"),
       "hooks.js": "export const draw = (given) => ({ __artifact__: true, ...given });",
+      "tools.json": JSON.stringify([
+        { name: "mix", description: "Mixes.", script: "mix.js", parameters: { colour: { type: "string" } } },
+      ]),
+      "mix.js": "export default () => 1;",
     },
     evil: {
       "SKILL.md": `---\nname: ${JSON.stringify(`evil ${EVIL}`)}\ndescription: ${JSON.stringify(`[x](javascript:alert(1)) ${EVIL}`)}\nmode: static-file\nserve: page.txt\n---\n${EVIL}\n`,
@@ -74,7 +78,7 @@ describe("every page", () => {
 
 describe("skills", () => {
   it("are listed, searched and filtered", async () => {
-    expect((await page("/")).text).toContain('<a href="/console/skills/cat">cat</a>');
+    expect((await page("/")).text).toContain('<a href="/console/skills/cat"><bdi>cat</bdi></a>');
     const found = (await page("/?q=shaped")).text;
     expect(found).toContain("/console/skills/shaped");
     expect(found).not.toContain("/console/skills/cat");
@@ -105,7 +109,29 @@ describe("skills", () => {
     expect(response.headers.get("location")).toMatch(/^\/console\/runs\/ex_[0-9a-f]{32}$/);
     const refused = await page("/console/skills/shaped/try", sent({ json: '{"n": "x"}' }));
     expect(refused.response.status).toBe(422);
-    expect(refused.text).toContain("Input");
+    expect(refused.text).toMatch(/<li><code>\/n<\/code>: Instance type/);
+    expect(refused.text).toContain('<a href="/console/skills/shaped">open the page again</a>');
+    const broken = await page("/console/skills/shaped/try", sent({ json: "{n}" }));
+    expect([broken.response.status, broken.text]).toEqual([
+      400,
+      expect.stringContaining("The field json takes JSON"),
+    ]);
+  });
+
+  it("a form's address leads to the page that holds the form", async () => {
+    for (const [action, above] of [
+      ["/console/skills/cat/try", "/console/skills/cat"],
+      ["/console/approvals/s/a", "/console/approvals"],
+      ["/console/usage/budget", "/console/usage"],
+    ]) {
+      const { response } = await page(action ?? "");
+      expect([response.status, response.headers.get("location")]).toEqual([303, above]);
+    }
+  });
+
+  it("one lists what the build found, with the place", async () => {
+    const { text } = await page("/console/skills/artist");
+    expect(text).toContain("<code>tools.json:1</code> warning: The parameter");
   });
 
   it("what a static file answers is shown as text", async () => {
@@ -160,6 +186,8 @@ describe("runs", () => {
     await expect
       .poll(async () => (await page(`/console/runs/${run}`)).text)
       .toContain("It ended because somebody cancelled it.");
+    const ended = (await page(`/console/runs/${run}`)).text;
+    expect([ended.includes("not done"), ended.includes("under way")]).toEqual([true, false]);
     await expect
       .poll(async () => (await page("/console/runs?session=evil")).text)
       .not.toContain(`/console/runs/${run}/cancel`);
@@ -242,11 +270,11 @@ describe("sessions", () => {
     const path = "/console/sessions/events/events";
     expect((await page("/console/sessions/events")).text).toContain(`href="${path}"`);
     const { text } = await page(path);
-    expect(text).toContain("<td>start</td>");
+    expect(text).toContain(">start</td>");
     expect(text).not.toContain("<script>alert");
     const calls = (await page(`${path}?event=tool_call`)).text;
     expect(calls).toContain("&lt;script&gt;");
-    expect(calls).not.toContain("<td>start</td>");
+    expect(calls).not.toContain(">start</td>");
     const api = "/sessions/events/events/list";
     const all = await (await client.fetch(`${api}?limit=1000`)).json<{ data: { id: string }[] }>();
     const seen: string[] = [];
@@ -421,8 +449,19 @@ describe("the other pages", () => {
     expect((await page("/console/usage?by=skill")).text).toContain("<td>cat</td>");
     const budget = { scope: "skill:cat", window: "day", max_cost_usd: "2.5" };
     expect((await page("/console/usage/budget", sent(budget))).response.status).toBe(303);
-    expect((await page("/console/usage")).text).toMatch(/skill:cat<\/td><td>day<\/td>.*\$2\.50/);
+    expect((await page("/console/usage")).text).toMatch(
+      /skill:cat<\/td><td data-head="Window">day<\/td>.*\$2\.50/,
+    );
     expect((await page("/console/usage")).text).toContain("No run in 30 days.");
+    const tokens = { scope: "session:s", window: "hour", max_cost_usd: "", max_output_tokens: "1" };
+    expect((await page("/console/usage/budget", sent(tokens))).response.status).toBe(303);
+    expect((await page("/console/usage")).text).toContain("1 token out");
+    for (const wrong of ["", "much"]) {
+      const { response } = await page("/console/usage/budget", sent({ ...tokens, max_output_tokens: wrong }));
+      expect(response.status).toBe(400);
+    }
+    await page("/console/usage/budget/remove", sent({ scope: "session:s" }));
+    expect((await page("/console/usage")).text).not.toContain("session:s<");
     await client.fetch("/budgets/skill:cat", {
       method: "PUT",
       body: JSON.stringify({ window: "day", max_output_tokens: 1 }),
@@ -568,12 +607,14 @@ it("an earlier version of an uploaded skill is served again", async () => {
   expect((await page("/console/skills/cat")).text).not.toContain("Serve it again");
 });
 
-it("a skill's tools are configured; a secret is never shown again", async () => {
+it("a skill's tools are configured; a secret is never shown again, and a default stays one", async () => {
   const CANARY = "canary-5d1c88f0-secret";
   const configured = new Client({ HULL_ENV: "local", HULL_SECRET_KEY: "k".repeat(32) });
   const config = [
     param("model", { type: "text", default: "small" }),
     param("maxCost", { type: "number", min: 0, max: 50, default: 1 }),
+    param("region", { type: "select", options: ["eu", "us_east"], default: "eu" }),
+    param("verbose", { type: "boolean" }),
     param("token", { type: "secret" }),
   ];
   await publishTools(configured, { site: [skillTool("build", { config })] });
@@ -581,16 +622,35 @@ it("a skill's tools are configured; a secret is never shown again", async () => 
   const text = async () => (await configured.fetch(path, { headers: HTML })).text();
   const save = (fields: Record<string, string>) =>
     configured.fetch(`${path}/config`, { ...sent({ tool: "build", ...fields }), headers: HTML });
-  expect(await text()).toContain('name="value model" value="small"');
-  const types = { "type model": "text", "type maxCost": "json" };
-  const saved = await save({ ...types, "value model": "7", "value maxCost": "2.5", "secret token": CANARY });
-  expect(saved.status).toBe(303);
+  const before = await text();
+  expect(before).toContain('name="value model" class="text" placeholder="small">\n</textarea>');
+  expect(before).toContain('name="value maxCost" value="" placeholder="1"');
+  expect(before).toContain('<option value="" selected>default: eu</option>');
+  expect(before).toContain('<option value="us_east">us_east</option>');
+  expect(before).toContain('<option value="true">true</option>');
+  expect(before).toContain("secret, not set");
+  const types = {
+    "type model": "text",
+    "type maxCost": "json",
+    "type region": "text",
+    "type verbose": "json",
+  };
+  // Browsers send the line breaks of a text as CR LF.
+  const values = {
+    "value model": "7\r\n8",
+    "value maxCost": "2.5",
+    "value region": "",
+    "value verbose": "true",
+  };
+  expect((await save({ ...types, ...values, "secret token": CANARY })).status).toBe(303);
   const shown = await text();
-  expect(shown).toContain('name="value model" value="7"');
+  expect(shown).toContain('placeholder="">\n7\n8</textarea>');
   expect(shown).toContain('name="value maxCost" value="2.5"');
+  expect(shown).toContain('<option value="" selected>default: eu</option>');
+  expect(shown).toContain('<option value="true" selected>true</option>');
   expect(shown).toContain("secret, set");
   expect(shown).not.toContain(CANARY);
   expect((await save({ ...types, "value maxCost": "51" })).status).toBe(422);
   await save({ ...types, "value model": "" });
-  expect(await text()).toContain('name="value model" value="small"');
+  expect(await text()).toContain('placeholder="small">\n</textarea>');
 });
