@@ -99,6 +99,16 @@ describe("errors below /v1", () => {
     expect(unknown.headers.get("x-should-retry")).toBeNull();
   });
 
+  it("let the SDKs repeat a call whose provider is overloaded", async () => {
+    const mocked = new Client({ HULL_ENV: "local", HULL_LLM: '{"llm":{"mock_routes":true}}' });
+    const overloaded = { error: { category: "overloaded" } };
+    // As many as Hull itself makes attempts.
+    await mocked.post("/llm/mocks", [overloaded, overloaded, overloaded]);
+    const messages = [{ role: "user", content: "Hi." }];
+    const response = await mocked.post("/v1/messages", { model: "mock", max_tokens: 10, messages });
+    expect([response.status, response.headers.get("x-should-retry")]).toEqual([503, null]);
+  });
+
   it("native routes keep problem documents", async () => {
     const response = await client.fetch("/skills/nothing", { headers: VERSION });
     expect(response.headers.get("content-type")).toBe("application/problem+json");

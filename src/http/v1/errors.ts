@@ -84,6 +84,7 @@ export function errorResponse(error: HullError, context: RequestContext, dialect
  * Repeating does not help after a conflict, after a call that failed for good, or on a deployment that is not set up.
  */
 function helpsToRetry({ data: { status, members, retry_after_s } }: HullError): boolean {
+  if (members.kind === "transient") return true;
   const notSetUp = status === 503 && retry_after_s === undefined;
   return status !== 409 && members.kind !== "terminal" && !notSetUp;
 }
