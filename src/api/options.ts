@@ -59,7 +59,9 @@ const CONVERSATION = {
     schema: ref("schemas", "Transcript"),
   },
   session_id: { text: "A [session](sessions.md) that the call continues." },
-  prefill: { text: "How the answer begins, if the model can continue a given beginning." },
+  prefill: {
+    text: "How the answer begins, if the model can continue a given beginning. The answer's text is what follows it.",
+  },
   metadata: { text: "The caller's own data. Hull does not read it." },
 } as const satisfies Texts<CallOption>;
 
@@ -216,7 +218,7 @@ const TERMS = {
   },
   cache: { text: "Whether the provider may cache the prompt.", default: false },
   budget: {
-    text: "Limits of each call, and with `total_budget_usd` of the whole run or session: 402 `budget_exceeded`. See [budgets](budgets.md).",
+    text: "Limits of each call, and with `total_budget_usd` of the whole run or session: 402 `budget_exceeded`; a run ends as `budget_exhausted`. Without `max_tokens`, `max_output_tokens` is sent in its place. See [budgets](budgets.md).",
   },
   vision: { text: "The call needs a model that sees images: 400 `capability_missing` otherwise." },
   audio: { text: "The same for sound." },
@@ -301,7 +303,7 @@ const RUN_TOOLS = {
 
 const LOOP = {
   profile: {
-    text: "Defaults of the limits: `tool_using` 50 iterations, `researcher` 30, `verifier` 5, `completer` 1.",
+    text: "Defaults of `max_iterations`, `max_nudges`, `tool_retries`, `llm_retries` and `schema_retries`: `tool_using` 50, 3, 0, 3, 0; `researcher` 30, 4, 0, 2, 0; `verifier` 5, 0, 0, 2, 3; `completer` 1, 0, 0, 2, 0.",
     default: "tool_using",
     values: ["tool_using", "researcher", "verifier", "completer"],
   },
@@ -309,7 +311,7 @@ const LOOP = {
   persistent: { text: "The run continues until the model says the sentinel.", default: false },
   done_sentinel: { text: "The sentinel.", default: "##DONE##" },
   max_nudges: {
-    text: "After this many consecutive turns without a tool call Hull nudges a persistent run.",
+    text: "How often in a row Hull nudges a persistent run that answers without a tool call. After the next such turn the run is `stuck`.",
     otherwise: "of the `profile`",
   },
   nudge: { text: "What a nudge says.", otherwise: "Hull's words" },
@@ -328,11 +330,11 @@ const LOOP = {
     text: "The phase of a persistent run: a line `next_phase: X` that names another phase ends the run.",
   },
   loop_detect_warn: {
-    text: "After this many equal calls with equal results the model gets a hint. `0` switches this off.",
+    text: "From this call on, of equal ones with equal results, a hint follows the result. `0` switches all three off.",
     default: 2,
   },
-  loop_detect_block: { text: "After this many, a remark replaces the result.", default: 3 },
-  loop_detect_skip: { text: "After this many, the call is not carried out.", default: 4 },
+  loop_detect_block: { text: "From this call on, a remark replaces the result.", default: 3 },
+  loop_detect_skip: { text: "From this call on, Hull does not carry it out.", default: 4 },
   task_ledger: {
     text: "Items that the model sees with each call and keeps by the tool `task_ledger`. While one is neither `done` nor `dropped`, no sentinel counts.",
   },

@@ -175,7 +175,7 @@ export type CallOptions = {
   timeout?: number;
   /** `idle_timeout_ms` in seconds. */
   idle_timeout?: number;
-  /** How the answer begins, if the model can continue a given beginning. */
+  /** How the answer begins, if the model can continue a given beginning. The answer's text is what follows it. */
   prefill?: string;
   /** The conversation. It replaces `prompt`. */
   messages?: Message[];
@@ -183,7 +183,7 @@ export type CallOptions = {
   transcript?: Transcript;
   /** A session that the call continues. */
   session_id?: string;
-  /** Limits of each call, and with `total_budget_usd` of the whole run or session: 402 `budget_exceeded`. See budgets. */
+  /** Limits of each call, and with `total_budget_usd` of the whole run or session: 402 `budget_exceeded`; a run ends as `budget_exhausted`. Without `max_tokens`, `max_output_tokens` is sent in its place. See budgets. */
   budget?: {
     max_cost_usd?: number;
     total_budget_usd?: number;
@@ -689,7 +689,7 @@ export type RunAccepted = {
 
 /** Options of an agent run: those of its model calls, and its own. */
 export type RunOptions = CallOptions & {
-  /** Defaults of the limits: `tool_using` 50 iterations, `researcher` 30, `verifier` 5, `completer` 1. */
+  /** Defaults of `max_iterations`, `max_nudges`, `tool_retries`, `llm_retries` and `schema_retries`: `tool_using` 50, 3, 0, 3, 0; `researcher` 30, 4, 0, 2, 0; `verifier` 5, 0, 0, 2, 3; `completer` 1, 0, 0, 2, 0. */
   profile?: "tool_using" | "researcher" | "verifier" | "completer";
   /** The served llm skill to run, with its body, model, limits and tools. Limits are `max_tokens` and `timeout_ms` of its manifest, and `max_tool_rounds` (rounds of a skill) and `deadline_ms` where it names them; the options of the run win. */
   skill?: string;
@@ -732,7 +732,7 @@ export type RunOptions = CallOptions & {
   done_sentinel?: string;
   /** The most model calls of the run. */
   max_iterations?: number;
-  /** After this many consecutive turns without a tool call Hull nudges a persistent run. */
+  /** How often in a row Hull nudges a persistent run that answers without a tool call. After the next such turn the run is `stuck`. */
   max_nudges?: number;
   /** What a nudge says. */
   nudge?: string;
@@ -756,11 +756,11 @@ export type RunOptions = CallOptions & {
   stop_after_successful_tools?: string[];
   /** Without a success of one of these tools the run has `failed`. */
   require_successful_tools?: string[];
-  /** After this many equal calls with equal results the model gets a hint. `0` switches this off. */
+  /** From this call on, of equal ones with equal results, a hint follows the result. `0` switches all three off. */
   loop_detect_warn?: number;
-  /** After this many, a remark replaces the result. */
+  /** From this call on, a remark replaces the result. */
   loop_detect_block?: number;
-  /** After this many, the call is not carried out. */
+  /** From this call on, Hull does not carry it out. */
   loop_detect_skip?: number;
   /** The sentinel counts only if the last call of the tool `run` succeeded: it ended with exit status 0, or its result has `exit_code` 0. */
   exit_when_verified?: boolean;
