@@ -10,7 +10,7 @@ interface Pattern<T> {
 }
 
 /** What a path led to, and the values of its parameters, percent-decoded. */
-export interface Found<T> {
+interface Found<T> {
   target: T;
   params: Record<string, string>;
 }
