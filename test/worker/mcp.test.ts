@@ -325,6 +325,29 @@ it("a skill of a namespace and another skill's own tool have names of their own,
   expect(await says("box___lid")).toMatchObject([{ text: expect.stringContaining("hi") }]);
 });
 
+it("an idempotency key makes a second call of a skill's own tool the first one", async () => {
+  const tools = ["dice", "coin"].map((name) => ({ name, description: "d", script: "a.js" }));
+  const script = "export default () => String(Math.random())";
+  const box = { "SKILL.md": mockSkill("box"), "tools.json": JSON.stringify(tools), "a.js": script };
+  await client.publish({ box });
+  const call = async (key: string, name = "box__dice", given = {}) => {
+    const sent = { "idempotency-key": key };
+    return (await read(await send(rpc("tools/call", { name, arguments: given }), sent))).result;
+  };
+  const [first, again] = await Promise.all([call("roll"), call("roll")]);
+  expect(again?.content).toEqual(first?.content);
+  const later = await call("roll");
+  expect(later).toMatchObject({ content: first?.content, _meta: { "x-hull-replayed": "1" } });
+  for (const other of [await call("other"), await call("roll", "box__coin")]) {
+    expect(other?.content).not.toEqual(first?.content);
+    expect(other?._meta).not.toHaveProperty("x-hull-replayed");
+  }
+  expect(await call("roll", "box__dice", { faces: 20 })).toMatchObject({
+    isError: true,
+    _meta: { problem: { code: "idempotency_key_reused" } },
+  });
+});
+
 // The last test: it publishes other skills.
 it("the arguments of a call reach a skill with all the digits of their numbers", async () => {
   const proxy = "---\nname: up\ndescription: The up skill\nproxy: https://up.example/x\n---\n";

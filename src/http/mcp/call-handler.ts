@@ -7,18 +7,56 @@ import { handlerEnvironment } from "../../run/handler/environment.ts";
 import { unattendedRefusal } from "../../run/handler/policy.ts";
 import { callSkillTool } from "../../run/handler/skill-tool.ts";
 import { checkTrust } from "../../run/trust.ts";
-import { isObject } from "../../skill/json.ts";
+import { isObject, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject, SkillRecord, SkillTool } from "../../skill/manifest.ts";
-import { runId } from "../run-id.ts";
+import { keyed } from "../keyed.ts";
+import { RUN_ID, runId } from "../run-id.ts";
+import { idempotencyKey } from "../skills/idempotency.ts";
 import type { Watch } from "../skills/run.ts";
 import { artifactContents } from "./content.ts";
 import type { Exchange } from "./exchange.ts";
 import { structuredSchema } from "./tools.ts";
 
-/** The result of a call, including its faults. */
+interface Called {
+  record: SkillRecord;
+  tool: SkillTool;
+}
+
+/**
+ * The result of a call, including its faults. With an `Idempotency-Key` a repeated call receives the first one's result.
+ * @throws IdempotencyKeyReused AnswerLost
+ */
 export async function callHandlerTool(
   exchange: Exchange,
-  { record, tool }: { record: SkillRecord; tool: SkillTool },
+  called: Called,
+  given: JsonObject,
+  watch: Watch | null,
+): Promise<JsonObject> {
+  const { request } = exchange.context;
+  if (idempotencyKey(request) === null) return carriedOut(exchange, called, given, watch);
+  const headers = new Headers(request.headers);
+  // Local dev's front ends a run of this name when the client leaves, but a call with a key goes on.
+  for (const name of [RUN_ID, "content-length", "content-encoding"]) headers.delete(name);
+  const init = { method: "POST", headers, body: exchange.written(given) };
+  const context = exchange.context.within(new Request(request.url, init));
+  const { record, tool } = called;
+  context.route = `/mcp ${record.manifest.slug} ${tool.name}`;
+  const once = keyed(
+    async (inner) => {
+      const own = { ...exchange, context: inner, signal: inner.request.signal };
+      return Response.json(await carriedOut(own, called, given, watch));
+    },
+    tool.idempotent ? "with tools" : "from the start",
+  );
+  const answer = await once(context, {});
+  const result: JsonObject = JSON.parse(await answer.text());
+  if (answer.headers.get("x-hull-replayed") === null) return result;
+  return { ...result, _meta: { ...objectOf(result._meta), "x-hull-replayed": "1" } };
+}
+
+async function carriedOut(
+  exchange: Exchange,
+  { record, tool }: Called,
   given: JsonObject,
   watch: Watch | null,
 ): Promise<JsonObject> {
