@@ -65,6 +65,13 @@ describe("every revision", () => {
     ["another protocol", { id: 7, method: "ping" }, {}, 400, -32600],
     ["no method", { jsonrpc: "2.0", id: 7 }, {}, 400, -32600],
     ["an odd id", { jsonrpc: "2.0", id: null, method: "ping" }, {}, 400, -32600],
+    [
+      "an id that no number holds",
+      '{"jsonrpc":"2.0","id":12345678901234567890,"method":"ping"}',
+      {},
+      400,
+      -32600,
+    ],
     ["parameters in a list", { ...rpc("ping"), params: [] }, {}, 400, -32600],
     ["an unknown method", rpc("logging/setLevel", { level: "info" }), {}, 200, -32601],
     ["a call without a name", rpc("tools/call"), {}, 200, -32602],

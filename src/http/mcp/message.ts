@@ -41,12 +41,16 @@ export type Message =
   | { kind: "response" }
   | { kind: "invalid"; id: RequestId | null; reason: string };
 
+/** Whether a value identifies something in every message: a larger integer would lose digits on its way. */
+export function isId(value: Json | undefined): value is RequestId {
+  return typeof value === "string" || Number.isSafeInteger(value);
+}
+
 /** Reads one JSON value as a message. */
 export function readMessage(value: Json): Message {
   if (!isObject(value)) return { kind: "invalid", id: null, reason: "A message is a JSON object." };
   const { jsonrpc, method, params = {} } = value;
-  const id = typeof value.id === "string" || Number.isInteger(value.id) ? value.id : null;
-  const known = typeof id === "string" || typeof id === "number" ? id : null;
+  const known = isId(value.id) ? value.id : null;
   const invalid = (reason: string): Message => ({ kind: "invalid", id: known, reason });
   if (jsonrpc !== "2.0") return invalid('The member "jsonrpc" must be "2.0".');
   if (method === undefined) {
@@ -58,7 +62,7 @@ export function readMessage(value: Json): Message {
   if (typeof method !== "string") return invalid('The member "method" must be a text.');
   if (!isObject(params)) return invalid('The member "params" must be an object.');
   if (!Object.hasOwn(value, "id")) return { kind: "notification", method, params };
-  if (known === null) return invalid('The member "id" must be a text or an integer.');
+  if (known === null) return invalid('The member "id" must be a text or an integer of at most 53 bits.');
   return { kind: "request", id: known, method, params };
 }
 

@@ -5,7 +5,7 @@ import type { RunEvent } from "../../run/events.ts";
 import { isObject } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { Watch } from "../skills/run.ts";
-import type { RequestId } from "./message.ts";
+import { isId, type RequestId } from "./message.ts";
 
 /** The shortest time in ms between two notifications that report only new text. */
 const TEXT_PAUSE_MS = 500;
@@ -15,7 +15,7 @@ const MAX_MESSAGE = 500;
 /** The token with which a client asks for progress; `null` if it does not ask. */
 export function progressToken({ _meta }: JsonObject): RequestId | null {
   const token = isObject(_meta) ? _meta.progressToken : undefined;
-  return typeof token === "string" || (typeof token === "number" && Number.isInteger(token)) ? token : null;
+  return isId(token) ? token : null;
 }
 
 /** Sends a run's events as progress. @param send sends one notification */
