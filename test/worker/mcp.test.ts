@@ -303,6 +303,21 @@ describe("keys and tenants", () => {
     await client.post("/_hull/catalog", { id: before?.id });
   });
 
+  it("attack: the metrics do not name an uploaded skill whose own tool is called", async () => {
+    const acme = await tenant("acme-mcp", "invoke", "publish");
+    const tools = JSON.stringify([{ name: "say", description: "d", script: "a.js" }]);
+    const files = { "SKILL.md": mockSkill("lynx"), "tools.json": tools, "a.js": "export default () => 'x'" };
+    expect((await acme.put("lynx", files)).status).toBe(201);
+    const body = JSON.stringify(rpc("tools/call", { name: "lynx__say" }));
+    const called = await acme.fetch("/mcp", { method: "POST", headers: JSON_ONLY, body });
+    expect((await called.json<Rpc>()).result?.content).toEqual([{ type: "text", text: "x" }]);
+    const admin = await tenant("other-mcp", "admin");
+    const metrics = await (await admin.fetch("/metrics")).text();
+    expect(metrics).toContain('hull_runs_total{skill="uploaded",status="200"}');
+    expect(metrics).not.toContain("lynx");
+    await acme.remove("lynx");
+  });
+
   it("counts requests against the caller's rate", async () => {
     const config = JSON.stringify({ rate_limit: { requests: 2, window_s: 60 } });
     const limited = new Client({ HULL_ENV: "local", HULL_CONFIG: config });

@@ -63,6 +63,7 @@ async function carriedOut(
   const { context, signal } = exchange;
   const id = runId(context);
   context.log.skill = record.manifest.slug;
+  if (record.uploaded_by !== undefined) context.log.uploaded = true;
   context.log.execution_id = id;
   checkTrust(context.settings, record);
   const refusal = unattendedRefusal(context.settings, record, tool, given);

@@ -52,9 +52,9 @@ export async function runSkill(
   context.log.skill = card.slug;
   context.log.digest = card.version.slice(0, 12);
   const record = await deployment.registry.skill(card.version);
+  if (record.uploaded_by !== undefined) context.log.uploaded = true;
   if (card.begun === undefined) checkTrust(settings, record);
   const { manifest } = record;
-  if (record.uploaded_by !== undefined) context.log.uploaded = true;
   if (context.bot !== null) context.log.bot = context.bot;
   const limit = Math.min(settings.max_body_bytes, manifest.max_input_bytes ?? settings.max_body_bytes);
   const durable = hasEffects(manifest.mode) ? await durableCall(context, calledAt(manifest.route)) : null;
