@@ -80,11 +80,12 @@ export async function publishCatalog(context: RequestContext): Promise<Response>
   const id = wanted ?? before?.previous;
   if (id === undefined || id === null)
     throw new BundleInvalid({ reason: "there is no earlier catalog to go back to" });
-  if (before?.id === id) return Response.json(shown(before));
-  const pointer = await movePointer(env, id, { stored, previous, pinned, now: new Date() });
+  const moved = before?.id !== id;
+  const pointer = moved ? await movePointer(env, id, { stored, previous, pinned, now: new Date() }) : before;
   context.deployment.registry.pointerMoved(id);
+  // Also if nothing moved: the process that moved the pointer may have died before it came to the daemons.
   context.background(reconcileDaemons(context.deployment, DEFAULT_TENANT, context.background));
-  return Response.json(shown(pointer), { status: 201 });
+  return Response.json(shown(pointer), { status: moved ? 201 : 200 });
 }
 
 function shown({ earlier: _, ...pointer }: CatalogPointer): Omit<CatalogPointer, "earlier"> {

@@ -2,6 +2,8 @@
 import { createHmac } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { sweepDaemons } from "../../src/http/daemons/sweep.ts";
+import { readPointer } from "../../src/registry/published.ts";
+import { movePointer } from "../../src/registry/store.ts";
 import { removeUpload } from "../../src/registry/uploads.ts";
 import { noteDaemon } from "../../src/session/daemon/directory.ts";
 import { bindings } from "./file-bindings.ts";
@@ -64,6 +66,17 @@ describe("a skill that declares a daemon", () => {
     // Who stops it means it.
     await client.post(`/daemons/${id}/stop`, {});
     await sweep();
+    expect(await get(id)).toMatchObject({ status: "stopped" });
+  });
+
+  it("loses it with the same publish again, if the process died before it stopped the daemon", async () => {
+    const without = await client.publish({ other: mockSkill("other") });
+    await client.publish({ guard: skill("Guard the wall.") });
+    const { id } = (await declared()) ?? {};
+    await until(id, { status: "running" });
+    const stored = await readPointer(env);
+    await movePointer(env, without, { stored, previous: null, pinned: null, now: new Date() });
+    expect((await new Client().post("/_hull/catalog", { id: without })).status).toBe(200);
     expect(await get(id)).toMatchObject({ status: "stopped" });
   });
 
