@@ -19,7 +19,7 @@ export interface Dialect {
   sessions: boolean;
 }
 
-/** The most pages of a list, and the most tools of a server. */
+/** The most pages of a list, and the most tools of a server, malformed ones included. */
 const MAX_PAGES = 20;
 const MAX_TOOLS = 500;
 /** The most characters of a server's tools, as JSON: isolates cache them. */
@@ -93,12 +93,15 @@ export class McpClient {
     const tools: ListedTool[] = [];
     let cursor: string | null = null;
     let size = 0;
-    for (let page = 0; page < MAX_PAGES && tools.length < MAX_TOOLS && size <= MAX_LIST; page++) {
+    let left = MAX_TOOLS;
+    for (let page = 0; page < MAX_PAGES && left > 0 && size <= MAX_LIST; page++) {
       const reply = await this.#request("tools/list", cursor === null ? {} : { cursor }, NOTHING, signal);
       if (!reply.ok) return reply;
       const read = pageShape.safeParse(reply.value);
       if (!read.success) return failed("protocol", "Its answer is not a list of tools.");
-      for (const item of read.data.tools) {
+      const items = read.data.tools.slice(0, left);
+      left -= items.length;
+      for (const item of items) {
         const tool = toolShape.safeParse(item);
         if (!tool.success) continue;
         size += JSON.stringify(tool.data).length;
@@ -109,7 +112,7 @@ export class McpClient {
     }
     const dialect = this.#dialect;
     if (dialect === null) return failed("protocol", "It speaks no version of MCP that Hull knows.");
-    return { ok: true, value: { tools: tools.slice(0, MAX_TOOLS), dialect } };
+    return { ok: true, value: { tools, dialect } };
   }
 
   /**

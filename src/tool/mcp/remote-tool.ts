@@ -51,6 +51,9 @@ export function remoteTools(
   return [...found.values()];
 }
 
+/** The most items of a result. */
+const MAX_ITEMS = 1000;
+
 const contentShape = z.lazy(() => {
   const text = z.string();
   return z.union([
@@ -81,7 +84,9 @@ export function resultText(result: JsonObject): { ok: boolean; text: string } | 
   if (resultType !== "complete") {
     return { ok: false, text: "The server asks for further input, which nobody here can give." };
   }
-  const lines = content.map(lineOf);
+  const lines = content.slice(0, MAX_ITEMS).map(lineOf);
+  const rest = content.length - lines.length;
+  if (rest > 0) lines.push(`[not shown: ${counted(rest, "further item")}]`);
   if (lines.length === 0 && structuredContent !== undefined) lines.push(JSON.stringify(structuredContent));
   return { ok: !isError, text: lines.join("\n") };
 }

@@ -114,6 +114,18 @@ describe("attack: a server", () => {
     expect(reply.ok && reply.value.tools.length).toBe(20);
     expect(sent).toHaveLength(3);
   });
+
+  test("that lists and answers with much of nothing is read in part", async () => {
+    const nothing = Array.from({ length: 100_000 }, () => 0);
+    const { sent, client } = asking(({ id }) => {
+      return Response.json({ jsonrpc: "2.0", id, result: { tools: nothing, nextCursor: "more" } });
+    });
+    expect(await client.listTools(signal)).toMatchObject({ ok: true, value: { tools: [] } });
+    expect(sent).toHaveLength(1);
+    const shown = resultText({ content: nothing });
+    expect(shown?.text.split("\n")).toHaveLength(1001);
+    expect(shown?.text).toMatch(/\[not shown: 99000 further items\]$/);
+  });
 });
 
 describe("simultaneous calls", () => {
