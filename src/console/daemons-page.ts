@@ -7,7 +7,7 @@ import { form, nextPage, type Page, seeOther } from "./layout.ts";
 import { stateLabel } from "./run-shapes.ts";
 import { runTable } from "./runs-page.ts";
 import { facts, table } from "./table.ts";
-import { count, type Html, pretty, when } from "./text.ts";
+import { count, type Html, mark, pretty, when } from "./text.ts";
 import { bars } from "./usage-page.ts";
 
 /** The days whose cost the page shows. */
@@ -41,7 +41,7 @@ export async function daemonPage(api: Api, id: string): Promise<Page> {
   const { status, last_wake, pending_event_count, event_queue_capacity, error, pending_events = [] } = shown;
   return {
     title: shown.name ?? id,
-    body: html`<h1>Daemon ${shown.name ?? id}</h1><p>${stateLabel(status)} ${whySleeping(shown)}</p>
+    body: html`<h1>Daemon ${shown.name ?? id}</h1><div id="daemon" data-refresh="3000" data-mark="${mark(JSON.stringify([status, whySleeping(shown), last_wake, pending_event_count]))}"><p>${stateLabel(status)} ${whySleeping(shown)}</p>
 ${error === undefined ? "" : html`<p class="note bad"><strong>${error.title}.</strong> ${error.detail}</p>`}
 ${facts([
   status === "running"
@@ -52,7 +52,7 @@ ${facts([
   ["Model calls", count(shown.total_iterations)],
   ["Session", html`<a href="/console/sessions/${session}">${session}</a>`],
   ["Run", html`<a href="/console/runs/${shown.run_id}">${shown.run_id}</a>`],
-])}
+])}</div>
 ${status === "running" ? form(api, `/console/daemons/${id}/send`, html`<label for="event">Send an event, JSON or text</label><textarea id="event" name="event" required></textarea><p><button class="main">Send</button></p>`) : ""}
 <p>${status === "running" ? html`${button(api, id, "wake", "Wake")} ${button(api, id, "stop", "Stop")}` : button(api, id, "resume", "Start it again")}</p>
 ${pending_events.length === 0 ? "" : html`<h2>Events that wait</h2><pre tabindex="0">${pretty(pending_events)}</pre>`}

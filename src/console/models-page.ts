@@ -3,13 +3,15 @@ import { html } from "hono/html";
 import type { Provider } from "./answers.ts";
 import { type Api, asked } from "./api.ts";
 import { form, type Page, shownPage } from "./layout.ts";
-import { table } from "./table.ts";
+import { optionList, table } from "./table.ts";
 import { type Html, pretty } from "./text.ts";
 
 export async function modelsPage(api: Api): Promise<Page> {
   const model = api.url.searchParams.get("model") ?? "";
   const [{ data }, known] = await Promise.all([asked(api, "listProviders"), asked(api, "listModels")]);
   const one = model === "" ? null : await asked(api, "listModels", { query: { id: model } });
+  const usable = data.filter(({ available }) => available);
+  const first = usable.find(({ auth_env }) => auth_env.length > 0)?.name ?? "mock";
   return {
     title: "Models",
     body: html`<h1>Models</h1><h2>Providers</h2>
@@ -23,7 +25,10 @@ ${one === null ? html`<ul class="chips">${known.data.map((alias) => html`<li><a 
 <h2>A test call</h2>${form(
       api,
       "/console/models/call",
-      html`<div><label for="provider">Provider</label><select id="provider" name="provider">${data.filter(({ available }) => available).map(({ name }) => html`<option>${name}</option>`)}</select></div><div><label for="asked">Model, or empty for the default</label><input id="asked" name="model"></div><div><label for="prompt">Prompt</label><input id="prompt" name="prompt" value="Say hello." required></div><button>Call</button>`,
+      html`<div><label for="provider">Provider</label><select id="provider" name="provider">${optionList(
+        usable.map(({ name }) => name),
+        first,
+      )}</select></div><div><label for="asked">Model, or empty for the default</label><input id="asked" name="model"></div><div><label for="prompt">Prompt</label><input id="prompt" name="prompt" value="Say hello." required></div><button>Call</button>`,
       "row",
     )}`,
   };
@@ -36,7 +41,9 @@ function cells(
   const variables = auth_env.map((one, i) => html`${i === 0 ? "" : " or "}<code>${one}</code>`);
   const state = !available
     ? html`<span class="dim">set ${variables}</span>`
-    : html`<span class="state good">${auth_env.length === 0 ? "needs no key" : "configured"}</span>`;
+    : auth_env.length === 0
+      ? "needs no key"
+      : html`<span class="state good">configured</span>`;
   const check = html`<button aria-label="Check ${name}">Check</button>`;
   return [
     name,

@@ -47,7 +47,7 @@ export async function runPage(api: Api, id: string): Promise<Page> {
         ["Cost", counting ? "–" : money(run.cost_usd)],
       ],
     )}</div>
-${steps.recovered ? html`<p class="note wait">Its process died, and Hull continued the run. Hull did not repeat what the run had finished by then.</p>` : ""}
+${steps.recovered && run.code !== "execution_lost" ? html`<p class="note wait">Its process died, and Hull continued the run. Hull did not repeat what the run had finished by then.</p>` : ""}
 ${live ? form(api, `/console/runs/${id}/cancel`, html`<button class="danger">Cancel</button>`, "row") : ""}
 ${hidden ? html`<p class="note">What this call did cannot be read here. Hull keeps it only if the call had an <code>Idempotency-Key</code> or <code>Prefer: respond-async</code>, for a day after its end, and shows it only to the key that made the call.</p>` : ""}
 ${run.session === null ? answer : answered(steps.text ?? "", steps.error)}

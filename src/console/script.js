@@ -41,11 +41,27 @@
   const each = (selector, type, within = document) =>
     [...within.querySelectorAll(selector)].flatMap((found) => (found instanceof type ? [found] : []));
 
-  /** @param {HTMLElement} box */
+  /**
+   * Whether somebody reads or writes in there: what they opened, or typed, stays.
+   * @param {HTMLElement} box
+   */
   const busy = (box) => {
     const at = document.activeElement;
     const typing = at !== null && box.contains(at) && /^(INPUT|TEXTAREA|SELECT)$/.test(at.tagName);
-    return typing || box.querySelector("details[open]") !== null;
+    const typed =
+      each("input", HTMLInputElement, box).some((field) => field.value !== field.defaultValue) ||
+      each("textarea", HTMLTextAreaElement, box).some((field) => field.value !== field.defaultValue);
+    return typing || typed || box.querySelector("details[open]") !== null;
+  };
+  /**
+   * Says whether the server answers.
+   * @param {HTMLElement} box
+   * @param {boolean} lost
+   */
+  const connection = (box, lost) => {
+    if (lost === box.classList.contains("lost")) return;
+    box.classList.toggle("lost", lost);
+    say(lost ? "The connection is lost. The page tries again." : "The connection is back.");
   };
   /**
    * Replaces the contents by those of the page as it is now; answers whether they go on changing.
@@ -78,9 +94,13 @@
     let wait = every;
     const turn = async () => {
       try {
-        if (!document.hidden && !busy(box) && !(await renew(box))) return;
+        if (!document.hidden && !(await renew(box))) return;
+        connection(box, false);
         wait = every;
-      } catch {
+      } catch (status) {
+        // The sign-in has ended: the page becomes its form.
+        if (status === 401) return location.reload();
+        connection(box, true);
         wait = Math.min(wait * 2, 15000);
       }
       setTimeout(turn, wait);
@@ -173,6 +193,7 @@
     const open = () => {
       const path = box.dataset.events ?? "";
       const source = new EventSource(`${path}${path.includes("?") ? "&" : "?"}after=${last}`);
+      source.onopen = () => connection(box, false);
       /** @param {string} name */
       const take = (name) => (/** @type {Event} */ event) => {
         // Without data it is the connection's own `error`.
@@ -201,6 +222,7 @@
       source.onerror = (event) => {
         if (event instanceof MessageEvent) return;
         source.close();
+        connection(box, true);
         setTimeout(open, wait);
         wait = Math.min(wait * 2, 8000);
       };

@@ -4,6 +4,7 @@ import * as z from "zod/mini";
 import { BadRequest } from "../errors/request.ts";
 import type { PublicMessage } from "../llm/messages.ts";
 import type { SessionView } from "../session/conversation/answers.ts";
+import type { RunEntry } from "../session/run-entry.ts";
 import { parsedJson } from "../skill/json-depth.ts";
 import type { Answers } from "./answers.ts";
 import { type Api, type Asked, asked } from "./api.ts";
@@ -11,7 +12,7 @@ import { form, type Page, seeOther, tokenField } from "./layout.ts";
 import { stateLabel } from "./run-shapes.ts";
 import { runTable } from "./runs-page.ts";
 import { facts, table } from "./table.ts";
-import { count, type Html, pretty, short, size, when } from "./text.ts";
+import { count, type Html, mark, pretty, short, size, when } from "./text.ts";
 
 /** Messages on one page. */
 const MESSAGES = 50;
@@ -33,25 +34,31 @@ export async function sessionPage(api: Api, id: string): Promise<Page> {
   return {
     title: `Session ${id}`,
     body: html`<h1>Session <code>${id}</code></h1>
-<p>${stateLabel(shown.state)}${run === null ? "" : html` ${stateLabel(run.status)} <a href="/console/runs/${run.run_id}">the run under way</a>`}</p>
+<div id="state" data-refresh="5000" data-mark="${mark(JSON.stringify(shown))}"><p>${stateLabel(shown.state)}${run === null ? "" : html` ${stateLabel(run.status)} <a href="/console/runs/${run.run_id}">the run under way</a>`}</p>
 ${facts([
   ["Opened", when(shown.created_at)],
   ["Changed", when(shown.updated_at)],
   ["Messages", count(shown.length)],
   ["Events", html`<a href="/console/sessions/${id}/events">${count(shown.last_event)}</a>`],
   ...family(shown),
-])}
+])}</div>
 <h2>Conversation</h2>
 ${shown.summary === null ? "" : html`<div class="note"><strong>Older messages were compacted.</strong> Their summary:<pre tabindex="0">${shown.summary}</pre></div>`}
 ${pages(api, shown, from)}
 ${said.data.length === 0 ? html`<p>Nothing was said yet.</p>` : said.data.map((message, i) => messageShown(api, id, message, from + i + 1))}
-${run === null ? "" : live(api, id, run)}
+${run === null ? failureOf(runs.data) : live(api, id, run)}
 ${shown.state === "active" ? sayForm(api, id) : ""}
 ${runs.data.length === 0 ? "" : html`<h2>Last runs</h2>${runTable(api, runs.data)}`}
 <h2>Files</h2>${fileTable(id, stored.data)}${stored.next_cursor === null ? "" : html`<p class="dim">The first 100 files; <code>GET /sessions/${id}/files</code> lists all.</p>`}${uploadForm(api, id)}
 <h2>Artifacts</h2>${made.data.length === 0 ? html`<p>None. Tools make them for people to look at.</p>` : html`<ul>${made.data.map((one) => html`<li><a href="/console/sessions/${id}/artifacts/${encodeURIComponent(one.id)}">${one.title}</a> ${one.type}, version ${one.version}, ${when(one.updated_at)}</li>`)}</ul>`}
 <h2>Change the session</h2>${changes(api, shown)}`,
   };
+}
+
+/** Says that the last run failed, which the conversation does not tell. */
+function failureOf([last]: readonly RunEntry[]): Html | "" {
+  if (last === undefined || last.code === null || last.state === "cancelled") return "";
+  return html`<p class="note bad">The last run failed: <code>${last.code}</code>. <a href="/console/runs/${last.id}">Open it</a>.</p>`;
 }
 
 /** The first message of the page: that of the last messages, unless the query names another one. */

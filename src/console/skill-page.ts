@@ -7,8 +7,8 @@ import type { Card } from "../client/api.ts";
 import { counted } from "../plural.ts";
 import type { Version } from "../registry/versions.ts";
 import { type Api, asked } from "./api.ts";
-import { jsonOf } from "./fields.ts";
-import { form, type Page, seeOther, shownPage } from "./layout.ts";
+import { jsonOf, textOf } from "./fields.ts";
+import { form, type Page, seeOther, shownPage, tokenField } from "./layout.ts";
 import { runTable } from "./runs-page.ts";
 import { configForms } from "./skill-config.ts";
 import { facts, table } from "./table.ts";
@@ -74,22 +74,29 @@ function signed({ signature }: Card): [name: string, value: Html] | null {
 }
 
 /** A form for the skill's input. It is sent as `multipart/form-data`, since it may hold files. */
-function tryForm(api: Api, { slug, input, input_schema, inputMime }: Card): Html {
+function tryForm(api: Api, { slug, mode, method, input, input_schema, inputMime }: Card): Html {
   const file = html`<label for="files">${input === "file" ? "File" : "Files"}</label><input id="files" name="files" type="file" multiple accept="${(inputMime ?? []).join(",")}"${input === "file" ? " required" : ""}>`;
   const text =
     input_schema === undefined
-      ? html`<label for="text">Input</label><textarea id="text" name="text"></textarea>`
+      ? html`<label for="text">Input</label><textarea id="text" name="text" dir="auto"></textarea>`
       : html`<label for="json">Input as JSON</label><textarea id="json" name="json" class="code" spellcheck="false">${pretty(sample(input_schema))}</textarea><details><summary>Its schema</summary><pre tabindex="0">${pretty(input_schema)}</pre></details>`;
-  const fields =
-    input === "none"
-      ? html`<p class="dim">It takes no input.</p>`
-      : input === "file"
-        ? file
-        : input_schema === undefined
-          ? html`${text}${file}`
-          : text;
-  const token = api.token === "" ? "" : html`<input type="hidden" name="token" value="${api.token}">`;
-  return html`<form method="post" action="/console/skills/${slug}/try" enctype="multipart/form-data" data-once>${token}${fields}<p><button class="main">Run</button></p></form>`;
+  // The upstream of a proxy gets the query as it is.
+  const query =
+    mode === "proxy"
+      ? html`<label for="query">Query</label><input id="query" name="query" placeholder="q=Paris&amp;lang=en">`
+      : "";
+  const reads = method === "GET";
+  const body =
+    mode === "proxy" && reads
+      ? ""
+      : input === "none"
+        ? html`<p class="dim">It takes no input.</p>`
+        : input === "file"
+          ? file
+          : input_schema === undefined && !reads
+            ? html`${text}${file}`
+            : text;
+  return html`<form method="post" action="/console/skills/${slug}/try" enctype="multipart/form-data" data-once>${tokenField(api)}${query}${body}<p><button class="main">Run</button></p></form>`;
 }
 
 const schemaShape = z.looseObject({
@@ -146,13 +153,16 @@ function jsonType({ input_schema, input }: Card): Record<string, string> {
   return input_schema === undefined || input === "none" ? {} : { "content-type": "application/json" };
 }
 
-function inputOf(
-  { input, input_schema, method }: Card,
-  fields: FormData,
-): { body?: BodyInit; query?: Record<string, string> } {
+function inputOf(card: Card, fields: FormData): { body?: BodyInit; query?: Record<string, string> } {
+  const { input, method } = card;
   const text = String(fields.get("text") ?? "");
-  if (input === "none") return {};
-  if (method === "GET") return text === "" ? {} : { query: { input: text } };
+  const query = Object.fromEntries(new URLSearchParams(textOf(fields, "query")));
+  if (input === "none") return { query };
+  if (method === "GET") return { query: { ...query, input: text } };
+  return { ...bodyOf(card, fields, text), query };
+}
+
+function bodyOf({ input, input_schema }: Card, fields: FormData, text: string): { body?: BodyInit } {
   if (input_schema !== undefined) return { body: JSON.stringify({ input: jsonOf(fields, "json") }) };
   const files = fields.getAll("files").filter((file) => typeof file !== "string" && file.size > 0);
   if (files.length === 0) return input === "file" ? {} : { body: text };

@@ -138,14 +138,34 @@ test("the page of a script that failed shows what it printed", async () => {
   await says(page, "The script ended with exit code 3.");
 });
 
+/** A session whose run waits for an approval of this call. */
+async function asksFor(id: string, to: string): Promise<void> {
+  await hull.post("/sessions", { id });
+  const tool = { name: "mail", description: "Sends.", parameters: { to: { type: "string" } } };
+  const mock = [{ tool_calls: [{ name: "mail", arguments: { to } }] }, { text: "Sent." }];
+  const options = { provider: "mock", tools: [tool], mock, approval_policy: { require_approval: ["mail"] } };
+  await hull.post(`/sessions/${id}/runs?wait=none`, { prompt: "Mail.", options });
+}
+
+test("a reason that somebody types stays while others ask", async () => {
+  await asksFor("first", "ada");
+  const { page } = await openPage(browser);
+  await show(page, "/console/approvals");
+  const reason = 'form[action*="/first/"] input[name=reason]';
+  await page.waitForSelector(reason);
+  await page.type(reason, "not today");
+  await page.focus("#main");
+  const before = await page.$eval("#waiting", (badge) => badge.textContent);
+  await asksFor("second", "grace");
+  await page.waitForFunction(`document.getElementById("waiting").textContent !== ${JSON.stringify(before)}`);
+  expect(await page.evaluate(`document.querySelector(${JSON.stringify(reason)}).value`)).toBe("not today");
+  for (const id of ["first", "second"]) await hull.call(`/sessions/${id}`, undefined, { method: "DELETE" });
+});
+
 test("an approval appears in a page that is open, is granted by the keyboard alone, and the run goes on", async () => {
   const { page, complaints } = await openPage(browser);
   await show(page, "/console/approvals");
-  await hull.post("/sessions", { id: "kb" });
-  const tool = { name: "mail", description: "Sends.", parameters: { to: { type: "string" } } };
-  const mock = [{ tool_calls: [{ name: "mail", arguments: { to: EVIL } }] }, { text: "Sent." }];
-  const options = { provider: "mock", tools: [tool], mock, approval_policy: { require_approval: ["mail"] } };
-  await hull.post("/sessions/kb/runs?wait=none", { prompt: "Mail.", options });
+  await asksFor("kb", EVIL);
   await says(page, EVIL);
   expect(await page.title()).not.toBe("1");
   const once = await page.$$eval('form[action*="/kb/"] button.main', ([button]) => button?.id ?? "");
@@ -281,6 +301,7 @@ test("a page of a run that was open while the server was killed recovers by itse
   await Promise.all([page.waitForNavigation(), page.click("main form button.main")]);
   await says(page, "Calls work");
   expect(await kill(hull, "worker")).toBeGreaterThan(0);
+  await page.waitForSelector(".lost");
   await writeFile(join(marks, "go"), "");
   await page.waitForSelector("#answer", { timeout: 60_000 });
   await says(page, "Its process died, and Hull continued the run");

@@ -25,6 +25,8 @@ beforeAll(async () => {
       "SKILL.md": `---\nname: ${JSON.stringify(`evil ${EVIL}`)}\ndescription: ${JSON.stringify(`[x](javascript:alert(1)) ${EVIL}`)}\nmode: static-file\nserve: page.txt\n---\n${EVIL}\n`,
       "page.txt": EVIL,
     },
+    upstream:
+      "---\nname: upstream\ndescription: Weather\nproxy: https://upstream.example/now\nmethod: GET\n---\n",
     shaped: mockSkill(
       "shaped",
       "input_schema: {type: object, required: [n], properties: {n: {type: integer, default: 3}}}\n",
@@ -100,7 +102,7 @@ describe("skills", () => {
     const { text } = await page("/console/skills/shaped");
     expect(text).toContain("&quot;n&quot;: 3");
     expect(text).toContain("curl -X POST http://localhost:3000/skills/shaped");
-    expect((await page("/console/skills/cat")).text).toContain('<textarea id="text" name="text">');
+    expect((await page("/console/skills/cat")).text).toContain('<textarea id="text" name="text" dir="auto">');
   });
 
   it("trying one without the script leads to the page of its run", async () => {
@@ -132,6 +134,19 @@ describe("skills", () => {
   it("one lists what the build found, with the place", async () => {
     const { text } = await page("/console/skills/artist");
     expect(text).toContain("<code>tools.json:1</code> warning: The parameter");
+  });
+
+  it("a proxy is tried with the query that its upstream takes", async () => {
+    expect((await page("/console/skills/upstream")).text).toContain('<label for="query">Query</label>');
+    const asked: string[] = [];
+    vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
+      asked.push(new Request(input, init).url);
+      return new Response("sunny", { headers: { "content-type": "text/plain" } });
+    });
+    onTestFinished(() => void vi.unstubAllGlobals());
+    const { text } = await page("/console/skills/upstream/try", sent({ query: "q=São Paulo&days=2" }));
+    expect(text).toContain("sunny");
+    expect(asked).toEqual(["https://upstream.example/now?q=S%C3%A3o+Paulo&days=2"]);
   });
 
   it("what a static file answers is shown as text", async () => {
@@ -259,6 +274,27 @@ describe("sessions", () => {
     expect((await page("/console/sessions/talk/delete", sent({ sure: "tal" }))).response.status).toBe(400);
     await page("/console/sessions/talk/delete", sent({ sure: "talk" }));
     expect((await page("/console/sessions/talk")).response.status).toBe(404);
+  });
+
+  it("one whose last run failed says so, and shows what the model called", async () => {
+    await client.post("/sessions", { id: "failed" });
+    const mock = [{ tool_calls: [{ name: "ask", arguments: { q: EVIL } }], thinking: "Hm." }];
+    const ask = { name: "ask", description: "Asks.", parameters: { q: { type: "string" } } };
+    const body = { prompt: "Go.", options: { provider: "mock", mock, tools: [ask] } };
+    await client.post("/sessions/failed/runs?wait=idle", body);
+    const { text } = await page("/console/sessions/failed");
+    expect(text).toContain("Calls <strong>ask</strong>");
+    expect(text).toContain("Thoughts");
+    expect(text).not.toContain("<script>alert");
+    const { run } = await (await client.fetch("/sessions/failed")).json<{ run: { run_id: string } }>();
+    await client.post(`/sessions/failed/runs/${run.run_id}/cancel`, {});
+    await page(
+      "/console/sessions/failed/say",
+      sent({ prompt: "Hi.", options: options([{ error: { category: "auth" } }]) }),
+    );
+    await expect
+      .poll(async () => (await page("/console/sessions/failed")).text)
+      .toContain("The last run failed: <code>provider_auth_failed</code>");
   });
 
   it("attack: its events are listed as text, with a filter, a page at a time", async () => {
