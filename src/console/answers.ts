@@ -39,6 +39,7 @@ interface List<T> {
 export interface Provider {
   name: string;
   protocol: string;
+  base_url: string | null;
   auth_env: string[];
   default_model: string | null;
   available: boolean;

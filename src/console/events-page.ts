@@ -45,7 +45,7 @@ export async function eventsPage(api: Api, id: string): Promise<Page> {
   return {
     title: `Events of ${id}`,
     body: html`<h1>Events of session <a href="/console/sessions/${id}">${id}</a></h1>
-<form method="get" action="${pathname}" class="row"><div><label for="event">Event</label><select id="event" name="event">${optionList(NAMES, name, "all")}</select></div><button>Show</button></form>
+<form method="get" action="${pathname}" class="row"><div><label for="event">Event</label><select id="event" name="event">${optionList(NAMES, name, "all")}</select></div><button>Filter</button></form>
 <p>${counted(last, "event")}. ${from > 0 ? to(Math.max(0, from - EVENTS), "Earlier") : ""}${shown.next_cursor === null ? "" : to(shown.next_cursor, "Later")}</p>
 ${shown.data.length === 0 ? html`<p>${last === 0 ? "Nothing happened yet." : "None here."}</p>` : list(shown.data)}`,
   };

@@ -59,7 +59,7 @@ export function nodeTable(graph: Graph, states: ReadonlyMap<string, NodeState> |
     const state = states?.get(id);
     const shown =
       state === undefined
-        ? html`<span class="dim">not begun</span>`
+        ? html`<span class="dim">not started</span>`
         : html`<span class="state ${state.cls}">${state.text}</span>`;
     return [
       html`<strong>${id}</strong>${id === graph.entry ? " (entry)" : ""}`,

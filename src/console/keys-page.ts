@@ -23,16 +23,16 @@ export async function keysPage(api: Api): Promise<Page> {
     ];
   });
   const used = { name: "Last used", title: "To an hour" };
-  const columns = ["Name", "Begins with", "Tenant", "Scopes", "Made", used, "Revoke"];
+  const columns = ["Name", "Begins with", "Tenant", "Scopes", "Created", used, "Revoke"];
   return {
     title: "Keys",
     body: html`<h1>Keys</h1>
 ${data.length === 0 ? html`<p>No key yet. Make one here, or with <code>hull keys add</code>.</p>` : table(columns, rows)}
 ${nextPage(api, next_cursor)}
-<h2>Make a key</h2>${form(
+<h2>Create a key</h2>${form(
       api,
       "/console/keys",
-      html`<div><label for="name">Name</label><input id="name" name="name" maxlength="100"></div><div><label for="tenant">Tenant</label><input id="tenant" name="tenant" value="${api.tenant}" required></div><fieldset><legend>Scopes</legend>${SCOPES.map((scope) => html`<label><input type="checkbox" name="scopes" value="${scope}"${scope === "invoke" ? html` checked` : ""}> ${scope}</label> `)}</fieldset><button>Make the key</button>`,
+      html`<div><label for="name">Name</label><input id="name" name="name" maxlength="100"></div><div><label for="tenant">Tenant</label><input id="tenant" name="tenant" value="${api.tenant}" required></div><fieldset><legend>Scopes</legend>${SCOPES.map((scope) => html`<label><input type="checkbox" name="scopes" value="${scope}"${scope === "invoke" ? html` checked` : ""}> ${scope}</label> `)}</fieldset><button>Create the key</button>`,
       "row",
     )}`,
   };

@@ -11,7 +11,10 @@ export async function modelsPage(api: Api): Promise<Page> {
   const [{ data }, known] = await Promise.all([asked(api, "listProviders"), asked(api, "listModels")]);
   const one = model === "" ? null : await asked(api, "listModels", { query: { id: model } });
   const usable = data.filter(({ available }) => available);
-  const first = usable.find(({ auth_env }) => auth_env.length > 0)?.name ?? "mock";
+  // A server on this machine counts as configured, whether or not it runs.
+  const isRemote = ({ base_url }: Provider): boolean =>
+    base_url !== null && !base_url.includes("//localhost");
+  const first = usable.find(isRemote)?.name ?? "mock";
   return {
     title: "Models",
     body: html`<h1>Models</h1><h2>Providers</h2>
@@ -20,9 +23,9 @@ ${table(
   data.map((provider) => cells(api, provider)),
 )}
 <h2>Models by alias</h2>
-<form method="get" action="/console/models" class="row"><div><label for="model">Alias or model</label><input id="model" name="model" value="${model}" list="aliases"><datalist id="aliases">${known.data.map((alias) => html`<option value="${alias}"></option>`)}</datalist></div><button>Show what it can do</button></form>
+<form method="get" action="/console/models" class="row"><div><label for="model">Alias or model</label><input id="model" name="model" value="${model}" list="aliases"><datalist id="aliases">${known.data.map((alias) => html`<option value="${alias}"></option>`)}</datalist></div><button>Show capabilities</button></form>
 ${one === null ? html`<ul class="chips">${known.data.map((alias) => html`<li><a href="/console/models?model=${encodeURIComponent(alias)}">${alias}</a></li>`)}</ul>` : html`<pre tabindex="0">${pretty(one)}</pre>`}
-<h2>A test call</h2>${form(
+<h2>Test call</h2>${form(
       api,
       "/console/models/call",
       html`<div><label for="provider">Provider</label><select id="provider" name="provider">${optionList(

@@ -2,7 +2,6 @@
 
 import { html } from "hono/html";
 import * as z from "zod/mini";
-import { counted } from "../plural.ts";
 import { type Api, asked } from "./api.ts";
 import type { Page } from "./layout.ts";
 import type { Html } from "./text.ts";
@@ -47,8 +46,8 @@ export async function referencePage(api: Api): Promise<Page> {
     title: "API",
     body: html`<h1>API</h1>
 <p><a href="/openapi.json">The OpenAPI document</a>, <a href="/docs/reader">a reader that sends requests</a>. Programs send a key as <code>Authorization: Bearer &lt;key&gt;</code>.</p>
-<form method="get" action="/docs" class="row" role="search"><div><label for="q">Search</label><input id="q" name="q" type="search" value="${words.join(" ")}" data-filter="operations"></div><button>Show</button></form>
-${found.length === 0 ? html`<p>No operation matches. <a href="/docs">Show all</a>.</p>` : html`<p class="dim">${counted(found.length, "operation")}</p><ul id="operations" class="flow">${found.map((one) => item(api, one))}</ul>`}`,
+<form method="get" action="/docs" class="row" role="search"><div><label for="q">Search</label><input id="q" name="q" type="search" value="${words.join(" ")}" data-filter="operations"></div><button>Search</button></form>
+${found.length === 0 ? html`<p>No operation matches. <a href="/docs">Show all</a>.</p>` : html`<p class="dim">Operations: <span id="operations-number">${found.length}</span></p><ul id="operations" class="flow">${found.map((one) => item(api, one))}</ul>`}`,
   };
 }
 

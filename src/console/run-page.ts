@@ -40,9 +40,9 @@ export async function runPage(api: Api, id: string): Promise<Page> {
 <p>${stateLabel(run.state)} ${reason(run)}${run.state === "awaiting_approval" ? html` <a href="/console/approvals">Decide about it</a>.` : ""}</p>
 <div id="figures"${counting ? html` data-refresh="1000"` : ""} data-mark="${mark(JSON.stringify(run))}">${facts(
       [
-        ["Of", runName(run)],
-        ["Began", when(run.created_at)],
-        ["Took", duration(run.duration_ms)],
+        ["Skill or session", runName(run)],
+        ["Started", when(run.created_at)],
+        ["Duration", duration(run.duration_ms)],
         ["Tokens", counting ? "–" : `${count(run.input_tokens)} in, ${count(run.output_tokens)} out`],
         ["Cost", counting ? "–" : money(run.cost_usd)],
       ],
@@ -51,7 +51,7 @@ ${steps.recovered && run.code !== "execution_lost" ? html`<p class="note wait">I
 ${live ? form(api, `/console/runs/${id}/cancel`, html`<button class="danger">Cancel</button>`, "row") : ""}
 ${hidden ? html`<p class="note">What this call did cannot be read here. Hull keeps it only if the call had an <code>Idempotency-Key</code> or <code>Prefer: respond-async</code>, for a day after its end, and shows it only to the key that made the call.</p>` : ""}
 ${run.session === null ? answer : answered(steps.text ?? "", steps.error)}
-${live ? html`<h2>As it happens</h2><ol id="live" class="flow" data-events="/console/runs/${id}/events" aria-live="polite"></ol><noscript><p class="note">Reload the page to see how far the run is. <a href="/console/runs/${id}">Reload</a></p></noscript>` : ""}
+${live ? html`<h2>Live</h2><ol id="live" class="flow" data-events="/console/runs/${id}/events" aria-live="polite"></ol><noscript><p class="note">Reload the page to see how far the run is. <a href="/console/runs/${id}">Reload</a></p></noscript>` : ""}
 ${steps.data.length === 0 ? "" : html`<h2>Steps</h2>${waterfall(steps.data, over)}`}${nextPage(api, steps.next_cursor)}
 ${over && steps.text !== null ? html`<p><a href="/console/runs/${id}/eval">Download as an eval case</a>, with the prompt and this answer, for the file <code>evals/evals.json</code> of the skill.</p>` : ""}
 ${run.session === null ? "" : html`<p><a href="/console/runs/${id}/cassette">Download the session's cassette</a>, to replay its models and tools in a test.</p>`}`,
@@ -142,7 +142,7 @@ function stepLane(one: TraceStep, first: number, span: number, over: boolean): H
     duration_ms === null
       ? over
         ? html`<span class="dim">not done</span>`
-        : html`<span class="wait">under way</span>`
+        : html`<span class="wait">running</span>`
       : timed || duration_ms > 0
         ? duration(duration_ms)
         : "";
@@ -160,7 +160,7 @@ function stepDetails({ started_at, input, output, thoughts, usage, cost_usd }: T
       : Math.round((100 * usage.cache_read_tokens) / usage.input_tokens);
   return html`<p class="dim">Began ${when(started_at)}${usage === undefined ? "" : `, ${count(usage.input_tokens)} tokens in (${share} % from the cache), ${count(usage.output_tokens)} out`}${cost_usd === undefined ? "" : `, ${money(cost_usd)}`}</p>
 ${thoughts === undefined ? "" : html`<details><summary>Thoughts</summary><pre tabindex="0">${thoughts}</pre></details>`}
-${input === undefined ? "" : html`<h3>In</h3><pre tabindex="0">${pretty(input)}</pre>`}${output === undefined ? "" : html`<h3>Out</h3><pre tabindex="0">${pretty(output)}</pre>`}`;
+${input === undefined ? "" : html`<h3>Input</h3><pre tabindex="0">${pretty(input)}</pre>`}${output === undefined ? "" : html`<h3>Output</h3><pre tabindex="0">${pretty(output)}</pre>`}`;
 }
 
 /** The run's events, for the page's script. */

@@ -24,7 +24,7 @@ export function stateLabel(state: string): Html {
 }
 
 const REASONS: Readonly<Record<string, string>> = {
-  running: "It is under way.",
+  running: "It is running.",
   done: "It ended because the model had nothing more to do.",
   idle: "It waits for an event, a message or its next time.",
   awaiting_tool: "It waits for its client to answer a tool call.",

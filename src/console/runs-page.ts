@@ -47,7 +47,7 @@ export async function runsPage(api: Api): Promise<Page> {
 <div><label for="name">Skill</label><input id="name" name="name" value="${query.name}"></div>
 <div><label for="session">Session</label><input id="session" name="session" value="${query.session}"></div>
 <div><label for="code">Error</label><input id="code" name="code" value="${query.code}"></div>
-<button>Show</button></form>
+<button>Filter</button></form>
 <div id="runs"${live} data-mark="${mark(JSON.stringify(data))}">${data.length === 0 ? nothing(api, filtered) : runTable(api, data)}</div>
 ${nextPage(api, next_cursor)}`,
   };
@@ -62,13 +62,13 @@ function nothing({ url }: Api, filtered: boolean): Html {
 const COLUMNS: readonly (string | Column)[] = [
   "Run",
   "State",
-  "Of",
-  "Began",
-  { name: "Took", as: "n" },
+  "Skill or session",
+  "Started",
+  { name: "Duration", as: "n" },
   { name: "Tokens in, out", as: "n" },
   { name: "Cost", as: "n" },
   "Error",
-  "Stop",
+  "Action",
 ];
 
 /** Runs with their figures, the newest first. */

@@ -5,7 +5,7 @@
  * - `data-refresh="<ms>"`: the page's part with the same id replaces the element, again and again;
  * - `data-events="<path>"`: the element shows the events of a run, and the page is loaded anew after the last one;
  * - `data-copy="<id>"`: a button that copies the text of another element;
- * - `data-filter="<id>"`: a field that hides the items of a list which lack its words.
+ * - `data-filter="<id>"`: a field that hides the items of a list which lack its words; `<id>-number` shows how many are left.
  *
  * The last 500 events stay. After a lost connection the script goes on after the last event that it showed.
  */
@@ -235,9 +235,10 @@
   document.addEventListener("click", async ({ target }) => {
     const button = target instanceof Element ? target.closest("[data-copy]") : null;
     const from = document.getElementById(button?.getAttribute("data-copy") ?? "");
-    if (from === null) return;
+    if (button === null || from === null) return;
     try {
       await navigator.clipboard.writeText(from.textContent);
+      button.textContent = "Copied";
       say("Copied.");
     } catch {
       getSelection()?.selectAllChildren(from);
@@ -247,10 +248,16 @@
   for (const field of each("[data-filter]", HTMLInputElement)) {
     field.addEventListener("input", () => {
       const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
-      for (const item of document.getElementById(field.dataset.filter ?? "")?.children ?? []) {
+      const list = document.getElementById(field.dataset.filter ?? "");
+      let left = 0;
+      for (const item of list?.children ?? []) {
         const text = item.textContent.toLowerCase();
-        item.toggleAttribute("hidden", !words.every((word) => text.includes(word)));
+        const fits = words.every((word) => text.includes(word));
+        item.toggleAttribute("hidden", !fits);
+        left += Number(fits);
       }
+      const number = document.getElementById(`${list?.id}-number`);
+      if (number) number.textContent = String(left);
     });
   }
   for (const form of each("form[data-once]", HTMLFormElement))

@@ -34,7 +34,7 @@ export async function sessionPage(api: Api, id: string): Promise<Page> {
   return {
     title: `Session ${id}`,
     body: html`<h1>Session <code>${id}</code></h1>
-<div id="state" data-refresh="5000" data-mark="${mark(JSON.stringify(shown))}"><p>${stateLabel(shown.state)}${run === null ? "" : html` ${stateLabel(run.status)} <a href="/console/runs/${run.run_id}">the run under way</a>`}</p>
+<div id="state" data-refresh="5000" data-mark="${mark(JSON.stringify(shown))}"><p>${stateLabel(shown.state)}${run === null ? "" : html` ${stateLabel(run.status)} <a href="/console/runs/${run.run_id}">current run</a>`}</p>
 ${facts([
   ["Opened", when(shown.created_at)],
   ["Changed", when(shown.updated_at)],
@@ -51,7 +51,7 @@ ${shown.state === "active" ? sayForm(api, id) : ""}
 ${runs.data.length === 0 ? "" : html`<h2>Last runs</h2>${runTable(api, runs.data)}`}
 <h2>Files</h2>${fileTable(id, stored.data)}${stored.next_cursor === null ? "" : html`<p class="dim">The first 100 files; <code>GET /sessions/${id}/files</code> lists all.</p>`}${uploadForm(api, id)}
 <h2>Artifacts</h2>${made.data.length === 0 ? html`<p>None. Tools make them for people to look at.</p>` : html`<ul>${made.data.map((one) => html`<li><a href="/console/sessions/${id}/artifacts/${encodeURIComponent(one.id)}">${one.title}</a> ${one.type}, version ${one.version}, ${when(one.updated_at)}</li>`)}</ul>`}
-<h2>Change the session</h2>${changes(api, shown)}`,
+<h2>Manage the session</h2>${changes(api, shown)}`,
   };
 }
 
@@ -145,14 +145,14 @@ function live(api: Api, id: string, { run_id, status }: { run_id: string; status
     status === "awaiting_approval"
       ? html`<p class="note wait">A call waits for you. <a href="/console/approvals">Decide about it</a>.</p>`
       : "";
-  return html`${decide}<h3>As it happens</h3><ol class="flow" data-events="/console/sessions/${id}/runs/${run_id}/events" aria-live="polite"></ol>${stop}`;
+  return html`${decide}<h3>Live</h3><ol class="flow" data-events="/console/sessions/${id}/runs/${run_id}/events" aria-live="polite"></ol>${stop}`;
 }
 
 function sayForm(api: Api, id: string): Html {
   return form(
     api,
     `/console/sessions/${id}/say`,
-    html`<label for="prompt">Say something</label><textarea id="prompt" name="prompt" required></textarea>
+    html`<label for="prompt">Message</label><textarea id="prompt" name="prompt" required></textarea>
 <details><summary>Options of the run</summary><label for="options">As JSON, e.g. {"provider": "mock"}</label><textarea id="options" name="options" class="code" spellcheck="false"></textarea></details><p><button class="main">Send</button></p>`,
   );
 }

@@ -32,7 +32,7 @@ export async function skillsPage(api: Api): Promise<Page> {
 <form method="get" action="/" class="row" role="search">
 <div><label for="q">Search</label><input id="q" name="q" type="search" value="${q}"></div>
 <div><label for="mode">Mode</label><select id="mode" name="mode">${optionList(MODES, mode, "all")}</select></div>
-<button>Show</button></form>
+<button>Search</button></form>
 ${
   found.length === 0
     ? nothing(q !== "" || mode !== "")

@@ -39,7 +39,7 @@ ${spent.data.length === 0 ? html`<p>No model was called in this time. <a href="/
 <h2>Budgets</h2>
 ${limits.data.length === 0 ? html`<p>None: model calls are not limited. Hull checks a budget before each call.</p>` : budgetTable(api, limits.data)}
 ${api.may("admin") ? budgetForm(api) : ""}
-<h2>Refused for a budget</h2>${refused.data.length === 0 ? html`<p>No run in 30 days.</p>` : runTable(api, refused.data)}${refused.next_cursor === null ? "" : html`<p><a href="/console/runs?code=${REFUSED}">All of them</a></p>`}`,
+<h2>Refused by a budget</h2>${refused.data.length === 0 ? html`<p>No run in 30 days.</p>` : runTable(api, refused.data)}${refused.next_cursor === null ? "" : html`<p><a href="/console/runs?code=${REFUSED}">All of them</a></p>`}`,
   };
 }
 
@@ -97,7 +97,7 @@ function budgetTable(api: Api, rows: readonly ShownBudget[]): Html {
     ...(api.may("admin") ? [remove(row)] : []),
   ];
   const n = (name: string): Column => ({ name, as: "n" });
-  const columns = ["Of", "Window", n("Spent"), n("Limit"), n("Left"), "Begins anew"];
+  const columns = ["Scope", "Window", n("Spent"), n("Limit"), n("Left"), "Resets"];
   return table(api.may("admin") ? [...columns, "Remove"] : columns, rows.map(cells));
 }
 
@@ -138,7 +138,7 @@ function budgetForm(api: Api): Html {
   return html`<h3>Set a budget</h3><p class="dim">It replaces the one that its scope has. An empty limit does not limit.</p>${form(
     api,
     "/console/usage/budget",
-    html`<div><label for="scope">Of: tenant, skill:name or session:id</label><input id="scope" name="scope" value="tenant" required></div>
+    html`<div><label for="scope">Scope: tenant, skill:name or session:id</label><input id="scope" name="scope" value="tenant" required></div>
 <div><label for="window">Window</label><select id="window" name="window">${optionList(WINDOWS, "")}</select></div>
 ${LIMITS.map(([name, label]) => limit(name, label))}<button>Set the budget</button>`,
     "row",

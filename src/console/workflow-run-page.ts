@@ -36,7 +36,7 @@ ${over ? "" : html`${run.active.map((one) => waitShown(api, run, one))}<p>${hand
 <h2>Nodes</h2>${nodeTable(graph, states)}
 <h2>Journal</h2>${journal(api, run)}
 ${made(run)}</div>
-<h2>Change the run</h2>${over ? (run.status === "paused" ? goOn(api, id) : "") : killForm(api, id)}${forkForm(api, run)}
+<h2>Manage the run</h2>${over ? (run.status === "paused" ? goOn(api, id) : "") : killForm(api, id)}${forkForm(api, run)}
 <p><a href="/console/workflows/runs/${id}/record">Download the record</a>, with all texts and transcripts.</p>`,
   };
 }
@@ -58,16 +58,16 @@ function factsOf({
       ? workflow_name
       : html`<a href="/console/workflows/${workflow.name}${workflow.version === null ? "" : `@${workflow.version}`}">${workflow.name}${workflow.version === null ? "" : `, version ${workflow.version}`}</a>`;
   return facts([
-    ["Of", of],
-    ["Began", when(started_at)],
-    ["Took", duration(span)],
+    ["Workflow", of],
+    ["Started", when(started_at)],
+    ["Duration", duration(span)],
     ["Steps", `${count(steps)} of ${count(max_steps)}`],
     ["Tokens", `${count(took.input_tokens)} in, ${count(took.output_tokens)} out`],
     ["Cost", money(took.total_cost)],
     origin === null
       ? null
       : [
-          "Goes on from",
+          "Continues",
           html`<a href="/console/workflows/runs/${origin.run_id}">${origin.run_id}</a> (${origin.how})`,
         ],
     ["Task", html`<span class="out" dir="auto">${short(task, SHOWN)}</span>`],
@@ -84,8 +84,7 @@ function statesOf({
 }: WorkflowRun): Map<string, NodeState> {
   const states = new Map<string, NodeState>();
   const goesOn = finished_at === null || status === "paused";
-  for (const id of pending_nodes)
-    states.set(id, { cls: "next", text: goesOn ? "comes next" : "was not done" });
+  for (const id of pending_nodes) states.set(id, { cls: "next", text: goesOn ? "next" : "not run" });
   const times = new Map<string, number>();
   for (const { node_id, status } of stages) {
     const visits = (times.get(node_id) ?? 0) + 1;
@@ -197,7 +196,7 @@ ${error === null ? "" : html`<p class="note bad"><strong>${error.code}.</strong>
 ${attempts.length === 0 ? "" : html`<h3>Attempts</h3><ul>${attempts.map(attemptShown)}</ul>`}
 ${consumed_artifact_ids.length === 0 ? "" : html`<h3>Read</h3><p>${consumed_artifact_ids.map((id) => html`<a href="#artifact-${id}"><code>${id}</code></a> `)}</p>`}
 ${one.private_reasoning === null ? "" : html`<details><summary>Thoughts</summary><pre tabindex="0">${short(one.private_reasoning, SHOWN)}</pre></details>`}
-${one.visible_text === "" ? "" : html`<h3>Out</h3><pre tabindex="0">${short(one.visible_text, SHOWN)}</pre>`}
+${one.visible_text === "" ? "" : html`<h3>Output</h3><pre tabindex="0">${short(one.visible_text, SHOWN)}</pre>`}
 ${one.verification == null ? "" : html`<h3>Checks</h3><pre tabindex="0">${short(pretty(one.verification), SHOWN)}</pre>`}
 ${artifacts.length === 0 ? "" : html`<h3>Made</h3><p>${artifacts.map(({ id, title }) => html`<a href="#artifact-${id}">${title}</a> `)}</p>`}`;
 }

@@ -25,7 +25,7 @@ export async function workflowsPage(api: Api): Promise<Page> {
     body: html`<h1>Workflows</h1>
 <h2>Graphs</h2>${stored.data.length === 0 ? html`<p>No graph is stored yet. <code>PUT /workflows/{name}</code> with <code>{"graph": …}</code> stores one; <code>hull workflow run graph.json --task TEXT</code> runs one that is not stored.</p>` : graphList(stored.data)}
 ${stored.next_cursor === null ? "" : html`<p><a href="/console/workflows?after=${encodeURIComponent(stored.next_cursor)}" rel="next">More graphs</a></p>`}
-<h2>Runs</h2><form method="get" action="/console/workflows" class="row"><div><label for="status">State</label><select id="status" name="status">${optionList(STATES, status, "all")}</select></div><button>Show</button></form>
+<h2>Runs</h2><form method="get" action="/console/workflows" class="row"><div><label for="status">State</label><select id="status" name="status">${optionList(STATES, status, "all")}</select></div><button>Filter</button></form>
 <div id="runs"${live} data-mark="${mark(JSON.stringify(ran.data))}">${ran.data.length === 0 ? html`<p>${status === "" ? "No workflow ran yet." : "No run matches."}</p>` : runList(ran.data)}</div>
 ${nextPage(api, ran.next_cursor)}`,
   };
@@ -50,7 +50,7 @@ function runList(data: WorkflowRunEntry[]): Html {
     when(created_at),
     when(finished_at),
   ]);
-  return table(["Run", "State", "Of", { name: "Task", as: "wide" }, "Began", "Ended"], rows);
+  return table(["Run", "State", "Workflow", { name: "Task", as: "wide" }, "Started", "Ended"], rows);
 }
 
 /** @param name `name`, `name@version`, or `skill/name` */

@@ -107,7 +107,7 @@ describe("a run", () => {
     expect(text).toContain('data-refresh="2000"');
     expect(rowOf(text, "draft")).toContain("completed");
     expect(rowOf(text, "ask")).toContain("waits for you");
-    expect(rowOf(text, "drop")).toContain("not begun");
+    expect(rowOf(text, "drop")).toContain("not started");
     expect(text).toContain('<path class="edge taken"');
     expect(text).toContain("A draft &lt;script&gt;");
     expect(text).not.toContain("<script>alert");
@@ -139,7 +139,7 @@ describe("a run", () => {
     const fork = await send(`${path}/fork`, { from: "answer", task: "Another task", artifacts: "" });
     expect(fork.location).toMatch(/\/console\/workflows\/runs\/wf_/);
     const again = await says(fork.location, "The run has completed.");
-    expect(again).toContain("<dd>Another task</dd>");
+    expect(again).toContain("Another task</span></dd>");
     expect(again).toContain(`<a href="${path}">`);
     expect((await send(`${path}/fork`, { from: "nowhere" })).status).toBe(422);
   });
@@ -149,7 +149,7 @@ describe("a run", () => {
     await says(path, "waits for approval");
     expect((await send(`${path}/kill`, { sure: "wf" })).status).toBe(400);
     await send(`${path}/kill`, { sure: path.split("/").at(-1) ?? "" });
-    expect(rowOf(await says(path, "It was killed."), "ask")).toContain("was not done");
+    expect(rowOf(await says(path, "It was killed."), "ask")).toContain("not run");
     const no = { error: { category: "auth", message: "no such key" } };
     const failing = await began({ nodes: { a: { model_policy: { provider: "mock", mock: [no] } } } });
     expect(rowOf(await says(failing, "note bad"), "a")).toContain("failed");

@@ -202,7 +202,7 @@ describe("runs", () => {
       .poll(async () => (await page(`/console/runs/${run}`)).text)
       .toContain("It ended because somebody cancelled it.");
     const ended = (await page(`/console/runs/${run}`)).text;
-    expect([ended.includes("not done"), ended.includes("under way")]).toEqual([true, false]);
+    expect([ended.includes("not done"), ended.includes(">running</span></span>")]).toEqual([true, false]);
     await expect
       .poll(async () => (await page("/console/runs?session=evil")).text)
       .not.toContain(`/console/runs/${run}/cancel`);
