@@ -8,6 +8,9 @@ import { form, type Page, seeOther } from "./layout.ts";
 import { type Html, mark, pretty, when } from "./text.ts";
 import { nodeCard, workflowApprovals } from "./workflow-approvals.ts";
 
+/** Runs on the page. */
+const RUNS = 50;
+
 /** A waiting call, and its place. */
 interface Waiting {
   session: string;
@@ -17,24 +20,25 @@ interface Waiting {
 }
 
 export async function approvalsPage(api: Api): Promise<Page> {
-  const { data } = await asked(api, "listAllRuns", {
-    query: { state: "awaiting_approval", limit: "50" },
-  });
+  const all = await asked(api, "listAllRuns", { query: { state: "awaiting_approval", limit: "1000" } });
+  // The list begins with the newest.
+  const data = all.data.slice(-RUNS);
   const isWorkflow = ({ kind }: RunEntry): boolean => kind === "workflow";
   const runs = data.filter((run) => !isWorkflow(run));
   const [found, flows] = await Promise.all([
     Promise.all(runs.map((run) => waitingIn(api, run))),
     workflowApprovals(api, data.filter(isWorkflow)),
   ]);
-  const all = found.flat();
-  const oldest = all.sort((a, b) => Date.parse(a.open.requested_at) - Date.parse(b.open.requested_at));
+  const oldest = found
+    .flat()
+    .sort((a, b) => Date.parse(a.open.requested_at) - Date.parse(b.open.requested_at));
   const waiting = oldest.length + flows.length;
   const said = waiting === 1 ? "1 decision waits for you" : `${waiting} decisions wait for you`;
   const ids = [...oldest.map(({ open }) => open.id), ...flows.map(({ node, run }) => `${run} ${node}`)];
   return {
     title: "Approvals",
     body: html`<h1>Approvals</h1>
-<div id="approvals" data-refresh="3000" data-mark="${mark(ids.join())}" data-say="${said}">${waiting === 0 ? nothing() : ""}${oldest.map((one) => card(api, one))}${flows.map((one) => nodeCard(api, one))}</div>`,
+<div id="approvals" data-refresh="3000" data-mark="${mark(ids.join())}" data-say="${said}">${waiting === 0 ? nothing() : ""}${oldest.map((one) => card(api, one))}${flows.map((one) => nodeCard(api, one))}${all.data.length > RUNS ? html`<p>The oldest ${RUNS} of ${all.data.length} runs that wait.</p>` : ""}</div>`,
   };
 }
 

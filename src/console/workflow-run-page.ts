@@ -30,6 +30,7 @@ export async function workflowRunPage(api: Api, id: string): Promise<Page> {
     body: html`<h1>Workflow run <code>${id}</code></h1>
 <div id="run"${over ? "" : html` data-refresh="2000"`} data-mark="${now}" data-say="${run.explanation}">
 <p>${stateLabel(run.status)} ${run.explanation}</p>
+${run.status === "completed" ? failedNodes(states) : ""}
 ${factsOf(run)}
 ${over ? "" : html`${run.active.map((one) => waitShown(api, run, one))}<p>${hands(api, run)}</p>`}
 <h2>Graph</h2>${graphDrawn(graph, states, taken)}
@@ -72,6 +73,13 @@ function factsOf({
         ],
     ["Task", html`<span class="out" dir="auto">${short(task, SHOWN)}</span>`],
   ]);
+}
+
+/** Names the nodes that failed at last, since a run completes all the same: its graph decides what a failure means. */
+function failedNodes(states: ReadonlyMap<string, NodeState>): Html | "" {
+  const failed = [...states].flatMap(([id, { cls }]) => (cls === "failed" ? [id] : []));
+  const links = failed.map((id, i) => html`${i === 0 ? "" : ", "}<a href="#node-${id}">${id}</a>`);
+  return failed.length === 0 ? "" : html`<p class="note bad">Failed: ${links}.</p>`;
 }
 
 /** The state of each node that the run has reached. */

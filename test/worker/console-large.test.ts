@@ -87,6 +87,35 @@ it(`${SESSIONS} sessions and as many runs are listed in pages`, async () => {
   expect(await sizeOf("/console/runs")).toBeLessThan(80_000);
 });
 
+it("of many approvals the oldest are shown", async () => {
+  await client.post("/sessions", { id: "oldest" });
+  const tools = [{ name: "ask", description: "Asks.", parameters: {} }];
+  const mock = [{ tool_calls: [{ name: "ask", arguments: {} }] }];
+  const approval_policy = { require_approval: ["ask"] };
+  const options = { provider: "mock", mock, tools, approval_policy };
+  await client.post("/sessions/oldest/runs?wait=idle", { prompt: "Ask.", options });
+  const listed = async () =>
+    (await client.fetch("/runs?state=awaiting_approval")).json<{ data: RunEntry[] }>();
+  await expect.poll(async () => (await listed()).data.length).toBe(1);
+  const [run] = (await listed()).data;
+  if (run === undefined) expect.fail("no run waits");
+  const created_at = new Date(Date.parse(run.created_at) + 60_000).toISOString();
+  const others = Array.from({ length: 60 }, (_, i) => ({
+    ...run,
+    id: `w${i}`,
+    session: `none-${i}`,
+    created_at,
+  }));
+  await noteRuns(
+    client.env,
+    others.map((one) => ({ tenant: "default", run: one })),
+  );
+  const page = await client.fetch("/console/approvals", { headers: { accept: "text/html" } });
+  const text = await page.text();
+  expect(text).toContain('action="/console/approvals/oldest/');
+  expect(text).toContain("The oldest 50 of 61 runs that wait.");
+});
+
 it("a run of more than two hundred steps shows them in pages", async () => {
   await client.post("/sessions", { id: "long" });
   const mock = [

@@ -152,7 +152,8 @@ describe("a run", () => {
     expect(rowOf(await says(path, "It was killed."), "ask")).toContain("not run");
     const no = { error: { category: "auth", message: "no such key" } };
     const failing = await began({ nodes: { a: { model_policy: { provider: "mock", mock: [no] } } } });
-    expect(rowOf(await says(failing, "note bad"), "a")).toContain("failed");
+    const failed = await says(failing, 'Failed: <a href="#node-a">a</a>.');
+    expect(rowOf(failed, "a")).toContain("failed");
     expect((await page("/console/workflows/runs/wf_nowhere")).status).toBe(404);
   });
 
