@@ -41,6 +41,10 @@
   const each = (selector, type, within = document) =>
     [...within.querySelectorAll(selector)].flatMap((found) => (found instanceof type ? [found] : []));
 
+  /** @param {HTMLElement} box */
+  const typed = (box) =>
+    each("input", HTMLInputElement, box).some((field) => field.value !== field.defaultValue) ||
+    each("textarea", HTMLTextAreaElement, box).some((field) => field.value !== field.defaultValue);
   /**
    * Whether somebody reads or writes in there: what they opened, or typed, stays.
    * @param {HTMLElement} box
@@ -48,10 +52,7 @@
   const busy = (box) => {
     const at = document.activeElement;
     const typing = at !== null && box.contains(at) && /^(INPUT|TEXTAREA|SELECT)$/.test(at.tagName);
-    const typed =
-      each("input", HTMLInputElement, box).some((field) => field.value !== field.defaultValue) ||
-      each("textarea", HTMLTextAreaElement, box).some((field) => field.value !== field.defaultValue);
-    return typing || typed || box.querySelector("details[open]") !== null;
+    return typing || typed(box) || box.querySelector("details[open]") !== null;
   };
   /**
    * Says whether the server answers.
@@ -213,7 +214,14 @@
         if (name === "done") {
           source.close();
           say("The run has ended or rests.");
-          setTimeout(() => location.reload(), 300);
+          if (!typed(document.body)) setTimeout(() => location.reload(), 300);
+          else {
+            const link = $("a", "", "The run has ended or rests. Load the page again to see more.");
+            link.setAttribute("href", "");
+            const item = $("li");
+            item.append(link);
+            put(item);
+          }
           return;
         }
         show[name]?.(data);

@@ -275,6 +275,25 @@ test("a run of more than a thousand records is followed in little memory", async
   expect(complaints).toEqual([]);
 });
 
+test("a message that somebody types stays when the run ends", async () => {
+  await hull.post("/sessions", { id: "typing" });
+  const ask = { name: "ask", description: "Asks.", parameters: {} };
+  const mock = [{ tool_calls: [{ name: "ask", arguments: {} }] }, { text: "Done." }];
+  const options = { provider: "mock", mock, tools: [ask] };
+  await hull.post("/sessions/typing/runs?wait=idle", { prompt: "Go.", options });
+  const { page } = await openPage(browser);
+  await show(page, "/console/sessions/typing");
+  await says(page, "Calls ask");
+  await page.type("#prompt", "And then");
+  const view = await json<{ awaiting: { tool_call_id: string }[] }>(
+    await hull.call(`/sessions/typing/runs/${await runOf("typing")}`),
+  );
+  const [call] = view.awaiting;
+  await hull.post("/sessions/typing/tool-results", { tool_call_id: call?.tool_call_id, content: "x" });
+  await says(page, "Load the page again");
+  expect(await page.evaluate("document.getElementById('prompt').value")).toBe("And then");
+});
+
 test("a workflow is run, approved by the keyboard in the page that is open, and shows its end by itself", async () => {
   const { page, complaints } = await openPage(browser);
   await show(page, "/console/workflows/demo-newsletter");
