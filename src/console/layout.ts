@@ -39,10 +39,10 @@ export async function shownPage(
   const text = await html`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${title} · ${api.name}</title>
-<link rel="icon" href="data:,">
+<link rel="icon" type="image/svg+xml" href="/favicon.ico">
 <link rel="stylesheet" href="/console/style.css?v=${VERSION}" nonce="${nonce}">
 <script src="/console/script.js?v=${VERSION}" defer nonce="${nonce}"></script></head>
-<body><a class="skip" href="#main">Skip to the content</a>
+<body data-now="${Date.now()}"><a class="skip" href="#main">Skip to the content</a>
 <header><strong>${api.name}</strong>
 <span class="who">Tenant ${api.tenant}${signOut(api)}</span>
 <nav aria-label="Console"><ul>${NAV_LINKS.filter(([, , scope]) => api.may(scope)).map(([path, name]) => navLink(api, path, name, waiting))}</ul></nav></header>

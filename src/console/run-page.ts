@@ -109,7 +109,7 @@ function answered(text: string, error: { title: string; detail: string } | null)
   const said =
     text === ""
       ? ""
-      : html`<h2>Answer</h2><pre tabindex="0" id="answer">${text}</pre><button type="button" data-copy="answer">Copy</button>`;
+      : html`<h2>Answer</h2><pre tabindex="0" id="answer" dir="auto">${text}</pre><button type="button" data-copy="answer">Copy</button>`;
   return html`${failed}${said}`;
 }
 

@@ -7,7 +7,7 @@
  * - `data-copy="<id>"`: a button that copies the text of another element;
  * - `data-filter="<id>"`: a field that hides the items of a list which lack its words; `<id>-number` shows how many are left.
  *
- * The last 500 events stay. After a lost connection the script goes on after the last event that it showed.
+ * It keeps the distances of times true. The last 500 events stay. After a lost connection the script goes on after the last event that it showed.
  */
 (() => {
   /**
@@ -154,6 +154,7 @@
         if (!answer) {
           const item = $("li", "say assistant");
           answer = $("div", "out");
+          answer.dir = "auto";
           item.append(answer);
           put(item);
           thought = null;
@@ -238,6 +239,26 @@
     open();
   };
 
+  // The clock of this machine may differ from the server's.
+  const behind = Number(document.body.dataset.now) - Date.now();
+  /** The same text as the server's: `when` of text.ts. */
+  const passed = () => {
+    for (const at of each("time", HTMLTimeElement)) {
+      const seconds = Math.trunc((Date.now() + behind - Date.parse(at.dateTime)) / 1000);
+      const size = Math.abs(seconds);
+      /** @type {[number, string][]} */
+      const units = [
+        [86400, "d"],
+        [3600, "h"],
+        [60, "min"],
+      ];
+      const [unit, name] = units.find(([long]) => size >= long) ?? [1, "s"];
+      const count = `${Math.floor(size / unit)} ${name}`;
+      const text = seconds >= 0 ? `${count} ago` : `in ${count}`;
+      if (at.textContent !== text) at.textContent = text;
+    }
+  };
+  setInterval(passed, 5000);
   for (const box of each("[data-refresh]", HTMLElement)) refresh(box);
   for (const box of each("[data-events]", HTMLElement)) follow(box);
   document.addEventListener("click", async ({ target }) => {

@@ -275,6 +275,21 @@ test("a run of more than a thousand records is followed in little memory", async
   expect(complaints).toEqual([]);
 });
 
+test("times on an open page stay true, whatever the clock of its machine", async () => {
+  const { page } = await openPage(browser);
+  await page.evaluateOnNewDocument(`
+    const now = Date.now, slow = 86_400_000;
+    Date.now = () => now() - slow;
+    window.setInterval = (tick) => { window.later = (ms) => { Date.now = () => now() - slow + ms; tick(); }; };
+  `);
+  await show(page, "/console/sessions/demo-talk");
+  const opened = () => page.$eval("dl time", (time) => time.textContent);
+  await page.evaluate("later(0)");
+  expect(await opened()).toMatch(/^\d+ (s|min) ago$/);
+  await page.evaluate("later(3 * 3_600_000)");
+  expect(await opened()).toBe("3 h ago");
+});
+
 test("a message that somebody types stays when the run ends", async () => {
   await hull.post("/sessions", { id: "typing" });
   const ask = { name: "ask", description: "Asks.", parameters: {} };
