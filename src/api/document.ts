@@ -63,7 +63,7 @@ function parameterComponents(): JsonObject {
     "prompt-of-file": query("prompt", "The text, where the body is a file.", TEXT),
     session_id: query("session_id", "The session in which the skill is called.", TEXT),
     file: query("file", "The answer is this file of those that the run made: its path.", TEXT),
-    stream: query("stream", "`1`: answer as server-sent events.", { const: "1" }),
+    stream: query("stream", "`1`: answer as server-sent events.", { enum: ["0", "1"] }),
     query: {
       name: "query",
       in: "query",

@@ -78,7 +78,7 @@ async function answer(
 ): Promise<Response> {
   const session = asked.operation === "llm/call" ? sessionNamed(asked.body.options) : null;
   const { operation } = asked;
-  const streaming = stream || wantsEvents(context.request) !== "no";
+  const streaming = wantsEvents(context.request) !== "no" || stream;
   const durable = await durableCall(context, operation, later);
   const id = durable?.id ?? runId(context);
   const headers = { "cache-control": "no-store", "x-hull-execution-id": id };

@@ -1,5 +1,6 @@
 /** Server-sent events: an open body that sends heartbeats in silence, and whether a client wants one. */
 import { HEARTBEAT, HEARTBEAT_MS } from "../run/events.ts";
+import { DIGITS, flagIn } from "./flag.ts";
 import { mediaType } from "./skills/media-type.ts";
 
 /** The most unsupported characters before a writer must wait. */
@@ -77,8 +78,9 @@ export class EventBody {
   }
 }
 
-/** Whether the client asked for events, and whether it accepts anything else. */
+/** Whether the client asked for events, and whether it accepts anything else. @throws BadRequest for `?stream=yes` */
 export function wantsEvents(request: Request): "yes" | "only" | "no" {
+  const asked = request.url.includes("stream") && flagIn(new URL(request.url).searchParams, "stream", DIGITS);
   const accept = request.headers.get("accept") ?? "";
   // A type with the weight 0 is one that the client does not accept.
   const types = accept
@@ -86,7 +88,7 @@ export function wantsEvents(request: Request): "yes" | "only" | "no" {
     .filter((part) => !/;\s*q=0(?:\.0*)?\s*(?:;|$)/i.test(part))
     .map((part) => part.split(";")[0]?.trim().toLowerCase());
   const listed = types.includes("text/event-stream");
-  if (!listed) return /[?&]stream=1(&|#|$)/.test(request.url) ? "only" : "no";
+  if (!listed) return asked ? "only" : "no";
   return types.some((type) => type !== "" && type !== "text/event-stream") ? "yes" : "only";
 }
 

@@ -50,6 +50,44 @@ describe("pages for browsers", () => {
   });
 });
 
+describe("a parameter that says yes or no", () => {
+  const mock = { provider: "mock", mock: [{ text: "Hi." }] };
+  const graph = { nodes: { a: { model_policy: mock } } };
+  it.each<[path: string, value: string, words: string, body?: object]>([
+    ["/skills/cat", "stream=yes", "1 or 0", {}],
+    ["/pets/dog?input=x", "stream=true", "1 or 0"],
+    ["/runs", "stream=", "1 or 0", { prompt: "x", options: mock }],
+    ["/llm/call", "stream=on", "1 or 0", { prompt: "x", options: mock }],
+    ["/llm/stream", "stream=on", "1 or 0", { prompt: "x", options: mock }],
+    ["/tasks", "stream=2", "1 or 0", { task: "x", graph }],
+    ["/sub-agents", "stream=2", "1 or 0", { task: "x", options: mock }],
+    ["/workflows/execute", "stream=2", "1 or 0", { task: "x", graph }],
+    ["/sessions/none/artifacts/none", "download=yes", "1 or 0"],
+    ["/sessions", "stages=1", "true or false"],
+    ["/v1/responses/resp_none", "stream=1", "true or false"],
+  ])("takes two words, and nothing begins with another one: %s %s", async (path, value, words, body) => {
+    const asked = `${path}${path.includes("?") ? "&" : "?"}${value}`;
+    const count = async () =>
+      (await client.fetch("/runs").then((list) => list.json<{ data: object[] }>())).data.length;
+    const before = await count();
+    const answer = await (body === undefined ? client.fetch(asked) : client.post(asked, body));
+    expect(answer.status).toBe(400);
+    const [name, word] = value.split("=");
+    expect(await answer.text()).toContain(
+      JSON.stringify(`${name} must be ${words}, not "${word}".`).slice(1, -1),
+    );
+    expect(await count()).toBe(before);
+  });
+
+  it.each(["&stream=0", ""])("says no if it is absent or says so: %s", async (query) => {
+    const answer = await client.fetch(`/pets/dog?input=x${query}`);
+    expect([answer.status, answer.headers.get("content-type")]).toEqual([
+      200,
+      expect.stringMatching(/^text\/plain/),
+    ]);
+  });
+});
+
 describe("paths and methods", () => {
   it.each([
     ["/skills/cat", 200],

@@ -5,6 +5,7 @@ import { contentDisposition } from "../../run/output-files.ts";
 import type { ArtifactView } from "../../session/conversation/answers.ts";
 import { artifactFile } from "../artifact-file.ts";
 import type { RequestContext } from "../context.ts";
+import { DIGITS, flagIn } from "../flag.ts";
 import { jsonNow, pageLimit } from "../page.ts";
 import { sessionOf, shown } from "./object.ts";
 import type { Route } from "./shapes.ts";
@@ -25,8 +26,9 @@ export const getArtifacts: Route = async (context, { id = "" }) => {
 export const getArtifact: Route = async (context, { id = "", artifact = "" }) => {
   const query = new URL(context.request.url).searchParams;
   const version = wholeNumber(query, "version");
+  const downloads = flagIn(query, "download", DIGITS);
   const view = await sessionOf(context, id).ask("artifact", { id: artifact, version });
-  return query.get("download") === "1" ? download(context, view) : jsonNow(shown(context, view));
+  return downloads ? download(context, view) : jsonNow(shown(context, view));
 };
 
 /** @throws BadRequest */

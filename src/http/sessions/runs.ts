@@ -40,7 +40,7 @@ export const postNamedRun: Route = async (context) => {
 export async function runIn(context: RequestContext, id: string, body: Asked): Promise<Response> {
   const { request } = context;
   const wait = waitIn(request);
-  const streaming = wait !== "none" && wantsEvents(request) !== "no";
+  const streaming = wantsEvents(request) !== "no" && wait !== "none";
   const name = idempotencyKey(request) === null ? null : await requestName(context, body);
   const session = sessionOf(context, id);
   const asked = newRun(context, body);

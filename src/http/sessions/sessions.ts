@@ -13,6 +13,7 @@ import { listSessions } from "../../session/session-index.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { readJsonIfAny } from "../body.ts";
 import type { RequestContext } from "../context.ts";
+import { flagIn, WORDS } from "../flag.ts";
 import { MAX_MODEL_BODY_BYTES } from "../operations.ts";
 import { jsonNow, pageLimit } from "../page.ts";
 import { idDigits, idempotencyKey } from "../skills/idempotency.ts";
@@ -68,15 +69,13 @@ export async function getSessions(context: RequestContext): Promise<Response> {
   const query = new URL(context.request.url).searchParams;
   const { env, tenant } = context;
   const limit = pageLimit(query);
-  const stages = query.get("stages") ?? "false";
-  if (stages !== "true" && stages !== "false")
-    throw new BadRequest({ detail: `stages must be true or false, not "${stages}".` });
+  const stages = flagIn(query, "stages", WORDS);
   await flushRows(context.deployment);
   const page = await listSessions(env, {
     tenant,
     limit,
     cursor: query.get("cursor"),
-    stages: stages === "true",
+    stages,
   });
   return jsonNow(shown(context, page));
 }

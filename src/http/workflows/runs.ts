@@ -238,16 +238,23 @@ async function begin(
   body: object,
   makeRequest: () => Promise<WorkflowRunRequest>,
 ): Promise<Response> {
+  const form = formOf(context);
   const started = (await earlier(context, body)) ?? (await start(context, body, await makeRequest()));
-  return answered(context, started);
+  return answered(context, started, form);
 }
+
+/** When and in which form to answer. @throws BadRequest */
+const formOf = ({ request }: RequestContext) => ({
+  wait: waitIn(request),
+  events: wantsEvents(request) !== "no",
+});
 
 async function answered(
   context: RequestContext,
   { session, run_id, begun, headers }: Started,
+  { wait, events }: ReturnType<typeof formOf>,
 ): Promise<Response> {
   const { request } = context;
-  const wait = waitIn(request);
   if (wait === "none") {
     const applied = prefersAsync(request) ? { "preference-applied": "respond-async" } : {};
     return Response.json(shown(context, resultOf(begun)), {
@@ -255,8 +262,7 @@ async function answered(
       headers: { ...headers, ...applied },
     });
   }
-  if (wantsEvents(request) !== "no")
-    return streamOf(await session.events(run_id, lastSeen(request, run_id)), headers);
+  if (events) return streamOf(await session.events(run_id, lastSeen(request, run_id)), headers);
   const ended = await endOf(session, begun);
   const { code, message } = objectOf(ended.error ?? {});
   if (code === "replay_mismatch") throw new ReplayMismatch({ detail: String(message) });
@@ -356,15 +362,16 @@ export const postWorkflowPause: Route = async (context, { id = "" }) => {
 /** `POST …/resume`: continues a paused run; a run that ended at its `max_steps` is continued by another run. */
 export const postWorkflowResume: Route = async (context, { id = "" }) => {
   const request = await requestName(context, await readJsonIfAny(context.request, nothing));
+  const form = formOf(context);
   const before = await earlier(context, { resume: id });
-  if (before !== null) return answered(context, before);
+  if (before !== null) return answered(context, before, form);
   const session = sessionOf(context, id, "workflow run");
   const record = recordOf(await session.ask("workflow", { wait: "none" }));
   if (record.status !== "paused" || record.finished_at === null)
     return jsonNow(shown(context, await session.ask("resumeWorkflow", { request })));
   const graph = graphOf(record.graph);
   const runRequest = { ...continuing(record, graph), origin: resumed(record, graph) };
-  return answered(context, await start(context, { resume: id }, runRequest));
+  return answered(context, await start(context, { resume: id }, runRequest), form);
 };
 
 /** `POST …/fork {from, input?}`: begins another run at a node of this one. */

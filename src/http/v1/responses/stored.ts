@@ -10,6 +10,7 @@ import { type ResponsesOperation, shellOf } from "../../../run/responses/perform
 import type { JsonObject } from "../../../skill/manifest.ts";
 import type { RequestContext } from "../../context.ts";
 import type { ExecutionClient } from "../../execution-client.ts";
+import { flagIn, WORDS } from "../../flag.ts";
 import { jsonNow } from "../../page.ts";
 import { ascendingOf, pageWithin } from "../lists.ts";
 import { streamedAnswer } from "../model-call.ts";
@@ -79,9 +80,10 @@ const objectShape = z.array(z.record(z.string(), z.json()));
 /** `GET /v1/responses/:id`; with `?stream=true` its events, with `?starting_after=` only those after it. */
 export async function getResponse(context: RequestContext, { id = "" }: Params): Promise<Response> {
   const query = new URL(context.request.url).searchParams;
+  const streaming = flagIn(query, "stream", WORDS);
   const stored = await storedResponse(context, id);
   const reasoning = reasoningShown(context);
-  if (query.get("stream") !== "true") {
+  if (!streaming) {
     return jsonNow(context.redacted(renderResponse(await documentOf(stored), reasoning)));
   }
   const text = query.get("starting_after") ?? "-1";
