@@ -3,11 +3,12 @@ import type { MessageTokensCount } from "@anthropic-ai/sdk/resources/messages";
 import { messagesBody } from "../llm/anthropic-api/request.ts";
 import { chatBody } from "../llm/openai-api/request.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
-import { answer, COUNT, inPath, object, TEXT, view } from "./openapi-parts.ts";
+import { answer, COUNT, inPath, object, query, TEXT, view } from "./openapi-parts.ts";
 import { body, json, type Operation, type Operations } from "./operation.ts";
 import { KEY } from "./session-routes.ts";
 import { bodySchema } from "./shape-schema.ts";
 
+const LIMIT = { type: "integer", minimum: 1, maximum: 1000, default: 20 };
 const ANTHROPIC = "https://platform.claude.com/docs/en/api/messages";
 const OPENAI = "https://platform.openai.com/docs/api-reference/chat";
 
@@ -58,6 +59,10 @@ export const V1_MODEL_OPERATIONS = {
     body(chatBody, MESSAGES),
     COMPLETION,
   ),
-  listV1Models: reads("What can be named as a model", object({ data: LIST }), []),
+  listV1Models: reads("What can be named as a model", object({ data: LIST }), [
+    query("limit", "Of Anthropic's form: models per page.", LIMIT),
+    query("after_id", "Of Anthropic's form: the page after this model.", TEXT),
+    query("before_id", "Of Anthropic's form: the page before this model.", TEXT),
+  ]),
   getV1Model: reads("A model that can be named", object({ id: TEXT }), [inPath("id")]),
 } satisfies Operations;

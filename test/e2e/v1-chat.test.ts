@@ -273,4 +273,24 @@ test("models are listed for both vendors' clients, skills among them", async () 
   const anthropic = new Anthropic({ apiKey: "any", baseURL: hull.url });
   const [first] = (await anthropic.models.list()).data;
   expect(first).toMatchObject({ type: "model", display_name: expect.any(String) });
+  // Anthropic's lists have pages, in both directions.
+  const ids = listed.map(({ id }) => id);
+  const walked = async (params: Anthropic.ModelListParams) => {
+    const pages: string[][] = [];
+    for await (const page of (await anthropic.models.list(params)).iterPages())
+      pages.push(page.data.map(({ id }) => id));
+    return pages;
+  };
+  const forward = await walked({ limit: 5 });
+  expect([forward.flat(), forward[0]]).toEqual([ids, ids.slice(0, 5)]);
+  expect(await walked({ limit: 2, after_id: ids.at(-4) ?? "" })).toEqual([ids.slice(-3, -1), ids.slice(-1)]);
+  expect(await walked({ limit: 2, before_id: ids[3] ?? "" })).toEqual([ids.slice(1, 3), ids.slice(0, 1)]);
+  expect(await walked({ limit: 1000 })).toEqual([ids]);
+  const faults: [Anthropic.ModelListParams, RegExp][] = [
+    [{ limit: 0 }, /limit must be a whole number from 1 to 1000/],
+    [{ after_id: "none" }, /after_id names no model/],
+    [{ before_id: "none" }, /before_id names no model/],
+    [{ before_id: ids[0] ?? "", after_id: ids[0] ?? "" }, /one of the two/],
+  ];
+  for (const [params, words] of faults) await expect(anthropic.models.list(params)).rejects.toThrow(words);
 });

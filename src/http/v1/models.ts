@@ -1,5 +1,6 @@
 /** `GET /v1/models`: the names that a client can give as a model, in either vendor's shape. */
 import { CallNotFound } from "../../errors/llm.ts";
+import { BadRequest } from "../../errors/request.ts";
 import { SKILL_MODEL } from "../../llm/skill-model.ts";
 import type { ModelRegistry } from "../../model/registry/definition.ts";
 import { inferProvider } from "../../model/registry/infer.ts";
@@ -10,6 +11,9 @@ import type { RequestContext } from "../context.ts";
 import { jsonNow } from "../page.ts";
 import { servedTo } from "../served.ts";
 import { type Dialect, dialectOf } from "./dialect.ts";
+import { limitOf, notListed } from "./lists.ts";
+
+const MAX_PAGE = 1000;
 
 /** A name for a model, and who owns the model. */
 interface Named {
@@ -20,14 +24,47 @@ interface Named {
   window: number | null;
 }
 
-/** `GET /v1/models`: the models of providers that can be called, aliases, and the llm skills, by name. In one page. */
+/**
+ * `GET /v1/models`: the models of providers that can be called, aliases, and the llm skills, by name. Anthropic's clients get
+ * pages, OpenAI's the whole list, as their lists of models have no pages. @throws BadRequest
+ */
 export async function getModelList(context: RequestContext): Promise<Response> {
   const models = await namedModels(context);
   const dialect = dialectOf(context);
-  const data = models.map((model) => shown(model, dialect));
-  if (dialect === "openai") return jsonNow({ object: "list", data });
-  const [first_id, last_id] = [models[0]?.id ?? null, models.at(-1)?.id ?? null];
-  return jsonNow({ data, has_more: false, first_id, last_id, next_page: null });
+  if (dialect === "openai")
+    return jsonNow({ object: "list", data: models.map((model) => shown(model, dialect)) });
+  const { page, has_more } = anthropicPage(models, new URL(context.request.url).searchParams);
+  const [first_id, last_id] = [page[0]?.id ?? null, page.at(-1)?.id ?? null];
+  const data = page.map((model) => shown(model, dialect));
+  return jsonNow({ data, has_more, first_id, last_id, next_page: null });
+}
+
+/**
+ * The page after `?after_id=` or before `?before_id=`, and whether there is more in that direction
+ * (https://platform.claude.com/docs/en/api/models/list). @throws BadRequest
+ */
+function anthropicPage(all: readonly Named[], query: URLSearchParams): { page: Named[]; has_more: boolean } {
+  const limit = limitOf(query, { max: MAX_PAGE });
+  const [after, before] = [placeOf(all, query, "after_id"), placeOf(all, query, "before_id")];
+  if (after !== null && before !== null) {
+    const detail = "after_id and before_id name the two directions of a list: send one of the two.";
+    throw new BadRequest({ detail, param: "before_id" });
+  }
+  if (before !== null) {
+    const from = Math.max(0, before - limit);
+    return { page: all.slice(from, before), has_more: from > 0 };
+  }
+  const from = after === null ? 0 : after + 1;
+  return { page: all.slice(from, from + limit), has_more: all.length > from + limit };
+}
+
+/** The place of the model that a parameter names; `null`: the parameter is absent. @throws BadRequest */
+function placeOf(all: readonly Named[], query: URLSearchParams, name: string): number | null {
+  const id = query.get(name);
+  if (id === null || id === "") return null;
+  const place = all.findIndex((model) => model.id === id);
+  if (place !== -1) return place;
+  throw notListed("model", id, name);
 }
 
 /** `GET /v1/models/:id`. @throws CallNotFound */
