@@ -35,6 +35,70 @@ describe("the events of a run", () => {
   });
 });
 
+it("a record tells when what happened, and what tools answered", async () => {
+  const model_policy = { provider: "mock", mock: [...asking, { text: "<done>##DONE##</done>" }] };
+  const items = { items: ["a", "b"] };
+  const graph = {
+    entry: "ask",
+    nodes: {
+      ask: { tools: [ASK], model_policy },
+      each: { kind: "map", map_policy: items, ...said("one") },
+      bad: { retry_policy: { max_attempts: 2, backoff_ms: 1 }, ...fails },
+    },
+    edges: [edge("ask", "each"), edge("each", "bad")],
+  };
+  const path = await started(graph);
+  const { active } = await waits(path);
+  const session = String(active[0]?.child_session_ids[0]);
+  await post(`/sessions/${session}/tool-results`, { tool_call_id: "mock_call_1", content: "x".repeat(3000) });
+  const record = await until<Run & { trace_spans: Body[]; tool_recordings: Body[] }>(path, "completed");
+  const { id, trace_spans: spans, tool_recordings } = record;
+  const below = (parent: unknown) => spans.filter(({ parent_id }) => parent_id === parent);
+  expect(below(null)).toMatchObject([{ span_id: id, kind: "workflow", start_ms: 0 }]);
+  expect(below(id).map(({ kind, name }) => [kind, name])).toEqual([
+    ["stage", "ask"],
+    ["stage", "each"],
+    ["stage", "bad"],
+  ]);
+  expect(below(`${id}:ask:1:1`).map(({ kind, name }) => [kind, name])).toMatchObject([
+    ["model", expect.any(String)],
+    ["tool", "ask"],
+    ["model", expect.any(String)],
+    ["model", expect.any(String)],
+  ]);
+  expect(below(`${id}:each:1`).map(({ span_id }) => span_id)).toEqual([
+    `${id}:each:1:1:0`,
+    `${id}:each:1:1:1`,
+    `${id}:each:1:1`,
+  ]);
+  expect(below(`${id}:bad:1`)).toMatchObject([
+    { kind: "attempt", metadata: { attempt: 1, status: "failed" } },
+    { kind: "attempt", metadata: { attempt: 2, status: "failed" } },
+  ]);
+  const ends = new Map(spans.map((span) => [span.span_id, Number(span.start_ms) + Number(span.duration_ms)]));
+  for (const { parent_id, span_id, start_ms } of spans) {
+    if (parent_id === null) continue;
+    const [from] = spans.filter(({ span_id: one }) => one === parent_id);
+    expect(Number(start_ms)).toBeGreaterThanOrEqual(Number(from?.start_ms));
+    expect(ends.get(span_id)).toBeLessThanOrEqual(ends.get(parent_id) ?? 0);
+  }
+  expect(tool_recordings).toEqual([
+    {
+      stage_id: `${id}:ask:1`,
+      run_id: session.replace("wfs_", "run_"),
+      tool_call_id: "mock_call_1",
+      name: "ask",
+      arguments: { q: "name?" },
+      arguments_digest: expect.stringMatching(/^[0-9a-f]{64}$/),
+      status: "ok",
+      content: expect.stringMatching(/^x{2000}… \(3000 characters\)$/),
+      at: expect.any(String),
+      duration_ms: null,
+    },
+  ]);
+  expect(record).not.toHaveProperty("trace_spans_left_out");
+});
+
 /** The record of a run, as soon as it says that something waits. */
 async function waits(path: string) {
   for (;;) {

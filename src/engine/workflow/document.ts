@@ -5,6 +5,7 @@ import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { uncompensated } from "./compensation.ts";
 import { recordPath } from "./origin.ts";
 import { requiredInputs, time, totalOutcomes, type Visit, type WorkflowState } from "./state.ts";
+import { traceMembers } from "./trace-members.ts";
 import { trialOf } from "./trial.ts";
 
 /** The status of a run: `waiting` if only time or somebody outside can let it continue. */
@@ -89,6 +90,7 @@ export function runDocument(state: WorkflowState, active: ActiveStages): JsonObj
     steps: state.steps,
     max_steps: spec.max_steps,
     replay_fixture: null,
+    ...traceMembers(state),
     virtual_time_ms: state.ahead,
     test: trialOf(state),
     metadata: spec.metadata,

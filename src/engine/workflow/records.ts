@@ -1,5 +1,6 @@
 /** The journal of a workflow run: its records are stored before anything acts on them. Pure. */
 import type { Json, JsonObject } from "../../skill/manifest.ts";
+import type { ToolStatus } from "../agent/records.ts";
 import type { Ceilings } from "../agent/spec.ts";
 import type { ReturnedShare, Share } from "../shares.ts";
 import type { WorkflowArtifact } from "./artifacts.ts";
@@ -146,6 +147,40 @@ export interface Outcome {
   child_session_id: string | null;
   /** `tools`, `policy`, `items`, `wait` as the attempt used them. */
   metadata: JsonObject;
+  /** The calls of its models and tools. Absent: it made none, or an earlier version of Hull ran it. */
+  recorded?: RecordedCalls;
+}
+
+/** The first calls of an attempt, in their order, and how many more there were. */
+export interface RecordedCalls {
+  spans: {
+    kind: "model" | "tool";
+    name: string;
+    /** Unix ms. */
+    at: number;
+    /** `null`: it did not end. */
+    duration_ms: number | null;
+    metadata: JsonObject;
+  }[];
+  tools: RecordedTool[];
+  left_out: { spans: number; tools: number };
+}
+
+/** The result of a tool, as far as a record shows it. */
+export interface RecordedTool {
+  run_id: string;
+  tool_call_id: string;
+  name: string;
+  /** The beginning of their text if they are long. */
+  arguments: Json;
+  /** SHA-256 (hex) of name and arguments. */
+  arguments_digest: string;
+  status: ToolStatus;
+  content: string;
+  /** When it came, RFC 3339. */
+  at: string;
+  /** `null`: a client answered. */
+  duration_ms: number | null;
 }
 
 export interface Attempt {

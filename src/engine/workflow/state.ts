@@ -19,6 +19,7 @@ import {
   type WorkflowRecord,
   type WorkflowSpec,
 } from "./records.ts";
+import { addAttempt, noParts, type TraceParts } from "./trace.ts";
 
 /** A visit of a node that has begun and not ended. */
 export interface Visit {
@@ -80,6 +81,8 @@ export interface WorkflowState {
   artifacts: WorkflowArtifact[];
   stages: Stage[];
   transitions: Transition[];
+  /** What its attempts did. */
+  trace: TraceParts;
   /** Compensations that have ended; their `metadata.compensates` names what they undo. */
   compensations: Stage[];
   events: EarlyEvent[];
@@ -97,7 +100,7 @@ export interface WorkflowState {
 }
 
 /**
- * The state after a record. Collections that only grow (stages, transitions, artifacts, counts, a map's items) grow in
+ * The state after a record. Collections that only grow (stages, transitions, artifacts, counts, a map's items, the trace) grow in
  * place, since a run may have many thousands of entries. Do not read them from an earlier state.
  * @throws nothing: a record that does not fit the state is a fault of the driver, and changes nothing
  */
@@ -201,6 +204,7 @@ function begun(spec: WorkflowSpec, at: number): WorkflowState {
     artifacts: [...artifacts, ...stages.flatMap((stage) => stage.artifacts)],
     stages: [...stages],
     transitions: [...(origin?.transitions ?? [])],
+    trace: noParts(),
     compensations: [],
     events: [],
     ahead: 0,
@@ -283,11 +287,13 @@ function end(state: WorkflowState, key: AttemptKey, outcome: Outcome, at: number
   const node = state.spec.graph.nodes[key.node];
   if (visit === undefined || node === undefined) return;
   if (key.item !== undefined) {
+    addAttempt(state, key, outcome, { from: visit.running_items[key.item] ?? at, until: at });
     delete visit.running_items[key.item];
     visit.items[key.item] = itemOutcome(outcome);
     return;
   }
   const began = visit.running?.began ?? at;
+  addAttempt(state, key, outcome, { from: began, until: at });
   const finished_at = time(at);
   const attempt: Attempt = {
     attempt: key.attempt,

@@ -8,7 +8,13 @@ import { undoes } from "../../engine/workflow/compensation.ts";
 import { type Node, outputKind } from "../../engine/workflow/graph.ts";
 import { consumedBy, itemsOf, suffix } from "../../engine/workflow/next.ts";
 import { completed, failed } from "../../engine/workflow/outcomes.ts";
-import { type AttemptKey, NO_USAGE, type Outcome, type Usage } from "../../engine/workflow/records.ts";
+import {
+  type AttemptKey,
+  NO_USAGE,
+  type Outcome,
+  type RecordedCalls,
+  type Usage,
+} from "../../engine/workflow/records.ts";
 import { fitted } from "../../engine/workflow/select-artifacts.ts";
 import { stagePrompt, stageTexts } from "../../engine/workflow/stage-prompt.ts";
 import { time, visitOf, type WorkflowState } from "../../engine/workflow/state.ts";
@@ -250,6 +256,7 @@ async function runStage(
           node_id: node.id,
           ...visitAndAttempt(key),
         });
+  const done = { ...names, recorded: await session.ask("recorded", { run_id: run }) };
   if (view.error !== undefined) {
     const { code, detail, category } = view.error;
     const usage = usageOf(objectOf(view.result ?? {}), Date.now() - began);
@@ -258,10 +265,10 @@ async function runStage(
       ...(typeof category === "string" ? { category } : {}),
       message: String(detail),
     };
-    return failed("error", error.code, error.message, { ...names, usage, error });
+    return failed("error", error.code, error.message, { ...done, usage, error });
   }
   const { policy } = agent.policies;
-  return stageOutcome(node, objectOf(view.result ?? {}), inputs, { ...names, began, stage, policy });
+  return stageOutcome(node, objectOf(view.result ?? {}), inputs, { ...done, began, stage, policy });
 }
 
 const visitAndAttempt = ({ visit, attempt }: AttemptKey) => ({ visit, attempt });
@@ -388,6 +395,7 @@ function stageOutcome(
   at: {
     child_run_id: string;
     child_session_id: string;
+    recorded: RecordedCalls;
     began: number;
     stage: Stage;
     policy: JsonObject | null;
@@ -574,6 +582,7 @@ function verified(node: Node, { text, exit_code, ran }: VerifyText): Outcome {
     child_run_id: ran?.child_run_id ?? null,
     child_session_id: ran?.child_session_id ?? null,
     metadata: ran?.metadata ?? {},
+    ...(ran?.recorded === undefined ? {} : { recorded: ran.recorded }),
   };
   if (ok) return completed("verified", "passed", shared);
   const wrong = checks

@@ -24,6 +24,7 @@ import { eventPage } from "./event-page.ts";
 import { type Fork, forkInto } from "./fork.ts";
 import { fitting } from "./injected.ts";
 import { compaction } from "./manual-compaction.ts";
+import { recordedCalls } from "./recorded-calls.ts";
 import type {
   Handlers,
   LongText,
@@ -316,6 +317,10 @@ function handlersOf(conversation: Conversation, task: Task): Own {
     trace: within(({ run_id, ...page }) => {
       const row = runs.row(run_id);
       return { ...tracePage(store.runRecords(row), page), recovered: row.recoveries > 0 };
+    }),
+    recorded: within(({ run_id }) => {
+      const row = runs.row(run_id);
+      return log.answered(recordedCalls(() => store.runRecords(row)));
     }),
     list_events: within((page) => eventPage(store, page)),
     answer: within(({ run_id, wait }, row) => answer(run_id, wait, row)),

@@ -2,6 +2,7 @@
 import type { Delivery, Feedback, SessionState } from "../../engine/agent/records.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { Message } from "../../engine/messages.ts";
+import type { RecordedCalls } from "../../engine/workflow/records.ts";
 import type { ErrorData } from "../../errors.ts";
 import type { PublicMessage } from "../../llm/messages.ts";
 import type { WorkspaceAccess } from "../../run/workspace/access.ts";
@@ -154,6 +155,8 @@ export interface SessionOperations
   run: { in: { run_id: string }; out: RunView };
   /** The steps of the run so far. @param after number of steps before the page */
   trace: { in: { run_id: string; after: number; limit: number }; out: RunTrace };
+  /** The calls of its models and tools so far. */
+  recorded: { in: { run_id: string }; out: RecordedCalls };
   /** Events after a number. @param name only those of this name; `null`: all */
   list_events: { in: { after: number; limit: number; name: string | null }; out: EventPage };
   /** Waits for a run. @param wait `null`: the default for this kind of run */

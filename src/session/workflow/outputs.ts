@@ -54,7 +54,7 @@ export async function readOutcome(bucket: R2Bucket, { key, item }: StoredOutcome
 
 /** The row of an attempt whose outcome is stored under a key. */
 export function rowOf(record: EndedRecord, stored: string): JournalRecord {
-  const { outcome } = record;
+  const { recorded: _, ...outcome } = record.outcome;
   return {
     ...record,
     stored,

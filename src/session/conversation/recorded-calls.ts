@@ -1,0 +1,58 @@
+/** The calls of a run's models and tools, for the record of the workflow run to which it belongs. Pure. */
+import type { AgentRecord } from "../../engine/agent/records.ts";
+import type { RecordedCalls, RecordedTool } from "../../engine/workflow/records.ts";
+import { asJson } from "../../skill/json.ts";
+import { ResultReader } from "./cassette.ts";
+import { type TraceStep, tracePage } from "./trace.ts";
+
+/** The most steps of a run to read, and of tool results to keep. */
+const MOST_STEPS = 400;
+const MOST_TOOLS = 50;
+/** The most characters of arguments, and of a result. */
+const MAX_TEXT = 2000;
+
+/** @param records gives all records of the run, from the beginning each time */
+export function recordedCalls(records: () => Iterable<AgentRecord>): RecordedCalls {
+  const { steps } = tracePage(records(), { after: 0, limit: MOST_STEPS });
+  const spans = steps.flatMap((step) => spanOf(step) ?? []);
+  const tools: RecordedTool[] = [];
+  let [made, unkept] = [0, 0];
+  const reader = new ResultReader();
+  for (const record of records()) {
+    if (record.type === "model_call_settled") made += 1;
+    if (record.type === "turn_taken") made += record.calls.length;
+    const found = reader.read(record);
+    if (found === null) continue;
+    if (tools.length === MOST_TOOLS) {
+      unkept += 1;
+      continue;
+    }
+    const { arguments: given, content, ...rest } = found;
+    const text = JSON.stringify(given);
+    tools.push({
+      ...rest,
+      arguments: text.length > MAX_TEXT ? shortened(text) : given,
+      content: shortened(content),
+      at: new Date(record.at).toISOString(),
+      duration_ms: record.type === "tool_settled" ? record.result.duration_ms : null,
+    });
+  }
+  return { spans, tools, left_out: { spans: made - spans.length, tools: unkept } };
+}
+
+/** The span of a call; `null`: the step is no call. */
+function spanOf(step: TraceStep): RecordedCalls["spans"][number] | null {
+  const { kind, name, model, started_at, duration_ms, ok, usage, cost_usd } = step;
+  if (kind !== "model" && kind !== "tool") return null;
+  const spent = usage === undefined ? {} : { usage: asJson({ ...usage }), cost_usd: cost_usd ?? 0 };
+  return {
+    kind,
+    name: model ?? name,
+    at: Date.parse(started_at),
+    duration_ms,
+    metadata: { ok, ...(model === undefined ? {} : { provider: name }), ...spent },
+  };
+}
+
+const shortened = (text: string): string =>
+  text.length <= MAX_TEXT ? text : `${text.slice(0, MAX_TEXT)}… (${text.length} characters)`;
