@@ -19,6 +19,8 @@ export interface CallInput {
   options: JsonObject;
   /** The same question for a provider that completes texts without a conversation. */
   completion?: ModelRequest["completion"];
+  /** Models whose providers have refused to search tools in this session. Absent: none. */
+  refused_searches?: string[];
 }
 
 const DEFAULT_MAX_TOKENS = 16_384;

@@ -15,6 +15,8 @@ export interface CallOutcome {
   attempts: number;
   /** `null`: the request did not ask for JSON. */
   checked: Checked | null;
+  /** Models whose providers refused to search tools. */
+  refused_searches: string[];
 }
 
 type Call = (input: CallInput) => Promise<CallOutcome>;

@@ -9,6 +9,8 @@ import type { ResolvedTarget } from "./providers.ts";
 export interface FallbackOptions extends CallOptions {
   /** How to reach a target. @throws ProviderNotConfigured, ProviderMisconfigured */
   resolve: (target: ModelTarget) => ResolvedTarget;
+  /** Called with each target that fails. */
+  onFailed?: ((target: ModelTarget, error: unknown) => void) | undefined;
   /** Whether another target may answer after this failure; default: after a retryable one, or a timeout. */
   fallsBackAfter?: ((error: unknown) => boolean) | undefined;
 }
@@ -34,14 +36,19 @@ export async function callWithFallback(
 ): Promise<FallbackAnswer> {
   let spoke = false;
   const call = async (target: ModelTarget, index: number): Promise<FallbackAnswer> => {
-    const resolved = options.resolve(target);
-    const turn = await callModel(request(target), resolved, {
-      ...options,
-      onOutput: () => {
-        spoke = true;
-      },
-    });
-    return { turn, index, target: resolved };
+    try {
+      const resolved = options.resolve(target);
+      const turn = await callModel(request(target), resolved, {
+        ...options,
+        onOutput: () => {
+          spoke = true;
+        },
+      });
+      return { turn, index, target: resolved };
+    } catch (error) {
+      options.onFailed?.(target, error);
+      throw error;
+    }
   };
   const { fallsBackAfter = isRetryable } = options;
   const mayFallBack = (error: unknown): boolean => !spoke && !options.signal.aborted && fallsBackAfter(error);

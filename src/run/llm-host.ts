@@ -171,6 +171,7 @@ class Host implements LlmHost {
             }),
           onReasoning: options.onReasoning,
           onEvent: options.onEvent,
+          onFailed: options.onFailed,
           traced: (request, target, call) => tracedCall(this.#context, request, target, call),
           admit: this.#admit(options),
           intercept: this.#mocking.intercept,

@@ -10,7 +10,7 @@ import type { LlmHost } from "../llm/host.ts";
 import { readOptions } from "../llm/options.ts";
 import { type CallInput, refused } from "../llm/prepare.ts";
 import type { LlmResult } from "../llm/result.ts";
-import { callStructured, type StructuredEnvelope } from "../llm/structured-call.ts";
+import { type CallOutcome, callStructured, type StructuredEnvelope } from "../llm/structured-call.ts";
 import { type Transcript, transcriptShape } from "../llm/transcript.ts";
 import { canonicalProvider } from "../model/registry/registry.ts";
 import type { RunResult } from "../session/conversation/answers.ts";
@@ -137,17 +137,18 @@ async function perform(
   host: LlmHost,
 ): Promise<LlmResult | StructuredEnvelope | RunResult> {
   const { context, signal } = handle;
-  const call = async (input: CallInput): Promise<LlmResult> => {
+  const outcome = (input: CallInput): Promise<CallOutcome> => {
     const streams = handle.streaming ? { emit: (event: RunEvent) => handle.emit(event) } : {};
     const environment = { host, signal, started: () => handle.started(), ...streams };
-    return (await runLlmCall(context, input, environment)).result;
+    return runLlmCall(context, input, environment);
   };
+  const call = async (input: CallInput): Promise<LlmResult> => (await outcome(input)).result;
   switch (request.operation) {
     case "llm/call": {
       const input = plain(request.body);
       const session = sessionNamed(input.options);
       if (session === null) return call(input);
-      return callInSession(context, { input, session, name: handle.id, durable: handle.durable }, call);
+      return callInSession(context, { input, session, name: handle.id, durable: handle.durable }, outcome);
     }
     case "llm/completion": {
       const { prefix, suffix = null, system = null, options = {} } = request.body;

@@ -3,6 +3,7 @@ import type { Message } from "../engine/messages.ts";
 import { messageJson, readMessages } from "../llm/messages.ts";
 import type { CallInput } from "../llm/prepare.ts";
 import type { LlmResult } from "../llm/result.ts";
+import type { CallOutcome } from "../llm/structured-call.ts";
 import { emptyTranscript, newId } from "../llm/transcript.ts";
 import { asJson, fromJson, objectOf } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
@@ -23,6 +24,8 @@ export function sessionNamed(options: JsonObject = {}): string | null {
 interface KeptCall {
   result: LlmResult;
   added: Message[];
+  /** As of `CallOutcome`. Absent in calls that an earlier version of Hull stored. */
+  refused_searches?: string[];
   /** When the session was created (Unix ms). Absent in calls that an earlier version of Hull stored. */
   created_at?: number;
 }
@@ -37,7 +40,7 @@ interface KeptCall {
 export async function callInSession(
   context: RunContext,
   options: { input: CallInput; session: string; name: string; durable: Durable | null },
-  call: (input: CallInput) => Promise<LlmResult>,
+  call: (input: CallInput) => Promise<CallOutcome>,
 ): Promise<LlmResult> {
   const { session: id, name, durable } = options;
   const session = sessionClient(context, id);
@@ -45,18 +48,19 @@ export async function callInSession(
   const known = fromJson<KeptCall | null>(durable?.memo ?? null);
   const kept = known ?? (await callAfter(session, options.input, call));
   if (known === null) durable?.remember(asJson(kept));
-  const { added: messages, created_at } = kept;
+  const { added: messages, created_at, refused_searches = [] } = kept;
   const of = created_at === undefined ? {} : { created_at };
-  await session.ask("add", { messages, source: "client", ...of, request: { name, hash: "" } });
+  const request = { name, hash: "" };
+  await session.ask("add", { messages, source: "client", ...of, refused_searches, request });
   return kept.result;
 }
 
 async function callAfter(
   session: SessionClient,
   input: CallInput,
-  call: (input: CallInput) => Promise<LlmResult>,
+  call: (input: CallInput) => Promise<CallOutcome>,
 ): Promise<KeptCall> {
-  const { messages, summary, created_at } = await session.ask("history", null);
+  const { messages, summary, created_at, refused_searches: known } = await session.ask("history", null);
   const said = messages.flatMap(messageJson);
   const { session_id: _, ...options } = input.options;
   const transcript = {
@@ -64,10 +68,11 @@ async function callAfter(
     messages: said,
     ...(summary === null ? {} : { summary }),
   };
-  const result = await call({
+  const { result, refused_searches } = await call({
     ...input,
+    refused_searches: known,
     options: { ...options, transcript: objectOf(transcript) },
   });
   const { messages: added } = readMessages(result.transcript.messages.slice(said.length));
-  return { result, added, created_at };
+  return { result, added, created_at, refused_searches };
 }

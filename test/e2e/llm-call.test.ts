@@ -343,6 +343,55 @@ describe("tools", () => {
     ]);
   });
 
+  test("calls with a session remember a refused search too, and runs of the session with them", async () => {
+    const tools = [tool("eager"), tool("late", true)];
+    const options = { ...CLAUDE, tools, tool_search: "bm25", llm_retries: 0, session_id: "calling" };
+    await hull.post("/sessions", { id: "calling" });
+    fake.script([{ status: 400, body: { error: { message: "unknown tool type" } } }, { text: "ok" }]);
+    expect((await ok(await call(options))).warnings).toMatchObject([{ code: "tool_search_fallback" }]);
+    await ok(await call(options));
+    const { session_id: _, ...own } = options;
+    await hull.post("/sessions/calling/runs", { prompt: "go", options: own });
+    await ok(await call(own));
+    expect(fake.requests.map((_, n) => names(n)[0])).toEqual([
+      "tool_search_tool_bm25",
+      "hull_tool_search",
+      "hull_tool_search",
+      "hull_tool_search",
+      "tool_search_tool_bm25",
+    ]);
+  });
+
+  test("a refusal is that of the model whose provider refused, also in the first call of a run", async () => {
+    const refuses = { status: 400, body: { error: { message: "unknown tool type" } } };
+    const tools = [tool("eager"), tool("late", true)];
+    const options = { ...CLAUDE, tools, tool_search: "bm25", llm_retries: 0 };
+    await hull.post("/sessions", { id: "falling" });
+    const run = async (more = {}) =>
+      json<Result>(
+        await hull.post("/sessions/falling/runs", { prompt: "go", options: { ...options, ...more } }),
+      );
+    fake.script([{ status: 503 }, refuses, { status: 503 }, { text: "ok" }]);
+    const first = await run({ fallback_chain: ["openai"] });
+    expect(first).toMatchObject({ status: "done", text: "ok" });
+    expect(first.warnings).toMatchObject([
+      { code: "tool_search_fallback", message: expect.stringMatching(/^openai refused/) },
+    ]);
+    await run();
+    const asked = fake.requests.map(({ path, body }) => [
+      path.endsWith("/messages"),
+      JSON.stringify(body.tools),
+    ]);
+    const searches = /tool_search_tool_bm25_|"type":"tool_search"/;
+    expect(asked.map(([own, sent]) => [own, searches.test(String(sent))])).toEqual([
+      [true, true],
+      [false, true],
+      [true, false],
+      [false, false],
+      [true, true],
+    ]);
+  });
+
   test("a run's transcript lists the provider's own searches, and its result warns about ignored search options", async () => {
     fake.script([{ searches: [{ query: "late", found: ["late"] }], text: "found" }]);
     const options = { ...CLAUDE, tools: [tool("eager"), tool("late", true)] };

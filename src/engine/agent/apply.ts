@@ -25,7 +25,7 @@ import {
   type AgentState,
   EMPTY_SESSION,
   effects,
-  modelKey,
+  modelName,
   newRun,
   type OpenCall,
   type RunState,
@@ -75,6 +75,8 @@ export function applyAgentRecord(state: AgentState, record: AgentRecord): AgentS
       };
     case "feedback_received":
       return { ...state, feedback: [...state.feedback, record.feedback] };
+    case "searches_refused":
+      return { ...state, ...withRefused(state, record.models) };
     case "compacted":
       return {
         ...state,
@@ -106,7 +108,7 @@ export function applyAgentRecord(state: AgentState, record: AgentRecord): AgentS
         run: {
           ...newRun(spec, kept),
           ...(state.tools === undefined ? {} : { tools: state.tools }),
-          ...(state.refusedSearches?.includes(modelKey(spec)) ? { searchRefused: true } : {}),
+          ...(state.refusedSearches?.includes(modelName(spec.model)) ? { searchRefused: true } : {}),
         },
       };
     }
@@ -184,10 +186,8 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
       });
     }
     case "search_refused": {
-      // Once a fallback has answered, it is the fallback that refused.
-      const isOwn = (run.answered?.provider ?? run.spec.model.provider) === run.spec.model.provider;
-      const refusedSearches = [...(state.refusedSearches ?? []), modelKey(run.spec)];
-      return next({ searchRefused: true }, isOwn ? { refusedSearches } : {});
+      const { models = refusedBefore(run) } = record;
+      return next({ searchRefused: true }, withRefused(state, models));
     }
     case "turn_taken": {
       const { message, calls, text, finished, remarks } = record;
@@ -349,6 +349,18 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
       );
     }
   }
+}
+
+/** The models of a refusal that an earlier version of Hull recorded: once a fallback has answered, it is the fallback's. */
+const refusedBefore = ({ answered, spec: { model } }: RunState): string[] =>
+  (answered?.provider ?? model.provider) === model.provider ? [modelName(model)] : [];
+
+function withRefused(
+  { refusedSearches: known = [] }: AgentState,
+  models: readonly string[],
+): Pick<AgentState, "refusedSearches"> {
+  const all = [...new Set([...known, ...models])];
+  return all.length === 0 ? {} : { refusedSearches: all };
 }
 
 const withSpent = (totals: ModelCost, spent: ModelCost): ModelCost => ({

@@ -157,6 +157,7 @@ function additionsOf(applied: Applied): Additions {
     case "tools_started":
     case "tool_executed":
     case "client_tool_answered":
+    case "searches_refused":
     case "share_taken":
     case "share_returned":
     case "went_idle":

@@ -163,8 +163,13 @@ export type AgentRecord = { v: 1; at: number } & (
       /** Tool searches by the provider itself. Absent: none. */
       searches?: SearchEvent[];
     }
-  /** The provider refused to search tools. From now on Hull searches, and asks the model again. */
-  | { type: "search_refused"; run: string; effect: string; warnings: Warning[] }
+  /**
+   * A provider refused to search tools. From now on Hull searches, and asks the model again. `models`: those of the
+   * providers that refused, as `AgentState.refusedSearches`. Absent: an earlier version of Hull did not note them.
+   */
+  | { type: "search_refused"; run: string; effect: string; warnings: Warning[]; models?: string[] }
+  /** The same of a call outside of a run. */
+  | { type: "searches_refused"; models: string[] }
   /** What the loop made of the turn: `message` is the part that the history keeps, if any. */
   | {
       type: "turn_taken";

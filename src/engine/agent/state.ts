@@ -176,7 +176,8 @@ export const EMPTY_SESSION: AgentState = {
 };
 
 /** A model in `refusedSearches`. */
-export const modelKey = ({ model }: AgentSpec): string => `${model.provider}/${model.model}`;
+export const modelName = ({ provider, model }: { provider: string; model: string }): string =>
+  `${provider}/${model}`;
 
 /** The state of a run whose start was just recorded. */
 export function newRun(spec: AgentSpec, active: readonly string[]): RunState {

@@ -92,8 +92,8 @@ type ModelAnswer =
       budget_exceeded?: true;
       searches?: SearchEvent[];
     }
-  /** The provider refused to search tools. */
-  | { warnings: Warning[] }
+  /** The providers of these models refused to search tools. */
+  | { warnings: Warning[]; models: string[] }
   /** The call failed after an answer that was paid for. */
   | { fault: HullError; spent: ModelCost };
 

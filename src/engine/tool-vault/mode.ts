@@ -82,9 +82,12 @@ function unavailable({ provider, model, tool_format }: SearchTarget): Refusal {
   };
 }
 
-function fellBack({ provider, model }: SearchTarget): Warning {
+export const FELL_BACK = "tool_search_fallback";
+
+/** The warning that Hull searches for a model whose provider refused to. */
+export function fellBack({ provider, model }: Pick<SearchTarget, "provider" | "model">): Warning {
   return {
-    code: "tool_search_fallback",
+    code: FELL_BACK,
     option: "tool_search",
     message: `${provider} refused a native tool search for ${model}, so Hull searches.`,
   };

@@ -2,7 +2,7 @@
  * One answer of a model, as `POST /llm/call` makes it: a run that ends with its first turn and keeps its records in
  * memory.
  */
-
+import type { AgentRecord } from "../../engine/agent/records.ts";
 import type { AgentSpec, AgentTool } from "../../engine/agent/spec.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
 import type { Block, Message, ModelTurn, Warning } from "../../engine/messages.ts";
@@ -74,6 +74,7 @@ export async function runLlmCall(
     execution: prepared.spec.run_id,
     log,
     durable: null,
+    before: beforeOf(input),
     model: prepared.model,
     vault: prepared.vault,
     streams: emit === undefined ? "nothing" : "text and reasoning",
@@ -81,6 +82,10 @@ export async function runLlmCall(
   });
   return outcomeOf(prepared, log, host);
 }
+
+/** What the session of the call knows of its models. */
+const beforeOf = ({ refused_searches: models = [] }: CallInput): AgentRecord[] =>
+  models.length === 0 ? [] : [{ v: 1, at: 0, type: "searches_refused", models }];
 
 interface Prepared {
   spec: AgentSpec;
@@ -218,8 +223,13 @@ function outcomeOf(prepared: Prepared, log: RunLog, host: LlmHost): CallOutcome 
     routing,
     further: host.further(),
   });
-  return { result, turn, figures, attempts: retries.length + 1, checked };
+  const refused_searches = refusedIn(log);
+  return { result, turn, figures, attempts: retries.length + 1, checked, refused_searches };
 }
+
+/** Models whose providers refused to search in this call. */
+const refusedIn = (log: RunLog): string[] =>
+  [...log.records()].flatMap((record) => (record.type === "search_refused" ? (record.models ?? []) : []));
 
 /** The messages of searches, and the part of the answer that the conversation keeps. */
 function saidSince({ prompt }: AgentSpec, { visible }: AgentState): { further: Message[]; message: Block[] } {

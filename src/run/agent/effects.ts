@@ -5,6 +5,7 @@ import { onlyReads } from "../../engine/agent/policy.ts";
 import type { AgentRecord, AgentToolResult } from "../../engine/agent/records.ts";
 import { READ_SKILL_RESOURCE } from "../../engine/agent/skill-resource.ts";
 import type { AgentSpec, AgentTool, VendorTerms } from "../../engine/agent/spec.ts";
+import { modelName } from "../../engine/agent/state.ts";
 import type {
   AgentEffectContext,
   AgentEffects,
@@ -24,7 +25,7 @@ import type { CallWatcher, LlmHost } from "../../llm/host.ts";
 import { exchangeTerms, nothingToAnswer } from "../../llm/prepare.ts";
 import { systemClock } from "../../model/clock.ts";
 import { isObject, objectOf } from "../../skill/json.ts";
-import type { Json, JsonObject, SkillRecord } from "../../skill/manifest.ts";
+import type { Json, JsonObject, ModelTarget, SkillRecord } from "../../skill/manifest.ts";
 import { runCommandTool } from "../../tool/command.ts";
 import type { KnownExecutions } from "../../tool/runner-client.ts";
 import type { RunContext } from "../context.ts";
@@ -180,7 +181,13 @@ async function callModel(
   const sentinel = spec.persistent ? spec.done_sentinel : null;
   const searches = spec.single === true ? (name: string) => vault?.owns(name) === true : null;
   const form = structured === null ? null : { structured, sentinel, searches };
+  let refusing: { provider: string; model: string }[] = [];
+  const noteRefusal = ({ provider, model }: ModelTarget, error: unknown): void => {
+    if (asked.tool_search === undefined || vault?.isRefusal(error) !== true) return;
+    refusing = [...refusing, { provider, model: model ?? host.reach({ provider, model }).model }];
+  };
   const ask: Ask = async (request, attempt) => {
+    refusing = [];
     if (attempt > 0) watcher.onRestart?.(iteration + 1);
     const { turn } = await host.exchange({
       targets,
@@ -191,6 +198,7 @@ async function callModel(
       json_suffix: sentinel === null ? "" : `\n${sentinel}`,
       ...terms,
       deadline_at: spec.deadline?.at,
+      onFailed: noteRefusal,
       onAdmitted: watcher.onAdmitted,
       onText: watcher.onText,
       onReasoning: watcher.onReasoning,
@@ -203,9 +211,8 @@ async function callModel(
     ? ask(asked, 0)
     : structuredTurn(form, asked, ask, (entry) => host.log(entry))
   ).catch((error) => {
-    const refused = asked.tool_search === undefined ? null : (vault?.afterRefusal(error) ?? null);
-    if (refused === null) throw error;
-    return { warnings: [...refused] };
+    if (vault === null || refusing.length === 0 || signal.aborted) throw error;
+    return { warnings: vault.afterRefusal(refusing), models: refusing.map(modelName) };
   });
   if ("warnings" in answer || "fault" in answer) return answer;
   passthrough.answered(answer.turn);

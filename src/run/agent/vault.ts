@@ -5,7 +5,7 @@ import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { RunState } from "../../engine/agent/state.ts";
 import type { ModelTurn, ToolCallBlock, ToolDefinition, Warning } from "../../engine/messages.ts";
 import type { SearchEvent } from "../../engine/tool-vault/events.ts";
-import { fallsBack } from "../../engine/tool-vault/mode.ts";
+import { FELL_BACK, fallsBack, fellBack } from "../../engine/tool-vault/mode.ts";
 import { readSearchOption } from "../../engine/tool-vault/option.ts";
 import { EMPTY_VAULT, type VaultState } from "../../engine/tool-vault/promotion.ts";
 import { queryEvent, type SearchDelegate, search } from "../../engine/tool-vault/search.ts";
@@ -84,13 +84,18 @@ export class RunVault implements LoopVault {
     return { ...offered, further: stubs === null ? [] : [stubs] };
   }
 
-  /** The warnings when Hull repeats a failed call and searches itself; `null`: the failure counts. */
-  afterRefusal(error: unknown): readonly Warning[] | null {
-    if (this.#vault.mode !== "native" || !(error instanceof HullError)) return null;
+  /** Whether a provider refused to search, so that Hull repeats the call and searches itself. */
+  isRefusal(error: unknown): boolean {
+    if (this.#vault.mode !== "native" || !(error instanceof HullError)) return false;
     const { provider_status, reason } = error.data.members;
     const status = typeof provider_status === "number" ? provider_status : null;
-    const back = fallsBack(this.#vault.option, this.#vault, { status, reason: String(reason) });
-    return back ? this.#inForce(true).warnings : null;
+    return fallsBack(this.#vault.option, this.#vault, { status, reason: String(reason) });
+  }
+
+  /** The warnings once these models' providers have refused to search. */
+  afterRefusal(by: readonly { provider: string; model: string }[]): Warning[] {
+    const own = this.#inForce(true).warnings.filter(({ code }) => code !== FELL_BACK);
+    return [...by.map(fellBack), ...own];
   }
 
   /** The searches that the provider itself made in a turn. */

@@ -164,8 +164,8 @@ function handlersOf(conversation: Conversation, task: Task): Own {
     history: within((_, row) => {
       conversation.active(row);
       conversation.quiet(row);
-      const { visible: messages, summary } = log.state();
-      return { messages, summary, created_at: row.created_at };
+      const { visible: messages, summary, refusedSearches: refused_searches = [] } = log.state();
+      return { messages, summary, created_at: row.created_at, refused_searches };
     }),
     set_state: within(({ state, request }, row) =>
       conversation.once(request, () => {
@@ -198,14 +198,15 @@ function handlersOf(conversation: Conversation, task: Task): Own {
         log.add([{ type: "session_trimmed", keep_last: kept }], { write: () => store.touch(log.now()) });
       }),
     ),
-    add: within(({ messages, source, created_at, request }, row) =>
+    add: within(({ messages, source, created_at, refused_searches: models = [], request }, row) =>
       changed(row, request, () => {
         if (created_at !== undefined && created_at !== row.created_at)
           throw new CallNotFound({ what: "session", id: row.id });
         const { visible } = log.state();
         const said = source === "inject" ? messages.map((message) => fitting(visible, message)) : messages;
         const records = said.map((message) => ({ type: "message_added" as const, message, source }));
-        log.add(records, { write: () => store.touch(log.now()) });
+        const refused = models.length === 0 ? [] : [{ type: "searches_refused" as const, models }];
+        log.add([...refused, ...records], { write: () => store.touch(log.now()) });
       }),
     ),
     compact: within(async ({ request, ...call }, row, caller) => {

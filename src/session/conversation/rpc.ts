@@ -98,7 +98,11 @@ export interface SessionOperations
   view: { in: null; out: SessionView };
   messages: { in: { offset: number; limit: number }; out: { data: PublicMessage[]; next: number | null } };
   /** The conversation so far, for a call outside of a run that adds its messages afterwards. */
-  history: { in: null; out: { messages: Message[]; summary: string | null; created_at: number } };
+  /** `refused_searches`: as `AgentState.refusedSearches`. */
+  history: {
+    in: null;
+    out: { messages: Message[]; summary: string | null; created_at: number; refused_searches: string[] };
+  };
   set_state: { in: { state: SessionState } & Named; out: SessionView };
   /** Makes an archived, abandoned or closed session active again, and wakes an idle run. */
   resume: { in: Named; out: SessionView & { woken: boolean } };
@@ -110,7 +114,13 @@ export interface SessionOperations
    * @throws CallNotFound for a newer session with this id
    */
   add: {
-    in: { messages: Message[]; source: "inject" | "client"; created_at?: number } & Named;
+    in: {
+      messages: Message[];
+      source: "inject" | "client";
+      created_at?: number;
+      /** Models whose providers refused to search tools. Absent: none. */
+      refused_searches?: string[];
+    } & Named;
     out: SessionView;
   };
   compact: {

@@ -24,7 +24,15 @@ const remembered = (...records: AgentRecordBody[]): string[] | undefined => {
   ).refusedSearches;
 };
 
-it("remembers the run's model, unless a fallback has answered before", () => {
+it("remembers the models whose providers refused, each once", () => {
+  const by = (...models: string[]) => ({ ...refused, models });
+  expect(remembered(by("second/m"))).toEqual(["second/m"]);
+  expect(remembered(by("second/m"), by("first/m", "second/m"))).toEqual(["second/m", "first/m"]);
+  const outside: AgentRecordBody = { type: "searches_refused", models: ["second/m"] };
+  expect(remembered(outside, by("second/m"))).toEqual(["second/m"]);
+});
+
+it("of an earlier version of Hull: remembers the run's model, unless a fallback has answered before", () => {
   expect(remembered(refused)).toEqual(["first/m"]);
   expect(remembered(answeredBy("first"), refused)).toEqual(["first/m"]);
   expect(remembered(answeredBy("second"), refused)).toBeUndefined();
