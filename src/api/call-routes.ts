@@ -95,7 +95,8 @@ const OBJECTS: JsonObject = { type: "array", items: { type: "object" } };
 /** Members of calls and runs alike. */
 const EXTRAS: Members<CallExtras> = {
   budget_exceeded: { ...FLAG, description: "The call used up a soft budget." },
-  mock_calls: { ...OBJECTS, description: "What mocks were asked." },
+  mock_calls: { ...OBJECTS, description: "What mocks were asked; of many, the last ones." },
+  mock_calls_left_out: { ...COUNT, description: "How many earlier entries of `mock_calls` are missing." },
 };
 const DATA: JsonObject = { description: "The answer as JSON, where JSON was asked for." };
 
@@ -144,6 +145,7 @@ const RUN_RESULT = view<RunResult>()(
     warnings: true,
     budget_exceeded: true,
     mock_calls: true,
+    mock_calls_left_out: true,
     transcript_truncated: true,
   },
 );
@@ -196,6 +198,7 @@ const CALL_RESULT = view<LlmResult>()(
     warnings: true,
     budget_exceeded: true,
     mock_calls: true,
+    mock_calls_left_out: true,
   },
 );
 

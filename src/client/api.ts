@@ -275,10 +275,12 @@ export type CallResult = {
   }[];
   /** The call used up a soft budget. */
   budget_exceeded?: boolean;
-  /** What mocks were asked. */
+  /** What mocks were asked; of many, the last ones. */
   mock_calls?: {
     [name: string]: unknown;
   }[];
+  /** How many earlier entries of `mock_calls` are missing. */
+  mock_calls_left_out?: number;
 };
 
 export type Card = {
@@ -967,10 +969,12 @@ export type RunResult = {
   }[];
   /** The call used up a soft budget. */
   budget_exceeded?: boolean;
-  /** What mocks were asked. */
+  /** What mocks were asked; of many, the last ones. */
   mock_calls?: {
     [name: string]: unknown;
   }[];
+  /** How many earlier entries of `mock_calls` are missing. */
+  mock_calls_left_out?: number;
   transcript: Transcript;
   /** The transcript holds only the last records of a very long run. */
   transcript_truncated?: boolean;

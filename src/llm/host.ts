@@ -3,6 +3,7 @@ import type { ModelRequest, ModelTurn, Sampling, Usage, Warning } from "../engin
 import type { SearchDelegate } from "../engine/tool-vault/search.ts";
 import type { BudgetOption } from "../model/budget-option.ts";
 import type { Capabilities } from "../model/capabilities.ts";
+import type { MockCall } from "../model/mock/mock.ts";
 import type { ResolvedTarget } from "../model/providers.ts";
 import type { Json, JsonObject, ModelTarget } from "../skill/manifest.ts";
 import type { CallExtras, CallFigures } from "./result.ts";
@@ -102,8 +103,8 @@ export interface LlmHost {
   searchDelegate?: SearchDelegate | undefined;
   /** Whether a call used up a soft budget. */
   readonly budgetExceeded: boolean;
-  /** Further members of the result. */
-  further(): CallExtras;
+  /** Further members of the result. @param earlier requests that earlier run attempts made to mocks */
+  further(earlier?: () => readonly MockCall[]): CallExtras;
   /** The unused answers of the option `mock`, in a form that can be given again; `null`: it was not given. */
   mocksLeft(): Json | null;
   /** Version 7 UUIDs. */

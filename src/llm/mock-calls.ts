@@ -2,7 +2,32 @@
 import type { MockCall } from "../model/mock/mock.ts";
 import { messageJson } from "./messages.ts";
 
+/** The most requests in a result, and the most characters of their JSON: each repeats the conversation before it. */
+const MOST = 1000;
+const MAX_LENGTH = 8 * 1024 * 1024;
+
 export const mockCallJson = ({ messages, ...call }: MockCall) => ({
   messages: messages.flatMap(messageJson),
   ...call,
 });
+
+export interface MockCallMembers {
+  /** The requests to mocks, if any mock answered: the last ones of many. */
+  mock_calls?: ReturnType<typeof mockCallJson>[];
+  /** How many earlier requests are missing. Absent: none. */
+  mock_calls_left_out?: number;
+}
+
+/** The members of a result for these requests, which are in order. */
+export function mockCallMembers(calls: readonly MockCall[]): MockCallMembers {
+  const shown: ReturnType<typeof mockCallJson>[] = [];
+  let length = 0;
+  for (const call of calls.toReversed()) {
+    const json = mockCallJson(call);
+    length += JSON.stringify(json).length;
+    if (shown.length === MOST || length > MAX_LENGTH) break;
+    shown.push(json);
+  }
+  const left = calls.length - shown.length;
+  return { mock_calls: shown.reverse(), ...(left === 0 ? {} : { mock_calls_left_out: left }) };
+}

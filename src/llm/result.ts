@@ -6,7 +6,7 @@ import { visibleText } from "../engine/visible-text.ts";
 import { tokenCounts } from "../model/usage.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { resultBlock } from "./blocks.ts";
-import type { mockCallJson } from "./mock-calls.ts";
+import type { MockCallMembers } from "./mock-calls.ts";
 import { calledTools, type Transcript } from "./transcript.ts";
 
 /** One model's answer inside a call: a turn, its text, and what a text tool format found in it. */
@@ -33,11 +33,9 @@ export interface CallFigures extends Usage {
 }
 
 /** What a call adds to its result, and a run to its own. */
-export interface CallExtras {
+export interface CallExtras extends MockCallMembers {
   /** The call used up a soft budget. */
   budget_exceeded?: true;
-  /** The requests to mocks, if any mock answered. */
-  mock_calls?: ReturnType<typeof mockCallJson>[];
 }
 
 /** The answer to a model call. */

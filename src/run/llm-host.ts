@@ -8,7 +8,7 @@ import { FAILURES, failureClassOf } from "../errors/failure-class.ts";
 import { ModelLacks } from "../errors/provider.ts";
 import { HullError } from "../errors.ts";
 import type { ExchangeOptions, LlmHost, ModelChoice, ModelSelector } from "../llm/host.ts";
-import { mockCallJson } from "../llm/mock-calls.ts";
+import { mockCallMembers } from "../llm/mock-calls.ts";
 import { refused } from "../llm/prepare.ts";
 import type { CallExtras, CallFigures } from "../llm/result.ts";
 import { newId } from "../llm/transcript.ts";
@@ -21,6 +21,7 @@ import { promptTokens } from "../model/estimate.ts";
 import { callWithFallback } from "../model/fallback.ts";
 import { JsonToolAnswer } from "../model/json-answer.ts";
 import type { Asker } from "../model/mock/default.ts";
+import type { MockCall } from "../model/mock/mock.ts";
 import { readMocks } from "../model/mock/read.ts";
 import { mockTarget } from "../model/mock/target.ts";
 import { gptVersion, isAtLeast } from "../model/model-version.ts";
@@ -218,11 +219,11 @@ class Host implements LlmHost {
     return this.#accounts.budgetExceeded;
   }
 
-  further(): CallExtras {
+  further(earlier: () => readonly MockCall[] = () => []): CallExtras {
     const { active, calls } = this.#mocking;
     return {
       ...(this.budgetExceeded ? { budget_exceeded: true as const } : {}),
-      ...(active ? { mock_calls: calls.map(mockCallJson) } : {}),
+      ...(active ? mockCallMembers([...earlier(), ...calls]) : {}),
     };
   }
 

@@ -6,9 +6,9 @@ import type { AgentSpec } from "../../engine/agent/spec.ts";
 import { type AgentState, EMPTY_SESSION } from "../../engine/agent/state.ts";
 import type { AgentRequest } from "../../engine/agent/step.ts";
 import type { LlmHost } from "../../llm/host.ts";
-import { mockCallJson } from "../../llm/mock-calls.ts";
 import type { RequestSettings } from "../../llm/prepare.ts";
 import { mockCallOf } from "../../model/mock/answering.ts";
+import type { MockCall } from "../../model/mock/mock.ts";
 import { asJson } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { modelOf } from "./run-model.ts";
@@ -26,17 +26,17 @@ interface Asked {
  * decides what Hull asks a model. It leaves out failed attempts.
  * @param records all records of the session, in order
  */
-function earlierMockCalls(records: Iterable<AgentRecord>, { spec, host, vault, before }: Asked) {
+function earlierMockCalls(records: Iterable<AgentRecord>, { spec, host, vault, before }: Asked): MockCall[] {
   if (before === 0) return [];
   const settings = settingsOf(spec, host);
-  const calls: ReturnType<typeof mockCallJson>[] = [];
+  const calls: MockCall[] = [];
   let state: AgentState = EMPTY_SESSION;
   for (const record of records) {
     if (record.type === "model_call_settled" && record.run === spec.run_id) {
       const step = nextAgentStep(state, vault, record.at);
       if (step.type === "call_model" && (before === null || step.iteration < before)) {
         for (const request of attempts(step.request, record))
-          calls.push(mockCallJson(mockCallOf({ ...settings, ...request })));
+          calls.push(mockCallOf({ ...settings, ...request }));
       }
     }
     state = applyAgentRecord(state, record);
@@ -48,9 +48,7 @@ function earlierMockCalls(records: Iterable<AgentRecord>, { spec, host, vault, b
  * More members of a run's result: `mock_calls` with those of its earlier run attempts. @param records of the session, in order
  */
 export function extraResultFields(records: Iterable<AgentRecord>, asked: Asked): JsonObject {
-  const { mock_calls: own, ...members } = asked.host.further();
-  const calls = Array.isArray(own) ? { mock_calls: [...earlierMockCalls(records, asked), ...own] } : {};
-  return asJson({ ...members, ...calls });
+  return asJson({ ...asked.host.further(() => earlierMockCalls(records, asked)) });
 }
 
 /**
