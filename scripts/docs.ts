@@ -202,11 +202,12 @@ JSON object as its \`data\`. \`done\` is always the last event of a call or run.
 | a call of a skill | \`?stream=1\` or \`Accept: text/event-stream\` | \`GET /executions/{id}/events\`, with an \`Idempotency-Key\` or \`Prefer: respond-async\` |
 | a model call | the same on \`/llm/call\`, \`/llm/structured\`, \`/llm/completion\`; \`/llm/stream\` always | the same |
 | \`POST /runs\` | the same | the same |
-| a run of a session | the same on \`POST /sessions/{id}/runs\` | \`GET /sessions/{id}/events\`, which never ends by itself |
+| a run of a session | the same on \`POST /sessions/{id}/runs\` | \`GET /sessions/{id}/runs/{run}/events\`, or \`GET /sessions/{id}/events\`, which never ends by itself |
 | a daemon | | \`GET /sessions/{id}/events\` with the daemon's id |
 | a workflow run | the same on \`POST /workflows/execute\` | \`GET /workflows/runs/{id}/events\` |
 
-\`Last-Event-ID\` or \`?after=\` names the last event that a client has. New event names may be added: ignore those that you do not know.
+\`Last-Event-ID\` or \`?after=\` names the last event that a client has. A model call sends \`start\`, \`thought\`, \`delta\`, \`error\`
+and \`done\` only, and \`/llm/structured\` sends no \`delta\`. New event names may be added: ignore those that you do not know.
 
 \`\`\`bash
 export HULL_URL=http://localhost:3000

@@ -1,6 +1,7 @@
 /** Every possible error for a caller, as OpenAPI components made from the error vocabulary. */
 import * as budget from "../errors/budget.ts";
 import * as daemon from "../errors/daemon.ts";
+import { NAMED_REASONS, STATUS_BY_CATEGORY } from "../errors/failure-class.ts";
 import * as hook from "../errors/hook.ts";
 import * as llm from "../errors/llm.ts";
 import * as provider from "../errors/provider.ts";
@@ -16,6 +17,11 @@ import { answerHeaders, ref } from "./openapi-parts.ts";
 /** The code of an execution whose client left: it appears only in logs and stored state. */
 const NEVER_SENT = "client_closed_request";
 
+/** Failures of providers, whose status on `/llm`, in runs and under `/v1` follows from their class. */
+const CLASSED = [provider.ProviderRejectedRequest, provider.ProviderError, provider.ProviderBadResponse];
+/** The statuses that the classes of providers' failures have; a mock may have any. */
+const STATUSES = [400, 429, 503, 504];
+
 const CLASSES = [
   Internal,
   ...[budget, daemon, hook, llm, request, run, provider, session, task, workflow].flatMap((module) =>
@@ -23,18 +29,22 @@ const CLASSES = [
   ),
 ].map(({ code, status }) => ({ code, status }));
 
-const SENT = CLASSES.filter(({ code }) => code !== NEVER_SENT);
+const BY_CLASS = [
+  ...Array.from(NAMED_REASONS, ([code, { status }]) => ({ code, status })),
+  ...CLASSED.flatMap(({ code }) => STATUSES.map((status) => ({ code, status }))),
+  ...Array.from(STATUS_BY_CATEGORY.values(), (status) => ({ code: provider.MockedFailure.code, status })),
+];
+
+const SENT = [...CLASSES, ...BY_CLASS].filter(({ code }) => code !== NEVER_SENT);
+
+const codesOf = (errors: readonly { code: string }[]): string[] =>
+  [...new Set(errors.map(({ code }) => code))].sort();
 
 /** Codes by status, both sorted, without those that are never sent. */
 const CODES_BY_STATUS: ReadonlyMap<number, readonly string[]> = new Map(
   [...new Set(SENT.map(({ status }) => status))]
     .sort((a, b) => a - b)
-    .map((status) => [
-      status,
-      SENT.filter((error) => error.status === status)
-        .map(({ code }) => code)
-        .sort(),
-    ]),
+    .map((status) => [status, codesOf(SENT.filter((error) => error.status === status))]),
 );
 
 /** Headers of a status in addition to those of every answer. */
@@ -60,7 +70,7 @@ export function problemSchema(): JsonObject {
       status: { type: "integer", minimum: 400, maximum: 599 },
       detail: text,
       instance: { type: "string", description: "`urn:hull:request:<request id>`" },
-      code: { type: "string", enum: CLASSES.map(({ code }) => code).sort() },
+      code: { type: "string", enum: codesOf([...CLASSES, ...BY_CLASS]) },
       request_id: text,
     },
     additionalProperties: true,

@@ -241,6 +241,7 @@ export const SESSION_OPERATIONS = {
       ID,
       KEY,
       ref("parameters", "prefer"),
+      ref("parameters", "stream"),
       query(
         "wait",
         "Until when the answer waits: the run's end, until it rests (it is idle, or waits for its client or an approval), or not at all. Without it a daemon, and a run with tools of the client, is answered when it rests.",

@@ -49,7 +49,7 @@ export const TASK_OPERATIONS = {
     "Hands a task over to a run in a session of its own",
     body(taskBody, { options: ref("schemas", "RunOptions") }),
     {
-      parameters: [KEY],
+      parameters: [KEY, ref("parameters", "stream")],
       answers: {
         200: answer("The run's events", EVENTS),
         201: answer("It runs; with `wait` it has ended", json(schema("Task")), LOCATED),
@@ -88,7 +88,7 @@ export const TASK_OPERATIONS = {
       parent_session_id: { description: "Its ceilings hold, and its stream tells of the run." },
     }),
     {
-      parameters: [KEY],
+      parameters: [KEY, ref("parameters", "stream")],
       answers: {
         200: answer("The envelope, or the run's events", { ...json(schema("SubAgentResult")), ...EVENTS }),
         201: answer("With `background`: the task", json(schema("Task")), LOCATED),

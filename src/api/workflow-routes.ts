@@ -88,7 +88,7 @@ export const WORKFLOW_OPERATIONS = {
     "Executes a graph: waits for its end, streams, or answers at once",
     body(schema("WorkflowRequest")),
     {
-      parameters: [KEY, WAIT],
+      parameters: [KEY, WAIT, ref("parameters", "stream")],
       answers: BEGUN,
       faults: [400, 402, 404, 408, 409, 413, 422, 502, 504],
     },
@@ -126,6 +126,7 @@ export const WORKFLOW_OPERATIONS = {
     },
   ),
   forkWorkflowRun: onRun("Begins another run that starts at a node of this one", body(forkRunBody), {
+    parameters: [ID, KEY, WAIT, ref("parameters", "stream")],
     answers: BEGUN,
   }),
   migrateWorkflowRun: onRun(

@@ -62,6 +62,30 @@ export const FAILURES = {
   unknown: { kind: "terminal", reason: "unknown", category: "generic" },
 } as const satisfies Record<string, FailureClass>;
 
+/**
+ * Reasons that say more than the category, in which a provider merely refuses a request. `/llm`, runs and `/v1` show them
+ * as the code of the error, with this title and status.
+ */
+export const NAMED_REASONS: ReadonlyMap<string, { title: string; status: number }> = new Map([
+  ["context_overflow", { title: "Context overflow", status: 400 }],
+  ["content_policy", { title: "Content policy", status: 400 }],
+  ["invalid_request", { title: "Invalid request", status: 400 }],
+  ["model_unavailable", { title: "Model unavailable", status: 502 }],
+]);
+
+/** The status of a provider's failure there, by category; 502 of any other. */
+export const STATUS_BY_CATEGORY: ReadonlyMap<ErrorCategory, number> = new Map([
+  ["budget_exceeded", 402],
+  ["tool_rejected", 403],
+  ["egress_blocked", 403],
+  ["schema_validation", 422],
+  ["rate_limit", 429],
+  ["cancelled", 499],
+  ["circuit_open", 503],
+  ["overloaded", 503],
+  ["timeout", 504],
+]);
+
 /** Errors without a class of their own. */
 const BY_CODE = new Map<string, FailureClass>([
   ["provider_not_configured", FAILURES.auth_failure],

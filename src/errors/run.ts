@@ -111,7 +111,7 @@ export const RunnerProtocolError = define<{ reason: string }>(
   }),
 );
 export const ExecutionLost = define<{ id: string }>("execution_lost", 502, "Execution lost", (d) => ({
-  detail: `The runner lost execution "${d.id}" before it was finished. Whether it took effect is unknown, so Hull did not run it again.`,
+  detail: `Execution "${d.id}" was lost before it was finished. Whether it took effect is unknown, so Hull does not run it again.`,
   members: { execution_id: d.id },
 }));
 

@@ -1,5 +1,10 @@
 /** Failures of model calls as their callers see them: by category, with the provider's words. */
-import { type FailureClass, failureClassOf } from "../errors/failure-class.ts";
+import {
+  type FailureClass,
+  failureClassOf,
+  NAMED_REASONS,
+  STATUS_BY_CATEGORY,
+} from "../errors/failure-class.ts";
 import { HullError, toHullError } from "../errors.ts";
 import { DEFAULT_RETRY_AFTER_S } from "../model/failure.ts";
 import { asJson } from "../skill/json.ts";
@@ -7,14 +12,6 @@ import type { Json } from "../skill/manifest.ts";
 import type { RunContext } from "./context.ts";
 
 const MAX_WORDS = 2000;
-
-/** Titles of reasons that say more than the category, in which a provider merely refuses a request. */
-const NAMED = new Map<string, string>([
-  ["context_overflow", "Context overflow"],
-  ["content_policy", "Content policy"],
-  ["invalid_request", "Invalid request"],
-  ["model_unavailable", "Model unavailable"],
-]);
 
 /**
  * A provider's failure with the status of its category, its class, and the provider's own words. Other errors stay as
@@ -28,7 +25,7 @@ export function llmError(thrown: unknown, context: RunContext): HullError {
   const failure = failureClassOf(error.data);
   const words = error.operator.provider_message;
   const said = typeof words === "string" ? ` It says: ${words.slice(0, MAX_WORDS)}` : "";
-  const own = code === "provider_rejected_request" ? NAMED.get(failure.reason) : undefined;
+  const own = code === "provider_rejected_request" ? NAMED_REASONS.get(failure.reason)?.title : undefined;
   const detail = `${error.data.detail} (${failure.reason})${said}`;
   const status = statusOf(code, failure);
   const seconds = error.data.retry_after_s ?? secondsOf(failure, members.retry_after_ms);
@@ -63,28 +60,7 @@ function secondsOf({ kind, category }: FailureClass, ms: unknown): number | unde
 
 function statusOf(code: string, { reason, category }: FailureClass): number {
   if (code === "provider_not_configured" || code === "provider_misconfigured") return 503;
-  if (reason === "context_overflow" || reason === "content_policy" || reason === "invalid_request")
-    return 400;
-  switch (category) {
-    case "budget_exceeded":
-      return 402;
-    case "tool_rejected":
-    case "egress_blocked":
-      return 403;
-    case "schema_validation":
-      return 422;
-    case "rate_limit":
-      return 429;
-    case "cancelled":
-      return 499;
-    case "circuit_open":
-    case "overloaded":
-      return 503;
-    case "timeout":
-      return 504;
-    default:
-      return 502;
-  }
+  return NAMED_REASONS.get(reason)?.status ?? STATUS_BY_CATEGORY.get(category) ?? 502;
 }
 
 /** The ErrorDict with its category; `null`: the request itself was wrong, and the answer is a problem document. */

@@ -196,6 +196,34 @@ describe("S54: the OpenAPI document", () => {
     }
   });
 
+  it("has the failures of providers at the statuses of their categories, and the reasons that are codes", () => {
+    const codes = (status: number): Json | undefined => {
+      const content = at(document, "components", "responses", `${status}`, "content");
+      return at(content, "application/problem+json", "schema", "properties", "code", "enum");
+    };
+    expect(codes(400)).toEqual(expect.arrayContaining(["content_policy", "context_overflow"]));
+    expect(codes(429)).toContain("provider_bad_response");
+    expect(codes(502)).toContain("model_unavailable");
+    expect(codes(503)).toContain("provider_error");
+    expect(codes(504)).toEqual(expect.arrayContaining(["provider_error", "provider_rejected_request"]));
+    expect(codes(499)).toContain("mocked_failure");
+    const known = at(document, "components", "schemas", "Problem", "properties", "code", "enum");
+    expect(known).toEqual(
+      expect.arrayContaining(["content_policy", "context_overflow", "model_unavailable"]),
+    );
+  });
+
+  it("names the parameter of a stream wherever a request that runs something is answered with one", () => {
+    const missing = Array.from(operations(document)).flatMap(([path, method, operation]) => {
+      const streams = at(operation, "responses", "200", "content", "text/event-stream") !== undefined;
+      const vendor = path.startsWith("/v1/") || path === "/mcp";
+      if (method !== "post" || !streams || vendor) return [];
+      const names = parametersOf(document, operation).map((parameter) => at(parameter, "name"));
+      return names.includes("stream") ? [] : [path];
+    });
+    expect(missing).toEqual([]);
+  });
+
   it("has every error code at its status, and one that is never sent at none", () => {
     const modules = [budget, daemon, request, run, provider, session, task, workflow];
     const classes = modules.flatMap((module) => Object.values(module));
