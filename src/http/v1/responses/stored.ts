@@ -66,7 +66,7 @@ export async function itemsUpTo(context: RequestContext, id: string): Promise<Js
   const stored = await storedResponse(context, id);
   const { status, output } = await documentOf(stored);
   if (status !== "completed" && status !== "incomplete") {
-    const detail = `previous_response_id: the response ${id} is ${String(status)}; only a completed one can be continued.`;
+    const detail = `previous_response_id: the response ${id} is ${String(status)}; only a completed or incomplete one can be continued.`;
     throw new BadRequest({ detail, param: "previous_response_id" });
   }
   const { history, input } = stored.request;
