@@ -17,10 +17,13 @@ const ALLOW_HEADERS = [
 const MAX_AGE_S = "7200";
 /** Headers that a page may read: all of Hull's own, and those that say how to handle an answer. */
 const EXPOSE_HEADERS = [
+  "x-hull-bundle",
+  "x-hull-diagnostics",
   "x-hull-duration-ms",
   "x-hull-execution-id",
   "x-hull-files",
   "x-hull-finish-reason",
+  "x-hull-ignored",
   "x-hull-note",
   "x-hull-replayed",
   "x-hull-run-id",
@@ -28,6 +31,7 @@ const EXPOSE_HEADERS = [
   "x-hull-stale",
   "x-hull-usage",
   "x-request-id",
+  "x-total-count",
   "server-timing",
   "retry-after",
   "etag",

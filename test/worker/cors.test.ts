@@ -13,6 +13,7 @@ beforeAll(() => new Client().publish({ cat: mockSkill("cat") }));
 const EXPOSED = [
   ...Array.from(documentation.matchAll(/^\|.*`(x-hull-[a-z-]+)`[^|]*\|/gm), ([, name = ""]) => name),
   "x-request-id",
+  "x-total-count",
   "server-timing",
   "retry-after",
   "etag",
