@@ -170,7 +170,7 @@ const CALL_TOOLS = {
     },
   },
   tool_search: {
-    text: "Tools with `defer_loading` stay out of the context until the model finds them by a search.",
+    text: 'Tools with `defer_loading`, except those in `always_loaded`, stay out of the context until the model finds them by a search: the provider\'s (`mode: "native"`) or Hull\'s (`"client"`, by its `strategy`); `"auto"` prefers the provider\'s. `budget_tokens` limits what Hull\'s search brings in.',
     default: false,
     schema: {
       oneOf: [
@@ -211,7 +211,10 @@ const TERMS = {
     text: "How often Hull repeats a model call after a transient failure.",
     otherwise: "`2`; of the `profile` for runs",
   },
-  llm_backoff_ms: { text: "The pause before the first repetition; it doubles.", default: 2000 },
+  llm_backoff_ms: {
+    text: "Unit of the pauses before repetitions: these are 2, 4, 8, 16, 16, … units long, or up to 20 % longer; after status 529 four times as long. A `Retry-After` of up to 30 s replaces a pause.",
+    default: 2000,
+  },
   stream: {
     text: "Whether the provider streams to Hull. The answer to the caller does not depend on it.",
     otherwise: "`true`, unless `HULL_LLM_STREAM` says `0`",
@@ -290,7 +293,7 @@ const RUN_TOOLS = {
   tool_retries: { text: "How often Hull repeats a failed tool call.", otherwise: "of the `profile`" },
   tool_backoff_ms: { text: "The pause before the first repetition; it doubles.", default: 1000 },
   native_tool_fallback: {
-    text: "What happens to calls that a model writes into its text although it has a native channel for them.",
+    text: "Which calls Hull carries out of those that a model writes into its text although it has a native channel: all, those of the first such turn, or none.",
     default: "allow",
   },
   models: {
@@ -315,7 +318,9 @@ const LOOP = {
     otherwise: "of the `profile`",
   },
   nudge: { text: "What a nudge says.", otherwise: "Hull's words" },
-  turn_policy: { text: "What a turn must do, and how much prose it may contain." },
+  turn_policy: {
+    text: "`require_action_or_yield`: the run calls a tool before it may end. `allow_done_sentinel: false`: Hull does not tell the model of the sentinel. `max_prose_chars`: Hull cuts off longer texts of turns in the conversation.",
+  },
   token_budget: { text: "The most tokens of the run, input and output together." },
   stop_after_successful_tools: { text: "A success of one of these tools ends the run.", default: [] },
   require_successful_tools: {

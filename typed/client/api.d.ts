@@ -115,7 +115,7 @@ export type CallOptions = {
     schema_retry_nudge?: boolean | string;
     /** How often Hull repeats a model call after a transient failure. */
     llm_retries?: number;
-    /** The pause before the first repetition; it doubles. */
+    /** Unit of the pauses before repetitions: these are 2, 4, 8, 16, 16, … units long, or up to 20 % longer; after status 529 four times as long. A `Retry-After` of up to 30 s replaces a pause. */
     llm_backoff_ms?: number;
     /** Whether and how much the model reasons before it answers. */
     thinking?: boolean | "enabled" | "on" | "adaptive" | "low" | "medium" | "high" | "off" | {
@@ -144,7 +144,7 @@ export type CallOptions = {
     tool_choice?: "auto" | "none" | "required" | {
         name: string;
     };
-    /** Tools with `defer_loading` stay out of the context until the model finds them by a search. */
+    /** Tools with `defer_loading`, except those in `always_loaded`, stay out of the context until the model finds them by a search: the provider's (`mode: "native"`) or Hull's (`"client"`, by its `strategy`); `"auto"` prefers the provider's. `budget_tokens` limits what Hull's search brings in. */
     tool_search?: boolean | "bm25" | "regex" | {
         variant?: "bm25" | "regex";
         mode?: "auto" | "native" | "client";
@@ -727,7 +727,7 @@ export type RunOptions = CallOptions & {
     tool_retries?: number;
     /** The pause before the first repetition; it doubles. */
     tool_backoff_ms?: number;
-    /** What a turn must do, and how much prose it may contain. */
+    /** `require_action_or_yield`: the run calls a tool before it may end. `allow_done_sentinel: false`: Hull does not tell the model of the sentinel. `max_prose_chars`: Hull cuts off longer texts of turns in the conversation. */
     turn_policy?: {
         require_action_or_yield?: boolean;
         allow_done_sentinel?: boolean;
@@ -747,7 +747,7 @@ export type RunOptions = CallOptions & {
     exit_when_verified?: boolean;
     /** The most tokens of the run, input and output together. */
     token_budget?: number;
-    /** What happens to calls that a model writes into its text although it has a native channel for them. */
+    /** Which calls Hull carries out of those that a model writes into its text although it has a native channel: all, those of the first such turn, or none. */
     native_tool_fallback?: "allow" | "allow_once" | "reject";
     /** The phase of a persistent run: a line `next_phase: X` that names another phase ends the run. */
     break_unless_phase?: string;
