@@ -98,6 +98,8 @@ export class Execution {
   #ended = false;
   #startedAt = 0;
   #stdoutBytes = 0;
+  #isCancelled = false;
+  readonly #left = Promise.withResolvers<void>();
   #readers = 0;
   #orphaned: NodeJS.Timeout | undefined;
   #receiving: NodeJS.Timeout | undefined;
@@ -127,6 +129,11 @@ export class Execution {
 
   get ended(): boolean {
     return this.#ended;
+  }
+
+  /** Resolves when a cancelled execution has left its folders; `null`: it was not cancelled, or has left them. */
+  get leaving(): Promise<void> | null {
+    return this.#isCancelled && !this.#ended ? this.#left.promise : null;
   }
 
   /** Takes a slot in the queue. The input may take as long to arrive as the process may run. */
@@ -267,6 +274,7 @@ export class Execution {
   /** Ends the execution for this reason, in any state. `graceMs` overrides the spec's. */
   stop(reason: StopReason, graceMs?: number): void {
     if (this.#ended) return;
+    this.#isCancelled ||= reason === "cancelled";
     if (this.#process !== null) this.#process.stop(reason, graceMs);
     else if (this.#slot !== null) void this.#end({ cause: reason, exit_code: null, signal: null });
   }
@@ -405,6 +413,7 @@ export class Execution {
     this.#releasePackages();
     if (this.#folders.workspace !== null) this.#services.workspaces.release(this.#folders.workspace);
     if (this.spec.skills !== undefined) this.#services.skillFolders.release(this.spec.skills);
+    this.#left.resolve();
   }
 }
 

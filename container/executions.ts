@@ -57,6 +57,19 @@ export class Executions {
     return execution;
   }
 
+  /**
+   * Resolves when no cancelled execution uses a session's folder any more. One that began earlier would see its changes,
+   * and report them as its own.
+   */
+  async vacated(workspace: string): Promise<void> {
+    const leaving = [...this.#live.values()].flatMap(({ spec, leaving }) =>
+      spec.workspace?.id === workspace && leaving !== null ? [leaving] : [],
+    );
+    if (leaving.length === 0) return;
+    await Promise.all(leaving);
+    await this.vacated(workspace);
+  }
+
   /** Ends an execution that was never admitted. */
   refuse(execution: Execution, reason: unknown): void {
     this.#remove(execution);

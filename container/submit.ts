@@ -36,6 +36,7 @@ export async function submit(
   const spec = parseSpec(specText);
   const specDigest = createHash("sha256").update(specText).digest("hex");
   auth.permit(request, `execution:${spec.id}`, specDigest);
+  if (spec.workspace !== undefined) await executions.vacated(spec.workspace.id);
 
   const known = executions.specDigestOf(spec.id);
   if (known !== undefined) {

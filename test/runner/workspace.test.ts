@@ -222,6 +222,27 @@ test("what a cancelled process wrote, and what was never committed, is undone", 
   expect((await session.run("ls; cat f")).stdout).toBe("f\nkept");
 });
 
+test("a command waits for the end of a cancelled one, and finds its changes undone", async () => {
+  const session = new Session();
+  session.put("f", "kept");
+  const stop = new AbortController();
+  const asked = join(runner.stateDir, "asked-to-stop");
+  const script = `trap 'touch ${asked}' TERM; echo gone > f; echo gone > g; while :; do sleep 0.05; done`;
+  const cancelled = session.run(script, stop);
+  await until(
+    () => readdir(session.folder).catch((): string[] => []),
+    (names) => names.includes("g"),
+  );
+  stop.abort();
+  await expect(cancelled).rejects.toMatchObject({ code: "client_closed_request" });
+  await until(
+    () => stat(asked).catch(() => null),
+    (found) => found !== null,
+  );
+  const next = await session.run("ls; cat f");
+  expect([next.stdout, told(next)]).toEqual(["f\nkept", []]);
+});
+
 test("nothing but plain files of this folder leaves it", async () => {
   const session = new Session();
   const outside = join(runner.stateDir, "outside");
