@@ -51,16 +51,19 @@ export async function loadCassette(file: string): Promise<Cassette> {
   );
 }
 
-export function startReplay(options: ReplayOptions): Promise<ProviderServer> {
+export async function startReplay(options: ReplayOptions): Promise<ProviderServer> {
   const { cassette, file, realtime, redactor, onLine } = options;
-  const shelf = new Shelf(cassette.calls);
+  const calls = await Promise.all(
+    cassette.calls.map(async (call) => ({ ...call, key: await callKey(call.request.body) })),
+  );
+  const shelf = new Shelf(calls);
   const answer = async (call: ProviderCall, response: ServerResponse): Promise<void> => {
     const { provider, method, path } = call;
     const { body } = requestOf(method, path, bodyOf(call.body.toString("utf8")), redactor);
     const asked: Asked = { provider, method, path, body, key: await callKey(body) };
     const found = shelf.take(asked);
     if (found !== null) return play(found.response, response, realtime);
-    const message = explanation(asked, cassette.calls, file);
+    const message = explanation(asked, calls, file);
     onLine(message);
     const document = { type: "error", error: { type: "replay_missing", message } };
     const headers = {

@@ -48,7 +48,7 @@ const callShape = z.lazy(() =>
       path: z.string(),
       body: z.custom<Json>(),
     }),
-    /** As computed by `callKey`. */
+    /** As computed by `callKey` of the version that recorded it. */
     key: z.string(),
     /** `null`: no response arrived. */
     response: z.nullable(
@@ -82,14 +82,42 @@ interface Conversation {
 }
 
 export function conversationOf(body: Json): Conversation {
-  if (!isObject(body)) return { model: null, system: null, messages: body === null ? [] : [body] };
-  const { model = null, system, instructions, messages, input, prompt, suffix } = body;
+  const placed = withoutPlaces(body);
+  if (!isObject(placed)) return { model: null, system: null, messages: placed === null ? [] : [placed] };
+  const { model = null, system, instructions, messages, input, prompt, suffix } = placed;
   const said = messages ?? input ?? prompt ?? null;
   return {
     model,
     system: system ?? instructions ?? null,
     messages: [...(Array.isArray(said) ? said : said === null ? [] : [said]), ...(suffix ? [suffix] : [])],
   };
+}
+
+/** A folder in the runner that texts of skills and answers of tools name, up to its own name. */
+const RUNNER_FOLDER = /\/runner\/(?:(skills)\/[0-9a-f]{16}|workspaces\/[0-9a-f]{32})(?![0-9a-f])/;
+
+/** The value without the paths to the runner's folders: they differ by machine, project and session. */
+function withoutPlaces(value: Json): Json {
+  return JSON.parse(JSON.stringify(value), (_, item: unknown) =>
+    typeof item === "string" && RUNNER_FOLDER.test(item) ? withoutPlacesIn(item) : item,
+  );
+}
+
+function withoutPlacesIn(text: string): string {
+  const pieces = text.split(RUNNER_FOLDER);
+  // Of the odd pieces, the group of the pattern tells the two kinds of folders apart.
+  return pieces
+    .map((piece = "files", at) =>
+      at % 2 === 1 ? `{${piece}}` : at === pieces.length - 1 ? piece : untilPath(piece),
+    )
+    .join("");
+}
+
+/** The text up to the absolute path with which it ends. */
+function untilPath(text: string): string {
+  const word = Math.max(...[" ", "\t", "\n", '"', "'", "`"].map((end) => text.lastIndexOf(end))) + 1;
+  const path = text.indexOf("/", word);
+  return path === -1 ? text : text.slice(0, path);
 }
 
 /** The hash of model, messages and system text, in hex. */

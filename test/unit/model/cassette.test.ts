@@ -50,6 +50,26 @@ describe("what makes two requests the same", () => {
     const others = [{ model: "n" }, { messages: [user("b")] }, { system: "t" }];
     for (const other of others) expect(await callKey({ ...body, ...other })).not.toBe(key);
   });
+
+  it("is the same wherever the runner keeps the folders that the texts name", async () => {
+    const from = (state: string, skills: string, work: string) => ({
+      model: "m",
+      system: `Base directory for this skill: ${state}/runner/skills/${skills}/pdf\n\nRead '${state}/runner/skills/${skills}/pdf/a/b.md'.`,
+      messages: [
+        { role: "user", content: [{ type: "text", text: `in=${state}/runner/workspaces/${work}/files` }] },
+      ],
+    });
+    const here = from("/home/ada/p/.hull/state", "0123456789abcdef", "0123456789abcdef0123456789abcdef");
+    const there = from("/ci", "fedcba9876543210", "fedcba9876543210fedcba9876543210");
+    expect(await callKey(there)).toBe(await callKey(here));
+    const { system } = here;
+    for (const other of [
+      system.replace("b.md", "c.md"),
+      system.replaceAll("/pdf", "/csv"),
+      system.replace("Read", "/x/y Read"),
+    ])
+      expect(await callKey({ ...here, system: other })).not.toBe(await callKey(here));
+  });
 });
 
 describe("an answer's pieces", () => {

@@ -1,5 +1,5 @@
 /** Recording and replaying through the real servers: what comes out is what came in, byte for byte. */
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { get } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -177,6 +177,32 @@ describe("what was recorded is replayed", () => {
       texts.push(block?.type === "output_text" ? block.text : null);
     }
     expect(texts).toEqual(["1", "2", "2", "2"]);
+  });
+
+  test("what was recorded in another folder, also by a Hull whose keys depend on it", async () => {
+    const system = (state: string) =>
+      `Base directory for this skill: ${state}/runner/skills/0123456789abcdef/pdf`;
+    const body = { model: "m", system: system("/home/ada/.hull/state"), messages: [] };
+    const response = { status: 200, headers: {}, chunks: [{ at_ms: 0, text: "recorded" }] };
+    const request = { method: "POST", path: "/messages", body };
+    const recorded: CassetteCall = {
+      kind: "model",
+      n: 1,
+      provider: "anthropic",
+      request,
+      key: "of then",
+      response,
+    };
+    await writeFile(file, [HEADER, recorded].map((line) => JSON.stringify(line)).join("\n"));
+    const lines: string[] = [];
+    const offline = await replay(lines);
+    const asked = async (messages: Json[]): Promise<string> => {
+      const sent = JSON.stringify({ ...body, system: system("/ci/state"), messages });
+      return (await fetch(`${offline.url}/anthropic/messages`, { method: "POST", body: sent })).text();
+    };
+    expect(await asked([])).toBe("recorded");
+    await asked(["more"]);
+    expect(lines).toEqual([expect.stringContaining("has no message 1")]);
   });
 
   test("a client that leaves is not recorded, and takes the provider's connection along", async () => {
