@@ -67,16 +67,22 @@ describe("POST /workflows/validate", () => {
   it("warns of what is of no use, and lists the nodes that can be reached", async () => {
     const graph = {
       entry: "a",
-      nodes: { a: { kind: "join" }, b: { kind: "reduce" }, c: {} },
-      edges: [edge("a", "b")],
+      nodes: {
+        a: { kind: "join" },
+        b: { kind: "reduce" },
+        c: {},
+        d: { kind: "verify", verify: { expect_text: "Dear" } },
+        e: { kind: "verify", mode: "agent", verify: { expect_text: "Dear" } },
+      },
+      edges: [edge("a", "b"), edge("b", "d"), edge("d", "e")],
     };
     expect(await (await post("/workflows/validate", { graph })).json()).toEqual({
       valid: true,
       errors: [],
-      warnings: ["nodes.a.kind", "nodes.b.input_contract", "nodes.c"].map((path) =>
+      warnings: ["nodes.a.kind", "nodes.b.input_contract", "nodes.d.verify", "nodes.c"].map((path) =>
         expect.objectContaining({ path }),
       ),
-      reachable_nodes: ["a", "b"],
+      reachable_nodes: ["a", "b", "d", "e"],
     });
   });
 

@@ -173,6 +173,17 @@ function nodeWarnings(node: Node, incoming: readonly Edge[]): Said[] {
       at: "input_contract",
       message: `The node "${node.id}" reduces all artifacts, since input_contract.input_kinds names none.`,
     });
+  const { command, ...expected } = node.verify ?? {};
+  if (
+    node.kind === "verify" &&
+    node.mode !== "agent" &&
+    command === undefined &&
+    Object.keys(expected).length > 0
+  )
+    said.push({
+      at: "verify",
+      message: `The node "${node.id}" has no text to check: give verify.command, or mode "agent".`,
+    });
   return said;
 }
 
