@@ -1,7 +1,10 @@
 /** The workspace tools in agent runs: real workerd, a real runner, a model whose turns are given. */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { commonHull } from "../support/common-hull.ts";
 import { json } from "../support/hull-dev.ts";
+import { until } from "../support/runner.ts";
 import { dataOf, readEvents } from "../support/sse.ts";
 
 const { hull } = await commonHull({
@@ -119,6 +122,47 @@ test("stages of a task's graph share its files, its folder and its variables", a
     { node_id: "act", outcome: "success" },
     { node_id: "verify", outcome: "verified" },
   ]);
+});
+
+test("a stage's command that is stopped takes no other command of the workflow with it", async () => {
+  const begun = join(hull.root, "home", "begun");
+  const check = (command: string, more: object = {}) => ({ kind: "verify", verify: { command }, ...more });
+  const graph = {
+    entry: "book",
+    nodes: {
+      book: check("echo booked", { compensation: "unbook" }),
+      unbook: check("echo undone"),
+      late: check("sleep 60", { timeout_ms: 300 }),
+      long: check(`touch '${begun}'; sleep 60`),
+    },
+    edges: [
+      { from: "book", to: "late" },
+      { from: "late", to: "long" },
+    ],
+  };
+  const headers = { prefer: "respond-async" };
+  const { id } = await json<{ id: string }>(
+    await hull.post("/workflows/execute", { task: "go", graph, options: { provider: "mock" } }, headers),
+  );
+  await until(
+    () => existsSync(begun),
+    (has) => has,
+  );
+  await hull.post(`/workflows/runs/${id}/cancel`, {});
+  interface Recorded {
+    status: string;
+    stages: { node_id: string; error: { code: string } | null }[];
+    compensations: { outcome: string }[];
+  }
+  const ended = await until(
+    async () => json<Recorded>(await hull.call(`/workflows/runs/${id}`)),
+    ({ status }) => status === "cancelled",
+  );
+  expect(ended.stages.slice(0, 2).map(({ node_id, error }) => [node_id, error?.code])).toEqual([
+    ["book", undefined],
+    ["late", "timed_out"],
+  ]);
+  expect(ended.compensations).toMatchObject([{ node_id: "unbook", outcome: "verified" }]);
 });
 
 test("commands have the variables that hull.toml names, no provider's keys, and stderr where it was written", async () => {

@@ -535,7 +535,8 @@ async function verifyText(
       args,
       call_id: execution,
       execution,
-      run: spec.run_id,
+      // Other commands of the workflow go on when this one is stopped.
+      run: execution,
       again,
       cwd: spec.cwd ?? "",
       ...(spec.variables === undefined ? {} : { variables: spec.variables }),

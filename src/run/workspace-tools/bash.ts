@@ -36,6 +36,7 @@ export interface Command extends CodeTerms {
   call_id: string;
   /** Unique to run and call. The same call in a later run attempt has the same id. */
   execution: string;
+  /** Names the commands that the runner stops together. */
   run: string;
   /** An earlier run attempt began it. */
   again: boolean;
