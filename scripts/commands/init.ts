@@ -26,6 +26,7 @@ const TSCONFIG = `{
     "noEmit": true,
     "allowImportingTsExtensions": true,
     "erasableSyntaxOnly": true,
+    "types": ["node"],
     "skipLibCheck": true
   },
   "include": ["skills", "test"]

@@ -89,6 +89,8 @@ test("a typed skill is built, with types that the compiler finds", async () => {
   await shell(
     `${REPO}node_modules/.bin/tsc --ignoreConfig --noEmit --strict --module preserve --target es2022 --types '' skills/dice/skill.ts`,
   );
+  // The project's own settings, and the types that its package.json asks for.
+  await shell(`${REPO}node_modules/.bin/tsc -p . --typeRoots ${REPO}node_modules/@types`);
 });
 
 test("hullrun/client is in the package, with types that the compiler finds", async () => {
