@@ -168,12 +168,19 @@ export const SkillNotFound = define<{ slug: string; near: string[] } | { id: str
 /** How many files of a run an error names. */
 const SHOWN_FILES = 10;
 
-/** Names the file by its id, by its path in a session's workspace, or by its path among the files of a run. */
+/**
+ * Names the file by its id, by its path in a session's workspace, or by its path among the files of a run. `cut`: the
+ * run may have made more files than `made` has.
+ */
 export const FileNotFound = define<
-  { id: string } | { path: string } | { path: string; made: readonly string[] }
+  { id: string } | { path: string } | { path: string; made: readonly string[]; cut: boolean }
 >("file_not_found", 404, "File not found", (d) => {
   if ("made" in d) {
     const path = d.path.slice(0, 1024).toWellFormed();
+    if (d.cut) {
+      const most = `An answer has at most ${d.made.length} files of a run, the first by path`;
+      return { detail: `${most}: ${JSON.stringify(path)} is not among them.`, members: { path } };
+    }
     const shown = d.made.slice(0, SHOWN_FILES).map((one) => JSON.stringify(one));
     const more = d.made.length > shown.length ? [`${d.made.length - shown.length} more`] : [];
     const made = shown.length === 0 ? "no file at all" : [...shown, ...more].join(", ");

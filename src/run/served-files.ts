@@ -25,7 +25,7 @@ export interface ProducedFile {
 }
 
 /** The most files in an answer. A run that makes more keeps them in its session. */
-const MOST_FILES = 100;
+export const MOST_FILES = 100;
 /** Hull's own files, such as long outputs of commands. */
 const OWN_FOLDER = ".hull/";
 /** A workspace never contains more files. */

@@ -208,7 +208,12 @@ test("output: file answers the file that the run made, with its type, and its ev
     status: 404,
     detail: 'The run made no file "none". It made no file at all.',
   });
-  expect(fake.requests).toHaveLength(11);
+  fake.script(make("for n in $(seq 100) z; do echo $n > $n.txt; done"));
+  expect(await json(await hull.call("/skills/chart?file=z.txt", form("Draw.")))).toMatchObject({
+    status: 404,
+    detail: 'An answer has at most 100 files of a run, the first by path: "z.txt" is not among them.',
+  });
+  expect(fake.requests).toHaveLength(13);
   expect(fake.requests[10]?.body).toMatchObject({ tool_choice: { type: "none" } });
 });
 

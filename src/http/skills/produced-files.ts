@@ -6,7 +6,7 @@ import { FileNotFound } from "../../errors/request.ts";
 import { OutputMissing } from "../../errors/run.ts";
 import { findFile, readFile } from "../../run/files.ts";
 import { contentDisposition, isActive } from "../../run/output-files.ts";
-import { filesInHeader, type ProducedFile, shortFilesHeader } from "../../run/served-files.ts";
+import { filesInHeader, MOST_FILES, type ProducedFile, shortFilesHeader } from "../../run/served-files.ts";
 import type { Manifest } from "../../skill/manifest.ts";
 import type { RequestContext } from "../context.ts";
 import { isEventStream } from "../sse.ts";
@@ -41,7 +41,10 @@ async function inForm(context: RequestContext, manifest: Manifest, answer: Respo
   const wanted = new URL(context.request.url).searchParams.get("file");
   if (wanted !== null) {
     const file = files.find(({ path }) => path === wanted);
-    if (file === undefined) throw new FileNotFound({ path: wanted, made: files.map(({ path }) => path) });
+    if (file === undefined) {
+      const made = files.map(({ path }) => path);
+      throw new FileNotFound({ path: wanted, made, cut: made.length === MOST_FILES });
+    }
     return fileAnswer(context, file, answer);
   }
   const accept = context.request.headers.get("accept") ?? "";
