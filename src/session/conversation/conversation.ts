@@ -371,3 +371,10 @@ export class Conversation {
     return row;
   }
 }
+
+/** Wraps operations on a session that must exist. */
+export const onSession =
+  (conversation: Conversation) =>
+  <I, O>(work: (input: I, row: SessionRow, caller: SessionCaller) => O | Promise<O>) =>
+  async (input: I, caller: SessionCaller): Promise<O> =>
+    work(input, await conversation.ready(caller), caller);

@@ -2,52 +2,37 @@
 
 import { CallNotFound } from "../../errors/llm.ts";
 import { IdempotencyKeyReused } from "../../errors/request.ts";
-import { Internal, toHullError } from "../../errors.ts";
-import type { PreparedRun } from "../../run/agent/runtime.ts";
-import { detachedContext } from "../../run/context.ts";
+import { toHullError } from "../../errors.ts";
 import { readText, sendText } from "../../run/long-text.ts";
 import type { Daemon } from "../daemon/daemon.ts";
 import { daemonHandlers } from "../daemon/handlers.ts";
-import type { DaemonOperations } from "../daemon/rpc.ts";
 import { type NamedRequest, nameAndContent } from "../named-request.ts";
 import type { Delegates } from "../task/delegates.ts";
 import { taskHandlers } from "../task/handlers.ts";
-import type { TaskOperations } from "../task/rpc.ts";
 import type { Task } from "../task/task.ts";
 import { workflowHandlers } from "../workflow/handlers.ts";
-import type { WorkflowOperations } from "../workflow/rpc.ts";
 import type { Workflow } from "../workflow/workflow.ts";
-import type { RunView, SessionView } from "./answers.ts";
-import { answerCall, decide, listApprovals } from "./approvals.ts";
-import type { Conversation } from "./conversation.ts";
-import { eventPage } from "./event-page.ts";
+import type { SessionView } from "./answers.ts";
+import { type Conversation, onSession } from "./conversation.ts";
 import { type Fork, forkInto } from "./fork.ts";
 import { fitting } from "./injected.ts";
 import { compaction } from "./manual-compaction.ts";
-import { recordedCalls } from "./recorded-calls.ts";
 import type {
+  ConversationOperations,
   Handlers,
   LongText,
-  RunRequest,
   SessionAnswer,
-  SessionCaller,
   SessionOperation,
   SessionOperations,
   SessionQuestion,
-  Wait,
 } from "./rpc.ts";
-import { MESSAGE_WAKE } from "./runs.ts";
+import { prepareRun, runHandlers } from "./run-operations.ts";
 import type { SessionRow } from "./store.ts";
-import { tracePage } from "./trace.ts";
-import { runAnswer, runEntry, runView, usualWait } from "./views.ts";
 import { listPage, tailOf } from "./visible.ts";
-
-type All = Handlers<SessionOperations>;
-type Own = Omit<All, keyof DaemonOperations | keyof TaskOperations | keyof WorkflowOperations>;
 
 /** Executes operations on one session. Errors are returned as answers, too. */
 export class SessionDispatcher {
-  readonly #handlers: All;
+  readonly #handlers: Handlers<SessionOperations>;
   readonly #conversation: Conversation;
 
   constructor(
@@ -61,7 +46,8 @@ export class SessionDispatcher {
   ) {
     this.#conversation = conversation;
     this.#handlers = {
-      ...handlersOf(conversation, task),
+      ...conversationHandlers(conversation),
+      ...runHandlers(conversation, task),
       ...daemonHandlers(conversation, daemon),
       ...taskHandlers(conversation, task, delegates),
       ...workflowHandlers(conversation, workflow),
@@ -100,9 +86,10 @@ export class SessionDispatcher {
   }
 }
 
-function handlersOf(conversation: Conversation, task: Task): Own {
-  const { log, runs, files, env, deployment, background, runtime } = conversation;
+function conversationHandlers(conversation: Conversation): Handlers<ConversationOperations> {
+  const { log, runs, files, env } = conversation;
   const { store } = log;
+  const within = onSession(conversation);
   /** Forks under way, by request: a repeated request joins the fork that it began. */
   const forks = new Map<string, { hash: string; made: Promise<void> }>();
   const forked = async (row: SessionRow, asked: NamedRequest, fork: Omit<Fork, "request">): Promise<void> => {
@@ -114,11 +101,6 @@ function handlersOf(conversation: Conversation, task: Task): Own {
     forks.set(name, { hash, made });
     await made.finally(() => forks.delete(name));
   };
-  /** Wraps an operation on a session that must exist. */
-  const within =
-    <I, O>(work: (input: I, row: SessionRow, caller: SessionCaller) => O | Promise<O>) =>
-    async (input: I, caller: SessionCaller): Promise<O> =>
-      work(input, await conversation.ready(caller), caller);
   /** Makes a change of the conversation while no run occupies it. */
   const changed = (row: SessionRow, request: NamedRequest, change: () => void): SessionView =>
     conversation.once(request, () => {
@@ -127,24 +109,6 @@ function handlersOf(conversation: Conversation, task: Task): Own {
       change();
       return conversation.view();
     });
-  const answer = async (run_id: string, wait: Wait | null, { id }: SessionRow): Promise<RunView> => {
-    await runs.wait(run_id, wait ?? usualWait(log.state()));
-    return runAnswer(log, runtime, id, runs.row(run_id));
-  };
-  /** Checks the request and prepares its run here, so that the first attempt need not do it again. */
-  const prepare = (
-    asked: RunRequest,
-    run: string,
-    { session, caller }: { session: SessionRow; caller: SessionCaller },
-  ): Promise<PreparedRun> => {
-    const { request_id: requestId, mock_scope: mockScope, tenant } = caller;
-    const context = detachedContext(
-      deployment,
-      { requestId, mockScope, tenant, startedAt: log.now() },
-      background,
-    );
-    return runtime.prepare(asked, { run, session: session.id }, context);
-  };
   return {
     async open({ request, ...wanted }, caller) {
       const first =
@@ -216,7 +180,9 @@ function handlersOf(conversation: Conversation, task: Task): Own {
       const { options } = call;
       const asked = { prompt: null, system: null, publishes: false };
       const prepared =
-        options === null ? null : await prepare({ ...asked, options }, run_id, { session: row, caller });
+        options === null
+          ? null
+          : await prepareRun(conversation, { ...asked, options }, run_id, { session: row, caller });
       // The session may have changed meanwhile.
       const session = await conversation.ready(caller);
       conversation.active(session);
@@ -263,82 +229,5 @@ function handlersOf(conversation: Conversation, task: Task): Own {
     workspaceVersion: within((asked) => files.workspaceVersion(...asked)),
     workspaceManifest: within((asked) => files.workspaceManifest(...asked)),
     contentKeys: within((asked) => files.contentKeys(...asked)),
-    message: within(({ message, delivery, request }, row) =>
-      conversation.once(request, () => {
-        conversation.active(row);
-        const run_id = store.liveRun()?.id ?? null;
-        const body = { type: "message_received" as const, run: run_id, message, delivery };
-        const woken = delivery !== "wait_for_completion" && runs.wake(MESSAGE_WAKE, [body]);
-        if (!woken) runs.receive([body], false);
-        return { session_id: row.id, run_id, delivery };
-      }),
-    ),
-    feedback: within(({ feedback, request }, row) =>
-      conversation.once(request, () => {
-        conversation.active(row);
-        runs.receive([{ type: "feedback_received", feedback }], false);
-        return { session_id: row.id, run_id: store.liveRun()?.id ?? null };
-      }),
-    ),
-    known: ({ request }, caller) => conversation.exists(caller) && conversation.answerTo(request) !== null,
-    async start({ run_id, work, request, wait, opens, followed }, caller) {
-      const made = { request_hash: null, imported: null };
-      if (opens !== undefined) await conversation.open(caller, { metadata: opens, ...made }, false);
-      const before = await conversation.ready(caller);
-      // A request without a key may arrive twice; the id of its run identifies it.
-      const known = (): boolean =>
-        request === null ? store.run(run_id) !== null : conversation.knows(request);
-      const prepared =
-        "spec" in work || known() ? null : await prepare(work.asked, run_id, { session: before, caller });
-      // The session may have changed meanwhile.
-      const row = prepared === null ? before : await conversation.ready(caller);
-      const spec = "spec" in work ? work.spec : prepared?.spec;
-      const begin = () => {
-        if (spec === undefined) throw new Internal({ cause: `the request of ${run_id} is no longer known` });
-        conversation.active(row);
-        conversation.quiet(row);
-        const { request_id, mock_scope } = caller;
-        runs.start(spec, { request_id, mock_scope }, { prepared });
-        return { run_id };
-      };
-      const named = request !== null ? conversation.once(request, begin) : null;
-      if (named === null && !known()) begin();
-      if (wait === "none" && followed === undefined) await conversation.listing.noteBegun();
-      const view = await answer(named?.run_id ?? run_id, wait, row);
-      if (wait === "terminal") await task.reported();
-      return view;
-    },
-    runs: within(({ limit, before }, { id }) => {
-      const rows = store.runs(limit + 1, before);
-      const page = rows.slice(0, limit);
-      const next = rows.length > limit ? (page.at(-1)?.first_record ?? null) : null;
-      return { data: page.map((run) => runEntry(id, run)), next };
-    }),
-    run: within(({ run_id }, { id }) => runView(log, id, runs.row(run_id))),
-    trace: within(({ run_id, ...page }) => {
-      const row = runs.row(run_id);
-      return { ...tracePage(store.runRecords(row), page), recovered: row.recoveries > 0 };
-    }),
-    recorded: within(({ run_id }) => {
-      const row = runs.row(run_id);
-      return log.answered(recordedCalls(() => store.runRecords(row)));
-    }),
-    list_events: within((page) => eventPage(store, page)),
-    answer: within(({ run_id, wait }, row) => answer(run_id, wait, row)),
-    cancel: within(({ run_id }, { id }) => {
-      runs.cancel(run_id);
-      return runView(log, id, runs.row(run_id));
-    }),
-    artifacts: within((page) => store.artifacts.list(page)),
-    artifact: within(({ id, version }) => store.artifacts.view(id, version)),
-    approvals: within(() => listApprovals(log)),
-    decide: within(async ({ request, ...decision }) => {
-      const decided = conversation.once(request, () => decide(log, runs, decision));
-      await conversation.listing.written();
-      return decided;
-    }),
-    tool_result: within(({ request, ...answer }) =>
-      conversation.once(request, () => answerCall(log, runs, answer)),
-    ),
   };
 }

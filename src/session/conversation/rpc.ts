@@ -74,10 +74,14 @@ type WorkspaceOperations = {
 
 /** Input and output of each operation, by name. JSON-safe. */
 export interface SessionOperations
-  extends WorkspaceOperations,
+  extends ConversationOperations,
+    RunOperations,
     DaemonOperations,
     TaskOperations,
-    WorkflowOperations {
+    WorkflowOperations {}
+
+/** The session itself, its conversation and its files. */
+export interface ConversationOperations extends WorkspaceOperations {
   /** Creates the session unless it exists. @throws IdempotencyKeyReused */
   open: {
     /** `imported`: the conversation to begin with. If the session exists, the same request must have created it. */
@@ -97,8 +101,10 @@ export interface SessionOperations
   exists: { in: null; out: boolean };
   view: { in: null; out: SessionView };
   messages: { in: { offset: number; limit: number }; out: { data: PublicMessage[]; next: number | null } };
-  /** The conversation so far, for a call outside of a run that adds its messages afterwards. */
-  /** `refused_searches`: as `AgentState.refusedSearches`. */
+  /**
+   * The conversation so far, for a call outside of a run that adds its messages afterwards. `refused_searches`: as
+   * `AgentState.refusedSearches`.
+   */
   history: {
     in: null;
     out: { messages: Message[]; summary: string | null; created_at: number; refused_searches: string[] };
@@ -132,6 +138,10 @@ export interface SessionOperations
   /** Creates a session that has copies of the files, if there are any, and nothing else. @throws SessionExists */
   copyFiles: { in: { dst: string } & Named; out: null };
   remove: { in: null; out: null };
+}
+
+/** The session's runs, and what reaches them from outside. */
+export interface RunOperations {
   message: {
     in: { message: Message; delivery: Delivery } & Named;
     out: { session_id: string; run_id: string | null; delivery: Delivery };

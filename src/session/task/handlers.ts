@@ -1,6 +1,6 @@
 /** The operations of a session that is a task, or that delegates tasks, by name (`rpc.ts`). */
 import { TaskClosed, TaskNotAwaiting, TaskRunning } from "../../errors/task.ts";
-import type { Conversation } from "../conversation/conversation.ts";
+import { type Conversation, onSession } from "../conversation/conversation.ts";
 import type { Handlers, SessionCaller } from "../conversation/rpc.ts";
 import { MAX_ROW_WAIT_MS, waitAtMost } from "../wait-at-most.ts";
 import type { Delegates } from "./delegates.ts";
@@ -21,6 +21,7 @@ export function taskHandlers(
   const { log, background } = conversation;
   const runs = new TaskRuns(conversation, task);
 
+  const within = onSession(conversation);
   /** Wraps an operation on a task that must exist. */
   const onTask =
     <I, O>(work: (input: I, row: TaskRow, at: OperationContext) => O | Promise<O>) =>
@@ -32,7 +33,7 @@ export function taskHandlers(
   const lineage = new Lineage();
 
   /** The id of the session's task; `null`: it is no task. */
-  const ownTask = ({ id }: SessionCaller): string | null => (task.store.row() === null ? null : id);
+  const ownTask = (id: string): string | null => (task.store.row() === null ? null : id);
 
   /** Waits until the task has ended, or for this time, and returns it; `null`: no limit. */
   const waited = async (timeout_ms: number | null) => {
@@ -66,7 +67,11 @@ export function taskHandlers(
     task: onTask(() => task.handle()),
     task_wait: onTask(({ timeout_ms }) => waited(timeout_ms)),
     task_input: onTask(async ({ run_id, task: text, request }, row, at) => {
-      if (!conversation.knows(request)) mayRun(row, at.session.id);
+      if (!conversation.knows(request)) {
+        const { id } = at.session;
+        if (row.closed_at !== null) throw new TaskClosed({ task: id });
+        if (task.status(row) === "running") throw new TaskRunning({ task: id });
+      }
       await runs.startNext({ action: "input", run_id, task: text, request }, row, at);
       return task.handle();
     }),
@@ -111,36 +116,20 @@ export function taskHandlers(
       await waitAtMost(task.index(), MAX_ROW_WAIT_MS);
       return task.handle();
     }),
-    async said(_, caller) {
-      await conversation.ready(caller);
+    said: within(() => {
       const { visible, summary } = log.state();
       return { visible, summary };
-    },
-    async ceilings(_, caller) {
-      await conversation.ready(caller);
-      return { ...delegates.ceilings(), task_id: ownTask(caller) };
-    },
-    async above(_, caller) {
-      await conversation.ready(caller);
-      return { session_ids: lineage.above(task.parent()?.session_id ?? null) };
-    },
-    async delegate(input, caller) {
-      conversation.active(await conversation.ready(caller));
-      return { task_id: ownTask(caller), granted: delegates.add(input) };
-    },
-    async undelegate(input, caller) {
-      await conversation.ready(caller);
+    }),
+    ceilings: within((_, { id }) => ({ ...delegates.ceilings(), task_id: ownTask(id) })),
+    above: within(() => ({ session_ids: lineage.above(task.parent()?.session_id ?? null) })),
+    delegate: within((input, row) => {
+      conversation.active(row);
+      return { task_id: ownTask(row.id), granted: delegates.add(input) };
+    }),
+    undelegate: within((input) => {
       delegates.remove(input);
       return null;
-    },
-    async relay(input, caller) {
-      await conversation.ready(caller);
-      return delegates.relay(input);
-    },
+    }),
+    relay: within((input) => delegates.relay(input)),
   };
-
-  function mayRun(row: TaskRow, id: string): void {
-    if (row.closed_at !== null) throw new TaskClosed({ task: id });
-    if (task.status(row) === "running") throw new TaskRunning({ task: id });
-  }
 }

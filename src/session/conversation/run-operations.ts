@@ -1,0 +1,122 @@
+/** The operations of a session that concern its runs, by name (`rpc.ts`). */
+import { Internal } from "../../errors.ts";
+import type { PreparedRun } from "../../run/agent/runtime.ts";
+import { detachedContext } from "../../run/context.ts";
+import type { Task } from "../task/task.ts";
+import type { RunView } from "./answers.ts";
+import { answerCall, decide, listApprovals } from "./approvals.ts";
+import { type Conversation, onSession } from "./conversation.ts";
+import { eventPage } from "./event-page.ts";
+import { recordedCalls } from "./recorded-calls.ts";
+import type { Handlers, RunOperations, RunRequest, SessionCaller, Wait } from "./rpc.ts";
+import { MESSAGE_WAKE } from "./runs.ts";
+import type { SessionRow } from "./store.ts";
+import { tracePage } from "./trace.ts";
+import { runAnswer, runEntry, runView, usualWait } from "./views.ts";
+
+/** Checks the request and prepares its run here, so that the first attempt need not do it again. */
+export function prepareRun(
+  { deployment, background, log, runtime }: Conversation,
+  asked: RunRequest,
+  run: string,
+  { session, caller }: { session: SessionRow; caller: SessionCaller },
+): Promise<PreparedRun> {
+  const { request_id: requestId, mock_scope: mockScope, tenant } = caller;
+  const context = detachedContext(
+    deployment,
+    { requestId, mockScope, tenant, startedAt: log.now() },
+    background,
+  );
+  return runtime.prepare(asked, { run, session: session.id }, context);
+}
+
+export function runHandlers(conversation: Conversation, task: Task): Handlers<RunOperations> {
+  const { log, runs, runtime } = conversation;
+  const { store } = log;
+  const within = onSession(conversation);
+  const answer = async (run_id: string, wait: Wait | null, { id }: SessionRow): Promise<RunView> => {
+    await runs.wait(run_id, wait ?? usualWait(log.state()));
+    return runAnswer(log, runtime, id, runs.row(run_id));
+  };
+  return {
+    message: within(({ message, delivery, request }, row) =>
+      conversation.once(request, () => {
+        conversation.active(row);
+        const run_id = store.liveRun()?.id ?? null;
+        const body = { type: "message_received" as const, run: run_id, message, delivery };
+        const woken = delivery !== "wait_for_completion" && runs.wake(MESSAGE_WAKE, [body]);
+        if (!woken) runs.receive([body], false);
+        return { session_id: row.id, run_id, delivery };
+      }),
+    ),
+    feedback: within(({ feedback, request }, row) =>
+      conversation.once(request, () => {
+        conversation.active(row);
+        runs.receive([{ type: "feedback_received", feedback }], false);
+        return { session_id: row.id, run_id: store.liveRun()?.id ?? null };
+      }),
+    ),
+    known: ({ request }, caller) => conversation.exists(caller) && conversation.answerTo(request) !== null,
+    async start({ run_id, work, request, wait, opens, followed }, caller) {
+      const made = { request_hash: null, imported: null };
+      if (opens !== undefined) await conversation.open(caller, { metadata: opens, ...made }, false);
+      const before = await conversation.ready(caller);
+      // A request without a key may arrive twice; the id of its run identifies it.
+      const known = (): boolean =>
+        request === null ? store.run(run_id) !== null : conversation.knows(request);
+      const prepared =
+        "spec" in work || known()
+          ? null
+          : await prepareRun(conversation, work.asked, run_id, { session: before, caller });
+      // The session may have changed meanwhile.
+      const row = prepared === null ? before : await conversation.ready(caller);
+      const spec = "spec" in work ? work.spec : prepared?.spec;
+      const begin = () => {
+        if (spec === undefined) throw new Internal({ cause: `the request of ${run_id} is no longer known` });
+        conversation.active(row);
+        conversation.quiet(row);
+        const { request_id, mock_scope } = caller;
+        runs.start(spec, { request_id, mock_scope }, { prepared });
+        return { run_id };
+      };
+      const named = request !== null ? conversation.once(request, begin) : null;
+      if (named === null && !known()) begin();
+      if (wait === "none" && followed === undefined) await conversation.listing.noteBegun();
+      const view = await answer(named?.run_id ?? run_id, wait, row);
+      if (wait === "terminal") await task.reported();
+      return view;
+    },
+    runs: within(({ limit, before }, { id }) => {
+      const rows = store.runs(limit + 1, before);
+      const page = rows.slice(0, limit);
+      const next = rows.length > limit ? (page.at(-1)?.first_record ?? null) : null;
+      return { data: page.map((run) => runEntry(id, run)), next };
+    }),
+    run: within(({ run_id }, { id }) => runView(log, id, runs.row(run_id))),
+    trace: within(({ run_id, ...page }) => {
+      const row = runs.row(run_id);
+      return { ...tracePage(store.runRecords(row), page), recovered: row.recoveries > 0 };
+    }),
+    recorded: within(({ run_id }) => {
+      const row = runs.row(run_id);
+      return log.answered(recordedCalls(() => store.runRecords(row)));
+    }),
+    list_events: within((page) => eventPage(store, page)),
+    answer: within(({ run_id, wait }, row) => answer(run_id, wait, row)),
+    cancel: within(({ run_id }, { id }) => {
+      runs.cancel(run_id);
+      return runView(log, id, runs.row(run_id));
+    }),
+    artifacts: within((page) => store.artifacts.list(page)),
+    artifact: within(({ id, version }) => store.artifacts.view(id, version)),
+    approvals: within(() => listApprovals(log)),
+    decide: within(async ({ request, ...decision }) => {
+      const decided = conversation.once(request, () => decide(log, runs, decision));
+      await conversation.listing.written();
+      return decided;
+    }),
+    tool_result: within(({ request, ...answer }) =>
+      conversation.once(request, () => answerCall(log, runs, answer)),
+    ),
+  };
+}
