@@ -171,10 +171,10 @@ export class Bundles {
       for (const folder of folders) await chmod(join(unpacked, folder), 0o555);
       const dir = join(this.#root, digest);
       if (changed !== undefined) {
-        const doomed = this.#doomed();
+        const trash = this.#trash();
         // A process may have removed the whole folder.
-        await rename(dir, doomed).then(
-          () => changed.replaced.push(doomed),
+        await rename(dir, trash).then(
+          () => changed.replaced.push(trash),
           () => removeTree(dir),
         );
       }
@@ -218,11 +218,11 @@ export class Bundles {
 
   async #remove(digest: string, dir: string): Promise<void> {
     // Renamed first, so that the same bundle can arrive again while the old files are being removed.
-    const doomed = this.#doomed();
+    const trash = this.#trash();
     try {
       await rm(join(this.#root, `${digest}.size`), { force: true });
-      await rename(dir, doomed);
-      await removeTree(doomed);
+      await rename(dir, trash);
+      await removeTree(trash);
     } catch (error) {
       log("error", "bundle_not_removed", { digest, reason: reasonOf(error) });
     }
@@ -232,12 +232,12 @@ export class Bundles {
    * A path to which the runner renames a folder before removing it. If this runner does not get to it, the next one
    * removes it.
    */
-  #doomed(): string {
+  #trash(): string {
     return join(this.#root, `.${randomBytes(8).toString("hex")}`);
   }
 
-  async #clear(digest: string, doomed: string): Promise<void> {
-    await removeTree(doomed).catch((error: unknown) =>
+  async #clear(digest: string, trash: string): Promise<void> {
+    await removeTree(trash).catch((error: unknown) =>
       log("error", "bundle_not_removed", { digest, reason: reasonOf(error) }),
     );
   }

@@ -27,7 +27,7 @@ const OWN_NAMES = ["NO_PROXY", "no_proxy"];
 const passShape = z.object({ hosts: z.array(z.string()), until: z.number() });
 
 /** Why a request is refused, with its status. */
-class NoWay extends Error {
+class NoRoute extends Error {
   readonly status: number;
   constructor(status: number, message: string) {
     super(message);
@@ -112,27 +112,27 @@ export class EgressProxy {
         answer.writeHead(response.statusCode ?? 502, response.headers);
         response.pipe(answer);
       });
-      far.once("error", (error) => refuse(answer, new NoWay(502, reasonOf(error))));
+      far.once("error", (error) => refuse(answer, new NoRoute(502, reasonOf(error))));
       asked.pipe(far);
     } catch (error) {
       refuse(answer, error);
     }
   }
 
-  /** The address to connect to. @throws NoWay */
+  /** The address to connect to. @throws NoRoute */
   async #permitted(asked: IncomingMessage, url: URL): Promise<string> {
     const hosts = this.#hostsOf(asked.headers["proxy-authorization"]);
     const fault = hostFault(url, hosts);
-    if (fault !== null) throw new NoWay(403, `The host ${url.hostname} ${fault}.`);
+    if (fault !== null) throw new NoRoute(403, `The host ${url.hostname} ${fault}.`);
     // The machine's own proxy resolves the name, so it must check where the name leads.
     if (this.#beyond !== null) return url.hostname;
     const found = await lookup(url.hostname, { all: true }).catch(() => []);
     const open = found.find(({ address }) => hostFault(new URL(`http://${inUrl(address)}`), null) === null);
     if (open !== undefined) return open.address;
-    throw new NoWay(found.length === 0 ? 502 : 403, `The host ${url.hostname} has no public address.`);
+    throw new NoRoute(found.length === 0 ? 502 : 403, `The host ${url.hostname} has no public address.`);
   }
 
-  /** @throws NoWay */
+  /** @throws NoRoute */
   #hostsOf(header: string | undefined): string[] {
     const [, password = ""] = Buffer.from(header?.replace(/^Basic /i, "") ?? "", "base64")
       .toString()
@@ -142,7 +142,7 @@ export class EgressProxy {
     const same = genuine.length === mac.length && timingSafeEqual(genuine, Buffer.from(mac));
     const said = same ? passShape.parse(JSON.parse(Buffer.from(pass, "base64url").toString())) : null;
     if (said === null || said.until < Date.now())
-      throw new NoWay(407, "Send the password of your call: the proxy's address in HTTP_PROXY has it.");
+      throw new NoRoute(407, "Send the password of your call: the proxy's address in HTTP_PROXY has it.");
     return said.hosts;
   }
 
@@ -150,13 +150,13 @@ export class EgressProxy {
     return createHmac("sha256", this.#key).update(pass).digest("base64url");
   }
 
-  /** A connection to the host, through the machine's own proxy if there is one. @throws NoWay */
+  /** A connection to the host, through the machine's own proxy if there is one. @throws NoRoute */
   #reach(host: string, port: number): Promise<Socket> {
     const beyond = this.#beyond;
     if (beyond === null)
       return new Promise((resolve, reject) => {
         const far = connect({ host, port }, () => resolve(far));
-        far.once("error", (error) => reject(new NoWay(502, reasonOf(error))));
+        far.once("error", (error) => reject(new NoRoute(502, reasonOf(error))));
       });
     return new Promise((resolve, reject) => {
       const name = `${host}:${port}`;
@@ -172,9 +172,9 @@ export class EgressProxy {
         .once("connect", ({ statusCode }, far, head) => {
           if (head.length > 0) far.unshift(head);
           if (statusCode === 200) resolve(far);
-          else reject(new NoWay(502, `The machine's proxy answered ${statusCode}.`));
+          else reject(new NoRoute(502, `The machine's proxy answered ${statusCode}.`));
         })
-        .once("error", (error) => reject(new NoWay(502, reasonOf(error))))
+        .once("error", (error) => reject(new NoRoute(502, reasonOf(error))))
         .end();
     });
   }
@@ -193,7 +193,7 @@ function join(far: Socket, near: Duplex): void {
 }
 
 function refusal(error: unknown): { status: number; text: string } {
-  if (error instanceof NoWay) return { status: error.status, text: `${error.message}\n` };
+  if (error instanceof NoRoute) return { status: error.status, text: `${error.message}\n` };
   return { status: 400, text: "The proxy cannot pass this request on.\n" };
 }
 

@@ -282,7 +282,7 @@ async function check(python: string[], state: string): Promise<Checks> {
   try {
     return checks.parse(JSON.parse(await output([...python, "-I", "-S", "-c", text, state])));
   } catch (error) {
-    const reason = saidBy(error);
+    const reason = errorText(error);
     return { python: reason, files: reason, signals: reason, skills_path: reason, seccomp: reason };
   }
 }
@@ -293,7 +293,7 @@ async function probe(command: string[]): Promise<string | null> {
     await output(command);
     return null;
   } catch (error) {
-    return saidBy(error);
+    return errorText(error);
   }
 }
 
@@ -302,7 +302,7 @@ async function output([file = "", ...args]: string[]): Promise<string> {
   return stdout;
 }
 
-function saidBy(error: unknown): string {
+function errorText(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   // The program's own words; the error's message would begin with the whole command.
   const said = "stderr" in error ? String(error.stderr).trim() : "";

@@ -145,9 +145,9 @@ export class SkillFolders {
     for (const [index, [key, set]] of resting.entries()) {
       if (index < MOST_RESTING && now - set.used <= IDLE_MS) continue;
       this.#sets.delete(key);
-      const doomed = join(this.#root, `.${process.pid}-${this.#count++}`);
-      void rename(set.dir, doomed)
-        .then(() => removeTree(doomed))
+      const trash = join(this.#root, `.${process.pid}-${this.#count++}`);
+      void rename(set.dir, trash)
+        .then(() => removeTree(trash))
         .catch((error: unknown) => log("error", "skills_not_removed", { reason: reasonOf(error) }));
     }
   }

@@ -25,7 +25,7 @@ interface VisibleOptions {
 export function visibleText(text: string, options: VisibleOptions = {}): string {
   const { partial = false, markers = [], planner = true } = options;
   const shown = partial ? text.slice(0, heldFrom(text)) : text;
-  const { rest, answers } = takeApart(shown);
+  const { rest, answers } = splitVisible(shown);
   const body = answers.length > 0 ? answers.join("\n\n") : rest;
   const clean = withoutMarkers(planner ? withoutPlans(body) : body, markers);
   return partial ? clean.replace(/^\s+/, "") : clean.trim();
@@ -38,7 +38,7 @@ interface Parts {
 }
 
 /** Walks the known tags once, from left to right. */
-function takeApart(text: string): Parts {
+function splitVisible(text: string): Parts {
   const tag = /<(\/?)([a-z_]+)(?:\s[^<>]*)?(\/?)>/gi;
   const answers: string[] = [];
   let rest = "";

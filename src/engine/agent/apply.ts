@@ -1,23 +1,15 @@
 /** The fold: computes a session's state from its records. Pure and total; a record never fails to apply. */
-import { withArtifacts } from "../artifact.ts";
+
 import { type Message, totalUsage } from "../messages.ts";
 import { addSpent, withoutShare } from "../shares.ts";
+import { applyToCalls } from "./apply-calls.ts";
 import { isSessionGrant } from "./call-permission.ts";
 import { calledAs, judgedArguments } from "./calls.ts";
 import { withoutArchived } from "./compaction.ts";
-import { afterActivation, afterInvocation, knownSkill } from "./known-skills.ts";
+import { afterInvocation } from "./known-skills.ts";
 import { grantOf } from "./policy.ts";
-import type {
-  AgentRecord,
-  AgentToolResult,
-  Compacted,
-  Delivery,
-  Feedback,
-  ModelCost,
-  Wake,
-} from "./records.ts";
-import { changedTools } from "./session-tools.ts";
-import { brokenOff, clientResult, settleCall } from "./settle-call.ts";
+import type { AgentRecord, Compacted, Delivery, Feedback, ModelCost, Wake } from "./records.ts";
+import { brokenOff } from "./settle-call.ts";
 import { withCommandOutputs } from "./skill-commands.ts";
 import { afterBinding, keptBindings } from "./skill-servers.ts";
 import { skillHooks } from "./skills.ts";
@@ -31,7 +23,6 @@ import {
   type RunState,
 } from "./state.ts";
 import { feedbackMessage } from "./texts.ts";
-import { goesThroughHooks } from "./tool-hooks.ts";
 import { wokenRun } from "./wake.ts";
 
 /** A record with the states before and after it, so that no reader has to fold it again. */
@@ -226,85 +217,6 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
         { visible },
       );
     }
-    case "tools_started": {
-      // Hooks may have replaced the arguments; the record has the final ones.
-      const begun = new Map(record.calls.map(({ effect, call }) => [effect, call]));
-      return next({
-        status: "running",
-        calls: run.calls.map((open) => {
-          const call = begun.get(open.effect);
-          return call === undefined ? open : { ...open, call, stage: "started" };
-        }),
-      });
-    }
-    case "tool_executed": {
-      const { effect } = record;
-      const { artifacts = [], ...result } = record.result;
-      const calls = run.calls.map((open) =>
-        open.effect === effect ? { ...open, stage: "executed" as const, result } : open,
-      );
-      return next({ calls, ...withArtifacts(run.artifacts, artifacts) });
-    }
-    case "tool_settled": {
-      const changed = changedTools(state, record.result);
-      return settleCall({ ...state, ...changed }, { ...run, ...changed }, record.effect, record.result);
-    }
-    case "tool_searched": {
-      const result: AgentToolResult = {
-        status: "ok",
-        content: record.result,
-        value: null,
-        error_category: null,
-        exit_code: null,
-        duration_ms: 0,
-      };
-      return settleCall(state, { ...run, vault: record.state }, record.effect, result, true);
-    }
-    case "ledger_updated": {
-      const { ledger, effect, result } = record;
-      return settleCall(state, { ...run, ledger }, effect, result, true);
-    }
-    case "skill_loaded": {
-      const given = knownSkill(state, record.name)?.arguments ?? "";
-      const changed = afterActivation(state, run, record.name, given);
-      return settleCall(changed.state, changed.run, record.effect, record.result, true);
-    }
-    case "approval_requested":
-      return next({
-        // The run counts as running while other calls of the turn are under way.
-        ...(run.calls.some(({ stage }) => stage === "started") ? {} : { status: "awaiting_approval" }),
-        calls: run.calls.map((open) =>
-          open.effect === record.effect
-            ? { ...open, stage: "approval", approval: { ...record.request, decision: null, reason: null } }
-            : open,
-        ),
-      });
-    case "approval_decided": {
-      const decided = run.calls.find(({ approval }) => approval?.id === record.approval);
-      const { decision, reason } = record;
-      const calls = run.calls.map((open) =>
-        open.approval?.id === record.approval
-          ? { ...open, approval: { ...open.approval, decision, reason } }
-          : open,
-      );
-      const grant = decided?.approval?.arguments_digest;
-      const grants =
-        record.scope === "session" && decision === "approve" && grant !== undefined
-          ? [...state.grants, grant]
-          : state.grants;
-      return next({ calls, status: "running" }, { grants });
-    }
-    case "client_tool_answered": {
-      const open = run.calls.find(({ call, stage }) => call.id === record.call_id && stage !== "settled");
-      if (open === undefined) return state;
-      const result = clientResult(record);
-      const executed = { ...calledAs(run, open), stage: "executed" as const, result };
-      const calls = run.calls.map((each) => (each === open ? executed : each));
-      const answered = { ...run, status: "running" as const, calls };
-      return goesThroughHooks(run.spec, open.call.name, result)
-        ? { ...state, run: answered }
-        : settleCall(state, answered, open.effect, result);
-    }
     case "share_taken": {
       const { task_run, tokens, usd } = record;
       return record.run === run.spec.run_id
@@ -348,6 +260,8 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
         { visible, waiting, skills: run.active },
       );
     }
+    default:
+      return applyToCalls(state, run, record);
   }
 }
 

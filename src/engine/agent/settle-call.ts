@@ -1,10 +1,12 @@
 /** How a run changes when one of its tool calls has its result. Pure. */
+
 import { objectOf } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { withArtifacts } from "../artifact.ts";
 import type { Message, ToolResultMessage } from "../messages.ts";
 import { addSpent } from "../shares.ts";
 import { isWorkspaceTool } from "../workspace-tools/definitions.ts";
+import { plainResult } from "./call-results.ts";
 import { shortenOutput } from "./compaction.ts";
 import { counted } from "./loop-detection.ts";
 import type { AgentRecord, AgentToolResult } from "./records.ts";
@@ -109,14 +111,7 @@ export function clientResult({
   content,
   is_error,
 }: Extract<AgentRecord, { type: "client_tool_answered" }>): AgentToolResult {
-  return {
-    status: is_error ? "error" : "ok",
-    content,
-    value: null,
-    error_category: is_error ? "tool_error" : null,
-    exit_code: null,
-    duration_ms: 0,
-  };
+  return is_error ? plainResult("error", content, "tool_error") : plainResult("ok", content, null);
 }
 
 /** Names of the tools that only the client can execute. */

@@ -22,7 +22,7 @@ const COVERED = 0.5;
 /** The most skills that one prompt may name. */
 const MOST_NAMED = 5;
 /** The most candidates to report. */
-const MOST_TOLD = 5;
+const MOST_RANKED = 5;
 /** A name counts as often as this many mentions in the description. */
 const NAME_WEIGHT = 3;
 
@@ -68,7 +68,7 @@ export function chooseSkills(
     const calls = user_invocable === false ? (index.names[number]?.called ?? []) : [];
     return calls.some((form) => holds(text, form)) ? [name] : [];
   });
-  const ranked = rankSkills(skills, index, prompt, MOST_TOLD).filter(({ name }) => !barred.includes(name));
+  const ranked = rankSkills(skills, index, prompt, MOST_RANKED).filter(({ name }) => !barred.includes(name));
   const asked = skills.flatMap((skill, number): Candidate[] => {
     if (skill.disable_model_invocation) return [];
     const name = index.names[number];
@@ -87,7 +87,10 @@ export function chooseSkills(
   if (asked.length > 0) {
     const active = asked.sort((a, b) => b.score - a.score).slice(0, MOST_NAMED);
     const others = ranked.filter(({ name }) => asked.every((one) => one.name !== name));
-    return { active: active.map(({ name }) => name), candidates: [...active, ...others].slice(0, MOST_TOLD) };
+    return {
+      active: active.map(({ name }) => name),
+      candidates: [...active, ...others].slice(0, MOST_RANKED),
+    };
   }
   const [first, second] = ranked;
   const clear =
@@ -97,7 +100,7 @@ export function chooseSkills(
     first.clear;
   return {
     active: clear ? [first.name] : [],
-    candidates: ranked.slice(0, MOST_TOLD).map(({ name, score, reason }) => ({ name, score, reason })),
+    candidates: ranked.slice(0, MOST_RANKED).map(({ name, score, reason }) => ({ name, score, reason })),
   };
 }
 

@@ -37,7 +37,7 @@ export function refusesUnpriced({ providers, unknown_price }: ModelRegistry, pro
  * other input if unknown.
  */
 export function costOf(usage: Usage, price: ModelPrice): number {
-  return usdOf(nanoUsd(usage, price, countsBeside(usage)));
+  return usdOf(nanoUsd(usage, price, excludesCached(usage)));
 }
 
 /**
@@ -50,7 +50,7 @@ export function cacheFigures(
   price: ModelPrice | null,
 ): { cache_hit_ratio: number; cache_savings_usd: number } {
   const { cache_read_tokens: read, cache_write_tokens: written } = usage;
-  const total = promptTokensOf(usage, countsBeside(usage));
+  const total = promptTokensOf(usage, excludesCached(usage));
   const cache_hit_ratio = total === 0 ? 0 : read / total;
   if (price === null) return { cache_hit_ratio, cache_savings_usd: 0 };
   const rates = priceAt(price, total);
@@ -60,5 +60,5 @@ export function cacheFigures(
 }
 
 /** Whether cached tokens are counted separately (Anthropic) rather than in `input_tokens` (OpenAI). */
-const countsBeside = ({ input_tokens, cache_read_tokens, cache_write_tokens }: Usage): boolean =>
+const excludesCached = ({ input_tokens, cache_read_tokens, cache_write_tokens }: Usage): boolean =>
   cache_read_tokens + cache_write_tokens > input_tokens;

@@ -26,7 +26,7 @@ import { guardLoops } from "./loop-guard.ts";
 /** Longest result, in UTF-16 units of JSON. */
 const MAX_RESULT = 5_000_000;
 /** The most UTF-16 units of a handler's notes to read. */
-const MAX_TOLD = 2_000_000;
+const MAX_NOTES = 2_000_000;
 /** The most bytes of files that a call may change: they travel in one message, limited to 32 MiB. */
 const MAX_CHANGED = 24 * 1024 * 1024;
 /** The most requests of a handler to the outside, including its messages while it works. */
@@ -172,7 +172,7 @@ const fromHarness = (script: string): string => `../${moduleOf(script)}`;
 function harnessCall(call: HandlerCall, { python }: HandlerHelp): HarnessCall {
   const { tool, args, config, env, models, callId, sessionId, bot, timeoutMs } = call;
   const module = fromHarness(scriptOf(tool));
-  const limits = { timeout: timeoutMs, most: MAX_RESULT, mostStreamed: MAX_TOLD, mostChanged: MAX_CHANGED };
+  const limits = { timeout: timeoutMs, most: MAX_RESULT, mostStreamed: MAX_NOTES, mostChanged: MAX_CHANGED };
   return { module, args, config, env, models, callId, sessionId, bot, python: python !== null, ...limits };
 }
 
