@@ -67,7 +67,18 @@ export function clientTypes(): string {
     });
   const declaration = (name: string, schema: JsonObject): string => {
     const members = name === "CallOptions" ? ` & ${providerMembers(objectOf(schema.properties))}` : "";
-    return `${comment(schema.description, "")}export type ${name} = ${typeOf(schema)}${members};`;
+    const [base, own] = derived(schema);
+    return `${comment(schema.description, "")}export type ${name} = ${base}${typeOf(own)}${members};`;
+  };
+  /** The named type of which a schema has all members, as the beginning of its own type; and the schema without them. */
+  const derived = (schema: JsonObject): [base: string, own: JsonObject] => {
+    const base = Object.keys(NAMED)
+      .filter((name) => hasMembersOf(schema, objectOf(schemas[name])))
+      .sort((a, b) => membersOf(objectOf(schemas[b])).length - membersOf(objectOf(schemas[a])).length)[0];
+    if (base === undefined) return ["", schema];
+    const known = objectOf(objectOf(schemas[base]).properties);
+    const own = Object.entries(objectOf(schema.properties)).filter(([name]) => !Object.hasOwn(known, name));
+    return [`${nameOf(base)} & `, { ...schema, properties: Object.fromEntries(own) }];
   };
   for (const name of Object.keys(NAMED)) add(name);
   for (const [name, path] of Object.entries(BODIES)) {
@@ -93,6 +104,19 @@ function providerMembers(options: JsonObject): string {
   const names = SHIPPED.names.filter((name) => !Object.hasOwn(options, name));
   const union = names.map((name) => JSON.stringify(name)).join(" | ");
   return `{ [provider in ${union}]?: { [name: string]: unknown } }`;
+}
+
+/** The members of an object, each with whether it is required. */
+const membersOf = ({ properties, required }: JsonObject): string[] =>
+  Object.entries(objectOf(properties)).map((member) =>
+    JSON.stringify([...member, Array.isArray(required) && required.includes(member[0])]),
+  );
+
+/** Whether an object has all members of another one, and more. */
+function hasMembersOf(schema: JsonObject, base: JsonObject): boolean {
+  const has = new Set(membersOf(schema));
+  const wanted = membersOf(base);
+  return wanted.length > 2 && wanted.length < has.size && wanted.every((member) => has.has(member));
 }
 
 const nameOf = (schema: string): string => NAMED[schema] ?? schema;

@@ -9,9 +9,8 @@ const POLL_MS = 1000;
 export async function waitUntilLive(
   urls: readonly string[],
   catalog: string,
-  limitMs = LIVE_MS,
 ): Promise<{ url: string } | { said: string }> {
-  const end = Date.now() + limitMs;
+  const end = Date.now() + LIVE_MS;
   let said = "nothing";
   do {
     for (const url of urls) {

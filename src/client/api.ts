@@ -344,27 +344,7 @@ export type CompactRequest = {
   options?: CallOptions;
 };
 
-export type CompactedSession = {
-  id: string;
-  state: "active" | "archived" | "abandoned" | "closed";
-  created_at: string;
-  updated_at: string;
-  length: number;
-  /** Of what compaction took out of the conversation. */
-  summary: string | null;
-  parent_id: string | null;
-  child_ids: string[];
-  /** Number of the parent's last event when this session branched off. */
-  branched_at_event_index: number | null;
-  /** Number of the last event. */
-  last_event: number;
-  metadata: {
-    [name: string]: unknown;
-  };
-  run: null | {
-    run_id: string;
-    status: "running" | "idle" | "awaiting_tool" | "awaiting_approval" | "done" | "stuck" | "budget_exhausted" | "watchdog" | "failed" | "error" | "cancelled";
-  };
+export type CompactedSession = Session & {
   /** `null`: there was nothing to compact. */
   compacted: {
     [name: string]: unknown;
@@ -439,44 +419,7 @@ export type DaemonRequest = RunOptions & {
   };
 };
 
-export type DaemonSnapshot = {
-  id: string;
-  name: string | null;
-  status: "running" | "stopped" | "failed";
-  persist_path: string | null;
-  /** The skill that declares it. */
-  skill: string | null;
-  created_at: string;
-  session_id: string;
-  run_id: string;
-  snapshot_path: string | null;
-  /** Events that wait. */
-  pending_event_count: number;
-  /** With the one in flight. */
-  queued_event_count: number;
-  event_queue_capacity: number;
-  /** `active`, `idle`, or how its run ended. */
-  daemon_state: string;
-  saved_at: string | null;
-  next_wake_at: string | null;
-  last_wake: null | {
-    reason: "message" | "event" | "resume" | "watch" | "cron" | "timer";
-    at: string;
-  };
-  /** The limit of `wake_budget` that ended its last wake. */
-  wake_budget_reached: "max_iterations" | "max_tokens" | "max_cost_usd" | null;
-  /** What wakes it as soon as it is idle. */
-  pending_wakes: ("message" | "event" | "resume" | "watch" | "cron" | "timer")[];
-  inflight_event?: {
-    seq: number;
-    enqueued_at: string;
-    payload: unknown;
-  };
-  error?: Problem;
-  /** Of its run, once that has ended, without the transcript. */
-  result?: {
-    [name: string]: unknown;
-  };
+export type DaemonSnapshot = Daemon & {
   _type: "daemon_snapshot";
   visible_messages: unknown[];
   recorded_messages: unknown[];

@@ -11,9 +11,9 @@ const UNITS: readonly (readonly [seconds: number, name: string])[] = [
 ];
 
 /** A time as its distance from now, with the exact one in the title. @param at RFC 3339 */
-export function when(at: string | null | undefined, now = Date.now()): Html | string {
+export function when(at: string | null | undefined): Html | string {
   if (at === null || at === undefined) return "–";
-  return html`<time datetime="${at}" title="${at}">${distance((now - Date.parse(at)) / 1000)}</time>`;
+  return html`<time datetime="${at}" title="${at}">${distance((Date.now() - Date.parse(at)) / 1000)}</time>`;
 }
 
 function distance(seconds: number): string {

@@ -30,9 +30,9 @@ const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 const RESERVED: ReadonlySet<string> = new Set(["runs", "validate", "execute", ...EDIT_OPERATIONS.keys()]);
 
 /** The graph of a request. @throws InputInvalid with a path below `graph` for each fault of its shape */
-export function graphOf(given: Json, at = "graph"): Graph {
+export function graphOf(given: Json): Graph {
   const read = readGraph(given, () => `wfg_${newId().replaceAll("-", "")}`);
-  if ("faults" in read) throw refusedAt(at, read.faults);
+  if ("faults" in read) throw refusedAt("graph", read.faults);
   return read.graph;
 }
 

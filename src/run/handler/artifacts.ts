@@ -15,19 +15,17 @@ type Kept = { line: string; findings: ArtifactFinding[] } | { error: string };
 
 export class RunArtifacts {
   readonly #stored: (id: string) => Artifact | null;
-  readonly #newId: () => string;
   readonly #calls = new Map<string, CallArtifacts>();
 
   /** @param stored finds the latest version of an artifact in the session */
-  constructor(stored: (id: string) => Artifact | null, newId: () => string = newArtifactId) {
+  constructor(stored: (id: string) => Artifact | null) {
     this.#stored = stored;
-    this.#newId = newId;
   }
 
   /** For one call, named by its effect. It replaces an earlier attempt at the call, which left nothing behind. */
   call(effect: string): CallArtifacts {
     this.#forgetStored();
-    const made = new CallArtifacts((id) => this.#latest(id), this.#newId);
+    const made = new CallArtifacts((id) => this.#latest(id));
     this.#calls.set(effect, made);
     return made;
   }
@@ -59,16 +57,14 @@ export class CallArtifacts {
   /** Whether the call has ended, so that no further artifact will arrive. */
   settled = false;
   readonly #latest: (id: string) => Artifact | null;
-  readonly #newId: () => string;
 
-  constructor(latest: (id: string) => Artifact | null, newId: () => string) {
+  constructor(latest: (id: string) => Artifact | null) {
     this.#latest = latest;
-    this.#newId = newId;
   }
 
   /** Keeps an artifact and returns what the model should know about it. */
   async keep(value: JsonObject): Promise<Kept> {
-    const read = readArtifact(value, this.#latest, this.#newId);
+    const read = readArtifact(value, this.#latest, newArtifactId);
     if ("error" in read) return read;
     const { artifact, updated, findings } = read;
     if (this.artifacts.length >= MAX_ARTIFACTS) {
