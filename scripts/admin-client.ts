@@ -1,5 +1,5 @@
 /** Calls of commands to the routes of a running Hull. */
-import { CommandError, EXIT, type ExitCode } from "./command.ts";
+import { CommandError, EXIT, type ExitCode, usageError } from "./command.ts";
 import { stateOf } from "./dev/paths.ts";
 import { addressOf } from "./dev/state-lock.ts";
 import { loadEnvironment } from "./dotenv.ts";
@@ -17,12 +17,7 @@ export function keyOf(given: string | undefined): string | undefined {
 function sendable(key: string | undefined): string | undefined {
   if (key === undefined || /^[\x20-\x7e]*$/.test(key.trim())) return key;
   const message = "The API key has characters that no API key has, such as a line end.";
-  throw new CommandError(
-    EXIT.usage,
-    "bad_key",
-    message,
-    "Copy it again: it is one word of ASCII characters.",
-  );
+  throw usageError("bad_key", message, "Copy it again: it is one word of ASCII characters.");
 }
 
 /** The fault of a Hull's address, for a sentence that begins with the place of the address; `null`: it has none. */
@@ -36,7 +31,7 @@ function faultOf(url: string): string | null {
 /** Throws `CommandError` (exit 2) unless the value of `--url` is the http(s) address of a server. @param usage shows a right one */
 export function checkAddress(url: string, usage: string): void {
   const fault = faultOf(url);
-  if (fault !== null) throw new CommandError(EXIT.usage, "url_invalid", `--url ${fault}`, usage);
+  if (fault !== null) throw usageError("url_invalid", `--url ${fault}`, usage);
 }
 
 /**
@@ -65,12 +60,16 @@ export async function target(
     url === ""
       ? "Which Hull? Its address is missing, and no hull dev runs for this project."
       : `${from} ${fault}`;
-  throw new CommandError(
-    EXIT.usage,
-    "url_missing",
-    wrong,
-    `${usage}, or: export HULL_URL=http://localhost:3000`,
-  );
+  throw usageError("url_missing", wrong, `${usage}, or: export HULL_URL=http://localhost:3000`);
+}
+
+/** Flags of the commands that address a Hull. */
+export const SERVER_FLAGS = { url: { type: "string" }, key: { type: "string" } } as const;
+
+/** A client of the Hull that a command addresses. Throws as `target` does. */
+export async function serverOf(values: Parameters<typeof target>[0], usage: string): Promise<AdminClient> {
+  const { url, key } = await target(values, usage);
+  return new AdminClient(url, key);
 }
 
 /** Origin of the `hull dev` that runs with a project's own state; `null` if none is running. */

@@ -1,12 +1,13 @@
 /** Agent runs of a running Hull, as `hull run` and `hull chat` start them. */
+
 import type { AdminClient } from "./admin-client.ts";
+import { SERVER_FLAGS } from "./admin-client.ts";
 import { printStream } from "./call/answer.ts";
 import { EXIT } from "./command.ts";
 
 /** Flags of the commands that start runs. */
 export const RUN_FLAGS = {
-  url: { type: "string" },
-  key: { type: "string" },
+  ...SERVER_FLAGS,
   session: { type: "string" },
   provider: { type: "string" },
   model: { type: "string" },

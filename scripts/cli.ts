@@ -2,7 +2,7 @@
 import hull from "../package.json" with { type: "json" };
 import { nearest } from "../src/skill/match.ts";
 import { RootMissing } from "./build/scan.ts";
-import { type Command, CommandError, EXIT } from "./command.ts";
+import { type Command, CommandError, EXIT, usageError } from "./command.ts";
 
 /** In the order of the overview. */
 const COMMANDS: { name: string; aliases: readonly string[]; load: () => Promise<{ command: Command }> }[] = [
@@ -56,8 +56,7 @@ async function main(argv: string[]): Promise<number> {
       word,
       COMMANDS.flatMap(({ name, aliases }) => [name, ...aliases]),
     );
-    throw new CommandError(
-      EXIT.usage,
+    throw usageError(
       "unknown_command",
       `Unknown command ${JSON.stringify(word)}.`,
       near === undefined ? "hull --help lists the commands." : `Did you mean: hull ${near}`,

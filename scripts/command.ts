@@ -43,6 +43,10 @@ export class CommandError extends Error {
   }
 }
 
+/** The failure of a command that was called wrongly, or whose files and variables are wrong (exit 2). */
+export const usageError = (code: string, message: string, hint?: string): CommandError =>
+  new CommandError(EXIT.usage, code, message, hint);
+
 type FlagOptions = NonNullable<NonNullable<Parameters<typeof parseArgs>[0]>["options"]>;
 
 /**
@@ -58,37 +62,28 @@ export function parseFlags<O extends FlagOptions>(argv: string[], options: O, po
       const names = Object.keys(options);
       const [near] = nearest(token.name, names);
       const known = names.map((name) => `--${name}`).join(", ") || "none";
-      throw new CommandError(
-        EXIT.usage,
+      throw usageError(
         "unknown_flag",
         `Unknown flag ${token.rawName}.`,
         near === undefined ? `Flags of this command: ${known}.` : `Did you mean --${near}?`,
       );
     }
     if (declared.type === "string" && token.value === undefined) {
-      throw new CommandError(EXIT.usage, "flag_value", `The flag ${token.rawName} needs a value.`);
+      throw usageError("flag_value", `The flag ${token.rawName} needs a value.`);
     }
     if (declared.type === "boolean" && token.value !== undefined) {
-      throw new CommandError(EXIT.usage, "flag_value", `The flag ${token.rawName} takes no value.`);
+      throw usageError("flag_value", `The flag ${token.rawName} takes no value.`);
     }
   }
   const words = tokens.filter((token) => token.kind === "positional");
   const extra = words[positionals];
   if (extra !== undefined) {
-    throw new CommandError(
-      EXIT.usage,
-      "unexpected_argument",
-      `Unexpected argument ${JSON.stringify(extra.value)}.`,
-    );
+    throw usageError("unexpected_argument", `Unexpected argument ${JSON.stringify(extra.value)}.`);
   }
   try {
     return parseArgs({ args: argv, options, strict: true, allowPositionals: true });
   } catch (error) {
-    throw new CommandError(
-      EXIT.usage,
-      "bad_arguments",
-      error instanceof Error ? error.message : String(error),
-    );
+    throw usageError("bad_arguments", error instanceof Error ? error.message : String(error));
   }
 }
 
@@ -98,5 +93,5 @@ export function timeoutMs(seconds: string | undefined): number | undefined {
   const number = Number(seconds);
   if (seconds !== "" && number >= 0 && number <= 3600) return Math.round(number * 1000);
   const message = `--timeout is a number of seconds up to 3600, not ${JSON.stringify(seconds)}.`;
-  throw new CommandError(EXIT.usage, "bad_arguments", message);
+  throw usageError("bad_arguments", message);
 }

@@ -9,7 +9,7 @@ import { parseTemplate, templateVariables } from "../src/skill/placeholder.ts";
 import { approvalsShape, policyShape } from "../src/skill/policy.ts";
 import { signaturesShape } from "../src/skill/trust.ts";
 import { workspaceToolsShape } from "../src/skill/workspace-settings.ts";
-import { CommandError, EXIT } from "./command.ts";
+import { usageError } from "./command.ts";
 import { readToml } from "./toml-file.ts";
 
 export const CONFIG_FILE = "hull.toml";
@@ -203,7 +203,7 @@ export type HullConfig = z.infer<typeof config>;
 export function parseOrigins(flag: string, values: readonly string[]): string[] {
   const parsed = origins.safeParse(values.flatMap((value) => value.split(",")));
   if (parsed.success) return parsed.data;
-  throw new CommandError(EXIT.usage, "bad_origin", `${flag}: ${parsed.error.issues[0]?.message}.`);
+  throw usageError("bad_origin", `${flag}: ${parsed.error.issues[0]?.message}.`);
 }
 
 /**
@@ -217,5 +217,5 @@ export async function loadConfig(dir: string): Promise<HullConfig> {
   if (file.ok) return file.data;
   const { code, message, hint, at } = file.fault;
   const location = at === undefined ? path : `${path}:${at.line}:${at.column}`;
-  throw new CommandError(EXIT.usage, code, `${location}: ${message}`, hint);
+  throw usageError(code, `${location}: ${message}`, hint);
 }

@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseEnv } from "node:util";
 import { utf8OrNull } from "../src/bytes.ts";
-import { CommandError, EXIT } from "./command.ts";
+import { usageError } from "./command.ts";
 
 /**
  * All variables in force for a project folder. The environment wins over `.dev.vars`, which wins over `.env`; a missing
@@ -37,12 +37,7 @@ async function readVariables(dir: string, file: string): Promise<NodeJS.Dict<str
     const fault = faultOf(assignment, utf8);
     if (fault === null) continue;
     const { name, line } = assignment;
-    throw new CommandError(
-      EXIT.usage,
-      "bad_env_value",
-      `${path}:${line}: ${name} ${fault.message}`,
-      fault.hint,
-    );
+    throw usageError("bad_env_value", `${path}:${line}: ${name} ${fault.message}`, fault.hint);
   }
   return parseEnv(text);
 }

@@ -6,7 +6,7 @@ import { keyVariablesOf, type Layer, modelTables } from "../src/model/registry/l
 import { mergeLayers } from "../src/model/registry/merge-layers.ts";
 import { mergeModelRegistry, shippedModels } from "../src/model/registry/registry.ts";
 import { type KnownProviders, SHIPPED } from "../src/skill/known-providers.ts";
-import { CommandError, EXIT } from "./command.ts";
+import { usageError } from "./command.ts";
 import type { HullConfig } from "./config.ts";
 import { loadEnvironment } from "./dotenv.ts";
 import { readToml } from "./toml-file.ts";
@@ -35,7 +35,7 @@ export async function projectModels(dir: string, { llm, capabilities }: HullConf
   if (file.ok) return { file: { llm: file.data }, root };
   const { code, message, hint, at } = file.fault;
   const location = at === undefined ? "" : `:${at.line}:${at.column}`;
-  throw new CommandError(EXIT.usage, code, `HULL_PROVIDERS_CONFIG${location}: ${message}`, hint);
+  throw usageError(code, `HULL_PROVIDERS_CONFIG${location}: ${message}`, hint);
 }
 
 /** The model registry of a deployment of this project, as far as the build can know it. */

@@ -1,7 +1,7 @@
 /** What `hull sessions`, `daemons` and `tasks` should do: an action, its target on a running Hull, and the text for `send`. */
 import { nearest } from "../src/skill/match.ts";
-import { AdminClient, pathOf, target } from "./admin-client.ts";
-import { CommandError, EXIT } from "./command.ts";
+import { type AdminClient, pathOf, serverOf } from "./admin-client.ts";
+import { EXIT, usageError } from "./command.ts";
 import { print } from "./report.ts";
 import { eventNumber } from "./session-events.ts";
 import { table } from "./table.ts";
@@ -47,7 +47,7 @@ export function remoteAction<T>(
   const whole = (name === "ls") === (id === "") && (name === "send") === (text !== undefined);
   if (action === undefined || !whole) {
     const question = actionProblem(name, Object.keys(actions), usage.question);
-    throw new CommandError(EXIT.usage, "bad_arguments", question, usage.hint);
+    throw usageError("bad_arguments", question, usage.hint);
   }
   return { name, id, text, action };
 }
@@ -65,9 +65,8 @@ export async function actionInput(
   { name, id, text }: RemoteAction<unknown>,
   values: FollowValues,
 ): Promise<ActionInput> {
-  const { url, key } = await target(values, `hull ${command} ${name} … --url https://…`);
   return {
-    server: new AdminClient(url, key),
+    server: await serverOf(values, `hull ${command} ${name} … --url https://…`),
     path: pathOf(`/${command}`, id),
     id,
     text,

@@ -1,14 +1,15 @@
 /** Follows the events of a session of a running Hull. */
+
 import { setTimeout as sleep } from "node:timers/promises";
 import { createParser } from "eventsource-parser";
 import type { AdminClient } from "./admin-client.ts";
+import { SERVER_FLAGS } from "./admin-client.ts";
 import { EventPrinter } from "./call/event-printer.ts";
-import { CommandError, EXIT } from "./command.ts";
+import { usageError } from "./command.ts";
 
 /** Flags of the commands that show the events of a session. */
 export const FOLLOW_FLAGS = {
-  url: { type: "string" },
-  key: { type: "string" },
+  ...SERVER_FLAGS,
   after: { type: "string" },
   json: { type: "boolean" },
 } as const;
@@ -17,11 +18,7 @@ export const FOLLOW_FLAGS = {
 export function eventNumber(text: string | undefined): number | null {
   if (text === undefined) return null;
   if (/^\d{1,15}$/.test(text)) return Number(text);
-  throw new CommandError(
-    EXIT.usage,
-    "bad_arguments",
-    `${JSON.stringify(text)} is not the number of an event.`,
-  );
+  throw usageError("bad_arguments", `${JSON.stringify(text)} is not the number of an event.`);
 }
 
 /** Wait before a broken stream is requested again, in ms. */

@@ -9,7 +9,7 @@ import {
 } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
 import type { Signer } from "../src/skill/signature.ts";
-import { CommandError, EXIT } from "./command.ts";
+import { CommandError, EXIT, usageError } from "./command.ts";
 
 interface SigningKey extends Signer {
   /** SHA-256 (hex) of the raw public key, as in hull.toml and trusted-signers. */
@@ -23,7 +23,7 @@ export async function readSigningKey(path: string): Promise<SigningKey> {
   const key = privateKey(pem);
   if (key?.asymmetricKeyType !== "ed25519") {
     const message = `${path} holds no Ed25519 private key in PEM that needs no passphrase.`;
-    throw new CommandError(EXIT.usage, "bad_key", message, HINT);
+    throw usageError("bad_key", message, HINT);
   }
   return signingKey(key);
 }

@@ -2,12 +2,12 @@
 
 import { buffer } from "node:stream/consumers";
 import { utf8OrNull } from "../src/bytes.ts";
-import { CommandError, EXIT } from "./command.ts";
+import { usageError } from "./command.ts";
 
 /** Bytes as text. Throws `CommandError` (exit 2) if they are not UTF-8. @param what named in the message */
 export function utf8Text(bytes: Uint8Array, what: string): string {
   const text = utf8OrNull(bytes);
-  if (text === null) throw new CommandError(EXIT.usage, "bad_encoding", `${what} is not UTF-8.`);
+  if (text === null) throw usageError("bad_encoding", `${what} is not UTF-8.`);
   return text;
 }
 

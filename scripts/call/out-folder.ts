@@ -7,7 +7,7 @@ import { access, constants, lstat, mkdir, mkdtemp, readFile, stat, writeFile } f
 import { tmpdir } from "node:os";
 import { basename, dirname, join, parse, resolve } from "node:path";
 import { counted } from "../../src/plural.ts";
-import { CommandError, EXIT } from "../command.ts";
+import { type CommandError, usageError } from "../command.ts";
 import { terminalText } from "../terminal-text.ts";
 
 /** The characters that common systems permit in a file's name. */
@@ -40,8 +40,7 @@ export class OutFolder {
 
   #unusable(why: string): CommandError {
     const message = `The files of the answer cannot go into ${this.#dir}: ${why}.`;
-    return new CommandError(
-      EXIT.usage,
+    return usageError(
       "out_unusable",
       message,
       "Name another folder with --out; it is made if there is none.",

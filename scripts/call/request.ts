@@ -5,7 +5,7 @@ import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
 import { buffer } from "node:stream/consumers";
 import type { JsonObject } from "../../src/skill/manifest.ts";
-import { CommandError, EXIT } from "../command.ts";
+import { CommandError, EXIT, usageError } from "../command.ts";
 import { utf8Text } from "../utf8-text.ts";
 
 /** The parts of a card that a call needs. */
@@ -61,11 +61,11 @@ function checkGiven({ method, input_schema }: SkillAddress, { text, files }: Cal
   const why = method === "GET" ? "it is called by GET" : "it takes JSON";
   if (files.length > 0 && (method === "GET" || input_schema !== undefined)) {
     const hint = "Leave --file out, and pass the input as --input.";
-    throw new CommandError(EXIT.usage, "files_not_taken", `The skill takes no files: ${why}.`, hint);
+    throw usageError("files_not_taken", `The skill takes no files: ${why}.`, hint);
   }
   if (text !== undefined || input_schema === undefined || method === "GET") return;
   const message = "The skill has an input_schema, and no input is given.";
-  throw new CommandError(EXIT.usage, "input_missing", message, "Pass it as JSON: --input '{…}'.");
+  throw usageError("input_missing", message, "Pass it as JSON: --input '{…}'.");
 }
 
 /** A text as JSON: unchanged if it is JSON, unless the schema accepts only texts; anything else as a JSON string. */

@@ -16,7 +16,7 @@ import type { Redactor } from "../../src/redact.ts";
 import { canonicalJson } from "../../src/skill/canonical.ts";
 import { objectOf } from "../../src/skill/json.ts";
 import type { Json } from "../../src/skill/manifest.ts";
-import { CommandError, EXIT } from "../command.ts";
+import { CommandError, EXIT, usageError } from "../command.ts";
 import { nearestCall } from "./nearest.ts";
 import { type ProviderCall, type ProviderServer, startProviderServer } from "./server.ts";
 
@@ -43,8 +43,7 @@ export async function loadCassette(file: string): Promise<Cassette> {
   const cassette = readCassette(text);
   if (!("faults" in cassette)) return cassette;
   const faults = cassette.faults.slice(0, 5).join("\n  ");
-  throw new CommandError(
-    EXIT.usage,
+  throw usageError(
     "cassette_invalid",
     `${file} cannot be replayed:\n  ${faults}`,
     "hull dev --record makes a cassette; a file of mocks is for --mocks.",

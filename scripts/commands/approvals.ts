@@ -1,9 +1,9 @@
 /** `hull approvals`: the calls of tools that wait for a decision. */
 import type { Approvals, Sessions } from "../../src/client/api.ts";
-import { AdminClient, pathOf, target } from "../admin-client.ts";
+import { type AdminClient, pathOf, SERVER_FLAGS, serverOf } from "../admin-client.ts";
 import { decide } from "../agent-run.ts";
 import { mapLimited } from "../build/map-limited.ts";
-import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
+import { type Command, CommandError, EXIT, parseFlags, usageError } from "../command.ts";
 import { table } from "../table.ts";
 import { terminalText } from "../terminal-text.ts";
 
@@ -31,8 +31,7 @@ ls without a session asks all active sessions. approve approves exactly the argu
     const { values, positionals } = parseFlags(
       argv,
       {
-        url: { type: "string" },
-        key: { type: "string" },
+        ...SERVER_FLAGS,
         json: { type: "boolean" },
         reason: { type: "string" },
         "for-session": { type: "boolean" },
@@ -43,14 +42,8 @@ ls without a session asks all active sessions. approve approves exactly the argu
     const lists = name === "ls" && id === undefined;
     const decision = name === "approve" || name === "deny" ? name : null;
     if (!lists && (decision === null || session === undefined || id === undefined))
-      throw new CommandError(
-        EXIT.usage,
-        "bad_arguments",
-        "approve and deny need a session and the id of an approval.",
-        HINT,
-      );
-    const { url, key } = await target(values, `hull approvals ${name} … --url https://…`);
-    const server = new AdminClient(url, key);
+      throw usageError("bad_arguments", "approve and deny need a session and the id of an approval.", HINT);
+    const server = await serverOf(values, `hull approvals ${name} … --url https://…`);
     if (decision === null || session === undefined || id === undefined)
       return list(server, session, values.json === true);
     const open = await approvalsOf(server, session);

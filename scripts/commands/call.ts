@@ -5,12 +5,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { removeTree } from "../../container/tree.ts";
 import { slugify } from "../../src/skill/slug.ts";
-import { answerOf, checkAddress, keyOf, pathOf } from "../admin-client.ts";
+import { answerOf, checkAddress, keyOf, pathOf, SERVER_FLAGS } from "../admin-client.ts";
 import { BuildCache } from "../build/cache.ts";
 import { printAnswer, printStream } from "../call/answer.ts";
 import { OutFolder } from "../call/out-folder.ts";
 import { type CallInput, callRequest, type SkillAddress } from "../call/request.ts";
-import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
+import { type Command, EXIT, parseFlags, usageError } from "../command.ts";
 import { startServer } from "../dev/server.ts";
 import { openProject } from "../project.ts";
 
@@ -41,8 +41,7 @@ Without --url, Hull starts runner and Worker for this one call and keeps nothing
         dir: { type: "string", short: "d" },
         out: { type: "string", short: "o" },
         force: { type: "boolean" },
-        url: { type: "string" },
-        key: { type: "string" },
+        ...SERVER_FLAGS,
         stream: { type: "boolean" },
         json: { type: "boolean" },
       },
@@ -50,12 +49,7 @@ Without --url, Hull starts runner and Worker for this one call and keeps nothing
     );
     const name = positionals[0];
     if (name === undefined || name === "") {
-      throw new CommandError(
-        EXIT.usage,
-        "name_missing",
-        "Which skill?",
-        "hull call <name>; hull list shows the names.",
-      );
+      throw usageError("name_missing", "Which skill?", "hull call <name>; hull list shows the names.");
     }
     const call: Call = {
       slug: slugify(name) || name,

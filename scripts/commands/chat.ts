@@ -1,6 +1,6 @@
 /** `hull chat`: a conversation with a skill, or with a model alone, in a session of a running Hull. */
 import { createInterface, type Interface } from "node:readline/promises";
-import { AdminClient, pathOf, target } from "../admin-client.ts";
+import { type AdminClient, pathOf, serverOf } from "../admin-client.ts";
 import { type Approval, cancelRun, decide, RUN_FLAGS, runBody, streamRun } from "../agent-run.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
 import { terminalText } from "../terminal-text.ts";
@@ -24,8 +24,7 @@ reads messages from stdin, and a call that needs an approval waits for hull appr
   async run(argv) {
     const { values, positionals } = parseFlags(argv, RUN_FLAGS, 1);
     const [skill] = positionals;
-    const { url, key } = await target(values, "hull chat [skill] --url https://…");
-    const server = new AdminClient(url, key);
+    const server = await serverOf(values, "hull chat [skill] --url https://…");
     const body = runBody(values, skill);
     const wanted = values.session === undefined ? {} : { id: values.session };
     const { id }: { id: string } = JSON.parse(await server.send("POST", "/sessions", wanted));

@@ -6,7 +6,7 @@ import * as z from "zod";
 import { counted } from "../../src/plural.ts";
 import { BuildCache } from "../build/cache.ts";
 import type { BuiltSkill } from "../build/skill.ts";
-import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
+import { type Command, EXIT, parseFlags, usageError } from "../command.ts";
 import { parseOrigins } from "../config.ts";
 import { curlFor } from "../dev/curl.ts";
 import { seedDemo } from "../dev/demo.ts";
@@ -67,7 +67,7 @@ Provider keys and *_BASE_URL come from the environment, .env or .dev.vars. They 
     );
     const { mocks, record, replay, realtime } = values;
     if (record !== undefined && replay !== undefined) {
-      throw new CommandError(EXIT.usage, "flags_exclude", "--record and --replay exclude each other.");
+      throw usageError("flags_exclude", "--record and --replay exclude each other.");
     }
     const opened = await openProject(positionals[0], values.skills ?? []);
     const { cors, name = opened.config.name } = values;

@@ -1,7 +1,7 @@
 /** `hull keys`: the API keys of a running Hull. */
 
-import { AdminClient, pathOf, target } from "../admin-client.ts";
-import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
+import { type AdminClient, pathOf, SERVER_FLAGS, serverOf } from "../admin-client.ts";
+import { type Command, EXIT, parseFlags, usageError } from "../command.ts";
 import { actionProblem } from "../remote-action.ts";
 import { table } from "../table.ts";
 
@@ -38,8 +38,7 @@ Hull prints a new key once, alone on stdout. A revoked key stops working within 
     const { values, positionals } = parseFlags(
       argv,
       {
-        url: { type: "string" },
-        key: { type: "string" },
+        ...SERVER_FLAGS,
         tenant: { type: "string" },
         scopes: { type: "string" },
         name: { type: "string" },
@@ -50,15 +49,13 @@ Hull prints a new key once, alone on stdout. A revoked key stops working within 
     const [action = "", id] = positionals;
     if (!ACTIONS.includes(action) || (action === "revoke") !== (id !== undefined)) {
       const hint = "hull keys add, hull keys list, hull keys revoke <id>";
-      throw new CommandError(
-        EXIT.usage,
+      throw usageError(
         "bad_arguments",
         actionProblem(action, ACTIONS, "Name an action; revoke also needs the id of a key."),
         hint,
       );
     }
-    const { url, key } = await target(values, "hull keys … --url https://…");
-    const server = new AdminClient(url, key);
+    const server = await serverOf(values, "hull keys … --url https://…");
     const json = values.json === true;
     if (action === "revoke") return revoke(server, id ?? "", json);
     if (action === "list") return list(server, values.tenant, json);

@@ -1,6 +1,6 @@
 /** `hull logs`: the events of a session of a running Hull, one per line. */
-import { AdminClient, pathOf, target } from "../admin-client.ts";
-import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
+import { pathOf, serverOf } from "../admin-client.ts";
+import { type Command, EXIT, parseFlags, usageError } from "../command.ts";
 import { eventNumber, FOLLOW_FLAGS, followSession, type SessionEvent } from "../session-events.ts";
 
 export const command: Command = {
@@ -30,15 +30,13 @@ Each line is an event of the session: its number, its name and its main facts, c
     );
     const [id] = positionals;
     if (id === undefined || id === "") {
-      throw new CommandError(
-        EXIT.usage,
+      throw usageError(
         "session_missing",
         "The command needs the id of a session.",
         "hull sessions ls shows them.",
       );
     }
-    const { url, key } = await target(values, "hull logs <session> --url https://…");
-    const server = new AdminClient(url, key);
+    const server = await serverOf(values, "hull logs <session> --url https://…");
     const path = pathOf("/sessions", id);
     const { last_event }: { last_event: number } = JSON.parse(await server.send("GET", path));
     const after = eventNumber(values.after) ?? 0;

@@ -4,7 +4,7 @@ import { basename, join, relative, resolve } from "node:path";
 import { PROVIDER_KEY_VARIABLES } from "../../src/secrets.ts";
 import { slugify } from "../../src/skill/slug.ts";
 import { runningServer } from "../admin-client.ts";
-import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
+import { type Command, CommandError, EXIT, parseFlags, usageError } from "../command.ts";
 import { loadEnvironment } from "../dotenv.ts";
 import { openProject } from "../project.ts";
 import { shellWord } from "../shell-word.ts";
@@ -32,12 +32,10 @@ Example: hull new "Weather report" -l python
       1,
     );
     const name = positionals[0]?.trim() ?? "";
-    if (name === "")
-      throw new CommandError(EXIT.usage, "name_missing", "A new skill needs a name.", "hull new <name>");
+    if (name === "") throw usageError("name_missing", "A new skill needs a name.", "hull new <name>");
     const language = LANGUAGES.find((l) => l === values.language);
     if (language === undefined) {
-      throw new CommandError(
-        EXIT.usage,
+      throw usageError(
         "unknown_language",
         `There is no starter for ${JSON.stringify(values.language)}.`,
         `Choose one of: ${LANGUAGES.join(", ")}.`,

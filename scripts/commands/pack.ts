@@ -11,7 +11,7 @@ import { printDiagnostics } from "../build/print.ts";
 import { listFiles } from "../build/scan.ts";
 import { readSources } from "../build/sources.ts";
 import { expandTyped } from "../build/typed.ts";
-import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
+import { type Command, EXIT, parseFlags, usageError } from "../command.ts";
 import { locateFindings, parseFolder } from "../validate/validate-skill.ts";
 
 export const command: Command = {
@@ -31,12 +31,7 @@ as hull validate does, and adds the files that it defines.
     const { values, positionals } = parseFlags(argv, { out: { type: "string" } }, 1);
     const [given] = positionals;
     if (given === undefined)
-      throw new CommandError(
-        EXIT.usage,
-        "bad_arguments",
-        "The command needs the folder of a skill.",
-        "hull pack <dir>",
-      );
+      throw usageError("bad_arguments", "The command needs the folder of a skill.", "hull pack <dir>");
     const root = resolve(given);
     const { folder, rootContext } = await skillAt(root);
     const parsedFolder = await parseFolder(folder, rootContext);

@@ -1,7 +1,7 @@
 /** `hull publish`: sends the skills of a project to a running Hull. */
 
 import { counted } from "../../src/plural.ts";
-import { target } from "../admin-client.ts";
+import { SERVER_FLAGS, target } from "../admin-client.ts";
 import { buildRoots } from "../build/build.ts";
 import { BuildCache } from "../build/cache.ts";
 import { printDiagnostics } from "../build/print.ts";
@@ -27,8 +27,7 @@ Sends missing objects first and switches the catalog last, so that an interrupte
     const { values, positionals } = parseFlags(
       argv,
       {
-        url: { type: "string" },
-        key: { type: "string" },
+        ...SERVER_FLAGS,
         "keep-going": { type: "boolean" },
         rollback: { type: "boolean" },
       },

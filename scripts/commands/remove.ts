@@ -1,6 +1,6 @@
 /** `hull remove`: removes an uploaded skill from a running Hull. */
-import { AdminClient, pathOf, target } from "../admin-client.ts";
-import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
+import { pathOf, SERVER_FLAGS, serverOf } from "../admin-client.ts";
+import { type Command, EXIT, parseFlags, usageError } from "../command.ts";
 
 export const command: Command = {
   name: "remove",
@@ -14,18 +14,13 @@ Usage: hull remove <slug> [--url URL] [--key KEY]
 Runs that are under way finish. To remove a skill that hull publish published, publish again without it.
 `,
   async run(argv) {
-    const { values, positionals } = parseFlags(argv, { url: { type: "string" }, key: { type: "string" } }, 1);
+    const { values, positionals } = parseFlags(argv, SERVER_FLAGS, 1);
     const [slug] = positionals;
-    const { url, key } = await target(values, "hull remove <slug> --url https://…");
+    const server = await serverOf(values, "hull remove <slug> --url https://…");
     if (slug === undefined) {
-      throw new CommandError(
-        EXIT.usage,
-        "bad_arguments",
-        "Remove which skill?",
-        "hull remove <slug> --url https://…",
-      );
+      throw usageError("bad_arguments", "Remove which skill?", "hull remove <slug> --url https://…");
     }
-    await new AdminClient(url, key).send("DELETE", pathOf("/_hull/skills", slug));
+    await server.send("DELETE", pathOf("/_hull/skills", slug));
     process.stdout.write(`Removed ${slug}.\n`);
     return EXIT.ok;
   },

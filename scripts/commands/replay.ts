@@ -6,7 +6,7 @@ import { counted } from "../../src/plural.ts";
 import { Redactor } from "../../src/redact.ts";
 import { asMock } from "../cassette/as-mocks.ts";
 import { loadCassette, startReplay } from "../cassette/replay.ts";
-import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
+import { type Command, EXIT, parseFlags, usageError } from "../command.ts";
 import { freePort, portOf } from "../dev/local-addresses.ts";
 
 export const command: Command = {
@@ -34,7 +34,7 @@ will do. Record a cassette with: hull dev --record FILE
     );
     const [file] = positionals;
     if (file === undefined) {
-      throw new CommandError(EXIT.usage, "cassette_not_named", "Name a cassette: hull replay <cassette>.");
+      throw usageError("cassette_not_named", "Name a cassette: hull replay <cassette>.");
     }
     const cassette = await loadCassette(resolve(file));
     if (values["as-mocks"] === true) return printMocks(cassette);

@@ -1,7 +1,7 @@
 /** `hull run`: one agent run on a running Hull. */
-import { AdminClient, pathOf, target } from "../admin-client.ts";
+import { pathOf, serverOf } from "../admin-client.ts";
 import { RUN_FLAGS, runBody, streamRun } from "../agent-run.ts";
-import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
+import { type Command, parseFlags, usageError } from "../command.ts";
 import { textOrStdin } from "../utf8-text.ts";
 
 export const command: Command = {
@@ -22,14 +22,11 @@ hull approvals lists and decides such calls. Exit code 1 if the run fails.
   async run(argv) {
     const { values, positionals } = parseFlags(argv, { ...RUN_FLAGS, skill: { type: "string" } }, 1);
     const [given] = positionals;
-    if (given === undefined)
-      throw new CommandError(EXIT.usage, "prompt_missing", "A run needs a prompt.", "hull run <prompt>");
+    if (given === undefined) throw usageError("prompt_missing", "A run needs a prompt.", "hull run <prompt>");
     const prompt = await textOrStdin(given);
     // The prompt comes from a pipe whose writer has failed; calling a model would cost money for nothing.
-    if (prompt.trim() === "")
-      throw new CommandError(EXIT.usage, "prompt_missing", "The prompt is empty.", "hull run <prompt>");
-    const { url, key } = await target(values, "hull run <prompt> --url https://…");
-    const server = new AdminClient(url, key);
+    if (prompt.trim() === "") throw usageError("prompt_missing", "The prompt is empty.", "hull run <prompt>");
+    const server = await serverOf(values, "hull run <prompt> --url https://…");
     const { session } = values;
     if (session !== undefined) await server.send("POST", "/sessions", { id: session });
     const path = session === undefined ? "/runs" : `${pathOf("/sessions", session)}/runs`;

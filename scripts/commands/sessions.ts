@@ -1,7 +1,7 @@
 /** `hull sessions`: the sessions of a running Hull. */
 import type { Session, SessionRuns, Sessions } from "../../src/client/api.ts";
 import { cancelRun } from "../agent-run.ts";
-import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
+import { type Command, CommandError, EXIT, parseFlags, usageError } from "../command.ts";
 import { type ActionInput, actionInput, printList, remoteAction } from "../remote-action.ts";
 import { factTable, print } from "../report.ts";
 import { FOLLOW_FLAGS, type SessionEvent, tailSession } from "../session-events.ts";
@@ -63,7 +63,7 @@ stdin. stop cancels the current run. rm removes the session with its files.
     const { delivery = "finish_step" } = values;
     if (!DELIVERIES.includes(delivery)) {
       const accepted = `Accepted: ${DELIVERIES.join(", ")}.`;
-      throw new CommandError(EXIT.usage, "bad_arguments", `There is no delivery "${delivery}".`, accepted);
+      throw usageError("bad_arguments", `There is no delivery "${delivery}".`, accepted);
     }
     const input = await actionInput("sessions", asked, values);
     return asked.action({ ...input, delivery, run: values.run === true });

@@ -11,7 +11,7 @@ import { listFiles } from "../build/scan.ts";
 import { nodeHash } from "../build/skill.ts";
 import { readSources } from "../build/sources.ts";
 import { expandTyped } from "../build/typed.ts";
-import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
+import { type Command, EXIT, parseFlags, usageError } from "../command.ts";
 import { makeSigningKey, readSigningKey } from "../signing-key.ts";
 
 export const command: Command = {
@@ -36,7 +36,7 @@ of any file needs a new signature. Like hull validate, this command runs a skill
     const made = values["new-key"];
     if ((made === undefined) === (values.key === undefined) || (made !== undefined && given !== undefined)) {
       const hint = "hull sign <dir> --key <pem>, or hull sign --new-key <pem>";
-      throw new CommandError(EXIT.usage, "bad_arguments", "The command needs a key.", hint);
+      throw usageError("bad_arguments", "The command needs a key.", hint);
     }
     const key = made === undefined ? await readSigningKey(values.key ?? "") : await makeSigningKey(made);
     if (given === undefined) {

@@ -6,13 +6,13 @@ import { blocksServing } from "../../src/skill/blocking-findings.ts";
 import type { Diagnostic } from "../../src/skill/manifest.ts";
 import { packTar } from "../../src/skill/tar.ts";
 import { NO_SIGNATURES } from "../../src/skill/trust.ts";
-import { AdminClient, target } from "../admin-client.ts";
+import { AdminClient, SERVER_FLAGS, target } from "../admin-client.ts";
 import { skillAt } from "../build/one-skill.ts";
 import { printDiagnostics } from "../build/print.ts";
 import { listFiles } from "../build/scan.ts";
 import { readSources } from "../build/sources.ts";
 import { expandTyped } from "../build/typed.ts";
-import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
+import { type Command, EXIT, parseFlags, usageError } from "../command.ts";
 import { projectProviders } from "../models.ts";
 import { openProject } from "../project.ts";
 
@@ -31,16 +31,11 @@ Hull serves the skill at once, to the tenant of the key only. To replace it, upl
 docs/security.md lists the limits of an uploaded skill. Like hull validate, this command runs a skill.ts to read its tools.
 `,
   async run(argv) {
-    const flags = { url: { type: "string" }, key: { type: "string" }, json: { type: "boolean" } } as const;
+    const flags = { ...SERVER_FLAGS, json: { type: "boolean" } } as const;
     const { values, positionals } = parseFlags(argv, flags, 1);
     const { url, key } = await target(values, "hull upload <dir> --url https://…");
     if (positionals[0] === undefined) {
-      throw new CommandError(
-        EXIT.usage,
-        "bad_arguments",
-        "Upload which folder?",
-        "hull upload <dir> --url https://…",
-      );
+      throw usageError("bad_arguments", "Upload which folder?", "hull upload <dir> --url https://…");
     }
     const root = resolve(positionals[0]);
     const project = await openProject(root);
@@ -72,7 +67,8 @@ docs/security.md lists the limits of an uploaded skill. Like hull validate, this
     }
     print(diagnostics);
     const { slug, method, route } = skill.card;
-    const text = await new AdminClient(url, key).send("PUT", `/_hull/skills/${slug}`, packTar(sources));
+    const server = new AdminClient(url, key);
+    const text = await server.send("PUT", `/_hull/skills/${slug}`, packTar(sources));
     const saved: { digest: string; warnings: Diagnostic[] } = JSON.parse(text);
     // The server knows no folder above the skill's.
     print(saved.warnings.map((finding) => ({ ...finding, file: `${base}${finding.file}` })));

@@ -6,7 +6,7 @@ import type { Diagnostic, JsonObject } from "../../src/skill/manifest.ts";
 import { buildRoots } from "../build/build.ts";
 import { printDiagnostics } from "../build/print.ts";
 import { type RootedDiagnostic, scanRoots } from "../build/roots.ts";
-import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
+import { type Command, CommandError, EXIT, parseFlags, usageError } from "../command.ts";
 import { imageOf, needsWarnings, skillNeeds } from "../needs/skills.ts";
 import { buildOptionsOf, openProject, type Project } from "../project.ts";
 import { checkPrograms } from "../validate/programs.ts";
@@ -79,7 +79,7 @@ function readProfile(given: string | undefined): Profile | null {
   if (given === undefined) return null;
   const profile = PROFILES.find((name) => name === given);
   if (profile !== undefined) return profile;
-  throw new CommandError(EXIT.usage, "bad_profile", `--profile is ${PROFILES.join(" or ")}, not ${given}.`);
+  throw usageError("bad_profile", `--profile is ${PROFILES.join(" or ")}, not ${given}.`);
 }
 
 /** The folder of a path: that of a SKILL.md, else the path itself. */
@@ -88,7 +88,7 @@ async function skillPath(path: string): Promise<string> {
   if (stats === null) throw new CommandError(EXIT.missing, "path_missing", `There is no ${resolve(path)}.`);
   if (stats.isDirectory()) return path;
   if (basename(path).toLowerCase() === "skill.md") return dirname(path);
-  throw new CommandError(EXIT.usage, "not_a_skill", `${resolve(path)} is neither a folder nor a SKILL.md.`);
+  throw usageError("not_a_skill", `${resolve(path)} is neither a folder nor a SKILL.md.`);
 }
 
 /** The result for one path. */

@@ -1,8 +1,8 @@
 /** `hull workflow`: workflows of a running Hull, and their runs. */
 import { relative } from "node:path";
 import { counted } from "../../src/plural.ts";
-import { AdminClient, pathOf, target } from "../admin-client.ts";
-import { type Command, CommandError, EXIT, parseFlags, timeoutMs } from "../command.ts";
+import { type AdminClient, pathOf, SERVER_FLAGS, serverOf } from "../admin-client.ts";
+import { type Command, EXIT, parseFlags, timeoutMs, usageError } from "../command.ts";
 import { readDocument } from "../document-file.ts";
 import { openProject } from "../project.ts";
 import { actionProblem, printList } from "../remote-action.ts";
@@ -102,8 +102,7 @@ there are none. explain prints one sentence: what the run does, or why it does n
 `,
   async run(argv) {
     const flags = {
-      url: { type: "string" },
-      key: { type: "string" },
+      ...SERVER_FLAGS,
       json: { type: "boolean" },
       task: { type: "string" },
       options: { type: "string" },
@@ -122,8 +121,7 @@ there are none. explain prints one sentence: what the run does, or why it does n
     if (action === undefined || (name !== "test" && (name === "ls") !== (id === ""))) {
       const hint =
         "hull workflow ls, run <file|name> --task TEXT, test [file|folder…], show|explain|cancel|fork <run>";
-      throw new CommandError(
-        EXIT.usage,
+      throw usageError(
         "bad_arguments",
         actionProblem(
           name,
@@ -139,13 +137,12 @@ there are none. explain prints one sentence: what the run does, or why it does n
         : name === "fork" && values.from === undefined
           ? "--from"
           : null;
-    if (missing !== null)
-      throw new CommandError(EXIT.usage, "bad_arguments", `hull workflow ${name} needs ${missing}.`);
-    const { url, key } = await target(values, `hull workflow ${name} … --url https://…`);
+    if (missing !== null) throw usageError("bad_arguments", `hull workflow ${name} needs ${missing}.`);
+    const server = await serverOf(values, `hull workflow ${name} … --url https://…`);
     const { task, options, from, reason, json = false } = values;
     const timeout_ms = timeoutMs(values.timeout) ?? CASE_MS;
     return action({
-      server: new AdminClient(url, key),
+      server,
       id,
       paths,
       timeout_ms,

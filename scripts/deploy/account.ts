@@ -1,6 +1,6 @@
 /** The account of a deployment, and what must exist before the Worker (docs/deploy.md). */
 import * as z from "zod";
-import { CommandError, EXIT } from "../command.ts";
+import { CommandError, EXIT, usageError } from "../command.ts";
 import { SKILLS_BINDING, type WorkerConfig } from "./worker-config.ts";
 import type { Purpose, Wrangler } from "./wrangler.ts";
 
@@ -36,8 +36,7 @@ export async function checkLogin(wrangler: Wrangler, config: WorkerConfig): Prom
   const { accounts } = known.data;
   if (accounts.length < 2 || config.account_id !== undefined || process.env.CLOUDFLARE_ACCOUNT_ID) return;
   const list = accounts.map(({ name, id }) => `\n  ${id}  ${name}`).join("");
-  throw new CommandError(
-    EXIT.usage,
+  throw usageError(
     "account_unclear",
     `The login reaches several accounts:${list}`,
     "Choose one: export CLOUDFLARE_ACCOUNT_ID=…",

@@ -3,7 +3,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { parse, TomlError } from "smol-toml";
 import * as z from "zod";
-import { CommandError, EXIT } from "../command.ts";
+import { CommandError, EXIT, usageError } from "../command.ts";
 import { REPO_DIR } from "../dev/paths.ts";
 import { ENTRY, workerModules, writeModules } from "../dev/worker-bundle.ts";
 
@@ -122,13 +122,12 @@ function parseConfig(path: string, text: string): WorkerConfig {
   } catch (error) {
     if (!(error instanceof TomlError)) throw error;
     const [message = ""] = error.message.split("\n");
-    throw new CommandError(EXIT.usage, "bad_config", `${path}:${error.line}:${error.column}: ${message}.`);
+    throw usageError("bad_config", `${path}:${error.line}:${error.column}: ${message}.`);
   }
   const parsed = wranglerConfig.safeParse(value);
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
-  throw new CommandError(
-    EXIT.usage,
+  throw usageError(
     "bad_config",
     `${path}: ${issue?.path.join(".")}: ${issue?.message}.`,
     "Begin with a copy of Hull's own wrangler.toml: the Worker needs all of its bindings.",

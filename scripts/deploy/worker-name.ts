@@ -3,7 +3,7 @@ import { readdir, readFile, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { createInterface } from "node:readline/promises";
 import { slugify } from "../../src/skill/slug.ts";
-import { CommandError, EXIT } from "../command.ts";
+import { usageError } from "../command.ts";
 import { CONFIG_FILE } from "../config.ts";
 import { REPO_DIR } from "../dev/paths.ts";
 import type { Project } from "../project.ts";
@@ -32,8 +32,7 @@ export async function workerName(project: Project, { worker, config }: Wish): Pr
   const suggested = nameFrom(name ?? basename(project.dir));
   if (name !== null && suggested !== "") return suggested;
   if (!process.stdin.isTTY) {
-    throw new CommandError(
-      EXIT.usage,
+    throw usageError(
       "worker_name_missing",
       `${join(project.dir, CONFIG_FILE)} has no name that a Worker can have.`,
       `Add this line at its top: name = ${JSON.stringify(suggested || "my-skills")}`,
@@ -65,7 +64,7 @@ export function nameFrom(title: string): string {
 function checked(name: string): string {
   if (/^[a-z0-9]([a-z0-9-]{0,52}[a-z0-9])?$/.test(name)) return name;
   const hint = `A name holds a-z, 0-9 and -, at most ${MAX_NAME} characters, no - at its ends.`;
-  throw new CommandError(EXIT.usage, "bad_name", `"${name}" cannot name a Worker.`, hint);
+  throw usageError("bad_name", `"${name}" cannot name a Worker.`, hint);
 }
 
 async function ask(suggested: string): Promise<string> {

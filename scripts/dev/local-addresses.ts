@@ -1,7 +1,7 @@
 /** Host names, ports and addresses on which a local Hull listens. */
 import { createServer } from "node:net";
 import { networkInterfaces } from "node:os";
-import { CommandError, EXIT } from "../command.ts";
+import { CommandError, EXIT, usageError } from "../command.ts";
 
 /** Addresses that only this machine reaches. */
 export const LOOPBACK: ReadonlySet<string> = new Set(["127.0.0.1", "localhost", "::1"]);
@@ -26,7 +26,7 @@ export function portOf(text: string | undefined, fallback: number): number {
   if (text === undefined || text === "") return fallback;
   const port = Number(text);
   if (/^\d+$/.test(text) && port <= 65535) return port;
-  throw new CommandError(EXIT.usage, "bad_port", `"${text}" is not a port from 0 to 65535.`);
+  throw usageError("bad_port", `"${text}" is not a port from 0 to 65535.`);
 }
 
 /**

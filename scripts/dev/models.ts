@@ -12,7 +12,7 @@ import type { Redactor } from "../../src/redact.ts";
 import { PROVIDER_KEY_VARIABLES } from "../../src/secrets.ts";
 import { startRecorder } from "../cassette/record.ts";
 import { loadCassette, startReplay } from "../cassette/replay.ts";
-import { CommandError, EXIT } from "../command.ts";
+import { CommandError, EXIT, usageError } from "../command.ts";
 import { plainJson } from "../models.ts";
 
 /** File names; at most one of `record` and `replay`. */
@@ -66,7 +66,7 @@ export async function startStandIns(
   const recorder = await startRecorder({ file: resolve(record), header, redactor, onLine }).catch(
     (error: unknown) => {
       const reason = error instanceof Error ? error.message : String(error);
-      throw new CommandError(EXIT.usage, "cassette_not_written", `${record} cannot be written: ${reason}`);
+      throw usageError("cassette_not_written", `${record} cannot be written: ${reason}`);
     },
   );
   variables.set(PROXY_VARIABLE, recorder.url);
@@ -87,7 +87,7 @@ async function mockLines(file: string): Promise<string> {
   if ("mocks" in read) return read.mocks.map(plainJson).join("\n") || "[]";
   const faults = read.faults.slice(0, 5).map(({ message }) => message);
   const hint = "Each line is one mock as JSON: docs/testing.md.";
-  throw new CommandError(EXIT.usage, "mocks_invalid", `${file}:\n  ${faults.join("\n  ")}`, hint);
+  throw usageError("mocks_invalid", `${file}:\n  ${faults.join("\n  ")}`, hint);
 }
 
 function headerOf(variables: ReadonlyMap<string, string>, layers: readonly Layer[]): CassetteHeader {

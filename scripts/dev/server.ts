@@ -8,7 +8,7 @@ import { SECRET_VARIABLES } from "../../src/secrets.ts";
 import type { BuildResult } from "../build/build.ts";
 import type { BuildCache } from "../build/cache.ts";
 import type { BuiltSkill } from "../build/skill.ts";
-import { CommandError, EXIT } from "../command.ts";
+import { CommandError, EXIT, usageError } from "../command.ts";
 import { loadEnvironment } from "../dotenv.ts";
 import { modelVariables, projectModelRegistry } from "../models.ts";
 import type { Project } from "../project.ts";
@@ -70,8 +70,7 @@ async function checkInstalled(): Promise<void> {
     () => false,
   );
   if (writable) return;
-  throw new CommandError(
-    EXIT.usage,
+  throw usageError(
     "install_read_only",
     `Hull is installed in ${REPO_DIR}. wrangler must write to this folder, but you have no write permission.`,
     "Add --direct, which needs no wrangler, or install Hull in your project: npm install hullrun",
@@ -233,16 +232,14 @@ function sameModels(before: ReadonlyMap<string, string>, now: ReadonlyMap<string
 function checkReachable(options: ServerOptions, adminKey: string | undefined): void {
   const { host, front } = options;
   if (!front) {
-    throw new CommandError(
-      EXIT.usage,
+    throw usageError(
       "host_needs_front",
       `${host} can be reached from other machines, and --no-front is for this machine alone.`,
       "Leave --no-front out, or listen on 127.0.0.1.",
     );
   }
   if (adminKey !== undefined || options.public) return;
-  throw new CommandError(
-    EXIT.usage,
+  throw usageError(
     "host_needs_keys",
     `${host} can be reached from other machines, and no API key is configured.`,
     "Set HULL_ADMIN_KEY (16 characters or more), or pass --public to run skills for everybody; publishing then needs the key all the same.",
@@ -280,8 +277,7 @@ function namedRunner({ project }: ServerOptions, variables: ReadonlyMap<string, 
   const { url } = project.config.runner;
   const secret = variables.get("HULL_RUNNER_SECRET");
   if (url === null || secret === undefined) {
-    throw new CommandError(
-      EXIT.usage,
+    throw usageError(
       "runner_secret_missing",
       `hull.toml names the runner ${url}, and HULL_RUNNER_SECRET is not set.`,
       "Set HULL_RUNNER_SECRET in .env to the secret that the runner was started with.",

@@ -6,7 +6,7 @@ import { PROVIDER_KEY_VARIABLES, WEBHOOK_SECRETS } from "../../src/secrets.ts";
 import { nameMatches } from "../../src/skill/glob.ts";
 import { templateVariables } from "../../src/skill/placeholder.ts";
 import { variablesOf } from "../../src/skill/variables.ts";
-import { CommandError, EXIT } from "../command.ts";
+import { usageError } from "../command.ts";
 
 const PROVIDER_SETTINGS = /^([A-Z0-9_]+_BASE_URL|OLLAMA_HOST|LOCAL_LLM_[A-Z_]+|(HULL|HARN)_[A-Z0-9_]+)$/;
 
@@ -59,7 +59,7 @@ export function checkVariables(
   bindings: ReadonlySet<string>,
 ): void {
   const refuse = (name: string, message: string, hint: string): never => {
-    throw new CommandError(EXIT.usage, "bad_env_value", `${name} ${message}`, hint);
+    throw usageError("bad_env_value", `${name} ${message}`, hint);
   };
   for (const [name, value] of variables) {
     if (bindings.has(name))
