@@ -3,7 +3,7 @@ import { nearest } from "../src/skill/match.ts";
 import { type AdminClient, pathOf, serverOf } from "./admin-client.ts";
 import { EXIT, usageError } from "./command.ts";
 import { print } from "./report.ts";
-import { eventNumber } from "./session-events.ts";
+import { eventNumber, type SessionEvent, tailSession } from "./session-events.ts";
 import { table } from "./table.ts";
 
 interface RemoteAction<T> {
@@ -74,6 +74,21 @@ export async function actionInput(
     json: values.json === true,
   };
 }
+
+/** Makes actions that ask the server about their target, or to change it, and show what it answers. */
+export const asking =
+  <T>(shown: (json: boolean, answer: T) => number) =>
+  (method: "GET" | "POST", end = "") =>
+  async ({ server, path, json }: ActionInput): Promise<number> =>
+    shown(json, JSON.parse(await server.send(method, path + end, method === "GET" ? undefined : {})));
+
+/** The events of the session that belongs to a daemon or a task. @param note as for `tailSession` */
+export const tailing =
+  (note: (event: SessionEvent) => string) =>
+  async ({ server, id, after, json }: ActionInput): Promise<number> => {
+    await tailSession(server, pathOf("/sessions", id), { after, json, note });
+    return EXIT.ok;
+  };
 
 /** Prints a whole list of the server. @param columns maps each heading to a function that returns the cell's text; `null`: empty */
 export async function printList<T>(

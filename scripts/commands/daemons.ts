@@ -1,23 +1,27 @@
 /** `hull daemons`: the daemons of a running Hull. */
 import type { Daemon, DaemonSnapshot, Daemons } from "../../src/client/api.ts";
-import { pathOf } from "../admin-client.ts";
 import { type Command, EXIT, parseFlags } from "../command.ts";
-import { type ActionInput, actionInput, printList, remoteAction } from "../remote-action.ts";
+import { type ActionInput, actionInput, asking, printList, remoteAction, tailing } from "../remote-action.ts";
 import { factTable, print } from "../report.ts";
-import { FOLLOW_FLAGS, type SessionEvent, tailSession } from "../session-events.ts";
+import { FOLLOW_FLAGS, type SessionEvent } from "../session-events.ts";
 import { textOrStdin } from "../utf8-text.ts";
 
 /** Only `show` gets the snapshot. */
 type ShownDaemon = Daemon & Partial<DaemonSnapshot>;
 
+const note = ({ event, data }: SessionEvent): string =>
+  event === "daemon_wake" ? `* woken: ${data.reason}` : "";
+
+const ask = asking(shown);
+
 const ACTIONS: Record<string, (input: ActionInput) => Promise<number>> = {
   ls,
-  show,
-  tail,
+  show: ask("GET"),
+  tail: tailing(note),
   send,
-  wake: changing("wake"),
-  stop: changing("stop"),
-  resume: changing("resume"),
+  wake: ask("POST", "/wake"),
+  stop: ask("POST", "/stop"),
+  resume: ask("POST", "/resume"),
   rm,
 };
 
@@ -62,19 +66,6 @@ function ls(input: ActionInput): Promise<number> {
   });
 }
 
-async function show({ server, path, json }: ActionInput): Promise<number> {
-  return shown(json, JSON.parse(await server.send("GET", path)));
-}
-
-/** A daemon's events are those of its session. */
-async function tail({ server, id, after, json }: ActionInput): Promise<number> {
-  await tailSession(server, pathOf("/sessions", id), { after, json, note });
-  return EXIT.ok;
-}
-
-const note = ({ event, data }: SessionEvent): string =>
-  event === "daemon_wake" ? `* woken: ${data.reason}` : "";
-
 async function send({ server, path, text: given = "", json }: ActionInput): Promise<number> {
   const text = await textOrStdin(given);
   const daemon: ShownDaemon = JSON.parse(await server.send("POST", `${path}/events`, eventOf(text)));
@@ -89,11 +80,6 @@ function eventOf(text: string): unknown {
   } catch {
     return text;
   }
-}
-
-function changing(verb: "wake" | "stop" | "resume"): (input: ActionInput) => Promise<number> {
-  return async ({ server, path, json }) =>
-    shown(json, JSON.parse(await server.send("POST", `${path}/${verb}`, {})));
 }
 
 async function rm({ server, path, id, json }: ActionInput): Promise<number> {

@@ -1,10 +1,9 @@
 /** `hull tasks`: the tasks of a running Hull. */
 import type { TaskHandle } from "../../src/run/task/handle.ts";
-import { pathOf } from "../admin-client.ts";
 import { type Command, EXIT, parseFlags, timeoutMs } from "../command.ts";
-import { type ActionInput, actionInput, printList, remoteAction } from "../remote-action.ts";
+import { type ActionInput, actionInput, asking, printList, remoteAction, tailing } from "../remote-action.ts";
 import { endedLine, factTable, print } from "../report.ts";
-import { FOLLOW_FLAGS, type SessionEvent, tailSession } from "../session-events.ts";
+import { FOLLOW_FLAGS, type SessionEvent } from "../session-events.ts";
 import { textOrStdin } from "../utf8-text.ts";
 
 type ListedTask = Pick<TaskHandle, "id" | "name" | "mode" | "status" | "parent_task_id" | "created_at">;
@@ -20,14 +19,19 @@ interface Wanted extends ActionInput {
   timeout_ms: number | undefined;
 }
 
+const note = ({ event, data }: SessionEvent): string =>
+  event === "task_update" && data.parent_run_id === undefined ? `* ${data.status}` : "";
+
+const ask = asking(shown);
+
 const ACTIONS: Record<string, (wanted: Wanted) => Promise<number>> = {
   ls,
-  show,
-  tail,
+  show: ask("GET"),
+  tail: tailing(note),
   send,
   wait,
-  close: changing("close"),
-  trigger: changing("trigger"),
+  close: ask("POST", "/close"),
+  trigger: ask("POST", "/trigger"),
   resume,
 };
 
@@ -76,19 +80,6 @@ function ls(wanted: Wanted): Promise<number> {
   });
 }
 
-async function show({ server, path, json }: Wanted): Promise<number> {
-  return shown(json, JSON.parse(await server.send("GET", path)));
-}
-
-/** A task's events are those of its session. */
-async function tail({ server, id, after, json }: Wanted): Promise<number> {
-  await tailSession(server, pathOf("/sessions", id), { after, json, note });
-  return EXIT.ok;
-}
-
-const note = ({ event, data }: SessionEvent): string =>
-  event === "task_update" && data.parent_run_id === undefined ? `* ${data.status}` : "";
-
 async function wait({ server, id, timeout_ms, json }: Wanted): Promise<number> {
   const asked = { ids: id, ...(timeout_ms === undefined ? {} : { timeout_ms }) };
   const task: ShownTask = JSON.parse(await server.send("POST", "/tasks/wait", asked));
@@ -107,11 +98,6 @@ async function wait({ server, id, timeout_ms, json }: Wanted): Promise<number> {
 async function send({ server, path, text = "", json }: Wanted): Promise<number> {
   const task = await textOrStdin(text);
   return shown(json, JSON.parse(await server.send("POST", `${path}/input`, { task })));
-}
-
-function changing(verb: "close" | "trigger"): (wanted: Wanted) => Promise<number> {
-  return async ({ server, path, json }) =>
-    shown(json, JSON.parse(await server.send("POST", `${path}/${verb}`, {})));
 }
 
 async function resume({ server, id, json }: Wanted): Promise<number> {

@@ -4,7 +4,16 @@
  */
 import type { JsonObject } from "../skill/manifest.ts";
 import { fixedPaths } from "./fixed-routes.ts";
-import { answer, answerHeaders, headerComponents, query, ref, runHeaders, TEXT } from "./openapi-parts.ts";
+import {
+  answer,
+  answerHeaders,
+  header,
+  headerComponents,
+  query,
+  ref,
+  runHeaders,
+  TEXT,
+} from "./openapi-parts.ts";
 import { problemResponses } from "./problems.ts";
 import { schemaComponents } from "./schemas.ts";
 
@@ -49,12 +58,6 @@ export function openapiDocument(version: string): JsonObject {
 }
 
 function parameterComponents(): JsonObject {
-  const header = (name: string, description: string): JsonObject => ({
-    name,
-    in: "header",
-    description,
-    schema: TEXT,
-  });
   return {
     input: query("input", "The skill's input.", TEXT),
     q: query("q", "The same as `input`, which comes first.", TEXT),

@@ -75,6 +75,11 @@ export function query(name: string, description: string, schema: JsonObject): Js
   return { name, in: "query", description, schema };
 }
 
+/** A parameter that is a header. */
+export function header(name: string, description: string): JsonObject {
+  return { name, in: "header", description, schema: TEXT };
+}
+
 /** A parameter of the path. */
 export function inPath(name: string, schema: JsonObject = TEXT): JsonObject {
   return { name, in: "path", required: true, schema };

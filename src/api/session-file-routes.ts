@@ -1,14 +1,8 @@
 /** The routes of a session's workspace. */
 import type { JsonObject } from "../skill/manifest.ts";
-import { answer, BINARY, COUNT, inPath, object, pageOf, query, ref, TEXT } from "./openapi-parts.ts";
+import { answer, BINARY, COUNT, header, inPath, object, pageOf, query, ref, TEXT } from "./openapi-parts.ts";
 import { cursor, json, NO_MATCH, type Operations, schema, tagged, UNCHANGED } from "./operation.ts";
 
-const header = (name: string, description: string): JsonObject => ({
-  name,
-  in: "header",
-  description,
-  schema: TEXT,
-});
 const CONDITIONS = [
   header("If-Match", "The file must have one of these tags; `*`: the file must exist."),
   header("If-None-Match", "`*`: there has to be no file."),

@@ -119,18 +119,16 @@ function limitsOf(row: ShownBudget): { max: number; spent: number; text: (value:
   ].flatMap(({ max, spent, text }) => (max === null || max === undefined ? [] : [{ max, spent, text }]));
 }
 
-const limitText = (row: ShownBudget): string =>
-  limitsOf(row)
-    .map(({ max, text }) => text(max))
+const limitText = (row: ShownBudget): string => inUnits(row, ({ max }) => max);
+const spentText = (row: ShownBudget): string => inUnits(row, ({ spent }) => spent);
+const leftText = (row: ShownBudget): string => inUnits(row, ({ max, spent }) => Math.max(0, max - spent));
+
+/** A value of each limit in the limit's unit. */
+function inUnits(row: ShownBudget, value: (limit: { max: number; spent: number }) => number): string {
+  return limitsOf(row)
+    .map((limit) => limit.text(value(limit)))
     .join(", ");
-const spentText = (row: ShownBudget): string =>
-  limitsOf(row)
-    .map(({ spent, text }) => text(spent))
-    .join(", ");
-const leftText = (row: ShownBudget): string =>
-  limitsOf(row)
-    .map(({ max, spent, text }) => text(Math.max(0, max - spent)))
-    .join(", ");
+}
 
 function budgetForm(api: Api): Html {
   const limit = (name: string, label: string): Html =>

@@ -146,3 +146,9 @@ function boundaryAfter(bytes: Uint8Array): number {
   while (n < 3 && n < bytes.length && ((bytes[n] ?? 0) & 0xc0) === 0x80) n++;
   return n;
 }
+
+/** Names files that did not become files of the session, the first ones with the reason for each. */
+export function listNotKept(files: readonly { path: string; why: string }[], most = 10): string {
+  const named = files.slice(0, most).map(({ path, why }) => `${JSON.stringify(path)} (${why})`);
+  return [...named, ...(files.length > most ? [`${files.length - most} more`] : [])].join(", ");
+}

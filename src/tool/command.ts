@@ -2,6 +2,7 @@
 import { commandLine } from "../engine/arguments.ts";
 import type { ToolCallBlock } from "../engine/messages.ts";
 import {
+  listNotKept,
   OutputWindow,
   type ProcessEnd,
   processOutcome,
@@ -116,14 +117,9 @@ async function executed(spec: ExecutionSpec, context: CommandToolContext): Promi
   }
 }
 
-/** The most files to name to the model among those that were not kept. */
-const MOST_NAMED = 10;
-
 function withNotKept(outcome: ToolOutcome, notKept: readonly { path: string; why: string }[]): ToolOutcome {
   if (notKept.length === 0) return outcome;
-  const named = notKept.slice(0, MOST_NAMED).map(({ path, why }) => `${JSON.stringify(path)} (${why})`);
-  const more = notKept.length > MOST_NAMED ? [`${notKept.length - MOST_NAMED} more`] : [];
-  const line = `[not kept among the session's files: ${[...named, ...more].join(", ")}]`;
+  const line = `[not kept among the session's files: ${listNotKept(notKept)}]`;
   return { ...outcome, content: outcome.content === "" ? line : `${outcome.content}\n${line}` };
 }
 

@@ -1,4 +1,5 @@
 /** The model's text about a finished command. Pure. */
+import { listNotKept } from "../tool-result.ts";
 
 /** How a command ended, as far as it concerns the model. */
 interface CommandEnd {
@@ -13,8 +14,6 @@ interface CommandEnd {
   /** Most memory that it may have; `null`: as much as the runner allows. */
   memory_bytes: number | null;
 }
-
-const MOST_NAMED = 10;
 
 const NO_OUTPUT = "[hull: no output]";
 const exitLine = (exit_code: number | null): string[] =>
@@ -33,8 +32,6 @@ interface CommandParts {
 export function commandText(command: string, output: string, end: CommandEnd): string {
   const { exit_code, remark, notKept, offline, memory_bytes } = end;
   const failed = exit_code !== 0;
-  const named = notKept.slice(0, MOST_NAMED).map(({ path, why }) => `${JSON.stringify(path)} (${why})`);
-  const more = notKept.length > MOST_NAMED ? [`${notKept.length - MOST_NAMED} more`] : [];
   const lines = [
     output.replace(/\n$/, ""),
     ...(remark === null ? [] : [`[hull: ${remark}]`]),
@@ -43,7 +40,7 @@ export function commandText(command: string, output: string, end: CommandEnd): s
     ...(memory_bytes !== null && failed && MEMORY_FAULTS.test(`${remark ?? ""}\n${output}`)
       ? [`[hull: it may have ${memory_bytes} bytes of memory in this container, by its memory_limit]`]
       : []),
-    ...(named.length === 0 ? [] : [`[hull: not kept among the files: ${[...named, ...more].join(", ")}]`]),
+    ...(notKept.length === 0 ? [] : [`[hull: not kept among the files: ${listNotKept(notKept)}]`]),
   ];
   return textOf(lines);
 }

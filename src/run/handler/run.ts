@@ -1,4 +1,5 @@
 /** Runs one call of a Skill Tools handler where it must run: in an isolate or in the runner. */
+import { listNotKept } from "../../engine/tool-result.ts";
 import { failedCall, type HandlerCall, type HandlerOutcome } from "../../tool/handler/call.ts";
 import { callHandler } from "../../tool/isolate/handler.ts";
 import { isolateOf } from "./isolate.ts";
@@ -42,21 +43,13 @@ export async function runHandler(
     notKept.push(...((await environment.folder?.save(changes.written, changes.removed)) ?? []));
   // Without a session, there is nowhere to keep files.
   if (environment.folder === null || notKept.length === 0) return { outcome, runtime: "isolate" };
-  const diagnostics = [...outcome.diagnostics, { code: "files_not_kept", message: notKeptText(notKept) }];
+  const message = `Not kept among the session's files: ${listNotKept(notKept)}.`;
+  const diagnostics = [...outcome.diagnostics, { code: "files_not_kept", message }];
   return { outcome: { ...outcome, diagnostics }, runtime: "isolate" };
 }
 
 function noProcess({ tool }: HandlerCall): string {
   return `The tool ${tool.name} can only run as a process here, which the run's policy does not permit.`;
-}
-
-/** The most files to name among those that were not kept. */
-const MOST_NAMED = 10;
-
-function notKeptText(files: readonly { path: string; why: string }[]): string {
-  const named = files.slice(0, MOST_NAMED).map(({ path, why }) => `${JSON.stringify(path)} (${why})`);
-  const more = files.length > MOST_NAMED ? [`${files.length - MOST_NAMED} more`] : [];
-  return `Not kept among the session's files: ${[...named, ...more].join(", ")}.`;
 }
 
 /**

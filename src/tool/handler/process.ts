@@ -1,5 +1,7 @@
 /** Executes a call of a handler as a process in the runner. */
+
 import { sha256 } from "../../bytes.ts";
+import { listNotKept } from "../../engine/tool-result.ts";
 import { RunnerProtocolError } from "../../errors/run.ts";
 import { exactJson } from "../../skill/exact-json.ts";
 import type { SkillRecord } from "../../skill/manifest.ts";
@@ -66,8 +68,7 @@ export async function runInRunner(call: HandlerCall, deps: ProcessDeps): Promise
     });
     const outcome = outcomeOf(status, reader.end(), reader.stderrTail, call, spec);
     if (notKept.length === 0) return outcome;
-    const files = notKept.map(({ path, why }) => `${JSON.stringify(path)} (${why})`);
-    const message = `Not kept among the session's files: ${files.join(", ")}.`;
+    const message = `Not kept among the session's files: ${listNotKept(notKept, notKept.length)}.`;
     return { ...outcome, diagnostics: [...outcome.diagnostics, { code: "files_not_kept", message }] };
   } catch (error) {
     return outcomeOfError(error);
