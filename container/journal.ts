@@ -37,24 +37,22 @@ const record = z.discriminatedUnion("event", [
 ]);
 type JournalRecord = z.infer<typeof record>;
 
-interface Ended {
-  state: "ended";
+interface Recorded {
   /** SHA-256 of the spec JSON. */
   spec: string;
   at: number;
   cost: number;
   segment: number;
+}
+interface Ended extends Recorded {
+  state: "ended";
   /** Where the frames are: still in memory, in the segment, or in their own file. */
   frames:
     | FrameLog
     | (({ offset: number; bytes: number } | { file: string }) & { sealed: EncryptionParams | null });
 }
-interface Unfinished {
+interface Unfinished extends Recorded {
   state: "running" | "lost";
-  spec: string;
-  at: number;
-  cost: number;
-  segment: number;
 }
 type Entry = Ended | Unfinished;
 

@@ -1,7 +1,7 @@
 /** One process group: start, streams, time limit, end. */
 import type { Writable } from "node:stream";
 import type { Cgroup } from "./cgroup.ts";
-import type { Launched, Launcher } from "./launcher.ts";
+import type { Launch, Launched, Launcher } from "./launcher.ts";
 import { codeOf } from "./log.ts";
 import type { Gate, Pipe, Pipes } from "./pipes.ts";
 
@@ -16,16 +16,9 @@ const GONE_LIMIT_MS = 2000;
 /** Why the runner itself ended a process. */
 export type StopReason = "timed_out" | "cancelled" | "output_too_large" | "lost";
 
-interface ProcessSpec {
-  file: string;
-  argv0: string;
-  args: string[];
-  cwd: string;
-  /** As in `Launch`, with those of the streams added. */
-  allowedPaths: readonly string[];
-  /** See `Launch`. */
-  skills: string | null;
-  environment: Record<string, string>;
+/** `allowedPaths` without those of the streams. */
+interface ProcessSpec
+  extends Pick<Launch, "file" | "argv0" | "args" | "cwd" | "allowedPaths" | "skills" | "environment"> {
   /** All of stdin, or `stream` if the caller writes it to `GroupProcess.stdin`; null for an empty one. */
   stdin: Uint8Array | "stream" | null;
   /** The process sends its result through descriptor 3, which is read as stdout; what it writes to 1 and 2 is stderr. */

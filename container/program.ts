@@ -4,19 +4,11 @@ import type { ExecutionSpec } from "../src/tool/protocol.ts";
 import type { Command, Commands } from "./commands.ts";
 import { type Environment, processEnvironment } from "./environment.ts";
 import type { FinalCwd } from "./final-cwd.ts";
-import type { Launcher } from "./launcher.ts";
+import type { Launch, Launcher } from "./launcher.ts";
 import type { Scratch } from "./scratch.ts";
 import type { Workspace } from "./workspace.ts";
 
-export interface Program {
-  file: string;
-  argv0: string;
-  args: string[];
-  cwd: string;
-  /** As in `Launch`. */
-  allowedPaths: string[];
-  /** See `Launch`. */
-  skills: string | null;
+export interface Program extends Pick<Launch, "file" | "argv0" | "args" | "cwd" | "allowedPaths" | "skills"> {
   environment: Environment;
   /** All of stdin; null: the part that has arrived, followed by the rest as it arrives. */
   stdin: Uint8Array | null;

@@ -3,11 +3,9 @@ import { createHash } from "node:crypto";
 import { stat } from "node:fs/promises";
 import { basename, join, sep } from "node:path";
 import { setImmediate } from "node:timers/promises";
-import type { ModelRegistry } from "../../src/model/registry/definition.ts";
 import type { Layer } from "../../src/model/registry/layer.ts";
 import { blocksServing } from "../../src/skill/blocking-findings.ts";
 import { type CatalogBundle, claimAddress, makeCatalog } from "../../src/skill/bundle.ts";
-import type { KnownProviders } from "../../src/skill/known-providers.ts";
 import type { Diagnostic, Manifest } from "../../src/skill/manifest.ts";
 import type { ProvidedTools } from "../../src/skill/missing-tools.ts";
 import { RouteTable } from "../../src/skill/route.ts";
@@ -23,7 +21,15 @@ import { mergedPackages, type Packages, readPackages } from "./packages.ts";
 import { type RootedDiagnostic, scanRoots } from "./roots.ts";
 import { type FoundFile, listFiles, type RootContext, type SkillFolder } from "./scan.ts";
 import { locationOf, sharedStamp } from "./shared-folder.ts";
-import { type BuiltSkill, nodeHash, type Outcome, readAgain, readSkill, without } from "./skill.ts";
+import {
+  type BuiltSkill,
+  type Models,
+  nodeHash,
+  type Outcome,
+  readAgain,
+  readSkill,
+  without,
+} from "./skill.ts";
 
 /** The most folders to examine in one step. */
 const BLOCK = 64;
@@ -70,12 +76,7 @@ export interface BuildResult {
 }
 
 /** What a skill is checked against in addition to its own files. */
-interface Surroundings {
-  modelRegistry: ModelRegistry;
-  providers: KnownProviders;
-  signatures: SignaturePolicy;
-  project: string;
-  provided?: ProvidedTools;
+interface Surroundings extends Models {
   packages: Packages;
   /** A text that changes with any of these. */
   fingerprint: string;

@@ -5,7 +5,6 @@
  */
 import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import type { Card, Diagnostic, Manifest, SkillTool } from "../../src/skill/manifest.ts";
 import { codeIdentity } from "./code-identity.ts";
 import type { FoundFile, SkillFolder } from "./scan.ts";
 import { type BuiltSkill, type Outcome, stampOf } from "./skill.ts";
@@ -21,22 +20,10 @@ interface Entry {
 }
 
 /** An entry in the file: without what follows from the folder, and without bytes. */
-interface StoredEntry {
+interface StoredEntry extends Omit<Outcome, "folder" | "skill" | "positions"> {
   fingerprint: string;
-  skill: {
-    digest: string;
-    manifest: Manifest;
-    tools: SkillTool[];
-    parts: string[];
-    card: Card;
-    objects: string[];
-  } | null;
-  broken: string[];
+  skill: Omit<BuiltSkill, "folder" | "contents"> | null;
   positions: [string, { line: number; column: number }][];
-  diagnostics: Diagnostic[];
-  imported: string[] | null;
-  stamp: string;
-  plugin: string | null;
 }
 
 interface StoredCache {
@@ -135,20 +122,12 @@ export class BuildCache {
     const entry = this.#stored.get(key);
     if (entry === undefined) return undefined;
     this.#stored.delete(key);
-    const { fingerprint, skill, broken, positions, diagnostics, imported, stamp, plugin } = entry;
+    const { fingerprint, skill, positions, ...same } = entry;
     const outcome: Outcome = {
+      ...same,
       folder,
-      skill: skill && {
-        folder: folder.path,
-        ...skill,
-        contents: () => again(skill.digest),
-      },
-      broken,
+      skill: skill && { ...skill, folder: folder.path, contents: () => again(skill.digest) },
       positions: new Map(positions),
-      diagnostics,
-      imported,
-      stamp,
-      plugin,
     };
     const restored = { fingerprint, outcome };
     this.#entries.set(key, restored);
@@ -160,22 +139,14 @@ export class BuildCache {
 const keyOf = ({ path, slug }: SkillFolder): string => (slug === undefined ? path : `${path}\n${slug}`);
 
 function stored({ fingerprint, outcome }: Entry): StoredEntry {
-  const { skill, broken, positions, diagnostics, imported, stamp, plugin } = outcome;
-  return {
-    fingerprint,
-    skill: skill && {
-      digest: skill.digest,
-      manifest: skill.manifest,
-      tools: skill.tools,
-      parts: [...skill.parts],
-      card: skill.card,
-      objects: [...skill.objects],
-    },
-    broken: [...broken],
-    positions: [...positions],
-    diagnostics,
-    imported,
-    stamp,
-    plugin,
-  };
+  const { folder: _, skill, positions, ...same } = outcome;
+  return { ...same, fingerprint, skill: skill && withoutSources(skill), positions: [...positions] };
+}
+
+function withoutSources({
+  folder: _,
+  contents: __,
+  ...skill
+}: BuiltSkill): NonNullable<StoredEntry["skill"]> {
+  return skill;
 }

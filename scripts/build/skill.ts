@@ -60,7 +60,7 @@ export interface Outcome {
 export const nodeHash: Hash = (bytes) => createHash("sha256").update(bytes).digest("hex");
 
 /** What a skill may name in addition to its own files. */
-interface Models {
+export interface Models {
   modelRegistry: ModelRegistry;
   providers: KnownProviders;
   signatures: SignaturePolicy;

@@ -6,12 +6,13 @@ import { pretty, when } from "./text.ts";
 
 const FRAMED: readonly string[] = ["html", "svg"];
 
+const asksFor = (api: Api, id: string, name: string) => ({
+  params: { id, artifact: name },
+  query: { version: api.url.searchParams.get("version") },
+});
+
 export async function artifactPage(api: Api, id: string, name: string): Promise<Page> {
-  const version = api.url.searchParams.get("version");
-  const shown = await asked(api, "getArtifact", {
-    params: { id, artifact: name },
-    query: { version },
-  });
+  const shown = await asked(api, "getArtifact", asksFor(api, id, name));
   const path = `/console/sessions/${id}/artifacts/${encodeURIComponent(name)}`;
   const at = `?version=${shown.version}`;
   return {
@@ -37,11 +38,7 @@ const CONFINED = [
 ].join("; ");
 
 export async function artifactView(api: Api, id: string, name: string): Promise<Response> {
-  const version = api.url.searchParams.get("version");
-  const shown = await asked(api, "getArtifact", {
-    params: { id, artifact: name },
-    query: { version },
-  });
+  const shown = await asked(api, "getArtifact", asksFor(api, id, name));
   const type = shown.type === "html" ? "text/html" : shown.type === "svg" ? "image/svg+xml" : "text/plain";
   return new Response(pretty(shown.content), {
     headers: {

@@ -1,24 +1,18 @@
 /** The next step of an agent run, and the effects that a driver executes for it. */
+
 import type { ErrorData, HullError } from "../../errors.ts";
-import type { Json, JsonObject } from "../../skill/manifest.ts";
-import type { Message, ModelTurn, ToolCallBlock, ToolChoice, ToolDefinition, Warning } from "../messages.ts";
+import type { Json } from "../../skill/manifest.ts";
+import type { Message, ModelRequest, ToolCallBlock, Warning } from "../messages.ts";
 import type { SearchEvent } from "../tool-vault/events.ts";
 import type { CompactionPlan } from "./compaction.ts";
 import type { AgentRecordBody, AgentToolResult, ApprovalRequest, ModelCost, RunStatus } from "./records.ts";
 import type { AgentSkill, AgentTool, Ceilings } from "./spec.ts";
 
 /** The input of one model call; the driver adds the run's call options. */
-export interface AgentRequest {
-  system: string;
-  messages: Message[];
-  tools: ToolDefinition[];
-  /** See `ModelRequest`. */
-  tools_in_text?: ToolDefinition[];
-  /** See `ModelRequest`. */
-  tool_choice?: ToolChoice;
-  tool_search?: { variant: "bm25" | "regex" | "hosted" };
-  prefill?: string;
-}
+export type AgentRequest = Pick<
+  ModelRequest,
+  "system" | "messages" | "tools" | "tools_in_text" | "tool_choice" | "tool_search" | "prefill"
+>;
 
 export interface PlannedCall {
   effect: string;
@@ -84,14 +78,7 @@ export type WaitStep = Extract<AgentStep, { type: "wait" }>;
 export type CallStep = AgentStep | { type: "ready"; planned: PlannedCall };
 
 type ModelAnswer =
-  | {
-      turn: ModelTurn;
-      cost_usd: number;
-      warnings: Warning[];
-      retries?: JsonObject[];
-      budget_exceeded?: true;
-      searches?: SearchEvent[];
-    }
+  | Omit<Extract<AgentRecordBody, { type: "model_call_settled" }>, "type" | "run" | "effect">
   /** The providers of these models refused to search tools. */
   | { warnings: Warning[]; models: string[] }
   /** The call failed after an answer that was paid for. */

@@ -1,5 +1,6 @@
 /** Finds the file that a path of a model's call means: one of the work folder, or one of a skill of the run. Pure. */
-import { insidePath } from "../../skill/path.ts";
+
+import { normalised } from "../agent/policy.ts";
 
 /** A run's folders, as processes see them; absolute, without a slash at the end. */
 export interface RunFolders {
@@ -30,7 +31,7 @@ export function locateFile(
   if (given.includes("\0")) return { fault: "has a null character" };
   const home = /^(?:file:\/\/)?(\/.*)$/s.exec(given)?.[1];
   const base = cwd.startsWith("/") ? cwd : `${folders.work}/${cwd}`;
-  const path = simplified(home ?? `${base}/${given}`);
+  const path = normalised(home ?? `${base}/${given}`);
   const work = within(path, folders.work);
   if (work !== null) return { in: "work", path: work };
   const skills = within(path, folders.skills) ?? within(path, SKILLS_PATH);
@@ -42,18 +43,6 @@ export function locateFile(
   }
   const [skill = "", ...rest] = skills.split("/");
   return { in: "skills", skill: skill === "" ? null : skill, path: rest.join("/") };
-}
-
-/** An absolute path without `.` and `..`; `..` at the root stays there. */
-function simplified(path: string): string {
-  const inside = insidePath(path.slice(1));
-  if (inside !== null) return `/${inside}`;
-  const kept: string[] = [];
-  for (const segment of path.split("/")) {
-    if (segment === "..") kept.pop();
-    else if (segment !== "" && segment !== ".") kept.push(segment);
-  }
-  return `/${kept.join("/")}`;
 }
 
 function within(path: string, folder: string): string | null {

@@ -54,14 +54,14 @@ const pageShape = z.lazy(() =>
 const openedShape = z.lazy(() => z.object({ protocolVersion: z.string() }));
 const discoveredShape = z.lazy(() => z.object({ supportedVersions: z.array(z.string()) }));
 
-/** What a request has besides its parameters. */
-interface Further {
-  /** Headers of the protocol, for a modern server. */
-  headers: Record<string, string>;
+interface Question {
+  method: string;
+  params: JsonObject;
+  /** Headers of the protocol, for a modern server. Absent: none of its own. */
+  headers?: Record<string, string>;
   /** See `Sent`. */
   raw?: string;
 }
-const NOTHING: Further = { headers: {} };
 
 export class McpClient {
   readonly #wire: Wire;
@@ -95,7 +95,10 @@ export class McpClient {
     let size = 0;
     let left = MAX_TOOLS;
     for (let page = 0; page < MAX_PAGES && left > 0 && size <= MAX_LIST; page++) {
-      const reply = await this.#request("tools/list", cursor === null ? {} : { cursor }, NOTHING, signal);
+      const reply = await this.#request(
+        { method: "tools/list", params: cursor === null ? {} : { cursor } },
+        signal,
+      );
       if (!reply.ok) return reply;
       const read = pageShape.safeParse(reply.value);
       if (!read.success) return failed("protocol", "Its answer is not a list of tools.");
@@ -126,8 +129,8 @@ export class McpClient {
     schema: JsonObject,
     signal: AbortSignal,
   ): Promise<Reply<JsonObject>> {
-    const further = { headers: headersOf(schema, args), raw };
-    return this.#request("tools/call", { name, arguments: args }, further, signal);
+    const params = { name, arguments: args };
+    return this.#request({ method: "tools/call", params, headers: headersOf(schema, args), raw }, signal);
   }
 
   /** Ends the session, if there is one. */
@@ -147,22 +150,17 @@ export class McpClient {
     this.#background(ended.catch(() => {}));
   }
 
-  async #request(
-    method: string,
-    params: JsonObject,
-    further: Further,
-    signal: AbortSignal,
-  ): Promise<Reply<JsonObject>> {
+  async #request(question: Question, signal: AbortSignal): Promise<Reply<JsonObject>> {
     const opened = await this.#opened(signal);
     if (!opened.ok) return opened;
     const session = this.#session;
-    const reply = await this.#exchange(opened.value, method, params, further, signal);
+    const reply = await this.#exchange(opened.value, question, signal);
     // The server has forgotten the session, so it gets a new one.
     if (reply.ok || reply.failure.status !== 404 || session === null) return reply;
     // Another call may already have opened a new session.
     if (this.#session === session) this.#session = null;
     const again = await this.#opened(signal);
-    return again.ok ? this.#exchange(again.value, method, params, further, signal) : again;
+    return again.ok ? this.#exchange(again.value, question, signal) : again;
   }
 
   /** Opens the server once for all simultaneous calls, and gives up when no call waits any longer. */
@@ -198,7 +196,7 @@ export class McpClient {
   async #open(signal: AbortSignal): Promise<Reply<Dialect>> {
     if (this.#dialect === null) {
       const modern: Dialect = { version: MODERN, modern: true, sessions: false };
-      const asked = await this.#exchange(modern, "server/discover", {}, NOTHING, signal);
+      const asked = await this.#exchange(modern, { method: "server/discover", params: {} }, signal);
       if (asked.ok) {
         const found = discoveredShape.safeParse(asked.value);
         if (found.success && found.data.supportedVersions.includes(MODERN))
@@ -211,7 +209,7 @@ export class McpClient {
   async #initialize(signal: AbortSignal): Promise<Reply<Dialect>> {
     const [latest] = LEGACY_VERSIONS;
     const params = { protocolVersion: latest, capabilities: {}, clientInfo: CLIENT_INFO };
-    const received = await this.#send(null, "initialize", params, NOTHING, signal);
+    const received = await this.#send(null, { method: "initialize", params }, signal);
     if (!received.ok) return received;
     const result = resultOf(received.value);
     if (!result.ok) return result;
@@ -226,22 +224,14 @@ export class McpClient {
     return { ok: true, value: dialect };
   }
 
-  async #exchange(
-    dialect: Dialect,
-    method: string,
-    params: JsonObject,
-    further: Further,
-    signal: AbortSignal,
-  ): Promise<Reply<JsonObject>> {
-    const received = await this.#send(dialect, method, params, further, signal);
+  async #exchange(dialect: Dialect, question: Question, signal: AbortSignal): Promise<Reply<JsonObject>> {
+    const received = await this.#send(dialect, question, signal);
     return received.ok ? resultOf(received.value) : received;
   }
 
   async #send(
     dialect: Dialect | null,
-    method: string,
-    params: JsonObject,
-    further: Further,
+    { method, params, headers = {}, raw }: Question,
     signal: AbortSignal,
   ): Promise<Reply<Received>> {
     this.#asked += 1;
@@ -250,10 +240,10 @@ export class McpClient {
     const whole = dialect?.modern === true ? { ...params, _meta: META_FIELDS } : params;
     const received = await post(this.#wire, {
       message: { jsonrpc: "2.0", id, method, params: whole },
-      ...(further.raw === undefined ? {} : { raw: further.raw }),
+      ...(raw === undefined ? {} : { raw }),
       headers: {
         ...this.#headers(dialect, method, params),
-        ...(dialect?.modern === true ? further.headers : {}),
+        ...(dialect?.modern === true ? headers : {}),
       },
       signal,
       onMessage: (message) => {
