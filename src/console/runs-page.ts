@@ -67,7 +67,6 @@ const COLUMNS: readonly (string | Column)[] = [
   { name: "Duration", as: "n" },
   { name: "Tokens in, out", as: "n" },
   { name: "Cost", as: "n" },
-  "Error",
   "Action",
 ];
 
@@ -88,13 +87,12 @@ function cells(api: Api, run: RunEntry): (Html | string)[] {
   const cancel = html`<button class="danger" id="cancel-${id}" aria-label="Cancel ${id}">Cancel</button>`;
   return [
     html`<a href="${pathOf(run)}"><code>${id.slice(0, 14)}</code></a> <span class="dim">${kind}</span>`,
-    stateLabel(state),
+    html`${stateLabel(state)}${code === null ? "" : html` <small><code>${code}</code></small>`}`,
     runName(run),
     when(created_at),
     duration(duration_ms),
     `${count(input_tokens)}, ${count(output_tokens)}`,
     money(cost_usd),
-    code === null ? "" : html`<code>${code}</code>`,
     isStoppable(run) ? form(api, `/console/runs/${id}/cancel`, cancel, "inline") : "",
   ];
 }
