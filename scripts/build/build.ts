@@ -59,6 +59,8 @@ export interface BuildOptions {
   keepLastGood?: boolean;
   /** Only the skills and their findings are wanted; the build makes no catalog. */
   skillsOnly?: boolean;
+  /** Called with the number of folders to build. */
+  onScan?: ((folders: number) => void) | undefined;
   /** Skills of an earlier build by absolute folder. */
   previous?: ReadonlyMap<string, BuiltSkill>;
 }
@@ -90,6 +92,7 @@ export async function buildRoots(roots: readonly string[], options: BuildOptions
   if (options.cache !== undefined) options.cache.rebuilt = 0;
   const perRoot: Outcome[][] = [];
   const { scans, diagnostics } = scanRoots(roots, options.projectDir);
+  options.onScan?.(scans.reduce((sum, { scan }) => sum + scan.skills.length, 0));
   const surroundings = await surroundingsOf(
     scans.flatMap(({ scan }) => scan.skills),
     options,
@@ -201,6 +204,12 @@ function chooseServed(
   return served;
 }
 
+/** Another slug for a skill, and who has its own. */
+interface MovedTo {
+  slug: string;
+  holder: SkillFolder;
+}
+
 /**
  * Gives skills of one slug in different namespaces separate addresses. The first keeps the slug, where a skill without
  * namespace comes first; the others are built again as `namespace--slug`.
@@ -214,7 +223,7 @@ async function withNamespaces(
   const inOrder = outcomes.toSorted(
     ({ folder: a }, { folder: b }) => Number(a.namespace !== undefined) - Number(b.namespace !== undefined),
   );
-  const moved = new Map<Outcome, { slug: string; holder: SkillFolder }>();
+  const moved = new Map<Outcome, MovedTo>();
   for (const outcome of inOrder) {
     const current = currentOf(outcome, options);
     if (current === null) continue;
@@ -228,27 +237,53 @@ async function withNamespaces(
       moved.set(outcome, { slug: own, holder });
     }
   }
+  const [first] = outcomes.filter((outcome) => moved.has(outcome));
   return Promise.all(
     outcomes.map(async (outcome) => {
       const to = moved.get(outcome);
       if (to === undefined) return outcome;
       const built = await again({ ...outcome.folder, slug: to.slug });
-      return { ...built, diagnostics: [...built.diagnostics, slugInUse(outcome, to)] };
+      const told = outcome === first ? [slugsInUse(outcome, moved)] : [];
+      return { ...built, diagnostics: [...built.diagnostics, ...told] };
     }),
   );
 }
 
-function slugInUse({ folder, skill }: Outcome, to: { slug: string; holder: SkillFolder }): Diagnostic {
-  const { slug, holder } = to;
-  const wanted = skill?.card.slug ?? "";
+/** The most skills to name in one finding. */
+const MOST_NAMED = 20;
+
+/** One finding for all skills of a root that got other slugs. @param first the one whose file it names */
+function slugsInUse({ folder }: Outcome, moved: ReadonlyMap<Outcome, MovedTo>): Diagnostic {
+  const cases = [...moved].map(
+    ([
+      {
+        folder: { within },
+        skill,
+      },
+      { slug, holder },
+    ]) => {
+      const wanted = skill?.card.slug ?? "";
+      return { wanted, slug, text: `${holder.within} is served under it, ${within} as ${slug}` };
+    },
+  );
+  const [only, ...more] = cases;
+  const named = cases.slice(0, MOST_NAMED).map(({ wanted, text }) => `${wanted}: ${text}`);
+  const left = cases.length - named.length;
+  const message =
+    more.length === 0
+      ? `Two skills have the slug ${only?.wanted}: ${only?.text}.`
+      : `${cases.length} skills have slugs that others have: ${named.join("; ")}${left > 0 ? `; and ${left} more` : ""}.`;
   return {
     level: "warning",
     code: "slug_in_use",
     skill: folder.name,
     file: folder.file,
     field: "name",
-    message: `Two skills have the slug ${wanted}: ${holder.within} is served under it, ${folder.within} as ${slug}.`,
-    hint: `Call it /${slug}, or rename one of the two.`,
+    message,
+    hint:
+      more.length === 0
+        ? `Call it /${only?.slug}, or rename one of the two.`
+        : "Call them by these slugs, or rename them.",
   };
 }
 

@@ -13,6 +13,7 @@ import { seedDemo } from "../dev/demo.ts";
 import { portOf } from "../dev/local-addresses.ts";
 import { missingKeyLine } from "../dev/missing-keys.ts";
 import { stateOf } from "../dev/paths.ts";
+import { StartProgress } from "../dev/progress.ts";
 import { BuildReport, listed, reportsProblem, skillLines } from "../dev/report.ts";
 import { type LocalServer, startServer } from "../dev/server.ts";
 import { openProject, type Project } from "../project.ts";
@@ -80,6 +81,7 @@ Provider keys and *_BASE_URL come from the environment, .env or .dev.vars. They 
         "Without the front, Hull does not notice clients that disconnect before the first byte.\n",
       );
     const report = new BuildReport();
+    const progress = new StartProgress((line) => process.stderr.write(`${line}\n`), afterMs);
     const server = await startServer({
       project,
       cache: await BuildCache.open(project.dir),
@@ -91,14 +93,20 @@ Provider keys and *_BASE_URL come from the environment, .env or .dev.vars. They 
       public: values.public === true,
       watch: values["no-watch"] !== true,
       models: { mocks, record, replay, realtime },
+      onPhase: (phase) => progress.phase(phase),
       onBuild: (result, first) => report.print(result, first),
       onLine: (line, from) => printLine(line, from, values.verbose === true),
-    });
+    }).finally(() => progress.end());
     if (values.demo === true) await seedDemo(server.url, server.adminKey);
     printBanner(server, project.roots, values["no-watch"] !== true);
     return untilStopped(server);
   },
 };
+
+function afterMs(ms: number, fire: () => void): () => void {
+  const timer = setTimeout(fire, ms);
+  return () => clearTimeout(timer);
+}
 
 function printBanner(
   { url, skills, missingKeys }: LocalServer,

@@ -19,12 +19,14 @@ export class Builder {
     this.#cache = cache;
   }
 
-  async build(): Promise<BuildResult> {
+  /** @param onScan see `BuildOptions` */
+  async build(onScan?: (folders: number) => void): Promise<BuildResult> {
     const result = await buildRoots(this.#project.roots, {
       ...buildOptionsOf(this.#project),
       cache: this.#cache,
       previous: this.#lastGood,
       keepLastGood: true,
+      onScan,
     });
     this.#lastGood = new Map(result.skills.map((skill) => [skill.folder, skill]));
     const seen = JSON.stringify([result.catalog?.id, result.diagnostics, result.packages]);

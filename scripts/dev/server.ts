@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { access, constants } from "node:fs/promises";
 import { join } from "node:path";
 import { keyVariablesOf } from "../../src/model/registry/layer.ts";
+import { counted } from "../../src/plural.ts";
 import { MIN_SECRET_LENGTH, Redactor, tooShortToRedact } from "../../src/redact.ts";
 import { SECRET_VARIABLES } from "../../src/secrets.ts";
 import type { BuildResult } from "../build/build.ts";
@@ -45,6 +46,8 @@ interface ServerOptions {
   watch: boolean;
   /** Replacements of the providers. */
   models?: ModelStandIns;
+  /** Called with what the start does next, for people. Absent: nobody wants to know. */
+  onPhase?: (phase: string) => void;
   /** Called for every served build, including the first. */
   onBuild: (result: BuildResult, first: boolean) => void;
   onLine: (line: string, from: "worker" | "runner" | "hull") => void;
@@ -103,7 +106,10 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
     ownRunner?.catch(() => {});
     stops.push(async () => (await ownRunner?.catch(() => null))?.stop());
     const builder = new Builder(project, options.cache);
-    const first = await builder.build();
+    const first = await builder.build((folders) =>
+      options.onPhase?.(`Building ${counted(folders, "skill")} …`),
+    );
+    options.onPhase?.("Starting the Worker and the runner …");
     const watch = new SkillWatch(options.watch ? project.roots : null, first.imported);
     stops.push(() => watch.stop());
     const layers = [project.models.file, first.packages, project.models.root];
@@ -149,6 +155,7 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
     if (!LOOPBACK.has(host)) await checkGuarded(worker.url);
     const adminKey = variables.get("HULL_ADMIN_KEY") || undefined;
     const publisher = new RegistryClient(worker.url, adminKey ?? variables.get("HULL_DEV_KEY"));
+    options.onPhase?.(`Publishing ${counted(first.skills.length, "skill")} …`);
     await publisher.publish(first);
     await options.cache.save();
     stops.push(() => options.cache.save());

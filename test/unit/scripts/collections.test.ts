@@ -54,6 +54,23 @@ test("R13: a second skill of one slug is served under namespace--slug, with a wa
   expect([cache.rebuilt, again.catalog?.id]).toEqual([0, result.catalog?.id]);
 });
 
+test("R13: many skills whose slugs others have are one warning with the list", async () => {
+  const crane = "---\nname: crane\ndescription: d\n---\nFold.\n";
+  const boat = "---\nname: boat\ndescription: d\n---\nFold.\n";
+  const files = ["ann", "bob", "cid"].flatMap((author) => [
+    [`${author}/crane/SKILL.md`, crane],
+    [`${author}/boat/SKILL.md`, boat],
+  ]);
+  const result = await build(folder(Object.fromEntries(files)));
+  const told = result.diagnostics.map(({ diagnostic }) => diagnostic);
+  expect(told).toMatchObject([{ level: "warning", code: "slug_in_use", file: "bob/boat/SKILL.md" }]);
+  expect(told[0]?.message).toMatch(
+    /^4 skills have slugs that others have: .*ann\/crane.*cid\/crane as cid--crane/,
+  );
+  const slugs = ["boat", "bob--boat", "bob--crane", "cid--boat", "cid--crane", "crane"];
+  expect(result.skills.map(({ card }) => card.slug)).toEqual(slugs);
+});
+
 test("R13: a link to another place of the root serves nothing twice; one to another folder of the project is followed", async () => {
   const dir = folder({
     "skills/crane/SKILL.md": "---\nname: crane\ndescription: d\n---\nFold.\n",
