@@ -276,7 +276,7 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
   },
   getExecutionResult: {
     tag: "skills",
-    summary: "The answer itself, when the execution has ended",
+    summary: "The answer itself: waits until the execution has ended",
     parameters: [inPath("id")],
     answers: { 200: answer("The skill's answer", { "*/*": {} }, tagged("content-disposition")) },
     faults: [404, 409, 422, 502, 504],
