@@ -20,13 +20,39 @@ export function shown(value: unknown): string {
   return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text;
 }
 
-/** The faults that a shape finds in a value. An unknown key has a path of its own. */
-export function shapeFaults({ issues }: z.core.$ZodError): { path: PropertyKey[]; message: string }[] {
-  return issues.flatMap((issue) =>
-    issue.code === "unrecognized_keys"
-      ? issue.keys.map((key) => ({ path: [...issue.path, key], message: "there is no such field" }))
-      : [{ path: issue.path, message: messageOf(issue) }],
-  );
+/** What a shape finds in a value. */
+export type ShapeError = Pick<z.core.$ZodError, "issues">;
+type Checked<T> = { success: true; data: T } | { success: false; error: ShapeError };
+
+/**
+ * Like `schema.safeParse`, which throws if a value has more faults than a function takes arguments: such a value has one
+ * fault here.
+ */
+export function checked<T>(schema: z.ZodMiniType<T>, value: unknown): Checked<T> {
+  try {
+    return schema.safeParse(value);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    const issue = { code: "custom" as const, path: [], message: "has too many faults", input: value };
+    return { success: false, error: { issues: [issue] } };
+  }
+}
+
+/** The most faults that are told of one value. */
+export const MAX_FAULTS = 50;
+
+/** The first faults that a shape finds in a value. An unknown key has a path of its own. */
+export function shapeFaults({ issues }: ShapeError): { path: PropertyKey[]; message: string }[] {
+  const faults = issues
+    .slice(0, MAX_FAULTS)
+    .flatMap((issue) =>
+      issue.code === "unrecognized_keys"
+        ? issue.keys
+            .slice(0, MAX_FAULTS)
+            .map((key) => ({ path: [...issue.path, key], message: "there is no such field" }))
+        : [{ path: issue.path, message: messageOf(issue) }],
+    );
+  return faults.slice(0, MAX_FAULTS);
 }
 
 /** Plain words for zod's two most common messages; other messages unchanged. */
@@ -36,5 +62,5 @@ function messageOf({ code, message }: z.core.$ZodIssue): string {
 }
 
 /** `shapeFaults` with dotted paths. */
-export const shapeErrors = (error: z.core.$ZodError): Fault[] =>
+export const shapeErrors = (error: ShapeError): Fault[] =>
   shapeFaults(error).map(({ path, message }) => ({ path: path.join("."), message }));

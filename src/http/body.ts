@@ -2,7 +2,7 @@
 
 import type * as z from "zod/mini";
 import { join } from "../bytes.ts";
-import { shapeErrors } from "../engine/fault.ts";
+import { checked, shapeErrors } from "../engine/fault.ts";
 import {
   BodyTooLarge,
   InputInvalid,
@@ -14,6 +14,7 @@ import { ClientClosedRequest } from "../errors/run.ts";
 import { parseWithOffset } from "../run/json.ts";
 import { decodeUtf8 } from "../run/utf8.ts";
 import { withoutNulls } from "../skill/json.ts";
+import { holdsMoreValues } from "../skill/json-scan.ts";
 import type { Json } from "../skill/manifest.ts";
 
 /** Longest silence inside a request body, in ms. */
@@ -141,17 +142,22 @@ async function withSilenceLimit<T>(read: Promise<T>, limitMs = BODY_SILENCE_MS):
 
 /** Limit of JSON bodies. */
 export const MAX_JSON_BYTES = 1024 * 1024;
+/**
+ * The most values of a JSON body with a shape. The check of a shape notes each wrong value, so millions of small ones
+ * would fill the memory of an isolate and keep it busy.
+ */
+const MAX_JSON_VALUES = 200_000;
 
 /**
  * Reads a JSON body of a known shape.
- * @throws UnsupportedMediaType, BodyTooLarge, MalformedJson, InputInvalid with a path per finding
+ * @throws UnsupportedMediaType, BodyTooLarge, MalformedJson, InputInvalid with a path per finding, up to 50
  */
 export async function readJson<T>(
   request: Request,
   schema: z.ZodMiniType<T>,
   limit = MAX_JSON_BYTES,
 ): Promise<T> {
-  return shaped(schema, parseJson(await readText(request, limit)));
+  return shaped(schema, parseValues(await readText(request, limit)));
 }
 
 /** The same for an optional body: an empty one is `{}`. */
@@ -161,7 +167,7 @@ export async function readJsonIfAny<T>(
   limit = MAX_JSON_BYTES,
 ): Promise<T> {
   const text = await readText(request, limit);
-  return shaped(schema, text.trim() === "" ? {} : parseJson(text));
+  return shaped(schema, text.trim() === "" ? {} : parseValues(text));
 }
 
 async function readText(request: Request, limit: number): Promise<string> {
@@ -170,14 +176,21 @@ async function readText(request: Request, limit: number): Promise<string> {
 }
 
 function shaped<T>(schema: z.ZodMiniType<T>, value: Json): T {
-  const result = schema.safeParse(value);
+  const result = checked(schema, value);
   if (result.success) return result.data;
   // A null member counts as absent, unless the shape uses null.
-  const bare = schema.safeParse(withoutNulls(value));
+  const bare = checked(schema, withoutNulls(value));
   if (bare.success) return bare.data;
   const errors = shapeErrors(result.error);
   const [first] = errors.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`));
   throw new InputInvalid({ reason: `The body does not have the expected shape. ${first}`, errors });
+}
+
+/** @throws MalformedJson, InputInvalid for too many values */
+function parseValues(text: string): Json {
+  if (!holdsMoreValues(text, MAX_JSON_VALUES)) return parseJson(text);
+  const message = `has more than ${MAX_JSON_VALUES} values`;
+  throw new InputInvalid({ reason: `The body ${message}.`, errors: [{ path: "", message }] });
 }
 
 /** Parses any JSON value. @throws MalformedJson with the offset of the first fault */

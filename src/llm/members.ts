@@ -1,5 +1,6 @@
 /** Shapes of members that requests of several vendors have, and the reader of such requests. */
 import * as z from "zod/mini";
+import { checked } from "../engine/fault.ts";
 import { fromJson, isObject, objectOf } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { wrong } from "./wrong.ts";
@@ -10,7 +11,7 @@ import { wrong } from "./wrong.ts";
  * @throws InvalidRequest for its first fault
  */
 export function readShape<T>(shape: z.ZodMiniType<T>, value: unknown, path = ""): T {
-  const parsed = shape.safeParse(value);
+  const parsed = checked(shape, value);
   if (parsed.success) return parsed.data;
   const [fault] = parsed.error.issues.map(faultOf);
   const within = fault?.path.map(String) ?? [];

@@ -1,7 +1,7 @@
 /** The options of a model call: this file checks known names and types (422); their users check the meaning (400). */
 
 import * as z from "zod/mini";
-import { shapeFaults, shown } from "../engine/fault.ts";
+import { MAX_FAULTS, shapeFaults, shown } from "../engine/fault.ts";
 import { once } from "../memo.ts";
 import { reservedMembers } from "../model/reserved.ts";
 import { isObject, withoutNulls } from "../skill/json.ts";
@@ -138,6 +138,7 @@ export function readOptions(
   const faults: OptionFault[] = [];
   const names = optionNames();
   for (const [name, value] of Object.entries(given)) {
+    if (faults.length >= MAX_FAULTS) return { faults };
     if (value === null) continue;
     if (names.has(name)) known[name] = STRUCTURES.has(name) ? withoutNulls(value) : value;
     else if (isProvider(name)) {

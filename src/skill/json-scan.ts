@@ -113,3 +113,35 @@ export function scanJson(
     }
   }
 }
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COMMA = 0x2c;
+const LIST = 0x5b;
+const OBJECT = 0x7b;
+
+/**
+ * Whether a JSON text has more values than `most`, about: it counts commas and opening brackets. It parses nothing, so it
+ * also takes a text that is not JSON.
+ */
+export function holdsMoreValues(text: string, most: number): boolean {
+  if (text.length <= most) return false;
+  let count = 0;
+  for (let at = 0; at < text.length; at++) {
+    const unit = text.charCodeAt(at);
+    if (unit === QUOTE) at = endOfString(text, at);
+    else if (unit === COMMA || unit === LIST || unit === OBJECT) count++;
+    if (count > most) return true;
+  }
+  return false;
+}
+
+/** The offset of the quote that ends a string; the text's length if none does. */
+function endOfString(text: string, begin: number): number {
+  for (let end = text.indexOf('"', begin + 1); end !== -1; end = text.indexOf('"', end + 1)) {
+    let slashes = 0;
+    while (text.charCodeAt(end - 1 - slashes) === BACKSLASH) slashes++;
+    if (slashes % 2 === 0) return end;
+  }
+  return text.length;
+}

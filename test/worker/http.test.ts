@@ -366,6 +366,35 @@ describe("failures", () => {
     expect(large.status).toBe(413);
   });
 
+  const many = (count: number) => Array.from({ length: count }, () => 0);
+  const names = (count: number) => Object.fromEntries(many(count).map((_, n) => [`k${n}`, 0]));
+  it.each<[string, string, object]>([
+    ["messages", "/runs", { prompt: "x", options: { provider: "mock", messages: many(190_000) } }],
+    ["tools", "/runs", { prompt: "x", options: { provider: "mock", tools: many(190_000) } }],
+    ["stop words", "/llm/call", { prompt: "x", options: { provider: "mock", stop: many(190_000) } }],
+    ["options", "/llm/call", { prompt: "x", options: names(90_000) }],
+    ["messages of a transcript", "/transcripts/stats", { messages: many(190_000) }],
+    ["fields", "/transcripts/stats", { messages: [], ...names(90_000) }],
+    ["tools of a node", "/tasks", { task: "x", node: { tools: many(190_000) } }],
+  ])("attack: faulty %s without end are told in part", async (_, path, body) => {
+    const response = await client.post(path, body);
+    const { code, errors } = await response.json<{ code: string; errors: object[] }>();
+    expect([response.status, code]).toEqual([422, "input_invalid"]);
+    expect(errors.length).toBeLessThanOrEqual(50);
+  });
+
+  it("attack: a body of more values than an isolate checks is refused before it is parsed", async () => {
+    const long = { prompt: '\\",[{'.repeat(300_000), options: { provider: "mock" } };
+    expect((await client.post("/llm/call", long)).status).toBe(200);
+    for (const messages of [many(200_000), many(200_000).map(() => []), many(110_000).map(() => ({}))]) {
+      const response = await client.post("/llm/call", { messages });
+      expect(response.status).toBe(422);
+      expect(await response.json()).toMatchObject({ detail: "The body has more than 200000 values." });
+    }
+    const vendor = await client.post("/v1/messages", { model: "x", max_tokens: 5, messages: many(200_000) });
+    expect(vendor.status).toBe(400);
+  });
+
   it("the runner out of reach is 503 with Retry-After", async () => {
     const offline = new Client({ HULL_ENV: "local", HULL_RUNNER_URL: "http://127.0.0.1:1" });
     const response = await offline.fetch("/readyz");

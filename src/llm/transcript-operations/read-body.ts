@@ -1,7 +1,7 @@
 /** Checks the body of an operation against its shape: 422 with the path of each fault. */
 
 import type * as z from "zod/mini";
-import { type Fault, shapeFaults, shown } from "../../engine/fault.ts";
+import { checked, type Fault, MAX_FAULTS, type ShapeError, shapeFaults, shown } from "../../engine/fault.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { nearest } from "../../skill/match.ts";
 import type { LlmHost } from "../host.ts";
@@ -15,15 +15,16 @@ export function present(given: JsonObject): JsonObject {
 
 /** @throws InputInvalid */
 export function readFields<T>(given: JsonObject, shape: z.ZodMiniType<T>, names: readonly string[]): T {
-  const unknown = Object.keys(given).filter((name) => !names.includes(name));
-  const parsed = shape.safeParse(given);
+  const further = Object.keys(given).filter((name) => !names.includes(name));
+  const unknown = further.slice(0, MAX_FAULTS);
+  const parsed = checked(shape, given);
   if (parsed.success && unknown.length === 0) return parsed.data;
   const wrong = parsed.success ? [] : faultsOf(parsed.error, given);
   throw refused([...unknown.map((name) => noOption(name, names)), ...wrong]);
 }
 
 /** The faults that a shape finds in a value. Unknown keys have paths of their own. @param at the value's position */
-export function faultsOf(error: z.core.$ZodError, value: Json, at: readonly string[] = []): Fault[] {
+export function faultsOf(error: ShapeError, value: Json, at: readonly string[] = []): Fault[] {
   return shapeFaults(error).map(({ path, message }) => {
     const location = [...at, ...path].join(".");
     return { path: location, message: `${location}: ${message}; got ${shown(valueAt(value, path))}` };
