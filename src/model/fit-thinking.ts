@@ -9,6 +9,7 @@ const MIN_BUDGET = 1024;
 /** Up to this many tokens of thinking count as that effort. */
 const LOW_BUDGET = 4096;
 const MEDIUM_BUDGET = 16_384;
+const BUDGETS = { low: LOW_BUDGET, medium: MEDIUM_BUDGET, high: 2 * MEDIUM_BUDGET };
 
 /** The rules of Anthropic's models: thinking, sampling with it, forced tools, prefilled answers, caching. */
 export function fitAnthropic(draft: Draft): void {
@@ -21,7 +22,8 @@ export function fitAnthropic(draft: Draft): void {
   if (adaptiveOnly) draft.dropSampling(["temperature", "top_p", "top_k"], "this model takes none", true);
   const { thinking, cache, interleaved_thinking } = draft.request;
   if (thinking?.mode === "enabled") fitBudget(draft, thinking, adaptiveOnly);
-  if (thinking?.mode === "effort" && !(version !== null && isAtLeast(version, [4, 6]))) {
+  else if (thinking !== undefined && refusesAdaptive(draft)) fitToBudget(draft, thinking);
+  else if (thinking?.mode === "effort" && !(version !== null && isAtLeast(version, [4, 6]))) {
     draft.setThinking({ mode: "adaptive" }, "this model sets the effort of its thinking by itself");
   }
   if (draft.request.thinking !== undefined) {
@@ -39,25 +41,49 @@ export function fitAnthropic(draft: Draft): void {
   }
 }
 
+/** Claude models before 4.6 answer 400 to adaptive thinking: they only know a budget. */
+function refusesAdaptive({ target: { model, capabilities } }: Draft): boolean {
+  if (capabilities.thinking_modes?.includes("adaptive") === true) return false;
+  const version = claudeVersion(model);
+  return version === null ? FIRST_CLAUDES.test(model) : !isAtLeast(version, [4, 6]);
+}
+
+/** Their version stands before the family: `claude-3-7-sonnet`. */
+const FIRST_CLAUDES = /(?:^|\/)claude-[1-3]\b/i;
+
+function fitToBudget(draft: Draft, thinking: Exclude<Thinking, { mode: "enabled" }>): void {
+  const asked = thinking.mode === "effort" ? BUDGETS[thinking.level] : THINKING_BUDGET;
+  const budget_tokens = budgetWithin(asked, draft);
+  if (budget_tokens === null) return;
+  const changed = `this model thinks with a budget only, which is ${budget_tokens}`;
+  draft.setThinking({ mode: "enabled", budget_tokens }, changed);
+}
+
 /** A budget is at least 1024 tokens and leaves part of `max_tokens` for the answer. */
 function fitBudget(draft: Draft, thinking: Thinking & { mode: "enabled" }, adaptiveOnly: boolean): void {
   if (adaptiveOnly) {
     draft.setThinking({ mode: "adaptive" }, "this model sets the budget of its thinking by itself");
     return;
   }
-  const limit = tokensToAsk(draft.request.max_tokens);
-  if (limit <= MIN_BUDGET) {
-    draft.drop(["thinking"], `it needs max_tokens above ${MIN_BUDGET}`);
-    return;
-  }
   const asked = thinking.budget_tokens ?? THINKING_BUDGET;
-  const most = Math.max(MIN_BUDGET, Math.floor(limit * 0.75));
-  const budget_tokens = Math.max(MIN_BUDGET, asked < limit ? asked : most);
+  const budget_tokens = budgetWithin(asked, draft);
+  if (budget_tokens === null) return;
   const changed =
     thinking.budget_tokens === undefined || budget_tokens === asked
       ? null
       : `the thinking budget is ${budget_tokens}: at least ${MIN_BUDGET}, and less than max_tokens`;
   draft.setThinking({ mode: "enabled", budget_tokens }, changed);
+}
+
+/** The budget that `max_tokens` leaves room for; `null`: there is none, and the request has lost its thinking. */
+function budgetWithin(asked: number, draft: Draft): number | null {
+  const limit = tokensToAsk(draft.request.max_tokens);
+  if (limit <= MIN_BUDGET) {
+    draft.drop(["thinking"], `it needs max_tokens above ${MIN_BUDGET}`);
+    return null;
+  }
+  const most = Math.max(MIN_BUDGET, Math.floor(limit * 0.75));
+  return Math.max(MIN_BUDGET, asked < limit ? asked : most);
 }
 
 /** For providers that know only levels of effort. */
