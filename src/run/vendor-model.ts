@@ -19,15 +19,21 @@ export interface VendorModel {
  * Looks up a model. A request does so once, and hands the result on.
  * @param account name of the soft ledger
  * @param single whether the request makes one model call; otherwise it is a run of the engine
+ * @param choice the model that was looked up in another object; absent: it was not
  * @throws HullError if no model can be chosen, or its provider is not configured
  */
 export async function vendorModel(
   context: RunContext,
   model: string,
-  { signal, account, single }: { signal: AbortSignal; account: string; single: boolean },
+  {
+    signal,
+    account,
+    single,
+    choice: known,
+  }: { signal: AbortSignal; account: string; single: boolean; choice?: ModelChoice | undefined },
 ): Promise<VendorModel> {
   const host = await llmHost(context, { signal, session: null, skill: null, account, single });
-  const choice = host.choose({ model });
+  const choice = known ?? host.choose({ model });
   const reached = host.reach(choice.target);
   return { host, choice, reached, excludesCached: reached.protocol === "anthropic" };
 }

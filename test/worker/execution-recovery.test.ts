@@ -1,6 +1,7 @@
 /** What a call survives: its process dies at any write, and the next one goes on. */
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { Bindings } from "../../src/env.ts";
+import { ALL_OFF } from "../../src/model/capabilities.ts";
 import { indexedRun } from "../../src/session/run-index.ts";
 import type { ExecutionCall } from "../../src/session/unlisted/rpc.ts";
 import {
@@ -56,6 +57,28 @@ function withR2Away(...names: PropertyKey[]): Bindings {
 }
 
 const OUT = [{ type: "message", id: "msg_1", role: "user", content: [{ type: "input_text", text: "out" }] }];
+
+it("a stored response asks the model that its route found, and looks none up", async () => {
+  const choice = {
+    target: { provider: "mock", model: "found" },
+    tool_format: "native",
+    capabilities: ALL_OFF,
+    context_window: null,
+    defaults: {},
+    warnings: [],
+    routing: null,
+  };
+  const body = { model: "an-alias-that-is-gone", instructions: "Be brief." };
+  const operation = { ...JSON.parse(OPERATIONS.responses ?? ""), body, choice };
+  const call = { ...newCall("responses"), text: new TextEncoder().encode(JSON.stringify(operation)) };
+  await withStorage("found-model", async (storage) => {
+    const begun = life(client.env, storage);
+    begun.session.begin(call);
+    const response = JSON.parse(await textOf(begun));
+    expect(response).toMatchObject({ status: "completed", model: "found", output: [{ type: "message" }] });
+    await begun.over();
+  });
+});
 
 describe("a run whose process dies at any of its writes", () => {
   // Each of the hundreds of lives would collect the usage of its calls for so many ms.

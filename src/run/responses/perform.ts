@@ -3,7 +3,7 @@
 import type { Block, ModelRequest, Usage } from "../../engine/messages.ts";
 import { type CodeTerms, shellCommands } from "../../engine/workspace-tools/code-tools.ts";
 import { HullError } from "../../errors.ts";
-import type { Reached } from "../../llm/host.ts";
+import type { ModelChoice, Reached } from "../../llm/host.ts";
 import { completionUsage } from "../../llm/openai-api/answer.ts";
 import { furtherMembers, responseRequest } from "../../llm/openai-api/response-request.ts";
 import { withoutRefusedThinking } from "../../llm/openai-api/terms.ts";
@@ -47,6 +47,8 @@ export interface ResponsesOperation {
   operation: "responses";
   /** The request without its input. */
   body: JsonObject;
+  /** The model, as the route chose it. Absent: the request names a skill, or an earlier version of Hull stored it. */
+  choice?: ModelChoice;
   /** The response as it begins. */
   head: JsonObject;
   /** Items of the conversation before it, and its own input. */
@@ -144,11 +146,12 @@ interface Report {
 /** Makes one model call, whose turn is the response. */
 async function callModel(
   { context, signal, durable, streaming }: OperationHandle,
-  { account, body }: ResponsesOperation & { account: string },
+  { account, body, choice }: ResponsesOperation & { account: string },
   request: ModelRequest,
   { found, emit, part }: Report,
 ): Promise<Ended> {
-  const model = found ?? (await vendorModel(context, String(body.model), { signal, account, single: true }));
+  const terms = { signal, account, single: true, choice };
+  const model = found ?? (await vendorModel(context, String(body.model), terms));
   // An earlier attempt of the operation wrote this, below.
   const earlier = fromJson<{ blocks: Block[]; ended: Ended } | null>(durable?.memo ?? null);
   if (earlier !== null) {
@@ -178,18 +181,21 @@ export const takesFurther = (protocol: Reached["protocol"]): boolean => protocol
 /** Drives a run whose tools Hull executes. */
 async function runTools(
   handle: OperationHandle,
-  { account, body, container }: ResponsesOperation & { account: string },
+  { account, body, container, choice }: ResponsesOperation & { account: string },
   request: ModelRequest,
-  { found, emit, part }: Report,
+  { found: known, emit, part }: Report,
 ): Promise<Ended> {
   const { context, signal, durable, id } = handle;
+  const terms = { signal, account, single: false, choice };
+  const model = String(body.model);
+  const found = known ?? (choice === undefined ? null : await vendorModel(context, model, terms));
   const opened = container === null ? null : await openContainer(context, container.id);
   const shell = hasShell(container);
   const skills = { local: shell ? await skillsOf(context, container) : [], native: [] };
   const run = await openAgentRun(
     context,
     {
-      model: String(body.model),
+      model,
       found,
       request,
       container: null,

@@ -92,6 +92,7 @@ async function prepared(context: RequestContext, asked: ResponsesAsk, body: Json
     operation: "responses",
     account: accountOf(context, null),
     body: storedBody(body, container),
+    ...(found === null ? {} : { choice: found.choice }),
     head: headOf(body, asked, { id: `resp_${digits}`, container }),
     history,
     input,
