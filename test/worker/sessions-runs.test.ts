@@ -404,6 +404,34 @@ describe("a run", () => {
     expect(await (await whole).json()).toMatchObject({ status: "done", rejected_tools: ["look"] });
   });
 
+  it("shows the calls of its client, too, while another call waits for an approval", async () => {
+    const path = await session();
+    const look = { name: "look", description: "Looks.", handler: "looker#look", parameters: {} };
+    const mock = [
+      { tool_calls: [{ name: "ask", arguments: { q: "name?" } }, { name: "look" }] },
+      { text: "seen" },
+    ];
+    const approval_policy = { require_approval: ["look"] };
+    await client.publish({ looker: mockSkill("looker") }, { "hooks.js": LOOK });
+    const options = { provider: "mock", skills: ["looker"], tools: [ASK, look], mock, approval_policy };
+    const rested = await post(`${path}/runs?wait=idle`, { prompt: "go", options });
+    const waiting = await rested.json<{ run_id: string; approvals: Body[]; awaiting: Body[] }>();
+    expect(waiting).toMatchObject({
+      status: "awaiting_approval",
+      approvals: [{ tool: "look" }],
+      awaiting: [{ name: "ask", arguments: { q: "name?" } }],
+    });
+    const at = `${path}/runs/${waiting.run_id}`;
+    expect(await get(at)).toMatchObject({ awaiting: waiting.awaiting });
+    const { tool_call_id } = waiting.awaiting[0] ?? {};
+    await post(`${path}/tool-results`, { tool_call_id, content: "Ann" });
+    const answered = await get(at);
+    expect([answered.status, Object.hasOwn(answered, "awaiting")]).toEqual(["awaiting_approval", false]);
+    const { id, arguments_digest } = waiting.approvals[0] ?? {};
+    await post(`${path}/approvals/${id}`, { decision: "approve", arguments_digest });
+    expect(await until(at, "done")).toMatchObject({ result: { text: "seen" } });
+  });
+
   it("that is denied learns why; once approved for the session it is not asked again", async () => {
     const path = await session();
     const approval_policy = { require_approval: ["ask"] };

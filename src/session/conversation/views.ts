@@ -120,6 +120,10 @@ export function runAnswer(log: SessionLog, runtime: AgentRuntime, session: strin
 export function runView(log: SessionLog, session: string, row: RunRow): RunView {
   const entry = runEntry(session, row);
   if (row.status === "awaiting_tool") return { ...entry, awaiting: awaitedCalls(log) };
-  if (row.status === "awaiting_approval") return { ...entry, approvals: listApprovals(log) };
+  if (row.status === "awaiting_approval") {
+    // The client may answer its calls of the same turn meanwhile.
+    const awaiting = awaitedCalls(log);
+    return { ...entry, approvals: listApprovals(log), ...(awaiting.length === 0 ? {} : { awaiting }) };
+  }
   return { ...entry, ...readEnd(log.store, row) };
 }
