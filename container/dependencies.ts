@@ -3,21 +3,20 @@
  * at the root of the skill. Hull installs them once for each bundle, requirements text and interpreter, before the first
  * call, in a process like a handler's own. The installer's output, a tar, is unpacked and kept like a bundle.
  */
+
 import { createHash, randomBytes } from "node:crypto";
 import { createReadStream, createWriteStream } from "node:fs";
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { type Bundles, MAX_TAR_BYTES } from "./bundles.ts";
-import type { Cgroups } from "./cgroup.ts";
+import { MAX_TAR_BYTES } from "./bundles.ts";
 import type { Command } from "./commands.ts";
 import type { Environment } from "./environment.ts";
+import type { RunnerServices } from "./execution.ts";
 import type { Launcher } from "./launcher.ts";
 import { log } from "./log.ts";
 import { PackageRecords } from "./package-records.ts";
-import type { Pipes } from "./pipes.ts";
 import { GroupProcess, type ProcessOutcome } from "./process.ts";
 import { programSource } from "./program-source.ts";
-import type { ScratchRoot } from "./scratch.ts";
 import type { SpawnerCommand } from "./spawner.ts";
 import { Spawners } from "./spawners.ts";
 
@@ -26,20 +25,16 @@ export class DependenciesFailed extends Error {
   override name = "DependenciesFailed";
 }
 
-interface DependencyParts {
+interface DependencyParts
+  extends Pick<RunnerServices, "bundles" | "cgroups" | "launcher" | "pipes" | "scratch"> {
   /** Folder of the records (package-records.ts). */
   dir: string;
-  bundles: Bundles;
-  cgroups: Cgroups | null;
   /** The interpreter; null: there is no Python, so there is nothing to install for. */
   python: Command | null;
   /** Inherited by the installer's process. */
   environment: Environment;
-  launcher: Launcher;
   /** A spawner with network, if the launcher's have none and packages may be fetched; else null. */
   networked: SpawnerCommand | null;
-  pipes: Pipes;
-  scratch: ScratchRoot;
   /** Whether packages may be fetched. */
   network: boolean;
   limitMs: number;

@@ -2,11 +2,10 @@
 import { type Block, type ModelTurn, NO_USAGE, totalUsage, type Usage } from "../engine/messages.ts";
 import { ClientClosedRequest } from "../errors/run.ts";
 import { HullError } from "../errors.ts";
-import type { Clock } from "./clock.ts";
 import type { ExchangeOptions, Outcome } from "./exchange.ts";
 import type { ResolvedTarget } from "./providers.ts";
 import { type RetryPolicy, SKILL_RETRIES } from "./retry.ts";
-import { type TimeLimit, timeLimit } from "./time-limit.ts";
+import { type TimeLimit, type TimeLimitOptions, timeLimit } from "./time-limit.ts";
 import type { WaitLimits } from "./wait-limits.ts";
 import type { Sink } from "./wire.ts";
 
@@ -32,7 +31,7 @@ export interface AttemptEntry {
   cause?: unknown;
 }
 
-export interface AttemptOptions extends Sink {
+export interface AttemptOptions extends Sink, TimeLimitOptions {
   /** Ask the provider to stream. Only then are `onText`, `onReasoning`, `onEvent` and `onOutput` called. */
   stream: boolean;
   /** Receives all text that arrives, even if nobody listens to it. */
@@ -42,8 +41,6 @@ export interface AttemptOptions extends Sink {
    * to the call or to each attempt.
    */
   timeout_ms: number;
-  /** The longest silence of a stream that has begun; absent: `timeout_ms`. */
-  idle_timeout_ms?: number | undefined;
   /** Unix ms; no wait exceeds it. The caller aborts `signal` when it is reached. */
   deadline_at?: number;
   /** Default: the policy of skills. */
@@ -54,7 +51,6 @@ export interface AttemptOptions extends Sink {
   turn?: ((limits: WaitLimits) => Promise<void>) | undefined;
   /** Its reason is thrown if it is a `HullError`; otherwise the client has gone. */
   signal: AbortSignal;
-  clock: Clock;
   log?: ((entry: AttemptEntry) => void) | undefined;
 }
 

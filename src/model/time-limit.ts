@@ -17,7 +17,7 @@ export interface TimeLimit {
   stop(): void;
 }
 
-interface TimeLimitOptions {
+export interface TimeLimitOptions {
   /** Also aborts the limit's own signal. */
   signal: AbortSignal;
   clock: Clock;

@@ -53,13 +53,9 @@ export interface RunContext {
 /** The context of a run outside of any request. */
 export function detachedContext(
   deployment: Deployment,
-  origin: {
-    requestId: string;
-    tenant: string;
+  origin: Pick<RunContext, "requestId" | "tenant" | "pinned" | "startedAt"> & {
     mockScope?: string;
     bot?: string;
-    pinned?: PinnedSkills;
-    startedAt: number;
   },
   background: (work: Promise<unknown>) => void,
 ): RunContext {

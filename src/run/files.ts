@@ -93,12 +93,8 @@ export async function storeBody(storage: BodyStorage, body: Body, knownSize: num
   return content instanceof Uint8Array ? (await storeWhole(storage, content)).size : content.size;
 }
 
-export interface StoredFile {
-  id: string;
+export interface StoredFile extends Pick<FileDocument, "id" | "filename" | "mime" | "size"> {
   key: string;
-  filename: string | null;
-  mime: string;
-  size: number;
   /** A strong validator: what an id refers to never changes. */
   etag: string;
 }

@@ -2,26 +2,26 @@
  * A request of a vendor's client whose tools Hull runs: a run of the engine that has the conversation's container as
  * its work folder.
  */
+
 import { isAtLeast } from "../engine/agent/policy.ts";
 import type { AgentRecord, AgentToolResult } from "../engine/agent/records.ts";
 import type { AgentSpec, AgentTool } from "../engine/agent/spec.ts";
 import type { RunState } from "../engine/agent/state.ts";
 import { roundsUsedUp } from "../engine/agent/status.ts";
 import { TurnCalls } from "../engine/agent/turn-calls.ts";
-import type { ModelRequest, ModelTurn, ProviderPassthrough, ToolCallBlock } from "../engine/messages.ts";
+import type { ModelTurn, ToolCallBlock } from "../engine/messages.ts";
 import {
   type CodeTerms,
-  type ContainerTool,
   containerTool,
   copiesOf,
   isContainerTool,
 } from "../engine/workspace-tools/code-tools.ts";
 import type { Settings } from "../env.ts";
 import { HullError } from "../errors.ts";
-import type { ContainerParams } from "../llm/container-params.ts";
 import type { LlmHost, Reached } from "../llm/host.ts";
 import { present } from "../llm/members.ts";
 import { messageJson } from "../llm/messages.ts";
+import type { ChatRequest } from "../llm/openai-api/request.ts";
 import { skillNamed } from "../llm/skill-model.ts";
 import { wrong } from "../llm/wrong.ts";
 import { asJson } from "../skill/json.ts";
@@ -48,15 +48,10 @@ const MAX_TOOL_OUTPUT_BYTES = 256 * 1024;
 const WHOLE_MS = 600_000;
 
 /** What such a request asks for. */
-interface AgentAsk {
-  model: string;
+interface AgentAsk extends Pick<ChatRequest, "model" | "request" | "container" | "code" | "passthrough"> {
   /** The model, if the route looked it up for a run; `null`: it did not, or the request names a skill. */
   found: VendorModel | null;
-  request: ModelRequest;
-  container: ContainerParams | null;
-  code: readonly ContainerTool[];
   uploads: readonly { file_id: string; path: string }[];
-  passthrough: ProviderPassthrough;
   /** Code tools as the client sent them, for Anthropic when it runs its own skills. */
   hosted: readonly JsonObject[];
   /** Whether the client continues a paused answer. */

@@ -9,10 +9,10 @@ import { card, type Hash, makeRecord, type RecordExtras, type SourceFile } from 
 import { undeclaredVariables } from "./documented-variables.ts";
 import { skillFileName } from "./file-text.ts";
 import { findHooks, type HookReader } from "./hooks.ts";
-import { type KnownProviders, SHIPPED } from "./known-providers.ts";
+import { SHIPPED } from "./known-providers.ts";
 import type { Card, Diagnostic, SkillRecord } from "./manifest.ts";
 import { missingTools, type ProvidedTools } from "./missing-tools.ts";
-import { type ParsedSkill, parseManifest } from "./parse.ts";
+import { type ParsedSkill, type ParseSource, parseManifest } from "./parse.ts";
 import { checkSignature } from "./signed.ts";
 import { type HandlerMaker, makeTools } from "./tools-json/handlers.ts";
 import { unbundled } from "./tools-json/unbundled.ts";
@@ -49,18 +49,8 @@ export interface Assembly {
   diagnostics: Diagnostic[];
 }
 
-interface AssembleOptions {
-  /**
-   * Folder name: the skill's name in diagnostics, and the source of the slug if `name` has no ASCII letter or digit.
-   */
-  folder: string;
-  /** Path of SKILL.md, for diagnostics. */
-  file: string;
-  /** The slug to use if another skill has the slug of its name. */
-  slug?: string;
+interface AssembleOptions extends Omit<ParseSource, "files"> {
   hash?: Hash;
-  /** Providers that the skill may name; absent: the shipped ones. */
-  providers?: KnownProviders;
   /** Bundles the skill's hooks into a module. Absent: hooks are not read. */
   hooks?: HookReader;
   /** Reads the graphs of the skill's workflows. Absent: they are not read. */

@@ -27,7 +27,7 @@ import { splitAllowedTools } from "./tool-names.ts";
 import { readTools } from "./tools.ts";
 import { child, items, type MapNode, mapToJson, type Position, type Slot, textOf, toJson } from "./tree.ts";
 
-interface ParseSource {
+export interface ParseSource {
   /**
    * Folder name: the skill's name in diagnostics, and the source of the slug if `name` has no ASCII letter or digit.
    */

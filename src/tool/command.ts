@@ -11,32 +11,28 @@ import {
 } from "../engine/tool-result.ts";
 import { ExecutionLost } from "../errors/run.ts";
 import type { Redactor } from "../redact.ts";
-import type { CommandTool, SkillRecord } from "../skill/manifest.ts";
-import { executionSpec } from "./execution.ts";
+import type { CommandTool } from "../skill/manifest.ts";
+import { type ExecutionRequest, executionSpec } from "./execution.ts";
 import type { ExecutionInput } from "./multipart.ts";
 import { LOST, toolCutShort } from "./process-end.ts";
 import type { EndedStatus, ExecutionSpec } from "./protocol.ts";
 import type { Runner, RunOptions } from "./runner-client.ts";
 import { runWithWorkspace, type ToolWorkspace } from "./with-workspace.ts";
 
-interface CommandToolContext {
+interface CommandToolContext
+  extends Pick<
+    ExecutionRequest,
+    "record" | "runId" | "timeoutMs" | "graceMs" | "maxOutputBytes" | "read" | "granted" | "providerKeys"
+  > {
   runner: Runner;
   options: RunOptions;
-  record: SkillRecord;
   tools: readonly CommandTool[];
   /** Execution id of this call, unique to run, round and call. */
   executionId: string;
-  runId: string;
-  timeoutMs: number;
-  graceMs: number;
-  maxOutputBytes: number;
   /** Files of the request. Tools see the first one as HULL_INPUT_FILE. */
   files: NonNullable<ExecutionInput["files"]>;
   /** Absent: the call has no session. */
   workspace?: ToolWorkspace;
-  read: (name: string) => string | undefined;
-  granted: ReadonlySet<string> | null;
-  providerKeys: ReadonlySet<string>;
   /** Removes what the model may not read. */
   redactor: Redactor;
   /** Called when the process starts, with the ms that the call waited in the queue. */

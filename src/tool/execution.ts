@@ -4,7 +4,7 @@ import { PROVIDER_KEY_VARIABLES } from "../secrets.ts";
 import type { SkillRecord } from "../skill/manifest.ts";
 import { type ExecutionSpec, PROTOCOL_VERSION } from "./protocol.ts";
 
-interface ExecutionRequest {
+export interface ExecutionRequest {
   id: string;
   /** All executions of one request share it; cancelling it stops them all. */
   runId: string;

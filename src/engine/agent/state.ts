@@ -1,4 +1,5 @@
 /** The state of a session and of its run: the result of the fold over its records. JSON-safe. */
+
 import type { ErrorData } from "../../errors.ts";
 import type { Json } from "../../skill/manifest.ts";
 import type { ArtifactHead } from "../artifact.ts";
@@ -6,6 +7,7 @@ import { type Message, type ModelTurn, NO_USAGE, type ToolCallBlock } from "../m
 import type { Shares, Spent } from "../shares.ts";
 import type { LoopTable } from "./loop-detection.ts";
 import type {
+  AgentRecordBody,
   AgentToolResult,
   ApprovalRequest,
   Delivery,
@@ -77,13 +79,8 @@ export interface OpenCall {
 }
 
 /** How the loop read a model's turn. */
-export interface TakenTurn {
-  calls: ToolCallBlock[];
-  text: string;
-  /** Whether it ends the run: it holds a sentinel, or names another phase. */
-  finished: boolean;
-  /** Absent: none. */
-  remarks?: Feedback[];
+export interface TakenTurn
+  extends Pick<Extract<AgentRecordBody, { type: "turn_taken" }>, "calls" | "text" | "finished" | "remarks"> {
   /** How many names the run's three lists of tools had before the turn. Absent: an older version of Hull, which did not count them, took the turn. */
   before?: { used: number; successful: number; rejected: number };
 }

@@ -183,47 +183,34 @@ export interface RecordedTool {
   duration_ms: number | null;
 }
 
-export interface Attempt {
+export interface Attempt extends Pick<Outcome, "outcome" | "branch" | "error" | "child_run_id" | "usage"> {
   /** From 1. */
   attempt: number;
   status: string;
-  outcome: string;
-  branch: string;
-  error: StageError | null;
   /** RFC 3339. */
   started_at: string;
   finished_at: string;
-  child_run_id: string | null;
   /** The session of that run. Absent in attempts of runs before it was recorded. */
   child_session_id?: string | null;
-  usage: Usage;
 }
 
-/** A finished visit of a node, as the run's record has it. */
-export interface Stage {
+/** A finished visit of a node, as the run's record has it; `usage` is that of all its attempts. */
+export interface Stage
+  extends Omit<Outcome, "status" | "text" | "reasoning" | "child_run_id" | "child_session_id"> {
   /** `<run>:<node>:<visit>`. */
   id: string;
   node_id: string;
   kind: string;
   status: string;
-  outcome: string;
-  branch: string;
   started_at: string;
   finished_at: string;
   visible_text: string;
   private_reasoning: string | null;
-  transcript: Json;
-  verification: Json;
-  /** Of all its attempts. */
-  usage: Usage;
-  artifacts: WorkflowArtifact[];
   consumed_artifact_ids: string[];
   produced_artifact_ids: string[];
   attempts: Attempt[];
-  error: StageError | null;
   /** SHA-256 (hex) of the stage's input. */
   input_digest: string;
-  metadata: JsonObject;
 }
 
 export interface Transition {

@@ -1,5 +1,5 @@
 /** The state of a workflow run, folded from its journal one record at a time. Pure. */
-import type { Json, JsonObject } from "../../skill/manifest.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
 import { addSpent, type Shares, type Spent, withoutShare } from "../shares.ts";
 import type { WorkflowArtifact } from "./artifacts.ts";
 import type { Graph, Node } from "./graph.ts";
@@ -55,13 +55,7 @@ interface Answer {
 }
 
 /** An event that nobody has taken yet. */
-export interface EarlyEvent {
-  id: string;
-  name: string;
-  key: string | null;
-  payload: Json;
-  at: number;
-}
+export type EarlyEvent = Omit<Extract<WorkflowRecord, { type: "event" }>, "type">;
 
 export interface WorkflowState {
   spec: WorkflowSpec;

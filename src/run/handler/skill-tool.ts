@@ -7,7 +7,7 @@ import { isArtifact } from "../../engine/artifact.ts";
 import type { ToolCallBlock } from "../../engine/messages.ts";
 import type { Redactor } from "../../redact.ts";
 import { isObject } from "../../skill/json.ts";
-import type { JsonObject, SkillRecord, SkillTool } from "../../skill/manifest.ts";
+import type { JsonObject, SkillTool } from "../../skill/manifest.ts";
 import { allowedVariables } from "../../tool/execution.ts";
 import {
   failedCall,
@@ -22,21 +22,16 @@ import { ToolOutput } from "./output.ts";
 import type { HandlerEnvironment, SkillToolResult } from "./ports.ts";
 import { lostCall, type Runtime, runHandler } from "./run.ts";
 
-export interface SkillToolCall {
-  record: SkillRecord;
-  tool: SkillTool;
+export interface SkillToolCall
+  extends Pick<
+    HandlerCall,
+    "record" | "tool" | "executionId" | "runId" | "sessionId" | "bot" | "models" | "signal"
+  > {
   /** Text of a handler that the session defined; `null`: the record has it. */
   source: string | null;
   call: ToolCallBlock;
-  /** Unique to run, round and call. */
-  executionId: string;
-  runId: string;
-  sessionId: string | null;
-  bot: string | null;
-  models: JsonObject;
   /** Remaining ms, if there is a deadline. */
   leftMs: number;
-  signal: AbortSignal;
   /** An earlier run attempt began the call and did not see it end. */
   again: boolean;
 }

@@ -41,19 +41,16 @@ export interface TaskSettings {
 }
 
 /** A task as its routes show it. Times are RFC 3339. */
-export interface TaskHandle {
+export interface TaskHandle
+  extends Pick<TaskSettings, "name" | "task" | "mode" | "request" | "execution" | "policy_dropped"> {
   _type: "task_handle";
   id: string;
-  name: string;
-  task: string;
-  mode: TaskMode;
   status: TaskStatus;
   created_at: string;
   started_at: string;
   finished_at: string | null;
   awaiting_started_at: string | null;
   history: string[];
-  request: JsonObject;
   provenance: JsonObject;
   result: JsonObject | null;
   /** The failure as a problem document. */
@@ -64,8 +61,6 @@ export interface TaskHandle {
   parent_stage_id: string | null;
   child_run_id: string | null;
   child_run_path: string | null;
-  execution: JsonObject | null;
   snapshot_path: string | null;
-  policy_dropped?: string[];
   audit: JsonObject[];
 }

@@ -51,8 +51,9 @@ export interface Command extends CodeTerms {
   code?: true;
 }
 
-interface BashEnvironment {
+export interface BashEnvironment {
   context: RunContext;
+  /** The files of the session, or of the run. */
   workspace: WorkspaceAccess;
   /** Remembered detached executions; `null`: the run does not outlive its process. */
   known: KnownExecutions | null;

@@ -8,26 +8,16 @@ import { codeCommand, codeHandler, copiesOf } from "../../engine/workspace-tools
 import { EDITOR_TOOL } from "../../engine/workspace-tools/editor-tool.ts";
 import { objectOf } from "../../skill/json.ts";
 import type { SkillRecord } from "../../skill/manifest.ts";
-import type { KnownExecutions } from "../../tool/runner-client.ts";
 import { executionIdOf } from "../agent/execution-id.ts";
 import { watchMade } from "../container.ts";
-import type { RunContext } from "../context.ts";
-import type { RunEvent } from "../events.ts";
 import { LITELLM_TOOL } from "../whole-skills.ts";
-import type { WorkspaceAccess } from "../workspace/access.ts";
-import { type Command, runBash } from "./bash.ts";
+import { type BashEnvironment, type Command, runBash } from "./bash.ts";
 import { type FileAnswer, FileTools } from "./files.ts";
 import { SkillFolders } from "./skill-folders.ts";
 import { skillsFolder, workFolder } from "./where.ts";
 
-interface WorkspaceToolsOptions {
-  context: RunContext;
+interface WorkspaceToolsOptions extends Omit<BashEnvironment, "skills" | "skillsKey"> {
   spec: AgentSpec;
-  /** The files of the session, or of the run. */
-  workspace: WorkspaceAccess;
-  /** Remembered detached executions; `null`: the run does not outlive its process. */
-  known: KnownExecutions | null;
-  emit: (event: RunEvent) => void;
   /** The served skill that the run is, if already loaded. */
   own: SkillRecord | null;
   /** When an earlier run attempt began a call, in Unix ms; `null`: none did. */

@@ -2,12 +2,14 @@
  * The directory of daemons: rows in D1, for lists, for webhooks, and for the sweep that checks daemons
  * (docs/storage-schema.md). Each daemon writes its own row. The daemon's object is authoritative.
  */
+
 import * as z from "zod/mini";
 import { Tables } from "../../database.ts";
 import type { Bindings } from "../../env.ts";
 import { DaemonPathTaken } from "../../errors/daemon.ts";
 import { type NewestFirst, newestFirst, type Wanted } from "../newest-first.ts";
 import type { DaemonStatus, Webhook } from "./rpc.ts";
+import type { DaemonRow } from "./store.ts";
 
 /** The table of the tenants' daemons (docs/storage-schema.md). */
 export const DAEMONS_SCHEMA = [
@@ -31,18 +33,13 @@ export const DAEMONS_SCHEMA = [
 ] as const;
 
 /** A daemon's entry in the directory. */
-export interface DaemonNote {
+export interface DaemonNote
+  extends Pick<DaemonRow, "name" | "persist_path" | "skill" | "webhook" | "created_at"> {
   tenant: string;
   id: string;
-  name: string | null;
   status: DaemonStatus;
-  persist_path: string | null;
-  skill: string | null;
-  webhook: Webhook | null;
   /** When the sweep must check whether the daemon still wakes, Unix ms; `null`: it never wakes by itself. */
   check_at: number | null;
-  /** Unix ms. */
-  created_at: number;
 }
 
 const listed = z.lazy(() =>
