@@ -167,9 +167,12 @@ export class GroupProcess {
     for (const { own } of this.#outputs) own.resume();
   }
 
-  /** Sends SIGKILL to the whole group and does not wait; for a sudden end of the runner. */
+  /** Sends SIGKILL to the whole group and does not wait. */
   killNow(): void {
-    this.#endAll();
+    if (this.#ending) return;
+    this.#ending = true;
+    this.#goneLimit = setTimeout(() => this.#settleGone(), GONE_LIMIT_MS);
+    this.#launched.end();
   }
 
   /** Puts the process into its cgroup, then lets it become its program. */
@@ -206,7 +209,7 @@ export class GroupProcess {
   #kill(): void {
     if (this.#ended) return;
     clearTimeout(this.#escalation);
-    this.#endAll();
+    this.killNow();
     const since = performance.now();
     // Bytes written before the end still arrive. After it, only a process that cannot be reached keeps a stream open.
     const giveUp = (): void => {
@@ -224,18 +227,11 @@ export class GroupProcess {
     this.#ended = true;
     clearTimeout(this.#timeout);
     clearTimeout(this.#escalation);
-    this.#endAll();
+    this.killNow();
     this.stdin?.destroy();
     for (const { own } of this.#outputs) own.destroy();
     const outOfMemory = this.#cgroup !== null && this.#cgroup.oomKills() > 0;
     this.#spec.onEnd({ ...exit, stopped: this.#stopped, startError, outOfMemory });
-  }
-
-  #endAll(): void {
-    if (this.#ending) return;
-    this.#ending = true;
-    this.#goneLimit = setTimeout(() => this.#settleGone(), GONE_LIMIT_MS);
-    this.#launched.end();
   }
 
   #settleGone(): void {

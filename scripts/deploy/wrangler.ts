@@ -1,5 +1,6 @@
 /** Calls wrangler as a separate process, and explains its failures. */
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import { stripVTControlCharacters } from "node:util";
 import { CommandError, EXIT, type ExitCode } from "../command.ts";
@@ -41,11 +42,12 @@ export class Wrangler {
   async try(args: readonly string[]): Promise<Answer> {
     this.#onCall(commandLine(args));
     const child = this.#start(args, ["ignore", "pipe", "pipe"], {});
-    const { promise, resolve, reject } = Promise.withResolvers<number>();
-    child.once("error", reject);
-    child.once("close", (code) => resolve(code ?? 1));
     const output = (stream: NodeJS.ReadableStream | null) => (stream === null ? "" : text(stream));
-    const [stdout, stderr, code] = await Promise.all([output(child.stdout), output(child.stderr), promise]);
+    const [stdout, stderr, code] = await Promise.all([
+      output(child.stdout),
+      output(child.stderr),
+      exitCodeOf(child),
+    ]);
     return { code, stdout, stderr };
   }
 
@@ -60,10 +62,7 @@ export class Wrangler {
   async run(args: readonly string[], purpose: Purpose, env: Record<string, string> = {}): Promise<void> {
     this.#onCall(commandLine(args));
     const child = this.#start(args, "inherit", env);
-    const { promise, resolve, reject } = Promise.withResolvers<number>();
-    child.once("error", reject);
-    child.once("close", (code) => resolve(code ?? 1));
-    const code = await promise;
+    const code = await exitCodeOf(child);
     if (code !== 0) throw failed(args, { code, stdout: "", stderr: "" }, purpose);
   }
 
@@ -75,6 +74,12 @@ export class Wrangler {
       stdio,
     });
   }
+}
+
+/** @throws if the process cannot start */
+async function exitCodeOf(child: ChildProcess): Promise<number> {
+  const [code]: (number | null)[] = await once(child, "close");
+  return code ?? 1;
 }
 
 type Stdio = "inherit" | ["ignore", "pipe", "pipe"];
