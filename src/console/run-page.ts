@@ -12,6 +12,9 @@ import { isOver, pathOf, reason, runName, stateLabel } from "./run-shapes.ts";
 import { facts } from "./table.ts";
 import { count, duration, type Html, lane, mark, money, pretty, size, when } from "./text.ts";
 
+/** The longest time from the end of a call until the index has what it used. */
+const COUNTING_MS = 60_000;
+
 /** Steps on one page. */
 const STEPS = "100";
 
@@ -88,8 +91,9 @@ async function known(api: Api, id: string): Promise<Known> {
     result === undefined
       ? ""
       : html`<p><a href="/console/runs/${id}/answer" download>Download the answer</a>: ${result.content_type}, ${size(result.size)}</p>`;
-  const known = { run, hidden: false, answer: html`${answered(text, call.error ?? null)}${file}` };
-  return isOver(run) && indexed?.settled_at == null ? { ...known, counting: true } : known;
+  const shown = { run, hidden: false, answer: html`${answered(text, call.error ?? null)}${file}` };
+  const justEnded = settled_at !== null && Date.now() - Date.parse(settled_at) < COUNTING_MS;
+  return justEnded && indexed?.settled_at == null ? { ...shown, counting: true } : shown;
 }
 
 async function unless404<T>(question: Promise<T>): Promise<T | null> {

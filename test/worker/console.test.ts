@@ -16,10 +16,6 @@ beforeAll(async () => {
     artist: {
       "SKILL.md": mockSkill("artist"),
       "hooks.js": "export const draw = (given) => ({ __artifact__: true, ...given });",
-      "tools.json": JSON.stringify([
-        { name: "mix", description: "Mixes.", script: "mix.js", parameters: { colour: { type: "string" } } },
-      ]),
-      "mix.js": "export default () => 1;",
     },
     evil: {
       "SKILL.md": `---\nname: ${JSON.stringify(`evil ${EVIL}`)}\ndescription: ${JSON.stringify(`[x](javascript:alert(1)) ${EVIL}`)}\nmode: static-file\nserve: page.txt\n---\n${EVIL}\n`,
@@ -129,11 +125,6 @@ describe("skills", () => {
       const { response } = await page(action ?? "");
       expect([response.status, response.headers.get("location")]).toEqual([303, above]);
     }
-  });
-
-  it("one lists what the build found, with the place", async () => {
-    const { text } = await page("/console/skills/artist");
-    expect(text).toContain("<code>tools.json:1</code> warning: The parameter");
   });
 
   it("a proxy is tried with the query that its upstream takes", async () => {
