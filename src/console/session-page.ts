@@ -43,7 +43,7 @@ ${facts([
   ...family(shown),
 ])}</div>
 <h2>Conversation</h2>
-${shown.summary === null ? "" : html`<div class="note"><strong>Older messages were compacted.</strong> Their summary:<pre tabindex="0">${shown.summary}</pre></div>`}
+${summaryOf(shown, said.data)}
 ${pages(api, shown, from)}
 ${said.data.length === 0 ? html`<p>Nothing was said yet.</p>` : said.data.map((message, i) => messageShown(api, id, message, from + i + 1))}
 ${run === null ? failureOf(runs.data) : live(api, id, run)}
@@ -53,6 +53,16 @@ ${runs.data.length === 0 ? "" : html`<h2>Last runs</h2>${runTable(api, runs.data
 <h2>Artifacts</h2>${made.data.length === 0 ? html`<p>None. Tools make them for people to look at.</p>` : html`<ul>${made.data.map((one) => html`<li><a href="/console/sessions/${id}/artifacts/${encodeURIComponent(one.id)}">${one.title}</a> ${one.type}, version ${one.version}, ${when(one.updated_at)}</li>`)}</ul>`}
 <h2>Manage the session</h2>${changes(api, shown)}`,
   };
+}
+
+/** Says that messages were compacted, and into what, unless their summary is one of the messages that the page shows. */
+function summaryOf({ summary }: SessionView, messages: readonly PublicMessage[]): Html | "" {
+  if (summary === null) return "";
+  const isShown = messages.some(({ content }) => typeof content === "string" && content.includes(summary));
+  const text = isShown
+    ? " Their summary is in their place."
+    : html` Their summary:<pre tabindex="0" dir="auto">${summary}</pre>`;
+  return html`<div class="note"><strong>Older messages were compacted.</strong>${text}</div>`;
 }
 
 /** Says that the last run failed, which the conversation does not tell. */

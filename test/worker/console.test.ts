@@ -288,6 +288,16 @@ describe("sessions", () => {
       .toContain("The last run failed: <code>provider_auth_failed</code>");
   });
 
+  it("one that was compacted shows the summary once", async () => {
+    await client.post("/sessions", { id: "compacted" });
+    const run = { prompt: "Hi.", options: { provider: "mock", mock: [{ text: "Hello." }] } };
+    await client.post("/sessions/compacted/runs", run);
+    await client.post("/sessions/compacted/compact", { keep_last: 0, summary: "they met" });
+    const { text } = await page("/console/sessions/compacted");
+    expect(text).toContain("Older messages were compacted.");
+    expect(text.split("they met")).toHaveLength(2);
+  });
+
   it("attack: its events are listed as text, with a filter, a page at a time", async () => {
     await client.post("/sessions", { id: "events" });
     const ask = { name: "ask", description: "Asks.", parameters: { q: { type: "string" } } };
