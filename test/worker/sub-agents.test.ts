@@ -327,6 +327,17 @@ describe("what is above", () => {
       expect(await until(at, "budget_exhausted")).toMatchObject({ result: { iterations: 1 } });
     });
 
+    it("is free again when a task is closed, or its session is removed", async () => {
+      const { id } = await above(200);
+      const closed = idOf(await begin(id));
+      expect(await outcomeOf(await begin(id))).toEqual(refused);
+      await post(`/tasks/${closed}/close`);
+      await post("/tasks/wait", { ids: closed });
+      const removed = idOf(await begin(id));
+      expect((await send("DELETE", `/sessions/${removed}`)).status).toBe(204);
+      expect(await outcomeOf(await begin(id))).toBe("ok");
+    });
+
     it("is given again to a task's next run, and shared by the tasks of a workflow run", async () => {
       const { id } = await above(200);
       const first = idOf(await begin(id, 70));

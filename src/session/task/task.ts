@@ -366,7 +366,10 @@ export class Task {
 
   /** Its session is being removed. */
   async cleared({ tenant, id }: SessionIdentity): Promise<void> {
-    if (this.store.row() !== null) await forgetTask(this.#conversation.env, tenant, id);
+    if (this.store.row() === null) return;
+    // The session above would keep the task's share of its budget.
+    await this.relay.flushed();
+    await forgetTask(this.#conversation.env, tenant, id);
   }
 
   /** Whether the session reports to a session above. Reads no records, since reading them may kill the process. */
