@@ -1,4 +1,6 @@
-/** What tasks under way below a run may still use of its budgets. Nobody else can use it until they return it. Pure. */
+/**
+ * What tasks under way below a run hold of its budgets: those with budgets of their own hold them until they end. Pure.
+ */
 
 /** What a delegated run and those below it took. */
 export interface Spent {
@@ -7,7 +9,7 @@ export interface Spent {
   cost_usd: number;
 }
 
-/** `null`: the run has no such budget. */
+/** `null`: nothing is held, or no limit. */
 export interface Share {
   tokens: number | null;
   usd: number | null;
@@ -32,12 +34,12 @@ export function heldBy(shares: Shares = {}): Spent {
   return held;
 }
 
-/** What a task may use that asks for this much, and what of it is a share of these budgets. */
+/** What a task may use that asks for this much, and what it holds of these budgets. */
 export function shareOut(left: Share, asked: Share): { granted: Share; share: Share } {
   const granted = { tokens: lesser(asked.tokens, left.tokens), usd: lesser(asked.usd, left.usd) };
   const share = {
-    tokens: left.tokens === null ? null : granted.tokens,
-    usd: left.usd === null ? null : granted.usd,
+    tokens: left.tokens === null || asked.tokens === null ? null : granted.tokens,
+    usd: left.usd === null || asked.usd === null ? null : granted.usd,
   };
   return { granted, share };
 }

@@ -306,7 +306,7 @@ describe("what is above", () => {
 
     it("is given away once, and what a task leaves is there for the next one", async () => {
       const { id, at } = await above(100);
-      const all = await Promise.all([begin(id), begin(id), begin(id)]);
+      const all = await Promise.all([begin(id, 80), begin(id, 80), begin(id, 80)]);
       const [first = expect.fail(), ...others] = all.toSorted((a, b) => a.status - b.status);
       expect(await Promise.all(others.map(outcomeOf))).toEqual([refused, refused]);
       const busy = { task: "x", options: { ...MOCK, session_id: idOf(first) }, parent_session_id: id };
@@ -319,7 +319,7 @@ describe("what is above", () => {
           await post("/sub-agents", { ...busy, options: { ...busy.options, session_id: idOf(small) } }),
         ),
       ).toEqual([409, "run_in_progress"]);
-      const rest = await begin(id);
+      const rest = await begin(id, 40);
       expect([small.status, rest.status, await outcomeOf(await begin(id))]).toEqual([201, 201, refused]);
       for (const task of [small, rest])
         expect(await answered(idOf(task))).toMatchObject({ result: { status: "budget_exhausted" } });
@@ -327,13 +327,21 @@ describe("what is above", () => {
       expect(await until(at, "budget_exhausted")).toMatchObject({ result: { iterations: 1 } });
     });
 
+    it("is not held by tasks without one, which do not end the run above", async () => {
+      const { id, at } = await above(100);
+      const tasks = await Promise.all([begin(id), begin(id), begin(id)]);
+      expect(await Promise.all(tasks.map(outcomeOf))).toEqual(["ok", "ok", "ok"]);
+      await post(`/sessions/${id}/tool-results`, { tool_call_id: "mock_call_1", content: "Yes." });
+      await until(at, "done");
+    });
+
     it("is free again when a task is closed, or its session is removed", async () => {
       const { id } = await above(200);
-      const closed = idOf(await begin(id));
+      const closed = idOf(await begin(id, 200));
       expect(await outcomeOf(await begin(id))).toEqual(refused);
       await post(`/tasks/${closed}/close`);
       await post("/tasks/wait", { ids: closed });
-      const removed = idOf(await begin(id));
+      const removed = idOf(await begin(id, 200));
       expect((await send("DELETE", `/sessions/${removed}`)).status).toBe(204);
       expect(await outcomeOf(await begin(id))).toBe("ok");
     });
@@ -349,9 +357,8 @@ describe("what is above", () => {
       await post(`/tasks/${idOf(other)}/close`);
       const graph = { nodes: { a: { kind: "wait", wait: { event: "go" } } } };
       const flow = idOf(await post("/tasks", { task: "Wait.", graph, parent_session_id: id }));
-      const both = await Promise.all([begin(flow), begin(flow)]);
+      const both = await Promise.all([begin(flow, 200), begin(flow, 200)]);
       expect((await Promise.all(both.map(outcomeOf))).toSorted()).toEqual([refused, "ok"].toSorted());
-      expect(await outcomeOf(await begin(id))).toEqual(refused);
     });
   });
 

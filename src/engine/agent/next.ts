@@ -28,7 +28,6 @@ import {
   answersCaller,
   deadlineError,
   finalStatus,
-  heldByTasks,
   isOverdue,
   iterationsUsedUp,
   roundsUsedUp,
@@ -121,8 +120,8 @@ function opening(state: AgentState, run: RunState): AgentRecordBody[] {
   const finished = run.taken?.finished === true && run.calls.length === 0;
   if (finished) return [settled(run, "done")];
   if (spec.max_iterations === 0) return [settled(run, "done")];
-  const used = finalStatus(run, "done") === "budget_exhausted" || heldByTasks(run);
-  if (used && run.iterations > 0) return [settled(run, "budget_exhausted")];
+  if (finalStatus(run, "done") === "budget_exhausted" && run.iterations > 0)
+    return [settled(run, "budget_exhausted")];
   if (iterationsUsedUp(run)) {
     const more = state.waiting.some(({ delivery }) => delivery !== "wait_for_completion");
     return more || run.iterations > 0 ? [settled(run, "budget_exhausted")] : [settled(run, "done")];

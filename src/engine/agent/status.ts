@@ -1,7 +1,6 @@
 /** Decides how a run ends. Pure. */
 import { DeadlineExceeded } from "../../errors/run.ts";
 import type { HullError } from "../../errors.ts";
-import { heldBy, type Spent } from "../shares.ts";
 import type { RunStatus } from "./records.ts";
 import { resourceDefinition } from "./skill-resource.ts";
 import type { AgentSpec, WakeLimit } from "./spec.ts";
@@ -24,21 +23,15 @@ export function finalStatus(run: RunState, status: RunStatus): RunStatus {
   return none ? "failed" : "done";
 }
 
-/** Whether nothing is left of a budget of the run. @param held what others may still use of it */
-function reachesBudget(
-  { spec, totals, delegated }: RunState,
-  held: Spent = { tokens: 0, cost_usd: 0 },
-): boolean {
-  const tokens = totals.input_tokens + totals.output_tokens + (delegated?.tokens ?? 0) + held.tokens;
-  const cost = totals.cost_usd + (delegated?.cost_usd ?? 0) + held.cost_usd;
+/** Whether nothing is left of a budget of the run. */
+function reachesBudget({ spec, totals, delegated }: RunState): boolean {
+  const tokens = totals.input_tokens + totals.output_tokens + (delegated?.tokens ?? 0);
+  const cost = totals.cost_usd + (delegated?.cost_usd ?? 0);
   return (
     (spec.token_budget !== null && tokens >= spec.token_budget) ||
     (spec.total_budget_usd !== null && cost >= spec.total_budget_usd)
   );
 }
-
-/** Whether tasks below the run hold all that it has not used. Another model call could then exceed its budget. */
-export const heldByTasks = (run: RunState): boolean => reachesBudget(run, heldBy(run.shares));
 
 /** Whether the run may begin no further iteration. A daemon with the default limit has only that of a wake. */
 export function iterationsUsedUp({ spec, iterations }: RunState): boolean {

@@ -51,7 +51,7 @@ interface Handed {
   id: string;
   /** Whether to wait for the run's end. */
   wait: boolean;
-  settings: Omit<TaskSettings, "parent" | "token_budget">;
+  settings: Omit<TaskSettings, "parent" | "token_budget" | "budgets">;
   input: RunInput;
   /** Names of the run's tools; `null`: all. */
   allowed: string[] | null;
@@ -213,6 +213,7 @@ async function spawnGraph(
     artifacts,
     parent: parentOf(above),
     token_budget: null,
+    budgets: { tokens: null, usd: null },
     ...(lost.length === 0 ? {} : { policy_dropped: lost }),
   };
   return sessionOf(context, id).ask("spawn_task", {
@@ -323,11 +324,12 @@ async function handOver(
   const placed = withCommandEnvironment(made, environment);
   const offered = withToolsAbove(placed, input.options, above?.tools ?? []);
   const spec = narrowed(withNamed(offered, allowed), above ?? NO_CEILINGS, id);
+  const budgets = { tokens: made.token_budget, usd: made.total_budget_usd };
   const parent = parentOf(above);
   const request = await namedRequest(context, body);
   return session.ask("spawn_task", {
     work: { agent: spec },
-    settings: { ...settings, parent, token_budget: spec.token_budget },
+    settings: { ...settings, parent, token_budget: spec.token_budget, budgets },
     imported,
     listed: true,
     wait,

@@ -1,4 +1,5 @@
 /** Tasks as their routes show them, and the settings with which they begin. Types only. */
+import type { Share } from "../../engine/shares.ts";
 import type { WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
 import type { ContextPolicy } from "../../engine/workflow/select-artifacts.ts";
 import type { StageTexts } from "../../engine/workflow/stage-prompt.ts";
@@ -36,6 +37,8 @@ export interface TaskSettings {
   parent: { session_id: string; run_id: string | null; task_id: string | null; stage_id?: string } | null;
   /** If the task uses more tokens than this, its envelope says that the budget was exceeded. */
   token_budget: number | null;
+  /** The budgets that the request gives the task, and that it holds below a run. Absent: those of its run. */
+  budgets?: Share;
   /** Tools of a workflow's policy that the session above does not allow. Absent: none. */
   policy_dropped?: string[];
 }

@@ -67,12 +67,12 @@ export class Delegates {
     const left = this.ceilings();
     const { run_id: run } = left;
     if (run === null) return null;
+    const { granted, share } = shareOut(left, asked);
     const known = this.#shares()?.[task_run];
-    if (known !== undefined) return { tokens: known.tokens ?? asked.tokens, usd: known.usd ?? asked.usd };
+    if (known !== undefined) return { tokens: known.tokens ?? granted.tokens, usd: known.usd ?? granted.usd };
     const reason = refusal({ ...left, levels: 0, deadline: null }, 0);
     if (reason !== null) throw new ToolsRejected({ tools: [SUB_AGENT], reason });
-    const { granted, share } = shareOut(left, asked);
-    if (share.tokens === null && share.usd === null) return null;
+    if (left.tokens === null && left.usd === null) return null;
     const taken = { type: "share_taken" as const, task_run, ...share };
     if (this.#workflow.here) this.#workflow.note([{ ...taken, at: this.#conversation.log.now() }]);
     else this.#conversation.runs.receive([{ ...taken, run }], false);

@@ -106,7 +106,7 @@ export class TaskRuns {
     };
     if (request === null ? !known() || adopts() : !conversation.knows(request)) {
       // A new session has no sessions below it, so the check is not needed.
-      const asks = listed ? { task_run: run, ...budgetsOf(work) } : null;
+      const asks = listed ? { task_run: run, ...budgetsOf(asked, work) } : null;
       await this.#announced({ settings: asked, caller, newlyBelow: !created, asks }, async (announced) => {
         await task.saved();
         begin(announced);
@@ -144,7 +144,7 @@ export class TaskRuns {
     if (conversation.knows(request)) begin({ settings: next, granted: null });
     else {
       const before = { run_id: row.run, artifacts: [], payload: undefined };
-      const asks = { task_run: run, ...budgetsOf(this.#nextWork(row, next, before)) };
+      const asks = { task_run: run, ...budgetsOf(next, this.#nextWork(row, next, before)) };
       await this.#announced({ settings: next, caller, newlyBelow: false, asks }, async (announced) => {
         // Writes the handle of the previous run to the session's files while that run is still the last one.
         await task.saved();
@@ -301,11 +301,12 @@ interface Announced {
   granted: Share | null;
 }
 
-/** The budgets of a run. */
-const budgetsOf = (work: TaskWork): Share =>
-  "agent" in work
+/** The budgets of a task. */
+const budgetsOf = ({ budgets }: TaskSettings, work: TaskWork): Share =>
+  budgets ??
+  ("agent" in work
     ? { tokens: work.agent.token_budget, usd: work.agent.total_budget_usd }
-    : { tokens: work.workflow.above?.tokens ?? null, usd: work.workflow.above?.usd ?? null };
+    : { tokens: work.workflow.above?.tokens ?? null, usd: work.workflow.above?.usd ?? null });
 
 /** A run with these budgets. */
 function within(work: TaskWork, { tokens, usd }: Share): TaskWork {
