@@ -346,6 +346,18 @@ describe("what is above", () => {
       expect(await outcomeOf(await begin(id))).toBe("ok");
     });
 
+    it("does not part a task from the run above it where another request for the task fails", async () => {
+      const { id, at } = await above(200);
+      const task = idOf(await begin(id, 15));
+      const { child_run_path } = await get(`/tasks/${task}`);
+      await until(String(child_run_path), "awaiting_tool");
+      const busy = { task: "x", options: { ...MOCK, session_id: task }, parent_session_id: id };
+      expect(await outcomeOf(await post("/sub-agents", busy))).toEqual([409, "run_in_progress"]);
+      expect((await post(`${at}/cancel`)).status).toBe(200);
+      const [ended] = await (await post("/tasks/wait", { ids: [task] })).json<Body[]>();
+      expect(ended).toMatchObject({ status: "cancelled" });
+    });
+
     it("is given again to a task's next run, and shared by the tasks of a workflow run", async () => {
       const { id } = await above(200);
       const first = idOf(await begin(id, 70));

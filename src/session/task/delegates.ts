@@ -92,11 +92,11 @@ export class Delegates {
     return this.#workflow.here ? this.#workflow.state().shares : this.#conversation.log.state().run?.shares;
   }
 
-  /** A task that was noted did not begin. */
-  remove({ child, task_run }: TaskOperations["undelegate"]["in"]): void {
+  /** A task's run that was noted did not begin. */
+  remove({ child, task_run, over }: TaskOperations["undelegate"]["in"]): void {
     this.#conversation.together(() => {
       this.#return({ task_run, spent: { tokens: 0, cost_usd: 0 } });
-      if (this.#row(child) !== undefined)
+      if (over && this.#row(child) !== undefined)
         this.#sql.exec("UPDATE delegate SET over = 1 WHERE child = ?", child);
     });
   }

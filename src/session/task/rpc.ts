@@ -81,8 +81,8 @@ export interface TaskOperations {
     };
     out: { task_id: string | null; granted: Share | null };
   };
-  /** A task that was noted did not begin. */
-  undelegate: { in: { child: string; task_run: string }; out: null };
+  /** A task's run that was noted did not begin. @param over whether no earlier run of the task is under way */
+  undelegate: { in: { child: string; task_run: string; over: boolean }; out: null };
   /**
    * Stores a delegated run's events, each once. Returns the number of the last event that it has, and whether the run
    * may continue.

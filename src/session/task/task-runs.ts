@@ -190,7 +190,8 @@ export class TaskRuns {
       await begin({ settings: { ...settings, ...budget, parent: { ...parent, task_id } }, granted });
     } catch (error) {
       if (asks !== null) {
-        const gone = above.ask("undelegate", { child: id, task_run: asks.task_run });
+        const over = this.#task.progress() === "over";
+        const gone = above.ask("undelegate", { child: id, task_run: asks.task_run, over });
         await gone.catch((fault: unknown) => {
           console.error(JSON.stringify({ event: "task_not_withdrawn", child: id, error: String(fault) }));
         });
