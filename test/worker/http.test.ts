@@ -47,6 +47,7 @@ describe("pages for browsers", () => {
     expect([shown.status, shown.headers.get("www-authenticate")]).toEqual([401, "Bearer"]);
     expect(await shown.text()).toContain("Authorization: Bearer &lt;key&gt;");
     expect((await keyed.fetch("/favicon.ico")).headers.get("content-type")).toBe("image/svg+xml");
+    expect((await keyed.fetch("/favicon.ico", { method: "POST" })).status).toBe(401);
   });
 });
 
