@@ -124,12 +124,15 @@ class FirstRequest {
   #effects: boolean;
   /** The request creates something, so if it fails, it has created nothing. */
   readonly #creates: boolean;
+  /** The code in the log before the request: an earlier message of its batch may have failed. */
+  readonly #codeBefore: unknown;
 
   constructor(context: RequestContext, claim: Claim, creates: boolean) {
     this.#context = context;
     this.#claim = claim;
     this.#effects = creates;
     this.#creates = creates;
+    this.#codeBefore = context.log.code;
   }
 
   async answer(
@@ -183,7 +186,7 @@ class FirstRequest {
    */
   async #settle({ status, headers }: Response, body: Uint8Array): Promise<void> {
     const { env, log } = this.#context;
-    const failed = status >= 400 || log.code !== undefined;
+    const failed = status >= 400 || log.code !== this.#codeBefore;
     const settled =
       failed && this.#repeats
         ? releaseClaim(env, this.#claim)

@@ -368,6 +368,13 @@ it("an idempotency key makes a second call of a skill's own tool the first one",
     isError: true,
     _meta: { problem: { code: "idempotency_key_reused" } },
   });
+  const both = [{ faces: 20 }, {}].map((given, i) =>
+    rpc("tools/call", { name: i === 0 ? "box__dice" : "box__coin", arguments: given }),
+  );
+  await call("batch");
+  const [refused, kept] = await (await send(both, { "idempotency-key": "batch" })).json<Rpc[]>();
+  expect(refused?.result).toMatchObject({ isError: true });
+  expect(await call("batch", "box__coin")).toMatchObject({ content: kept?.result?.content });
 });
 
 // The last test: it publishes other skills.
