@@ -358,6 +358,27 @@ describe("what is above", () => {
       expect(ended).toMatchObject({ status: "cancelled" });
     });
 
+    it("does not come back where tasks below a task used it, or still hold it", async () => {
+      const { id } = await above(100);
+      const graph = { nodes: { a: { kind: "wait", wait: { event: "go" } } } };
+      const flow = await (await post("/tasks", { task: "Wait.", graph, parent_session_id: id })).json<Body>();
+      expect(await answered(idOf(await begin(flow.id)))).toMatchObject({ result: { status: "done" } });
+      expect((await post(`${flow.child_run_path}/signals`, { name: "go" })).status).toBe(202);
+      expect(await (await post("/tasks/wait", { ids: flow.id })).json()).toMatchObject({
+        status: "completed",
+      });
+      // Of 100 the run above used 20, and the task below the workflow 40.
+      expect(await answered(idOf(await begin(id)))).toMatchObject({ result: { status: "budget_exhausted" } });
+
+      const other = await above(100);
+      const task = idOf(await begin(other.id, 60));
+      expect((await begin(task)).status).toBe(201);
+      expect(await answered(task)).toMatchObject({ result: { status: "budget_exhausted", iterations: 1 } });
+      // The task used 20 of its 60, and the one below it may use the others.
+      const rest = { result: { status: "budget_exhausted", iterations: 1 } };
+      expect(await answered(idOf(await begin(other.id)))).toMatchObject(rest);
+    });
+
     it("is given again to a task's next run, and shared by the tasks of a workflow run", async () => {
       const { id } = await above(200);
       const first = idOf(await begin(id, 70));

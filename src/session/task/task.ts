@@ -4,7 +4,7 @@
  */
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
-import type { ReturnedShare } from "../../engine/shares.ts";
+import { addSpent, heldBy, type ReturnedShare } from "../../engine/shares.ts";
 import type { WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
 import type { WorkflowRecord } from "../../engine/workflow/records.ts";
 import { CallNotFound } from "../../errors/llm.ts";
@@ -154,11 +154,13 @@ export class Task {
     return this.work(this.row()).spent;
   }
 
-  /** Its last run, once it has ended. */
+  /** Its last run, once it has ended. What tasks below the run still hold counts as spent: nobody else may use it. */
   lastRun(): ReturnedShare | null {
     const row = this.store.row();
     if (row === null || this.#settledAt(row) === null) return null;
-    return { task_run: row.run, spent: this.work(row).spent };
+    const { shares } =
+      row.settings.mode === "workflow" ? this.workflow.state() : (this.#conversation.log.state().run ?? {});
+    return { task_run: row.run, spent: addSpent(this.work(row).spent, heldBy(shares)) };
   }
 
   handle(): TaskHandle {

@@ -1,4 +1,5 @@
 /** A task's last run, of either kind: an agent run of its session, or a workflow run in it. */
+import { addSpent } from "../../engine/shares.ts";
 import { artifactOf, type WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
 import { statusOf } from "../../engine/workflow/document.ts";
 import type { StageError } from "../../engine/workflow/records.ts";
@@ -101,6 +102,7 @@ export function workflowWork(state: WorkflowState, session: string, request_id: 
   const { spec, began, finished } = state;
   const own = state.stages.filter(({ id }) => id.startsWith(`${spec.run_id}:`));
   const usage = totalOutcomes([...own, ...state.compensations]);
+  const used = { tokens: usage.input_tokens + usage.output_tokens, cost_usd: usage.total_cost };
   const given = new Set(spec.artifacts.map(({ id }) => id));
   const error = finished?.error ?? null;
   return {
@@ -114,7 +116,7 @@ export function workflowWork(state: WorkflowState, session: string, request_id: 
     artifacts: state.artifacts.filter(({ id }) => !given.has(id)),
     has_transcript: state.stages.some(({ transcript }) => transcript !== null),
     dropped: undefined,
-    spent: { tokens: usage.input_tokens + usage.output_tokens, cost_usd: usage.total_cost },
+    spent: addSpent(state.delegated, used),
     request_id,
   };
 }
