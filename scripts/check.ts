@@ -17,9 +17,10 @@ const TYPES = [
   types("src/tool/isolate"),
   types("src/console"),
 ];
+const LINT = ["node", "scripts/lint-changed.ts"];
 const PYTHON = ["node", "--liftoff-only", "scripts/lint-python.ts"];
 /** The longest first. */
-const ALL = [...TYPES, ["biome", "check", "."], ["node", "scripts/architecture.ts"], PYTHON];
+const ALL = [...TYPES, LINT, ["node", "scripts/architecture.ts"], PYTHON];
 
 const env = {
   ...process.env,
