@@ -6,7 +6,7 @@ import { BaseSequencer } from "vitest/node";
 
 const cores = availableParallelism();
 /** For what hangs: far longer than anything takes on a machine that is busy with other things. */
-const HANGS = { testTimeout: 240_000, hookTimeout: 240_000 };
+const HANGS = { testTimeout: 240_000, hookTimeout: 240_000, expect: { poll: { timeout: 120_000 } } };
 
 /** Temporary files of tests that run in Node: the project `worker` changes the variable for workerd. */
 const env = { TMPDIR: tmpdir() };

@@ -462,7 +462,7 @@ describe("the other pages", () => {
     expect((await page(path)).text).not.toContain("<script>alert");
     expect((await page(`${path}/send`, sent({ event: '{"mail": 1}' }))).response.status).toBe(303);
     await expect.poll(async () => (await page(path)).text).toMatch(/<dd>event, /);
-    await expect.poll(async () => (await page(path)).text, { timeout: 20_000 }).toContain("Cost of 14 days");
+    await expect.poll(async () => (await page(path)).text).toContain("Cost of 14 days");
     await page(`${path}/stop`, sent({}));
     expect((await page(path)).text).toContain("Somebody stopped it");
     await page(`${path}/resume`, sent({}));

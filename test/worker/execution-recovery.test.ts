@@ -551,7 +551,7 @@ describe("a process that outlives the one who called it", () => {
       }>();
       return data.flatMap(({ id, status }) => (status === "running" ? [id] : []));
     };
-    await expect.poll(children, { timeout: 20_000 }).toHaveLength(1);
+    await expect.poll(children).toHaveLength(1);
     const [child = ""] = await children();
     await vi.waitFor(() => expect(runner.begun).toHaveLength(1), 20_000);
     leaves.abort();

@@ -134,15 +134,15 @@ describe("the ends of runs", () => {
     await inWorld({ replies: ["hi"], env: { DB }, asked: () => answered }, async (world) => {
       await world.open();
       await world.start("r-kept", "go");
-      await expect.poll(() => listedOf("t", world.id), { timeout: 10_000 }).toEqual(["r-kept"]);
+      await expect.poll(() => listedOf("t", world.id)).toEqual(["r-kept"]);
       const row = async () => (await indexedRun(bindings, "t", "r-kept"))?.state;
       expect(await row()).toBe("running");
       failing = true;
       answer();
       await world.ask("answer", { run_id: "r-kept", wait: "terminal" });
-      await expect.poll(() => failing, { timeout: 10_000 }).toBe(false);
+      await expect.poll(() => failing).toBe(false);
       expect(await row()).toBe("running");
-      await expect.poll(row, { timeout: 10_000 }).toBe("done");
+      await expect.poll(row).toBe("done");
     });
   });
 
@@ -155,7 +155,7 @@ describe("the ends of runs", () => {
       await world.revive();
       expect(await listedOf("t", world.id)).toEqual([]);
       await world.ask("view", null);
-      await expect.poll(() => listedOf("t", world.id), { timeout: 10_000 }).toEqual(["r-lost"]);
+      await expect.poll(() => listedOf("t", world.id)).toEqual(["r-lost"]);
     });
   });
 });
@@ -222,7 +222,7 @@ describe("the beginning of a run", () => {
       await world.over();
       held = 1;
       await world.start("r-late", "go");
-      await expect.poll(() => held, { timeout: 10_000 }).toBe(2);
+      await expect.poll(() => held).toBe(2);
       answer();
       await world.ask("answer", { run_id: "r-late", wait: "idle" });
       await new Promise((resolve) => setTimeout(resolve, 50));
@@ -237,11 +237,11 @@ describe("the beginning of a run", () => {
     await inWorld({ replies: ["hi"], asked: () => answered }, async (world) => {
       await world.open();
       await world.start("r-live", "go");
-      await expect.poll(() => listedOf("t", world.id), { timeout: 10_000 }).toEqual(["r-live"]);
+      await expect.poll(() => listedOf("t", world.id)).toEqual(["r-live"]);
       await forgetRuns(bindings, "t", ["r-live"]);
       await world.revive();
       await world.ask("view", null);
-      await expect.poll(() => listedOf("t", world.id), { timeout: 10_000 }).toEqual(["r-live"]);
+      await expect.poll(() => listedOf("t", world.id)).toEqual(["r-live"]);
       expect((await indexedRun(bindings, "t", "r-live"))?.state).toBe("running");
       answer();
       await world.ask("answer", { run_id: "r-live", wait: "terminal" });
@@ -260,7 +260,7 @@ describe("a new session", () => {
       await world.open();
       await flushRows(world.conversation.deployment);
       expect(await listed(world.id)).toEqual(["active"]);
-      await expect.poll(() => world.store.due(), { timeout: 10_000 }).toEqual([]);
+      await expect.poll(() => world.store.due()).toEqual([]);
     });
   });
 
@@ -292,8 +292,8 @@ describe("a new session", () => {
       await world.open();
       expect(await listed(world.id)).toEqual([]);
       expect(world.store.due().map(({ kind }) => kind)).toEqual(["index"]);
-      await expect.poll(() => listed(world.id), { timeout: 10_000 }).toEqual(["active"]);
-      await expect.poll(() => world.store.due(), { timeout: 10_000 }).toEqual([]);
+      await expect.poll(() => listed(world.id)).toEqual(["active"]);
+      await expect.poll(() => world.store.due()).toEqual([]);
     });
   });
 
@@ -323,7 +323,7 @@ describe("a new session", () => {
       // It collects, and so sends the session's row too.
       queueRows(deployment, [ended("collects")], background);
       await world.open();
-      await expect.poll(batches, { timeout: 10_000 }).toBe(3);
+      await expect.poll(batches).toBe(3);
       await world.ask("set_state", { state: "closed", request: { name: "close", hash: "" } });
       open();
       await world.over();

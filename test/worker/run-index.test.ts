@@ -34,7 +34,7 @@ async function json<T>(path: string, from: Client = client): Promise<T> {
 /** The run's row, once it says that the run has come to this state. */
 async function settled(id: string, state: string): Promise<RunEntry> {
   return expect
-    .poll(async () => (await client.fetch(`/runs/${id}`)).json<RunEntry>(), { timeout: 10_000 })
+    .poll(async () => (await client.fetch(`/runs/${id}`)).json<RunEntry>())
     .toMatchObject({ id, state })
     .then(() => json<RunEntry>(`/runs/${id}`));
 }
@@ -79,7 +79,7 @@ describe("a run is listed", () => {
     await failed.text();
     const newest = () => json<{ data: RunEntry[] }>("/runs?limit=1");
     await expect
-      .poll(async () => (await newest()).data, { timeout: 10_000 })
+      .poll(async () => (await newest()).data)
       .toMatchObject([{ name, state: "error", code: "mocked_failure" }]);
   });
 
@@ -217,7 +217,7 @@ describe("a run is listed", () => {
       };
       await world.open();
       await world.start("r1", "go");
-      await expect.poll(listed, { timeout: 10_000 }).toEqual(["r1 running"]);
+      await expect.poll(listed).toEqual(["r1 running"]);
       answer();
       await world.ask("answer", { run_id: "r1", wait: "terminal" });
     });
@@ -349,7 +349,7 @@ describe("a run that the list shows as unsettled for long", () => {
     await sweepUnsettled(env, Date.now());
     for (const [i, id] of ids.entries()) {
       const { name: _, ...figures } = before[i] ?? {};
-      await expect.poll(() => row(id), { timeout: 10_000 }).toMatchObject(figures);
+      await expect.poll(() => row(id)).toMatchObject(figures);
     }
   });
 

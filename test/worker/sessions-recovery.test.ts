@@ -132,7 +132,7 @@ describe("a run that gets nowhere", () => {
       await world.over();
       expect(statusOf(world)).toBe("error");
       const row = async () => indexedRun(bindings, "t", "r1");
-      await expect.poll(row, { timeout: 10_000 }).toMatchObject({ state: "error", code: "run_lost" });
+      await expect.poll(row).toMatchObject({ state: "error", code: "run_lost" });
       // What was not sent any more follows from the event that ended it, too.
       world.conversation.listing.again();
       await world.over();

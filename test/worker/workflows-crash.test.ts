@@ -311,7 +311,7 @@ describe("a workflow run", () => {
       await begin(world, graph);
       // What the stages tell meanwhile is progress.
       const explained = async () => (await world.ask("workflow", { wait: "none" })).explanation;
-      await expect.poll(explained, { timeout: 20_000 }).toContain("c waits");
+      await expect.poll(explained).toContain("c waits");
       for (const child of childSessions(journal(world).state))
         await expect.poll(() => toldOf(world, child)).toEqual(await eventsOf(child));
       isQuiet();
@@ -321,9 +321,7 @@ describe("a workflow run", () => {
         world.now += 20_000;
         world.alarm();
       }
-      await expect
-        .poll(() => world.ask("workflow", { wait: "none" }), { timeout: 20_000 })
-        .toMatchObject({ status: "failed" });
+      await expect.poll(() => world.ask("workflow", { wait: "none" })).toMatchObject({ status: "failed" });
       const run = await world.ask("workflow", { wait: "none" });
       expect(run).toMatchObject({ status: "failed", compensations: [], pending_nodes: ["c", "b"] });
       expect(run.error).toMatchObject({
@@ -396,7 +394,7 @@ describe("a workflow run", () => {
         await begin(world, { entry: "a", nodes, edges: [edge("a", "w")] });
         await world.over();
         const due = (): string[] => world.store.due().map(({ kind }) => kind);
-        await expect.poll(due, { timeout: 10_000 }).toEqual(["workflow"]);
+        await expect.poll(due).toEqual(["workflow"]);
         const before = storage.written();
         await world.ask("workflow", { wait: "none" });
         expect(storage.written() - before).toBe(0);
