@@ -147,6 +147,8 @@ export const MAX_JSON_BYTES = 1024 * 1024;
  * would fill the memory of an isolate and keep it busy.
  */
 const MAX_JSON_VALUES = 200_000;
+/** The most values of JSON that is data, which no such check reads. Millions would fill the memory of an isolate. */
+const MAX_DATA_VALUES = 1_000_000;
 
 /**
  * Reads a JSON body of a known shape.
@@ -191,6 +193,12 @@ function parseValues(text: string): Json {
   if (!holdsMoreValues(text, MAX_JSON_VALUES)) return parseJson(text);
   const message = `has more than ${MAX_JSON_VALUES} values`;
   throw new InputInvalid({ reason: `The body ${message}.`, errors: [{ path: "", message }] });
+}
+
+/** Why a JSON body that is data is not parsed; `null` if it may be. */
+export function tooManyValues(text: string): string | null {
+  if (!holdsMoreValues(text, MAX_DATA_VALUES)) return null;
+  return `has more than ${MAX_DATA_VALUES} values. Send the data in parts, or as one JSON string.`;
 }
 
 /** Parses any JSON value. @throws MalformedJson with the offset of the first fault */

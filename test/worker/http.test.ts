@@ -318,6 +318,21 @@ describe("inputs", () => {
     expect((await post("/skills/small", "text/plain", "1234567890")).status).toBe(200);
   });
 
+  it("attack: JSON of millions of small values is refused before it is parsed", async () => {
+    const body = (count: number, value: string) => `{"input":[${`${value},`.repeat(count - 1)}${value}]}`;
+    for (const value of ["{}", "[]", '"],{"']) {
+      const large = await post("/skills/shaped", "application/json", body(1_000_001, value));
+      expect(large.status).toBe(422);
+      expect(await problem(large)).toMatchObject({
+        code: "input_invalid",
+        detail: "The body has more than 1000000 values. Send the data in parts, or as one JSON string.",
+      });
+    }
+    const whole = await post("/skills/cat", "application/json", body(900_000, "1"));
+    expect(whole.status).toBe(200);
+    expect(await whole.text()).toContain(`[${"1,".repeat(20)}`);
+  });
+
   it("S65: a schema is checked with pointers, and wants JSON", async () => {
     const response = await post("/skills/shaped", "application/json", '{"input":{"n":"x"}}');
     expect(response.status).toBe(422);

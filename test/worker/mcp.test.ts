@@ -210,6 +210,20 @@ describe("every revision", () => {
     }
   });
 
+  it("attack: a message of millions of small values is refused before it is parsed", async () => {
+    const call = (count: number) =>
+      JSON.stringify(rpc("tools/call", { name: "cat", arguments: { input: "INPUT" } })).replace(
+        '"INPUT"',
+        `[${"1,".repeat(count)}1]`,
+      );
+    for (const body of [call(1_000_000), `[${call(1_000_000)}]`]) {
+      const message =
+        "Invalid Request: the body has more than 1000000 values. Send the data in parts, or as one JSON string.";
+      expect(await read(await send(body))).toMatchObject({ status: 400, error: { code: -32600, message } });
+    }
+    expect(await read(await send(call(900_000)))).toMatchObject({ status: 200, result: { content: [{}] } });
+  });
+
   it("lists in pages, each item once", async () => {
     const many = new Client();
     const skills = Array.from({ length: 230 }, (_, i) => `s-${String(i).padStart(3, "0")}`);

@@ -12,7 +12,7 @@ import { decodeUtf8 } from "../../run/utf8.ts";
 import { exactJson } from "../../skill/exact-json.ts";
 import { objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
-import { readBody } from "../body.ts";
+import { readBody, tooManyValues } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { checkSentOrigin } from "../guard.ts";
 import { jsonNow } from "../page.ts";
@@ -55,6 +55,10 @@ export async function postMcp(context: RequestContext): Promise<Response> {
   if (!isJson(type)) throw new UnsupportedMediaType({ type, accepted: ["application/json"] });
   const limit = Math.min(MAX_MESSAGE_BYTES, context.settings.max_body_bytes);
   const text = decodeUtf8(await readBody(request, limit), "The body");
+  const excess = tooManyValues(text);
+  if (excess !== null) {
+    return refusal(null, fault(FAULT_CODES.invalidRequest, `Invalid Request: the body ${excess}`));
+  }
   const parsed = parseWithOffset(text);
   if (!parsed.ok) {
     return jsonNow(responseTo(null, fault(FAULT_CODES.parse, `Parse error: ${parsed.reason}`)), 400);

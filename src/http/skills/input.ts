@@ -15,7 +15,15 @@ import { decodeUtf8 } from "../../run/utf8.ts";
 import { compactPart } from "../../skill/exact-json.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject, Manifest } from "../../skill/manifest.ts";
-import { bodyChunks, checkCoding, discardBody, parseJson, readBody, withFirst } from "../body.ts";
+import {
+  bodyChunks,
+  checkCoding,
+  discardBody,
+  parseJson,
+  readBody,
+  tooManyValues,
+  withFirst,
+} from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { formInput } from "./form-input.ts";
 import { accepts, isJson, isText, mediaType } from "./media-type.ts";
@@ -87,6 +95,8 @@ function queryValue(schema: JsonObject, text: string): Json {
 
 async function jsonInput(request: Request, manifest: Manifest, limit: number): Promise<SentInput> {
   const body = decodeUtf8(await readBody(request, limit), "The body");
+  const excess = tooManyValues(body);
+  if (excess !== null) throw new InputInvalid({ reason: `The body ${excess}` });
   const { input, ids } = envelope(parseJson(body));
   if (manifest.input_schema !== undefined) checkInputSchema(manifest.input_schema, input);
   const text = typeof input === "string" ? input : compactPart(body, input, (value) => envelope(value).input);
