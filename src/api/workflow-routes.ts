@@ -298,7 +298,7 @@ export function workflowSchemas(): JsonObject {
       description: "Artifacts; a text stands for one that holds it.",
     },
     WorkflowStage: stage,
-    WorkflowRun: { type: "object", required: Object.keys(run), properties: run },
+    WorkflowRun: object(run, ["trace_spans_left_out", "tool_recordings_left_out"]),
     WorkflowValidation: object({
       valid: { type: "boolean" },
       errors: { type: "array", items: FINDING },
