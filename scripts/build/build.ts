@@ -77,6 +77,9 @@ export interface BuildResult {
   imported: string[];
 }
 
+/** Most findings that a catalog has of a broken folder. */
+const MAX_FAULTS = 20;
+
 /** What a skill is checked against in addition to its own files. */
 interface Surroundings extends Models {
   packages: Packages;
@@ -128,7 +131,10 @@ export async function buildRoots(roots: readonly string[], options: BuildOptions
   const overrides = overridesOf(served.map(({ card, tools }) => ({ slug: card.slug, tools })));
   const stale = new Set(cards.flatMap((card) => (card.stale === true ? [card.slug] : [])));
   const catalog = publishable
-    ? await makeCatalog(cards, await openapiOf(manifests, stale), manifests, nodeHash, overrides)
+    ? await makeCatalog(cards, await openapiOf(manifests, stale), manifests, nodeHash, {
+        overrides,
+        faults: faultsOf(served),
+      })
     : null;
   served.sort((a, b) => (a.card.slug < b.card.slug ? -1 : 1));
   const folders = served.map(({ folder }) => folder);
@@ -197,7 +203,7 @@ function chooseServed(
         continue;
       }
       diagnostics.push({ root: folder.root, diagnostic: conflict });
-      const fallback = current === outcome.skill ? lastGood(outcome, options) : null;
+      const fallback = current === outcome.skill ? lastGood(outcome, options, [conflict]) : null;
       if (fallback !== null && address(fallback.manifest) === null) served.push(fallback);
     }
   }
@@ -287,6 +293,13 @@ function slugsInUse({ folder }: Outcome, moved: ReadonlyMap<Outcome, MovedTo>): 
   };
 }
 
+/** What is wrong with the folders of stale skills, by slug. */
+function faultsOf(served: readonly BuiltSkill[]): Record<string, Diagnostic[]> {
+  return Object.fromEntries(
+    served.flatMap(({ card, faults = [] }) => (faults.length === 0 ? [] : [[card.slug, faults]])),
+  );
+}
+
 /** The part of a folder that is to be served. */
 function currentOf(outcome: Outcome, options: BuildOptions): BuiltSkill | null {
   const { skill, broken } = outcome;
@@ -296,9 +309,15 @@ function currentOf(outcome: Outcome, options: BuildOptions): BuiltSkill | null {
   return previous !== null && broken.some((part) => previous.parts.includes(part)) ? previous : skill;
 }
 
-function lastGood(outcome: Outcome, options: BuildOptions): BuiltSkill | null {
-  const previous = options.keepLastGood === true ? options.previous?.get(outcome.folder.path) : undefined;
-  return previous === undefined ? null : { ...previous, card: { ...previous.card, stale: true } };
+/** @param faults why the folder's present version is not served */
+function lastGood(
+  { folder, diagnostics }: Outcome,
+  options: BuildOptions,
+  faults = diagnostics.filter(({ level }) => level === "error"),
+): BuiltSkill | null {
+  const previous = options.keepLastGood === true ? options.previous?.get(folder.path) : undefined;
+  if (previous === undefined) return null;
+  return { ...previous, card: { ...previous.card, stale: true }, faults: faults.slice(0, MAX_FAULTS) };
 }
 
 /** Skills of the previous build whose folder still exists but has lost its SKILL.md: broken, not gone. */

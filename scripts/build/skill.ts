@@ -36,6 +36,8 @@ export interface BuiltSkill {
   /** Its parts that work (`src/skill/working-parts.ts`). */
   parts: readonly string[];
   card: Card;
+  /** What is wrong with the folder, whose last good version this is. Absent: nothing. */
+  faults?: Diagnostic[];
   /** Names (`<kind>/<sha256>`) of its objects in the registry, the record last. */
   objects: readonly string[];
   /** The bytes of `objects`, by name. */

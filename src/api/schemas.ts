@@ -111,7 +111,10 @@ export const schemaComponents = once(
         tools: TEXTS,
         doc: { type: "string", description: "The skill's body; never that of an llm skill." },
         version: DIGEST,
-        stale: { const: true, description: "The folder is broken; its last good version is served." },
+        stale: {
+          const: true,
+          description: "The folder is broken; its last good version is served. `diagnostics` say why.",
+        },
         uploaded: { const: true, description: "It was uploaded, and is served to its tenant only." },
         daemon: { const: true, description: "It declares a daemon." },
         signer: { ...DIGEST, description: "Fingerprint of the key whose signature it has." },

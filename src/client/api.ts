@@ -298,7 +298,7 @@ export type Card = {
   /** The skill's body; never that of an llm skill. */
   doc?: string;
   version: string;
-  /** The folder is broken; its last good version is served. */
+  /** The folder is broken; its last good version is served. `diagnostics` say why. */
   stale?: true;
   /** It was uploaded, and is served to its tenant only. */
   uploaded?: true;

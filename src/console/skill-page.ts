@@ -26,7 +26,7 @@ export async function skillPage(api: Api, slug: string): Promise<Page> {
   return {
     title: shown.name,
     body: html`<h1><bdi>${shown.name}</bdi></h1><p dir="auto">${shown.description}</p>
-${shown.stale === true ? html`<p class="note wait">The folder is broken, so its last good version is served. <code>hull validate</code> says what is wrong.</p>` : ""}
+${shown.stale === true ? staleNote(shown) : ""}
 ${facts([
   ["Mode", `${shown.mode}${shown.daemon === true ? ", with a daemon" : ""}`],
   ["Route", html`<code>${shown.method} ${shown.route}</code>`],
@@ -43,6 +43,19 @@ ${shown.doc === undefined || shown.doc.trim() === "" ? "" : html`<h2>Documentati
 <h2>Last runs</h2>${runs.data.length === 0 ? html`<p>None in 30 days.</p>` : runTable(api, runs.data)}
 <h2>Versions</h2>${versionList(api, shown, known.data)}`,
   };
+}
+
+const placeOf = ({ file, line }: { file: string; line?: number | undefined }): string =>
+  line === undefined ? file : `${file}:${line}`;
+
+/** Why the last good version of a folder is served. A caller who may publish sees the first error of the folder. */
+function staleNote({ diagnostics = [] }: Card): Html {
+  const first = diagnostics.find(({ level }) => level === "error");
+  const why =
+    first === undefined
+      ? html`<code>hull validate</code> says what is wrong.`
+      : html`<code>${placeOf(first)}</code> ${first.message}`;
+  return html`<p class="note wait">The folder is broken, so its last good version is served. ${why}</p>`;
 }
 
 /** Each version of an upload can be served again. */
@@ -227,7 +240,7 @@ function fileList({ files = [] }: Card): Html | "" {
 
 function findings({ diagnostics = [] }: Card): Html | "" {
   if (diagnostics.length === 0) return "";
-  return html`<h2>What the build found</h2><ul>${diagnostics.map(({ level, file, line, message, hint }) => html`<li><code>${file}:${line}</code> ${level}: ${message}${hint === undefined ? "" : ` ${hint}`}</li>`)}</ul>`;
+  return html`<h2>What the build found</h2><ul>${diagnostics.map(({ level, file, line, message, hint }) => html`<li><code>${placeOf({ file, line })}</code> ${level}: ${message}${hint === undefined ? "" : ` ${hint}`}</li>`)}</ul>`;
 }
 
 function calls(api: Api, { slug, method, route, input_schema, input }: Card): Html {

@@ -50,6 +50,8 @@ export interface LoadedCatalog {
   variables: readonly string[];
   /** As in `Catalog`. */
   overrides: NonNullable<Catalog["overrides"]>;
+  /** As in `Catalog`. */
+  faults: NonNullable<Catalog["faults"]>;
   /** Changes with the served skills; validators are derived from it. */
   tag: string;
   /** The uploaded skills among `cards`; none in the catalog that all tenants share. */
@@ -173,6 +175,7 @@ async function loadCatalog(env: Bindings, id: string): Promise<LoadedCatalog> {
     openapi: catalog.openapi ?? null,
     variables: catalog.variables ?? [],
     overrides: catalog.overrides ?? {},
+    faults: catalog.faults ?? {},
     tag: id.slice(0, 32),
     uploads: [],
   };

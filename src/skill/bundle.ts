@@ -138,14 +138,15 @@ export async function makeCatalog(
   openapi: string,
   manifests: readonly Manifest[],
   hash: Hash = sha256,
-  overrides: NonNullable<Catalog["overrides"]> = {},
+  { overrides = {}, faults = {} }: Pick<Catalog, "overrides" | "faults"> = {},
 ): Promise<CatalogBundle> {
   const digest = await hash(utf8(openapi));
   const sorted = [...cards].sort((a, b) => byteOrder(a.slug, b.slug));
   const names = new Set(manifests.flatMap(sentVariables));
   const variables = names.size === 0 ? {} : { variables: [...names].sort(byteOrder) };
   const replaced = Object.keys(overrides).length === 0 ? {} : { overrides };
-  const catalog: Catalog = { format: 1, cards: sorted, openapi: digest, ...variables, ...replaced };
+  const wrong = Object.keys(faults).length === 0 ? {} : { faults };
+  const catalog: Catalog = { format: 1, cards: sorted, openapi: digest, ...variables, ...replaced, ...wrong };
   const json = canonicalJson(catalog);
   return { catalog, id: await hash(utf8(json)), json, openapi: { digest, text: openapi } };
 }

@@ -540,6 +540,8 @@ export const catalogShape = z.lazy(() =>
      * absent if there are none.
      */
     overrides: maybe(z.record(z.string(), z.array(z.string()))),
+    /** What is wrong with the folders of stale skills, by slug; absent if none is stale. */
+    faults: maybe(z.record(z.string(), z.array(diagnostic()))),
   }),
 );
 

@@ -73,7 +73,7 @@ test("a stale skill says so on every surface", async () => {
       list: cards.filter(({ stale }) => stale).map(({ slug }) => slug),
       etag: card.headers.get("etag"),
       card: (await json(card)).stale,
-      page: />shout<\/a>(?:(?!<\/tr>).)*>stale</s.test(await (await hull.call("/")).text()),
+      page: />shout<\/bdi>(?:(?!<\/tr>).)*>stale</s.test(await (await hull.call("/")).text()),
       openapi: openapi.paths["/skills/shout"]?.post.description.includes("Stale:"),
       run: run.headers.get("x-hull-stale"),
       tools: await mcp("tools/list", "tools"),
@@ -92,4 +92,8 @@ test("a stale skill says so on every surface", async () => {
   expect(after).toMatchObject({ list: ["shout"], card: true, page: true, openapi: true, run: "1" });
   expect(after).toMatchObject({ tools: [marked], prompts: [marked], resources: [marked] });
   expect(after.etag).not.toBe(before.etag);
+  const card = await json<{ diagnostics: object[] }>(await hull.call("/skills/shout/card"));
+  expect(card.diagnostics).toMatchObject([{ level: "error", file: "shout/SKILL.md", line: 4 }]);
+  const page = await (await hull.call("/console/skills/shout")).text();
+  expect(page).toContain("its last good version is served. <code>shout/SKILL.md:4</code>");
 });

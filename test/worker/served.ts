@@ -108,7 +108,7 @@ export class Client {
     for (const [name, module] of modulesByName) files.push(entry(name, module));
     const overrides = overridesOf(loaded);
     const text = JSON.stringify(documentWith(manifests, "test"));
-    const catalog = await makeCatalog(cards, text, manifests, sha256, overrides);
+    const catalog = await makeCatalog(cards, text, manifests, sha256, { overrides });
     files.push(entry(`openapi/${catalog.openapi.digest}`, new TextEncoder().encode(catalog.openapi.text)));
     files.push(entry(`catalog/${catalog.id}`, new TextEncoder().encode(catalog.json)));
     // Several skills may contain the same objects.

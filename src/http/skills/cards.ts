@@ -58,7 +58,7 @@ export async function skillCard(context: RequestContext, card: Card): Promise<Re
   const signature = record.signature === undefined ? {} : signatureShown(record, settings);
   const { input_schema } = record.manifest;
   const taken = input_schema === undefined ? {} : { input_schema };
-  const details = catalog === null ? {} : publisherDetails(record, catalog.overrides);
+  const details = catalog === null ? {} : publisherDetails(record, catalog);
   return new Response(JSON.stringify({ ...card, ...doc, ...taken, ...signature, ...details }), {
     headers: { "content-type": "application/json", "cache-control": "no-cache", etag },
   });
@@ -72,7 +72,7 @@ function signatureShown(record: SkillRecord, { signatures }: Settings): object {
 
 function publisherDetails(
   { manifest, files, tools = [], diagnostics = [] }: SkillRecord,
-  overrides: LoadedCatalog["overrides"],
+  { overrides, faults }: Pick<LoadedCatalog, "overrides" | "faults">,
 ): object {
   const tool_details = tools.map(
     ({ name, description, parameters, tier, tier_reason, risk, hidden, script, source }) => ({
@@ -87,7 +87,8 @@ function publisherDetails(
       overrides: overrides[`${manifest.slug}/${name}`],
     }),
   );
-  return { diagnostics, tool_details, files: files.map(({ path, size }) => ({ path, size })) };
+  const found = [...(faults[manifest.slug] ?? []), ...diagnostics];
+  return { diagnostics: found, tool_details, files: files.map(({ path, size }) => ({ path, size })) };
 }
 
 function notModified(etag: string): Response {

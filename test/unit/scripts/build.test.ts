@@ -281,6 +281,8 @@ describe("watching", () => {
       ["a", true],
       ["b", undefined],
     ]);
+    const faults = { a: [{ level: "error", code: "value_not_allowed", file: "a/SKILL.md", line: 4 }] };
+    expect(broken.catalog?.catalog).toMatchObject({ faults });
     expect(broken.skills[0]?.digest).toBe(previous.get(join(project, "skills/a"))?.digest);
 
     rmSync(join(project, "skills/a/SKILL.md"));
