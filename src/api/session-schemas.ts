@@ -69,10 +69,12 @@ const APPROVAL = view<ApprovalView>()(
     arguments: OBJECT,
     arguments_digest: { ...TEXT, description: "The decision is bound to it." },
     risk: TEXT,
+    cause: { ...TEXT, description: "What requires the approval." },
+    said: { ...TEXT, description: "What the model said together with the call." },
     requested_at: TIME,
     expires_at: TIME,
   },
-  {},
+  { cause: true },
 );
 const CALL: JsonObject = { tool_call_id: TEXT, name: TEXT, arguments: OBJECT };
 

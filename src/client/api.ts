@@ -20,6 +20,10 @@ export type Approvals = {
     /** The decision is bound to it. */
     arguments_digest: string;
     risk: string;
+    /** What requires the approval. */
+    cause?: string;
+    /** What the model said together with the call. */
+    said: string;
     requested_at: string;
     expires_at: string;
   }[];
@@ -994,6 +998,10 @@ export type SessionRun = {
     /** The decision is bound to it. */
     arguments_digest: string;
     risk: string;
+    /** What requires the approval. */
+    cause?: string;
+    /** What the model said together with the call. */
+    said: string;
     requested_at: string;
     expires_at: string;
   }[];
@@ -1239,6 +1247,8 @@ export interface EventData {
     /** The decision is bound to it. */
     arguments_digest: string;
     risk: string;
+    /** What requires the approval. */
+    cause?: string;
     /** RFC 3339. */
     requested_at: string;
     /** RFC 3339. */

@@ -130,6 +130,7 @@ export const EVENTS = {
       arguments: object(),
       arguments_digest: about(text(), "The decision is bound to it."),
       risk: text(),
+      cause: maybe(about(text(), "What requires the approval.")),
       requested_at: time(),
       expires_at: time(),
       ...below(),

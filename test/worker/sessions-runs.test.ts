@@ -343,7 +343,8 @@ describe("a run", () => {
   it("waits for an approval that is bound to the arguments and good once", async () => {
     const path = await session();
     const approval_policy = { require_approval: ["ask"] };
-    const options = { tools: [ASK], mock: asking, approval_policy, approval_timeout_ms: 90_000 };
+    const mock = [{ ...asking[0], text: "I must know the name." }, ...asking.slice(1)];
+    const options = { tools: [ASK], mock, approval_policy, approval_timeout_ms: 90_000 };
     const { run_id } = await (await run(path, "go", options)).json<{ run_id: string }>();
     expect(await get(`${path}/runs/${run_id}`)).toMatchObject({ status: "awaiting_approval" });
     const { data } = await get<{
@@ -355,6 +356,8 @@ describe("a run", () => {
       tool: "ask",
       arguments: { q: "name?" },
       arguments_digest: expect.stringMatching(/^[0-9a-f]{64}$/),
+      cause: "ask needs an approval.",
+      said: "I must know the name.",
     });
     const { requested_at = "", expires_at = "" } = approval ?? {};
     expect(Date.parse(expires_at) - Date.parse(requested_at)).toBe(90_000);

@@ -124,6 +124,7 @@ function approval(
       arguments: args,
       arguments_digest: callDigest(open.call.name, args),
       risk: tool.risk ?? tool.annotations.side_effect_level ?? "unknown",
+      cause: reason,
       requested_at: now,
       expires_at: now + spec.policies.approval_timeout_s * 1000,
     };

@@ -93,6 +93,8 @@ export interface ApprovalRequest {
   arguments: JsonObject;
   arguments_digest: string;
   risk: string;
+  /** What requires the approval. Absent in records of earlier versions. */
+  cause?: string;
   /** Unix ms. */
   requested_at: number;
   expires_at: number;

@@ -92,6 +92,8 @@ export interface RunView {
 
 export interface ApprovalView extends Omit<ApprovalRequest, "requested_at" | "expires_at"> {
   run_id: string;
+  /** What the model said together with the call; empty: nothing. */
+  said: string;
   requested_at: string;
   expires_at: string;
 }

@@ -1,6 +1,7 @@
 /** Decisions of people and answers of clients about the calls of a waiting run. */
 import { clientCalls } from "../../engine/agent/calls.ts";
 import type { OpenCall, RunState } from "../../engine/agent/state.ts";
+import { textOfBlocks } from "../../engine/messages.ts";
 import { CallNotFound } from "../../errors/llm.ts";
 import { ApprovalClosed, ToolCallClosed } from "../../errors/session.ts";
 import { resultText } from "../../llm/messages.ts";
@@ -9,6 +10,9 @@ import type { ApprovalView, RunView } from "./answers.ts";
 import type { Decision } from "./rpc.ts";
 import type { Runs } from "./runs.ts";
 import type { SessionLog } from "./session-log.ts";
+
+/** Most characters of what the model said. */
+const MAX_SAID = 4000;
 
 type Approval = NonNullable<OpenCall["approval"]>;
 
@@ -29,6 +33,8 @@ function openApprovals(log: SessionLog): Approval[] {
 
 export function listApprovals(log: SessionLog): ApprovalView[] {
   const run_id = openRun(log)?.spec.run_id ?? "";
+  const turn = log.state().visible.findLast(({ role }) => role === "assistant");
+  const said = turn?.role === "assistant" ? textOfBlocks(turn.content).slice(0, MAX_SAID) : "";
   return openApprovals(log).map(({ id, tool_call_id, tool, arguments: args, ...approval }) => ({
     id,
     run_id,
@@ -37,6 +43,8 @@ export function listApprovals(log: SessionLog): ApprovalView[] {
     arguments: args,
     arguments_digest: approval.arguments_digest,
     risk: approval.risk,
+    ...(approval.cause === undefined ? {} : { cause: approval.cause }),
+    said,
     requested_at: new Date(approval.requested_at).toISOString(),
     expires_at: new Date(approval.expires_at).toISOString(),
   }));
