@@ -14,8 +14,8 @@ type Granted = "invoke" | "publish" | "admin";
 export interface Asked {
   /** Parameters of the path. */
   params?: Record<string, string>;
-  /** Parameters of the query; empty values are left out. */
-  query?: Record<string, string | null>;
+  /** Parameters of the query; empty values of a record are left out. */
+  query?: Record<string, string | null> | URLSearchParams;
   /** Sent as JSON. */
   json?: unknown;
   body?: BodyInit;
@@ -130,8 +130,8 @@ function requestFor(
   { query = {}, json, body, headers = {} }: Asked,
 ): Request {
   const url = new URL(address);
-  for (const [name, value] of Object.entries(query))
-    if (value !== null && value !== "") url.searchParams.set(name, value);
+  const given = query instanceof URLSearchParams ? query : Object.entries(query).filter(([, value]) => value);
+  for (const [name, value] of given) url.searchParams.append(name, value ?? "");
   const sent = new Headers({ host: request.headers.get("host") ?? url.host });
   for (const name of ["x-request-id", "last-event-id", "x-hull-mock-scope"]) {
     const value = request.headers.get(name);

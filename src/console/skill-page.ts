@@ -166,17 +166,20 @@ function jsonType({ input_schema, input }: Card): Record<string, string> {
   return input_schema === undefined || input === "none" ? {} : { "content-type": "application/json" };
 }
 
-function inputOf(card: Card, fields: FormData): { body?: BodyInit; query?: Record<string, string> } {
+function inputOf(card: Card, fields: FormData): { body?: BodyInit; query: URLSearchParams } {
   const { input, method } = card;
   const text = String(fields.get("text") ?? "");
-  const query = Object.fromEntries(new URLSearchParams(textOf(fields, "query")));
+  const query = new URLSearchParams(textOf(fields, "query"));
   if (input === "none") return { query };
-  if (method === "GET") return { query: { ...query, input: text } };
-  return { ...bodyOf(card, fields, text), query };
+  if (method !== "GET") return { ...bodyOf(card, fields, text), query };
+  if (text !== "") query.set("input", text);
+  return { query };
 }
 
 function bodyOf({ input, input_schema }: Card, fields: FormData, text: string): { body?: BodyInit } {
-  if (input_schema !== undefined) return { body: JSON.stringify({ input: jsonOf(fields, "json") }) };
+  // As it was typed: a number in JavaScript loses digits.
+  if (input_schema !== undefined)
+    return { body: jsonOf(fields, "json") === undefined ? "{}" : `{"input":${textOf(fields, "json")}}` };
   const files = fields.getAll("files").filter((file) => typeof file !== "string" && file.size > 0);
   if (files.length === 0) return input === "file" ? {} : { body: text };
   const sent = new FormData();

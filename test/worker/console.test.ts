@@ -105,6 +105,10 @@ describe("skills", () => {
     const { response } = await page("/console/skills/cat/try", sent({ text: "hi" }));
     expect(response.status).toBe(303);
     expect(response.headers.get("location")).toMatch(/^\/console\/runs\/ex_[0-9a-f]{32}$/);
+    const digits = await page("/console/skills/shaped/try", sent({ json: '{"n": 12345678901234567890}' }));
+    await expect
+      .poll(async () => (await page(digits.response.headers.get("location") ?? "")).text)
+      .toMatch(/<pre tabindex="0" id="answer" dir="auto">[^<]*12345678901234567890/);
     const refused = await page("/console/skills/shaped/try", sent({ json: '{"n": "x"}' }));
     expect(refused.response.status).toBe(422);
     expect(refused.text).toMatch(/<li><code>\/n<\/code>: Instance type/);
@@ -135,9 +139,9 @@ describe("skills", () => {
       return new Response("sunny", { headers: { "content-type": "text/plain" } });
     });
     onTestFinished(() => void vi.unstubAllGlobals());
-    const { text } = await page("/console/skills/upstream/try", sent({ query: "q=São Paulo&days=2" }));
+    const { text } = await page("/console/skills/upstream/try", sent({ query: "q=São Paulo&d=2&d=3&raw=" }));
     expect(text).toContain("sunny");
-    expect(asked).toEqual(["https://upstream.example/now?q=S%C3%A3o+Paulo&days=2"]);
+    expect(asked).toEqual(["https://upstream.example/now?q=S%C3%A3o+Paulo&d=2&d=3&raw="]);
   });
 
   it("what a static file answers is shown as text", async () => {
