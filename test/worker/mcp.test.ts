@@ -391,6 +391,37 @@ it("an idempotency key makes a second call of a skill's own tool the first one",
   expect(await call("batch", "box__coin")).toMatchObject({ content: kept?.result?.content });
 });
 
+it("a keyed call is made once, also where what its tool made cannot be stored", async () => {
+  const full = new Client({ HULL_ENV: "local" });
+  const { FILES } = full.env;
+  full.env.FILES = new Proxy(FILES, {
+    get: (target, name) => {
+      const value: unknown = Reflect.get(target, name);
+      if (typeof value !== "function") return value;
+      return (...given: unknown[]) => {
+        if (name === "put" && !String(given[0]).startsWith("answers/")) throw new TypeError("no room");
+        return Reflect.apply(value, target, given);
+      };
+    },
+  });
+  const script = `export default async (_, ctx) => {
+    await ctx.artifact({ type: "html", title: "T", content: "<b>x</b>" });
+    return String(Math.random());
+  };`;
+  const tools = JSON.stringify([{ name: "draw", description: "d", script: "a.js" }]);
+  await client.publish({ box: { "SKILL.md": mockSkill("box"), "tools.json": tools, "a.js": script } });
+  const call = async () =>
+    (await read(await send(rpc("tools/call", { name: "box__draw" }), { "idempotency-key": "draw" }, full)))
+      .result;
+  const first = await call();
+  expect(first).toMatchObject({
+    isError: true,
+    content: [{ text: expect.stringMatching(/^0\./) }, { text: expect.stringContaining("Internal") }],
+    _meta: { problem: { code: "internal" } },
+  });
+  expect(await call()).toMatchObject({ content: first?.content, _meta: { "x-hull-replayed": "1" } });
+});
+
 // The last test: it publishes other skills.
 it("the arguments of a call reach a skill with all the digits of their numbers", async () => {
   const proxy = "---\nname: up\ndescription: The up skill\nproxy: https://up.example/x\n---\n";

@@ -2,12 +2,13 @@
  * `tools/call` of a tool from a skill's tools.json: runs its handler without an approval, since nobody could give one.
  */
 
+import { HullError, toHullError } from "../../errors.ts";
 import { RunArtifacts } from "../../run/handler/artifacts.ts";
 import { handlerEnvironment } from "../../run/handler/environment.ts";
 import { unattendedRefusal } from "../../run/handler/policy.ts";
 import { callSkillTool } from "../../run/handler/skill-tool.ts";
 import { checkTrust } from "../../run/trust.ts";
-import { isObject, objectOf } from "../../skill/json.ts";
+import { asJson, isObject, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject, SkillRecord, SkillTool } from "../../skill/manifest.ts";
 import { keyed } from "../keyed.ts";
 import { RUN_ID, runId } from "../run-id.ts";
@@ -95,9 +96,29 @@ async function carriedOut(
     }),
   );
   const meta = { "x-hull-execution-id": id };
-  const content = [{ type: "text", text }, ...(await artifactContents(exchange, artifacts.artifacts))];
+  const made = await artifactContents(exchange, artifacts.artifacts).catch(toHullError);
+  if (made instanceof HullError) return notStored(context, text, made, meta);
+  const content = [{ type: "text", text }, ...made];
   if (fault !== null) return { content, isError: true, _meta: { ...meta, problem: { code: fault } } };
   return { content, ...(artifact ? {} : structured(exchange, tool, value)), _meta: meta };
+}
+
+/**
+ * The result of a tool that has done its work, but whose artifacts could not be stored. It is kept under the call's key,
+ * since a repetition must not do the work again.
+ */
+function notStored(
+  context: Exchange["context"],
+  text: string,
+  { data, operator }: HullError,
+  meta: JsonObject,
+): JsonObject {
+  const { title, detail, code, members } = data;
+  const line = { event: "artifact_not_stored", request_id: context.requestId, code, error: operator };
+  console.error(JSON.stringify(context.redacted(line)));
+  const content = [text, `${title}: ${detail}`].map((one) => ({ type: "text", text: one }));
+  const _meta = { ...meta, problem: { code, ...members } };
+  return asJson(context.redacted({ content, isError: true, _meta }));
 }
 
 function structured(exchange: Exchange, tool: SkillTool, value: Json): JsonObject {
