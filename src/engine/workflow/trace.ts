@@ -43,7 +43,12 @@ export const visitId = (run: string, { node, visit }: { node: string; visit: num
 
 /** Adds an attempt that has ended, or an item of a map, and its calls. Changes the parts in place. @param from Unix ms */
 export function addAttempt(
-  { spec: { run_id }, began, trace }: { spec: WorkflowSpec; began: number; trace: TraceParts },
+  {
+    spec: { run_id },
+    began,
+    ahead,
+    trace,
+  }: { spec: WorkflowSpec; began: number; ahead: number; trace: TraceParts },
   key: AttemptKey,
   outcome: Outcome,
   { from, until }: { from: number; until: number },
@@ -61,8 +66,11 @@ export function addAttempt(
     metadata: { attempt: key.attempt, status, outcome: how, child_run_id, child_session_id },
   });
   if (recorded === undefined) return;
-  for (const [n, { at, ...call }] of recorded.spans.entries())
-    addSpan(trace, { ...call, span_id: `${span_id}/${n + 1}`, parent_id: span_id, start_ms: at - began });
+  // The clock gave the times of calls; the run's own time may be ahead of it.
+  for (const [n, { at, ...call }] of recorded.spans.entries()) {
+    const start_ms = at + ahead - began;
+    addSpan(trace, { ...call, span_id: `${span_id}/${n + 1}`, parent_id: span_id, start_ms });
+  }
   for (const tool of recorded.tools) {
     if (trace.recordings.length < MOST_RECORDINGS) trace.recordings.push({ ...tool, stage_id });
     else trace.left_out.recordings += 1;

@@ -44,3 +44,18 @@ it("at most 1000 spans and 200 tool results, and how many it leaves out", () => 
   expect([record.trace_spans, record.tool_recordings]).toMatchObject([{ length: 1006 }, { length: 200 }]);
   expect(record).toMatchObject({ trace_spans_left_out: 5 * 301 - 1000 + 35, tool_recordings_left_out: 60 });
 });
+
+it("the calls of an attempt within its span, also where a test has skipped time", () => {
+  const key = { node: "a", visit: 1, attempt: 1, at: 6001 };
+  const recorded = { ...RECORDED, spans: RECORDED.spans.slice(0, 1), tools: [] };
+  const records: WorkflowRecord[] = [
+    { type: "begun", at: 1000, spec: specOf("r", { nodes: { a: { prompt: "go" } } }) },
+    { type: "skipped", at: 1000, by: 5001 },
+    { type: "started", ...key, input_digest: "", consumed: [] },
+    { type: "ended", ...key, at: 6003, outcome: completed("success", "success", { recorded }) },
+  ];
+  const state = records.reduce<WorkflowState | null>(applyRecord, null);
+  const { trace_spans } = runDocument(state ?? expect.fail(), new Map());
+  const call = { kind: "tool", start_ms: 5001, duration_ms: 1 };
+  expect(trace_spans).toMatchObject([{}, {}, { kind: "attempt", start_ms: 5001, duration_ms: 2 }, call]);
+});
