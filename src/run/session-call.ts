@@ -35,7 +35,7 @@ interface KeptCall {
  * session.
  * @param name name of the request, so that the session adds an answer only once
  * @throws CallNotFound if the tenant has no such session, or if a new one has taken its id by the end of the call;
- * RunInProgress, SessionNotActive
+ * RunInProgress, SessionNotActive at the beginning of the call only
  */
 export async function callInSession(
   context: RunContext,
@@ -51,8 +51,15 @@ export async function callInSession(
   const { added: messages, created_at, refused_searches = [] } = kept;
   const of = created_at === undefined ? {} : { created_at };
   const request = { name, hash: "" };
-  await session.ask("add", { messages, source: "client", ...of, refused_searches, request });
-  return kept.result;
+  const { not_added } = await session.ask("keep", { messages, ...of, refused_searches, request });
+  return not_added === undefined ? kept.result : notKept(kept.result, id, not_added);
+}
+
+/** The answer to a call whose messages the session does not take. */
+function notKept(result: LlmResult, session: string, reason: string): LlmResult {
+  const message = `The session ${session} does not have this call's messages: ${reason}. The result's transcript has them.`;
+  const warning = { code: "not_added_to_session", message, option: "session_id" };
+  return { ...result, warnings: [...(result.warnings ?? []), warning] };
 }
 
 async function callAfter(

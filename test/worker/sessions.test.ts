@@ -1,6 +1,6 @@
 /** Sessions over HTTP: their life, their limits and their errors. */
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
-import { beforeAll, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { deploymentOf } from "../../src/deployment.ts";
 import { SESSION_IDS } from "../../src/engine/session-id.ts";
 import { sessionObject } from "../../src/run/session-client.ts";
@@ -316,6 +316,101 @@ describe("the conversation", () => {
       }
     },
   );
+
+  describe("a call whose model answers after something else has begun", () => {
+    /** The answer to each request to the model; `null`: the model has not answered yet. */
+    const answers: (string | null)[] = [];
+    const pause = () => new Promise((resolve) => setTimeout(resolve, 5));
+    beforeEach(() => {
+      answers.length = 0;
+      vi.stubGlobal("fetch", async () => {
+        const index = answers.push(null) - 1;
+        while (answers[index] === null) await pause();
+        const message = { role: "assistant", content: answers[index] };
+        return Response.json({
+          id: "c",
+          model: "m",
+          choices: [{ index: 0, finish_reason: "stop", message }],
+        });
+      });
+    });
+    afterEach(() => {
+      vi.unstubAllGlobals();
+    });
+    const asked = async <T>(begun: Promise<T>, count = 1): Promise<{ begun: Promise<T> }> => {
+      while (answers.length < count) await pause();
+      return { begun };
+    };
+    const call = (path: string, body: Body, headers: Record<string, string> = {}) =>
+      asked(post("/llm/call", { ...body, options: { ...OLLAMA, session_id: idOf(path) } }, headers));
+    const parked = async (path: string, options: Body = {}) => {
+      const begun = await run(path, "go", { tools: [ASK], mock: asking, ...options });
+      return begun.json<{ run_id: string; awaiting: { tool_call_id: string }[] }>();
+    };
+
+    it.each<[string, Record<string, string>]>([
+      ["", {}],
+      [" under a key", { "idempotency-key": "late-call" }],
+    ])("a run%s: has its answer, and stands behind the run", async (_, headers) => {
+      const path = await session();
+      const { begun } = await call(path, { prompt: "one" }, headers);
+      const { run_id, awaiting } = await parked(path);
+      await post(`${path}/messages`, { content: "last", delivery: "wait_for_completion" });
+      answers[0] = "1";
+      const answer = await (await begun).json<Body>();
+      expect(answer).toMatchObject({ text: "1" });
+      expect(answer).not.toHaveProperty("warnings");
+      expect(await texts(path)).toEqual(["go", ""]);
+      await post(`${path}/tool-results`, { tool_call_id: awaiting[0]?.tool_call_id, content: "Ann" });
+      const { result } = await until(`${path}/runs/${run_id}`, "done");
+      expect(result).toMatchObject({ text: "thanks", deferred_user_messages: [{ content: "last" }] });
+      expect(await texts(path)).toEqual(["go", "", "Ann", "thanks", "last", "one", "1"]);
+    });
+
+    it("a run that is cancelled: stands behind it too", async () => {
+      const path = await session();
+      const { begun } = await call(path, { prompt: "one" });
+      const { run_id } = await parked(path);
+      answers[0] = "1";
+      expect((await begun).status).toBe(200);
+      await post(`${path}/runs/${run_id}/cancel`);
+      expect((await texts(path)).slice(-2)).toEqual(["one", "1"]);
+    });
+
+    it("a compaction: is added after it", async () => {
+      const path = await session();
+      for (const prompt of ["one", "two"]) await run(path, prompt, { mock: [{ text: `${prompt}!` }] });
+      const { begun } = await call(path, { prompt: "three" });
+      const compact = post(`${path}/compact`, { strategy: "llm", keep_last: 2, options: OLLAMA });
+      const { begun: compacted } = await asked(compact, 2);
+      answers[0] = "3";
+      answers[1] = "The summary.";
+      expect(await (await begun).json()).toMatchObject({ text: "3" });
+      expect((await compacted).status).toBe(200);
+      expect((await texts(path)).slice(1)).toEqual(["two", "two!", "three", "3"]);
+    });
+
+    it.each<[string, (path: string) => Promise<unknown>, string]>([
+      ["a run that results of tools cannot follow", parked, "results of tools cannot follow the run"],
+      ["the end of the session's work", (path) => post(`${path}/archive`), "it is archived"],
+    ])("%s: has its answer, with a warning", async (_, happens, reason) => {
+      const path = await session();
+      const options = { provider: "mock", mock: asking, tools: [ASK], session_id: idOf(path) };
+      const first = await post("/llm/call", { prompt: "go", options });
+      const { tool_calls } = await first.json<{ tool_calls: { id: string }[] }>();
+      const messages = [{ role: "tool", tool_call_id: tool_calls[0]?.id, content: "Ann" }];
+      const { begun } = await asked(
+        post("/llm/call", { options: { ...OLLAMA, messages, session_id: idOf(path) } }),
+      );
+      await happens(path);
+      answers[0] = "1";
+      expect(await (await begun).json()).toMatchObject({
+        text: "1",
+        warnings: [{ code: "not_added_to_session", message: expect.stringContaining(reason) }],
+      });
+      expect(await texts(path)).not.toContain("1");
+    });
+  });
 
   it.each<[string, Body, string]>([
     ["fails", { error: { category: "auth", message: "no such key" } }, "provider_auth_failed"],

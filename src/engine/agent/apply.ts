@@ -8,7 +8,7 @@ import { calledAs, judgedArguments } from "./calls.ts";
 import { withoutArchived } from "./compaction.ts";
 import { afterInvocation } from "./known-skills.ts";
 import { grantOf } from "./policy.ts";
-import type { AgentRecord, Compacted, Delivery, Feedback, ModelCost, Wake } from "./records.ts";
+import type { AgentRecord, Compacted, Feedback, ModelCost, Wake } from "./records.ts";
 import { brokenOff } from "./settle-call.ts";
 import { withCommandOutputs } from "./skill-commands.ts";
 import { afterBinding, keptBindings } from "./skill-servers.ts";
@@ -59,11 +59,11 @@ export function applyAgentRecord(state: AgentState, record: AgentRecord): AgentS
       return { ...EMPTY_SESSION, run: state.run };
     case "session_trimmed":
       return { ...state, visible: state.visible.slice(Math.max(0, state.visible.length - record.keep_last)) };
-    case "message_received":
-      return {
-        ...state,
-        waiting: [...state.waiting, { message: record.message, delivery: record.delivery }],
-      };
+    case "message_received": {
+      const { message, delivery, at_rest } = record;
+      const came = at_rest === undefined ? { message, delivery } : { message, delivery, at_rest };
+      return { ...state, waiting: [...state.waiting, came] };
+    }
     case "feedback_received":
       return { ...state, feedback: [...state.feedback, record.feedback] };
     case "searches_refused":
@@ -131,7 +131,7 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
     case "feedback_added":
       return addFeedback(state, record.feedback);
     case "iteration_started": {
-      const { visible, waiting, taken } = takeIn(state, ["interrupt_immediate", "finish_step"]);
+      const { visible, waiting, taken } = takeIn(state, ofNextCall);
       const iterations = record.iteration + 1;
       const begun = next(
         {
@@ -140,7 +140,7 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
           stage: "match",
           status: "running",
           hookResults: {},
-          ...(taken > 0 ? { textOnly: 0 } : {}),
+          ...(taken.length > 0 ? { textOnly: 0 } : {}),
         },
         { visible, waiting, feedback: [] },
       );
@@ -231,21 +231,27 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
         delegated: addSpent(run.delegated, spent),
       });
     }
-    case "went_idle":
-      return next({
-        stage: "idle",
-        status: "idle",
-        consolidated: false,
-        idleSince: record.at,
-        taken: null,
-        calls: [],
-        ...(record.reached === undefined ? {} : { wakeReached: record.reached }),
-      });
+    case "went_idle": {
+      const { visible, waiting } = takeIn(state, ({ at_rest = false }) => at_rest);
+      return next(
+        {
+          stage: "idle",
+          status: "idle",
+          consolidated: false,
+          idleSince: record.at,
+          taken: null,
+          calls: [],
+          ...(record.reached === undefined ? {} : { wakeReached: record.reached }),
+        },
+        { visible, waiting },
+      );
+    }
     case "woke":
       return wake(state, run, record.wake);
     case "run_settled": {
       const answered = { ...state, visible: [...state.visible, ...brokenOff(run)] };
-      const { visible, waiting, messages } = takeIn(answered, ["wait_for_completion"]);
+      const { visible, waiting, taken } = takeIn(answered, (one) => !ofNextCall(one));
+      const deferred = taken.filter(({ at_rest }) => at_rest === undefined).map(({ message }) => message);
       return next(
         {
           status: record.status,
@@ -255,7 +261,7 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
           turn: null,
           calls: [],
           ...(record.spent === undefined ? {} : { totals: withSpent(run.totals, record.spent) }),
-          deferred: [...run.deferred, ...messages],
+          deferred: [...run.deferred, ...deferred],
         },
         { visible, waiting, skills: run.active },
       );
@@ -283,21 +289,26 @@ const withSpent = (totals: ModelCost, spent: ModelCost): ModelCost => ({
 });
 
 function wake(state: AgentState, run: RunState, { messages, feedback }: Wake): AgentState {
-  const { visible, waiting } = takeIn(state, ["interrupt_immediate", "finish_step"]);
+  const { visible, waiting } = takeIn(state, ofNextCall);
   const next = { ...state, visible: [...visible, ...messages], waiting, run: wokenRun(run) };
   return feedback === null ? next : addFeedback(next, feedback);
 }
 
+type Waiting = AgentState["waiting"];
+
+const ofNextCall = ({ delivery }: Waiting[number]): boolean => delivery !== "wait_for_completion";
+
 function takeIn(
-  state: AgentState,
-  deliveries: readonly Delivery[],
-): { visible: Message[]; waiting: AgentState["waiting"]; taken: number; messages: Message[] } {
-  const messages = state.waiting
-    .filter(({ delivery }) => deliveries.includes(delivery))
-    .map(({ message }) => message);
-  if (messages.length === 0) return { visible: state.visible, waiting: state.waiting, taken: 0, messages };
-  const waiting = state.waiting.filter(({ delivery }) => !deliveries.includes(delivery));
-  return { visible: [...state.visible, ...messages], waiting, taken: messages.length, messages };
+  { visible, waiting }: AgentState,
+  takes: (one: Waiting[number]) => boolean,
+): { visible: Message[]; waiting: Waiting; taken: Waiting } {
+  const taken = waiting.filter(takes);
+  if (taken.length === 0) return { visible, waiting, taken };
+  return {
+    visible: [...visible, ...taken.map(({ message }) => message)],
+    waiting: waiting.filter((one) => !takes(one)),
+    taken,
+  };
 }
 
 function addFeedback(state: AgentState, feedback: Feedback): AgentState {

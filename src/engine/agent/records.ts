@@ -132,8 +132,17 @@ export type AgentRecord = { v: 1; at: number } & (
   | { type: "session_trimmed"; keep_last: number }
   /** `skills`: names of those that the session had active. Absent: none, or the records before this one tell. */
   | { type: "run_started"; run: string; spec: AgentSpec; skills?: string[] }
-  /** Messages that wait for the moment that their delivery names. */
-  | { type: "message_received"; run: string | null; message: Message; delivery: Delivery }
+  /**
+   * Messages that wait for the moment that their delivery names. `at_rest`: of a model call outside of the run under way;
+   * they join the conversation when the run goes idle, too. Absent: a client sent them to the run.
+   */
+  | {
+      type: "message_received";
+      run: string | null;
+      message: Message;
+      delivery: Delivery;
+      at_rest?: true;
+    }
   /** Feedback from outside, which the next iteration takes in. */
   | { type: "feedback_received"; feedback: Feedback }
   | { type: "feedback_added"; run: string; feedback: Feedback }

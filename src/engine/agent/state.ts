@@ -23,8 +23,8 @@ export interface AgentState {
   visible: Message[];
   /** Summary of what compaction removed; `null`: nothing was removed. */
   summary: string | null;
-  /** Messages that have arrived and that no run has read. */
-  waiting: { message: Message; delivery: Delivery }[];
+  /** Messages that have arrived and that no run has read. `at_rest` is that of the record. */
+  waiting: { message: Message; delivery: Delivery; at_rest?: true }[];
   /** Feedback from outside that no run has taken in. */
   feedback: Feedback[];
   /** Skills that were active when the last run ended. */

@@ -39,7 +39,7 @@ export const postInject: Route = async (context, { id = "" }) => {
   const body = await readJson(context.request, injectBody, MAX_MODEL_BODY_BYTES);
   const request = await requestName(context, body);
   const messages = injected(body.message);
-  return jsonNow(await sessionOf(context, id).ask("add", { messages, source: "inject", request }));
+  return jsonNow(await sessionOf(context, id).ask("add", { messages, request }));
 };
 
 function injected(message: PublicMessage): Message[] {

@@ -69,7 +69,7 @@ export class Conversation {
   readonly #store: ConversationStore;
   readonly #lifecycle: SessionLifecycle;
   /** Set while a longer change of the conversation is under way. It aborts when the session is removed. */
-  #changing: AbortController | null = null;
+  #changing: { abort: AbortController; over: Promise<void> } | null = null;
   #armed = false;
   #adopting: Promise<unknown> = Promise.resolve();
 
@@ -200,12 +200,19 @@ export class Conversation {
    */
   async changing<T>(change: (removed: AbortSignal) => Promise<T>): Promise<T> {
     const abort = new AbortController();
-    this.#changing = abort;
+    const { promise: over, resolve } = Promise.withResolvers<void>();
+    this.#changing = { abort, over };
     try {
       return await change(abort.signal);
     } finally {
-      if (this.#changing === abort) this.#changing = null;
+      if (this.#changing?.abort === abort) this.#changing = null;
+      resolve();
     }
+  }
+
+  /** Waits until no change of `changing` is under way. */
+  async unchanging(): Promise<void> {
+    while (this.#changing !== null) await this.#changing.over;
   }
 
   /**
@@ -319,7 +326,7 @@ export class Conversation {
   /** Removes everything. What cannot be removed now is removed later. */
   async remove(row: SessionRow): Promise<void> {
     this.runs.cancelAny();
-    this.#changing?.abort(new CallNotFound({ what: "session", id: row.id }));
+    this.#changing?.abort.abort(new CallNotFound({ what: "session", id: row.id }));
     this.#changing = null;
     const now = this.log.now();
     this.#store.transaction(() => {

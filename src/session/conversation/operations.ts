@@ -1,6 +1,5 @@
 /** The operations of a session, by name (`rpc.ts`). */
 
-import { CallNotFound } from "../../errors/llm.ts";
 import { IdempotencyKeyReused } from "../../errors/request.ts";
 import { toHullError } from "../../errors.ts";
 import { readText, sendText } from "../../run/long-text.ts";
@@ -16,6 +15,7 @@ import type { SessionView } from "./answers.ts";
 import { type Conversation, onSession } from "./conversation.ts";
 import { type Fork, forkInto } from "./fork.ts";
 import { fitting } from "./injected.ts";
+import { keepCall } from "./kept-call.ts";
 import { compaction } from "./manual-compaction.ts";
 import type {
   ConversationOperations,
@@ -162,17 +162,23 @@ function conversationHandlers(conversation: Conversation): Handlers<Conversation
         log.add([{ type: "session_trimmed", keep_last: kept }], { write: () => store.touch(log.now()) });
       }),
     ),
-    add: within(({ messages, source, created_at, refused_searches: models = [], request }, row) =>
+    add: within(({ messages, request }, row) =>
       changed(row, request, () => {
-        if (created_at !== undefined && created_at !== row.created_at)
-          throw new CallNotFound({ what: "session", id: row.id });
         const { visible } = log.state();
-        const said = source === "inject" ? messages.map((message) => fitting(visible, message)) : messages;
-        const records = said.map((message) => ({ type: "message_added" as const, message, source }));
-        const refused = models.length === 0 ? [] : [{ type: "searches_refused" as const, models }];
-        log.add([...refused, ...records], { write: () => store.touch(log.now()) });
+        const said = messages.map((message) => fitting(visible, message));
+        const records = said.map((message) => ({
+          type: "message_added" as const,
+          message,
+          source: "inject" as const,
+        }));
+        log.add(records, { write: () => store.touch(log.now()) });
       }),
     ),
+    keep: within(async ({ request, ...call }, _, caller) => {
+      await conversation.unchanging();
+      const row = await conversation.ready(caller);
+      return conversation.once(request, () => keepCall(conversation, row, call));
+    }),
     compact: within(async ({ request, ...call }, row, caller) => {
       const before = conversation.answerTo<SessionOperations["compact"]["out"]>(request);
       if (before !== null) return before.answer;

@@ -114,20 +114,22 @@ export interface ConversationOperations extends WorkspaceOperations {
   resume: { in: Named; out: SessionView & { woken: boolean } };
   reset: { in: Named; out: SessionView };
   trim: { in: { keep_last: number } & Named; out: SessionView };
+  /** Adds injected messages. @throws RunInProgress, SessionNotActive */
+  add: { in: { messages: Message[] } & Named; out: SessionView };
   /**
-   * Adds messages. `source`: injected, or from a call outside of a run. `created_at`: when the session was created whose
-   * history the call continued (Unix ms); absent: any session with this id.
+   * Adds the messages of a model call outside of a run: now, or if a run is under way, when it rests. `created_at`: when
+   * the session was created whose history the call continued (Unix ms); absent: any session with this id. `not_added`: why
+   * the session does not take the messages. Absent: it does.
    * @throws CallNotFound for a newer session with this id
    */
-  add: {
+  keep: {
     in: {
       messages: Message[];
-      source: "inject" | "client";
       created_at?: number;
       /** Models whose providers refused to search tools. Absent: none. */
       refused_searches?: string[];
     } & Named;
-    out: SessionView;
+    out: { not_added?: string };
   };
   compact: {
     in: CompactCall & { request: NamedRequest };

@@ -41,7 +41,7 @@ export async function snapshotOf(
     all_tools_used: run?.tools_used ?? [],
     rejected_tools: run?.rejected_tools ?? [],
     deferred_user_messages: waiting
-      .filter(({ delivery }) => delivery === "wait_for_completion")
+      .filter(({ delivery, at_rest }) => delivery === "wait_for_completion" && at_rest === undefined)
       .flatMap(({ message }) => messageJson(message)),
     total_iterations: daemon.iterations(row),
     idle_backoff_ms: backoff(row.ticks),

@@ -9,9 +9,9 @@ import { sha256 } from "../../../../src/engine/sha256.ts";
 import { historyOf } from "../../../../src/llm/history.ts";
 import { emptyTranscript } from "../../../../src/llm/transcript.ts";
 import { eventsOf } from "../../../../src/run/agent/events.ts";
-import { type Played, play, type Reply, started, tool, toolTexts, userTexts } from "./harness.ts";
+import { DAEMON, type Played, play, type Reply, started, tool, toolTexts, userTexts } from "./harness.ts";
 
-const says = (text: string, delivery: Delivery): AgentRecord => ({
+const says = (text: string, delivery: Delivery): AgentRecord & { type: "message_received" } => ({
   v: 1,
   at: 0,
   type: "message_received",
@@ -57,6 +57,15 @@ describe("a message during the last model call", () => {
       [],
       [expect.anything()],
     ]);
+  });
+
+  it("joins the conversation when a daemon goes idle, if it is of a model call outside of the run", async () => {
+    const outside = { ...says("outside", "wait_for_completion"), at_rest: true as const };
+    const incoming = { 1: [says("last", "wait_for_completion"), outside] };
+    const { run, state } = await play({ spec: { daemon: DAEMON }, replies: ["one"], incoming });
+    expect([run.stage, run.deferred]).toEqual(["idle", []]);
+    expect(state.waiting).toMatchObject([{ message: { content: [{ text: "last" }] } }]);
+    expect(state.visible.at(-1)).toEqual(outside.message);
   });
 
   it("feedback of the kind prefill_assistant is what the next answer starts with", async () => {

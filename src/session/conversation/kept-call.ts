@@ -1,0 +1,49 @@
+/** Keeps the messages of a model call outside of a run in the conversation that the call continued. */
+import type { AgentRecordBody } from "../../engine/agent/records.ts";
+import type { Message } from "../../engine/messages.ts";
+import { openCall } from "../../engine/open-calls.ts";
+import { CallNotFound } from "../../errors/llm.ts";
+import type { Conversation } from "./conversation.ts";
+import type { ConversationOperations } from "./rpc.ts";
+import type { SessionRow } from "./store.ts";
+
+/**
+ * Adds the messages now, or if a run is under way, when it rests: in the middle of a run they could part calls from their
+ * results.
+ * @throws CallNotFound for a newer session with this id
+ */
+export function keepCall(
+  { log, runs }: Conversation,
+  row: SessionRow,
+  {
+    messages,
+    created_at = row.created_at,
+    refused_searches: models = [],
+  }: Omit<ConversationOperations["keep"]["in"], "request">,
+): ConversationOperations["keep"]["out"] {
+  if (created_at !== row.created_at) throw new CallNotFound({ what: "session", id: row.id });
+  if (row.state !== "active") return { not_added: `it is ${row.state}` };
+  const live = log.store.liveRun();
+  const waits = live !== null && log.state().run?.stage !== "idle";
+  if (waits && answersEarlierCalls(messages)) {
+    return { not_added: `results of tools cannot follow the run ${live.id}, which began meanwhile` };
+  }
+  const kept = messages.map(
+    (message): AgentRecordBody =>
+      waits
+        ? { type: "message_received", run: live.id, message, delivery: "wait_for_completion", at_rest: true }
+        : { type: "message_added", message, source: "client" },
+  );
+  const refused: AgentRecordBody[] = models.length === 0 ? [] : [{ type: "searches_refused", models }];
+  runs.receive([...refused, ...kept], false);
+  log.store.touch(log.now());
+  return {};
+}
+
+/** Whether the messages have a result whose call is not among them. */
+const answersEarlierCalls = (messages: readonly Message[]): boolean =>
+  messages.some(
+    (message, at) =>
+      message.role === "tool" &&
+      message.results.some(({ call_id }) => openCall(messages.slice(0, at), call_id) === null),
+  );
