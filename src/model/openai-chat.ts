@@ -68,12 +68,11 @@ function toolMembers(request: ModelRequest): Pick<ChatBody, "tools" | "tool_choi
   };
 }
 
-/** OpenAI's switch, which has the same name in both of its protocols. Chat completions refuse it where there is no tool. */
+/** OpenAI's switch, which has the same name in both of its protocols. Where the caller sends it without tools, OpenAI itself answers. */
 export const parallelCalls = ({
-  tools,
   parallel_tool_calls,
 }: ModelRequest): Pick<ModelRequest, "parallel_tool_calls"> =>
-  parallel_tool_calls === undefined || tools.length === 0 ? {} : { parallel_tool_calls };
+  parallel_tool_calls === undefined ? {} : { parallel_tool_calls };
 
 function searchTool(tools: readonly ToolDefinition[]): SearchTool {
   const namespaces = new Set(tools.flatMap(({ namespace }) => (namespace === undefined ? [] : [namespace])));

@@ -142,12 +142,6 @@ describe("the switch for one tool call at a time", () => {
     expect((await sent("/v1/chat/completions", on)).tool_choice).toEqual({ type: "auto" });
   });
 
-  it("is left out where there is no tool, as chat completions refuse it then", async () => {
-    expect(await sent("/v1/chat/completions", { messages, ...off, model: GPT })).not.toHaveProperty(
-      "parallel_tool_calls",
-    );
-  });
-
   it("is left out for models that refuse it, with a word", async () => {
     const answer = await client.post("/v1/chat/completions", { ...chat, ...off, model: "o3" });
     expect(answer.headers.get("x-hull-ignored")).toBe("parallel_tool_calls");
