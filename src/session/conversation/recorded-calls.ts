@@ -11,8 +11,14 @@ const MOST_TOOLS = 50;
 /** The most characters of arguments, and of a result. */
 const MAX_TEXT = 2000;
 
-/** @param records gives all records of the run, from the beginning each time */
-export function recordedCalls(records: () => Iterable<AgentRecord>): RecordedCalls {
+/**
+ * @param records gives all records of the run, from the beginning each time
+ * @param redacted removes secrets; a secret that is cut off could no longer be found
+ */
+export function recordedCalls(
+  records: () => Iterable<AgentRecord>,
+  redacted: <T>(value: T) => T,
+): RecordedCalls {
   const { steps } = tracePage(records(), { after: 0, limit: MOST_STEPS });
   const spans = steps.flatMap((step) => spanOf(step) ?? []);
   const tools: RecordedTool[] = [];
@@ -27,7 +33,7 @@ export function recordedCalls(records: () => Iterable<AgentRecord>): RecordedCal
       unkept += 1;
       continue;
     }
-    const { arguments: given, content, ...rest } = found;
+    const { arguments: given, content, ...rest } = redacted(found);
     const text = JSON.stringify(given);
     tools.push({
       ...rest,
@@ -37,7 +43,7 @@ export function recordedCalls(records: () => Iterable<AgentRecord>): RecordedCal
       duration_ms: record.type === "tool_settled" ? record.result.duration_ms : null,
     });
   }
-  return { spans, tools, left_out: { spans: made - spans.length, tools: unkept } };
+  return { spans: redacted(spans), tools, left_out: { spans: made - spans.length, tools: unkept } };
 }
 
 /** The span of a call; `null`: the step is no call. */

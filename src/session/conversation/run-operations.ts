@@ -95,11 +95,16 @@ export function runHandlers(conversation: Conversation, task: Task): Handlers<Ru
     run: within(({ run_id }, { id }) => runView(log, id, runs.row(run_id))),
     trace: within(({ run_id, ...page }) => {
       const row = runs.row(run_id);
-      return { ...tracePage(store.runRecords(row), page), recovered: row.recoveries > 0 };
+      // A secret that is cut off could no longer be found, so the records are redacted first.
+      const records = store.runRecords(row).map((record) => log.answered(record));
+      return { ...tracePage(records, page), recovered: row.recoveries > 0 };
     }),
     recorded: within(({ run_id }) => {
       const row = runs.row(run_id);
-      return log.answered(recordedCalls(() => store.runRecords(row)));
+      return recordedCalls(
+        () => store.runRecords(row),
+        (value) => log.answered(value),
+      );
     }),
     list_events: within((page) => eventPage(store, page)),
     answer: within(({ run_id, wait }, row) => answer(run_id, wait, row)),
