@@ -143,6 +143,11 @@ export function modelSchemas(): JsonObject {
       catalog: { type: ["object", "null"], description: "What configuration lists of it." },
       auth_available: FLAG,
       context_window: { type: ["integer", "null"], description: "Tokens." },
+      price: {
+        type: ["object", "null"],
+        description:
+          "USD per million tokens: `in`, `out`, `cache_read`, `cache_write`, and `above` for longer prompts. `null`: unknown.",
+      },
       retires_at: {
         type: ["string", "null"],
         format: "date",

@@ -30,6 +30,33 @@ import type { UsageGroup } from "../session/ledger/rpc.ts";
 import type { RunEntry } from "../session/run-entry.ts";
 import type { ConfigParam } from "../skill/manifest.ts";
 
+/** USD per million tokens. */
+interface Rates {
+  in: number;
+  out: number;
+  cache_read?: number;
+  cache_write?: number;
+}
+
+/** `above`: of prompts with more tokens. */
+export type ModelPrice = Rates & { above?: Rates & { tokens: number } };
+
+/** A model, as `GET /llm/models?id=` shows it. */
+export interface ModelFacts {
+  id: string;
+  provider: string;
+  tier: string;
+  tool_format: string;
+  /** By name: a flag, a number, a text, or texts. `null`: unknown. */
+  capabilities: Record<string, unknown>;
+  /** Tokens; `null`: unknown. */
+  context_window: number | null;
+  /** `null`: unknown. */
+  price: ModelPrice | null;
+  /** A date; `null`: none is announced. */
+  retires_at: string | null;
+}
+
 /** A page of a list. */
 interface List<T> {
   data: T[];
@@ -165,7 +192,7 @@ export interface Answers {
   listBudgets: List<ShownBudget>;
   listProviders: List<Provider>;
   /** Another document if the query names a model. */
-  listModels: List<string>;
+  listModels: List<string> | ModelFacts;
   checkProvider: Health;
   callModel: { text?: string };
   listKeys: List<ApiKey>;

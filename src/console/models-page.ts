@@ -1,15 +1,19 @@
 /** `/console/models`: providers, whether their keys are set, their models and the features of these. */
 import { html } from "hono/html";
-import type { Provider } from "./answers.ts";
+import type { ModelFacts, ModelPrice, Provider } from "./answers.ts";
 import { type Api, asked } from "./api.ts";
 import { form, type Page, shownPage } from "./layout.ts";
-import { optionList, table } from "./table.ts";
-import { type Html, pretty } from "./text.ts";
+import { facts, optionList, table } from "./table.ts";
+import { count, type Html, money, pretty } from "./text.ts";
 
 export async function modelsPage(api: Api): Promise<Page> {
   const model = api.url.searchParams.get("model") ?? "";
-  const [{ data }, known] = await Promise.all([asked(api, "listProviders"), asked(api, "listModels")]);
-  const one = model === "" ? null : await asked(api, "listModels", { query: { id: model } });
+  const [{ data }, known, one] = await Promise.all([
+    asked(api, "listProviders"),
+    asked(api, "listModels"),
+    model === "" ? null : asked(api, "listModels", { query: { id: model } }),
+  ]);
+  const aliases = "data" in known ? known.data : [];
   const usable = data.filter(({ available }) => available);
   // A server on this machine counts as configured, whether or not it runs.
   const isRemote = ({ base_url }: Provider): boolean =>
@@ -23,8 +27,8 @@ ${table(
   data.map((provider) => cells(api, provider)),
 )}
 <h2>Models by alias</h2>
-<form method="get" action="/console/models" class="row"><div><label for="model">Alias or model</label><input id="model" name="model" value="${model}" list="aliases"><datalist id="aliases">${known.data.map((alias) => html`<option value="${alias}"></option>`)}</datalist></div><button>Show capabilities</button></form>
-${one === null ? html`<ul class="chips">${known.data.map((alias) => html`<li><a href="/console/models?model=${encodeURIComponent(alias)}">${alias}</a></li>`)}</ul>` : html`<pre tabindex="0">${pretty(one)}</pre>`}
+<form method="get" action="/console/models" class="row"><div><label for="model">Alias or model</label><input id="model" name="model" value="${model}" list="aliases"><datalist id="aliases">${aliases.map((alias) => html`<option value="${alias}"></option>`)}</datalist></div><button>Show the model</button></form>
+${one === null || "data" in one ? html`<ul class="chips">${aliases.map((alias) => html`<li><a href="/console/models?model=${encodeURIComponent(alias)}">${alias}</a></li>`)}</ul>` : modelFacts(one)}
 <h2>Test call</h2>${form(
       api,
       "/console/models/call",
@@ -35,6 +39,44 @@ ${one === null ? html`<ul class="chips">${known.data.map((alias) => html`<li><a 
       "row",
     )}`,
   };
+}
+
+function modelFacts({ id, provider, tier, tool_format, ...known }: ModelFacts): Html {
+  const { capabilities, context_window, price, retires_at } = known;
+  const unknown = html`<span class="dim">unknown</span>`;
+  return html`<h3><code>${id}</code></h3>${facts([
+    ["Provider", provider],
+    ["Tier", tier],
+    ["Calls tools in", tool_format === "native" ? "the provider's own format" : "text"],
+    ["Context window", context_window === null ? unknown : `${count(context_window)} tokens`],
+    ["Price of a million tokens", price === null ? unknown : html`${priceShown(price)}`],
+    retires_at === null ? null : ["Retires on", retires_at],
+  ])}
+${table(
+  ["Capability", "Value"],
+  Object.entries(capabilities).map(([name, value]) => [
+    html`<code>${name}</code>`,
+    value === null ? unknown : capability(value),
+  ]),
+)}`;
+}
+
+function priceShown(price: ModelPrice): string {
+  const parts = [`${money(price.in)} in`, `${money(price.out)} out`];
+  if (price.cache_read !== undefined) parts.push(`${money(price.cache_read)} read from the cache`);
+  if (price.cache_write !== undefined) parts.push(`${money(price.cache_write)} written to the cache`);
+  const { above } = price;
+  const more =
+    above === undefined
+      ? ""
+      : `; above ${count(above.tokens)} tokens ${money(above.in)} in, ${money(above.out)} out`;
+  return `${parts.join(", ")}${more}`;
+}
+
+function capability(value: unknown): string {
+  if (typeof value === "boolean") return value ? "yes" : "no";
+  if (!Array.isArray(value)) return String(value);
+  return value.length === 0 ? "none" : value.join(", ");
 }
 
 function cells(

@@ -519,6 +519,9 @@ describe("the other pages", () => {
 
   it("models name the variable that a provider lacks; a check and a call are made", async () => {
     expect((await page("/console/models")).text).toContain("<code>OPENAI_API_KEY</code>");
+    const shown = (await page("/console/models?model=gpt-4o")).text;
+    expect(shown).toContain("<dt>Price of a million tokens</dt><dd>$2.50 in, $10.00 out");
+    expect(shown).toMatch(/<code>vision<\/code><\/td><td[^>]*>yes</);
     expect((await page("/console/models/mock/check", sent({}))).text).toContain("It can be used.");
     const call = { provider: "mock", prompt: "Say hello." };
     expect((await page("/console/models/call", sent(call))).text).toContain("Answer of mock");

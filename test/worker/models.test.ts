@@ -90,6 +90,7 @@ describe("GET /llm", () => {
       capabilities: expect.objectContaining({ native_tools: true, vision: true }),
       catalog: null,
       auth_available: false,
+      price: { in: 2.5, out: 10, cache_read: 1.25 },
       context_window: 128_000,
       retires_at: "2027-01-14",
     });

@@ -40,6 +40,7 @@ export async function getModels(context: RequestContext): Promise<Response> {
     catalog: registry.models.get(id.toLowerCase()) ?? null,
     auth_available: isAvailable(provider, registry, context.settings.read),
     context_window: contextWindow(registry, id),
+    price: priceOf(registry, provider, id),
     retires_at: retirementOf(provider, model),
   });
 }
