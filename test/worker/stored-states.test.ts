@@ -111,6 +111,19 @@ const GO_ON: Record<string, (stored: StoredCase) => Promise<void>> = {
     expect(await said()).toEqual([...before, "more", "there is"]);
     expect((await send("DELETE", path)).status).toBe(204);
   },
+  /** A session whose run had a budget, and a task below it with its own, from before such a task held its share. */
+  async shared_budget({ id, objects }) {
+    const task = objects[1]?.name.split("/")[1] ?? expect.fail();
+    await answer(task);
+    const ended = await (await post("/tasks/wait", { ids: task })).json<Body>();
+    expect(ended).toMatchObject({ status: "completed", result: { status: "done" } });
+    const node = { model_policy: { provider: "mock", token_budget: 80 } };
+    const next = { task: "Go.", node, options: { mock: [{ text: "Gone." }] }, parent_session_id: id };
+    expect((await post("/tasks", next)).status).toBe(201);
+    await answer(id);
+    const { data } = await get<{ data: { run_id: string }[] }>(`/sessions/${id}/runs?limit=1`);
+    await until(`/sessions/${id}/runs/${data[0]?.run_id}`, "done");
+  },
   /** Nobody gave it in its time. */
   async session_approval({ id }) {
     const path = `/sessions/${id}`;
