@@ -2,6 +2,13 @@
 import { objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 
+/** The arguments of a call by their declared names: models also give `Bash` the `timeout` of other clients, in ms. */
+export function declaredArguments(tool: Json, args: JsonObject): JsonObject {
+  const { timeout, ...rest } = args;
+  const renames = tool === "Bash" && timeout !== undefined && (args.timeout_ms ?? null) === null;
+  return renames ? { ...rest, timeout_ms: timeout } : args;
+}
+
 /** What is wrong with the arguments, as a sentence for the model; `null`: nothing. Undeclared arguments are ignored. */
 export function argumentsFault(parameters: JsonObject, args: JsonObject): string | null {
   const { required } = parameters;

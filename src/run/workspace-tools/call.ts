@@ -3,7 +3,7 @@ import { plainResult } from "../../engine/agent/call-results.ts";
 import type { AgentToolResult } from "../../engine/agent/records.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { AgentEffectContext, PlannedCall } from "../../engine/agent/step.ts";
-import { argumentsFault } from "../../engine/workspace-tools/arguments.ts";
+import { argumentsFault, declaredArguments } from "../../engine/workspace-tools/arguments.ts";
 import { codeCommand, codeHandler, copiesOf } from "../../engine/workspace-tools/code-tools.ts";
 import { EDITOR_TOOL } from "../../engine/workspace-tools/editor-tool.ts";
 import { objectOf } from "../../skill/json.ts";
@@ -68,7 +68,7 @@ export class WorkspaceTools {
     const { run, effect, signal } = at;
     const started = Date.now();
     const { call, tool, again, from } = planned;
-    const args = call.arguments ?? {};
+    const args = declaredArguments(tool.handler, call.arguments ?? {});
     const fault = argumentsFault(tool.definition.parameters, args);
     if (fault !== null) return plainResult("error", `${call.name}: ${fault}`, "schema_validation");
     const { cwd = "", active = [] } = from ?? {};
