@@ -128,7 +128,8 @@ function explain(state: WorkflowState, active: ActiveStages): string {
   if (stopped !== null) {
     const undoing = visits.find(({ compensates }) => compensates !== null);
     const now = undoing === undefined ? "" : ` ${undoing.node} undoes ${undoing.compensates}.`;
-    return `The run is being stopped: ${stopped.reason}${now}`;
+    const reason = now === "" || /[.!?]$/.test(stopped.reason) ? stopped.reason : `${stopped.reason}.`;
+    return `The run is being stopped: ${reason}${now}`;
   }
   if (paused) return "The run is paused: POST …/resume lets it go on.";
   const said = visits.map((visit) => {
