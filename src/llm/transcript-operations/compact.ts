@@ -157,7 +157,8 @@ async function summaryOf(
 /** Hooks belong to skills, and no skill is running here. */
 function refuseCustom(strategy: CompactionOptions["strategy"], option: string): void {
   if (strategy !== "custom") return;
-  const detail = `${option} "custom" works in runs only, where there are hooks; give a summary, or use observation_mask, llm or truncate.`;
+  const summary = option === "strategy" ? "give a summary, or " : "";
+  const detail = `${option} "custom" works in runs only, where there are hooks; ${summary}use observation_mask, llm or truncate.`;
   throw new InvalidRequest({ option, detail });
 }
 
