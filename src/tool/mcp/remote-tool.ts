@@ -91,6 +91,9 @@ export function resultText(result: JsonObject): { ok: boolean; text: string } | 
   return { ok: !isError, text: lines.join("\n") };
 }
 
+/** Number of bytes of Base64. */
+const decodedLength = (data: string): number => Math.floor((data.replace(/=+$/, "").length * 3) / 4);
+
 function lineOf(item: unknown): string {
   const content = contentShape.safeParse(item).data;
   if (content === undefined) return "[content of an unknown kind]";
@@ -99,7 +102,7 @@ function lineOf(item: unknown): string {
       return content.text;
     case "image":
     case "audio":
-      return `[${content.type}: ${content.mimeType}, ${counted(Math.floor((content.data.length * 3) / 4), "byte")}]`;
+      return `[${content.type}: ${content.mimeType}, ${counted(decodedLength(content.data), "byte")}]`;
     case "resource_link":
       return `[resource: ${content.name ?? content.uri}, ${content.uri}]`;
     case "resource": {

@@ -304,6 +304,10 @@ test.each<[JsonObject, ReturnType<typeof resultText>]>([
   ],
   [{ content: [{ type: "hologram" }] }, { ok: true, text: "[content of an unknown kind]" }],
   [{ content: "text" }, null],
+  [
+    { content: [{ type: "image", mimeType: "image/png", data: "eA==" }] },
+    { ok: true, text: "[image: image/png, 1 byte]" },
+  ],
 ])("the result %j", (result, told) => expect(resultText(result)).toEqual(told));
 
 test("a result that asks for more is a failure", () => {
