@@ -1,4 +1,4 @@
-/** What pages say of a problem document beside its title and detail. */
+/** What pages show of a problem document in addition to its title and detail. */
 import { html } from "hono/html";
 import * as z from "zod/mini";
 import type { Html } from "./text.ts";
