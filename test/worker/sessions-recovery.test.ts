@@ -1,5 +1,7 @@
 /** What supervises a session's runs, what long and broken storage does to it, and what it costs. */
 import { describe, expect, it } from "vitest";
+import * as z from "zod/mini";
+import { callSchemas } from "../../src/api/call-routes.ts";
 import { sha256 } from "../../src/bytes.ts";
 import type { AgentRecord } from "../../src/engine/agent/records.ts";
 import type { ToolAnnotations } from "../../src/engine/agent/spec.ts";
@@ -13,6 +15,7 @@ import { counting, FOLDING, noting, refusing } from "./session-storage.ts";
 import { DAEMON, inWorld, type Reply, said, tool, type World } from "./session-world.ts";
 
 const env = bindings;
+const RESULT = z.object({ required: z.array(z.string()) }).parse(callSchemas().RunResult).required;
 const client = { ...tool("ask"), executor: "client" as const };
 const journal = { ...tool("write"), handler: "journal" };
 const tools = (count: number) =>
@@ -91,6 +94,17 @@ it("a run's first attempt goes on with what its request was prepared into; a lat
   ]);
 });
 
+/** What the result of a lost run says if Hull did not read its records: all members that the API promises. */
+const LOST = {
+  ...Object.fromEntries(RESULT.map((member) => [member, expect.anything()])),
+  daemon_state: null,
+  daemon_snapshot_path: null,
+  task_ledger: null,
+  status: "error",
+  text: "",
+  warnings: [{ code: "result_incomplete", message: expect.stringContaining("records") }],
+};
+
 describe("a run that gets nowhere", () => {
   /** A run whose first run attempt hangs in its model call. */
   const hung = async (replies: Reply[], test: (world: World) => Promise<void>): Promise<void> => {
@@ -116,6 +130,7 @@ describe("a run that gets nowhere", () => {
       await world.revive();
       const view = await world.ask("answer", { run_id: "r1", wait: "terminal" });
       expect(view).toMatchObject({ status: "error", error: { code: "run_lost", status: 502 } });
+      expect(view.result).toMatchObject({ ...LOST, run_id: "r1" });
       expect(world.events().filter(({ event }) => event === "done")).toHaveLength(1);
       expect((await world.run("r2", "again")).status).toBe("done");
     });
@@ -170,6 +185,8 @@ describe("storage", () => {
       await world.revive();
       expect(await world.ask("answer", { run_id: "r1", wait: "terminal" })).toMatchObject({
         error: { code: "run_lost" },
+        // Of all records that could be read, its end among them.
+        result: { status: "error", records: 3 },
       });
       expect((await visibleTexts(world)).slice(0, before.length)).toEqual(before);
       expect((await world.run("r2", "after", { tools: [] })).status).toBe("done");

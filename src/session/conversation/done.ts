@@ -1,37 +1,76 @@
 /** The last events of a run, from which its result and its error can be read later. */
-import type { AgentState } from "../../engine/agent/state.ts";
 import { type ErrorData, HullError, toProblem } from "../../errors.ts";
+import { emptyTranscript, newId } from "../../llm/transcript.ts";
 import type { RunEvent } from "../../run/events.ts";
-import { objectOf } from "../../skill/json.ts";
+import { asJson, objectOf } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
+import type { RunResult } from "./answers.ts";
 import type { RunRow } from "./run-rows.ts";
 import type { ConversationStore } from "./store.ts";
 
-/** `error` if the run failed, then `done` with the result. @param resultOf creates the result's document */
-export function doneEvents(state: AgentState, row: RunRow, resultOf: () => JsonObject): RunEvent[] {
-  const error = state.run?.error ?? null;
-  const result = made(resultOf, { run_id: row.id, status: state.run?.status ?? "error" });
+/** What is known of an ended run without its records. */
+interface RunEnd {
+  row: RunRow;
+  session_id: string;
+  /** Unix ms. */
+  settled_at: number;
+  status: RunRow["status"];
+  error: ErrorData | null;
+}
+
+/**
+ * `error` if the run failed, then `done` with the result.
+ * @param resultOf creates the result's document; `null`: its records must not be read
+ */
+export function doneEvents(end: RunEnd, resultOf: (() => JsonObject) | null): RunEvent[] {
+  const { row, error } = end;
+  const result = resultOf === null ? bareResult(end) : made(resultOf, end);
   const done: RunEvent = { event: "done", data: { ok: error === null, ...result } };
   return error === null ? [done] : [errorEvent(row, error), done];
 }
 
-/** The same events for a run of which only the row is known. */
-export function lostEvents(
-  row: RunRow,
-  facts: { run_id: string; session_id: string },
-  error: ErrorData,
-): RunEvent[] {
-  return [errorEvent(row, error), { event: "done", data: { ok: false, status: "error", ...facts } }];
-}
-
-/** Calls `resultOf`. If it throws, returns `otherwise`: a run must be able to end even without a result. */
-function made(resultOf: () => JsonObject, otherwise: JsonObject): JsonObject {
+/** Calls `resultOf`. If it throws, the result is bare: a run must be able to end even then. */
+function made(resultOf: () => JsonObject, end: RunEnd): JsonObject {
   try {
     return resultOf();
   } catch (error) {
-    console.error(JSON.stringify({ event: "result_not_made", ...otherwise, error: String(error) }));
-    return otherwise;
+    const { row, status } = end;
+    const run = { run_id: row.id, status };
+    console.error(JSON.stringify({ event: "result_not_made", ...run, error: String(error) }));
+    return bareResult(end);
   }
+}
+
+/** A result with all its members, made without the run's records. */
+function bareResult({ row, session_id, settled_at, status }: RunEnd): JsonObject {
+  const message = "Hull made this result without the run's records: only ids, status and duration are known.";
+  const result: RunResult = {
+    run_id: row.id,
+    session_id,
+    status,
+    text: "",
+    visible_text: "",
+    iterations: 0,
+    duration_ms: settled_at - row.created_at,
+    tools_used: [],
+    successful_tools: [],
+    rejected_tools: [],
+    deferred_user_messages: [],
+    tool_calling_mode: "native",
+    input_tokens: 0,
+    output_tokens: 0,
+    cost_usd: 0,
+    own_cost_usd: 0,
+    daemon_state: null,
+    daemon_snapshot_path: null,
+    task_ledger: null,
+    ledger_done_rejections: 0,
+    trace: [],
+    warnings: [{ code: "result_incomplete", message }],
+    transcript: { ...emptyTranscript(newId()), state: "paused" },
+    transcript_truncated: true,
+  };
+  return asJson(result);
 }
 
 function errorEvent(row: RunRow, error: ErrorData): RunEvent {

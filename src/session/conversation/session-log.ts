@@ -151,10 +151,11 @@ export class SessionLog {
   /**
    * Stores records without folding them, e.g. because folding kills the process. Calls `events` and `write` in the
    * transaction.
+   * @param events gets the state after the records if the state is in memory, else `null`
    */
   appendUnseen(
     bodies: readonly AgentRecordBody[],
-    events: () => RunEvent[],
+    events: (state: AgentState | null) => RunEvent[],
     write: (last: number) => void,
   ): void {
     if (this.loaded) {
@@ -164,7 +165,7 @@ export class SessionLog {
     this.#recent = null;
     this.store.transaction(() => {
       this.store.appendRecords(bodies.map((body) => this.record(body)));
-      const redacted = events().map((event) => this.redacted(event));
+      const redacted = events(null).map((event) => this.redacted(event));
       write(this.store.appendEvents([...this.events.take(), ...redacted]));
     });
     this.events.announce();

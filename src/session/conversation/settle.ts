@@ -6,7 +6,7 @@ import type { ErrorData } from "../../errors.ts";
 import type { AgentRuntime } from "../../run/agent/runtime.ts";
 import type { SpanNote } from "../../run/context.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
-import { doneEvents, lostEvents } from "./done.ts";
+import { doneEvents } from "./done.ts";
 import type { RunRow } from "./run-rows.ts";
 import type { RunLifecycle } from "./session-lifecycle.ts";
 import type { SessionLog } from "./session-log.ts";
@@ -53,8 +53,9 @@ export function settleRun(
   log.append(batch, {
     events: (state) => {
       const result = () => ({ ...resultOf(runtime, state, facts, log.recordsOf(row)), ...further() });
-      const { status = "error", error } = state.run ?? {};
-      return [...lifecycle.ends(row.id, { status, code: error?.code }), ...doneEvents(state, row, result)];
+      const { status = "error", error = null } = state.run ?? {};
+      const end = { row, session_id, settled_at, status, error };
+      return [...lifecycle.ends(row.id, { status, code: error?.code }), ...doneEvents(end, result)];
     },
     write: ({ run }, done_event) => {
       // A restarted daemon or task continues with the stored value of its effects.
@@ -65,19 +66,28 @@ export function settleRun(
   });
 }
 
-/** Gives a run up without reading its records, since reading them may kill the process. */
+/**
+ * Gives a run up. Its result is whole if the session's state is in memory: else Hull reads none of its records, since
+ * reading them may kill the process.
+ */
 export function loseRun(options: EndOptions, row: RunRow): ErrorData {
-  const { log, lifecycle } = options;
-  const { data } = new RunLost({ run: row.id });
-  const facts = { run_id: row.id, session_id: log.store.identity().id };
-  const end = { status: "error", code: data.code } as const;
+  const { log, runtime, lifecycle } = options;
+  const { data: error } = new RunLost({ run: row.id });
+  const settled_at = Math.max(log.now(), row.created_at);
+  const session_id = log.store.identity().id;
+  const facts = { run_id: row.id, session_id, created_at: row.created_at, settled_at };
+  const end = { row, session_id, settled_at, status: "error", error } as const;
   log.appendUnseen(
-    [{ type: "run_settled", run: row.id, status: "error", error: data }],
-    () => [...lifecycle.ends(row.id, end), ...lostEvents(row, facts, data)],
-    (last) => noteEnd(log, row, "error", { settled_at: log.now(), done_event: last, memo: null }, lifecycle),
+    [{ type: "run_settled", run: row.id, status: "error", error }],
+    (state) => {
+      const known = state?.run?.spec.run_id === row.id;
+      const result = known ? () => resultOf(runtime, state, facts, log.recordsOf(row)) : null;
+      return [...lifecycle.ends(row.id, { status: "error", code: error.code }), ...doneEvents(end, result)];
+    },
+    (last) => noteEnd(log, row, "error", { settled_at, done_event: last, memo: null }, lifecycle),
   );
   logEnd(options, row, null);
-  return data;
+  return error;
 }
 
 function noteEnd(
