@@ -2,7 +2,7 @@
 import { createInterface, type Interface } from "node:readline/promises";
 import { type AdminClient, pathOf, serverOf } from "../admin-client.ts";
 import { type Approval, cancelRun, decide, RUN_FLAGS, runBody, streamRun } from "../agent-run.ts";
-import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
+import { type Command, CommandError, EXIT, parseFlags, usageError } from "../command.ts";
 import { terminalText } from "../terminal-text.ts";
 import { stdinLines } from "../utf8-text.ts";
 
@@ -51,10 +51,15 @@ reads messages from stdin, and a call that needs an approval waits for hull appr
       process.kill(process.pid, "SIGINT");
     });
     let exit: number = EXIT.ok;
+    let messages = 0;
     try {
       const asked = terminal === null ? stdinLines() : questions(terminal, typed, closed.signal);
       for await (const prompt of asked) {
-        if (prompt.trim() === "") continue;
+        if (prompt.trim() === "") {
+          if (asks) process.stderr.write("An empty line is no message.\n");
+          continue;
+        }
+        messages += 1;
         const over = new AbortController();
         let decided = Promise.resolve();
         interrupts = 0;
@@ -74,6 +79,8 @@ reads messages from stdin, and a call that needs an approval waits for hull appr
     } finally {
       terminal?.close();
     }
+    if (!asks && messages === 0)
+      throw usageError("prompt_missing", "Standard input has no message.", "Each line is one.");
     const again = `hull chat ${skill === undefined ? "" : `${skill} `}--session ${id}`;
     process.stderr.write(`${asks ? "\n" : ""}Go on with: ${again}\n`);
     return exit;

@@ -85,6 +85,15 @@ test("hull chat takes each line of stdin byte for byte, and ends at one that is 
   expect(said.join("")).not.toContain("\\r");
 });
 
+test("hull chat says that an empty line is no message", async () => {
+  const only = await cli(["chat", "asker"], " \n\n");
+  expect(only).toMatchObject({ code: 2, output: expect.stringContaining("has no message") });
+  const { after, ended } = chatting("asker");
+  await after(/› /, "\r");
+  await after(/An empty line is no message\.[\s\S]*› /, "\x04");
+  expect(await ended()).toMatchObject({ code: 0 });
+});
+
 test("hull chat ends with 1 for a script if one of its runs failed, and goes on with the others", async () => {
   const fails = { match: "*fail*", consume_match: true, error: { category: "auth", message: "no" } };
   await hull.post("/llm/mocks", [fails]);
