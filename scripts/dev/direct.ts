@@ -5,7 +5,7 @@
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { ENTRY, readModules, type WorkerModules } from "./worker-bundle.ts";
-import type { WorkerOptions } from "./worker-process.ts";
+import type { StartedWorker, WorkerOptions } from "./worker-process.ts";
 
 // An import would search this CommonJS module of 5.8 MB for its format and its exports, which takes 100 ms of processor
 // time.
@@ -54,10 +54,7 @@ export function workerOptions({
 }
 
 /** Starts workerd with the modules in the folder `bundle`; it ends with this process. Returns its URL. */
-export async function startDirect(
-  options: WorkerOptions,
-  bundle: string,
-): Promise<{ url: string; stop: () => Promise<void> }> {
+export async function startDirect(options: WorkerOptions, bundle: string): Promise<StartedWorker> {
   const miniflare = new Miniflare(
     convertV4MiniflareOptions({
       ...workerOptions({ ...options, modules: await readModules(bundle) }),
@@ -69,5 +66,9 @@ export async function startDirect(
   );
   await miniflare.ready;
   const url = await miniflare.unsafeGetDirectURL();
-  return { url: url.origin, stop: () => miniflare.dispose() };
+  return {
+    url: url.origin,
+    scheduled: async (cron) => (await miniflare.getWorker()).scheduled({ cron }),
+    stop: () => miniflare.dispose(),
+  };
 }

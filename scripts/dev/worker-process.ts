@@ -4,6 +4,7 @@
  * will do), and when it closes everything ends. One line of its output contains the URL, the others are the Worker's.
  */
 import { setTimeout as sleep } from "node:timers/promises";
+import { fireTriggers } from "./triggers.ts";
 import type { WranglerConfig } from "./wrangler-toml.ts";
 
 /** Time limit for wrangler to end, in ms. */
@@ -32,6 +33,14 @@ export interface WorkerInput extends Omit<WorkerOptions, "variables" | "onLine">
   variables: [name: string, value: string][];
 }
 
+/** A Worker that serves. */
+export interface StartedWorker {
+  url: string;
+  /** Calls its `scheduled` handler, as the cron trigger does in a deployment. */
+  scheduled: (cron: string) => Promise<unknown>;
+  stop: () => Promise<void>;
+}
+
 /** Loads only the code that starts the Worker: wrangler takes a second of processor time to load. */
 const startDirect = async (options: WorkerOptions, bundle: string) =>
   (await import("./direct.ts")).startDirect(options, bundle);
@@ -49,6 +58,11 @@ async function start(line: string): Promise<void> {
   };
   const worker = await (bundle === null ? startWrangler(options) : startDirect(options, bundle));
   stop = worker.stop;
+  fireTriggers(options.config.triggers.crons, (cron) => {
+    worker.scheduled(cron).catch((error: unknown) => {
+      options.onLine(JSON.stringify({ event: "trigger_failed", cron, error: String(error) }));
+    });
+  });
   process.stdout.write(`${JSON.stringify({ event: "listening", url: worker.url })}\n`);
 }
 

@@ -17,6 +17,7 @@ const wranglerConfig = z.object({
   worker_loaders: z.array(binding).default([]),
   assets: binding.extend({ directory: z.string() }),
   ai: binding.transform((one) => [one]).default([]),
+  triggers: z.object({ crons: z.array(z.string()) }),
   ratelimits: z.array(
     z.object({
       name: z.string(),

@@ -1,15 +1,14 @@
 /** Runs the Worker with wrangler, which watches the sources and bundles them again when they change. */
 import { join } from "node:path";
 import { unstable_startWorker } from "wrangler";
-import type { WorkerOptions } from "./worker-process.ts";
+import { CommandError, EXIT } from "../command.ts";
+import type { StartedWorker, WorkerOptions } from "./worker-process.ts";
 
 /**
  * Starts wrangler in this process and returns the Worker's URL. Variables are passed as values: wrangler reads a `.env`
  * by rules of its own, which change a `$` and lose values that contain every kind of quote.
  */
-export async function startWrangler(
-  options: WorkerOptions,
-): Promise<{ url: string; stop: () => Promise<void> }> {
+export async function startWrangler(options: WorkerOptions): Promise<StartedWorker> {
   const { repoDir, host, port, stateDir, variables, onLine } = options;
   const bindings = Object.fromEntries(
     [...variables].map(([name, value]) => [name, { type: "secret_text" as const, value }]),
@@ -31,5 +30,15 @@ export async function startWrangler(
     },
   });
   await worker.ready;
-  return { url: (await worker.url).origin, stop: () => worker.dispose() };
+  const { origin } = await worker.url;
+  return {
+    url: origin,
+    // `worker.scheduled` looks for the Worker in wrangler's proxy, which does not have it.
+    async scheduled(cron) {
+      const answer = await fetch(`${origin}/cdn-cgi/local/scheduled?cron=${encodeURIComponent(cron)}`);
+      if (!answer.ok) throw new CommandError(EXIT.failed, "trigger_failed", await answer.text());
+      await answer.body?.cancel();
+    },
+    stop: () => worker.dispose(),
+  };
 }
