@@ -217,6 +217,18 @@ const OTHERS: Case[] = [
     { ...value(null), said: '{"a":1}5Symbol(s)' },
   ],
   [
+    "thrown_object.js",
+    "export default () => { throw { code: 7, why: ['x'] }; }",
+    {},
+    error('{"code":7,"why":["x"]}'),
+  ],
+  [
+    "thrown_cycle.js",
+    "export default () => { const a = {}; a.a = a; throw a; }",
+    {},
+    error("a value that cannot be shown"),
+  ],
+  [
     "bare_object.js",
     "export default () => { throw Object.create(null); }",
     {},

@@ -51,6 +51,12 @@ describe("H1 to H4: the contract", () => {
     ["an Error without words", "export default async () => { throw new RangeError(); }", "RangeError"],
     ["a text", "export default () => { throw 'boom'; }", "boom"],
     ["nothing", "export default () => { throw undefined; }", "undefined"],
+    ["an object", "export default () => { throw { code: 7, why: ['x'] }; }", /^\{"code":7,"why":\["x"\]\}$/],
+    [
+      "a cycle that is thrown",
+      "export default () => { const a = {}; a.a = a; throw a; }",
+      /^a value that cannot be shown$/,
+    ],
     [
       "what cannot be shown",
       "export default () => { throw { toString() { throw 1; } }; }",

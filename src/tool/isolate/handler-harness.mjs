@@ -26,10 +26,15 @@ for (const stream of [process.stdout, process.stderr]) {
   };
 }
 
-/** @param {unknown} error */
+/**
+ * A thrown value in words. An object without words of its own is shown as JSON.
+ * @param {unknown} error
+ */
 const messageOf = (error) => {
   try {
-    return error instanceof Error ? String(error.message || error.name) : String(error);
+    if (error instanceof Error) return String(error.message || error.name);
+    const words = String(error);
+    return words === "[object Object]" ? (JSON.stringify(error) ?? words) : words;
   } catch {
     return "a value that cannot be shown";
   }
