@@ -1,6 +1,6 @@
 /** The routes of sessions, and of runs in them. */
 import { SESSION_ID } from "../engine/session-id.ts";
-import { RUN_KINDS } from "../session/run-entry.ts";
+import { RUN_KINDS, RUN_STATES } from "../session/run-entry.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import {
   feedbackBody,
@@ -58,7 +58,7 @@ export const SESSION_OPERATIONS = {
     summary: "The tenant's runs of the last 30 days, over all surfaces, the newest first",
     parameters: [
       ...PAGE,
-      query("state", "Only runs in this state.", TEXT),
+      query("state", "Only runs in this state.", { enum: [...RUN_STATES] }),
       query("kind", "Only runs of this kind.", { enum: [...RUN_KINDS] }),
       query("name", "Only runs of this skill, operation or workflow.", TEXT),
       query("session", "Only runs in this session.", TEXT),

@@ -8,7 +8,7 @@ import type {
   SessionView,
 } from "../session/conversation/answers.ts";
 import type { TraceStep } from "../session/conversation/trace.ts";
-import { RUN_KINDS, type RunEntry } from "../session/run-entry.ts";
+import { RUN_KINDS, RUN_STATES, RUN_STATUSES, type RunEntry } from "../session/run-entry.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { compactBody, decisionBody } from "./bodies/sessions.ts";
 import { COUNT, MAYBE_TEXT, type Members, object, pageOf, ref, TEXT, view } from "./openapi-parts.ts";
@@ -17,21 +17,7 @@ import { bodySchema } from "./shape-schema.ts";
 const OBJECT: JsonObject = { type: "object" };
 const TIME: JsonObject = { type: "string", format: "date-time" };
 const STATE: JsonObject = { enum: ["active", "archived", "abandoned", "closed"] };
-const RUN_STATUS: JsonObject = {
-  enum: [
-    "running",
-    "idle",
-    "awaiting_tool",
-    "awaiting_approval",
-    "done",
-    "stuck",
-    "budget_exhausted",
-    "watchdog",
-    "failed",
-    "error",
-    "cancelled",
-  ],
-};
+const RUN_STATUS: JsonObject = { enum: [...RUN_STATUSES] };
 
 const ANCESTRY = {
   parent_id: MAYBE_TEXT,
@@ -88,7 +74,7 @@ const INDEXED_RUN = view<RunEntry>()(
     },
     name: { ...MAYBE_TEXT, description: "The skill that it is, the operation, or the workflow." },
     session: MAYBE_TEXT,
-    state: { anyOf: [RUN_STATUS, { enum: ["waiting", "paused", "completed"] }] },
+    state: { enum: [...RUN_STATES] },
     created_at: TIME,
     settled_at: { type: ["string", "null"], format: "date-time" },
     duration_ms: { type: ["integer", "null"] },

@@ -2,7 +2,7 @@
 import { CallNotFound } from "../errors/llm.ts";
 import { BadRequest } from "../errors/request.ts";
 import { flushRows } from "../session/index-rows.ts";
-import { RUN_KINDS } from "../session/run-entry.ts";
+import { RUN_KINDS, RUN_STATES } from "../session/run-entry.ts";
 import { countWaiting, indexedRun, listIndexedRuns, runFigures } from "../session/run-index.ts";
 import type { RequestContext } from "./context.ts";
 import { jsonNow, pageLimit } from "./page.ts";
@@ -12,22 +12,27 @@ const DAY_MS = 24 * 3_600_000;
 /** `GET /runs`: the newest first; a run appears a moment after it began. */
 export async function getAllRuns(context: RequestContext): Promise<Response> {
   const query = new URL(context.request.url).searchParams;
-  const kind = query.get("kind");
-  if (kind !== null && !RUN_KINDS.some((one) => one === kind)) {
-    throw new BadRequest({ detail: `kind must be one of ${RUN_KINDS.join(", ")}, not "${kind}".` });
-  }
   const filter = {
     tenant: context.tenant,
     limit: pageLimit(query),
     cursor: query.get("cursor"),
-    state: query.get("state"),
-    kind,
+    state: oneOf(query, "state", RUN_STATES),
+    kind: oneOf(query, "kind", RUN_KINDS),
     name: query.get("name"),
     session: query.get("session"),
     code: query.get("code"),
   };
   await flushRows(context.deployment);
   return jsonNow(await listIndexedRuns(context.env, filter));
+}
+
+/** A parameter with few values; `null`: absent. @throws BadRequest */
+function oneOf(query: URLSearchParams, name: string, values: readonly string[]): string | null {
+  const given = query.get(name);
+  if (given !== null && !values.includes(given)) {
+    throw new BadRequest({ detail: `${name} must be one of ${values.join(", ")}, not "${given}".` });
+  }
+  return given;
 }
 
 /** `GET /runs/:id`. @throws CallNotFound */

@@ -292,7 +292,13 @@ describe("a run is listed", () => {
     const failed = await json<{ data: RunEntry[] }>("/runs?name=many&state=error");
     expect(failed.data.map(({ id }) => id)).toEqual(["m3", "m1"]);
     expect((await client.fetch("/runs/theirs")).status).toBe(404);
-    expect((await client.fetch("/runs?kind=none")).status).toBe(400);
+    for (const [query, detail] of [
+      ["kind=none", "kind must be one of run, daemon, "],
+      ["state=x", "state must be one of running, idle, "],
+    ] as const) {
+      const refused = await client.fetch(`/runs?${query}`);
+      expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining(detail)]);
+    }
   });
 
   it("for 30 days; a late note of its beginning does not undo its end", async () => {

@@ -17,7 +17,7 @@ export const WORKFLOW_STATUSES = [
   "failed",
   "cancelled",
 ] as const;
-type WorkflowStatus = (typeof WORKFLOW_STATUSES)[number];
+export type WorkflowStatus = (typeof WORKFLOW_STATUSES)[number];
 
 export function statusOf(state: WorkflowState): WorkflowStatus {
   if (state.finished !== null) return state.finished.status;
