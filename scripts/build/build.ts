@@ -4,6 +4,7 @@ import { stat } from "node:fs/promises";
 import { basename, join, sep } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import type { Layer } from "../../src/model/registry/layer.ts";
+import { withoutFolder } from "../../src/skill/assemble.ts";
 import { blocksServing } from "../../src/skill/blocking-findings.ts";
 import { type CatalogBundle, claimAddress, makeCatalog } from "../../src/skill/bundle.ts";
 import type { Diagnostic, Manifest } from "../../src/skill/manifest.ts";
@@ -317,7 +318,9 @@ function lastGood(
 ): BuiltSkill | null {
   const previous = options.keepLastGood === true ? options.previous?.get(folder.path) : undefined;
   if (previous === undefined) return null;
-  return { ...previous, card: { ...previous.card, stale: true }, faults: faults.slice(0, MAX_FAULTS) };
+  const base = folder.file.slice(0, -"SKILL.md".length);
+  const shown = withoutFolder(faults.slice(0, MAX_FAULTS), base, previous.card.slug);
+  return { ...previous, card: { ...previous.card, stale: true }, faults: shown };
 }
 
 /** Skills of the previous build whose folder still exists but has lost its SKILL.md: broken, not gone. */

@@ -158,8 +158,8 @@ export async function assembleSkill(
   return { skill, positions, broken, diagnostics };
 }
 
-/** As in the record, which does not depend on the folder's place. */
-function withoutFolder(diagnostics: readonly Diagnostic[], base: string, slug: string): Diagnostic[] {
+/** As in the record, which does not depend on the folder's place: `file` is relative to the skill's folder. */
+export function withoutFolder(diagnostics: readonly Diagnostic[], base: string, slug: string): Diagnostic[] {
   // The skill is not to blame for its folder's name.
   const own = diagnostics.filter(({ code }) => code !== "name_directory_mismatch");
   return own.slice(0, MAX_DIAGNOSTICS).map((diagnostic) => ({

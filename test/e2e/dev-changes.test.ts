@@ -93,7 +93,7 @@ test("a stale skill says so on every surface", async () => {
   expect(after).toMatchObject({ tools: [marked], prompts: [marked], resources: [marked] });
   expect(after.etag).not.toBe(before.etag);
   const card = await json<{ diagnostics: object[] }>(await hull.call("/skills/shout/card"));
-  expect(card.diagnostics).toMatchObject([{ level: "error", file: "shout/SKILL.md", line: 4 }]);
+  expect(card.diagnostics).toMatchObject([{ level: "error", file: "SKILL.md", line: 4 }]);
   const page = await (await hull.call("/console/skills/shout")).text();
-  expect(page).toContain("its last good version is served. <code>shout/SKILL.md:4</code>");
+  expect(page).toContain("its last good version is served. <code>SKILL.md:4</code>");
 });

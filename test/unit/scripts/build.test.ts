@@ -281,7 +281,9 @@ describe("watching", () => {
       ["a", true],
       ["b", undefined],
     ]);
-    const faults = { a: [{ level: "error", code: "value_not_allowed", file: "a/SKILL.md", line: 4 }] };
+    // As in the record: `file` is relative to the skill's folder.
+    const fault = { level: "error", code: "value_not_allowed", skill: "a", file: "SKILL.md", line: 4 };
+    const faults = { a: [fault] };
     expect(broken.catalog?.catalog).toMatchObject({ faults });
     expect(broken.skills[0]?.digest).toBe(previous.get(join(project, "skills/a"))?.digest);
 
@@ -361,6 +363,7 @@ describe("watching", () => {
       ["a", undefined],
       ["b", true],
     ]);
+    expect(second.catalog?.catalog.faults).toMatchObject({ b: [{ skill: "b", file: "SKILL.md" }] });
     put(project, "skills/b/SKILL.md", skillText("B"));
     put(project, "skills/a/SKILL.md", skillText("B"));
     expect((await build(project, { keepLastGood: true, previous })).slugs).toEqual(["b"]);
