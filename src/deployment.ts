@@ -41,10 +41,15 @@ interface UsageBatch {
 /** The last list of an MCP server's tools. */
 interface KnownServer {
   tools: readonly ListedTool[];
+  /** Characters of the tools as JSON. */
+  size: number;
   dialect: Dialect;
   /** Unix ms. */
   at: number;
 }
+
+/** Most characters of all lists of MCP servers' tools together; an isolate has 128 MB. */
+const MAX_LISTS = 8 * 1024 * 1024;
 
 export class Deployment {
   readonly env: Bindings;
@@ -72,7 +77,7 @@ export class Deployment {
   /** Rows on their way to the lists of sessions and runs. */
   readonly indexRows = new RowCollector<IndexRow>();
   /** MCP servers by address and headers. */
-  readonly mcpServers = new RecentMap<string, KnownServer>(200);
+  readonly mcpServers = new RecentMap<string, KnownServer>(200, { most: MAX_LISTS, of: ({ size }) => size });
   /** Keys that sign tickets, by runner. */
   readonly ticketKeys = new Map<string, CryptoKey>();
   /** Callers that the ledger refused, with the time in Unix ms until which it will refuse them. */

@@ -1,31 +1,46 @@
-/** A map of limited size: when it is full, setting another key removes the entry that was set longest ago. */
+/** A limit on what the values of a map hold together. */
+interface SizeLimit<V> {
+  most: number;
+  /** The size of a value; it never changes. */
+  of: (value: V) => number;
+}
+
+/** A map of limited size: when it is full, setting another key removes the entries that were set longest ago. */
 export class RecentMap<K, V> {
   readonly #entries = new Map<K, V>();
   readonly #most: number;
+  readonly #limit: SizeLimit<V> | null;
+  #size = 0;
   #newest: K | undefined;
 
   /** @param most entries */
-  constructor(most: number) {
+  constructor(most: number, limit: SizeLimit<V> | null = null) {
     this.#most = most;
+    this.#limit = limit;
   }
 
   get(key: K): V | undefined {
     return this.#entries.get(key);
   }
 
-  /** The entry becomes the newest one. */
+  /** The entry becomes the newest one; it stays even if it alone exceeds the limit. */
   set(key: K, value: V): void {
     // An entry moves only if it must, since removing its only key makes a map allocate its table anew.
-    if (key !== this.#newest) {
-      this.#entries.delete(key);
-      const oldest = this.#entries.size >= this.#most ? this.#entries.keys().next().value : undefined;
-      if (oldest !== undefined) this.#entries.delete(oldest);
+    if (this.#limit !== null || key !== this.#newest) {
+      this.delete(key);
+      this.#size += this.#limit?.of(value) ?? 0;
+      for (const oldest of this.#entries.keys()) {
+        if (this.#entries.size < this.#most && this.#size <= (this.#limit?.most ?? 0)) break;
+        this.delete(oldest);
+      }
     }
     this.#newest = key;
     this.#entries.set(key, value);
   }
 
   delete(key: K): void {
+    const value = this.#entries.get(key);
+    if (value !== undefined) this.#size -= this.#limit?.of(value) ?? 0;
     this.#entries.delete(key);
   }
 }

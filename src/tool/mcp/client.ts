@@ -88,8 +88,10 @@ export class McpClient {
     this.#onListChanged = onListChanged;
   }
 
-  /** All tools, without malformed ones. */
-  async listTools(signal: AbortSignal): Promise<Reply<{ tools: ListedTool[]; dialect: Dialect }>> {
+  /** All tools, without malformed ones. `size`: characters of their JSON. */
+  async listTools(
+    signal: AbortSignal,
+  ): Promise<Reply<{ tools: ListedTool[]; size: number; dialect: Dialect }>> {
     const tools: ListedTool[] = [];
     let cursor: string | null = null;
     let size = 0;
@@ -115,7 +117,7 @@ export class McpClient {
     }
     const dialect = this.#dialect;
     if (dialect === null) return failed("protocol", "It speaks no version of MCP that Hull knows.");
-    return { ok: true, value: { tools, dialect } };
+    return { ok: true, value: { tools, size, dialect } };
   }
 
   /**

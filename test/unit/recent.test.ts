@@ -1,0 +1,26 @@
+import { expect, test } from "vitest";
+import { RecentMap } from "../../src/recent.ts";
+
+test("a map drops the entries that were set longest ago: at its number of entries, and at the size of their values", () => {
+  const few = new RecentMap<string, number>(2);
+  for (const key of ["a", "b", "a", "c"]) few.set(key, 1);
+  expect(["a", "b", "c"].map((key) => few.get(key))).toEqual([1, undefined, 1]);
+
+  const small = new RecentMap<string, string>(9, { most: 6, of: ({ length }) => length });
+  const held = () => ["a", "b", "c"].map((key) => small.get(key)?.length ?? 0);
+  for (const [key, value] of [
+    ["a", "aa"],
+    ["b", "bb"],
+    ["c", "cc"],
+  ] as const)
+    small.set(key, value);
+  expect(held()).toEqual([2, 2, 2]);
+  small.set("c", "ccc");
+  expect(held()).toEqual([0, 2, 3]);
+  small.delete("b");
+  small.set("a", "aaa");
+  expect(held()).toEqual([3, 0, 3]);
+  // A value larger than the limit is the only one.
+  small.set("b", "bbbbbbbb");
+  expect(held()).toEqual([0, 8, 0]);
+});
