@@ -18,6 +18,11 @@ const vendor: RequestListener = async (request, response) => {
   sent.push({ url: request.url ?? "", headers: request.headers, body });
   const refused = body.includes("Refuse me");
   response.writeHead(refused ? 400 : 200, { "content-type": "application/json" });
+  if (body.includes("Break off")) {
+    response.write('{"id":', () => response.destroy());
+    return;
+  }
+  if (body.includes("Answer at length")) response.write(" ".repeat(1024 * 1024));
   response.end(
     JSON.stringify(
       refused
@@ -322,6 +327,13 @@ describe("custom_llm_provider", () => {
     expect((await upload("litellm_proxy")).text).toContain('"source":"custom"');
     expect((await upload(null)).text).toContain('"object":"skill"');
     expect(sent).toEqual([]);
+  });
+
+  test("Hull does not read an answer that is too long, nor waits for one that breaks off", async () => {
+    for (const title of ["Answer at length", "Break off"]) {
+      const { status, text: body } = await upload("anthropic", title);
+      expect([status, JSON.parse(body)]).toMatchObject([502, { error: { type: "api_error" } }]);
+    }
   });
 
   test("a refusal of the vendor's is an error of the client's dialect", async () => {

@@ -1,8 +1,10 @@
 /** Stores a skill at a vendor if the client wants that: forwards the upload with the key of this deployment. */
+import { textWithin } from "../../../bytes.ts";
 import { ProviderNotConfigured, ProviderUnreachable } from "../../../errors/provider.ts";
 import { BadRequest } from "../../../errors/request.ts";
 import { join } from "../../../model/base-url.ts";
 import { failureOfStatus } from "../../../model/failure.ts";
+import { cutOff, unusable } from "../../../model/provider-document.ts";
 import { addressOf } from "../../../model/providers.ts";
 import { baseOverride, protocolOf } from "../../../model/registry/provider-setup.ts";
 import { llmError } from "../../../run/llm-problem.ts";
@@ -15,6 +17,8 @@ import { jsonNow } from "../../page.ts";
 export const VENDORS: readonly string[] = ["anthropic", "openai", "azure"];
 /** Time for an upload at the vendor, in ms. */
 const TIMEOUT_MS = 120_000;
+/** Limit of the vendor's answer, which describes the skill. */
+const MAX_ANSWER_BYTES = 1024 * 1024;
 const MAX_ERROR = 10_000;
 /** LiteLLM's clients use the beta without its header, so Hull sends the header for them. */
 const BETA = { "anthropic-version": "2023-06-01", "anthropic-beta": "skills-2025-10-02" };
@@ -37,14 +41,14 @@ export async function storeAtVendor(
   const { read } = context.settings;
   const { providers } = await context.deployment.tenantRules.registryOf(context.tenant, context.background);
   const definition = providers.get(provider);
-  const unusable = (why: string): Error => {
+  const refused = (why: string): Error => {
     const detail = `Skills cannot be stored at "${provider}": ${why}. Leave custom_llm_provider out, or send litellm_proxy, to store them here.`;
     return new BadRequest({ detail, param: "custom_llm_provider" });
   };
-  if (definition === undefined) throw unusable("this deployment has no such provider");
+  if (definition === undefined) throw refused("this deployment has no such provider");
   const protocol = protocolOf(definition, baseOverride(provider, definition, read));
   const address = addressIn(() => addressOf(provider, definition, read, { protocol }));
-  if (address === null) throw unusable("this deployment has no key for it");
+  if (address === null) throw refused("this deployment has no key for it");
   const form = new FormData();
   for (const name of ["display_name", "display_title"]) {
     const value = fields.get(name);
@@ -64,7 +68,10 @@ export async function storeAtVendor(
   }).catch(() => {
     throw llmError(new ProviderUnreachable({ ...asked, cause: "the upload was not answered" }), context);
   });
-  const text = await response.text();
+  const text = await textWithin(response.body, MAX_ANSWER_BYTES).catch(() => {
+    throw llmError(cutOff(asked, "it broke off"), context);
+  });
+  if (text === null) throw llmError(unusable(asked, `it is longer than ${MAX_ANSWER_BYTES} bytes`), context);
   const answer = parsedJson(text);
   if (response.ok && isObject(answer)) return jsonNow(context.redacted(answer));
   const { variable } = address;
