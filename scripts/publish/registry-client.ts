@@ -1,12 +1,17 @@
 /** Publishes a build to a running Hull over HTTP: missing objects first, the catalog pointer last. */
 import { createHash } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
 import { packTar, type TarFile } from "../../src/skill/tar.ts";
 import { AdminClient } from "../admin-client.ts";
 import type { BuildResult } from "../build/build.ts";
+import { CommandError, EXIT } from "../command.ts";
 import { batches, missingObjects, type RegistryObject } from "./objects.ts";
 
 /** Size of one upload in bytes; it limits what the Worker must hold in memory. */
 const BATCH_BYTES = 4 * 1024 * 1024;
+/** How often to ask for a catalog to be served, and the ms between two attempts. */
+const ATTEMPTS = 3;
+const REPEAT_MS = 1000;
 
 export class RegistryClient {
   readonly #client: AdminClient;
@@ -30,16 +35,33 @@ export class RegistryClient {
       for (const { name } of batch) known.add(name);
       sent += batch.length;
     }
-    await this.#client.send("POST", "/_hull/catalog", { id: catalog.id });
+    await this.#serve(catalog.id);
     return sent;
   }
 
   /** Serves the previous catalog again; returns its id. */
   async rollback(): Promise<string> {
-    const pointer: { id: string } = JSON.parse(
-      await this.#client.send("POST", "/_hull/catalog", { rollback: true }),
-    );
+    const answer = await this.#client.send("POST", "/_hull/catalog", { rollback: true }).catch((error) => {
+      if (!isUncertain(error)) throw error;
+      const hint =
+        "It may have taken place, and another one would undo it: first compare the catalog that /healthz names.";
+      throw new CommandError(error.exit, error.code, error.message, hint);
+    });
+    const pointer: { id: string } = JSON.parse(answer);
     return pointer.id;
+  }
+
+  /** An answer may be lost after the catalog has changed. Naming the same catalog again changes nothing then. */
+  async #serve(id: string): Promise<void> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        await this.#client.send("POST", "/_hull/catalog", { id });
+        return;
+      } catch (error) {
+        if (attempt === ATTEMPTS || !isUncertain(error)) throw error;
+        await sleep(REPEAT_MS);
+      }
+    }
   }
 
   async #knownObjects(): Promise<Set<string>> {
@@ -65,3 +87,7 @@ export class RegistryClient {
     await this.#client.send("PUT", `/_hull/bundles/${digest}`, tar);
   }
 }
+
+/** Whether what failed may have taken effect: no Hull answered, or one that failed. */
+const isUncertain = (error: unknown): error is CommandError =>
+  error instanceof CommandError && (error.exit === EXIT.unreachable || error.exit === EXIT.failed);

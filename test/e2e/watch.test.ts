@@ -1,5 +1,8 @@
 /** Watch mode: what changes in the folder is served within a second, and what breaks keeps its last good version. */
-import { rename, writeFile } from "node:fs/promises";
+import { once } from "node:events";
+import { mkdir, rename, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { json, runHull } from "../support/hull-dev.ts";
@@ -182,6 +185,39 @@ test("S119: a rollback serves the digests of before; a call under way ends on it
   ]);
   await writeFile(gate, "");
   expect(await begun).toBe("200 after");
+});
+
+test("a publish whose answer is lost is repeated; of a rollback it is said that it may have taken place", async () => {
+  let lost = 0;
+  const front = createServer(async (request, response) => {
+    const pieces: Buffer[] = [];
+    for await (const piece of request) pieces.push(Buffer.from(piece));
+    const { method = "", url = "", headers } = request;
+    const answer = await fetch(hull.url + url, {
+      method,
+      headers: { "content-type": headers["content-type"] ?? "" },
+      ...(method === "GET" ? {} : { body: Buffer.concat(pieces) }),
+    });
+    const text = await answer.text();
+    if (url === "/_hull/catalog" && lost++ % 2 === 0) response.destroy();
+    else response.writeHead(answer.status, { "x-request-id": "front" }).end(text);
+  }).listen(0, "127.0.0.1");
+  await once(front, "listening");
+  const { port } = front.address() as AddressInfo;
+  const cwd = join(hull.root, "elsewhere");
+  await mkdir(join(cwd, "skills/other"), { recursive: true });
+  await writeFile(join(cwd, "skills/other/SKILL.md"), shout("other"));
+  const publish = (...args: string[]) =>
+    runHull(["publish", ...args, "--url", `http://127.0.0.1:${port}`], { cwd });
+  const digest = async (): Promise<string> =>
+    String((await json<{ catalog: string }>(await hull.call("/healthz"))).catalog);
+  const before = await digest();
+  expect(await publish()).toMatchObject({ code: 0, output: expect.stringContaining("Published") });
+  expect([(await digest()) === before, lost]).toEqual([false, 2]);
+  const rolled = await publish("--rollback");
+  expect([rolled.code, await digest(), lost]).toEqual([4, before, 3]);
+  expect(rolled.output).toContain("It may have taken place, and another one would undo it");
+  front.close();
 });
 
 test("a folder that goes takes its skill with it", async () => {
