@@ -63,6 +63,9 @@ export const SESSION_OPERATIONS = {
       query("name", "Only runs of this skill, operation or workflow.", TEXT),
       query("session", "Only runs in this session.", TEXT),
       query("code", "Only runs that ended with this error.", TEXT),
+      query("stages", "Whether the runs of workflow stages are among them; `true` if absent.", {
+        enum: ["true", "false"],
+      }),
     ],
     answers: { 200: answer("The page", json(schema("IndexedRuns"))) },
     faults: [400],

@@ -24,6 +24,7 @@ const STATES = [
 export async function runsPage(api: Api): Promise<Page> {
   const { searchParams } = api.url;
   const given = (name: string): string => searchParams.get(name) ?? "";
+  const stages = searchParams.get("stages") === "true";
   const query = {
     limit: "50",
     cursor: searchParams.get("cursor"),
@@ -32,6 +33,7 @@ export async function runsPage(api: Api): Promise<Page> {
     name: given("name"),
     session: given("session"),
     code: given("code"),
+    stages: stages || given("session") !== "" ? "true" : "false",
   };
   const { data, next_cursor } = await asked(api, "listAllRuns", { query });
   const filtered = [query.state, query.kind, query.name, query.session, query.code].some(
@@ -47,6 +49,7 @@ export async function runsPage(api: Api): Promise<Page> {
 <div><label for="name">Skill</label><input id="name" name="name" value="${query.name}"></div>
 <div><label for="session">Session</label><input id="session" name="session" value="${query.session}"></div>
 <div><label for="code">Error</label><input id="code" name="code" value="${query.code}"></div>
+<div><label><input type="checkbox" name="stages" value="true"${stages ? html` checked` : ""}> with stages of workflows</label></div>
 <button>Filter</button></form>
 <div id="runs"${live} data-mark="${mark(JSON.stringify(data))}">${data.length === 0 ? nothing(api, filtered) : runTable(api, data)}</div>
 ${nextPage(api, next_cursor)}`,

@@ -5,11 +5,12 @@ import { flushRows } from "../session/index-rows.ts";
 import { RUN_KINDS, RUN_STATES } from "../session/run-entry.ts";
 import { countWaiting, indexedRun, listIndexedRuns, runFigures } from "../session/run-index.ts";
 import type { RequestContext } from "./context.ts";
+import { flagIn, WORDS } from "./flag.ts";
 import { jsonNow, pageLimit } from "./page.ts";
 
 const DAY_MS = 24 * 3_600_000;
 
-/** `GET /runs`: the newest first; a run appears a moment after it began. */
+/** `GET /runs`: the newest first; a run appears a moment after it began. Without stages' runs if `?stages=false`. */
 export async function getAllRuns(context: RequestContext): Promise<Response> {
   const query = new URL(context.request.url).searchParams;
   const filter = {
@@ -21,6 +22,7 @@ export async function getAllRuns(context: RequestContext): Promise<Response> {
     name: query.get("name"),
     session: query.get("session"),
     code: query.get("code"),
+    stages: !query.has("stages") || flagIn(query, "stages", WORDS),
   };
   await flushRows(context.deployment);
   return jsonNow(await listIndexedRuns(context.env, filter));

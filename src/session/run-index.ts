@@ -115,16 +115,21 @@ interface RunFilter extends Wanted {
   session: string | null;
   /** Code of the error that ended the run; `null`: any. */
   code: string | null;
+  /** Whether those of workflow stages are among them. */
+  stages: boolean;
 }
+
+/** The condition that excludes the runs of workflow stages: run and session of a stage have the same digits. */
+const NO_STAGE = "(session IS NULL OR substr(session, 1, 4) <> 'wfs_' OR id <> 'run_' || substr(session, 5))";
 
 /** A tenant's runs, the newest first, a page at a time. @throws BadRequest for a cursor that no page returned */
 export async function listIndexedRuns(
   env: Bindings,
-  { state, kind, name, session, code, ...page }: RunFilter,
+  { state, kind, name, session, code, stages, ...page }: RunFilter,
 ): Promise<NewestFirst<RunEntry>> {
   return newestFirst(tables(env), runEntryShape, page, `SELECT ${COLUMNS} FROM runs`, {
     where: `(?5 IS NULL OR state = ?5) AND (?6 IS NULL OR kind = ?6) AND (?7 IS NULL OR name = ?7)
-      AND (?8 IS NULL OR session = ?8)${code === null ? "" : " AND code = ?9"}`,
+      AND (?8 IS NULL OR session = ?8)${stages ? "" : ` AND ${NO_STAGE}`}${code === null ? "" : " AND code = ?9"}`,
     values: [state, kind, name, session, ...(code === null ? [] : [code])],
   });
 }

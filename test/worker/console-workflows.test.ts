@@ -171,6 +171,15 @@ it("a run stands among all runs, and its address there leads to its page", async
   const path = await began({ nodes: { only: said("Done.") } }, { task: "Stand there." });
   await says(path, "The run has completed.");
   await says("/console/runs?kind=workflow", `href="${path}"`);
+  // Its stage's run is shown on request only.
+  const { data } = await (await client.fetch("/runs?kind=run")).json<{
+    data: { id: string; session: string }[];
+  }>();
+  const stage = data.find(({ session }) => session.startsWith("wfs_")) ?? expect.fail();
+  await says("/console/runs?stages=true", `href="/console/runs/${stage.id}"`);
+  await says(`/console/runs?session=${stage.session}`, `href="/console/runs/${stage.id}"`);
+  const top = await says("/console/runs", `href="${path}"`);
+  expect(top).not.toContain(stage.id.slice(0, 14));
   const { status, location } = await page(path.replace("/workflows", ""));
   expect([status, location]).toEqual([303, path]);
 });

@@ -34,7 +34,7 @@ const ended = (id: string): { tenant: string; run: RunEntry } => {
 };
 
 async function listedOf(tenant: string, session: string): Promise<string[]> {
-  const any = { limit: 10, cursor: null, state: null, kind: null, name: null, code: null };
+  const any = { limit: 10, cursor: null, state: null, kind: null, name: null, code: null, stages: true };
   const { data } = await listIndexedRuns(bindings, { tenant, session, ...any });
   return data.map(({ id }) => id).sort();
 }

@@ -206,7 +206,7 @@ describe("a run is listed", () => {
     const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
     await inWorld({ replies: ["hi"], asked: () => answered }, async (world) => {
       const listed = async (): Promise<string[]> => {
-        const any = { cursor: null, state: null, kind: null, name: null, code: null };
+        const any = { cursor: null, state: null, kind: null, name: null, code: null, stages: true };
         const { data } = await listIndexedRuns(bindings, {
           tenant: "t",
           limit: 10,

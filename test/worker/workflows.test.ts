@@ -507,6 +507,15 @@ describe("runs", () => {
       return sessions.filter((session) => session.id.startsWith("wfs_")).length;
     };
     expect([await stages(""), (await stages("&stages=true")) > 0]).toEqual([0, true]);
+    const runs = async (query: string) =>
+      (await get<{ data: { session: string | null }[] }>(`/runs?limit=1000${query}`)).data;
+    const all = await runs("");
+    const ofStages = all.filter(({ session }) => session?.startsWith("wfs_"));
+    expect([ofStages.length > 0, await runs("&stages=false")]).toEqual([
+      true,
+      all.filter((one) => !ofStages.includes(one)),
+    ]);
+    expect(await runs("&stages=true")).toEqual(all);
     expect((await send("DELETE", `/workflows/runs/${id}`)).status).toBe(204);
     expect((await client.fetch(`/runs/${id}`)).status).toBe(404);
     expect(await codeOf(await client.fetch(`/workflows/runs/${id}`))).toEqual([404, "not_found"]);
