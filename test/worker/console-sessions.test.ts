@@ -1,0 +1,138 @@
+/** The console's pages of sessions and their artifacts, as they are without a browser. */
+import { beforeAll, describe, expect, it } from "vitest";
+import { client, EVIL, page, publishSkills, sent } from "./console-client.ts";
+
+beforeAll(publishSkills);
+
+describe("sessions", () => {
+  const options = (mock: unknown[]): string => JSON.stringify({ provider: "mock", mock });
+
+  it("one is opened, spoken to, forked, archived, and deleted only where its id was typed", async () => {
+    expect((await page("/console/sessions", sent({ id: "talk" }))).response.headers.get("location")).toBe(
+      "/console/sessions/talk",
+    );
+    const fields = { prompt: `Hi ${EVIL}`, options: options([{ text: `Hello ${EVIL}` }]) };
+    const said = await page("/console/sessions/talk/say", sent(fields));
+    expect(said.response.status).toBe(303);
+    await expect
+      .poll(async () => (await page("/console/sessions/talk")).text)
+      .toContain("Hello &lt;script&gt;");
+    // The object sends the run's row a moment later: it has a deployment of its own here, as in another isolate.
+    await expect
+      .poll(async () => (await page("/console/sessions/talk")).text)
+      .toContain("/console/runs/run_");
+    const { text } = await page("/console/sessions/talk");
+    expect(text).not.toContain("<script>alert");
+    expect(text).not.toContain("<img");
+    const fork = await page("/console/sessions/talk/fork", sent({ keep_first: "1" }));
+    const forked = fork.response.headers.get("location") ?? "";
+    expect((await page(forked)).text).toContain('<a href="/console/sessions/talk">talk</a>');
+    await page("/console/sessions/talk/archive", sent({}));
+    expect((await page("/console/sessions/talk")).text).toContain("Make it active again");
+    expect((await page("/console/sessions/talk/delete", sent({ sure: "tal" }))).response.status).toBe(400);
+    await page("/console/sessions/talk/delete", sent({ sure: "talk" }));
+    expect((await page("/console/sessions/talk")).response.status).toBe(404);
+  });
+
+  it("one whose last run failed says so, and shows what the model called", async () => {
+    await client.post("/sessions", { id: "failed" });
+    const mock = [{ tool_calls: [{ name: "ask", arguments: { q: EVIL } }], thinking: "Hm." }];
+    const ask = { name: "ask", description: "Asks.", parameters: { q: { type: "string" } } };
+    const body = { prompt: "Go.", options: { provider: "mock", mock, tools: [ask] } };
+    await client.post("/sessions/failed/runs?wait=idle", body);
+    const { text } = await page("/console/sessions/failed");
+    expect(text).toContain("Calls <strong>ask</strong>");
+    expect(text).toContain("Thoughts");
+    expect(text).not.toContain("<script>alert");
+    const { run } = await (await client.fetch("/sessions/failed")).json<{ run: { run_id: string } }>();
+    await client.post(`/sessions/failed/runs/${run.run_id}/cancel`, {});
+    await page(
+      "/console/sessions/failed/say",
+      sent({ prompt: "Hi.", options: options([{ error: { category: "auth" } }]) }),
+    );
+    await expect
+      .poll(async () => (await page("/console/sessions/failed")).text)
+      .toContain("The last run failed: <code>provider_auth_failed</code>");
+  });
+
+  it("one that was compacted shows the summary once", async () => {
+    await client.post("/sessions", { id: "compacted" });
+    const run = { prompt: "Hi.", options: { provider: "mock", mock: [{ text: "Hello." }] } };
+    await client.post("/sessions/compacted/runs", run);
+    await client.post("/sessions/compacted/compact", { keep_last: 0, summary: "they met" });
+    const { text } = await page("/console/sessions/compacted");
+    expect(text).toContain("Older messages were compacted.");
+    expect(text.split("they met")).toHaveLength(2);
+  });
+
+  it("attack: its events are listed as text, with a filter, a page at a time", async () => {
+    await client.post("/sessions", { id: "events" });
+    const ask = { name: "ask", description: "Asks.", parameters: { q: { type: "string" } } };
+    const mock = [{ tool_calls: [{ name: "ask", arguments: { q: EVIL } }] }];
+    const run = { prompt: "Go.", options: { provider: "mock", mock, tools: [ask] } };
+    await client.post("/sessions/events/runs?wait=idle", run);
+    const path = "/console/sessions/events/events";
+    expect((await page("/console/sessions/events")).text).toContain(`href="${path}"`);
+    const { text } = await page(path);
+    expect(text).toContain(">start</td>");
+    expect(text).not.toContain("<script>alert");
+    const calls = (await page(`${path}?event=tool_call`)).text;
+    expect(calls).toContain("&lt;script&gt;");
+    expect(calls).not.toContain(">start</td>");
+    const api = "/sessions/events/events/list";
+    const all = await (await client.fetch(`${api}?limit=1000`)).json<{ data: { id: string }[] }>();
+    const seen: string[] = [];
+    for (let cursor: string | null = "0"; cursor !== null; ) {
+      const next = await client.fetch(`${api}?limit=2&cursor=${cursor}`);
+      const some: { data: { id: string }[]; next_cursor: string | null } = await next.json();
+      seen.push(...some.data.map(({ id }) => id));
+      cursor = some.next_cursor;
+    }
+    expect(seen).toEqual(all.data.map(({ id }) => id));
+    expect(seen.length).toBeGreaterThan(2);
+    expect((await client.fetch("/sessions/nowhere/events/list")).status).toBe(404);
+    expect((await page("/console/sessions/nowhere/events")).response.status).toBe(404);
+  });
+
+  it("attack: names of files and what artifacts hold are text; an artifact's frame is confined", async () => {
+    await client.post("/sessions", { id: "made" });
+    const upload = new FormData();
+    upload.set("file", new File(["x"], "a <b> & 'c'.txt"));
+    await page("/console/sessions/made/files", { method: "POST", body: upload });
+    const { text } = await page("/console/sessions/made");
+    expect(text).toContain("a &lt;b&gt; &amp;");
+    const path = /href="(\/console\/sessions\/made\/files\/[^"]+)"/.exec(text)?.[1] ?? "";
+    const file = await client.fetch(path.replaceAll("&#39;", "'"));
+    expect(await file.text()).toBe("x");
+    expect((await page("/console/sessions/made/artifacts/none")).response.status).toBe(404);
+  });
+});
+
+it("attack: an artifact is text on its page, and in a frame that reaches nothing", async () => {
+  const content = "<script>parent.document.title = 'reached'</script>";
+  const given = { id: "page", type: "html", title: `Page ${EVIL}`, content };
+  await client.post("/sessions", { id: "drawn" });
+  const tool = {
+    name: "draw",
+    description: "Draws.",
+    handler: "draw",
+    parameters: { type: "object", properties: {}, additionalProperties: true },
+  };
+  const mock = [{ tool_calls: [{ name: "draw", arguments: given }] }, { text: "Made." }];
+  const options = { provider: "mock", skills: ["artist"], tools: [tool], mock };
+  await client.post("/sessions/drawn/runs", { prompt: "Draw.", options });
+  const path = "/console/sessions/drawn/artifacts/page";
+  expect((await page("/console/sessions/drawn")).text).toContain(`href="${path}"`);
+  const { text } = await page(path);
+  expect(text).toContain('<iframe sandbox="allow-scripts"');
+  expect(text).toContain("&lt;script&gt;parent.document");
+  expect(text).not.toContain("<script>parent");
+  expect(text).not.toContain("<img");
+  const view = await client.fetch(`${path}/view`);
+  expect(await view.text()).toBe(content);
+  const policy = view.headers.get("content-security-policy") ?? "";
+  expect(policy).toContain("sandbox allow-scripts; default-src 'none'");
+  expect(policy).not.toContain("allow-same-origin");
+  const file = await client.fetch(`${path}/file`);
+  expect(file.headers.get("content-disposition")).toContain("attachment");
+});
