@@ -7,7 +7,7 @@ import { objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { allowedTools } from "../../skill/tool-names.ts";
 import type { Message, ToolDefinition, Warning } from "../messages.ts";
-import { CATALOG_TOKENS, catalogSection, MOST_LISTED } from "../skill-choice/catalog.ts";
+import { CATALOG_TOKENS, catalogSection, listsAll, MOST_LISTED } from "../skill-choice/catalog.ts";
 import { type Candidate, chooseSkills, indexSkills, rankSkills } from "../skill-choice/choose.ts";
 import { fitsEntries } from "../workspace-tools/approved.ts";
 import { isNamed } from "../workspace-tools/definitions.ts";
@@ -240,8 +240,8 @@ function readerOf(state: AgentState, spec: AgentSpec, { name }: AgentSkill, give
 }
 
 /**
- * The skills that the model can load, without those that the system text already shows. If there are very many, only
- * those that fit the request.
+ * The skills that the model can load, without those that the system text already shows. If there are too many for the
+ * list, only those that fit the request.
  */
 function catalogText({ visible }: AgentState, spec: AgentSpec, shown: readonly AgentSkill[]): string {
   if (spec.skills.length === 0) return "";
@@ -289,10 +289,11 @@ export function loadsSkills({ skills, tools }: AgentSpec): boolean {
   return skills.length > 0 && tools.every(({ definition }) => definition.name !== LOAD_SKILL);
 }
 
-/** Whether a run has more skills than the list shows, so that its model may search for them. */
-export function searchesSkills(spec: AgentSpec): boolean {
-  return loadsSkills(spec) && listedSkills(spec.skills).length > MOST_LISTED;
-}
+/** Whether a run has more skills than the list can show, so that its model may search for them. */
+export const searchesSkills = memo((spec: AgentSpec): boolean => {
+  const { skills, skill_catalogue_tokens: tokens = CATALOG_TOKENS } = spec;
+  return loadsSkills(spec) && !listsAll(listedSkills(skills), tokens);
+});
 
 export function searchSkillsTool(): ToolDefinition {
   return {

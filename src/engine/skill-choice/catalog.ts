@@ -6,7 +6,7 @@ import { firstOf } from "../cut.ts";
 
 /** Tokens of the list by default. */
 export const CATALOG_TOKENS = 4000;
-/** If there are more skills than this, the model searches them. */
+/** If there are more skills than this, or if they do not fit, the model searches them. */
 export const MOST_LISTED = 100;
 const BYTES_PER_TOKEN = 4;
 /** The shortest length to which a description is cut. */
@@ -23,7 +23,7 @@ const SEARCH = "There are more skills than are listed here: look for others with
  */
 export function catalogSection(skills: readonly AgentSkill[], tokens: number, searchable: boolean): string {
   if (skills.length === 0) return "";
-  const room = Math.max(0, tokens * BYTES_PER_TOKEN - utf8Length(section([], searchable)));
+  const room = roomFor(tokens, searchable);
   const sized = fitting(skills, room).sort((a, b) => byteOrder(a.skill.name, b.skill.name));
   const most = longest(sized, room);
   const left = skills.length - sized.length;
@@ -32,6 +32,15 @@ export function catalogSection(skills: readonly AgentSkill[], tokens: number, se
   const entries = sized.map(({ skill }) => entry(skill, most));
   return `${section(entries, searchable)}${note}`;
 }
+
+/** Whether the section lists all these skills. */
+export function listsAll(skills: readonly AgentSkill[], tokens: number): boolean {
+  return skills.length <= MOST_LISTED && fitting(skills, roomFor(tokens, false)).length === skills.length;
+}
+
+/** Bytes for the entries. */
+const roomFor = (tokens: number, searchable: boolean): number =>
+  Math.max(0, tokens * BYTES_PER_TOKEN - utf8Length(section([], searchable)));
 
 /** A skill with the size of its entry. */
 interface Sized {

@@ -68,7 +68,8 @@ export function chooseSkills(
     const calls = user_invocable === false ? (index.names[number]?.called ?? []) : [];
     return calls.some((form) => holds(text, form)) ? [name] : [];
   });
-  const ranked = rankSkills(skills, index, prompt, MOST_RANKED).filter(({ name }) => !barred.includes(name));
+  const all = rank(skills, index, prompt, MOST_RANKED).filter(({ name }) => !barred.includes(name));
+  const ranked = all.filter(({ hidden }) => !hidden);
   const asked = skills.flatMap((skill, number): Candidate[] => {
     if (skill.disable_model_invocation) return [];
     const name = index.names[number];
@@ -92,9 +93,11 @@ export function chooseSkills(
       candidates: [...active, ...others].slice(0, MOST_RANKED),
     };
   }
-  const [first, second] = ranked;
+  // Only users may call a hidden skill. If the words mean it, they mean no other.
+  const [first, second] = all;
   const clear =
     first !== undefined &&
+    !first.hidden &&
     first.score >= FLOOR &&
     first.score >= MARGIN * (second?.score ?? 0) &&
     first.clear;
@@ -104,18 +107,36 @@ export function chooseSkills(
   };
 }
 
-/** Skills that share words with a text, best first, up to a limit; `clear`: by more than one word, or by the name. */
-export function rankSkills(
+interface Ranked extends Candidate {
+  /** It shares more than one word, or those of its name. */
+  clear: boolean;
+  /** The model may not load it. */
+  hidden: boolean;
+}
+
+/** The skills that share words with a text and that the model may load, best first, up to a limit. */
+export const rankSkills = (
+  skills: readonly AgentSkill[],
+  index: SkillIndex,
+  text: string,
+  most: number,
+): Candidate[] =>
+  rank(skills, index, text, most, ({ disable_model_invocation }) => !disable_model_invocation);
+
+function rank(
   skills: readonly AgentSkill[],
   { words, rarest, names }: SkillIndex,
   text: string,
   most: number,
-): (Candidate & { clear: boolean })[] {
+  wanted: (skill: AgentSkill) => boolean = () => true,
+): Ranked[] {
   const query = [...new Set(significantWords(text))];
   const scores = wordScores(words, query);
   const found: number[] = [];
-  for (const [number, score] of scores.entries())
-    if (score > 0 && skills[number]?.disable_model_invocation === false) found.push(number);
+  for (const [number, score] of scores.entries()) {
+    const skill = skills[number];
+    if (score > 0 && skill !== undefined && wanted(skill)) found.push(number);
+  }
   found.sort((a, b) => (scores[b] ?? 0) - (scores[a] ?? 0) || a - b);
   return found.slice(0, most).map((number) => {
     const shared = query.filter((word) => has(words, word, number));
@@ -126,7 +147,8 @@ export function rankSkills(
     const clear = called ? shared.length > 1 || own.length === 1 : isClear(shared, query.length);
     const reason = `shares ${shared.slice(0, 8).join(", ")}`;
     const score = round((scores[number] ?? 0) / Math.max(rarest, 0.5));
-    return { name: skills[number]?.name ?? "", score, reason, clear };
+    const { name = "", disable_model_invocation: hidden = false } = skills[number] ?? {};
+    return { name, score, reason, clear, hidden };
   });
 }
 

@@ -100,6 +100,36 @@ test("R12: 1,175 skills: the list keeps its budget, and the right one is found b
   expect(toolTexts(third ?? expect.fail()).at(-1)).toContain('<skill_content name="helper-777">');
 });
 
+test("a list that has no room for all skills shows those that fit the request, and the others can be searched", async () => {
+  const played = await play({
+    spec: {
+      skills: many(90),
+      skill_catalogue_tokens: 500,
+      skill_match: { strategy: "none", top_n: 0, sticky: true },
+      prompt: says("a review of topic77"),
+    },
+    replies: [{ calls: [["search_skills", { query: "notes of topic88" }]] }, "done"],
+  });
+  const [first, second] = played.requests;
+  expect(first?.system).toContain("look for others with search_skills");
+  expect(first?.system).toContain("\nhelper-77\n");
+  expect(first?.system).not.toContain("\nhelper-88\n");
+  expect(toolTexts(second ?? expect.fail())[0]).toContain('"helper-88"');
+});
+
+test("words that fit a skill best which only users may call choose no other", () => {
+  const own = [
+    ...many(20),
+    skill("branch-tidy", "Cleans up local git branches and worktrees that are merged", {
+      disable_model_invocation: true,
+    }),
+    skill("review-gate", "Reviews a branch, a pull request or a range of git for new entry points"),
+  ];
+  const active = (prompt: string) => chooseSkills(own, indexSkills(own), prompt, []).active;
+  expect(active("Clean up my stale local git branches and worktrees")).toEqual([]);
+  expect(active("Review this git branch for new entry points")).toEqual(["review-gate"]);
+});
+
 test.each([
   ["fill this with /pdf please", "pdf", true],
   ["use the pdf skill", "pdf", true],
