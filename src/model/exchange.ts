@@ -43,6 +43,17 @@ export interface ExchangeOptions {
 }
 
 /**
+ * The JSON of a request, with U+FFFD for half a surrogate pair: providers refuse it, and a conversation that holds one
+ * would get no answer any more.
+ */
+function wellFormedJson(body: object): string {
+  const text = JSON.stringify(body);
+  // `JSON.stringify` escapes halves, and nothing else in this way.
+  if (!text.includes("\\ud")) return text;
+  return text.replace(/\\(?:ud[89a-f][0-9a-f]{2}|.)/g, (found) => (found.length === 6 ? "\\ufffd" : found));
+}
+
+/**
  * Sends the request and reads the answer, streamed or whole as the provider chose.
  * @throws anything when `signal` is aborted
  */
@@ -75,7 +86,7 @@ export async function exchange<Request extends Sent>(
           ? withBetas(wire.headers?.(request, target) ?? {}, passthrough?.headers ?? {})
           : verbatim.headers),
       },
-      body: JSON.stringify(body),
+      body: wellFormedJson(body),
       redirect: "manual",
       signal,
     });

@@ -37,8 +37,8 @@ function targetAt(url: string, provider: string = "openai") {
   return resolveTarget({ provider, model: "m" }, env);
 }
 
-const call = (options: Partial<CallOptions> = {}, provider?: string) =>
-  callModel(REQUEST, targetAt(fake.url, provider), {
+const call = (options: Partial<CallOptions> = {}, provider?: string, messages = REQUEST.messages) =>
+  callModel({ ...REQUEST, messages }, targetAt(fake.url, provider), {
     stream: false,
     timeout_ms: TIMEOUT,
     signal: new AbortController().signal,
@@ -49,6 +49,23 @@ const call = (options: Partial<CallOptions> = {}, provider?: string) =>
 
 const answerText = (turn: Awaited<ReturnType<typeof call>>) =>
   turn.blocks.map((block) => (block.type === "output_text" ? block.text : "")).join("");
+
+test("half a surrogate pair, which no provider accepts, does not reach one", async () => {
+  const written = String.raw`\ud83d \\ud83d 😀`;
+  fake.script([{ text: "a" }]);
+  await call({}, "anthropic", [
+    { role: "user", content: [{ type: "text", text: `${written}\ud83d` }] },
+    {
+      role: "assistant",
+      content: [{ type: "tool_call", id: "c", name: "f", arguments: { "\ude00": "\ude00" }, raw: "" }],
+    },
+  ]);
+  const [user, assistant] = fake.requests[0]?.body.messages ?? [];
+  expect(user?.content).toEqual([{ type: "text", text: `${written}\ufffd` }]);
+  expect(assistant?.content).toEqual([
+    { type: "tool_use", id: "c", name: "f", input: { "\ufffd": "\ufffd" } },
+  ]);
+});
 
 test.each<[string, string, string]>([
   ["anthropic", "/v1/messages", "max_tokens"],
