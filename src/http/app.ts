@@ -76,9 +76,11 @@ async function failure(thrown: unknown, context: RequestContext, path: string): 
   const discarded = discardBody(context);
   if (context.settings.local) await discarded;
   else context.background(discarded);
-  return isV1(path, context.request.url)
+  const response = isV1(path, context.request.url)
     ? errorResponse(error, context, dialectOf(context))
     : problemResponse(error, context);
+  for (const [name, value] of Object.entries(context.runHeaders)) response.headers.set(name, value);
+  return response;
 }
 
 /** For a deployment with unreadable settings: there is no redactor yet, so the caller gets only the code. */

@@ -43,6 +43,8 @@ export class RequestContext implements RunContext {
   streamFault: HullError | null = null;
   /** Work to do when the answer is complete. */
   readonly afterwards: (() => Promise<unknown>)[];
+  /** Headers of every answer about the run that this request began or returned to; a failure has them too. */
+  runHeaders: Record<string, string> = {};
   readonly #timings: Map<TimingName, number>;
   readonly #secrets: Redactor[];
   #caller: Caller | null;

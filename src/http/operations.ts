@@ -99,6 +99,7 @@ async function answer(
     return answerDurable(context, durable, { execution, begun, streaming, headers });
   }
   const request: OperationRequest = { ...asked, account };
+  context.runHeaders = headers;
   if (streaming)
     return runEvents(context, id, {
       headers,

@@ -350,6 +350,13 @@ describe("S66, S68, S118: an answer of every code", () => {
     if (response.headers.has("x-hull-skill") || ofSkill) {
       expect(line).toMatchObject({ skill: expect.any(String), digest: expect.any(String) });
     }
+    const { execution_id, operation } = line;
+    if (operation !== undefined || (ofSkill && execution_id !== undefined)) {
+      expect(response.headers.get("x-hull-execution-id")).toBe(execution_id);
+      expect(response.headers.get("cache-control")).toBe("no-store");
+      const named = ofSkill ? `${line.skill}@${line.digest}` : null;
+      expect(response.headers.get("x-hull-skill")).toBe(named);
+    }
     const id = response.headers.get("x-request-id");
     const problem = JSON.parse(text);
     expect(problem).toMatchObject({

@@ -236,7 +236,7 @@ describe("a run", () => {
     expect(response.status).toBe(502);
     const { code } = await response.json<{ code: string }>();
     const { data } = await get<{ data: { run_id: string; status: string }[] }>(`${path}/runs`);
-    expect(data).toMatchObject([{ status: "error" }]);
+    expect(data).toMatchObject([{ status: "error", run_id: response.headers.get("x-hull-run-id") }]);
     expect(await get(`${path}/runs/${data[0]?.run_id}`)).toMatchObject({ status: "error", error: { code } });
     const stream = await run(path, "x", { mock }, { accept: "text/event-stream" });
     const events = await readEvents(stream);

@@ -54,6 +54,7 @@ export async function runIn(context: RequestContext, id: string, body: Asked): P
   context.log.run_id = run.run_id;
   const headers: Record<string, string> = { "x-hull-run-id": run.run_id };
   if (run.run_id !== asked.run_id) headers["x-hull-replayed"] = "1";
+  context.runHeaders = { ...context.runHeaders, ...headers };
   if (wait === "none") return later(context, run, headers);
   if (streaming) {
     const events = await session.events(run.run_id, lastSeen(request, id), streamUntil(wait));

@@ -5,14 +5,12 @@ import { IdempotencyKeyReused } from "../../errors/request.ts";
 import { takesAnyFile } from "../../run/agent/workspace-option.ts";
 import type { RunInput } from "../../run/input.ts";
 import { holdFiles, userParts } from "../../run/llm-input.ts";
-import { logError } from "../../run/problem.ts";
 import { checkTrust } from "../../run/trust.ts";
-import type { Begun, BegunSkill, ExecutionAnswer } from "../../session/unlisted/rpc.ts";
+import type { Begun, BegunSkill } from "../../session/unlisted/rpc.ts";
 import type { SkillRecord } from "../../skill/manifest.ts";
 import type { RequestContext } from "../context.ts";
 import { type ExecutionClient, executionOf } from "../execution-client.ts";
 import { afterOf, eventsResponse, storedError } from "../executions.ts";
-import { problemResponse } from "../problem.ts";
 import {
   calledAt,
   type DurableCall,
@@ -73,7 +71,8 @@ export async function answerDurable(
     return eventsResponse(context, id, events, all);
   }
   const answer = await execution.answer();
-  if (!answer.ok) return failed(context, answer, all);
+  context.runHeaders = all;
+  if (!answer.ok) throw storedError(answer);
   if (begun === "started") Object.assign(context.log, answer.timings);
   return new Response(answer.body, { headers: { ...all, ...answer.headers } });
 }
@@ -130,19 +129,6 @@ async function started(
       ? await namingHash(context, sent)
       : await requestHash(context, [text === null, names, hashes]);
   return execution.begin({ skill: manifest.slug, digest: version, request_hash, text, files });
-}
-
-/** The problem document of a failed run, with the headers of every answer of the run. */
-function failed(
-  context: RequestContext,
-  answer: Extract<ExecutionAnswer, { ok: false }>,
-  headers: Record<string, string>,
-): Response {
-  const error = storedError(answer);
-  logError(error, context);
-  const response = problemResponse(error, context);
-  for (const [name, value] of Object.entries(headers)) response.headers.set(name, value);
-  return response;
 }
 
 /** Refuses an input that an llm skill cannot take, immediately, even if the client does not wait. */

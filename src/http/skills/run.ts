@@ -67,6 +67,7 @@ export async function runSkill(
   };
   context.log.execution_id = id;
   if (manifest.mode === "proxy") {
+    context.runHeaders = headers;
     const release = await takeSlot(context, manifest, id);
     try {
       return withHeaders(await runProxy(context, record, limit, request.signal, release), headers);
@@ -77,6 +78,7 @@ export async function runSkill(
   }
   const streaming = chooseForm(request, record);
   if (manifest.mode === "static-file" && !streaming) {
+    context.runHeaders = headers;
     await discardBody(context);
     return withHeaders(await serveStatic(context, record), headers);
   }
@@ -86,6 +88,7 @@ export async function runSkill(
   const session = sent.session ?? new URL(request.url).searchParams.get("session_id");
   if (manifest.mode === "llm" && session !== null) {
     const input = await withStoredFiles(context, manifest, sent, limit);
+    context.runHeaders = headers;
     if (!anyFile && input.files.length > 0)
       throw new InvalidRequest({ option: "session_id", detail: NO_FILES_IN_SESSION });
     const answer = withHeaders(await runInSession(context, manifest, session, input), headers);
@@ -101,6 +104,7 @@ export async function runSkill(
     return anyFile ? withProducedFiles(context, manifest, await answer) : answer;
   }
   const input = sent.ids.length === 0 ? sent : await withStoredFiles(context, manifest, sent, limit);
+  context.runHeaders = headers;
   const run: OpenRun = { id, context, record, input, state };
   if (streaming) return streamed(run, headers);
   const answer = await whole(run, headers, watch);
