@@ -1,4 +1,4 @@
--- API keys: SHA-256 of each, never the key. The same statements as in src/auth/schema.ts.
+-- API keys: SHA-256 of each, never the key.
 CREATE TABLE IF NOT EXISTS api_keys (
   id TEXT PRIMARY KEY,
   hash TEXT NOT NULL UNIQUE,

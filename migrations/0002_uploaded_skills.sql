@@ -1,4 +1,4 @@
--- Uploaded skills and their versions. The same statements as in src/registry/uploads-schema.ts.
+-- Uploaded skills and their versions.
 CREATE TABLE IF NOT EXISTS uploaded_skills (
   slug TEXT PRIMARY KEY,
   route TEXT NOT NULL UNIQUE,

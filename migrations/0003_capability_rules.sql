@@ -1,4 +1,4 @@
--- Capability rules that tenants installed. The same statement as in src/model/catalogue/rules-schema.ts.
+-- Capability rules that tenants installed.
 CREATE TABLE IF NOT EXISTS capability_rules (
   tenant TEXT PRIMARY KEY,
   rules TEXT NOT NULL,

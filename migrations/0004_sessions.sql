@@ -1,4 +1,4 @@
--- Which sessions a tenant has. The same statements as in src/session/index-schema.ts.
+-- Which sessions a tenant has.
 CREATE TABLE IF NOT EXISTS sessions (
   tenant TEXT NOT NULL,
   id TEXT NOT NULL,

@@ -1,4 +1,4 @@
--- Configured values of tools; secrets are encrypted. The same statement as in src/registry/tool-config/schema.ts.
+-- Configured values of tools; secrets are encrypted.
 CREATE TABLE IF NOT EXISTS tool_config (
   tenant TEXT NOT NULL,
   slug TEXT NOT NULL,

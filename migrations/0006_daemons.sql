@@ -1,4 +1,4 @@
--- Which daemons a tenant has. The same statements as in src/session/daemon/directory-schema.ts.
+-- Which daemons a tenant has.
 CREATE TABLE IF NOT EXISTS daemons (
   tenant TEXT NOT NULL,
   id TEXT NOT NULL,

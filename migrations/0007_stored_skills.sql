@@ -1,4 +1,4 @@
--- The skills of /v1/skills, their versions and bundles. The same statements as in src/registry/stored-skills/schema.ts.
+-- The skills of /v1/skills, their versions and bundles.
 CREATE TABLE IF NOT EXISTS stored_skills (
   tenant TEXT NOT NULL,
   id TEXT NOT NULL,

@@ -1,4 +1,4 @@
--- The files of /v1/files. The same statements as in src/registry/stored-files/schema.ts.
+-- The files of /v1/files.
 CREATE TABLE IF NOT EXISTS stored_files (
   tenant TEXT NOT NULL,
   id TEXT NOT NULL,

@@ -1,4 +1,4 @@
--- Which runs a tenant has. The same statements as in src/session/run-index-schema.ts.
+-- Which runs a tenant has.
 CREATE TABLE IF NOT EXISTS runs (
   tenant TEXT NOT NULL,
   id TEXT NOT NULL,

@@ -1,4 +1,4 @@
--- Which workflows a tenant has stored, and which runs. The same statements as in src/session/workflow/directory-schema.ts.
+-- Which workflows a tenant has stored, and which runs.
 CREATE TABLE IF NOT EXISTS workflows (
   tenant TEXT NOT NULL,
   name TEXT NOT NULL,

@@ -1,4 +1,4 @@
--- The conversations of /v1/conversations. The same statements as in src/registry/conversations/schema.ts.
+-- The conversations of /v1/conversations.
 CREATE TABLE IF NOT EXISTS conversations (
   tenant TEXT NOT NULL,
   id TEXT NOT NULL,

@@ -1,4 +1,4 @@
--- Directory of tasks (docs/storage-schema.md)
+-- Which tasks a tenant has.
 CREATE TABLE IF NOT EXISTS tasks (
   tenant TEXT NOT NULL,
   id TEXT NOT NULL,

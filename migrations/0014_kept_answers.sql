@@ -1,4 +1,4 @@
--- Answers to requests with an Idempotency-Key. The same statements as in src/registry/kept-answers/schema.ts.
+-- Answers to requests with an Idempotency-Key.
 CREATE TABLE IF NOT EXISTS kept_answers (
   name TEXT NOT NULL PRIMARY KEY,
   request_hash TEXT NOT NULL,

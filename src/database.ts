@@ -1,37 +1,39 @@
-/**
- * Tables in D1. `migrations/` has the same statements for `wrangler d1 migrations`. They are safe to repeat, so an
- * isolate applies them on its first use of the tables.
- */
+/** Tables in D1. A schema is the text of files of `migrations/`, which `wrangler d1 migrations` applies, too. */
 import type * as z from "zod/mini";
-import { memo } from "./memo.ts";
+import { memoNamed } from "./memo.ts";
 
 /**
  * Applies a schema until that has succeeded once. A request never waits for another request's attempt: that request may
  * have ended, and its attempt would then never finish.
  */
-const tablesOf = memo((db: D1Database) =>
-  memo((schema: readonly string[]) => {
-    let applied = false;
-    return async (): Promise<void> => {
-      if (applied) return;
-      await db.batch(schema.map((statement) => db.prepare(statement)));
-      applied = true;
-    };
-  }),
-);
+const tablesOf = memoNamed((db: D1Database, schema: string) => {
+  let applied = false;
+  return async (): Promise<void> => {
+    if (applied) return;
+    await db.batch(statementsOf(schema).map((statement) => db.prepare(statement)));
+    applied = true;
+  };
+});
 
-/** The database with the tables of this schema. */
-export async function databaseWith(db: D1Database, schema: readonly string[]): Promise<D1Database> {
-  await tablesOf(db)(schema)();
+/** The statements are safe to repeat. */
+const statementsOf = (schema: string): string[] =>
+  schema
+    .replace(/^--.*\n/gm, "")
+    .split(";\n")
+    .filter((statement) => statement !== "");
+
+/** The database with the tables of this schema, which an isolate creates on first use. */
+export async function databaseWith(db: D1Database, schema: string): Promise<D1Database> {
+  await tablesOf(db, schema)();
   return db;
 }
 
 /** Single statements in the tables of a schema. What they return is parsed. */
 export class Tables {
   readonly #db: D1Database;
-  readonly #schema: readonly string[];
+  readonly #schema: string;
 
-  constructor(db: D1Database, schema: readonly string[]) {
+  constructor(db: D1Database, schema: string) {
     this.#db = db;
     this.#schema = schema;
   }

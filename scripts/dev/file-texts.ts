@@ -2,14 +2,16 @@
 import { readFile } from "node:fs/promises";
 import { type Loader, type Plugin, transform } from "esbuild";
 
-/** The text of a script or a style sheet, minified, since a Worker sends it to a browser or an isolate. */
+/** A script or a style sheet is minified, since a Worker sends it to a browser or an isolate. */
 export const fileTexts: Plugin = {
   name: "file-texts",
   setup({ onLoad }) {
-    onLoad({ filter: /\/src\/.*\.(?:m?js|css)$/ }, async ({ path, suffix }) => {
+    onLoad({ filter: /\/src\/.*\.(?:m?js|css)$|\/migrations\/.*\.sql$/ }, async ({ path, suffix }) => {
       if (suffix !== "?raw") return null;
+      const text = await readFile(path, "utf8");
+      if (path.endsWith(".sql")) return { contents: text, loader: "text" };
       const loader: Loader = path.endsWith(".css") ? "css" : "js";
-      const { code } = await transform(await readFile(path, "utf8"), {
+      const { code } = await transform(text, {
         loader,
         minify: true,
         target: "es2024",

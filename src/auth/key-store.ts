@@ -1,39 +1,17 @@
 /** API keys in D1: makes them, finds them by their hash, lists and revokes them. */
 
 import * as z from "zod/mini";
+import API_KEYS from "../../migrations/0001_api_keys.sql?raw";
+import API_KEY_USES from "../../migrations/0013_api_key_uses.sql?raw";
 import { sha256 } from "../bytes.ts";
 import { pageOfRows, Tables } from "../database.ts";
 import type { Bindings } from "../env.ts";
 import { BadRequest } from "../errors/request.ts";
 import { type ApiKey, keyRowShape, makeKey, prefixOf, SCOPES, type Scope } from "./api-key.ts";
 
-/** The table of API keys (docs/storage-schema.md). */
-export const API_KEYS_SCHEMA = [
-  `CREATE TABLE IF NOT EXISTS api_keys (
-  id TEXT PRIMARY KEY,
-  hash TEXT NOT NULL UNIQUE,
-  prefix TEXT NOT NULL,
-  tenant TEXT NOT NULL,
-  scopes TEXT NOT NULL,
-  name TEXT,
-  created_at TEXT NOT NULL
-)`,
-  "CREATE INDEX IF NOT EXISTS api_keys_in_order ON api_keys (created_at, id)",
-] as const;
-
-/** Approximate time of each key's last use: in a separate table, so that the table of keys stays unchanged. */
-export const API_KEY_USES_SCHEMA = [
-  `CREATE TABLE IF NOT EXISTS api_key_uses (
-  id TEXT PRIMARY KEY,
-  used_at TEXT NOT NULL
-)`,
-] as const;
-
 const COLUMNS = "id, prefix, tenant, scopes, name, created_at";
 const KEYS = `SELECT ${COLUMNS}, used_at AS last_used_at FROM api_keys LEFT JOIN api_key_uses USING (id)`;
-const TABLES = [...API_KEYS_SCHEMA, ...API_KEY_USES_SCHEMA];
-
-const tables = ({ DB }: Bindings): Tables => new Tables(DB, TABLES);
+const tables = ({ DB }: Bindings): Tables => new Tables(DB, API_KEYS + API_KEY_USES);
 
 interface NewKey {
   tenant: string;

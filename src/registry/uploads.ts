@@ -1,30 +1,11 @@
 /** Uploaded skills in D1: the owners of slugs and routes, and earlier versions. */
+
 import * as z from "zod/mini";
+import UPLOADS from "../../migrations/0002_uploaded_skills.sql?raw";
+import TOOL_CONFIG from "../../migrations/0005_tool_config.sql?raw";
 import { databaseWith, Tables } from "../database.ts";
 import type { Bindings } from "../env.ts";
 import { type Card, cardShape, sha256 } from "../skill/manifest.ts";
-import { TOOL_CONFIG_SCHEMA } from "./tool-config/store.ts";
-
-/** The tables of uploaded skills (docs/storage-schema.md). */
-export const UPLOADS_SCHEMA = [
-  `CREATE TABLE IF NOT EXISTS uploaded_skills (
-  slug TEXT PRIMARY KEY,
-  route TEXT NOT NULL UNIQUE,
-  owner TEXT NOT NULL,
-  digest TEXT NOT NULL,
-  card TEXT NOT NULL,
-  created_at TEXT NOT NULL,
-  updated_at TEXT NOT NULL
-)`,
-  "CREATE INDEX IF NOT EXISTS uploaded_skills_of_owner ON uploaded_skills (owner, slug)",
-  `CREATE TABLE IF NOT EXISTS uploaded_versions (
-  slug TEXT NOT NULL,
-  version INTEGER NOT NULL,
-  digest TEXT NOT NULL,
-  uploaded_at TEXT NOT NULL,
-  PRIMARY KEY (slug, version)
-)`,
-] as const;
 
 /** The most uploaded skills of one tenant: an isolate holds all their cards. */
 export const MAX_UPLOADS = 200;
@@ -54,7 +35,7 @@ const uploadShape = z.lazy(() =>
   }),
 );
 
-const tables = ({ DB }: Bindings): Tables => new Tables(DB, UPLOADS_SCHEMA);
+const tables = ({ DB }: Bindings): Tables => new Tables(DB, UPLOADS);
 
 /** The uploads that use, or overlap with, the slug and the route: all possible conflicts of addresses. */
 export async function uploadsNear(env: Bindings, { slug, route }: Card): Promise<Upload[]> {
@@ -148,7 +129,7 @@ export async function removeUpload(
   slug: string,
   owner: string | null,
 ): Promise<string | null> {
-  await databaseWith(env.DB, TOOL_CONFIG_SCHEMA);
+  await databaseWith(env.DB, TOOL_CONFIG);
   const db = await tables(env).database();
   const which = "FROM uploaded_skills WHERE slug = ?1 AND (?2 IS NULL OR owner = ?2)";
   const config = `DELETE FROM tool_config WHERE slug = ?1 AND tenant IN (SELECT owner ${which})`;

@@ -4,44 +4,15 @@
  * is authoritative, and nothing waits for the row. Each write replaces the whole row, so the next write makes up for a
  * lost one.
  */
+
 import * as z from "zod/mini";
+import RUNS from "../../migrations/0009_runs.sql?raw";
+import RUNS_RUNNING from "../../migrations/0015_runs_running.sql?raw";
+import RUNS_RESTING from "../../migrations/0016_runs_resting.sql?raw";
 import { databaseWith, Tables } from "../database.ts";
 import type { Bindings } from "../env.ts";
 import { type NewestFirst, newestFirst, type Wanted } from "./newest-first.ts";
 import { type RunEntry, runEntryShape } from "./run-entry.ts";
-
-/** The table of the tenants' runs (docs/storage-schema.md). */
-export const RUNS_SCHEMA = [
-  `CREATE TABLE IF NOT EXISTS runs (
-  tenant TEXT NOT NULL,
-  id TEXT NOT NULL,
-  kind TEXT NOT NULL,
-  name TEXT,
-  session TEXT,
-  state TEXT NOT NULL,
-  created_at TEXT NOT NULL,
-  settled_at TEXT,
-  duration_ms INTEGER,
-  input_tokens INTEGER NOT NULL,
-  output_tokens INTEGER NOT NULL,
-  cost_usd REAL NOT NULL,
-  code TEXT,
-  PRIMARY KEY (tenant, id)
-)`,
-  "CREATE INDEX IF NOT EXISTS runs_in_order ON runs (tenant, created_at, id)",
-  "CREATE INDEX IF NOT EXISTS runs_waiting ON runs (tenant, created_at) WHERE state = 'awaiting_approval'",
-  "CREATE INDEX IF NOT EXISTS runs_failed ON runs (tenant, code, created_at, id) WHERE code IS NOT NULL",
-] as const;
-
-/** The index of all tenants' runs that the table shows as running (docs/storage-schema.md). */
-export const RUNS_RUNNING_SCHEMA = [
-  "CREATE INDEX IF NOT EXISTS runs_running ON runs (created_at) WHERE state = 'running'",
-] as const;
-
-/** The index of all tenants' runs that the table shows as waiting, for a person, a client, or a daemon's next wake. */
-export const RUNS_RESTING_SCHEMA = [
-  "CREATE INDEX IF NOT EXISTS runs_resting ON runs (created_at) WHERE settled_at IS NULL AND state <> 'running'",
-] as const;
 
 /** How long a row is kept, in ms. */
 const KEPT_MS = 30 * 24 * 3_600_000;
@@ -73,7 +44,7 @@ const WRITE = `INSERT INTO runs (tenant, ${COLUMNS}) SELECT ${["tenant", ...COLU
   ON CONFLICT (tenant, id) DO UPDATE SET name = coalesce(excluded.name, runs.name), ${COLUMNS.filter((name) => !["id", "kind", "name", "session"].includes(name)).map((name) => `${name} = excluded.${name}`)}
   WHERE excluded.settled_at IS NOT NULL OR runs.settled_at IS NULL OR excluded.created_at > runs.created_at`;
 
-const tables = ({ DB }: Bindings): Tables => new Tables(DB, RUNS_SCHEMA);
+const tables = ({ DB }: Bindings): Tables => new Tables(DB, RUNS);
 
 /** The statement that writes rows of any tenants. */
 export async function runRows(
@@ -190,9 +161,7 @@ export async function unsettledSince(
   { runs, calls }: { runs: Date; calls: Date },
   most: { running: number; resting: number },
 ): Promise<{ tenant: string; run: RunEntry }[]> {
-  await tables(env).database();
-  await databaseWith(env.DB, RUNS_RUNNING_SCHEMA);
-  const db = await databaseWith(env.DB, RUNS_RESTING_SCHEMA);
+  const db = await databaseWith(env.DB, RUNS + RUNS_RUNNING + RUNS_RESTING);
   const some = (shown: string, limit: number) =>
     db
       .prepare(

@@ -2,29 +2,16 @@
  * A tenant's list of sessions: rows in D1 that the sessions themselves write (docs/storage-schema.md). The session's own
  * object is authoritative. A failed write is repeated later, and nothing else waits for it.
  */
+import SESSIONS from "../../migrations/0004_sessions.sql?raw";
 import { Tables } from "../database.ts";
 import type { Bindings } from "../env.ts";
 import { type SessionEntry, sessionRowShape } from "./index-row.ts";
 import { type NewestFirst, newestFirst, type Wanted } from "./newest-first.ts";
 
-/** The table of the tenants' sessions (docs/storage-schema.md). */
-export const SESSIONS_SCHEMA = [
-  `CREATE TABLE IF NOT EXISTS sessions (
-  tenant TEXT NOT NULL,
-  id TEXT NOT NULL,
-  state TEXT NOT NULL,
-  created_at TEXT NOT NULL,
-  parent_id TEXT,
-  metadata TEXT NOT NULL,
-  PRIMARY KEY (tenant, id)
-)`,
-  "CREATE INDEX IF NOT EXISTS sessions_in_order ON sessions (tenant, created_at, id)",
-] as const;
-
 /** The condition that selects sessions in which stages of workflow runs ran, by id and owner. */
 const OF_STAGE = `(substr(id, 1, 4) = 'wfs_' AND (parent_id IS NOT NULL OR json_extract(metadata, '$.workflow_run_id') IS NOT NULL))`;
 
-const tables = ({ DB }: Bindings): Tables => new Tables(DB, SESSIONS_SCHEMA);
+const tables = ({ DB }: Bindings): Tables => new Tables(DB, SESSIONS);
 
 /** The statement that writes rows of any tenants. */
 export async function sessionRows(

@@ -491,7 +491,7 @@ describe("tables in D1", () => {
         return typeof value === "function" ? value.bind(target) : value;
       },
     });
-    const schema = ["SELECT 1"];
+    const schema = "SELECT 1;\n";
     void databaseWith(db, schema);
     for (let users = 0; users < 3; users += 1) await databaseWith(db, schema);
     expect(batches).toBe(2);

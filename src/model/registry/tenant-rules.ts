@@ -2,7 +2,9 @@
  * Capability rules that a tenant installed at run time: stored in D1, cached per isolate for seconds. They apply to the
  * tenant's own calls, never to the execution of a served skill.
  */
+
 import * as z from "zod/mini";
+import CAPABILITY_RULES from "../../../migrations/0003_capability_rules.sql?raw";
 import { Tables } from "../../database.ts";
 import type { Bindings } from "../../env.ts";
 import { type CacheEntry, RecentMap, usable } from "../../recent.ts";
@@ -10,15 +12,6 @@ import type { ModelRegistry } from "./definition.ts";
 import { type CapabilityTables, capabilityTables } from "./layer.ts";
 import type { DeploymentModels } from "./load.ts";
 import { mergeModelRegistry } from "./registry.ts";
-
-/** The table of capability rules that tenants install (docs/storage-schema.md). */
-export const CAPABILITY_RULES_SCHEMA = [
-  `CREATE TABLE IF NOT EXISTS capability_rules (
-  tenant TEXT PRIMARY KEY,
-  rules TEXT NOT NULL,
-  updated_at TEXT NOT NULL
-)`,
-] as const;
 
 const AGES = { refresh: 5000, expire: 30_000 };
 /** Cached tenants per isolate. */
@@ -36,7 +29,7 @@ export class TenantRules {
   readonly #known = new RecentMap<string, Known>(MAX_TENANTS);
 
   constructor({ DB }: Bindings, models: DeploymentModels) {
-    this.#tables = new Tables(DB, CAPABILITY_RULES_SCHEMA);
+    this.#tables = new Tables(DB, CAPABILITY_RULES);
     this.#models = models;
   }
 

@@ -1,30 +1,12 @@
 /** Conversations of OpenAI's clients in D1. Every query contains the tenant, so another tenant's id is unknown. */
+
 import * as z from "zod/mini";
+import CONVERSATIONS from "../../../migrations/0011_conversations.sql?raw";
 import { Tables } from "../../database.ts";
 import type { Bindings } from "../../env.ts";
 import { objectOf } from "../../skill/json.ts";
 import { parsedJson } from "../../skill/json-depth.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
-
-/** The tables of `/v1/conversations` (docs/storage-schema.md). */
-export const CONVERSATIONS_SCHEMA = [
-  `CREATE TABLE IF NOT EXISTS conversations (
-  tenant TEXT NOT NULL,
-  id TEXT NOT NULL,
-  metadata TEXT NOT NULL,
-  created_ms INTEGER NOT NULL,
-  PRIMARY KEY (tenant, id)
-)`,
-  `CREATE TABLE IF NOT EXISTS conversation_items (
-  tenant TEXT NOT NULL,
-  conversation TEXT NOT NULL,
-  seq INTEGER NOT NULL,
-  id TEXT NOT NULL,
-  item TEXT NOT NULL,
-  PRIMARY KEY (tenant, conversation, seq)
-)`,
-  "CREATE UNIQUE INDEX IF NOT EXISTS conversation_items_by_id ON conversation_items (tenant, conversation, id)",
-] as const;
 
 const json = () =>
   z.pipe(
@@ -47,7 +29,7 @@ const conversationShape = z.lazy(() =>
 export type ItemRow = z.output<typeof itemShape>;
 const itemShape = z.lazy(() => z.object({ seq: z.int(), id: z.string(), item: json() }));
 
-const tables = ({ DB }: Bindings): Tables => new Tables(DB, CONVERSATIONS_SCHEMA);
+const tables = ({ DB }: Bindings): Tables => new Tables(DB, CONVERSATIONS);
 
 export async function addConversation(env: Bindings, tenant: string, row: ConversationRow): Promise<void> {
   await tables(env).run("INSERT INTO conversations (tenant, id, metadata, created_ms) VALUES (?, ?, ?, ?)", [

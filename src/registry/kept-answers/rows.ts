@@ -2,23 +2,11 @@
  * Answers to requests with an `Idempotency-Key`, in D1 and R2. The process that claims a name handles the request,
  * renews its claim every few seconds, and stores the answer; all other processes find the answer there.
  */
+
 import * as z from "zod/mini";
+import KEPT_ANSWERS from "../../../migrations/0014_kept_answers.sql?raw";
 import { Tables } from "../../database.ts";
 import type { Bindings } from "../../env.ts";
-
-/** The table of answers to requests with an `Idempotency-Key` (docs/storage-schema.md). */
-export const KEPT_ANSWERS_SCHEMA = [
-  `CREATE TABLE IF NOT EXISTS kept_answers (
-  name TEXT NOT NULL PRIMARY KEY,
-  request_hash TEXT NOT NULL,
-  attempt TEXT NOT NULL,
-  effects INTEGER NOT NULL,
-  alive_ms INTEGER NOT NULL,
-  answer TEXT,
-  expires_ms INTEGER NOT NULL
-)`,
-  "CREATE INDEX IF NOT EXISTS kept_answers_by_expiry ON kept_answers (expires_ms)",
-] as const;
 
 /** How long an answer is kept, in ms. */
 const KEPT_MS = 86_400_000;
@@ -64,7 +52,7 @@ type Claimed =
   | { state: "answered"; head: AnswerHead; body: Uint8Array<ArrayBuffer> }
   | { state: "running" | "lost" | "other_request" };
 
-const tables = ({ DB }: Bindings): Tables => new Tables(DB, KEPT_ANSWERS_SCHEMA);
+const tables = ({ DB }: Bindings): Tables => new Tables(DB, KEPT_ANSWERS);
 const bodyKey = ({ name, attempt }: Claim): string => `answers/${name}/${attempt}`;
 
 /**

@@ -2,28 +2,11 @@
  * The rows of `/v1/files` in D1, uploads of `/files` among them. A row counts once its bytes are stored in R2, so no row lacks
  * its bytes. Every query contains the tenant, so another tenant's id is unknown.
  */
+
 import * as z from "zod/mini";
+import STORED_FILES from "../../../migrations/0008_stored_files.sql?raw";
 import { Tables } from "../../database.ts";
 import type { Bindings } from "../../env.ts";
-
-/** The table of `/v1/files` (docs/storage-schema.md). */
-export const STORED_FILES_SCHEMA = [
-  `CREATE TABLE IF NOT EXISTS stored_files (
-  tenant TEXT NOT NULL,
-  id TEXT NOT NULL,
-  filename TEXT NOT NULL,
-  mime TEXT NOT NULL,
-  size INTEGER NOT NULL,
-  purpose TEXT NOT NULL,
-  downloadable INTEGER NOT NULL,
-  stored INTEGER NOT NULL,
-  created_us INTEGER NOT NULL,
-  expires_ms INTEGER,
-  PRIMARY KEY (tenant, id)
-)`,
-  "CREATE UNIQUE INDEX IF NOT EXISTS stored_files_in_order ON stored_files (tenant, created_us)",
-  "CREATE INDEX IF NOT EXISTS stored_files_by_expiry ON stored_files (expires_ms) WHERE expires_ms IS NOT NULL",
-] as const;
 
 /** How long the row of an expired file stays, in ms. */
 const REMEMBERED_MS = 30 * 24 * 3_600_000;
@@ -62,7 +45,7 @@ const COLUMNS = "id, filename, mime, size, purpose, downloadable, created_us, ex
  */
 const SHOWN = "stored > 0 AND (expires_ms IS NULL OR expires_ms > ?2)";
 
-const tables = ({ DB }: Bindings): Tables => new Tables(DB, STORED_FILES_SCHEMA);
+const tables = ({ DB }: Bindings): Tables => new Tables(DB, STORED_FILES);
 const rememberedSince = (): number => Date.now() - REMEMBERED_MS;
 
 export const isExpired = ({ expires_ms }: FileRow): boolean =>

@@ -5,17 +5,17 @@
  */
 
 import * as z from "zod/mini";
+import STORED_SKILLS from "../../../migrations/0007_stored_skills.sql?raw";
 import { sha256 } from "../../bytes.ts";
 import { Tables } from "../../database.ts";
 import type { Bindings } from "../../env.ts";
-import { STORED_SKILLS_SCHEMA } from "./schema.ts";
 
 /** How long a loose bundle stays: longer than any request takes from storing the bundle to storing the version. */
 const LOOSE_FOR_MS = 3_600_000;
 /** The most bundles that one sweep removes. */
 const SWEPT = 50;
 
-export const skillTables = ({ DB }: Bindings): Tables => new Tables(DB, STORED_SKILLS_SCHEMA);
+export const skillTables = ({ DB }: Bindings): Tables => new Tables(DB, STORED_SKILLS);
 
 const placeShape = z.lazy(() => z.object({ key: z.string(), stored: z.int() }));
 

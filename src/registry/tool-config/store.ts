@@ -1,22 +1,9 @@
 /** Configured values of tools in D1: one row for each value, secrets sealed. */
+
 import * as z from "zod/mini";
+import TOOL_CONFIG from "../../../migrations/0005_tool_config.sql?raw";
 import { Tables } from "../../database.ts";
 import type { Bindings } from "../../env.ts";
-
-/** The table of configured values of tools (docs/storage-schema.md). */
-export const TOOL_CONFIG_SCHEMA = [
-  `CREATE TABLE IF NOT EXISTS tool_config (
-  tenant TEXT NOT NULL,
-  slug TEXT NOT NULL,
-  bot TEXT NOT NULL,
-  tool TEXT NOT NULL,
-  param TEXT NOT NULL,
-  value TEXT NOT NULL,
-  sealed INTEGER NOT NULL,
-  updated_at TEXT NOT NULL,
-  PRIMARY KEY (tenant, slug, bot, tool, param)
-)`,
-] as const;
 
 /** Identifies a configuration by tenant and skill. */
 interface ConfigOf {
@@ -43,7 +30,7 @@ type ValueName = Pick<StoredValue, "tool" | "param" | "bot">;
 
 const COLUMNS = "tool, param, bot, value, sealed";
 
-const tables = ({ DB }: Bindings): Tables => new Tables(DB, TOOL_CONFIG_SCHEMA);
+const tables = ({ DB }: Bindings): Tables => new Tables(DB, TOOL_CONFIG);
 
 /** The values for every bot, and those of one bot. */
 export async function readValues(

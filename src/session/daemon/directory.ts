@@ -4,33 +4,13 @@
  */
 
 import * as z from "zod/mini";
+import DAEMONS from "../../../migrations/0006_daemons.sql?raw";
 import { Tables } from "../../database.ts";
 import type { Bindings } from "../../env.ts";
 import { DaemonPathTaken } from "../../errors/daemon.ts";
 import { type NewestFirst, newestFirst, type Wanted } from "../newest-first.ts";
 import type { DaemonStatus, Webhook } from "./rpc.ts";
 import type { DaemonRow } from "./store.ts";
-
-/** The table of the tenants' daemons (docs/storage-schema.md). */
-export const DAEMONS_SCHEMA = [
-  `CREATE TABLE IF NOT EXISTS daemons (
-  tenant TEXT NOT NULL,
-  id TEXT NOT NULL,
-  name TEXT,
-  status TEXT NOT NULL,
-  persist_path TEXT,
-  skill TEXT,
-  webhook TEXT,
-  check_at INTEGER,
-  created_at TEXT NOT NULL,
-  PRIMARY KEY (tenant, id)
-)`,
-  "CREATE INDEX IF NOT EXISTS daemons_in_order ON daemons (tenant, created_at, id)",
-  `CREATE UNIQUE INDEX IF NOT EXISTS daemons_by_path ON daemons (tenant, persist_path)
-  WHERE status = 'running' AND persist_path IS NOT NULL`,
-  "CREATE INDEX IF NOT EXISTS daemons_to_check ON daemons (check_at) WHERE status = 'running' AND check_at IS NOT NULL",
-  "CREATE INDEX IF NOT EXISTS daemons_hooked ON daemons (id) WHERE webhook IS NOT NULL",
-] as const;
 
 /** A daemon's entry in the directory. */
 export interface DaemonNote
@@ -68,7 +48,7 @@ const hooked = z.lazy(() =>
   }),
 );
 
-const tables = ({ DB }: Bindings): Tables => new Tables(DB, DAEMONS_SCHEMA);
+const tables = ({ DB }: Bindings): Tables => new Tables(DB, DAEMONS);
 
 /** @throws DaemonPathTaken if another running daemon has the path */
 export async function noteDaemon(env: Bindings, note: DaemonNote): Promise<void> {

@@ -1,24 +1,11 @@
 /** The list of tasks: rows in D1 that the tasks themselves write. The task's own object is authoritative. */
+
 import * as z from "zod/mini";
+import TASKS from "../../../migrations/0012_tasks.sql?raw";
 import { Tables } from "../../database.ts";
 import type { Bindings } from "../../env.ts";
 import type { TaskHandle } from "../../run/task/handle.ts";
 import { type NewestFirst, newestFirst, type Wanted } from "../newest-first.ts";
-
-/** The table of the tenants' tasks (docs/storage-schema.md). */
-export const TASKS_SCHEMA = [
-  `CREATE TABLE IF NOT EXISTS tasks (
-  tenant TEXT NOT NULL,
-  id TEXT NOT NULL,
-  name TEXT NOT NULL,
-  mode TEXT NOT NULL,
-  status TEXT NOT NULL,
-  parent_task_id TEXT,
-  created_at TEXT NOT NULL,
-  PRIMARY KEY (tenant, id)
-)`,
-  "CREATE INDEX IF NOT EXISTS tasks_in_order ON tasks (tenant, created_at, id)",
-] as const;
 
 /** A task's row in the directory. */
 interface TaskNote extends Pick<TaskHandle, "id" | "name" | "mode" | "status" | "parent_task_id"> {
@@ -38,7 +25,7 @@ const listed = z.lazy(() =>
   }),
 );
 
-const tables = ({ DB }: Bindings): Tables => new Tables(DB, TASKS_SCHEMA);
+const tables = ({ DB }: Bindings): Tables => new Tables(DB, TASKS);
 
 /** The statement that writes a task's row. */
 export async function taskRow(env: Bindings, note: TaskNote): Promise<D1PreparedStatement> {

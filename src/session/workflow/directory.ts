@@ -2,7 +2,9 @@
  * Stored workflows, and the list of a tenant's workflow runs: rows in D1 (docs/storage-schema.md). The run's own object
  * is authoritative; its row is written later.
  */
+
 import * as z from "zod/mini";
+import WORKFLOWS from "../../../migrations/0010_workflows.sql?raw";
 import { pageOfRows, Tables } from "../../database.ts";
 import { statusOf } from "../../engine/workflow/document.ts";
 import type { Graph } from "../../engine/workflow/graph.ts";
@@ -10,30 +12,6 @@ import { time, totalOutcomes, type WorkflowState } from "../../engine/workflow/s
 import type { Bindings } from "../../env.ts";
 import { type NewestFirst, newestFirst, type Wanted } from "../newest-first.ts";
 import { forgetRuns, noteRuns } from "../run-index.ts";
-
-/** The tables of the tenants' workflows and their runs (docs/storage-schema.md). */
-export const WORKFLOWS_SCHEMA = [
-  `CREATE TABLE IF NOT EXISTS workflows (
-  tenant TEXT NOT NULL,
-  name TEXT NOT NULL,
-  version INTEGER NOT NULL,
-  digest TEXT NOT NULL,
-  graph TEXT NOT NULL,
-  created_at TEXT NOT NULL,
-  PRIMARY KEY (tenant, name, version)
-)`,
-  `CREATE TABLE IF NOT EXISTS workflow_runs (
-  tenant TEXT NOT NULL,
-  id TEXT NOT NULL,
-  workflow TEXT NOT NULL,
-  task TEXT NOT NULL,
-  status TEXT NOT NULL,
-  created_at TEXT NOT NULL,
-  finished_at TEXT,
-  PRIMARY KEY (tenant, id)
-)`,
-  "CREATE INDEX IF NOT EXISTS workflow_runs_in_order ON workflow_runs (tenant, created_at, id)",
-] as const;
 
 /** The most characters of a task in a list. */
 const SHOWN_TASK = 200;
@@ -68,7 +46,7 @@ const run = z.lazy(() =>
   }),
 );
 
-const tables = ({ DB }: Bindings): Tables => new Tables(DB, WORKFLOWS_SCHEMA);
+const tables = ({ DB }: Bindings): Tables => new Tables(DB, WORKFLOWS);
 
 /**
  * Stores a graph as the next version under a name. A graph that equals the last version adds no version.
