@@ -34,6 +34,26 @@ export async function textWithin(
   return text + decoder.decode();
 }
 
+/**
+ * A stream of what a generator yields.
+ * @param cancel called when the reader leaves. Absent: the generator returns, once it has what it waits for
+ */
+export function streamFrom(
+  chunks: AsyncGenerator<Uint8Array, void>,
+  cancel: () => Promise<unknown> = () => chunks.return(),
+): ReadableStream<Uint8Array> {
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const { done, value } = await chunks.next();
+      if (done) controller.close();
+      else controller.enqueue(value);
+    },
+    async cancel() {
+      await cancel();
+    },
+  });
+}
+
 /** Limit of each call, since the number of a call's arguments is limited. */
 const PIECE = 0x8000;
 

@@ -1,7 +1,9 @@
 /** mode: script — one process per call; its output is the answer. */
 
+import { streamFrom } from "../bytes.ts";
 import { ClientClosedRequest, ExecutionLost, OutputTooLarge, RunnerProtocolError } from "../errors/run.ts";
 import { Internal } from "../errors.ts";
+import type { Redactor } from "../redact.ts";
 import { executionSpec } from "../tool/execution.ts";
 import { scriptError } from "../tool/process-end.ts";
 import type { EndedStatus, ExecutionSpec } from "../tool/protocol.ts";
@@ -168,31 +170,25 @@ async function content(
   if (kept !== null) return fileIndex === null ? redactor.bytes(kept) : kept;
   const runner = await runnerEndpoint(run.context, run.id);
   const events = replayExecution(runner, run.id, runOptions(run.context, run.signal, null));
+  return streamFrom(fileIndex === null ? replayedStdout(events, redactor) : replayedFile(events, fileIndex));
+}
+
+type Events = ReturnType<typeof replayExecution>;
+
+async function* replayedStdout(events: Events, redactor: Redactor): AsyncGenerator<Uint8Array, void> {
   const secrets = redactor.stream();
+  for await (const event of events) {
+    if (event.kind === "ended") break;
+    if (event.kind === "stdout") yield secrets.push(event.bytes);
+  }
+  yield secrets.end();
+}
+
+async function* replayedFile(events: Events, index: number): AsyncGenerator<Uint8Array, void> {
   let file = -1;
-  return new ReadableStream<Uint8Array>({
-    async pull(controller) {
-      for (;;) {
-        const { done, value: event } = await events.next();
-        if (done || event.kind === "ended") {
-          if (fileIndex === null) controller.enqueue(secrets.end());
-          controller.close();
-          await events.return(undefined);
-          return;
-        }
-        if (event.kind === "file") file += 1;
-        if (fileIndex === null && event.kind === "stdout") {
-          controller.enqueue(secrets.push(event.bytes));
-          return;
-        }
-        if (event.kind === "file_bytes" && file === fileIndex) {
-          controller.enqueue(event.bytes);
-          return;
-        }
-      }
-    },
-    async cancel() {
-      await events.return(undefined);
-    },
-  });
+  for await (const event of events) {
+    if (event.kind === "ended") return;
+    if (event.kind === "file") file += 1;
+    if (event.kind === "file_bytes" && file === index) yield event.bytes;
+  }
 }

@@ -1,5 +1,5 @@
 /** Encodes the body of `POST /v1/executions`: `spec`, then the files, then `stdin`. */
-import { concat, utf8 } from "../bytes.ts";
+import { concat, streamFrom, utf8 } from "../bytes.ts";
 
 type Bytes = Uint8Array<ArrayBuffer>;
 type Body = Uint8Array | ReadableStream<Uint8Array>;
@@ -43,7 +43,7 @@ export function encodeMultipart(specText: string, input: ExecutionInput, gate: P
     pieces.push(utf8(`\r\n${head(boundary, "stdin", "stdin", "application/octet-stream")}\r\n`), input.stdin);
   }
   pieces.push(utf8(`\r\n--${boundary}--\r\n`));
-  return { contentType, body: whole(pieces) ?? stream(pieces, gate) };
+  return { contentType, body: whole(pieces) ?? streamFrom(generate(pieces, gate)) };
 }
 
 function head(boundary: string, name: string, filename?: string, mime?: string): string {
@@ -63,20 +63,6 @@ function whole(pieces: Body[]): Bytes | null {
   const size = arrays.reduce((total, piece) => total + piece.length, 0);
   if (arrays.length < pieces.length || size > WHOLE_BYTES) return null;
   return concat(arrays);
-}
-
-function stream(pieces: Body[], gate: Promise<void>): ReadableStream<Uint8Array> {
-  const source = generate(pieces, gate);
-  return new ReadableStream<Uint8Array>({
-    async pull(controller) {
-      const { done, value } = await source.next();
-      if (done) controller.close();
-      else controller.enqueue(value);
-    },
-    async cancel() {
-      await source.return();
-    },
-  });
 }
 
 async function* generate(pieces: Body[], gate: Promise<void>): AsyncGenerator<Uint8Array, void> {

@@ -1,4 +1,5 @@
 /** Reads a skill's input from a request. */
+import { streamFrom } from "../../bytes.ts";
 import {
   BodyTooLarge,
   FileRequired,
@@ -148,7 +149,7 @@ async function fileInput(
     if (ids !== null) return { ...NO_INPUT, ids };
     if (!accepted) throw needsFile(manifest);
     if (head.length > limit) throw new BodyTooLarge({ limit });
-    return asFile(rest === null ? head : streamOf(withFirst(head, rest), state));
+    return asFile(rest === null ? head : streamFrom(watched(withFirst(head, rest), state)));
   }
   return asFile(await streamedBody(request, limit, state));
 }
@@ -175,7 +176,7 @@ async function streamedBody(
   const chunks = bodyChunks(request, limit);
   const first = await chunks.next();
   if (first.done) throw new FileRequired({ hint: "The body is empty." });
-  return streamOf(withFirst(first.value, chunks), state);
+  return streamFrom(watched(withFirst(first.value, chunks), state));
 }
 
 function needsFile({ input_mime }: Manifest): HullError {
@@ -233,20 +234,17 @@ async function readHead(
   return { head: gathered.take(), rest: chunks };
 }
 
-function streamOf(chunks: AsyncGenerator<Uint8Array, void>, state: InputState): ReadableStream<Uint8Array> {
-  return new ReadableStream<Uint8Array>({
-    async pull(controller) {
-      const next = await chunks.next().catch((error: unknown) => {
-        state.fault = toHullError(error);
-        throw error;
-      });
-      if (next.done) controller.close();
-      else controller.enqueue(next.value);
-    },
-    async cancel() {
-      await chunks.return();
-    },
-  });
+/** The chunks unchanged; `state` learns what ends them early. */
+async function* watched(
+  chunks: AsyncGenerator<Uint8Array, void>,
+  state: InputState,
+): AsyncGenerator<Uint8Array, void> {
+  try {
+    yield* chunks;
+  } catch (error) {
+    state.fault = toHullError(error);
+    throw error;
+  }
 }
 
 /** The most findings to report for one input. */

@@ -2,6 +2,7 @@
  * Passes an upstream's answer to the client: streamed, with a limit on silence. It makes the upstream's death visible,
  * since a body that ends early looks complete to a client.
  */
+import { streamFrom } from "../../bytes.ts";
 import { UpstreamBodyTruncated, UpstreamTimeout } from "../../errors/run.ts";
 import type { HullError } from "../../errors.ts";
 
@@ -59,25 +60,24 @@ export class UpstreamReader {
     await this.#reader.cancel().catch(() => {});
   }
 
-  /** Everything read so far, then the rest as it arrives; `last` may add a final chunk instead of a fault. */
-  stream(head: Uint8Array[], last?: (fault: unknown) => Uint8Array): ReadableStream<Uint8Array> {
-    const waiting = [...head];
-    return new ReadableStream<Uint8Array>({
-      pull: async (controller) => {
-        const chunk = waiting.shift();
-        if (chunk !== undefined) return controller.enqueue(chunk);
-        try {
-          const read = await this.read();
-          if (read.done) controller.close();
-          else controller.enqueue(read.value);
-        } catch (error) {
-          if (last === undefined) throw error;
-          controller.enqueue(last(error));
-          controller.close();
-        }
-      },
-      cancel: () => this.cancel(),
-    });
+  /** The body as it arrives; `last` may add a final chunk instead of a fault. */
+  stream(last?: (fault: unknown) => Uint8Array): ReadableStream<Uint8Array> {
+    return streamFrom(this.#chunks([], null, last), () => this.cancel());
+  }
+
+  /** What was read so far, then the read that is under way, then the rest. */
+  async *#chunks(
+    head: readonly Uint8Array[],
+    reading: Promise<Read> | null,
+    last?: (fault: unknown) => Uint8Array,
+  ): AsyncGenerator<Uint8Array, void> {
+    yield* head;
+    try {
+      for (let read = await (reading ?? this.read()); !read.done; read = await this.read()) yield read.value;
+    } catch (error) {
+      if (last === undefined) throw error;
+      yield last(error);
+    }
   }
 
   /**
@@ -86,6 +86,8 @@ export class UpstreamReader {
    */
   async hold(): Promise<ReadableStream<Uint8Array>> {
     const head: Uint8Array[] = [];
+    const rest = (reading: Promise<Read> | null): ReadableStream<Uint8Array> =>
+      streamFrom(this.#chunks(head, reading), () => this.cancel());
     let bytes = 0;
     const window = Promise.withResolvers<"over">();
     const timer = setTimeout(() => window.resolve("over"), HOLD_MS);
@@ -93,45 +95,17 @@ export class UpstreamReader {
       while (bytes < HOLD_BYTES) {
         const reading = this.read();
         const first = await Promise.race([reading, window.promise]);
-        if (first === "over") return resumed(head, reading, this);
-        if (first.done) return this.#whole(head);
+        if (first === "over" || first.done) {
+          // `read` has noted its fault, even if nobody reads this stream.
+          reading.catch(() => {});
+          return rest(reading);
+        }
         head.push(first.value);
         bytes += first.value.length;
       }
-      return this.stream(head);
+      return rest(null);
     } finally {
       clearTimeout(timer);
     }
   }
-
-  #whole(chunks: Uint8Array[]): ReadableStream<Uint8Array> {
-    return new ReadableStream({
-      start(controller) {
-        for (const chunk of chunks) controller.enqueue(chunk);
-        controller.close();
-      },
-    });
-  }
-}
-
-/** The held-back beginning, then the read that was pending when the time was up, then the rest. */
-function resumed(
-  head: Uint8Array[],
-  reading: Promise<Read>,
-  reader: UpstreamReader,
-): ReadableStream<Uint8Array> {
-  const waiting = [...head];
-  let pending: Promise<Read> | null = reading;
-  reading.catch(() => {});
-  return new ReadableStream<Uint8Array>({
-    async pull(controller) {
-      const chunk = waiting.shift();
-      if (chunk !== undefined) return controller.enqueue(chunk);
-      const read = await (pending ?? reader.read());
-      pending = null;
-      if (read.done) controller.close();
-      else controller.enqueue(read.value);
-    },
-    cancel: () => reader.cancel(),
-  });
 }

@@ -1,5 +1,6 @@
 /** Runs a proxy skill: sends the call to an upstream and returns its answer, both as streams. */
 
+import { streamFrom } from "../../bytes.ts";
 import { UnsupportedMediaType } from "../../errors/request.ts";
 import {
   ClientClosedRequest,
@@ -135,24 +136,22 @@ function withoutAddress(text: string, url: URL): string {
  */
 function uploadOf(request: Request, limit: number, call: AbortController): ReadableStream<Uint8Array> | null {
   if (request.body === null) return null;
-  const chunks = bodyChunks(request, limit);
-  const stream = new ReadableStream<Uint8Array>({
-    async pull(controller) {
-      try {
-        const next = await chunks.next();
-        if (next.done) controller.close();
-        else controller.enqueue(next.value);
-      } catch (error) {
-        call.abort(toHullError(error));
-        throw error;
-      }
-    },
-    async cancel() {
-      await chunks.return(undefined);
-    },
-  });
+  const stream = streamFrom(uploaded(request, limit, call));
   const declared = request.headers.get("content-length");
   return declared === null ? stream : stream.pipeThrough(new FixedLengthStream(Number(declared)));
+}
+
+async function* uploaded(
+  request: Request,
+  limit: number,
+  call: AbortController,
+): AsyncGenerator<Uint8Array, void> {
+  try {
+    yield* bodyChunks(request, limit);
+  } catch (error) {
+    call.abort(toHullError(error));
+    throw error;
+  }
 }
 
 /**
@@ -170,9 +169,9 @@ async function passDown(
   }
   const reader = new UpstreamReader(upstream.body, body);
   const length = upstream.headers.get("content-length");
-  if (length !== null) return reader.stream([]).pipeThrough(new FixedLengthStream(Number(length)));
+  if (length !== null) return reader.stream().pipeThrough(new FixedLengthStream(Number(length)));
   if ((upstream.headers.get("content-type") ?? "").startsWith("text/event-stream")) {
-    return reader.stream([], (fault) => errorEvent(toHullError(fault), context));
+    return reader.stream((fault) => errorEvent(toHullError(fault), context));
   }
   return reader.hold();
 }

@@ -4,6 +4,7 @@
  * execution has ended.
  */
 
+import { streamFrom } from "../../bytes.ts";
 import { RunnerProtocolError } from "../../errors/run.ts";
 import { Internal } from "../../errors.ts";
 import {
@@ -32,19 +33,7 @@ export async function toolWorkspace(bucket: R2Bucket, workspace: WorkspaceAccess
 export function workspaceSource(bucket: R2Bucket, workspace: WorkspaceAccess): WorkspaceSource {
   return {
     manifest: async () => JSON.stringify(await workspace.workspaceManifest()),
-    contents: (digests) => {
-      const frames = contentFrames(bucket, workspace, digests);
-      return new ReadableStream<Uint8Array>({
-        async pull(controller) {
-          const { done, value } = await frames.next();
-          if (done) controller.close();
-          else controller.enqueue(value);
-        },
-        async cancel() {
-          await frames.return(undefined);
-        },
-      });
-    },
+    contents: (digests) => streamFrom(contentFrames(bucket, workspace, digests)),
   };
 }
 
