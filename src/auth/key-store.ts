@@ -6,7 +6,7 @@ import API_KEY_USES from "../../migrations/0013_api_key_uses.sql?raw";
 import { sha256 } from "../bytes.ts";
 import { pageOfRows, Tables } from "../database.ts";
 import type { Bindings } from "../env.ts";
-import { BadRequest } from "../errors/request.ts";
+import { unknownCursor } from "../errors/request.ts";
 import { type ApiKey, keyRowShape, makeKey, prefixOf, SCOPES, type Scope } from "./api-key.ts";
 
 const COLUMNS = "id, prefix, tenant, scopes, name, created_at";
@@ -90,7 +90,7 @@ export async function listKeys(
 function position(cursor: string): [string, string] {
   const [, after, id] = /^([0-9TZ:.-]+)~(key_[0-9a-f]+)$/.exec(cursor) ?? [];
   if (after === undefined || id === undefined) {
-    throw new BadRequest({ detail: "The parameter cursor must be a next_cursor of this listing." });
+    throw unknownCursor();
   }
   return [after, id];
 }

@@ -7,7 +7,7 @@ import type { ExecutionAnswer, ExecutionEvents, ExecutionStatus } from "../sessi
 import { isTextType } from "../skill/media.ts";
 import type { RequestContext } from "./context.ts";
 import { executionOf } from "./execution-client.ts";
-import { jsonNow, pageLimit } from "./page.ts";
+import { jsonNow, numberedPage, numericCursor, pageLimit } from "./page.ts";
 import { mediaType } from "./skills/media-type.ts";
 import { withShortList } from "./skills/produced-files.ts";
 
@@ -89,17 +89,14 @@ export async function getExecutionTrace(
 /** The page of steps that a request asks for. @throws BadRequest */
 export function tracePage({ request }: RequestContext): { after: number; limit: number } {
   const query = new URL(request.url).searchParams;
-  const cursor = query.get("cursor") ?? "0";
-  if (/^\d{1,9}$/.test(cursor)) return { after: Number(cursor), limit: pageLimit(query, 200) };
-  throw new BadRequest({ detail: "The parameter cursor must be a next_cursor of this listing." });
+  return { after: numericCursor(query) ?? 0, limit: pageLimit(query, 200) };
 }
 
 export const traceJson = ({ steps, next, recovered, text, error }: RunTrace) => ({
   recovered,
   text,
   error,
-  data: steps,
-  next_cursor: next === null ? null : String(next),
+  ...numberedPage({ data: steps, next }),
 });
 
 /** `DELETE /executions/:id`: stops a running execution, removes an ended one. */

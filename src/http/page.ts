@@ -1,5 +1,7 @@
 /** Lists in pages. */
-import { BadRequest } from "../errors/request.ts";
+import { BadRequest, unknownCursor } from "../errors/request.ts";
+import type { Wanted } from "../session/newest-first.ts";
+import type { RequestContext } from "./context.ts";
 
 const MAX_PAGE = 1000;
 
@@ -10,6 +12,25 @@ export function pageLimit(query: URLSearchParams, otherwise = 20): number {
   if (/^\d+$/.test(text) && limit >= 1 && limit <= MAX_PAGE) return limit;
   throw new BadRequest({ detail: `limit must be a whole number from 1 to ${MAX_PAGE}, not "${text}".` });
 }
+
+/** The page of a list, newest first, of the caller's tenant. @throws BadRequest */
+export function wantedPage({ request, tenant }: RequestContext): Wanted {
+  const query = new URL(request.url).searchParams;
+  return { tenant, limit: pageLimit(query), cursor: query.get("cursor") };
+}
+
+/** Where a page of a list begins whose cursors are numbers; `null`: at the list's beginning. @throws BadRequest */
+export function numericCursor(query: URLSearchParams): number | null {
+  const text = query.get("cursor");
+  if (text === null || /^\d{1,15}$/.test(text)) return text === null ? null : Number(text);
+  throw unknownCursor();
+}
+
+/** A page of such a list. @param next where the next page begins; `null`: this is the last one */
+export const numberedPage = <T>({ data, next }: { data: readonly T[]; next: number | null }) => ({
+  data,
+  next_cursor: next === null ? null : String(next),
+});
 
 /** An answer that is valid only at this moment, and only for this caller. */
 export const jsonNow = (value: unknown, status = 200, headers: Record<string, string> = {}): Response =>

@@ -6,7 +6,7 @@ import { RUN_KINDS, RUN_STATES } from "../session/run-entry.ts";
 import { countWaiting, indexedRun, listIndexedRuns, runFigures } from "../session/run-index.ts";
 import type { RequestContext } from "./context.ts";
 import { flagIn, WORDS } from "./flag.ts";
-import { jsonNow, pageLimit } from "./page.ts";
+import { jsonNow, wantedPage } from "./page.ts";
 
 const DAY_MS = 24 * 3_600_000;
 
@@ -14,9 +14,7 @@ const DAY_MS = 24 * 3_600_000;
 export async function getAllRuns(context: RequestContext): Promise<Response> {
   const query = new URL(context.request.url).searchParams;
   const filter = {
-    tenant: context.tenant,
-    limit: pageLimit(query),
-    cursor: query.get("cursor"),
+    ...wantedPage(context),
     state: oneOf(query, "state", RUN_STATES),
     kind: oneOf(query, "kind", RUN_KINDS),
     name: query.get("name"),

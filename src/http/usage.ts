@@ -1,6 +1,6 @@
 /** `GET /usage`: what the caller's tenant has spent. */
 import * as z from "zod/mini";
-import { BadRequest } from "../errors/request.ts";
+import { BadRequest, unknownCursor } from "../errors/request.ts";
 import { usdOf } from "../model/cost.ts";
 import { askTenant } from "../run/ledger.ts";
 import { sendUsage } from "../run/usage-batch.ts";
@@ -75,5 +75,5 @@ function keyIn(query: URLSearchParams, group: UsageGroup): string[] | null {
   if (text === null) return null;
   const key = keyShape.safeParse(parsedJson(text));
   if (key.success && key.data.length === (group === "model" ? 2 : 1)) return key.data;
-  throw new BadRequest({ detail: "The parameter cursor must be a next_cursor of this listing." });
+  throw unknownCursor();
 }

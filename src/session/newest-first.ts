@@ -1,7 +1,7 @@
 /** Pages of lists, newest first, whose items have a creation time and an id. */
 import type * as z from "zod/mini";
 import { pageOfRows, type Tables } from "../database.ts";
-import { BadRequest } from "../errors/request.ts";
+import { unknownCursor } from "../errors/request.ts";
 
 /** Identifies a page. */
 export interface Wanted {
@@ -44,7 +44,7 @@ function positionIn(cursor: string | null): [created_at: string, id: string] {
   if (cursor === null) return ["~", "~"];
   const [, before, id] = /^([0-9TZ:.-]+)~([A-Za-z0-9._:-]+)$/.exec(cursor) ?? [];
   if (before === undefined || id === undefined) {
-    throw new BadRequest({ detail: "The parameter cursor must be a next_cursor of this listing." });
+    throw unknownCursor();
   }
   return [before, id];
 }

@@ -5,16 +5,13 @@ import { newRunId } from "../../run/agent/daemon-spec.ts";
 import { daemonAt, listDaemons } from "../../session/daemon/directory.ts";
 import { readJson, readJsonIfAny } from "../body.ts";
 import type { RequestContext } from "../context.ts";
-import { jsonNow, pageLimit } from "../page.ts";
+import { jsonNow, wantedPage } from "../page.ts";
 import { requestName, sessionOf, shown } from "../sessions/object.ts";
 import type { Route } from "../sessions/shapes.ts";
 
 /** `GET /daemons`: the tenant's, the newest first. */
 export async function getDaemons(context: RequestContext): Promise<Response> {
-  const query = new URL(context.request.url).searchParams;
-  const { env, tenant } = context;
-  const limit = pageLimit(query);
-  return jsonNow(await listDaemons(env, { tenant, limit, cursor: query.get("cursor") }));
+  return jsonNow(await listDaemons(context.env, wantedPage(context)));
 }
 
 /** `GET /daemons/:id`: the summary with the snapshot. */

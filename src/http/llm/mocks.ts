@@ -2,7 +2,7 @@
  * `/llm/mocks`: queued answers that replace the providers', if `[llm] mock_routes` permits it. The scope belongs to the
  * tenant; `x-hull-mock-scope` names it.
  */
-import { BadRequest, InputInvalid, NotFound } from "../../errors/request.ts";
+import { InputInvalid, NotFound } from "../../errors/request.ts";
 import { mockCallJson } from "../../llm/mock-calls.ts";
 import type { MockCall } from "../../model/mock/mock.ts";
 import { readMocks } from "../../model/mock/read.ts";
@@ -10,7 +10,7 @@ import { hasMockRoutes, mockScope } from "../../run/mocks.ts";
 import { decodeUtf8 } from "../../run/utf8.ts";
 import { parseJson, readBody } from "../body.ts";
 import type { RequestContext } from "../context.ts";
-import { jsonNow, pageLimit } from "../page.ts";
+import { jsonNow, numberedPage, numericCursor, pageLimit } from "../page.ts";
 import { queryOf } from "./query.ts";
 
 /** A queue travels to a Durable Object, where the limit is 32 MiB. */
@@ -39,15 +39,12 @@ export async function deleteMocks(context: RequestContext): Promise<Response> {
 export async function getMockCalls(context: RequestContext): Promise<Response> {
   const scope = scopeOf(context);
   const query = queryOf(context);
-  const cursor = query.get("cursor") ?? "0";
-  if (!/^\d{1,15}$/.test(cursor))
-    throw new BadRequest({ detail: "cursor must be the next_cursor of the page before." });
-  const { calls, last, more } = await scope.calls(pageLimit(query), Number(cursor));
+  const { calls, last, more } = await scope.calls(pageLimit(query), numericCursor(query) ?? 0);
   const data = calls.map((text) => {
     const call: MockCall = JSON.parse(text);
     return mockCallJson(call);
   });
-  return jsonNow({ data, next_cursor: more ? String(last) : null });
+  return jsonNow(numberedPage({ data, next: more ? last : null }));
 }
 
 /** @throws NotFound if the deployment does not serve these routes */

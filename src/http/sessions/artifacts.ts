@@ -6,17 +6,15 @@ import type { ArtifactView } from "../../session/conversation/answers.ts";
 import { artifactFile } from "../artifact-file.ts";
 import type { RequestContext } from "../context.ts";
 import { DIGITS, flagIn } from "../flag.ts";
-import { jsonNow, pageLimit } from "../page.ts";
+import { jsonNow, numberedPage, numericCursor, pageLimit } from "../page.ts";
 import { sessionOf, shown } from "./object.ts";
 import type { Route } from "./shapes.ts";
 
 /** `GET /sessions/:id/artifacts`: the last version of each, without content, in the order of creation. */
 export const getArtifacts: Route = async (context, { id = "" }) => {
   const query = new URL(context.request.url).searchParams;
-  const limit = pageLimit(query);
-  const offset = wholeNumber(query, "cursor") ?? 0;
-  const { data, next } = await sessionOf(context, id).ask("artifacts", { offset, limit });
-  return jsonNow(shown(context, { data, next_cursor: next === null ? null : String(next) }));
+  const wanted = { limit: pageLimit(query), offset: numericCursor(query) ?? 0 };
+  return jsonNow(shown(context, numberedPage(await sessionOf(context, id).ask("artifacts", wanted))));
 };
 
 /**
@@ -25,19 +23,19 @@ export const getArtifacts: Route = async (context, { id = "" }) => {
  */
 export const getArtifact: Route = async (context, { id = "", artifact = "" }) => {
   const query = new URL(context.request.url).searchParams;
-  const version = wholeNumber(query, "version");
+  const version = versionIn(query);
   const downloads = flagIn(query, "download", DIGITS);
   const view = await sessionOf(context, id).ask("artifact", { id: artifact, version });
   return downloads ? download(context, view) : jsonNow(shown(context, view));
 };
 
 /** @throws BadRequest */
-function wholeNumber(query: URLSearchParams, name: string): number | null {
-  const text = query.get(name);
+function versionIn(query: URLSearchParams): number | null {
+  const text = query.get("version");
   if (text === null) return null;
   if (/^\d{1,15}$/.test(text)) return Number(text);
   throw new BadRequest({
-    detail: `The parameter ${name} must be a whole number, not "${text.slice(0, 80)}".`,
+    detail: `The parameter version must be a whole number, not "${text.slice(0, 80)}".`,
   });
 }
 

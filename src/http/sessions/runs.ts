@@ -13,13 +13,12 @@ import { readJson, readJsonIfAny } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { lastSeen, traceJson, tracePage } from "../executions.ts";
 import { anonymousRun, MAX_MODEL_BODY_BYTES } from "../operations.ts";
-import { jsonNow, pageLimit } from "../page.ts";
+import { jsonNow, numberedPage, numericCursor, pageLimit } from "../page.ts";
 import { prefersAsync } from "../prefer.ts";
 import { idempotencyKey } from "../skills/idempotency.ts";
 import { wantsEvents } from "../sse.ts";
 import { waitIn } from "../wait.ts";
 import { requestName, sessionOf, shown } from "./object.ts";
-import { numberIn } from "./sessions.ts";
 import type { Route } from "./shapes.ts";
 
 type Asked = z.infer<typeof callBody>;
@@ -142,19 +141,17 @@ export const getEvents: Route = async (context, { id = "" }) =>
 /** `GET /sessions/:id/events/list`: the stored events, oldest first, a page at a time. */
 export const getEventList: Route = async (context, { id = "" }) => {
   const query = new URL(context.request.url).searchParams;
-  const page = { after: numberIn(query, "cursor") ?? 0, limit: pageLimit(query), name: query.get("event") };
+  const page = { after: numericCursor(query) ?? 0, limit: pageLimit(query), name: query.get("event") };
   const { data, next } = await sessionOf(context, id).ask("list_events", page);
   const events = data.map(({ seq, event, data: value }) => ({ id: `${id}:${seq}`, event, data: value }));
-  return jsonNow(shown(context, { data: events, next_cursor: next === null ? null : String(next) }));
+  return jsonNow(shown(context, numberedPage({ data: events, next })));
 };
 
 /** `GET /sessions/:id/runs`: the newest first, without their results. */
 export const getRuns: Route = async (context, { id = "" }) => {
   const query = new URL(context.request.url).searchParams;
-  const limit = pageLimit(query);
-  const before = numberIn(query, "cursor") ?? Number.MAX_SAFE_INTEGER;
-  const { data, next } = await sessionOf(context, id).ask("runs", { limit, before });
-  return jsonNow({ data, next_cursor: next === null ? null : String(next) });
+  const wanted = { limit: pageLimit(query), before: numericCursor(query) ?? Number.MAX_SAFE_INTEGER };
+  return jsonNow(numberedPage(await sessionOf(context, id).ask("runs", wanted)));
 };
 
 export const getRun: Route = async (context, { id = "", run = "" }) =>

@@ -15,7 +15,7 @@ import { readJsonIfAny } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { flagIn, WORDS } from "../flag.ts";
 import { MAX_MODEL_BODY_BYTES } from "../operations.ts";
-import { jsonNow, pageLimit } from "../page.ts";
+import { jsonNow, numberedPage, numericCursor, pageLimit, wantedPage } from "../page.ts";
 import { idDigits, idempotencyKey } from "../skills/idempotency.ts";
 import { requestName, sessionOf, shown } from "./object.ts";
 import type { Route } from "./shapes.ts";
@@ -66,18 +66,10 @@ export function createdSession(session: { id: string }, created: boolean): Respo
 
 /** `GET /sessions`: the tenant's, the newest first; with `?stages=true` also the sessions of workflow stages. */
 export async function getSessions(context: RequestContext): Promise<Response> {
-  const query = new URL(context.request.url).searchParams;
-  const { env, tenant } = context;
-  const limit = pageLimit(query);
-  const stages = flagIn(query, "stages", WORDS);
+  const wanted = wantedPage(context);
+  const stages = flagIn(new URL(context.request.url).searchParams, "stages", WORDS);
   await flushRows(context.deployment);
-  const page = await listSessions(env, {
-    tenant,
-    limit,
-    cursor: query.get("cursor"),
-    stages,
-  });
-  return jsonNow(shown(context, page));
+  return jsonNow(shown(context, await listSessions(context.env, { ...wanted, stages })));
 }
 
 export const getSession: Route = async (context, { id = "" }) =>
@@ -108,10 +100,8 @@ export const getAncestry: Route = async (context, { id = "" }) => {
 /** `GET /sessions/:id/messages`: the messages that the next model call would send, oldest first. */
 export const getMessages: Route = async (context, { id = "" }) => {
   const query = new URL(context.request.url).searchParams;
-  const limit = pageLimit(query);
-  const offset = numberIn(query, "cursor") ?? 0;
-  const { data, next } = await sessionOf(context, id).ask("messages", { offset, limit });
-  return jsonNow(shown(context, { data, next_cursor: next === null ? null : String(next) }));
+  const wanted = { limit: pageLimit(query), offset: numericCursor(query) ?? 0 };
+  return jsonNow(shown(context, numberedPage(await sessionOf(context, id).ask("messages", wanted))));
 };
 
 /** `GET /sessions/:id/transcript`: the whole conversation, as text for readers, or as JSON with `?view=raw`. */
@@ -132,12 +122,4 @@ const TEXT_TYPE = "text/plain; charset=utf-8";
 
 function sent(body: ReadableStream<Uint8Array>, type: string): Response {
   return new Response(body, { headers: { "content-type": type, "cache-control": "no-store" } });
-}
-
-/** @throws BadRequest if it is not a number */
-export function numberIn(query: URLSearchParams, name: string): number | null {
-  const text = query.get(name);
-  if (text === null) return null;
-  if (/^\d{1,15}$/.test(text)) return Number(text);
-  throw new BadRequest({ detail: `The parameter ${name} must be a next_cursor of this listing.` });
 }

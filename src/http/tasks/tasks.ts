@@ -8,16 +8,14 @@ import { thrownBy } from "../../session/conversation/done.ts";
 import { listTasks } from "../../session/task/directory.ts";
 import { readJson, readJsonIfAny } from "../body.ts";
 import type { RequestContext } from "../context.ts";
-import { jsonNow, pageLimit } from "../page.ts";
+import { jsonNow, wantedPage } from "../page.ts";
 import { requestName, sessionOf, shown } from "../sessions/object.ts";
 import type { Route } from "../sessions/shapes.ts";
 import { handled } from "./spawn.ts";
 
 /** `GET /tasks`: the tenant's, the newest first. */
 export async function getTasks(context: RequestContext): Promise<Response> {
-  const query = new URL(context.request.url).searchParams;
-  const { env, tenant } = context;
-  return jsonNow(await listTasks(env, { tenant, limit: pageLimit(query), cursor: query.get("cursor") }));
+  return jsonNow(await listTasks(context.env, wantedPage(context)));
 }
 
 export const getTask: Route = async (context, { id = "" }) =>

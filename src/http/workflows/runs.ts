@@ -45,9 +45,10 @@ import { readJson, readJsonIfAny } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { lastSeen } from "../executions.ts";
 import { accountOf } from "../llm/account.ts";
-import { jsonNow, pageLimit } from "../page.ts";
+import { jsonNow, wantedPage } from "../page.ts";
 import { prefersAsync } from "../prefer.ts";
 import { requestName, sessionOf, shown } from "../sessions/object.ts";
+import { eventStream } from "../sessions/runs.ts";
 import { type Route, reasonIn } from "../sessions/shapes.ts";
 import { idDigits, idempotencyKey } from "../skills/idempotency.ts";
 import { wantsEvents } from "../sse.ts";
@@ -262,7 +263,7 @@ async function answered(
       headers: { ...headers, ...applied },
     });
   }
-  if (events) return streamOf(await session.events(run_id, lastSeen(request, run_id)), headers);
+  if (events) return eventStream(await session.events(run_id, lastSeen(request, run_id)), headers);
   const ended = await endOf(session, begun);
   const { code, message } = objectOf(ended.error ?? {});
   if (code === "replay_mismatch") throw new ReplayMismatch({ detail: String(message) });
@@ -298,21 +299,14 @@ function resultOf(record: JsonObject): JsonObject {
   };
 }
 
-function streamOf(body: ReadableStream<Uint8Array>, headers: Record<string, string>): Response {
-  return new Response(body, { headers: { ...headers, "content-type": "text/event-stream; charset=utf-8" } });
-}
-
 /** `GET /workflows/runs`: the tenant's, the newest first. */
 export const getWorkflowRuns: Route = async (context) => {
-  const query = new URL(context.request.url).searchParams;
-  const { env, tenant } = context;
-  const status = query.get("status");
+  const status = new URL(context.request.url).searchParams.get("status");
   if (status !== null && !WORKFLOW_STATUSES.some((one) => one === status))
     throw new BadRequest({
       detail: `status must be one of ${WORKFLOW_STATUSES.join(", ")}, not "${status}".`,
     });
-  const page = { tenant, limit: pageLimit(query), cursor: query.get("cursor"), status };
-  return jsonNow(shown(context, await listWorkflowRuns(env, page)));
+  return jsonNow(shown(context, await listWorkflowRuns(context.env, { ...wantedPage(context), status })));
 };
 
 /** `GET /workflows/runs/{id}`: the run's record; with `?wait=terminal` when the run has ended. */
@@ -328,7 +322,7 @@ export const getWorkflowEvents: Route = async (context, { id = "" }) => {
   const session = sessionOf(context, id, "workflow run");
   // A task's id means the last of its runs.
   const { id: run } = recordOf(await session.ask("workflow", { wait: "none" }));
-  return streamOf(await session.events(run, lastSeen(context.request, id)), { "cache-control": "no-store" });
+  return eventStream(await session.events(run, lastSeen(context.request, id)));
 };
 
 /** `DELETE /workflows/runs/{id}`: stops the run, and removes all its data. */
