@@ -130,7 +130,7 @@ export interface CatalogBundle {
 
 /**
  * The catalog of these cards. It names its OpenAPI document, so that both change together.
- * @param openapi text of the document (`openapi/document.ts`)
+ * @param openapi text of the document (`src/api/document.ts`)
  * @param manifests of the same skills
  */
 export async function makeCatalog(

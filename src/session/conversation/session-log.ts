@@ -1,5 +1,5 @@
 /**
- * The only way to change a session: stores records together with their events, then folds the records, then announces
+ * The only way to change a session: stores folded records together with their events in one transaction, then announces
  * the events.
  */
 import { type Applied, applyAll } from "../../engine/agent/apply.ts";
