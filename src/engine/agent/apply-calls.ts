@@ -37,7 +37,7 @@ export function applyToCalls(state: AgentState, run: RunState, record: CallRecor
         status: "running",
         calls: run.calls.map((open) => {
           const call = begun.get(open.effect);
-          return call === undefined ? open : { ...open, call, stage: "started" };
+          return call === undefined ? open : { ...open, call, stage: "started", started_at: record.at };
         }),
       });
     }

@@ -169,6 +169,7 @@ function stepOf(
     call: served === undefined ? { ...call, arguments: args } : call,
     tool,
     again: open.stage === "started",
+    ...(open.started_at === undefined ? {} : { started_at: open.started_at }),
     ...(delegates(tool) ? { above: shareOf(run) } : {}),
     ...(tool.executor === "workspace" ? { from: { cwd, active: [...new Set([...active, ...loaded])] } } : {}),
   });

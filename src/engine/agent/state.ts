@@ -70,6 +70,8 @@ export interface OpenCall {
   effect: string;
   call: ToolCallBlock;
   stage: CallStage;
+  /** When it was recorded that it starts, Unix ms. Absent: that has not happened. */
+  started_at?: number;
   approval: (ApprovalRequest & { decision: "approve" | "deny" | null; reason: string | null }) | null;
   result: AgentToolResult | null;
   /** The result as the model sees it. */

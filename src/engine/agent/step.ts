@@ -20,6 +20,8 @@ export interface PlannedCall {
   tool: AgentTool;
   /** An earlier run attempt began it and did not see it end. */
   again: boolean;
+  /** When it was recorded that the call starts, Unix ms. Absent: that has not happened. */
+  started_at?: number;
   /** Set for a call that delegates: what is left for the run below. */
   above?: Ceilings;
   /** Set for a call that delegates: the skill that the run below is, and its task. */

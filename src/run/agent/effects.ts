@@ -66,8 +66,6 @@ export interface EffectsOptions {
   known: KnownExecutions | null;
   /** All records of the session or the anonymous run so far. */
   records: () => Iterable<AgentRecord>;
-  /** The records of this run. */
-  ownRecords: () => Iterable<AgentRecord>;
   /** The session's files, or those of the run alone; `null`: it has no files. */
   workspace: WorkspaceAccess | null;
   artifacts: RunArtifacts;
@@ -329,18 +327,16 @@ async function carryOut(
   planned: PlannedCall,
   at: AgentEffectContext,
 ): Promise<AgentToolResult> {
-  const { context, known, workspace: access, spec, emit, artifacts, own, ownRecords } = options;
+  const { context, known, workspace: access, spec, emit, artifacts, own } = options;
   const { call, tool, again } = planned;
   const { run, effect, signal } = at;
   if (tool.executor === "workspace" && access !== null) {
-    const begun = (effect: string): number | null => begunAt(ownRecords(), run, effect);
     const tools = new WorkspaceTools({
       context,
       spec,
       workspace: access,
       known,
       emit,
-      begun,
       own: own?.record ?? null,
     });
     return tools.call(planned, at);
@@ -413,7 +409,6 @@ async function skillCommands(
     known,
     // The model did not make these calls, so no event reports them.
     emit: () => {},
-    begun: () => null,
     own: own?.record ?? null,
   });
   const outputs: JsonObject = {};
@@ -427,15 +422,6 @@ async function skillCommands(
       });
   }
   return outputs;
-}
-
-/** When a call first began; `null`: no record says so. */
-function begunAt(records: Iterable<AgentRecord>, run: string, effect: string): number | null {
-  for (const record of records) {
-    if (record.type !== "tools_started" || record.run !== run) continue;
-    if (record.calls.some((call) => call.effect === effect)) return record.at;
-  }
-  return null;
 }
 
 /** Executes a tool through a hook. The hook can reach nothing outside, but its module may keep state between calls. */

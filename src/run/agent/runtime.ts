@@ -27,8 +27,6 @@ export interface RunEnvironment extends KnownExecutions {
   context: RunContext;
   /** All records of the session, in order. */
   records(): Iterable<AgentRecord>;
-  /** The records of this run. */
-  ownRecords(): Iterable<AgentRecord>;
   /** The last version of an artifact of the session; `null`: there is none. */
   artifact(id: string): Artifact | null;
   /** The session's files. */

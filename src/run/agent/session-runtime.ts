@@ -45,7 +45,6 @@ export const SESSION_RUNTIME: AgentRuntime = {
       known: environment,
       artifacts: new RunArtifacts((id) => environment.artifact(id)),
       records: () => environment.records(),
-      ownRecords: () => environment.ownRecords(),
       workspace,
       streams: "text and reasoning",
       emit: async (event) => environment.emit(event),

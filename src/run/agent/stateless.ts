@@ -97,7 +97,6 @@ async function drive(
     workspace: files,
     artifacts: new RunArtifacts((id) => options.durable?.artifact(id) ?? null),
     records: () => log.records(),
-    ownRecords: () => log.records(),
     ...(options.own === undefined ? {} : { own: options.own }),
     ...(options.model === undefined ? {} : { model: options.model }),
     streams: options.streams,

@@ -20,8 +20,6 @@ interface WorkspaceToolsOptions extends Omit<BashEnvironment, "skills" | "skills
   spec: AgentSpec;
   /** The served skill that the run is, if already loaded. */
   own: SkillRecord | null;
-  /** When an earlier run attempt began a call, in Unix ms; `null`: none did. */
-  begun: (effect: string) => number | null;
 }
 
 /** The workspace tools of a run. */
@@ -65,14 +63,14 @@ export class WorkspaceTools {
 
   /** Executes one call. Every fault of the call is a result. @throws HullError for faults of the runner */
   async call(planned: PlannedCall, at: AgentEffectContext): Promise<AgentToolResult> {
-    const { run, effect, signal } = at;
+    const { run, signal } = at;
     const started = Date.now();
     const { call, tool, again, from } = planned;
     const args = declaredArguments(tool.handler, call.arguments ?? {});
     const fault = argumentsFault(tool.definition.parameters, args);
     if (fault !== null) return plainResult("error", `${call.name}: ${fault}`, "schema_validation");
     const { cwd = "", active = [] } = from ?? {};
-    const { context, spec, workspace, begun } = this.#options;
+    const { context, spec, workspace } = this.#options;
     const modules = spec.skills.flatMap(({ dir }) => dir ?? []);
     const asked = codeHandler(tool.handler);
     const { code_timeout_ms: most } = context.settings.limits;
@@ -108,7 +106,7 @@ export class WorkspaceTools {
       cwd,
       sees: { images: spec.model.vision !== false, pdf: spec.model.pdf === true },
     });
-    const { ok, content, parts, value } = await fileCall(files, planned, again ? begun(effect) : null);
+    const { ok, content, parts, value } = await fileCall(files, planned);
     const shown = context.settings.redactor.text(content);
     return {
       ...plainResult(ok ? "ok" : "error", shown, ok ? null : "tool_error"),
@@ -122,10 +120,11 @@ export class WorkspaceTools {
 
 async function fileCall(
   files: FileTools,
-  { call, tool }: PlannedCall,
-  since: number | null,
+  { call, tool, again, started_at }: PlannedCall,
 ): Promise<FileAnswer> {
   const args = call.arguments ?? {};
+  /** When an earlier run attempt began the call; `null`: none did. */
+  const since = again ? (started_at ?? null) : null;
   switch (tool.handler) {
     case "Read":
       return files.read(args);

@@ -35,10 +35,6 @@ export function runEnvironment(options: RunEnvironmentOptions): RunEnvironment {
     workspace,
     context: prepared?.context ?? detachedContext(deployment, request, background),
     records: () => store.records(),
-    ownRecords: () => {
-      const row = store.run(run_id);
-      return row === null ? [] : store.runRecords(row);
-    },
     artifact: (id) => store.artifacts.latest(id),
     emit,
     memo: memo === null ? null : JSON.parse(memo),

@@ -4,6 +4,7 @@ import { applyAgentRecord } from "../../../../src/engine/agent/apply.ts";
 import type { AgentRecord } from "../../../../src/engine/agent/records.ts";
 import type { AgentSpec } from "../../../../src/engine/agent/spec.ts";
 import { EMPTY_SESSION } from "../../../../src/engine/agent/state.ts";
+import type { PlannedCall } from "../../../../src/engine/agent/step.ts";
 import { RunnerUnavailable } from "../../../../src/errors/run.ts";
 import type { JsonObject } from "../../../../src/skill/manifest.ts";
 import { play, type Reply, SPEC, tool, toolTexts } from "./harness.ts";
@@ -136,11 +137,21 @@ describe("calls of a turn", () => {
     const start: AgentRecord = { v: 1, at: 1, type: "run_started", run: "run_1", spec: first.run.spec };
     const died = first.records.findIndex(({ type }) => type === "tool_settled") + 1;
     const state = [start, ...first.records.slice(0, died)].reduce(applyAgentRecord, EMPTY_SESSION);
-    const second = await play({ state, replies: ["end"] });
+    const times: (number | undefined)[] = [];
+    const runTool = async ({ started_at }: PlannedCall) => {
+      times.push(started_at);
+      return "ok";
+    };
+    const second = await play({ state, replies: ["end"], runTool });
     expect(second.executed.map(({ name, again }) => [name, again])).toEqual([
       ["look", true],
       ["read", true],
     ]);
+    const began = first.records.flatMap((record) => {
+      const calls = record.type === "tools_started" ? record.calls : [];
+      return calls.flatMap(({ call }) => (call.name === "plain" ? [] : [record.at]));
+    });
+    expect(times).toEqual(began);
     expect(second.run.status).toBe("done");
   });
 
