@@ -54,6 +54,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     "redact",
     "src/model/mock/mock.ts",
     "src/model/registry/layer.ts",
+    "src/skill/json-depth.ts",
     "src/skill/policy.ts",
     "src/skill/placeholder.ts",
     "src/skill/trust.ts",

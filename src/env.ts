@@ -7,6 +7,7 @@ import { Redactor, tooShortToRedact } from "./redact.ts";
 import { PROVIDER_KEY_VARIABLES, SECRET_VARIABLES, WEBHOOK_SECRETS } from "./secrets.ts";
 import type { SessionRpc } from "./session/conversation/rpc.ts";
 import type { LedgerRpc } from "./session/ledger/rpc.ts";
+import { parsedJson } from "./skill/json-depth.ts";
 import { templateVariables } from "./skill/placeholder.ts";
 import { approvalsShape, policyShape } from "./skill/policy.ts";
 import { NO_SIGNATURES, signaturesShape } from "./skill/trust.ts";
@@ -271,10 +272,10 @@ export function readSettings(env: Bindings): Settings {
   const vars = variables.safeParse(env);
   if (!vars.success) throw new Internal({ cause: `settings: ${z.prettifyError(vars.error)}` });
   const v = vars.data;
-  const grants = parsedJson("HULL_GRANTS", v.HULL_GRANTS || "{}", grantsShape);
+  const grants = jsonIn("HULL_GRANTS", v.HULL_GRANTS || "{}", grantsShape);
   const read = variable(env);
-  const config = parsedJson("HULL_CONFIG", v.HULL_CONFIG, servingConfig);
-  const models = parsedJson("HULL_LLM", joined(v.HULL_LLM || "{}", read), layerSchema);
+  const config = jsonIn("HULL_CONFIG", v.HULL_CONFIG, servingConfig);
+  const models = jsonIn("HULL_LLM", joined(v.HULL_LLM || "{}", read), layerSchema);
   const secretKeys = v.HULL_SECRET_KEY.split(/\s+/).filter(Boolean);
   const secrets = [...SECRET_VARIABLES.flatMap((name) => read(name) ?? []), ...secretKeys];
   const redactor = new Redactor(secrets);
@@ -361,17 +362,11 @@ function joined(text: string, read: Settings["read"]): string {
   return Array.from({ length: Number(count) }, (_, i) => read(`HULL_LLM_${i + 1}`) ?? "").join("");
 }
 
-function parsedJson<T>(name: string, text: string, schema: z.ZodMiniType<T>): T {
-  const value = parseJson(name, text);
+/** The value of a variable that holds JSON of this shape. @throws Internal */
+function jsonIn<T>(name: string, text: string, schema: z.ZodMiniType<T>): T {
+  const value = parsedJson(text);
+  if (value === undefined) throw new Internal({ cause: `${name} is not JSON` });
   const parsed = schema.safeParse(value);
   if (!parsed.success) throw new Internal({ cause: `${name}: ${z.prettifyError(parsed.error)}` });
   return parsed.data;
-}
-
-function parseJson(name: string, text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new Internal({ cause: `${name} is not JSON` });
-  }
 }

@@ -1,5 +1,6 @@
 /** Reads the fields of a form. */
 import { BadRequest } from "../errors/request.ts";
+import { parsedJson } from "../skill/json-depth.ts";
 
 /** The text of a field, without blanks around it; empty if the form lacks it. */
 export const textOf = (fields: FormData, name: string): string => String(fields.get(name) ?? "").trim();
@@ -8,9 +9,7 @@ export const textOf = (fields: FormData, name: string): string => String(fields.
 export function jsonOf(fields: FormData, name: string): unknown {
   const text = textOf(fields, name);
   if (text === "") return undefined;
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new BadRequest({ detail: `The field ${name} takes JSON, which this is not: ${text.slice(0, 80)}` });
-  }
+  const value = parsedJson(text);
+  if (value !== undefined) return value;
+  throw new BadRequest({ detail: `The field ${name} takes JSON, which this is not: ${text.slice(0, 80)}` });
 }

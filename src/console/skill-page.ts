@@ -6,6 +6,7 @@ import { toBase64 } from "../bytes.ts";
 import type { Card } from "../client/api.ts";
 import { counted } from "../plural.ts";
 import type { Version } from "../registry/versions.ts";
+import { parsedJson } from "../skill/json-depth.ts";
 import { type Api, asked } from "./api.ts";
 import { jsonOf, textOf } from "./fields.ts";
 import { form, type Page, seeOther, shownPage, tokenField } from "./layout.ts";
@@ -210,11 +211,8 @@ async function answerShown(answer: Response): Promise<Html> {
 
 /** JSON with line breaks; other text unchanged. */
 function prettyText(text: string): string {
-  try {
-    return pretty(JSON.parse(text));
-  } catch {
-    return text;
-  }
+  const value = parsedJson(text);
+  return value === undefined ? text : pretty(value);
 }
 
 /** The tools of its tools.json with their details, and the tools that SKILL.md declares, by their names. */

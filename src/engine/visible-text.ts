@@ -1,4 +1,5 @@
 /** The part of a model's text that is meant for people. Pure. */
+import { parsedObject } from "../skill/json-depth.ts";
 
 /** Elements that are removed with their content; an unclosed one up to the end of the text. */
 const HIDDEN = ["think", "thinking", "tool_call", "tool_result", "tool_response", "done", "hull_feedback"];
@@ -112,15 +113,10 @@ const PLAN_KEYS = ["plan", "steps", "tasks", "next_actions"];
 function isPlan(text: string): boolean {
   const trimmed = text.trim();
   if (!trimmed.startsWith("{") || !trimmed.endsWith("}")) return false;
-  try {
-    const value: unknown = JSON.parse(trimmed);
-    if (typeof value !== "object" || value === null) return false;
-    const keys = Object.keys(value);
-    const staged = keys.includes("mode") || keys.includes("phase") || keys.includes("next_phase");
-    return staged && PLAN_KEYS.some((key) => keys.includes(key));
-  } catch {
-    return false;
-  }
+  const value = parsedObject(trimmed);
+  if (value === null) return false;
+  const has = (key: string): boolean => Object.hasOwn(value, key);
+  return ["mode", "phase", "next_phase"].some(has) && PLAN_KEYS.some(has);
 }
 
 function withoutMarkers(text: string, markers: readonly string[]): string {

@@ -8,7 +8,7 @@ import { concat, fromBase64, sha256, toBase64, utf8, utf8OrNull } from "../bytes
 import type { Redactor } from "../redact.ts";
 import { canonicalJson } from "../skill/canonical.ts";
 import { fromJson, isObject } from "../skill/json.ts";
-import { jsonOrText } from "../skill/json-depth.ts";
+import { jsonOrText, parsedJson } from "../skill/json-depth.ts";
 import type { Json } from "../skill/manifest.ts";
 
 export const CASSETTE_VERSION = 1;
@@ -199,12 +199,8 @@ export function readCassette(text: string): Cassette | { faults: string[] } {
 }
 
 function parsed<T>(line: string, shape: z.ZodMiniType<T>): { value: T } | { fault: string } {
-  let value: unknown;
-  try {
-    value = JSON.parse(line);
-  } catch {
-    return { fault: "not JSON" };
-  }
+  const value = parsedJson(line);
+  if (value === undefined) return { fault: "not JSON" };
   const result = shape.safeParse(value);
   if (result.success) return { value: result.data };
   const faults = result.error.issues.map(({ path, message }) => `${path.join(".") || "it"}: ${message}`);

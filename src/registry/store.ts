@@ -5,6 +5,7 @@ import { sha256, utf8 } from "../bytes.ts";
 import type { Bindings } from "../env.ts";
 import { BundleInvalid } from "../errors/request.ts";
 import type { AssembledSkill } from "../skill/assemble.ts";
+import { parsedFile } from "../skill/json-depth.ts";
 import { type CatalogPointer, catalogShape, skillRecordShape } from "../skill/manifest.ts";
 import { MAX_KV_BYTES } from "./kv-limit.ts";
 import { POINTER_KEY } from "./published.ts";
@@ -42,7 +43,7 @@ export async function storeSkill(env: Bindings, skill: AssembledSkill): Promise<
 
 function checkShape(kind: string, name: string, bytes: Uint8Array): void {
   if (kind === "pack" || kind === "blob" || kind === "module") return;
-  const result = shapeOf(kind).safeParse(parse(bytes));
+  const result = shapeOf(kind).safeParse(parsedFile(bytes));
   if (result.success) return;
   const issue = result.error.issues[0];
   throw new BundleInvalid({ reason: `the entry "${name}": ${issue?.path.join(".")}: ${issue?.message}` });
@@ -54,14 +55,6 @@ const openapiShape = z.lazy(() => z.looseObject({ openapi: z.string().check(z.st
 function shapeOf(kind: string): z.ZodMiniType {
   if (kind === "openapi") return openapiShape;
   return kind === "skill" ? skillRecordShape : catalogShape;
-}
-
-function parse(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(new TextDecoder().decode(bytes));
-  } catch {
-    return undefined;
-  }
 }
 
 /** Keys of stored objects, a page at a time. */

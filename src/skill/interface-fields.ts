@@ -4,8 +4,9 @@ import { checkFile, type SkillFiles } from "./command.ts";
 import { readChoice, readText, wrongType } from "./fields.ts";
 import type { Findings } from "./findings.ts";
 import { isObject } from "./json.ts";
+import { parsedFile } from "./json-depth.ts";
 import { schemaFaults } from "./json-schema.ts";
-import type { Json, JsonObject, Manifest, Mode } from "./manifest.ts";
+import type { JsonObject, Manifest, Mode } from "./manifest.ts";
 import { MANIFEST_FIELDS } from "./manifest-fields.ts";
 import { isMediaPattern, isMediaType, isTextType, mediaTypeOf } from "./media.ts";
 import { readNumber } from "./number-field.ts";
@@ -181,22 +182,13 @@ function schemaValue(findings: Findings, slot: Slot, files: SkillFiles | undefin
   const path = checkFile(findings, slot, slot.node.value, files ?? new Map());
   const bytes = path === undefined ? undefined : files?.get(path);
   if (bytes === undefined) return undefined;
-  const value = parseJson(bytes);
+  const value = parsedFile(bytes);
   if (isObject(value)) return value;
   findings.error(
     "schema_file",
     slot,
-    `The file ${path} does not hold a JSON object${value === undefined ? ": it is not valid JSON" : ""}.`,
+    `The file ${path} does not hold a JSON object${value === undefined ? ": it is not valid JSON, or nests too deep" : ""}.`,
     'Put a JSON Schema into it, for example {"type": "object"}.',
   );
   return undefined;
-}
-
-function parseJson(bytes: Uint8Array): Json | undefined {
-  try {
-    const value: Json = JSON.parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes));
-    return value;
-  } catch {
-    return undefined;
-  }
 }

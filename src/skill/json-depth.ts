@@ -1,6 +1,7 @@
 /**
  * How deep JSON from outside may nest: code that walks or prints a deeper value would exhaust the stack (RFC 8259 §9).
  */
+import { unmarkedUtf8 } from "../bytes.ts";
 import { isObject } from "./json.ts";
 import type { Json, JsonObject } from "./manifest.ts";
 
@@ -29,7 +30,13 @@ export function parsedJson(text: string, reviver?: (...given: unknown[]) => unkn
   }
 }
 
-/** The same for an object; `null` for anything else. */
+/** The same for a file: UTF-8, with or without a byte order mark. */
+export function parsedFile(bytes: Uint8Array): Json | undefined {
+  const text = unmarkedUtf8(bytes);
+  return text === null ? undefined : parsedJson(text);
+}
+
+/** `parsedJson` for an object; `null` for anything else. */
 export function parsedObject(text: string): JsonObject | null {
   const value = parsedJson(text);
   return isObject(value) ? value : null;

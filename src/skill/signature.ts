@@ -8,6 +8,7 @@ import { fromBase64, toBase64 } from "../bytes.ts";
 import type { Hash, SourceFile } from "./bundle.ts";
 import { canonicalJson } from "./canonical.ts";
 import { SIGNATURE_FILE } from "./file-text.ts";
+import { parsedFile } from "./json-depth.ts";
 import { byteOrder } from "./path.ts";
 import { TOOLS_FILE } from "./tools-json/read.ts";
 
@@ -64,7 +65,7 @@ export async function verifyFiles(
 ): Promise<Verified | null> {
   const file = files.find(({ path }) => path === SIGNATURE_FILE);
   if (file === undefined) return null;
-  const read = sidecar.safeParse(jsonOf(file.bytes));
+  const read = sidecar.safeParse(parsedFile(file.bytes));
   if (!read.success) return { fault: "it is not the JSON that hull sign writes" };
   const key = keyBytes(read.data.public_key);
   const signature = keyBytes(read.data.signature);
@@ -130,14 +131,6 @@ async function digestsOf(files: readonly SourceFile[], hash: Hash): Promise<Reco
 
 const message = (files: Record<string, string>): Uint8Array<ArrayBuffer> =>
   new Uint8Array(new TextEncoder().encode(PURPOSE + canonicalJson(files)));
-
-function jsonOf(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes));
-  } catch {
-    return null;
-  }
-}
 
 function keyBytes(text: string): Uint8Array<ArrayBuffer> | null {
   try {

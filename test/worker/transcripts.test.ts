@@ -134,7 +134,9 @@ describe("changes", () => {
     const source = await transcriptOf(TOOLS, { deep: [1, { a: null }] });
     const text = await ask<string>("export", { transcript: source });
     expect(await ask("import", { transcript: text })).toEqual(source);
-    expect(await ask("import", { transcript: "{" }, 422)).toMatchObject({ errors: [{ path: "transcript" }] });
+    const nested = `${JSON.stringify(source).slice(0, -1)},"metadata":{"deep":${"[".repeat(20_000)}${"]".repeat(20_000)}}}`;
+    for (const transcript of ["{", nested])
+      expect(await ask("import", { transcript }, 422)).toMatchObject({ errors: [{ path: "transcript" }] });
     const broken = JSON.stringify({ ...source, version: 1 });
     expect(await ask("import", { transcript: broken }, 422)).toMatchObject({
       errors: [{ path: "transcript.version" }],

@@ -7,6 +7,7 @@ import { counted } from "../../plural.ts";
 import { findFile, type NewFile, PRODUCED_TTL_MS, readFile, storeFile } from "../../run/files.ts";
 import { Gathered } from "../../run/large-body.ts";
 import { filesInHeader } from "../../run/served-files.ts";
+import { parsedFile } from "../../skill/json-depth.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { isTextType } from "../../skill/media.ts";
 import { artifactFile } from "../artifact-file.ts";
@@ -141,13 +142,7 @@ const filesDocument = z.lazy(() =>
 );
 
 function severalFiles(body: Uint8Array): z.infer<typeof filesDocument> | null {
-  const text = utf8OrNull(body);
-  if (text === null) return null;
-  try {
-    return filesDocument.safeParse(JSON.parse(text)).data ?? null;
-  } catch {
-    return null;
-  }
+  return filesDocument.safeParse(parsedFile(body)).data ?? null;
 }
 
 async function severalContents(

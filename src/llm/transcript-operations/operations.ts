@@ -2,6 +2,7 @@
 
 import * as z from "zod/mini";
 import { asJson } from "../../skill/json.ts";
+import { parsedJson } from "../../skill/json-depth.ts";
 import type { Json } from "../../skill/manifest.ts";
 import { messageShape, type PublicMessage } from "../messages.ts";
 import { refused } from "../prepare.ts";
@@ -63,11 +64,11 @@ const move = (to: Parameters<typeof moved>[1]): Operation =>
 
 /** The transcript that a JSON text holds. @throws InputInvalid */
 function imported(text: string): Transcript {
-  let value: Json;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    throw wrong("transcript", "transcript is not JSON; it is the text that the operation export answered");
+  const value = parsedJson(text);
+  if (value === undefined) {
+    const message =
+      "transcript is not JSON, or nests too deep; it is the text that the operation export answered";
+    throw wrong("transcript", message);
   }
   const parsed = transcriptShape.safeParse(value);
   if (parsed.success) return parsed.data;

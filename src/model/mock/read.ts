@@ -3,6 +3,7 @@
 import type * as z from "zod/mini";
 import { type Fault, wrongValue } from "../../engine/fault.ts";
 import { isObject } from "../../skill/json.ts";
+import { parsedJson } from "../../skill/json-depth.ts";
 import { type Mock, mockShape } from "./mock.ts";
 
 /** The path of a fault is dotted, e.g. `options.mock.0.error.category`. */
@@ -35,11 +36,10 @@ export function readMockLines(text: string): ReadMocks {
   const read = text.split("\n").flatMap((line, index): ReadMocks[] => {
     if (line.trim() === "") return [];
     const path = `line ${index + 1}`;
-    try {
-      return [readMocks(JSON.parse(line), path)];
-    } catch {
-      return [{ faults: [{ path, message: `${path} is not JSON` }] }];
-    }
+    const value = parsedJson(line);
+    return [
+      value === undefined ? { faults: [{ path, message: `${path} is not JSON` }] } : readMocks(value, path),
+    ];
   });
   const faults = read.flatMap((one) => ("faults" in one ? one.faults : []));
   return faults.length > 0 ? { faults } : { mocks: read.flatMap((one) => ("mocks" in one ? one.mocks : [])) };

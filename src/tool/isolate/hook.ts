@@ -2,7 +2,7 @@
 import * as z from "zod/mini";
 import { HookFailed, HookInvalid, HooksUnavailable, HookTimeout } from "../../errors/hook.ts";
 import type { Redactor } from "../../redact.ts";
-import { nestsTooDeep, parsedJson } from "../../skill/json-depth.ts";
+import { parsedJson } from "../../skill/json-depth.ts";
 import type { Json } from "../../skill/manifest.ts";
 import HARNESS from "./harness.mjs?raw";
 import HOOK_HARNESS from "./hook-harness.mjs?raw";
@@ -87,13 +87,8 @@ function answered(value: unknown): { kind: string; logs: readonly string[]; text
 function parsed(hook: string, text: string): Json {
   if (text.length > MAX_RESULT)
     throw new HookInvalid({ hook, reason: `it is longer than ${MAX_RESULT} characters` });
-  let value: Json;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    throw new HookInvalid({ hook, reason: "it is no JSON" });
-  }
-  if (nestsTooDeep(value)) throw new HookInvalid({ hook, reason: "it nests too deep" });
+  const value = parsedJson(text);
+  if (value === undefined) throw new HookInvalid({ hook, reason: "it is not JSON, or nests too deep" });
   return value;
 }
 

@@ -6,6 +6,7 @@ const FILES = ["SKILL.md", "main.sh", "main.py", "page.html", "logo.png", "a b.p
 const files = new Map(FILES.map((path) => [path, new Uint8Array(0)]));
 files.set("schema.json", new TextEncoder().encode('{"type":"object"}'));
 files.set("list.json", new TextEncoder().encode("[1]"));
+files.set("deep.json", new TextEncoder().encode(`${'{"not":'.repeat(20_000)}{}${"}".repeat(20_000)}`));
 
 /** `fields` begins on line 4 of the file, after name and description. */
 function parse(fields: string, body = "Body."): ParsedSkill {
@@ -225,6 +226,7 @@ const TABLE: Record<string, [string, string[]][]> = {
     ["input_schema: absent.json", ["error file_missing 4 input_schema"]],
     ["input_schema: {properties: {n: {type: int}}}", ["error schema_invalid 4 input_schema"]],
     ["input_schema: list.json", ["error schema_file 4 input_schema"]],
+    ["input_schema: deep.json", ["error schema_file 4 input_schema"]],
     [
       "proxy: https://example.com\ninput_schema: {type: object}",
       ["warning schema_without_text 5 input_schema"],
