@@ -35,7 +35,7 @@ const POSITIVE: JsonObject = { type: "integer", minimum: 1 };
 const TIME: JsonObject = { type: "string", format: "date-time" };
 const MAYBE_TIME: JsonObject = { type: ["string", "null"], format: "date-time" };
 const STATUS: JsonObject = { enum: [...WORKFLOW_STATUSES] };
-const EVENTS = { "text/event-stream": { schema: TEXT } };
+const EVENTS = { "text/event-stream": { schema: ref("schemas", "Events") } };
 const WAIT = query("wait", "Until when the answer waits.", { enum: ["terminal", "none"] });
 
 const reads = (summary: string, shape: JsonObject, more: Partial<Operation> = {}): Operation => ({

@@ -227,6 +227,15 @@ describe("S54: the OpenAPI document", () => {
     expect(missing).toEqual([]);
   });
 
+  it("types the events of every stream in Hull's own form", () => {
+    const untyped = Array.from(operations(document)).flatMap(([path, , operation]) => {
+      const schema = at(operation, "responses", "200", "content", "text/event-stream", "schema");
+      const other = schema === undefined || path.startsWith("/v1/") || path === "/mcp";
+      return other || at(schema, "$ref") === "#/components/schemas/Events" ? [] : [path];
+    });
+    expect(untyped).toEqual([]);
+  });
+
   it("has every error code at its status, and one that is never sent at none", () => {
     const modules = [budget, daemon, request, run, provider, session, task, workflow];
     const classes = modules.flatMap((module) => Object.values(module));
