@@ -135,10 +135,6 @@ class Host implements LlmHost {
   }
 
   async exchange(options: ExchangeOptions) {
-    const { clock, fetch } = {
-      clock: systemClock,
-      fetch: (input: RequestInfo | URL, init?: RequestInit) => globalThis.fetch(input, init),
-    };
     const { env } = this.#context;
     const [primary, ...fallbacks] = options.targets;
     const started = Date.now();
@@ -176,8 +172,8 @@ class Host implements LlmHost {
           traced: (request, target, call) => tracedCall(this.#context, request, target, call),
           admit: this.#admit(options),
           intercept: this.#mocking.intercept,
-          clock,
-          fetch,
+          clock: systemClock,
+          fetch: (input, init) => globalThis.fetch(input, init),
           ai: this.#settings.local ? undefined : env.AI,
           log: (entry) => this.log({ ...entry }),
         },
@@ -279,7 +275,8 @@ class Host implements LlmHost {
   async #checkBudget(
     budget: BudgetOption,
     max_tokens: number | null,
-    ...[request, { provider, model }]: [Parameters<Admit>[0], Parameters<Admit>[1]]
+    request: Parameters<Admit>[0],
+    { provider, model }: Parameters<Admit>[1],
   ): Promise<void> {
     const total = budget.total_budget_usd !== undefined;
     checkBudgetOption(budget, {

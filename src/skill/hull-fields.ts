@@ -1,8 +1,7 @@
 /** Fields of Hull below `metadata: hull:`, where the Agent Skills format permits unknown keys. */
+import { FORMAT_FIELDS } from "./field-rules.ts";
 import type { Findings } from "./findings.ts";
 import type { MapNode } from "./tree.ts";
-
-const FORMAT_FIELDS = ["name", "description", "license", "compatibility", "metadata", "allowed-tools"];
 
 /**
  * The frontmatter with the fields of `metadata.hull` at its top level, and `metadata` without them. Without such a
