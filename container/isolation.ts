@@ -230,9 +230,10 @@ async function findListed(
     ["unshare", "--net", "--", ...up, ...uid],
     [...uid, "unshare", "--user", "--map-current-user", "--keep-caps", "--net", "--", ...up],
   ];
+  const listens = programSource("gateway_probe.py");
   const failures: string[] = [];
   for (const way of ways) {
-    const failure = await probe([...way, python, "-I", "-S", "-c", GATEWAY_PROBE]);
+    const failure = await probe([...way, python, "-I", "-S", "-c", listens, String(GATEWAY_PORT)]);
     const argv = [...way, python];
     if (failure === null)
       return {
@@ -249,12 +250,6 @@ async function findListed(
   log("warn", "declared_hosts_not_enforced", { reason: failures.join("; ") });
   return null;
 }
-
-/** Like programs/loopback.py, this avoids most of `socket`. */
-const GATEWAY_PROBE = `import _socket
-listener = _socket.socket()
-listener.bind(("127.0.0.1", ${GATEWAY_PORT}))
-listener.listen()`;
 
 function warnOfNetwork(reason: string): void {
   log("warn", "declared_network_not_enforced", { reason });
