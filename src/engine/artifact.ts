@@ -108,13 +108,13 @@ function created(given: JsonObject, id: string, latest: (id: string) => Artifact
     const message = `The artifact ${id} ${named.slice(0, 120)}, and is taken for custom. There are ${ARTIFACT_TYPES.join(", ")}.`;
     findings.push({ code: "artifact_type_unknown", message });
   }
-  const tongue = languageOf(type, language);
+  const known = languageOf(type, language);
   const artifact: Artifact = {
     id,
     type,
     title: typeof title === "string" ? title : "Untitled",
     content,
-    ...(tongue === null ? {} : { language: tongue }),
+    ...(known === null ? {} : { language: known }),
     metadata: metadataOf(type, given),
     ...(typeof plugin === "string" ? { plugin } : {}),
     version: versionAfter(latest(id), given.version),

@@ -32,20 +32,20 @@ export function countRecovery(before: number, progressed: boolean): number | nul
 }
 
 /** What the run attempts of one object have in common. A subclass defines what a run attempt does. */
-export abstract class RunAttempts<L extends RunAttempt> {
+export abstract class RunAttempts<A extends RunAttempt> {
   protected readonly log: SessionLog;
   protected readonly background: (work: Promise<unknown>) => void;
   readonly #waiting = new Set<() => void>();
-  #current: L | null = null;
+  #current: A | null = null;
 
   constructor(log: SessionLog, background: (work: Promise<unknown>) => void) {
     this.log = log;
     this.background = background;
   }
 
-  protected abstract newAttempt(row: RunRow): L;
+  protected abstract newAttempt(row: RunRow): A;
   /** Drives the run. @param resumed whether an earlier run attempt may have died in the middle of something */
-  protected abstract drive(attempt: L, row: RunRow, resumed: boolean): Promise<void>;
+  protected abstract drive(attempt: A, row: RunRow, resumed: boolean): Promise<void>;
   /** A number that grows with durable progress. */
   protected abstract progress(): number;
   /** Whether the run attempts since the last recovery made any progress. */
@@ -56,12 +56,12 @@ export abstract class RunAttempts<L extends RunAttempt> {
   protected abstract interrupted(row: RunRow, error: unknown): void;
 
   /** The present run attempt; `null`: none. */
-  protected get current(): L | null {
+  protected get current(): A | null {
     return this.#current;
   }
 
   /** The present run attempt, if it is of this run. */
-  protected attemptOf(run: string): L | null {
+  protected attemptOf(run: string): A | null {
     return this.#current?.run === run ? this.#current : null;
   }
 
@@ -74,7 +74,7 @@ export abstract class RunAttempts<L extends RunAttempt> {
   /** Begins a run attempt: the first one, one after a rest, or (`resumed`) one after the death of a process. */
   protected startAttempt(
     row: RunRow,
-    { attempt = this.newAttempt(row), resumed = false }: { attempt?: L; resumed?: boolean } = {},
+    { attempt = this.newAttempt(row), resumed = false }: { attempt?: A; resumed?: boolean } = {},
   ): void {
     this.#current = attempt;
     // Runs in a later turn of the event loop: the caller may be in the middle of a transaction.

@@ -22,13 +22,14 @@ export interface TaskLedger {
   items: LedgerItem[];
 }
 
-interface Keeper {
+/** The part of a run that says whether it keeps a ledger. */
+interface LedgerRun {
   ledger: TaskLedger | null;
   spec: { tools: readonly { definition: ToolDefinition }[] };
 }
 
 /** Whether the loop keeps a ledger for the run. It does not if the run has its own tool of that name. */
-export function keepsLedger<T extends Keeper>(run: T): run is T & { ledger: TaskLedger } {
+export function keepsLedger<T extends LedgerRun>(run: T): run is T & { ledger: TaskLedger } {
   return run.ledger !== null && run.spec.tools.every(({ definition }) => definition.name !== LEDGER_TOOL);
 }
 

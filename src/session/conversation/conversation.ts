@@ -181,12 +181,12 @@ export class Conversation {
   }
 
   /** @throws SessionNotActive */
-  active(row: SessionRow): void {
+  checkActive(row: SessionRow): void {
     if (row.state !== "active") throw new SessionNotActive({ session: row.id, state: row.state });
   }
 
   /** Throws if a run or another change occupies the conversation. @throws RunInProgress */
-  quiet(row: SessionRow): void {
+  checkIdle(row: SessionRow): void {
     const run = this.runs.busy();
     if (run !== null || this.#changing !== null) {
       throw new RunInProgress({ session: row.id, run: run?.id ?? null });

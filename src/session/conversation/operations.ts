@@ -104,8 +104,8 @@ function conversationHandlers(conversation: Conversation): Handlers<Conversation
   /** Makes a change of the conversation while no run occupies it. */
   const changed = (row: SessionRow, request: NamedRequest, change: () => void): SessionView =>
     conversation.once(request, () => {
-      conversation.active(row);
-      conversation.quiet(row);
+      conversation.checkActive(row);
+      conversation.checkIdle(row);
       change();
       return conversation.view();
     });
@@ -126,8 +126,8 @@ function conversationHandlers(conversation: Conversation): Handlers<Conversation
     view: within(() => conversation.view()),
     messages: within((page) => listPage(log.state().visible, page)),
     history: within((_, row) => {
-      conversation.active(row);
-      conversation.quiet(row);
+      conversation.checkActive(row);
+      conversation.checkIdle(row);
       const { visible: messages, summary, refusedSearches: refused_searches = [] } = log.state();
       return { messages, summary, created_at: row.created_at, refused_searches };
     }),
@@ -191,8 +191,8 @@ function conversationHandlers(conversation: Conversation): Handlers<Conversation
           : await prepareRun(conversation, { ...asked, options }, run_id, { session: row, caller });
       // The session may have changed meanwhile.
       const session = await conversation.ready(caller);
-      conversation.active(session);
-      conversation.quiet(session);
+      conversation.checkActive(session);
+      conversation.checkIdle(session);
       return conversation.changing(async (removed) => {
         const by = { session, caller, run_id, prepared };
         const compact = await compaction(conversation, call, { ...by, removed });
@@ -207,7 +207,7 @@ function conversationHandlers(conversation: Conversation): Handlers<Conversation
     }),
     fork: within(async ({ dst, keep_first, request }, row, caller) => {
       if (conversation.answerTo(request) === null) {
-        conversation.quiet(row);
+        conversation.checkIdle(row);
         const { request_id } = caller;
         await forked(row, request, { dst, keep_first, request_id });
       }

@@ -41,7 +41,7 @@ export function runHandlers(conversation: Conversation, task: Task): Handlers<Ru
   return {
     message: within(({ message, delivery, request }, row) =>
       conversation.once(request, () => {
-        conversation.active(row);
+        conversation.checkActive(row);
         const run_id = store.liveRun()?.id ?? null;
         const body = { type: "message_received" as const, run: run_id, message, delivery };
         const woken = delivery !== "wait_for_completion" && runs.wake(MESSAGE_WAKE, [body]);
@@ -51,7 +51,7 @@ export function runHandlers(conversation: Conversation, task: Task): Handlers<Ru
     ),
     feedback: within(({ feedback, request }, row) =>
       conversation.once(request, () => {
-        conversation.active(row);
+        conversation.checkActive(row);
         runs.receive([{ type: "feedback_received", feedback }], false);
         return { session_id: row.id, run_id: store.liveRun()?.id ?? null };
       }),
@@ -73,8 +73,8 @@ export function runHandlers(conversation: Conversation, task: Task): Handlers<Ru
       const spec = "spec" in work ? work.spec : prepared?.spec;
       const begin = () => {
         if (spec === undefined) throw new Internal({ cause: `the request of ${run_id} is no longer known` });
-        conversation.active(row);
-        conversation.quiet(row);
+        conversation.checkActive(row);
+        conversation.checkIdle(row);
         const { request_id, mock_scope } = caller;
         runs.start(spec, { request_id, mock_scope }, { prepared });
         return { run_id };

@@ -20,7 +20,7 @@ export interface EndOptions {
 }
 
 /** What only the last run attempt knows. */
-interface LastLife {
+interface LastAttempt {
   /** Returns more members of the result. */
   further: () => JsonObject;
   /** The value that the run's effects keep; `null`: unchanged in storage. */
@@ -43,7 +43,7 @@ export function settleRun(
   options: EndOptions,
   row: RunRow,
   batch: readonly Applied[],
-  { further, memo }: LastLife,
+  { further, memo }: LastAttempt,
 ): void {
   const { log, runtime, lifecycle } = options;
   // Clocks may go backwards.

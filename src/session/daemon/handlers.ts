@@ -46,8 +46,8 @@ export function daemonHandlers(conversation: Conversation, daemon: Daemon): Hand
       const known = conversation.knows(request);
       if (!known) await daemonRuns.claim(caller, settings, exclusive);
       conversation.once(request, () => {
-        conversation.active(session);
-        conversation.quiet(session);
+        conversation.checkActive(session);
+        conversation.checkIdle(session);
         daemonRuns.begin(spec, settings, caller);
         return null;
       });
@@ -112,8 +112,8 @@ export function daemonHandlers(conversation: Conversation, daemon: Daemon): Hand
         if (persist_path !== null) await daemonRuns.claim(caller, settings, true);
       }
       conversation.once(request, () => {
-        conversation.active(session);
-        conversation.quiet(session);
+        conversation.checkActive(session);
+        conversation.checkIdle(session);
         daemonRuns.again(row, run_id, caller);
         return null;
       });

@@ -123,7 +123,7 @@ export function taskHandlers(
     ceilings: within((_, { id }) => ({ ...delegates.ceilings(), task_id: ownTask(id) })),
     above: within(() => ({ session_ids: lineage.above(task.parent()?.session_id ?? null) })),
     delegate: within((input, row) => {
-      conversation.active(row);
+      conversation.checkActive(row);
       return { task_id: ownTask(row.id), granted: delegates.add(input) };
     }),
     undelegate: within((input) => {

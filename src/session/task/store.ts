@@ -12,7 +12,7 @@ export interface TaskRow {
   /** When it was closed; `null`: it accepts input. */
   closed_at: number | null;
   /** The status that was last reported to watchers. */
-  told: string | null;
+  reported: string | null;
   /** Whether a caller that waited has received its error. */
   thrown: boolean;
   settings: TaskSettings;
@@ -30,7 +30,8 @@ export interface Cycle {
   task: string;
 }
 
-type Raw = Omit<TaskRow, "thrown" | "settings" | "artifacts"> & {
+type Raw = Omit<TaskRow, "reported" | "thrown" | "settings" | "artifacts"> & {
+  told: string | null;
   thrown: number;
   settings: string;
   artifacts: string;
@@ -64,9 +65,10 @@ export class TaskStore {
     if (!this.#store.tables.has("task")) return null;
     const [raw] = this.#sql.exec<Raw & Record<string, SqlStorageValue>>("SELECT * FROM task").toArray();
     if (raw === undefined) return null;
-    const { thrown, settings, artifacts, ...row } = raw;
+    const { told, thrown, settings, artifacts, ...row } = raw;
     return {
       ...row,
+      reported: told,
       thrown: thrown === 1,
       settings: JSON.parse(settings),
       artifacts: JSON.parse(artifacts),
@@ -81,13 +83,13 @@ export class TaskStore {
       if (this.#storedCycles().length === 0) this.addCycle(firstCycle(before));
       this.#sql.exec("DELETE FROM task");
     }
-    const { run, created_at, closed_at, told, thrown, settings, artifacts } = row;
+    const { run, created_at, closed_at, reported, thrown, settings, artifacts } = row;
     this.#sql.exec(
       "INSERT INTO task (run, created_at, closed_at, told, thrown, settings, artifacts) VALUES (?, ?, ?, ?, ?, ?, ?)",
       run,
       created_at,
       closed_at,
-      told,
+      reported,
       Number(thrown),
       JSON.stringify(settings),
       JSON.stringify(artifacts),
@@ -98,7 +100,7 @@ export class TaskStore {
   noteReported(report: string): void {
     const row = this.row();
     this.#sql.exec("UPDATE task SET told = ?", report);
-    if (row !== null) this.#know({ ...row, told: report });
+    if (row !== null) this.#know({ ...row, reported: report });
   }
 
   noteThrown(): void {

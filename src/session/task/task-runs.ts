@@ -91,8 +91,8 @@ export class TaskRuns {
         if (adopted) {
           log.append([], { events: () => [task.update(settings, "running")] });
         } else {
-          conversation.active(session);
-          conversation.quiet(session);
+          conversation.checkActive(session);
+          conversation.checkIdle(session);
           this.#begin(granted === null ? work : within(work, granted), settings, caller);
         }
         const { artifacts } = settings;
@@ -130,8 +130,8 @@ export class TaskRuns {
     const run = next.mode === "workflow" ? runAfter(row) : run_id;
     const begin = ({ settings: next, granted }: Announced): void => {
       conversation.once(request, () => {
-        conversation.active(session);
-        conversation.quiet(session);
+        conversation.checkActive(session);
+        conversation.checkIdle(session);
         const artifacts = task.carried(row);
         const work = this.#nextWork(row, next, { run_id: run, artifacts, payload });
         this.#begin(granted === null ? work : within(work, granted), next, caller);

@@ -404,9 +404,9 @@ export class Task {
   }
 
   /** The event that reports a status, which counts as reported; none if it was reported before. */
-  #unreportedEvent({ run, told, settings }: TaskRow, status: TaskStatus | "awaiting_input"): RunEvent[] {
+  #unreportedEvent({ run, reported, settings }: TaskRow, status: TaskStatus | "awaiting_input"): RunEvent[] {
     const shown = status === "awaiting" ? "completed" : status;
-    if (`${run} ${shown}` === told) return [];
+    if (`${run} ${shown}` === reported) return [];
     this.store.noteReported(`${run} ${shown}`);
     return [this.update(settings, shown)];
   }
@@ -418,10 +418,10 @@ export class Task {
   }
 
   /** Stores a task whose run has begun, in the same transaction. Watchers have already learned that it runs. */
-  begun(row: Omit<TaskRow, "told">, { action, task }: Pick<Cycle, "action" | "task">): void {
+  begun(row: Omit<TaskRow, "reported">, { action, task }: Pick<Cycle, "action" | "task">): void {
     const { settings, run } = row;
     const again = this.store.row() !== null;
-    this.store.put({ ...row, told: `${run} running` });
+    this.store.put({ ...row, reported: `${run} running` });
     if (again) this.store.addCycle({ at: this.#conversation.log.now(), action, run, task });
     if (settings.mode === "workflow" && settings.parent !== null) this.relay.due();
     this.#conversation.dueAt("task_index", this.#conversation.log.now() + RETRY_MS);
