@@ -1,38 +1,27 @@
 /** What a model can do. */
 
-export type ThinkingMode = "enabled" | "adaptive" | "effort";
-type SearchVariant = "bm25" | "regex" | "hosted" | "client";
+import type { CapabilityRule } from "./registry/layer.ts";
 
-/**
- * One row of the matrix. The fields up to `thinking` are always known; in the others `null` means unknown, which never
- * refuses a call.
- */
-export interface Capabilities {
-  native_tools: boolean;
-  defer_loading: boolean;
-  /** The provider's own tool searches, preferred first. */
-  tool_search: readonly SearchVariant[];
-  /** The most tools of one request; `null`: no limit is known. */
-  max_tools: number | null;
-  prompt_caching: boolean;
-  thinking: boolean;
-  thinking_modes: readonly ThinkingMode[] | null;
-  vision: boolean | null;
-  audio: boolean | null;
-  pdf: boolean | null;
-  structured_output: "native" | "tool_use" | "format_kw" | "json_object" | null;
-  interleaved_thinking_supported: boolean | null;
-  anthropic_beta_features: readonly string[] | null;
-  preserve_thinking: boolean | null;
-  requires_completion_tokens: boolean | null;
-  reasoning_effort_supported: boolean | null;
-  honors_chat_template_kwargs: boolean | null;
-  server_parser: string | null;
-  recommended_endpoint: string | null;
-  text_tool_wire_format_supported: boolean;
+type Stated = Omit<Required<CapabilityRule>, "model_match" | "version_min">;
+/** Abilities that are always known. In all others `null` means unknown, which never refuses a call. */
+type Known =
+  | "native_tools"
+  | "defer_loading"
+  | "tool_search"
+  | "prompt_caching"
+  | "thinking"
+  | "text_tool_wire_format_supported";
+type Fixed<T> = T extends readonly (infer Item)[] ? readonly Item[] : T;
+
+export type ThinkingMode = Stated["thinking_modes"][number];
+
+/** One row of the matrix: what its rules say. */
+export type Capabilities = {
+  [Name in keyof Stated]: Fixed<Stated[Name]> | (Name extends Known ? never : null);
+} & {
   /** Whether a rule of the matrix covers this model; if none does, nothing counts as known. */
   matched: boolean;
-}
+};
 
 /** A model that the matrix does not cover. */
 export const ALL_OFF: Capabilities = {

@@ -197,7 +197,9 @@ const capabilityRule = () => {
     version_min: maybe(z.tuple([z.int().check(z.nonnegative()), z.int().check(z.nonnegative())])),
     native_tools: flag,
     defer_loading: flag,
+    /** The provider's own tool searches, preferred first. */
     tool_search: maybe(z.array(z.enum(["bm25", "regex", "hosted", "client"]))),
+    /** The most tools of one request. */
     max_tools: maybe(positive()),
     prompt_caching: flag,
     thinking: flag,
