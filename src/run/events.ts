@@ -8,6 +8,10 @@ type Name = keyof Shapes;
 /** One event of a stream, by its name. */
 export type RunEvent = { [name in Name]: { event: name; data: z.infer<Shapes[name]> } }[Name];
 
+/** The event of a stream that Hull itself sent. @param data as JSON text */
+export const eventOf = (name: string, data: string): RunEvent =>
+  JSON.parse(`{"event":${JSON.stringify(name)},"data":${data}}`);
+
 /** After this silence in ms, a comment keeps the connection alive. */
 export const HEARTBEAT_MS = 15_000;
 export const HEARTBEAT = ": hb\n\n";

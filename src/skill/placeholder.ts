@@ -29,7 +29,7 @@ export function parseTemplate(template: string): { pieces: Piece[]; problem?: st
   return { pieces };
 }
 
-/** Whether a variable is Hull's own, which no template receives. */
+/** Whether a variable is Hull's own, which no template and no process of a skill receives. */
 export const isReserved = (variable: string): boolean => /^(?:HULL|HUSK)_/.test(variable);
 
 /** Names of the variables in templates. */

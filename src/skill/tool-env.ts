@@ -1,6 +1,7 @@
 /** Environment variables that a skill requests for its processes: `tool_env`, and `x-env` of a tool. */
 import { readTexts } from "./fields.ts";
 import type { Findings } from "./findings.ts";
+import { isReserved } from "./placeholder.ts";
 import type { Slot } from "./tree.ts";
 
 /** The requested names, without provider keys and duplicates. */
@@ -12,7 +13,7 @@ export function readToolEnv(
   const names = new Set<string>();
   const entries = readTexts(findings, slot, "names of environment variables (letters, digits, _)", (name) => {
     if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) return "it is not the name of an environment variable";
-    if (/^H(?:ULL|USK)_/.test(name)) return "names that begin with HULL_ or HUSK_ are set by Hull itself";
+    if (isReserved(name)) return "names that begin with HULL_ or HUSK_ are set by Hull itself";
     return null;
   });
   for (const { text, slot: at } of entries ?? []) {

@@ -2,6 +2,7 @@
 
 import { PROVIDER_KEY_VARIABLES } from "../secrets.ts";
 import type { SkillRecord } from "../skill/manifest.ts";
+import { isReserved } from "../skill/placeholder.ts";
 import { type ExecutionSpec, PROTOCOL_VERSION } from "./protocol.ts";
 
 export interface ExecutionRequest {
@@ -79,7 +80,7 @@ export function allowedVariables(
       value === undefined ||
       granted?.has(name) === false ||
       providerKeys.has(name) ||
-      /^(HULL|HUSK)_/.test(name) ||
+      isReserved(name) ||
       keys.has(value);
     return refused ? [] : [[name, value]];
   });

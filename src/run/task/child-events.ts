@@ -2,7 +2,7 @@
 import type { AgentEffectContext } from "../../engine/agent/step.ts";
 import { Internal } from "../../errors.ts";
 import { readFrames } from "../../model/frames.ts";
-import type { RunEvent } from "../events.ts";
+import { eventOf, type RunEvent } from "../events.ts";
 import type { SessionClient } from "../session-client.ts";
 import type { TaskSettings } from "./handle.ts";
 import { parentEvents } from "./parent-event.ts";
@@ -33,8 +33,8 @@ export async function relayChildEvents(
         unusable: broken,
         cutOff: broken,
       },
-      ({ event, data }) => {
-        const sent: RunEvent = JSON.parse(`{"event":${JSON.stringify(event)},"data":${data}}`);
+      ({ event = "", data }) => {
+        const sent = eventOf(event, data);
         for (const shown of parentEvents(sent, of)) emit(shown);
         return sent.event === "done";
       },

@@ -4,7 +4,7 @@ import { CallNotFound } from "../../../errors/llm.ts";
 import { BadRequest } from "../../../errors/request.ts";
 import { HullError, Internal } from "../../../errors.ts";
 import { readFrames } from "../../../model/frames.ts";
-import type { RunEvent } from "../../../run/events.ts";
+import { eventOf, type RunEvent } from "../../../run/events.ts";
 import { failure, ResponseEvents } from "../../../run/responses/events.ts";
 import { type ResponsesOperation, shellOf } from "../../../run/responses/perform.ts";
 import type { JsonObject } from "../../../skill/manifest.ts";
@@ -161,8 +161,7 @@ async function followed(
       await readFrames(events.body, options, ({ event = "", data, unfinished = false }) => {
         if (unfinished) return true;
         seen += 1;
-        const read: RunEvent = JSON.parse(`{"event":${JSON.stringify(event)},"data":${data}}`);
-        report(read);
+        report(eventOf(event, data));
         ended = event === "done";
         return ended;
       });
