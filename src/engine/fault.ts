@@ -38,7 +38,7 @@ export function checked<T>(schema: z.ZodMiniType<T>, value: unknown): Checked<T>
   }
 }
 
-/** The most faults that are told of one value. */
+/** The most faults of one value that Hull reports. */
 export const MAX_FAULTS = 50;
 
 /** The first faults that a shape finds in a value. An unknown key has a path of its own. */

@@ -3,7 +3,7 @@ import type { AgentRecord } from "../../engine/agent/records.ts";
 import type { RecordedCalls, RecordedTool } from "../../engine/workflow/records.ts";
 import { asJson } from "../../skill/json.ts";
 import { ResultReader } from "./cassette.ts";
-import { type TraceStep, tracePage } from "./trace.ts";
+import { TraceReader, type TraceStep } from "./trace.ts";
 
 /** The most steps of a run to read, and of tool results to keep. */
 const MOST_STEPS = 400;
@@ -12,19 +12,17 @@ const MOST_TOOLS = 50;
 const MAX_TEXT = 2000;
 
 /**
- * @param records gives all records of the run, from the beginning each time
+ * @param records all records of the run
  * @param redacted removes secrets; a secret that is cut off could no longer be found
  */
-export function recordedCalls(
-  records: () => Iterable<AgentRecord>,
-  redacted: <T>(value: T) => T,
-): RecordedCalls {
-  const { steps } = tracePage(records(), { after: 0, limit: MOST_STEPS });
-  const spans = steps.flatMap((step) => spanOf(step) ?? []);
+export function recordedCalls(records: Iterable<AgentRecord>, redacted: <T>(value: T) => T): RecordedCalls {
+  const trace = new TraceReader({ after: 0, limit: MOST_STEPS });
   const tools: RecordedTool[] = [];
-  let [made, unkept] = [0, 0];
+  let made = 0;
+  let unkept = 0;
   const reader = new ResultReader();
-  for (const record of records()) {
+  for (const record of records) {
+    trace.read(record);
     if (record.type === "model_call_settled") made += 1;
     if (record.type === "turn_taken") made += record.calls.length;
     const found = reader.read(record);
@@ -43,6 +41,7 @@ export function recordedCalls(
       duration_ms: record.type === "tool_settled" ? record.result.duration_ms : null,
     });
   }
+  const spans = trace.page().steps.flatMap((step) => spanOf(step) ?? []);
   return { spans: redacted(spans), tools, left_out: { spans: made - spans.length, tools: unkept } };
 }
 

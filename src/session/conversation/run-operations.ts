@@ -101,10 +101,7 @@ export function runHandlers(conversation: Conversation, task: Task): Handlers<Ru
     }),
     recorded: within(({ run_id }) => {
       const row = runs.row(run_id);
-      return recordedCalls(
-        () => store.runRecords(row),
-        (value) => log.answered(value),
-      );
+      return recordedCalls(store.runRecords(row), (value) => log.answered(value));
     }),
     list_events: within((page) => eventPage(store, page)),
     answer: within(({ run_id, wait }, row) => answer(run_id, wait, row)),

@@ -1,5 +1,4 @@
 /** Tables of a SessionObject (docs/storage-schema.md). */
-import { TASK_TABLES } from "../task/schema.ts";
 
 /**
  * The tables of every session. Objects created by earlier versions of Hull have all optional tables, and a
@@ -22,7 +21,6 @@ export const CONVERSATION_STEPS: readonly string[] = [
 
 /** Tables that are created with their first row. */
 export const OPTIONAL_TABLES = {
-  ...TASK_TABLES,
   checkpoint:
     "CREATE TABLE IF NOT EXISTS checkpoint (part INTEGER PRIMARY KEY, seq INTEGER NOT NULL, data BLOB NOT NULL) WITHOUT ROWID",
   request: `CREATE TABLE IF NOT EXISTS request (
@@ -41,6 +39,13 @@ export const OPTIONAL_TABLES = {
     "CREATE TABLE IF NOT EXISTS journal (seq INTEGER, part INTEGER, data BLOB NOT NULL, PRIMARY KEY (seq, part)) WITHOUT ROWID",
   content: `CREATE TABLE IF NOT EXISTS content (
      name TEXT, part INTEGER, data BLOB NOT NULL, PRIMARY KEY (name, part)) WITHOUT ROWID`,
+  task: `CREATE TABLE IF NOT EXISTS task (
+     run TEXT PRIMARY KEY, created_at INTEGER NOT NULL, closed_at INTEGER, told TEXT, thrown INTEGER NOT NULL,
+     settings TEXT NOT NULL, artifacts TEXT NOT NULL) WITHOUT ROWID`,
+  task_cycle: `CREATE TABLE IF NOT EXISTS task_cycle (
+     seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, action TEXT NOT NULL, run TEXT, task TEXT NOT NULL) WITHOUT ROWID`,
+  delegate: `CREATE TABLE IF NOT EXISTS delegate (
+     child TEXT PRIMARY KEY, run TEXT, relayed INTEGER NOT NULL, over INTEGER NOT NULL) WITHOUT ROWID`,
 } as const;
 
 export type OptionalTable = keyof typeof OPTIONAL_TABLES;

@@ -48,16 +48,14 @@ const MAX_SHOWN = 20_000;
  * @param records all records of the run, since any of them may end a step of the page or hold the run's last text
  * @param after number of steps before the page
  */
-export function tracePage(
-  records: Iterable<AgentRecord>,
-  { after, limit }: { after: number; limit: number },
-): TracePage {
-  const reader = new TraceReader(after, limit);
+export function tracePage(records: Iterable<AgentRecord>, page: { after: number; limit: number }): TracePage {
+  const reader = new TraceReader(page);
   for (const record of records) reader.read(record);
   return reader.page();
 }
 
-class TraceReader {
+/** Reads all records of a run in order. */
+export class TraceReader {
   readonly #after: number;
   readonly #limit: number;
   readonly #steps: TraceStep[] = [];
@@ -70,7 +68,7 @@ class TraceReader {
   #count = 0;
   #asked = 0;
 
-  constructor(after: number, limit: number) {
+  constructor({ after, limit }: { after: number; limit: number }) {
     this.#after = after;
     this.#limit = limit;
   }

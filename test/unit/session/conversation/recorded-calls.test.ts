@@ -25,10 +25,7 @@ test("a secret at the place where a recording is cut is removed whole", () => {
     { ...at, type: "client_tool_answered", call_id: "c1", content: ACROSS, is_error: false },
   ];
   const redactor = new Redactor([SECRET]);
-  const { tools } = recordedCalls(
-    () => records,
-    (value) => redactor.json(value),
-  );
+  const { tools } = recordedCalls(records, (value) => redactor.json(value));
   expect(tools).toMatchObject([{ name: "look", status: "ok" }]);
   expect(JSON.stringify(tools)).not.toContain("canary");
 });
