@@ -3,7 +3,7 @@
  * restarts.
  */
 import { ExecutionNotFound } from "../errors/request.ts";
-import { again } from "../run/again.ts";
+import { withRetries } from "../run/with-retries.ts";
 import type { SessionRpc } from "../session/conversation/rpc.ts";
 import type { RunTrace } from "../session/conversation/trace.ts";
 import type {
@@ -53,7 +53,7 @@ export function executionOf(
   type Question<T> = (object: DurableObjectStub<SessionRpc>) => Promise<T>;
   const once = <T>(question: Question<T>): Promise<T> => question(SESSIONS.get(SESSIONS.idFromName(id)));
   // A stub is useless after it has failed.
-  const ask = <T>(question: Question<T>): Promise<T> => again(() => once(question));
+  const ask = <T>(question: Question<T>): Promise<T> => withRetries(() => once(question));
   const found = <T>(value: T | null): T => {
     if (value === null) throw new ExecutionNotFound({ id });
     return value;

@@ -13,9 +13,9 @@ import type {
   Streamed,
   StreamUntil,
 } from "../session/conversation/rpc.ts";
-import { again } from "./again.ts";
 import type { RunContext } from "./context.ts";
 import { readText, sendText } from "./long-text.ts";
+import { withRetries } from "./with-retries.ts";
 import type { WorkspaceAccess } from "./workspace/access.ts";
 
 /** What a request calls the session: a daemon, a task and a workflow run each have a session of their own. */
@@ -69,12 +69,12 @@ export function sessionClient(
     id,
     async ask(type, input) {
       const question = JSON.stringify({ caller, type, input });
-      const text = await again(async () => readText(await object().ask(sendText(question))));
+      const text = await withRetries(async () => readText(await object().ask(sendText(question))));
       return answered<SessionOperations[typeof type]["out"]>(text);
     },
     async start(input, after) {
       const question = JSON.stringify({ caller, type: "start", input });
-      const { text, body } = await again(async () => {
+      const { text, body } = await withRetries(async () => {
         const { answer, body } = await object().start(sendText(question), after);
         return { text: await readText(answer), body };
       });
@@ -108,7 +108,7 @@ export function clientWorkspace({ ask }: Pick<SessionClient, "ask">): WorkspaceA
 }
 
 function streamed(ask: () => Promise<Streamed>): Promise<ReadableStream<Uint8Array>> {
-  return again(async () => {
+  return withRetries(async () => {
     const answer = await ask();
     if (answer.ok) return answer.body;
     throw new HullError(answer.error);

@@ -10,7 +10,7 @@ import { stagePrompt } from "../../engine/workflow/stage-prompt.ts";
 import { detachedContext } from "../../run/context.ts";
 import { ignoreMissing, sessionClient } from "../../run/session-client.ts";
 import type { TaskSettings } from "../../run/task/handle.ts";
-import { nextRun } from "../../run/workflow/again.ts";
+import { nextRun } from "../../run/workflow/next-run.ts";
 import type { Json } from "../../skill/manifest.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 import { forkInto } from "../conversation/fork.ts";

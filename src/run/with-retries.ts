@@ -6,7 +6,7 @@ const RETRIES = 4;
 const WAIT_MS = 100;
 
 /** @throws the last failure; a HullError immediately, since it is the object's answer */
-export async function again<T>(question: () => Promise<T>): Promise<T> {
+export async function withRetries<T>(question: () => Promise<T>): Promise<T> {
   for (let wait = WAIT_MS, retries = 0; ; wait *= 2, retries += 1) {
     try {
       return await question();
