@@ -1,8 +1,9 @@
 /**
- * The error vocabulary: one class per thing that can go wrong, built from
- * structured data: `errors/request.ts` (the request is at fault), `errors/run.ts` (a script, tool, runner or upstream),
- * `errors/provider.ts` (a model provider), `errors/budget.ts` (money). Each has a stable `code`, an HTTP status, a `detail` that is safe for the caller, `members` (the
- * extension members of its problem document) and `operator` (facts for the log only).
+ * The error vocabulary: one class for each kind of failure. The classes are in `errors/request.ts` (the request is at
+ * fault), `errors/run.ts` (a script, tool, runner or upstream failed), `errors/provider.ts` (a model provider failed),
+ * `errors/budget.ts` (money), and one file for each other part. From structured data a class makes a stable `code`, an
+ * HTTP status, a `detail` that the caller may see, `members` (the extension members of the problem document) and
+ * `operator` (facts for the log only).
  */
 
 /** The plain form of an error, for records, journals and streams. JSON-safe. */

@@ -66,9 +66,9 @@ export const ToolsRejected = define<{ tools: readonly string[]; reason?: string 
   }),
 );
 
-/** A call names something that does not exist: a file of the conversation, a session and so on. */
 /**
- * `id`: `""` for one that was removed during the call. `ids`: the permitted form of an id, if this one is malformed.
+ * A call names something that does not exist: a file of the conversation, a session and so on. `id`: `""` if somebody
+ * removed it during the call. `ids`: the permitted form of an id, if this one is malformed.
  */
 export const CallNotFound = define<{ what: string; id: string; ids?: string }>(
   "not_found",

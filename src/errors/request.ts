@@ -366,7 +366,7 @@ export const IdempotencyKeyReused = define<{ key: string }>(
   "Idempotency key reused",
   () => ({
     detail:
-      "This Idempotency-Key was used within 24 hours with a different body. Send another key with a new request.",
+      "A request with another body used this Idempotency-Key in the last 24 hours. Use another key for a new request.",
   }),
 );
 export const BundleInvalid = define<{ reason: string; diagnostics?: readonly object[] }>(

@@ -111,14 +111,14 @@ export const RunnerProtocolError = define<{ reason: string }>(
   }),
 );
 export const ExecutionLost = define<{ id: string }>("execution_lost", 502, "Execution lost", (d) => ({
-  detail: `Execution "${d.id}" was lost before it was finished. Whether it took effect is unknown, so Hull does not run it again.`,
+  detail: `Hull lost execution "${d.id}" before it ended. It is not known whether it took effect, so Hull does not run it again.`,
   members: { execution_id: d.id },
 }));
 
 /** The process that handled the first request with an `Idempotency-Key` is gone, and may have had effects. */
 export const AnswerLost = define<Record<string, never>>("answer_lost", 502, "Answer lost", () => ({
   detail:
-    "The process that carried out the first request with this Idempotency-Key ended before its answer. Whether it took effect is unknown, so Hull did not carry it out again. Look whether its work is done; if not, send the request with another key.",
+    "The process that executed the first request with this Idempotency-Key died before it answered. Hull does not know whether the request took effect, so it did not execute it again. Check whether its work is done; if not, send the request with another key.",
   members: { kind: "terminal" },
 }));
 
