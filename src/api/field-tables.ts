@@ -62,7 +62,7 @@ const MANIFEST_TEXTS: { readonly [name in FieldName]: FieldText } = {
     otherwise: "any",
   },
   input_schema: {
-    text: "Hull checks the JSON `input` against it, and takes only JSON bodies. No effect unless `input: text`, nor on a proxy skill (warning).",
+    text: "Hull checks the JSON `input` against it, and takes only JSON bodies. It has an effect only with `input: text`, and never on a proxy skill (warning).",
     takes: "JSON Schema 2020-12 as a mapping, or the path of a JSON file",
     schema: { type: ["object", "string"] },
   },
@@ -74,7 +74,7 @@ const MANIFEST_TEXTS: { readonly [name in FieldName]: FieldText } = {
   method: { text: "The method that runs the skill.", otherwise: "POST; GET for static-file" },
   route: { text: "See [Slug and route](#slug-and-route).", takes: "path", otherwise: "`/skills/<slug>`" },
   timeout_ms: {
-    text: "Time limit of one script run, of one tool call, of the wait for a proxy's response headers, and of a model call with its retries: until the first byte if it streams, else until its end.",
+    text: "Time limit of one script run, of one tool call, of the wait for a proxy's response headers, and of a model call with its retries: until the first byte of a stream, else until the end of the answer.",
   },
   idle_timeout_ms: {
     text: "The longest silence inside a streamed answer. Only `deadline_ms` ends a stream that keeps sending.",
@@ -187,18 +187,18 @@ const TOOL_TEXTS: { readonly [name in keyof typeof TOOL_FIELDS]: FieldText } = {
   "x-timeout-ms": { text: "Time limit of a call." },
   "x-tier": { text: "Where the handler runs.", otherwise: "[as below](#where-a-handler-runs)" },
   "x-requires-network": {
-    text: "Which hosts it may reach: `api.example.com`, `*.example.com`.",
+    text: "Which hosts the handler may reach: `api.example.com`, `*.example.com`.",
     takes: "`true`, `false`, or a list of hosts",
     schema: { anyOf: [{ type: "boolean" }, TEXTS] },
     otherwise: "`false`",
   },
-  "x-requires-filesystem": { text: "Whether it works with files." },
-  "x-side-effects": { text: "Whether it changes anything." },
+  "x-requires-filesystem": { text: "Whether the handler works with files." },
+  "x-side-effects": { text: "Whether a call changes anything." },
   "x-idempotent": { text: "Whether repeating a call is harmless." },
   "x-risk": {
     text: "`auto` is `safe` without side effects, `dangerous` with side effects and network or filesystem, else `moderate`.",
   },
-  "x-hidden": { text: "`true`: cards and panels do not show it; models see it and may call it." },
+  "x-hidden": { text: "`true`: cards and consoles do not show the tool; models see it and may call it." },
   "x-config": {
     text: "Configuration parameters, see below.",
     takes: "list of configuration parameters",

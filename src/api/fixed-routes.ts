@@ -61,7 +61,7 @@ const FILE_ANSWERS = {
 export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
   index: {
     tag: "operation",
-    summary: "What is served here, as a page or as JSON",
+    summary: "The skills and interfaces of this deployment, as a page or as JSON",
     answers: { 200: answer("The index", { "text/html": { schema: TEXT }, ...json(schema("Index")) }) },
   },
   consolePage: {
@@ -73,7 +73,7 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
   },
   consoleForm: {
     tag: "operation",
-    summary: "A form of the console: what a person does by hand",
+    summary: "A form of the console, which a person sends",
     parameters: [inPath("path")],
     body: {
       required: true,
@@ -83,7 +83,7 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
       },
     },
     answers: {
-      200: answer("What came of it", { "text/html": { schema: TEXT } }),
+      200: answer("The result", { "text/html": { schema: TEXT } }),
       303: SEES_OTHER,
     },
     faults: [400, 404, 409, 413, 422],
@@ -96,7 +96,7 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
   },
   signIn: {
     tag: "operation",
-    summary: "Signs a browser in by an API key: a cookie represents it for 12 hours",
+    summary: "Signs a browser in with an API key: a cookie represents the key for 12 hours",
     body: fields("key", "next"),
     answers: {
       303: SEES_OTHER,
@@ -141,12 +141,12 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
   },
   getLlmsText: {
     tag: "skills",
-    summary: "What is served here, as text for models",
+    summary: "The skills and interfaces of this deployment, as text for models",
     answers: { 200: answer("Markdown, as llmstxt.org has it", { "text/plain": { schema: TEXT } }) },
   },
   getDiscoveryIndex: {
     tag: "skills",
-    summary: "The skills whose files can be downloaded, with digests",
+    summary: "The skills whose files the caller may download, with digests",
     parameters: [NO_MATCH],
     answers: {
       200: answer(
@@ -221,7 +221,10 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
     tag: "files",
     summary: "Stores a file for 24 hours: the body, or the one file of a form",
     parameters: [
-      query("filename", "The file's name, before any other.", { type: "string", maxLength: 255 }),
+      query("filename", "The file's name; it wins over every other name in the request.", {
+        type: "string",
+        maxLength: 255,
+      }),
       ref("parameters", "idempotency-key"),
     ],
     body: {
@@ -325,7 +328,7 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
   },
   addKey: {
     tag: "operation",
-    summary: "Makes an API key, which is shown this once",
+    summary: "Makes an API key; only this answer shows it",
     body: body(schema("NewApiKey")),
     answers: { 201: answer("The key", json(schema("ShownApiKey"))) },
     faults: [400, 408, 413, 422],

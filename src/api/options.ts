@@ -60,7 +60,7 @@ const CONVERSATION = {
   },
   session_id: { text: "A [session](sessions.md) that the call continues." },
   prefill: {
-    text: "How the answer begins, if the model can continue a given beginning. The answer's text is what follows it.",
+    text: "The beginning of the answer, if the model can continue one. The answer's text is what the model adds.",
   },
   metadata: { text: "The caller's own data. Hull does not read it." },
 } as const satisfies Texts<CallOption>;
@@ -72,7 +72,7 @@ const SAMPLING = {
   top_k: { text: "Sampling among the first `k` tokens.", otherwise: "the same" },
   seed: { text: "Seed of the sampling.", otherwise: "the same" },
   frequency_penalty: { text: "Penalty for repeated tokens.", otherwise: "the same" },
-  presence_penalty: { text: "Penalty for tokens that occurred.", otherwise: "the same" },
+  presence_penalty: { text: "Penalty for tokens that have already occurred.", otherwise: "the same" },
   stop: { text: "Texts that end the answer. An empty list counts as absent." },
 } as const satisfies Texts<CallOption>;
 
@@ -123,7 +123,7 @@ const STRUCTURED = {
     default: true,
   },
   repair: {
-    text: "Of `/llm/structured`: a last call turns the text into JSON. Members other than `enabled` are options of that call.",
+    text: "For `/llm/structured`: a last call turns the text into JSON. Members other than `enabled` are options of that call.",
     default: false,
   },
 } as const satisfies Texts<CallOption>;
@@ -156,11 +156,11 @@ const THINKING = {
 
 const CALL_TOOLS = {
   tools: {
-    text: 'Tools that the model may call: `{name, description, parameters?}` each, with `handler` the name of a [hook](runs.md#hooks) that carries it out, with `executor: "webhook"` one of the [host](runs.md#the-host-delegate). The caller answers the others.',
+    text: 'Tools that the model may call: `{name, description, parameters?}` each. A [hook](runs.md#hooks) executes a tool whose `handler` names it, and the [host](runs.md#the-host-delegate) executes a tool with `executor: "webhook"`. The caller answers calls of all others.',
     default: [],
   },
   tool_choice: {
-    text: "Whether the model must call a tool. OpenAI's protocols get it only if it is given.",
+    text: "Whether the model must call a tool. Hull sends it in OpenAI's protocols only if the request sets it.",
     default: "auto",
     schema: {
       oneOf: [
@@ -193,7 +193,7 @@ const CALL_TOOLS = {
     },
   },
   tool_format: {
-    text: "How the model calls tools: by the provider's own channel, or in its text.",
+    text: "How the model calls tools: by the provider's own tool calls, or in its text.",
     otherwise: "`native` if the model can",
   },
   tool_examples: { text: "Examples of calls for the system text, if the model calls tools in its text." },
@@ -201,7 +201,7 @@ const CALL_TOOLS = {
 
 const TERMS = {
   timeout_ms: {
-    text: "How long Hull waits for the first byte of a stream, or for the whole of an answer that the provider does not stream.",
+    text: "How long Hull waits for the first byte of a stream, or for the whole answer if the provider does not stream it.",
     otherwise: "`HULL_LLM_TIMEOUT` (seconds), else `120000`",
   },
   idle_timeout_ms: { text: "How long a stream may then be silent.", otherwise: "`timeout_ms`" },
@@ -221,10 +221,10 @@ const TERMS = {
   },
   cache: { text: "Whether the provider may cache the prompt.", default: false },
   budget: {
-    text: "Limits of each call, and with `total_budget_usd` of the whole run or session: 402 `budget_exceeded`; a run ends as `budget_exhausted`. Without `max_tokens`, `max_output_tokens` is sent in its place. See [budgets](budgets.md).",
+    text: "Limits of each call, and with `total_budget_usd` of the whole run or session: 402 `budget_exceeded`; a run ends as `budget_exhausted`. Without `max_tokens`, Hull sends `max_output_tokens` in its place. See [budgets](budgets.md).",
   },
   vision: { text: "The call needs a model that sees images: 400 `capability_missing` otherwise." },
-  audio: { text: "The same for sound." },
+  audio: { text: "The same for audio input." },
   pdf: { text: "The same for PDF files." },
   mock: {
     text: "Answers that replace the provider's, see [mocks](testing.md#mocks).",
@@ -251,7 +251,7 @@ const SKILLS = {
     schema: { anyOf: [TEXT, { type: "array", items: { type: ["string", "object"] } }, { type: "object" }] },
   },
   skill_tools: {
-    text: "When the tools of the skills' `tools.json` are on offer: from the start, or once their skill is active or loaded. Of two skills the later one's tool wins; the run's own tool wins over both.",
+    text: "When the model gets the tools of the skills' `tools.json`: from the start, or once their skill is active or loaded. If two skills have a tool of the same name, that of the later skill wins; the run's own tool wins over both.",
     default: "at_start",
   },
   skill_match: {
@@ -279,7 +279,7 @@ const RUN_TOOLS = {
     default: [],
   },
   parallel_tool_calls: {
-    text: "Whether the tool calls of a turn run side by side.",
+    text: "Whether the tool calls of a turn run in parallel.",
     default: true,
   },
   sub_agents: {
@@ -293,7 +293,7 @@ const RUN_TOOLS = {
   tool_retries: { text: "How often Hull repeats a failed tool call.", otherwise: "of the `profile`" },
   tool_backoff_ms: { text: "The pause before the first repetition; it doubles.", default: 1000 },
   native_tool_fallback: {
-    text: "Which calls Hull carries out of those that a model writes into its text although it has a native channel: all, those of the first such turn, or none.",
+    text: "Which tool calls Hull executes if a model writes them into its text although it supports native tool calls: all, those of the first such turn, or none.",
     default: "allow",
   },
   models: {
@@ -324,7 +324,7 @@ const LOOP = {
   token_budget: { text: "The most tokens of the run, input and output together." },
   stop_after_successful_tools: { text: "A success of one of these tools ends the run.", default: [] },
   require_successful_tools: {
-    text: "Without a success of one of these tools the run has `failed`.",
+    text: "Unless one of these tools succeeds, the run ends as `failed`.",
     default: [],
   },
   exit_when_verified: {
@@ -335,15 +335,21 @@ const LOOP = {
     text: "The phase of a persistent run: a line `next_phase: X` that names another phase ends the run.",
   },
   loop_detect_warn: {
-    text: "From this call on, of equal ones with equal results, a hint follows the result. `0` switches all three off.",
+    text: "If the model repeats a call and gets equal results, Hull adds a hint to the result from the call of this number on. `0` switches off all three options.",
     default: 2,
   },
-  loop_detect_block: { text: "From this call on, a remark replaces the result.", default: 3 },
-  loop_detect_skip: { text: "From this call on, Hull does not carry it out.", default: 4 },
-  task_ledger: {
-    text: "Items that the model sees with each call and keeps by the tool `task_ledger`. While one is neither `done` nor `dropped`, no sentinel counts.",
+  loop_detect_block: {
+    text: "From the repeated call of this number on, a remark replaces the result.",
+    default: 3,
   },
-  deliverables: { text: "The same from titles alone." },
+  loop_detect_skip: {
+    text: "From the repeated call of this number on, Hull does not execute it.",
+    default: 4,
+  },
+  task_ledger: {
+    text: "A list of items that the model sees with each call and updates with the tool `task_ledger`. While an item is neither `done` nor `dropped`, no sentinel counts.",
+  },
+  deliverables: { text: "The same list, as titles only." },
   root_task: { text: "The task that the items belong to." },
 } as const satisfies Texts<RunOption>;
 
@@ -366,7 +372,7 @@ const HOOKS = {
 
 const COMPACTION = {
   auto_compact: {
-    text: "`true` shortens the conversation where its estimate passes `compact_threshold`, `false` never does.",
+    text: "`true`: Hull shortens the conversation if its estimate passes `compact_threshold`; `false`: never.",
     otherwise: "only near the model's window",
   },
   compact_threshold: {
@@ -376,11 +382,17 @@ const COMPACTION = {
   keep_first: { text: "How many messages at the beginning stay.", default: 0 },
   compact_keep_last: { text: "How many messages at the end stay.", default: 12 },
   compact_strategy: {
-    text: "How Hull shortens: see [compaction](runs.md#compaction).",
+    text: "How Hull shortens the conversation: see [compaction](runs.md#compaction).",
     default: "observation_mask",
   },
-  hard_limit_tokens: { text: "Above it Hull shortens in any case.", otherwise: "by the model's window" },
-  hard_limit_strategy: { text: "How it does so there.", default: "llm" },
+  hard_limit_tokens: {
+    text: "Above this number of tokens Hull always shortens the conversation.",
+    otherwise: "by the model's window",
+  },
+  hard_limit_strategy: {
+    text: "How Hull shortens the conversation above `hard_limit_tokens`.",
+    default: "llm",
+  },
   tool_output_max_chars: {
     text: "Longer results of tools keep head, tail and lines that look like diagnostics.",
     default: 16_000,
@@ -400,7 +412,7 @@ const DAEMONS = {
   cron: { text: "A schedule that wakes it, in five fields." },
   time_zone: { text: "The zone of the schedule.", default: "UTC" },
   watch_paths: { text: "Files, folders or globs of the session whose changes wake it.", default: [] },
-  watch_events: { text: "Which changes do.", default: ["change", "create", "delete"] },
+  watch_events: { text: "Which of these changes wake it.", default: ["change", "create", "delete"] },
   consolidate_on_idle: { text: "It shortens its conversation when it goes idle.", default: false },
   idle_watchdog_attempts: { text: "After this many checks without a reason to wake, it ends as `watchdog`." },
   wake_budget: { text: "[Limits of one wake](daemons.md#what-it-may-use)." },
@@ -424,7 +436,7 @@ const DAEMON_TEXTS: { readonly [name in DaemonField]-?: OptionText } = {
   system: { text: "Its system text." },
   name: { text: "A name for people." },
   persist_path: {
-    text: "A folder of the session's files: the snapshot is kept there as `daemon.json`, the summary as `daemon.meta.json`. Only one running daemon of a tenant may have a path (409 `daemon_path_taken`). Without a path Hull writes no file, and the daemon's name for `POST /daemons/resume` is `daemons/<id>`.",
+    text: "A folder of the session's files: Hull keeps the snapshot there as `daemon.json` and the summary as `daemon.meta.json`. Only one running daemon of a tenant may have a path (409 `daemon_path_taken`). Without a path Hull writes no file, and the daemon's name for `POST /daemons/resume` is `daemons/<id>`.",
     otherwise: "`daemons/<id>`",
   },
   state_dir: { text: "Another name of `persist_path`." },
@@ -456,7 +468,7 @@ export function optionSchemas(): JsonObject {
     CallOptions: {
       ...described(callOptions, CALL_TEXTS),
       description:
-        "Options of a model call. `null` counts as absent. Any other key is the name of a provider and holds members that Hull adds to the requests for it; a name that is neither is 422 with its path.",
+        "Options of a model call. `null` counts as absent. Any other key is the name of a provider and holds members that Hull adds to the requests for it; a name that is neither an option nor a provider is 422 with its path.",
     },
     RunOptions: {
       description: "Options of an agent run: those of its model calls, and its own.",

@@ -65,7 +65,7 @@ export type Artifacts = {
     })[];
     next_cursor: string | null;
 };
-/** Options of a model call. `null` counts as absent. Any other key is the name of a provider and holds members that Hull adds to the requests for it; a name that is neither is 422 with its path. */
+/** Options of a model call. `null` counts as absent. Any other key is the name of a provider and holds members that Hull adds to the requests for it; a name that is neither an option nor a provider is 422 with its path. */
 export type CallOptions = {
     /** The provider. `"auto"` means that it follows from the model. */
     provider?: string;
@@ -85,7 +85,7 @@ export type CallOptions = {
     seed?: number;
     /** Penalty for repeated tokens. */
     frequency_penalty?: number;
-    /** Penalty for tokens that occurred. */
+    /** Penalty for tokens that have already occurred. */
     presence_penalty?: number;
     /** Texts that end the answer. An empty list counts as absent. */
     stop?: string[] | string;
@@ -136,15 +136,15 @@ export type CallOptions = {
     anthropic_beta_features?: string[];
     /** The call needs a model that sees images: 400 `capability_missing` otherwise. */
     vision?: boolean;
-    /** The same for sound. */
+    /** The same for audio input. */
     audio?: boolean;
     /** The same for PDF files. */
     pdf?: boolean;
-    /** Tools that the model may call: `{name, description, parameters?}` each, with `handler` the name of a hook that carries it out, with `executor: "webhook"` one of the host. The caller answers the others. */
+    /** Tools that the model may call: `{name, description, parameters?}` each. A hook executes a tool whose `handler` names it, and the host executes a tool with `executor: "webhook"`. The caller answers calls of all others. */
     tools?: unknown[] | {
         [name: string]: unknown;
     };
-    /** Whether the model must call a tool. OpenAI's protocols get it only if it is given. */
+    /** Whether the model must call a tool. Hull sends it in OpenAI's protocols only if the request sets it. */
     tool_choice?: "auto" | "none" | "required" | {
         name: string;
     };
@@ -158,7 +158,7 @@ export type CallOptions = {
         name?: string;
         include_stub_listing?: boolean;
     };
-    /** How the model calls tools: by the provider's own channel, or in its text. */
+    /** How the model calls tools: by the provider's own tool calls, or in its text. */
     tool_format?: "native" | "text";
     /** Examples of calls for the system text, if the model calls tools in its text. */
     tool_examples?: string;
@@ -166,7 +166,7 @@ export type CallOptions = {
     cache?: boolean;
     /** Whether the provider streams to Hull. The answer to the caller does not depend on it. */
     stream?: boolean;
-    /** How long Hull waits for the first byte of a stream, or for the whole of an answer that the provider does not stream. */
+    /** How long Hull waits for the first byte of a stream, or for the whole answer if the provider does not stream it. */
     timeout_ms?: number;
     /** How long a stream may then be silent. */
     idle_timeout_ms?: number;
@@ -174,7 +174,7 @@ export type CallOptions = {
     timeout?: number;
     /** `idle_timeout_ms` in seconds. */
     idle_timeout?: number;
-    /** How the answer begins, if the model can continue a given beginning. The answer's text is what follows it. */
+    /** The beginning of the answer, if the model can continue one. The answer's text is what the model adds. */
     prefill?: string;
     /** The conversation. It replaces `prompt`. */
     messages?: Message[];
@@ -182,7 +182,7 @@ export type CallOptions = {
     transcript?: Transcript;
     /** A session that the call continues. */
     session_id?: string;
-    /** Limits of each call, and with `total_budget_usd` of the whole run or session: 402 `budget_exceeded`; a run ends as `budget_exhausted`. Without `max_tokens`, `max_output_tokens` is sent in its place. See budgets. */
+    /** Limits of each call, and with `total_budget_usd` of the whole run or session: 402 `budget_exceeded`; a run ends as `budget_exhausted`. Without `max_tokens`, Hull sends `max_output_tokens` in its place. See budgets. */
     budget?: {
         max_cost_usd?: number;
         total_budget_usd?: number;
@@ -204,7 +204,7 @@ export type CallOptions = {
     mock?: unknown[];
     /** Another name of `schema_retries`. */
     retries?: number;
-    /** Of `/llm/structured`: a last call turns the text into JSON. Members other than `enabled` are options of that call. */
+    /** For `/llm/structured`: a last call turns the text into JSON. Members other than `enabled` are options of that call. */
     repair?: boolean | {
         enabled?: boolean;
         [name: string]: unknown;
@@ -397,7 +397,7 @@ export type DaemonRequest = RunOptions & {
     system?: string | null;
     /** A name for people. */
     name?: string;
-    /** A folder of the session's files: the snapshot is kept there as `daemon.json`, the summary as `daemon.meta.json`. Only one running daemon of a tenant may have a path (409 `daemon_path_taken`). Without a path Hull writes no file, and the daemon's name for `POST /daemons/resume` is `daemons/<id>`. */
+    /** A folder of the session's files: Hull keeps the snapshot there as `daemon.json` and the summary as `daemon.meta.json`. Only one running daemon of a tenant may have a path (409 `daemon_path_taken`). Without a path Hull writes no file, and the daemon's name for `POST /daemons/resume` is `daemons/<id>`. */
     persist_path?: string;
     /** Another name of `persist_path`. */
     state_dir?: string;
@@ -631,7 +631,7 @@ export type RunOptions = CallOptions & {
     dynamic_tools?: boolean;
     /** Tools to work on files: all, none, or those with these names. */
     workspace_tools?: boolean | string[];
-    /** When the tools of the skills' `tools.json` are on offer: from the start, or once their skill is active or loaded. Of two skills the later one's tool wins; the run's own tool wins over both. */
+    /** When the model gets the tools of the skills' `tools.json`: from the start, or once their skill is active or loaded. If two skills have a tool of the same name, that of the later skill wins; the run's own tool wins over both. */
     skill_tools?: "at_start" | "on_activation";
     /** Aliases of models by slot, which handlers see as `ctx.models`. */
     models?: {
@@ -664,7 +664,7 @@ export type RunOptions = CallOptions & {
     max_nudges?: number;
     /** What a nudge says. */
     nudge?: string;
-    /** Whether the tool calls of a turn run side by side. */
+    /** Whether the tool calls of a turn run in parallel. */
     parallel_tool_calls?: boolean;
     /** Whether the model may hand work to sub-agents with the tool `sub_agent`. */
     sub_agents?: boolean;
@@ -682,30 +682,30 @@ export type RunOptions = CallOptions & {
     };
     /** A success of one of these tools ends the run. */
     stop_after_successful_tools?: string[];
-    /** Without a success of one of these tools the run has `failed`. */
+    /** Unless one of these tools succeeds, the run ends as `failed`. */
     require_successful_tools?: string[];
-    /** From this call on, of equal ones with equal results, a hint follows the result. `0` switches all three off. */
+    /** If the model repeats a call and gets equal results, Hull adds a hint to the result from the call of this number on. `0` switches off all three options. */
     loop_detect_warn?: number;
-    /** From this call on, a remark replaces the result. */
+    /** From the repeated call of this number on, a remark replaces the result. */
     loop_detect_block?: number;
-    /** From this call on, Hull does not carry it out. */
+    /** From the repeated call of this number on, Hull does not execute it. */
     loop_detect_skip?: number;
     /** The sentinel counts only if the last call of the tool `run` succeeded: it ended with exit status 0, or its result has `exit_code` 0. */
     exit_when_verified?: boolean;
     /** The most tokens of the run, input and output together. */
     token_budget?: number;
-    /** Which calls Hull carries out of those that a model writes into its text although it has a native channel: all, those of the first such turn, or none. */
+    /** Which tool calls Hull executes if a model writes them into its text although it supports native tool calls: all, those of the first such turn, or none. */
     native_tool_fallback?: "allow" | "allow_once" | "reject";
     /** The phase of a persistent run: a line `next_phase: X` that names another phase ends the run. */
     break_unless_phase?: string;
-    /** Items that the model sees with each call and keeps by the tool `task_ledger`. While one is neither `done` nor `dropped`, no sentinel counts. */
+    /** A list of items that the model sees with each call and updates with the tool `task_ledger`. While an item is neither `done` nor `dropped`, no sentinel counts. */
     task_ledger?: (string | {
         title: string;
         id?: string;
         status?: "open" | "in_progress" | "blocked" | "done" | "dropped";
         note?: string;
     })[];
-    /** The same from titles alone. */
+    /** The same list, as titles only. */
     deliverables?: string[];
     /** The task that the items belong to. */
     root_task?: string;
@@ -781,19 +781,19 @@ export type RunOptions = CallOptions & {
     approval_timeout_s?: number;
     /** How many messages at the beginning stay. */
     keep_first?: number;
-    /** Above it Hull shortens in any case. */
+    /** Above this number of tokens Hull always shortens the conversation. */
     hard_limit_tokens?: number;
-    /** How it does so there. */
+    /** How Hull shortens the conversation above `hard_limit_tokens`. */
     hard_limit_strategy?: "llm" | "truncate" | "observation_mask";
     /** Longer results of tools keep head, tail and lines that look like diagnostics. */
     tool_output_max_chars?: number;
-    /** `true` shortens the conversation where its estimate passes `compact_threshold`, `false` never does. */
+    /** `true`: Hull shortens the conversation if its estimate passes `compact_threshold`; `false`: never. */
     auto_compact?: boolean;
     /** Estimated tokens of the conversation. */
     compact_threshold?: number;
     /** How many messages at the end stay. */
     compact_keep_last?: number;
-    /** How Hull shortens: see compaction. */
+    /** How Hull shortens the conversation: see compaction. */
     compact_strategy?: "observation_mask" | "llm" | "truncate" | "custom";
     /** The name of a hook that writes the summary, for the strategy `custom`. */
     compact_callback?: string;
@@ -825,7 +825,7 @@ export type RunOptions = CallOptions & {
     time_zone?: string;
     /** Files, folders or globs of the session whose changes wake it. */
     watch_paths?: string[] | string;
-    /** Which changes do. */
+    /** Which of these changes wake it. */
     watch_events?: ("change" | "create" | "delete")[];
     /** It shortens its conversation when it goes idle. */
     consolidate_on_idle?: boolean;
