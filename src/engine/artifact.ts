@@ -146,13 +146,13 @@ function wrongField(given: JsonObject): string | null {
   for (const key of ["title", "language", "plugin"]) {
     const value = given[key];
     if (value !== undefined && value !== null && typeof value !== "string")
-      return `The ${key} of an artifact is a text.`;
+      return `The ${key} of an artifact must be a string.`;
   }
   if (metadata !== undefined && metadata !== null && !isObject(metadata))
-    return "The metadata of an artifact is an object.";
+    return "The metadata of an artifact must be an object.";
   const counted = typeof version === "number" && Number.isSafeInteger(version) && version > 0;
   if (version !== undefined && version !== null && !counted)
-    return "The version of an artifact is a whole number from 1.";
+    return "The version of an artifact must be a whole number from 1.";
   return null;
 }
 

@@ -124,14 +124,14 @@ class Reader {
     const count = this.#faults.length;
     this.#onlyKnown(Object.keys(this.#given), FIELDS, "");
     const name = this.#required("name", isToolName, TOOL_NAME_TEXT);
-    const description = this.#required("description", isText, "a text");
+    const description = this.#required("description", isText, "a string");
     const parameters = this.#parameters();
     const tool: Partial<Tool> = {
       ...this.#optional("handler", isText, "the name of a hook"),
       ...this.#executor(),
       ...this.#command(),
       ...this.#optional("defer_loading", isFlag, "true or false"),
-      ...this.#optional("namespace", isText, "a text"),
+      ...this.#optional("namespace", isText, "a string"),
       ...this.#annotations(),
       ...(this.#field("returns") === undefined ? {} : { returns: this.#field("returns") ?? null }),
     };
@@ -156,7 +156,7 @@ class Reader {
       return {};
     }
     if (isTexts(value) && value.length > 0) return { command: value };
-    return this.#wrong("command", "a list of one or more texts", value);
+    return this.#wrong("command", "a list of one or more strings", value);
   }
 
   #annotations(): { annotations?: Annotations } {
@@ -176,7 +176,7 @@ class Reader {
     const read = <T extends Json>(key: string, fits: (given: Json) => given is T, accepted: string) =>
       this.#typed(`annotations.${key}`, key, value[key] ?? undefined, fits, accepted);
     const annotations: Annotations = {
-      ...read("kind", isText, "a text"),
+      ...read("kind", isText, "a string"),
       ...(level === undefined ? {} : { side_effect_level: level }),
       ...read("capabilities", isOperations, "lists of operations by capability"),
       ...read("arg_schema", isObject, "an object"),

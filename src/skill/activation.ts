@@ -92,7 +92,7 @@ export function readActivation(findings: Findings, root: MapNode): ReadActivatio
 function text(findings: Findings, slot: Slot | undefined): string | undefined {
   if (slot === undefined) return undefined;
   const value = textOf(slot.node);
-  if (value === null) odd(findings, slot, "a text");
+  if (value === null) odd(findings, slot, "a string");
   return value === null ? undefined : stripControls(value).trim();
 }
 
@@ -102,7 +102,7 @@ function texts(findings: Findings, slot: Slot | undefined): string[] | undefined
   const nodes = slot.node.kind === "list" ? items(slot.node, slot.path).map(({ node }) => node) : [slot.node];
   const values = nodes.map(textOf);
   if (values.some((value) => value === null)) {
-    odd(findings, slot, "a list of texts");
+    odd(findings, slot, "a list of strings");
     return undefined;
   }
   const split = values.flatMap((value) =>

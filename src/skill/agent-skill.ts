@@ -113,7 +113,7 @@ function readName(findings: Findings, root: MapNode, directory: string | undefin
     findings.warning("name_from_directory", location, message, `Add name: ${directory}`);
     return directory;
   }
-  findings.error("name_missing", location, "The field name is required.", "Add name: and a text.");
+  findings.error("name_missing", location, "The field name is required.", "Add name: and a string.");
   return null;
 }
 
@@ -158,7 +158,7 @@ function readMetadata(findings: Findings, root: MapNode): { [key: string]: strin
     node.kind !== "map" || Array.from(node.entries.values()).some(({ value }) => textOf(value) === null);
   if (odd) {
     const message =
-      "The format wants metadata to be a mapping of texts; Hull keeps other values as JSON text.";
+      "The format requires metadata to be a mapping of strings; Hull keeps other values as JSON.";
     findings.info("metadata_not_strings", slot, message);
   }
   if (node.kind !== "map") return null;

@@ -32,7 +32,7 @@ export function readCommand(findings: Findings, slot: Slot | undefined): string[
     wrongType(
       findings,
       slot,
-      "a command, as a list of texts or one text",
+      "a command, as a list of strings or one string",
       "Write for example [python3, main.py].",
     );
     return undefined;

@@ -53,7 +53,7 @@ export function brokenNameRules(name: string, directory: string | undefined): Br
       fine: !text.includes("--"),
       code: "name_double_hyphen",
       what: "has two hyphens in a row",
-      hint: "Leave one of them.",
+      hint: "Remove one of them.",
     },
     {
       fine: /^[\p{L}\p{Nd}\p{Nl}\p{No}-]*$/u.test(text),
@@ -86,8 +86,8 @@ export function brokenDescriptionRules(description: string): BrokenRule[] {
 export function brokenCompatibilityRules(text: string | null): BrokenRule[] {
   const field = "compatibility";
   if (text === null) {
-    const message = "The field compatibility is a list or mapping, not a text.";
-    return [{ code: "compatibility_type", field, message, hint: "Write it as one text." }];
+    const message = "The field compatibility is a list or mapping, not a string.";
+    return [{ code: "compatibility_type", field, message, hint: "Write it as one string." }];
   }
   const length = lengthOf(text);
   if (length <= MAX_COMPATIBILITY) return [];

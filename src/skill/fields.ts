@@ -21,14 +21,19 @@ export function readRequiredText(
   if (slot === undefined) {
     const path = parent.path === "" ? key : `${parent.path}.${key}`;
     const location = parent.at === undefined ? { path } : { path, at: parent.at };
-    findings.error(`${key}_missing`, location, `The field ${key} is required.`, `Add ${key}: and a text.`);
+    findings.error(`${key}_missing`, location, `The field ${key} is required.`, `Add ${key}: and a string.`);
     return undefined;
   }
   const text = readText(findings, slot);
   if (text === undefined) return undefined;
   const trimmed = text.trim();
   if (trimmed !== "") return trimmed;
-  findings.error(`${key}_empty`, slot, `The field ${key} must not be empty.`, `Give ${key} a text.`);
+  findings.error(
+    `${key}_empty`,
+    slot,
+    `The field ${key} must not be empty.`,
+    `Give ${key} a string that is not blank.`,
+  );
   return undefined;
 }
 
@@ -59,7 +64,7 @@ export function readInteger(
     findings.warning(
       "integer_as_text",
       slot,
-      `The field ${slot.path} holds digits as text; Hull reads them as the number ${value}.`,
+      `The field ${slot.path} holds digits in a string; Hull reads them as the number ${value}.`,
       "Remove the quotes.",
     );
   }
@@ -86,7 +91,7 @@ export function readBoolean(findings: Findings, slot: Slot | undefined): boolean
     findings.warning(
       "boolean_as_text",
       slot,
-      `The field ${slot.path} holds "${value}" as text; Hull reads it as ${value}.`,
+      `The field ${slot.path} holds "${value}" in a string; Hull reads it as ${value}.`,
       "Remove the quotes.",
     );
     return value === "true";
@@ -134,7 +139,7 @@ export function readTexts(
   const texts: { text: string; slot: Slot }[] = [];
   for (const item of items(slot.node, slot.path)) {
     const text = item.node.kind === "scalar" && typeof item.node.value === "string" ? item.node.value : null;
-    const problem = text === null ? "it is not text" : check(text);
+    const problem = text === null ? "it is not a string" : check(text);
     if (problem === null && text !== null) texts.push({ text, slot: item });
     else
       findings.error(
@@ -181,7 +186,7 @@ export function wrongType(findings: Findings, slot: Slot, expected: string, hint
     "wrong_type",
     slot,
     empty
-      ? `The field ${slot.path} has no value; expected is ${expected}.`
+      ? `The field ${slot.path} has no value; Hull expects ${expected}.`
       : `The field ${slot.path} must be ${expected}.`,
     hint ?? (empty ? "Give it a value, or remove the line." : undefined),
   );

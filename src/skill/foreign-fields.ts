@@ -45,28 +45,28 @@ const MISSED: { [field: string]: Missed } = {
         : Array.from(node.entries.keys()).some((key) => !key.startsWith("on_")),
   },
   context: {
-    what: "a sub-agent carries the skill out only if a model loads it",
+    what: "a sub-agent executes the skill only if a model loads it",
     partly: true,
     hint: "POST /skills/… runs the skill in a conversation of its own anyway.",
     asks: (slot) => value(slot) === "fork",
   },
   agent: {
     what: "Hull has one kind of agent",
-    hint: "Say in the text of the skill how the agent is to work.",
+    hint: "Say in the skill's text how the agent should work.",
     asks: said,
   },
   model: {
-    what: "the run's own model carries the skill out",
-    hint: "Write provider: and model:, or leave both to the run.",
+    what: "the run's own model executes the skill",
+    hint: "Write provider: and model:, or let the run choose both.",
     asks: (slot) => FOREIGN_MODELS.includes(value(slot)) && !["inherit", "default"].includes(value(slot)),
   },
   effort: {
-    what: "the model thinks as much as the run says",
+    what: "the run decides how much the model thinks",
     hint: `Write one of ${Object.keys(EFFORTS).join(", ")}.`,
     asks: (slot) => said(slot) && !Object.hasOwn(EFFORTS, value(slot)),
   },
   shell: {
-    what: "bash runs the commands",
+    what: "Hull runs the commands with bash",
     hint: "Write the commands of the text for bash.",
     asks: (slot) => said(slot) && !/^(?:\/bin\/|\/usr\/bin\/)?(?:ba)?sh$/.test(value(slot)),
   },
@@ -75,7 +75,7 @@ const MISSED: { [field: string]: Missed } = {
     hint: "Write tool_scope: with the tools that the model may use.",
   },
   tools: {
-    what: "a list of names neither approves nor takes away a tool",
+    what: "a list of names neither approves nor removes a tool",
     hint: "Write allowed-tools: for calls that need no approval, tool_scope: for the only tools that the model gets.",
   },
   skills: {
@@ -83,17 +83,17 @@ const MISSED: { [field: string]: Missed } = {
     hint: "Name the skills in the run's option skills.",
   },
   "mcp-servers": {
-    what: "the skill gets no MCP server by it",
+    what: "this field gives the skill no MCP server",
     hint: "Write mcp_servers: with names and URLs, or mcp: with names.",
   },
   "permission-mode": { what: "approvals stay as they are", hint: IN_TOML },
   "max-turns": {
-    what: "the run's own limits hold",
+    what: "the run's own limits apply",
     hint: "Write max_tool_rounds:, or set max_iterations in the run's options.",
   },
   memory: {
     what: "a new session remembers nothing",
-    hint: "Go on in the same session: it keeps its conversation and its files.",
+    hint: "Continue in the same session: it keeps its conversation and its files.",
   },
   background: { what: "the skill runs in the foreground", hint: "Call it with Prefer: respond-async." },
   isolation: {
@@ -221,7 +221,7 @@ export function reportWithoutEffect(
   if (others.length > 0) {
     const meant = others.flatMap((key) => nearest(key, known).map((name) => `${name} for ${key}`));
     const hint =
-      meant.length === 0 ? "Put what is yours below metadata." : `Did you mean ${meant.join(", ")}?`;
+      meant.length === 0 ? "Put your own fields below metadata." : `Did you mean ${meant.join(", ")}?`;
     const message = `Fields that have no effect here: ${others.join(", ")}.`;
     findings.warning("unknown_fields", location(others), message, hint);
   }

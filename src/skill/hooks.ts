@@ -51,7 +51,7 @@ function faultsOf({ bytes, exports }: MadeHooks): ModuleFault[] {
   if (bytes.length > MAX_HOOK_BYTES) {
     faults.push({
       code: "hooks_too_large",
-      message: `The hook module has ${bytes.length} bytes with all that it imports; at most ${MAX_HOOK_BYTES}.`,
+      message: `The hook module and its imports have ${bytes.length} bytes; at most ${MAX_HOOK_BYTES} are allowed.`,
       hint: "Import less, or move the work into a tool.",
     });
   }
@@ -99,7 +99,7 @@ export function uploadFault({ path, bytes }: SourceFile): ModuleFault | null {
 export function loadFault(text: string): ModuleFault {
   const location = /\s*at hooks\.js:(\d+):(\d+)\s*$/.exec(text);
   const message = `The hook module cannot be loaded: ${location === null ? text : text.slice(0, location.index)}`;
-  const hint = "It has to be an ES module that exports functions and needs no Node or CommonJS globals.";
+  const hint = "It must be an ES module that exports functions and needs no Node or CommonJS globals.";
   if (location === null) return { code: "hooks_build", message, hint };
   // The engine's columns count from 0.
   return {

@@ -41,7 +41,7 @@ function readModel(findings: Findings, slot: Slot | undefined): string | null {
   wrongType(
     findings,
     slot,
-    "the name of a model, as text",
+    "the name of a model, as a string",
     "Remove the field to use the provider's default model.",
   );
   return null;

@@ -27,7 +27,7 @@ export function readMcpServers(
     const at = child(map, name, slot.path);
     if (at === undefined) continue;
     const prefix = toolPrefix(name);
-    const why = prefixes.has(prefix) ? "another one has it" : serverNameFault(name);
+    const why = prefixes.has(prefix) ? "another server has it" : serverNameFault(name);
     if (why !== null) {
       findings.error("mcp_server_name", at, `The server's name "${name}" is not accepted: ${why}.`);
       continue;
@@ -98,7 +98,7 @@ function readUrl(findings: Findings, slot: Slot): string | null {
     "mcp_server_url",
     slot,
     `The field ${slot.path} must be an http or https URL without user name, fragment and placeholders.`,
-    "Write for example https://mcp.example.com/mcp; secrets belong into headers.",
+    "Write for example https://mcp.example.com/mcp; put secrets into headers.",
   );
   return null;
 }
@@ -121,7 +121,7 @@ function checkKeys(
     findings.error(
       "mcp_server_key",
       slot,
-      `${name} is a model provider's key and is never sent to an MCP server.`,
+      `${name} is a model provider's key, which Hull never sends to an MCP server.`,
       "Give the server a key of its own.",
     );
   }

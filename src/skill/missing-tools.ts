@@ -17,11 +17,11 @@ const BUILT_IN = ["load_skill", "read_skill_resource", "task_ledger", "define_to
 /** What other clients' tools do, as the end of a sentence that begins "The skill cannot". */
 const LOSSES: readonly (readonly [pattern: RegExp, loss: string])[] = [
   [new RegExp(`^${SUB_AGENT}$`), "hand work to sub-agents"],
-  [/^webfetch$/i, "fetch pages of the web"],
+  [/^webfetch$/i, "fetch web pages"],
   [/^web_?search$/i, "search the web"],
   [/^notebook(?:edit|read)$/i, "work on notebooks cell by cell"],
-  [/^askuserquestion$/i, "put questions with choices to the user"],
-  [/^(?:bashoutput|killshell|killbash)$/i, "look after commands in the background"],
+  [/^askuserquestion$/i, "ask the user multiple-choice questions"],
+  [/^(?:bashoutput|killshell|killbash)$/i, "manage background commands"],
   [/^(?:enter|exit)planmode$/i, "plan before it acts"],
   [/^(?:lsp|.*diagnostics)$/i, "ask a language server"],
 ];

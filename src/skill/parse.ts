@@ -263,6 +263,6 @@ function readAllowedTools(findings: Findings, slot: Slot | undefined): string[] 
   if (texts.every((text) => typeof text === "string")) {
     return splitAllowedTools(texts.map(stripControls));
   }
-  wrongType(findings, slot, "a text or a list of texts");
+  wrongType(findings, slot, "a string or a list of strings");
   return undefined;
 }

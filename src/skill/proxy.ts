@@ -40,7 +40,7 @@ function readUrl(findings: Findings, slot: Slot | undefined): string | undefined
   if (slot === undefined) return undefined;
   const text =
     slot.node.kind === "scalar" && typeof slot.node.value === "string" ? slot.node.value.trim() : null;
-  const problem = text === null ? "it is not text" : urlProblem(text);
+  const problem = text === null ? "it is not a string" : urlProblem(text);
   if (problem === null && text !== null) {
     checkVariables(findings, slot, text, UNCALLABLE);
     return text;
@@ -48,7 +48,7 @@ function readUrl(findings: Findings, slot: Slot | undefined): string | undefined
   findings.error(
     "proxy_url",
     slot,
-    `The field ${slot.path} must be an http or https URL with a host and without user name; \${VAR} may stand in its path and query only. Here ${problem}.`,
+    `The field ${slot.path} must be an http or https URL with a host and without user name; \${VAR} may appear in its path and query only. Here ${problem}.`,
     "Write for example https://api.example.com/v1/search.",
   );
   return undefined;

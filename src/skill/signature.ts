@@ -70,7 +70,7 @@ export async function verifyFiles(
   const key = keyBytes(read.data.public_key);
   const signature = keyBytes(read.data.signature);
   if (key?.length !== 32 || signature?.length !== 64)
-    return { fault: "its key or its signature is not one of Ed25519" };
+    return { fault: "its key or its signature does not have the form of Ed25519" };
   const present = await digestsOf(files, hash);
   const built = (path: string): boolean => unbuilt && (path === TOOLS_FILE || !Object.hasOwn(present, path));
   const without = (digests: Record<string, string>): Record<string, string> =>
@@ -78,7 +78,7 @@ export async function verifyFiles(
   const difference = differenceOf(without(read.data.files), without(present));
   if (difference !== null) return { fault: difference };
   if (!(await holds(key, signature, read.data.files))) {
-    return { fault: "the signature is not one of its key over these files" };
+    return { fault: "the signature does not match its key and its list of files" };
   }
   return { signer: await hash(key) };
 }

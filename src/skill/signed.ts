@@ -30,9 +30,8 @@ export async function checkSignature(
   const base = file.slice(0, -"SKILL.md".length);
   const of = { skill: folder, file: `${base}${SIGNATURE_FILE}` };
   if (verified !== null && "fault" in verified) {
-    const message = `The signature does not hold: ${verified.fault}.`;
-    const hint =
-      "If the files are as they should be, sign the folder again with hull sign, or remove SKILL.sig.";
+    const message = `The signature is invalid: ${verified.fault}.`;
+    const hint = "If the files are correct, sign the folder again with hull sign, or remove SKILL.sig.";
     return {
       signature: null,
       diagnostics: [{ ...of, level: "error", code: "signature_invalid", message, hint }],
@@ -40,7 +39,7 @@ export async function checkSignature(
   }
   const diagnostics: Diagnostic[] = [];
   if (verified !== null) {
-    const message = `The skill is signed by ${verified.signer}, and the signature holds.`;
+    const message = `The skill has a valid signature of ${verified.signer}.`;
     diagnostics.push({ ...of, level: "info", code: "signature_holds", message });
   }
   const signed = {
@@ -55,7 +54,7 @@ export async function checkSignature(
     diagnostics.push({ ...of, level: "error", code: "signature_missing", message: fault.message, hint });
   } else if (fault !== null && signatures !== undefined) {
     const hint =
-      "hull.toml lists whom the deployment trusts under [signatures] trusted_signers, the skill in trusted-signers.";
+      "hull.toml names the signers that the deployment trusts in [signatures] trusted_signers, and the skill names its own in trusted-signers.";
     diagnostics.push({ ...of, level: "error", code: "signer_untrusted", message: fault.message, hint });
   }
   return { signature: verified, diagnostics };

@@ -54,7 +54,7 @@ export async function readStoredSkill(
   checkLimits(files, rules);
   const directory = topFolder(files);
   if (directory === null && rules.wants_directory) {
-    throw refused("SKILL.md has to be in a folder of the skill's name, such as my-skill/SKILL.md");
+    throw refused("SKILL.md must be in a folder with the skill's name, such as my-skill/SKILL.md");
   }
   const own = insideFolder(files);
   const fileName = skillFileName(own.map(({ path }) => path)) ?? "SKILL.md";

@@ -26,8 +26,8 @@ export function validateStrictly(findings: Findings, text: string, directory: st
 const HINTS: { [fault in StrictFault]: string } = {
   frontmatter_missing: "Begin the file, at its first character, with a line that holds only ---.",
   frontmatter_unclosed: "Close the frontmatter with a line that holds only ---.",
-  frontmatter_yaml: "Write one field to a line, and texts with special characters in quotes.",
-  frontmatter_not_mapping: "Write one field to a line: its name, a colon, a blank and its value.",
+  frontmatter_yaml: "Write one field to a line, and strings with special characters in quotes.",
+  frontmatter_not_mapping: "Write one field to a line: its name, a colon, a space and its value.",
 };
 
 /** The position of a field: the first of several; the beginning of the text for a missing one. */
@@ -43,7 +43,7 @@ function brokenRules(fields: StrictFields, directory: string | undefined): Broke
     .sort(byteOrder);
   const names = unknown.join(", ");
   const others = `The format has no fields ${names}; it has ${FORMAT_FIELDS.join(", ")}.`;
-  const hint = "Put what is yours below metadata.";
+  const hint = "Put your own fields below metadata.";
   const compatibility = fields.get("compatibility");
   return [
     ...(unknown.length === 0 ? [] : [{ code: "unknown_fields", field: names, message: others, hint }]),
@@ -61,7 +61,7 @@ function required(field: string, fields: StrictFields, rules: (text: string) => 
         code: `${field}_missing`,
         field,
         message: `The field ${field} is required.`,
-        hint: `Add ${field}: and a text.`,
+        hint: `Add ${field}: and a string.`,
       },
     ];
   if (value === null || value.trim() === "")
@@ -69,8 +69,8 @@ function required(field: string, fields: StrictFields, rules: (text: string) => 
       {
         code: `${field}_empty`,
         field,
-        message: `The field ${field} must be a text that is not blank.`,
-        hint: `Write a text behind ${field}:, in quotes where it begins with a special character.`,
+        message: `The field ${field} must be a string that is not blank.`,
+        hint: `Write a string after ${field}:, in quotes if it begins with a special character.`,
       },
     ];
   return rules(value);

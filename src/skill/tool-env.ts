@@ -13,7 +13,7 @@ export function readToolEnv(
   const names = new Set<string>();
   const entries = readTexts(findings, slot, "names of environment variables (letters, digits, _)", (name) => {
     if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) return "it is not the name of an environment variable";
-    if (isReserved(name)) return "names that begin with HULL_ or HUSK_ are set by Hull itself";
+    if (isReserved(name)) return "only Hull sets names that begin with HULL_ or HUSK_";
     return null;
   });
   for (const { text, slot: at } of entries ?? []) {
@@ -24,7 +24,7 @@ export function readToolEnv(
     findings.warning(
       "provider_key_withheld",
       at,
-      `${text} is a model provider's key and is always withheld from scripts and tools.`,
+      `${text} is a model provider's key, which Hull never gives to scripts and tools.`,
       `Remove it from ${slot?.path}. A process that needs a provider should call a skill, not hold the key.`,
     );
   }

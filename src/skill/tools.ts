@@ -162,7 +162,7 @@ function readEnum(findings: Findings, slot: Slot | undefined, type: ParameterTyp
       findings.error(
         "enum_member_dash",
         item,
-        "Hull always refuses a text value that begins with -, because the command could read it as an option.",
+        "Hull always refuses a string that begins with -, because the command could read it as an option.",
         "Choose a value without the leading -.",
       );
     } else {

@@ -88,7 +88,7 @@ export async function readZip(zip: Uint8Array<ArrayBuffer>, limits: ZipLimits): 
     const bytes = entry.method === METHOD.stored ? data : await inflate(data, size, name);
     if (bytes.length !== size)
       throw new ZipError(`${name} has ${counted(bytes.length, "byte")} instead of ${size}`);
-    if (crc32(bytes) !== crc) throw new ZipError(`${name} is damaged: its CRC-32 is another one`);
+    if (crc32(bytes) !== crc) throw new ZipError(`${name} is damaged: its CRC-32 does not match`);
     files.push({ path: name, mode, bytes });
   }
   return files;
@@ -193,7 +193,7 @@ interface EntryData {
 /** Finds an entry's data; its local header must agree with the directory. */
 function locate(view: View, entry: Entry, limit: number): EntryData {
   const { at, name } = entry;
-  const broken = (): ZipError => new ZipError(`${name} has a local header that is not its own`);
+  const broken = (): ZipError => new ZipError(`${name} has a local header that differs from the directory`);
   if (at + LOCAL.length > limit || view.getUint32(at, true) !== LOCAL.signature) throw broken();
   const short = (offset: number): number => view.getUint16(at + offset, true);
   const nameLength = short(26);
@@ -241,7 +241,7 @@ async function inflate(
       const read = await reader.read();
       if (read.done) break;
       if (length + read.value.length > size)
-        throw new ZipError(`${name} has more than its ${counted(size, "byte")}`);
+        throw new ZipError(`${name} unpacks to more than its ${counted(size, "byte")}`);
       bytes.set(read.value, length);
       length += read.value.length;
     }

@@ -271,7 +271,10 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
   }
 }
 
-/** The models of a refusal that an earlier version of Hull recorded: once a fallback has answered, it is the fallback's. */
+/**
+ * The models that refused, for a record of an earlier version of Hull, which did not name them: the run's own model;
+ * none if a fallback had answered, since the fallback then was the one that refused.
+ */
 const refusedBefore = ({ answered, spec: { model } }: RunState): string[] =>
   (answered?.provider ?? model.provider) === model.provider ? [modelName(model)] : [];
 

@@ -1,4 +1,4 @@
-/** Decides what becomes of the tool calls of a turn, one check after the other. Pure. */
+/** Decides what happens to the tool calls of a turn, one check after the other. Pure. */
 import type { JsonObject } from "../../skill/manifest.ts";
 import { numericArguments } from "../arguments.ts";
 import { firstOf } from "../cut.ts";

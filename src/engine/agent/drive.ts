@@ -333,6 +333,6 @@ class AgentDrive {
   }
 }
 
-/** The fault of a run whose signal was aborted. Without a reason of Hull's own, the client has left. */
+/** The fault of a run whose signal was aborted. If Hull gave no reason, the client has left. */
 const faultOf = (reason: unknown): HullError =>
   reason instanceof HullError ? reason : new ClientClosedRequest({});

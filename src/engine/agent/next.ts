@@ -398,8 +398,8 @@ function postTurnAnswer(answer: Json): { message: string; stop: boolean } {
 }
 
 /**
- * The state's part of the payload. The driver completes it to the hook's thirteen fields, since only the driver knows
- * records that are no longer visible.
+ * The part of the payload that the state holds. The driver adds the rest of the hook's thirteen fields, since only the
+ * driver knows records that are no longer visible.
  */
 function contextPayload(state: AgentState, run: RunState, system: string): JsonObject {
   const { visible } = state;

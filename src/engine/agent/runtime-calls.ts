@@ -136,8 +136,8 @@ export const delegates = (tool: AgentTool | null): boolean =>
   tool?.executor === "builtin" && tool.definition.name === SUB_AGENT;
 
 /**
- * What is left for one delegating call of the turn. Those without a result may be under way side by side, so they share
- * the rest of the budgets; what one of them does not use is left to those that begin later.
+ * What is left for one delegating call of the turn. The calls without a result may run in parallel, so they share the
+ * rest of the budgets equally. Calls that begin later get what earlier ones did not use.
  */
 export function shareOf(run: RunState): Ceilings {
   const sharers = run.calls.filter(

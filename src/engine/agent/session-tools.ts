@@ -24,7 +24,7 @@ export function allTools(run: RunState): AgentTool[] {
   return [...own, ...further];
 }
 
-/** Tools that came while the run was under way; of two with one name, the first wins. */
+/** Tools that came while the run was under way. If two have the same name, the first wins. */
 export function laterTools(run: RunState): AgentTool[] {
   const { tools = [] } = run;
   const names = new Set(tools.map(({ definition }) => definition.name));

@@ -472,11 +472,7 @@ export function loadSkill(
     return fail("skill_not_found", wanted, `There is no skill "${wanted}".${known}`);
   }
   if (skill.disable_model_invocation) {
-    return fail(
-      "skill_model_invocation_disabled",
-      wanted,
-      `The skill "${wanted}" is not for models to load.`,
-    );
+    return fail("skill_model_invocation_disabled", wanted, `Models may not load the skill "${wanted}".`);
   }
   const { signature } = skill;
   if (args?.require_signature === true && signature?.trusted !== true) {
@@ -485,7 +481,7 @@ export function loadSkill(
       : fail(
           "UntrustedSignerError",
           wanted,
-          `The skill "${wanted}" is signed by ${signature.signer}, who is not trusted to do so.`,
+          `The skill "${wanted}" is signed by ${signature.signer}, whom the deployment does not trust.`,
         );
   }
   const before = knownSkill(state, skill.name);

@@ -54,7 +54,7 @@ export type AgentStep =
   /** Decisions: append these records in one transaction, then ask again. */
   | { type: "record"; records: AgentRecordBody[] }
   | { type: "call_model"; effect: string; iteration: number; request: AgentRequest }
-  /** Calls to make now, side by side with those under way. */
+  /** Calls to make now, in parallel with those under way. */
   | { type: "run_tools"; calls: PlannedCall[] }
   | { type: "call_hook"; effect: string; hook: string; purpose: HookPurpose; payload: Json }
   /** An LLM or custom compaction: the driver records the summary as `compacted`. */

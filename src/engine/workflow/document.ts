@@ -131,7 +131,7 @@ function explain(state: WorkflowState, active: ActiveStages): string {
     const reason = now === "" || /[.!?]$/.test(stopped.reason) ? stopped.reason : `${stopped.reason}.`;
     return `The run is being stopped: ${reason}${now}`;
   }
-  if (paused) return "The run is paused: POST …/resume lets it go on.";
+  if (paused) return "The run is paused: POST …/resume continues it.";
   const said = visits.map((visit) => {
     const { wait, node, retry_at } = visit;
     const asked = spec.graph.nodes[node]?.wait;

@@ -62,7 +62,7 @@ function stopping(state: WorkflowState, now: number, newId: IdSource): Decision 
   const { stopped, spec } = state;
   if (stopped === null) {
     if (spec.deadline === null || now < spec.deadline) return null;
-    const reason = `The run had until ${time(spec.deadline)}.`;
+    const reason = `The run's time ended at ${time(spec.deadline)}.`;
     return { records: [{ type: "stopped", at: now, kill: false, reason }], wake: null };
   }
   const undoing = state.visits.find((visit) => undoes(state, visit));
@@ -86,10 +86,10 @@ function stopping(state: WorkflowState, now: number, newId: IdSource): Decision 
 
 /**
  * Gives up an attempt that broke off too often, and the run with it. The run is not compensated, since its stages would
- * break off like this one; a later run can go on from it. A run that is being stopped only loses the attempt.
+ * break off like this one; a later run can continue it. A run that is being stopped only loses the attempt.
  */
 export function givenUp({ spec, stopped }: WorkflowState, key: AttemptKey, at: number): WorkflowRecord[] {
-  const reason = `Its stage "${key.node}" broke off repeatedly without progress, so Hull gave it up; whether it took effect is unknown. The log says why it broke off (attempt_broke_off). A run with the option resume_run: "${spec.run_id}" goes on from there.`;
+  const reason = `Its stage "${key.node}" broke off repeatedly without progress, so Hull gave up on it; whether it took effect is unknown. The log says why it broke off (attempt_broke_off). A run with the option resume_run: "${spec.run_id}" continues from there.`;
   const ended: WorkflowRecord = { type: "ended", at, ...key, outcome: failed("error", "run_lost", reason) };
   return stopped === null ? [{ type: "stopped", at, kill: true, reason, lost: true }, ended] : [ended];
 }
@@ -377,10 +377,10 @@ function brokenContract(
 ): string | null {
   const { min_inputs, max_inputs, require_transcript } = node.input_contract ?? {};
   if (min_inputs !== undefined && inputs.length < min_inputs)
-    return `The node "${node.id}" wants at least ${counted(min_inputs, "artifact")}, and has ${inputs.length}.`;
+    return `The node "${node.id}" needs at least ${counted(min_inputs, "artifact")}, and has ${inputs.length}.`;
   if (max_inputs !== undefined && inputs.length > max_inputs)
-    return `The node "${node.id}" wants at most ${counted(max_inputs, "artifact")}, and has ${inputs.length}.`;
+    return `The node "${node.id}" takes at most ${counted(max_inputs, "artifact")}, and has ${inputs.length}.`;
   if (require_transcript === true && !state.stages.some(({ transcript }) => transcript !== null))
-    return `The node "${node.id}" wants a transcript, and no stage before it has one.`;
+    return `The node "${node.id}" needs a transcript, and no stage before it has one.`;
   return null;
 }

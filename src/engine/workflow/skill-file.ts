@@ -14,7 +14,7 @@ export const graphDigest = (graph: Graph): string =>
 /** Reads and checks the graph of a file, which gets the file's name. The same file makes the same graph with the same id. */
 export const readSkillGraph: GraphReader = (given: Json, name: string) => {
   if (!isObject(given) || (given.nodes === undefined && given.act === undefined)) {
-    const message = "The file has neither nodes nor act, and is taken for something else than a workflow.";
+    const message = "The file has neither nodes nor act, so Hull does not take it for a workflow.";
     return { graph: null, findings: [{ level: "info", path: "", message }] };
   }
   const read = readGraph(given, () => "");

@@ -376,7 +376,7 @@ function settle(state: WorkflowState, node: Node, stage: Stage, outcome: Outcome
   state.stages.push(stage);
   if (node.kind === "wait") state.events = withoutTaken(state.events, outcome);
   const { stopped } = state;
-  // A later run can go on from one that was given up: what that run did not get done comes next.
+  // A later run can continue a run that Hull gave up on: it begins with the stages that this run did not finish.
   if (stopped?.lost && outcome.status === "failed") state.ready = [node.id, ...without(state.ready, node.id)];
   else if (stopped === null || stopped.lost) follow(state, node, outcome.branch, stage.finished_at);
 }

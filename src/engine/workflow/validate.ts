@@ -29,14 +29,14 @@ export function validateGraph(graph: Graph, ceiling?: JsonObject): Validation {
   const warnings: GraphFinding[] = [];
   if (!Object.hasOwn(nodes, graph.entry)) {
     const known = Object.keys(nodes).join(", ") || "none";
-    errors.push({ path: "entry", message: `The entry "${graph.entry}" is no node. There are: ${known}.` });
+    errors.push({ path: "entry", message: `The entry "${graph.entry}" is not a node. There are: ${known}.` });
   }
   for (const [i, edge] of edges.entries()) {
     for (const end of ["from", "to"] as const) {
       if (Object.hasOwn(nodes, edge[end])) continue;
       errors.push({
         path: `edges.${i}.${end}`,
-        message: `The edge ${edge.from} → ${edge.to} names "${edge[end]}", which is no node.`,
+        message: `The edge ${edge.from} → ${edge.to} names "${edge[end]}", which is not a node.`,
       });
     }
   }
@@ -64,7 +64,7 @@ export function validateGraph(graph: Graph, ceiling?: JsonObject): Validation {
     warnings.push({
       path: `nodes.${id}`,
       node: id,
-      message: `No way leads from the entry to the node "${id}".`,
+      message: `No path leads from the entry to the node "${id}".`,
     });
   }
   const distinct = [...new Map(errors.map((error) => [JSON.stringify(error), error])).values()];
@@ -87,7 +87,7 @@ function schemaErrors(node: Node): Said[] {
   return (["input_contract", "output_contract"] as const).flatMap((contract) =>
     schemaFaults(node[contract]?.schema ?? {}).map((pointer) => ({
       at: [contract, "schema", ...pointer.split("/").slice(1)].join("."),
-      message: `The node "${node.id}" has a schema that is no JSON Schema 2020-12: see ${pointer} in its ${contract}.`,
+      message: `The node "${node.id}" has a schema that is not a JSON Schema 2020-12: see ${pointer} in its ${contract}.`,
     })),
   );
 }
@@ -114,18 +114,18 @@ function nodeErrors(node: Node, outgoing: readonly Edge[]): Said[] {
     if (items === undefined && item_artifact_kind === undefined && (input?.input_kinds ?? []).length === 0)
       said.push({
         at: "map_policy",
-        message: `The map "${id}" has nothing to go over: give map_policy.items, map_policy.item_artifact_kind or input_contract.input_kinds.`,
+        message: `The map "${id}" has no items: give map_policy.items, map_policy.item_artifact_kind or input_contract.input_kinds.`,
       });
   }
   const { min_inputs = 0, max_inputs = Number.POSITIVE_INFINITY } = input ?? {};
   if (min_inputs > max_inputs)
     said.push({
       at: "input_contract.min_inputs",
-      message: `The node "${id}" wants at least ${counted(min_inputs, "input")} and at most ${max_inputs}.`,
+      message: `The node "${id}" has min_inputs ${min_inputs}, which is more than its max_inputs ${max_inputs}.`,
     });
   const { strategy = "all", min_completed } = node.join_policy ?? {};
   if (strategy === "quorum" && min_completed === undefined)
-    said.push({ at: "join_policy", message: `The node "${id}" joins by quorum, and says no min_completed.` });
+    said.push({ at: "join_policy", message: `The node "${id}" joins by quorum, and has no min_completed.` });
   if (kind === "wait") {
     const ways = [wait?.sleep_ms, wait?.until, wait?.event, wait?.approval].filter(
       (way) => way !== undefined,
@@ -152,12 +152,12 @@ function compensationErrors({ id, compensation }: Node, nodes: Graph["nodes"]): 
   const by = Object.hasOwn(nodes, compensation) ? nodes[compensation] : undefined;
   const message =
     by === undefined
-      ? `The node "${id}" is undone by "${compensation}", which is no node.`
+      ? `The node "${id}" names the compensation "${compensation}", which is not a node.`
       : by.id === id
         ? `The node "${id}" cannot undo itself.`
         : COMPENSATES.has(by.kind)
           ? null
-          : `The node "${id}" is undone by "${compensation}" of kind ${by.kind}; it has to be of kind stage, verify or subagent.`;
+          : `The node "${id}" names the compensation "${compensation}" of kind ${by.kind}; it must be of kind stage, verify or subagent.`;
   return message === null ? [] : [{ at: "compensation", message }];
 }
 

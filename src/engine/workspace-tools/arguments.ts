@@ -35,9 +35,9 @@ function valueFault({ type, enum: choices, minimum, items }: JsonObject, value: 
   }
   if (type === "array") {
     const fits = Array.isArray(value) && value.every((item) => typeof item === "string");
-    return fits ? null : "a list of texts";
+    return fits ? null : "a list of strings";
   }
   if (type === "boolean") return typeof value === "boolean" ? null : "true or false";
-  if (typeof value !== "string") return "a text";
+  if (typeof value !== "string") return "a string";
   return !Array.isArray(choices) || choices.includes(value) ? null : `one of ${choices.join(", ")}`;
 }

@@ -72,7 +72,7 @@ function unfitness(param: ConfigParam, given: LayerValue): Pick<ConfigDiagnostic
   const { name } = param;
   const rest = "Hull uses the value of the layer below.";
   if (given.kind === "lost") {
-    const message = `No key of HULL_SECRET_KEY opens the stored secret ${name}. ${rest}`;
+    const message = `No key of HULL_SECRET_KEY decrypts the stored secret ${name}. ${rest}`;
     return { code: "config_secret_lost", message };
   }
   if ((given.kind !== "plain") !== (param.type === "secret")) {

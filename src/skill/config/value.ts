@@ -42,7 +42,7 @@ const CHECKS: { [type in ConfigType]: Check } = {
 };
 
 function aText(_: ConfigParam, value: Json): ConfigFault | null {
-  return typeof value === "string" ? null : must("a text", value);
+  return typeof value === "string" ? null : must("a string", value);
 }
 
 function aNumber({ min, max, step }: ConfigParam, value: Json): ConfigFault | null {
@@ -89,7 +89,7 @@ function repeated(value: Json): ConfigFault | null {
 
 /** The message never shows its value. */
 function aSecret(_: ConfigParam, value: Json): ConfigFault | null {
-  if (typeof value !== "string") return fault("must be a text");
+  if (typeof value !== "string") return fault("must be a string");
   if (value === "") return fault("must not be empty; null clears it");
   if (value.length >= MIN_SECRET_LENGTH) return null;
   return fault(
@@ -108,7 +108,7 @@ function aMap(_: ConfigParam, value: Json): ConfigFault | null {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return must("a map", value);
   for (const [key, item] of Object.entries(value)) {
     if (key === "") return fault("must not have an empty key");
-    if (typeof item !== "string") return { ...must("a text", item), path: `.${key}` };
+    if (typeof item !== "string") return { ...must("a string", item), path: `.${key}` };
   }
   return null;
 }

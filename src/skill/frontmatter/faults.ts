@@ -19,7 +19,7 @@ export function conflictFault(line: number): FrontmatterFault {
   return {
     code: "conflict_marker",
     line,
-    message: "The frontmatter has two versions: somebody committed a Git merge with an unsolved conflict.",
+    message: "The frontmatter has two versions: somebody committed a Git merge with an unresolved conflict.",
     hint: "Keep one version, and remove the lines that begin with <<<<<<<, ======= and >>>>>>>.",
   };
 }
@@ -32,7 +32,7 @@ export function missingFrontmatter(text: string): FrontmatterFault {
       code: "link_as_text",
       line: 1,
       message: `The file holds only the path ${target}: Git checked a symbolic link out as text.`,
-      hint: "Check out again with git config core.symlinks true, or put the file that it leads to in its place.",
+      hint: "Run git config core.symlinks true and check out again, or replace the link with a copy of its target.",
     };
   }
   const conflict = conflictMarker(text);

@@ -43,7 +43,7 @@ const START_HINT = "Begin the file with: ---, name: …, description: …, ---."
 const YAML_HINT =
   'Put a value in quotes when it contains ": " or " #" or begins with a special character; indent with spaces.';
 const CLOSE_HINT = "Close the frontmatter with a line ---.";
-const NO_FIELDS = "there is no field: a key ends with a colon and a blank";
+const NO_FIELDS = "there is no field: a key ends with a colon and a space";
 const NOT_CLOSED = "The frontmatter begins here, but no later line holds only ---.";
 const MUST_BEGIN = "SKILL.md must begin with YAML frontmatter between two lines that hold only ---.";
 
@@ -96,7 +96,7 @@ export function readFrontmatter(given: string, findings: Findings): Frontmatter 
       "frontmatter_not_mapping",
       { at: node.source === "" ? TOP.at : node.at },
       "The frontmatter must be a mapping of fields, such as name: Hello.",
-      "Write one field to a line: its name, a colon, a blank and its value.",
+      "Write one field to a line: its name, a colon, a space and its value.",
     );
     return none;
   }
@@ -118,7 +118,7 @@ function normalised(given: string, remedies: Remedy[]): string {
   let text = given;
   if (text.startsWith("\uFEFF")) {
     text = text.slice(1);
-    const message = "SKILL.md begins with a byte order mark, at which stricter readers stop.";
+    const message = "SKILL.md begins with a byte order mark, which stricter readers do not accept.";
     const hint = "Save the file as UTF-8 without a byte order mark.";
     remedies.push({ tolerated: { level: "info", code: "bom", location: TOP, message, hint }, refused: null });
   }
@@ -140,12 +140,12 @@ function normalised(given: string, remedies: Remedy[]): string {
   };
   leave(text.slice(0, commentEnd(text)), {
     code: "leading_comment",
-    message: "There is a comment before the frontmatter, at which stricter readers stop.",
+    message: "There is a comment before the frontmatter, which stricter readers do not accept.",
     hint: "Put it below the frontmatter.",
   });
   leave(/^(?:[ \t]*\n)+(?=---)/.exec(text)?.[0] ?? "", {
     code: "leading_blank_lines",
-    message: "Blank lines stand before the frontmatter, at which stricter readers stop.",
+    message: "There are blank lines before the frontmatter, which stricter readers do not accept.",
     hint: "Remove them.",
   });
   return text;
@@ -168,7 +168,7 @@ function splitText(text: string, remedies: Remedy[]): Split | "frontmatter_missi
   const split = splitAtLines(text);
   if (split === null) {
     if (typeof strict === "string") return strict;
-    const message = "The frontmatter does not stand between two lines that hold only ---.";
+    const message = "The frontmatter is not between two lines that hold only ---.";
     remedies.push({
       tolerated: { level: "warning", code: "loose_fence", location: TOP, message, hint: CLOSE_HINT },
       refused: {
@@ -181,7 +181,8 @@ function splitText(text: string, remedies: Remedy[]): Split | "frontmatter_missi
     return strict;
   }
   if (typeof strict !== "string" && strict.frontmatter.trim() !== split.frontmatter.trim()) {
-    const message = "There is a --- inside the frontmatter, at which stricter readers end it.";
+    const message =
+      "A value in the frontmatter contains ---, which stricter readers take for the end of the frontmatter.";
     const hint = "Write the value without ---.";
     const finding = { code: "fence_ambiguous", location: TOP, message, hint };
     remedies.push({ tolerated: { level: "warning", ...finding }, refused: null });

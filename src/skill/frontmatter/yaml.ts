@@ -49,7 +49,11 @@ export function readYaml(source: string, start: Position): YamlReading {
   const long = lineOfTooMany(source);
   if (long !== null) {
     const at = { line: start.line + long, column: 1 };
-    return refused(at, `it is made of more than ${MAX_PIECES} words, marks and line ends`, true);
+    return refused(
+      at,
+      `it has more than ${MAX_PIECES} tokens: words, punctuation, spaces and line ends`,
+      true,
+    );
   }
   const document = parsed(source, counter);
   if (document === null) return refused(start, TOO_DEEP, true);

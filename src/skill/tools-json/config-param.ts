@@ -52,7 +52,7 @@ function readConfigParam(findings: Findings, slot: Slot): ConfigParam | null {
   const typeSlot = at("type");
   const type = typeSlot === undefined ? "string" : readChoice(findings, typeSlot, CONFIG_TYPES);
   const scope = readChoice(findings, at("scope"), CONFIG_SCOPES) ?? "per_bot";
-  const options = readTexts(findings, at("options"), "texts", () => null)?.map(({ text }) => text);
+  const options = readTexts(findings, at("options"), "strings", () => null)?.map(({ text }) => text);
   const texts = TEXTS.flatMap((key) => {
     const text = readText(findings, at(key));
     return text === undefined ? [] : [[key, text] as const];

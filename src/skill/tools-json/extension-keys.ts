@@ -122,7 +122,7 @@ function readDeprecated(findings: Findings, slot: Slot | undefined): boolean | s
   if (slot === undefined) return undefined;
   const value = toJson(slot.node);
   if (typeof value === "boolean" || typeof value === "string") return value;
-  wrongType(findings, slot, "true, false or a text");
+  wrongType(findings, slot, "true, false or a string");
   return undefined;
 }
 

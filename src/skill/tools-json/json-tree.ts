@@ -45,7 +45,7 @@ function messageOf({ expected, at, closes }: ScanFault, text: string, lastKey: s
     case "string":
       return "The text that begins here does not end on its line, or has an escape that JSON does not know.";
     case "end":
-      return `After the end of the value comes ${here}; nothing may follow it.`;
+      return `The value has ended, but ${here} follows it.`;
     case "depth":
       return `Values are nested more than ${MAX_DEPTH} levels deep.`;
   }

@@ -68,7 +68,7 @@ export function checkSchema(findings: Findings, slot: Slot, schema: JsonObject):
   findings.error(
     "schema_invalid",
     slot,
-    `${slot.path} makes no valid JSON Schema: the fault is at ${pointer === "" ? "the top" : pointer}${others}.`,
+    `${slot.path} is not a valid JSON Schema: the fault is at ${pointer === "" ? "the top" : pointer}${others}.`,
     `Correct it there; types are ${TYPES.join(", ")}.`,
   );
 }
@@ -85,7 +85,7 @@ function wholeSchema(findings: Findings, slot: Slot): JsonObject {
     "parameters_is_schema",
     { path: slot.path, at: slot.at },
     `${slot.path} is a JSON Schema itself; Hull uses it unchanged.`,
-    "Other runtimes expect one definition for each parameter there; the schema can stand in x-input-schema.",
+    "Other runtimes expect one definition for each parameter there; put the schema into x-input-schema instead.",
   );
   return slot.node.kind === "map" ? withRequired(mapToJson(slot.node)) : emptySchema();
 }

@@ -117,7 +117,7 @@ function readList(findings: Findings, content: Uint8Array | string): Slot[] {
     { at: tree.node.at },
     foreign
       ? 'tools.json is an object with a list "tools", as in other formats; Hull does not read it.'
-      : "tools.json must be an array of tools, also where there is only one.",
+      : "tools.json must be an array of tools, even if there is only one.",
     foreign ? 'Keep only the list: [{"name": …}, …].' : 'Write [{"name": "…", "description": "…"}].',
   );
   return [];
@@ -201,7 +201,7 @@ function readWord(findings: Findings, slot: Slot, map: MapNode, key: "name" | "d
     "tool_incomplete",
     at ?? { path: `${slot.path}.${key}`, at: slot.at },
     message,
-    `Give it a ${key}, as text.`,
+    `Give it a ${key}, as a string.`,
   );
   return null;
 }

@@ -35,7 +35,7 @@ export function unbundled(files: readonly SourceFile[]): HandlerMaker {
     }
     const made = chosen(bytes, wanted, reason);
     if (packages.length === 0) return made;
-    const message = `The handler imports ${packages.join(", ")}, which an upload does not bring along.`;
+    const message = `The handler imports ${packages.join(", ")}, which the upload does not contain.`;
     return { ...made, warnings: [{ code: "handler_import", message, hint: bundleHint(path) }] };
   };
 }

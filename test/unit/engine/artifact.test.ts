@@ -90,8 +90,8 @@ it.each<[JsonObject, RegExp]>([
   [{ id: "a/b" }, /id of 1 to 128/],
   [{ id: 5 }, /id of/],
   [{ id: "x".repeat(129) }, /id of/],
-  [{ title: 1 }, /title .* is a text/],
-  [{ metadata: [] }, /metadata .* is an object/],
+  [{ title: 1 }, /title .* must be a string/],
+  [{ metadata: [] }, /metadata .* must be an object/],
   [{ version: 0 }, /version/],
   [{ version: 1.5 }, /version/],
 ])("%j is an error", (given, error) => {

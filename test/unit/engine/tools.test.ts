@@ -20,11 +20,11 @@ describe("what is wrong is told by tool and field", () => {
       { defer_loading: "yes" },
       'options.tools.0.defer_loading: the tool "deploy": defer_loading must be true or false; got "yes"',
     ],
-    [{ namespace: 5 }, 'options.tools.0.namespace: the tool "deploy": namespace must be a text; got 5'],
+    [{ namespace: 5 }, 'options.tools.0.namespace: the tool "deploy": namespace must be a string; got 5'],
     [{ name: "a b" }, 'options.tools.0.name: the tool "a b": name must be 1 to 128 letters'],
     [
       { description: null },
-      'options.tools.0.description: the tool "deploy": description must be a text; got nothing',
+      'options.tools.0.description: the tool "deploy": description must be a string; got nothing',
     ],
     [{ executor: "shell" }, "one of webhook, mcp_server, provider_native, host_bridge"],
     [{ command: ["rm"] }, "command is for tools of skills only"],

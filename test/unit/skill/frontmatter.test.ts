@@ -88,7 +88,7 @@ describe("YAML", () => {
   ])("%j and 64 KiB of %j are refused, strictly too, as what is no frontmatter", (start, unit) => {
     const fields = `${HEAD}${start}${unit.repeat(Math.floor(65_000 / unit.length))}`;
     const [found, ...others] = parse(`---\n${fields}\n---\nb`).diagnostics;
-    expect(found?.message).toMatch(/more than 20000 words|nested too deeply/);
+    expect(found?.message).toMatch(/more than 20000 tokens|nested too deeply/);
     expect(found?.code).toBe("frontmatter_yaml");
     expect(others).toEqual([]);
     const { strict } = parseSkill(`---\n${fields}\n---\nb`).verdicts;

@@ -25,17 +25,17 @@ describe("a value fits its parameter", () => {
       param("string"),
       ["", "x"],
       [
-        [1, /a text, not 1/],
+        [1, /a string, not 1/],
         ["x".repeat(65_537), /longer than 65536 bytes/],
       ],
     ],
-    [param("text"), ["a\nb"], [[null, /a text/]]],
+    [param("text"), ["a\nb"], [[null, /a string/]]],
     [
       param("code"),
       ["é".repeat(32_768)],
       [
         ["é".repeat(32_769), /longer/],
-        [{}, /a text/],
+        [{}, /a string/],
       ],
     ],
     [
@@ -92,7 +92,7 @@ describe("a value fits its parameter", () => {
       param("string[]", TWO),
       [["a", "a"]],
       [
-        [[1], /^\.0 must be a text/],
+        [[1], /^\.0 must be a string/],
         [[], /at least 1/],
       ],
     ],
@@ -110,7 +110,7 @@ describe("a value fits its parameter", () => {
       [
         ["", /empty; null clears/],
         ["1234567", /at least 8 characters: Hull could not remove/],
-        [5, /must be a text$/],
+        [5, /must be a string$/],
       ],
     ],
     [
@@ -130,7 +130,7 @@ describe("a value fits its parameter", () => {
       [{}, { a: "b" }],
       [
         [{ "": "x" }, /empty key/],
-        [{ a: 1 }, /^\.a must be a text/],
+        [{ a: 1 }, /^\.a must be a string/],
         [[], /a map/],
         [null, /a map/],
       ],
@@ -154,7 +154,7 @@ describe("a value fits its parameter", () => {
   });
 
   it("what is wrong with a secret does not show it", () => {
-    expect(configFault(param("secret"), ["hush-0123456789"])?.message).toBe("must be a text");
+    expect(configFault(param("secret"), ["hush-0123456789"])?.message).toBe("must be a string");
   });
 });
 
@@ -268,7 +268,7 @@ describe("given values", () => {
       "tools.build.maxCost: must be at most 50, not 51",
       "tools.build.site: has the scope global: set it without bot",
       "tools.build.none: is no parameter of build; there are: maxCost, site, labels",
-      "tools.build.labels.a: must be a text, not 1",
+      "tools.build.labels.a: must be a string, not 1",
       "tools.build.constructor: is no parameter of build; there are: maxCost, site, labels",
       "tools.plain.a: is no parameter of plain; there are: none",
       "tools.other: is no tool that can be configured here; there are: build",

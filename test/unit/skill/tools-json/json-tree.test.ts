@@ -17,7 +17,7 @@ test.each([
   ['{"a":1,}', 1, 8, "JSON has no comma before }."],
   ['["one", "two\n"]', 1, 9, BROKEN],
   ['{"a\\x": 1}', 1, 2, BROKEN],
-  ["{} {}", 1, 4, 'After the end of the value comes "{"; nothing may follow it.'],
+  ["{} {}", 1, 4, 'The value has ended, but "{" follows it.'],
   [`${"[".repeat(65)}${"]".repeat(65)}`, 1, 65, "Values are nested more than 64 levels deep."],
 ])("%j is refused where it breaks", (text, line, column, message) => {
   expect(parseJsonTree(text)).toEqual({ fault: { message, at: { line, column } } });
