@@ -16,7 +16,7 @@ export function keyOf(given: string | undefined): string | undefined {
 /** The key, unchanged, if a header can carry it. No message repeats it. */
 function sendable(key: string | undefined): string | undefined {
   if (key === undefined || /^[\x20-\x7e]*$/.test(key.trim())) return key;
-  const message = "The API key has characters that no API key has, such as a line end.";
+  const message = "The API key contains a character that a key cannot contain, such as a line end.";
   throw usageError("bad_key", message, "Copy it again: it is one word of ASCII characters.");
 }
 
@@ -58,7 +58,7 @@ export async function target(
   const from = values.url === undefined ? "HULL_URL" : "--url";
   const wrong =
     url === ""
-      ? "Which Hull? Its address is missing, and no hull dev runs for this project."
+      ? "The command needs the address of a Hull, and no hull dev runs for this project."
       : `${from} ${fault}`;
   throw usageError("url_missing", wrong, `${usage}, or: export HULL_URL=http://localhost:3000`);
 }
@@ -98,10 +98,12 @@ export async function answerOf(url: URL, init: RequestInit): Promise<Response> {
   // Every answer of a Hull has this header.
   if (response.headers.has("x-request-id")) return response;
   const [said = ""] = (await wholeOf(response)).toString("utf8").slice(0, 200).split("\n");
-  const detail = `${url.origin} answers ${response.status}, but not as a Hull does: ${said}`;
+  const detail = `${url.origin} answered ${response.status}, but the answer is not one of Hull: ${said}`;
   const elsewhere = response.headers.get("location");
   const hint =
-    elsewhere === null ? "Is the address that of a Hull?" : `It leads to ${elsewhere}; use that address.`;
+    elsewhere === null
+      ? "Check whether a Hull runs at this address."
+      : `It leads to ${elsewhere}; use that address.`;
   throw new CommandError(EXIT.unreachable, "no_hull", detail, hint);
 }
 

@@ -312,8 +312,8 @@ function isBarrel(text: string): boolean {
 }
 
 const FORBIDDEN_EVERYWHERE: [RegExp, string][] = [
-  [/@ts-(?:ignore|nocheck|expect-error)|biome-ignore/, "a checker is silenced"],
-  [/\b(?:TO[D]O|FIX[M]E)\b/, "unfinished work belongs into an issue"],
+  [/@ts-(?:ignore|nocheck|expect-error)|biome-ignore/, "a comment silences a checker"],
+  [/\b(?:TO[D]O|FIX[M]E)\b/, "unfinished work belongs in an issue"],
 ];
 const FORBIDDEN_CODE: [RegExp, string][] = [
   [

@@ -85,7 +85,7 @@ const mcpServer = z
       .record(
         z.string().regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, "must be the name of a header"),
         z.string().refine((text) => parseTemplate(text).problem === undefined, {
-          error: "has a ${…} that is no placeholder such as ${TOKEN}; $${ is a literal ${",
+          error: "has a ${…} that is not a placeholder such as ${TOKEN}; $${ is a literal ${",
         }),
       )
       .default({}),
@@ -97,7 +97,7 @@ const mcpServer = z
   .refine(
     ({ headers }) =>
       templateVariables(Object.values(headers)).every((name) => !PROVIDER_KEY_VARIABLES.includes(name)),
-    "holds a model provider's key in a header, and none is sent to an MCP server",
+    "holds a model provider's key in a header, and Hull sends none to an MCP server",
   );
 
 const mcp = z.strictObject({
@@ -117,7 +117,7 @@ const mcp = z.strictObject({
   servers: z
     .record(
       z.string().refine((name) => serverNameFault(name) === null, {
-        error: "is no name: 1 to 32 of a-z, 0-9, - and _, beginning with a letter",
+        error: "is not a name: 1 to 32 of a-z, 0-9, - and _, beginning with a letter",
       }),
       mcpServer,
     )

@@ -90,15 +90,16 @@ function faultOf(
   if (!utf8 && text.includes("\uFFFD")) {
     return { message: "has bytes that are not UTF-8.", hint: "Save the file as UTF-8." };
   }
-  if (text.includes("\0")) return { message: "has a NUL byte, which no variable can.", hint: "Remove it." };
+  if (text.includes("\0"))
+    return { message: "has a NUL byte, which a variable cannot hold.", hint: "Remove it." };
   // At the end of a line it belongs to the line.
   if (/\r(?!\n|$)/.test(text)) {
     return { message: "has a carriage return, which would be lost.", hint: "Remove it." };
   }
   if (quoted && !/^\s*(?:#|$)/.test(after)) {
     return {
-      message: "has more text behind its closing quote, which would be lost.",
-      hint: "Choose quotes that the value does not contain, or none where it has every kind and no #.",
+      message: "has more text after its closing quote, which would be lost.",
+      hint: "Choose quotes that the value does not contain, or no quotes if it contains every kind and no #.",
     };
   }
   return null;

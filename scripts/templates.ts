@@ -50,7 +50,7 @@ export function starterSkill(name: string, language: Language): TemplateFile[] {
           title,
           "Fetches a page through Hull.",
           ["method: GET", "input: none", "proxy: https://example.com/", "proxy_method: GET"],
-          "Forwards the call to the URL in `proxy`. A key belongs into `headers`, as a placeholder for an environment variable.",
+          "Forwards the call to the URL in `proxy`. Put a key into `headers`, as a placeholder for an environment variable.",
         ),
       ];
   }

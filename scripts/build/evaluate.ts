@@ -45,7 +45,7 @@ export async function evaluateModule(bytes: Uint8Array): Promise<Evaluated | { f
     const parsed = description.safeParse(answer.message);
     return parsed.success
       ? { description: parsed.data, dir, offline: sandbox.offline }
-      : { fault: "it sent something else than its tools." };
+      : { fault: "it sent something other than its tools." };
   } finally {
     await rm(dir, { recursive: true, force: true });
   }

@@ -76,7 +76,7 @@ async function ownFiles(folder: string, read: readonly string[]): Promise<OwnFil
   );
 }
 
-/** The parts of the author's own files that need a process; the bundle shows the needs of their imports. */
+/** The reasons why the author's own files need a process; the bundle shows those of their imports. */
 function needOf([entry, ...others]: readonly OwnFile[]): string | null {
   if (entry?.needs.process != null) return entry.needs.process;
   for (const { path, needs } of others) {

@@ -33,6 +33,6 @@ export async function skillAt(root: string): Promise<{ folder: SkillFolder; root
 }
 
 function missing(root: string): CommandError {
-  const hint = "Name the folder of one skill; hull publish brings all skills of a project.";
+  const hint = "Name the folder of one skill; hull publish sends all skills of a project.";
   return new CommandError(EXIT.missing, "skill_missing", `The folder ${root} holds no SKILL.md.`, hint);
 }

@@ -427,7 +427,7 @@ function nestedSkills(folder: SkillFolder, files: FoundFile[]): Diagnostic[] {
         file.path,
         "warning",
         "nested_skill",
-        `The folder ${nested} has its own SKILL.md, but is not served: the root is itself a skill.`,
+        `The folder ${nested} has its own SKILL.md, but Hull does not serve it: the root is itself a skill.`,
         "Move SKILL.md of the root into a sub-folder to serve both.",
       );
     });
@@ -455,7 +455,7 @@ function linkOutside(folder: SkillFolder, file: string, target: string): Diagnos
     skill: folder.name,
     file,
     message: `The link ${file} leads to ${target}, outside the project or, for SKILL.md, the skill's folder.`,
-    hint: "Copy what it leads to in its place, or list it in .hullignore.",
+    hint: "Replace the link with a copy of its target, or list it in .hullignore.",
   };
 }
 

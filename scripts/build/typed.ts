@@ -131,8 +131,8 @@ function withNetwork({ folder, base }: { folder: string; base: string }): Diagno
     code: "typed_with_network",
     skill: folder,
     file: `${base}${TYPED_FILE}`,
-    message: "The build ran skill.ts with access to the network: this machine cannot withhold it.",
-    hint: "To withhold it, Linux needs user namespaces (unshare), or Python 3 with seccomp.",
+    message: "The build ran skill.ts with access to the network: this machine cannot block it.",
+    hint: "To block it, Linux needs user namespaces (unshare), or Python 3 with seccomp.",
   };
 }
 
@@ -263,7 +263,7 @@ function schemaFault({ path, message }: { path: string; message: string }): Modu
   const hint =
     path === ""
       ? 'import { defineSkill, tool } from "hullrun".'
-      : "Use a type that JSON has: a text, number, boolean, list or object.";
+      : "Use a type that JSON has: a string, number, boolean, list or object.";
   return { code: "typed_schema", message: `${subject}: ${message}.`, hint };
 }
 
@@ -282,7 +282,7 @@ function evaluationFault(reason: string): ModuleFault {
   return {
     code: "typed_build",
     message,
-    hint: "What it does at its top level has to work where it is built.",
+    hint: "Code at its top level must work on the machine that builds the skill.",
   };
 }
 

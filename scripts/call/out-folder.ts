@@ -43,7 +43,7 @@ export class OutFolder {
     return usageError(
       "out_unusable",
       message,
-      "Name another folder with --out; it is made if there is none.",
+      "Name another folder with --out; Hull makes it if it does not exist.",
     );
   }
 

@@ -81,7 +81,7 @@ function difference(now: readonly Part[], then: readonly Part[]): string {
   const at = Array.from({ length: Math.max(now.length, then.length) }).findIndex(
     (_, index) => now[index]?.text !== then[index]?.text,
   );
-  if (at === -1) return "says the same, over another path";
+  if (at === -1) return "has the same messages, but another path";
   const [mine, theirs] = [now[at], then[at]];
   const { name } = mine ?? theirs ?? { name: "it" };
   if (mine === undefined) return `has a further ${name}: ${shown(theirs?.text ?? "", 0)}`;

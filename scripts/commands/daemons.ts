@@ -48,7 +48,7 @@ stdout, wakes and tool calls on stderr. stop waits half a second for the daemon 
     const named = Object.keys(ACTIONS).filter((known) => known !== "ls" && known !== "send");
     const hint = `hull daemons ls, send <id> <event>, ${named.join("|")} <id>`;
     const usage = {
-      question: "Name an action; all but ls need the id of a daemon, and send also an event.",
+      question: "Name an action; all but ls need the id of a daemon, and send also needs an event.",
       hint,
     };
     const asked = remoteAction(ACTIONS, positionals, usage);

@@ -72,7 +72,7 @@ async function add(server: AdminClient, wanted: Record<string, unknown>, json: b
     process.stdout.write(`${made.key}\n`);
     const { id, tenant, scopes } = made;
     process.stderr.write(
-      `Made ${id} of tenant ${tenant} with ${scopes.join(", ")}. It is not shown again.\n`,
+      `Made ${id} of tenant ${tenant} with ${scopes.join(", ")}. Hull does not show it again.\n`,
     );
   }
   return EXIT.ok;

@@ -11,7 +11,7 @@ import { RegistryClient } from "../publish/registry-client.ts";
 
 export const command: Command = {
   name: "publish",
-  summary: "Bring the skills to a running Hull",
+  summary: "Send the skills to a running Hull",
   usage: `
 Usage: hull publish [dir] [--url URL] [--key KEY] [--keep-going]
        hull publish --rollback [--url URL] [--key KEY]

@@ -56,7 +56,7 @@ stdin. stop cancels the current run. rm removes the session with its files.
       3,
     );
     const usage = {
-      question: "Name an action; all but ls need the id of a session, and send also a text.",
+      question: "Name an action; all but ls need the id of a session, and send also needs the text.",
       hint: "hull sessions ls, show <id>, tail <id>, send <id> <text>, stop <id>, resume <id>, rm <id>",
     };
     const asked = remoteAction(ACTIONS, positionals, usage);

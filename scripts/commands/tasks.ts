@@ -60,7 +60,7 @@ if it failed. close ends the task and all that it delegated; resume lets a close
     const named = Object.keys(ACTIONS).filter((known) => known !== "ls" && known !== "send");
     const hint = `hull tasks ls, send <id> <task>, ${named.join("|")} <id>`;
     const usage = {
-      question: "Name an action; all but ls need the id of a task, and send also a text.",
+      question: "Name an action; all but ls need the id of a task, and send also needs the text.",
       hint,
     };
     const asked = remoteAction(ACTIONS, positionals, usage);

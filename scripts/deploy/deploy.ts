@@ -35,7 +35,7 @@ export interface Deployed {
 }
 
 const CODE = {
-  what: "The Worker could not be deployed; the skills are stored, and what was served before still is",
+  what: "wrangler could not deploy the Worker; the skills are stored, and the previous deployment keeps serving",
   hint: "wrangler says why above. Without Docker: --no-containers. Then run `hull deploy` again.",
 };
 
@@ -48,8 +48,8 @@ export async function deploy(wrangler: Wrangler, deployment: Deployment): Promis
   await openStores(wrangler, config, file);
   file = await writeWorkerConfig(projectDir, config);
   await wrangler.ask(migrationArgs(config, file), {
-    what: "The database could not be migrated; nothing else was changed",
-    hint: "A migration that fails is taken back by itself: run `hull deploy` again when its cause is gone.",
+    what: "wrangler could not migrate the database; nothing else has changed",
+    hint: "Cloudflare rolls a failed migration back: fix the cause, then run `hull deploy` again.",
   });
   const sent = await uploadObjects(wrangler, publication, { namespace, config, file });
   const dir = await mkdtemp(join(tmpdir(), "hull-deploy-"));

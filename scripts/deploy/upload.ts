@@ -24,7 +24,7 @@ export async function uploadObjects(
 ): Promise<number> {
   const purpose = {
     what: "The skills could not be stored",
-    hint: "Run `hull deploy` again: it goes on from there.",
+    hint: "Run `hull deploy` again: it continues from there.",
   };
   const dir = await mkdtemp(join(tmpdir(), "hull-deploy-"));
   const path = join(dir, "objects");

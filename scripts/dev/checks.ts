@@ -111,7 +111,7 @@ async function bindingsCheck(): Promise<Finding> {
     return {
       check: "bindings",
       level: "warning",
-      message: "wrangler.toml lacks LOADER: JavaScript handlers run in the runner, and hooks not at all.",
+      message: "wrangler.toml lacks LOADER: JavaScript handlers run in the runner, and hooks do not run.",
       remedy: 'Add [[worker_loaders]] with binding = "LOADER".',
     };
   }
@@ -150,7 +150,7 @@ async function keysCheck(project: Project): Promise<Finding> {
     check: "keys",
     level: "warning",
     message:
-      "No provider key is set: llm skills answer 503 unless their provider needs none, as mock, ollama and local.",
+      "No provider key is set: llm skills answer 503 unless their provider needs none, like mock, ollama and local.",
     remedy: `Put one into ${join(project.dir, ".env")}, e.g. ANTHROPIC_API_KEY=…`,
   };
 }

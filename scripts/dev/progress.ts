@@ -18,7 +18,7 @@ export class StartProgress {
     });
   }
 
-  /** What the start does from now on. */
+  /** Sets what the start is doing from now on. */
   phase(phase: string): void {
     this.#phase = phase;
     if (this.#late) this.#write(phase);

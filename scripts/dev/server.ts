@@ -87,7 +87,7 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
   const settings = await readSettings(project.dir);
   const files = await loadEnvironment(project.dir, {});
   const bindings = await bindingNames(REPO_DIR);
-  // What no skill can change is refused before anything starts.
+  // Refuses wrong settings that no skill can change before anything starts.
   const own = workerVariables(files, process.env, [], []);
   if (!LOOPBACK.has(host)) checkReachable(options, own.get("HULL_ADMIN_KEY") || undefined);
   checkVariables(own, files, bindings);
@@ -202,12 +202,15 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
 }
 function warnOfShortSecrets(variables: ReadonlyMap<string, string>, onLine: ServerOptions["onLine"]): void {
   for (const name of tooShortToRedact(variables.keys(), (each) => variables.get(each))) {
-    const why = `${name} has fewer than ${MIN_SECRET_LENGTH} characters: it is not removed from outputs and logs.`;
+    const why = `${name} has fewer than ${MIN_SECRET_LENGTH} characters: Hull does not remove it from outputs and logs.`;
     onLine(`warning: ${why} If it is a secret, use a longer one.`, "hull");
   }
 }
 
-/** Sets the variables that the developer's environment does not determine. @param models those of `modelVariables` */
+/**
+ * Sets the Worker's variables that do not come from the developer's environment.
+ * @param models those of `modelVariables`
+ */
 function setLocalVariables(
   variables: Map<string, string>,
   { project, host, ...options }: ServerOptions,
@@ -249,7 +252,7 @@ function checkReachable(options: ServerOptions, adminKey: string | undefined): v
   throw usageError(
     "host_needs_keys",
     `${host} can be reached from other machines, and no API key is configured.`,
-    "Set HULL_ADMIN_KEY (16 characters or more), or pass --public to run skills for everybody; publishing then needs the key all the same.",
+    "Set HULL_ADMIN_KEY (16 characters or more), or pass --public to run skills for everybody; publishing still needs the key.",
   );
 }
 
@@ -265,7 +268,7 @@ async function checkGuarded(url: string): Promise<void> {
     EXIT.unreachable,
     "worker_not_guarded",
     `The Worker answered ${response.status} to a request for its bundles without a key. Nothing is served.`,
-    "Check HULL_ADMIN_KEY; without --host only this machine is served.",
+    "Check HULL_ADMIN_KEY; without --host, Hull serves only this machine.",
   );
 }
 

@@ -5,8 +5,8 @@ import { CommandError, EXIT } from "../command.ts";
 import type { StartedWorker, WorkerOptions } from "./worker-process.ts";
 
 /**
- * Starts wrangler in this process and returns the Worker's URL. Variables are passed as values: wrangler reads a `.env`
- * by rules of its own, which change a `$` and lose values that contain every kind of quote.
+ * Starts wrangler in this process and returns the Worker's URL. Passes variables as values: wrangler reads a `.env` by
+ * rules of its own, which change a `$` and lose values that contain every kind of quote.
  */
 export async function startWrangler(options: WorkerOptions): Promise<StartedWorker> {
   const { repoDir, host, port, stateDir, variables, onLine } = options;

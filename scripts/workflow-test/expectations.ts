@@ -86,7 +86,7 @@ function equal(path: string, expected: Json | undefined, actual: Json): Differen
 
 function contains(path: string, expected: string | string[] | undefined, actual: string): Difference[] {
   const missing = [expected ?? []].flat().filter((part) => !actual.includes(part));
-  return missing.map((part) => ({ path, expected: `a text with ${shown(part)}`, actual: shown(actual) }));
+  return missing.map((part) => ({ path, expected: `text with ${shown(part)}`, actual: shown(actual) }));
 }
 
 /** Everything except `visits` concerns the node's last visit. */
@@ -96,7 +96,7 @@ function ofNode(path: string, wanted: NodeExpectation, visits: readonly Stage[])
   const { visits: _, ...others } = wanted;
   if (last === undefined) {
     if (Object.keys(others).length === 0) return count;
-    return [...count, { path, expected: "a stage", actual: "the run has none of this node" }];
+    return [...count, { path, expected: "a stage", actual: "the run has no stage of this node" }];
   }
   const { status, branch, attempts, error, text, output } = others;
   return [
@@ -163,7 +163,7 @@ function ofUnmet(wanted: Expectation["unmet"], unmet: RunRecord["test"]["unmet"]
       ...missing.map((one) => ({
         path,
         expected: shown(one),
-        actual: "it was of use, or is not in the test",
+        actual: "the run used it, or the test does not have it",
       })),
     ];
   });

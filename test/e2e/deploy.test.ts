@@ -243,9 +243,9 @@ test.each([
   ["whoami", { FAKE_ACCOUNTS: "2" }, 2, /id0 {2}A0\n {2}id1 {2}A1.*CLOUDFLARE_ACCOUNT_ID/s],
   ["kv namespace create", {}, 1, /KV namespace hull-skills could not.*Workers KV Storage: Edit/s],
   ["r2 bucket create", {}, 1, /R2 bucket hull-files could not.*request to the Cloudflare API.*Activate R2/s],
-  ["d1 migrations", {}, 1, /could not be migrated.*run `hull deploy` again/s],
-  ["kv bulk", {}, 1, /could not be stored.*goes on from there/s],
-  ["deploy", {}, 1, /could not be deployed.*--no-containers/s],
+  ["d1 migrations", {}, 1, /could not migrate.*run `hull deploy` again/s],
+  ["kv bulk", {}, 1, /could not be stored.*continues from there/s],
+  ["deploy", {}, 1, /could not deploy.*--no-containers/s],
 ])(
   "a failing %s says what failed and what to do, and deploys nothing (%o)",
   async (step, env, exit, words) => {

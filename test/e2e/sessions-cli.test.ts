@@ -220,16 +220,16 @@ describe("tests of workflows", () => {
       '  nodes.a.branch: expected "failed", got "success"',
       "  nodes.a.attempts: expected 2, got 1",
       '  nodes.a.error: expected "x", got null',
-      '  nodes.a.text: expected a text with "off", got "one"',
+      '  nodes.a.text: expected text with "off", got "one"',
       "  nodes.b.visits: expected 2, got 1",
-      "  nodes.c: expected a stage, got the run has none of this node",
+      "  nodes.c: expected a stage, got the run has no stage of this node",
       "  order: expected b, a, got a, b",
       '  compensated: expected ["a"], got []',
       '  result: expected {"x":1}, got "two"',
       expect.stringMatching(/^ {2}artifacts\.1: expected \{"kind":"plan"\}, got \{"node":"a",/),
       "  model_calls: expected 3, got 2",
       '  unmet.mocks: expected none, got {"node":"b","attempt":2}',
-      '  unmet.mocks: expected {"node":"a"}, got it was of use, or is not in the test',
+      '  unmet.mocks: expected {"node":"a"}, got the run used it, or the test does not have it',
       "FAIL skills/brief/workflows/wrong.test.json: refused",
       expect.stringMatching(/^ {2}request: expected a run, got .*options\.test\.mocks\.x names no node/),
       "2 cases, 2 failed.",
@@ -304,7 +304,7 @@ test("ids that no URL can have are those of nothing, and another server than a H
       const { code, output } = await runHull([...words, "--url", `http://127.0.0.1:${port}`], {
         cwd: hull.root,
       });
-      expect([words, code, output]).toEqual([words, 4, expect.stringContaining("not as a Hull does")]);
+      expect([words, code, output]).toEqual([words, 4, expect.stringContaining("not one of Hull")]);
     }
   } finally {
     server.close();

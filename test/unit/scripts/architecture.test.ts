@@ -124,7 +124,7 @@ const CASES: [string, Record<string, string>, string, number, RegExp][] = [
   ["bare errors", { "src/http/a.ts": "\n\nthrow new Error(`x`);" }, "src/http/a.ts", 3, /bare Error/],
   ["any", { "scripts/a.ts": "const f = (x: any) => x;" }, "scripts/a.ts", 1, /any/],
   ["casts", { "test/a.ts": "const x = {} as unknown as string;" }, "test/a.ts", 1, /cast/],
-  ["silencers", { "test/a.ts": "// @ts-expect-error" }, "test/a.ts", 1, /silenced/],
+  ["silencers", { "test/a.ts": "// @ts-expect-error" }, "test/a.ts", 1, /silences/],
   ["notes", { "container/a.ts": "// TODO later" }, "container/a.ts", 1, /issue/],
   ["objects for layout", { "src/http/a.ts": "x\nf({\n  ...{ a, b },\n});" }, "src/http/a.ts", 3, /is spread/],
   ["lists for layout", { "test/a.ts": "f(...[1, 2]);" }, "test/a.ts", 1, /is spread/],
