@@ -146,7 +146,7 @@ export class Execution {
     this.#admission.resolve();
   }
 
-  /** Ends the execution before its answer began, so nothing is stored. */
+  /** Ends the execution before its answer began, so the journal stores nothing. */
   refuse(reason: unknown): void {
     this.#ended = true;
     this.#slot?.release();

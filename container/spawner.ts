@@ -26,7 +26,7 @@ const FORK_SERVER = programSource("handler.py", "fork.py");
  */
 const FORK_SERVER_ENVIRONMENT = { HULL_EXECUTION_ID: "-".repeat(128) };
 
-/** The program comes through descriptor 3, so that no command line shows it. */
+/** The spawner reads the program from descriptor 3, so that no command line shows it. */
 const PROGRAM = ["-c", "exec(open(3).read())"];
 
 /** If a signal has several names, the first one counts. */

@@ -1,4 +1,7 @@
-/** Sessions' folders by id: made on demand, shared by a session's executions, removed after long disuse. */
+/**
+ * Sessions' folders by id. The runner makes a folder when an execution needs it, shares it among the session's
+ * executions, and removes it after a long time without use.
+ */
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import {

@@ -159,7 +159,7 @@ def run_handler(code, script):
 
 def run(script, rest):
     global result
-    # Keeps clear of what handlers do with low descriptors, and closed in programs that they start.
+    # A high number, since handlers may use low descriptors; closed in the programs that they start.
     result = fcntl.fcntl(3, fcntl.F_DUPFD_CLOEXEC, 64)
     os.close(3)
     sys.argv = [script] + rest

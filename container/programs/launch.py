@@ -8,7 +8,7 @@ def start(fields):
     streams = streams_of(stdin, stdout, stderr, result)
     held = []
     try:
-        # Held open at both ends meanwhile: opening a FIFO whose runner has died would take for ever.
+        # Held open at both ends meanwhile: opening a FIFO whose runner has died would block for ever.
         for fd, path, flags in streams:
             held.append(os.open(path, os.O_RDWR | os.O_NONBLOCK))
         os.chdir(cwd)

@@ -43,7 +43,7 @@ def say(text):
         pass
 
 def high(fd):
-    # Keeps clear of the standard streams and descriptor 3.
+    # Not one of the standard streams or descriptor 3.
     moved = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 64)
     os.close(fd)
     return moved
@@ -180,7 +180,7 @@ class Keeper:
             kill_descendants(passes)
             passes += 1
             if passes == MANY_PASSES:
-                # They come faster than they can be reaped, so the system does it.
+                # Children end faster than this process can reap them, so the system reaps them.
                 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
             if time.monotonic() > until:
                 if patient:

@@ -36,7 +36,7 @@ const MANIFEST_TEXTS: { readonly [name in FieldName]: FieldText } = {
   proxy_method: { text: "The method of the call to the upstream.", otherwise: "the call's own" },
   headers: {
     text: "Headers for the upstream. Values may hold `${VAR}`; headers of the connection, `host` and `content-length` are errors.",
-    takes: "mapping of text to text",
+    takes: "mapping of strings to strings",
   },
   forward_headers: {
     text: "Further request headers that go to the upstream.",
@@ -114,7 +114,7 @@ const MANIFEST_TEXTS: { readonly [name in FieldName]: FieldText } = {
   metadata: { text: "Hull keeps it in the skill's record." },
   "allowed-tools": {
     text: "Calls that need no approval while the skill is active: `Read`, `Bash(git:*)`.",
-    takes: "list, or text split on blanks and commas outside parentheses",
+    takes: "list, or string split on spaces and commas outside parentheses",
   },
   tool_scope: {
     text: "While the skill is active, an agent run offers the model only these tools.",
@@ -131,11 +131,11 @@ const MANIFEST_TEXTS: { readonly [name in FieldName]: FieldText } = {
   },
   paths: {
     text: "The skill matches a run with such working files.",
-    takes: "list of globs, or text split on commas",
+    takes: "list of globs, or string split on commas",
   },
   "argument-hint": {
     text: "What a person types after `/slug`; shown to people.",
-    takes: "text",
+    takes: "string",
     schema: { type: ["string", "array"] },
   },
   context: { text: CLIENT },
@@ -153,12 +153,12 @@ const MANIFEST_TEXTS: { readonly [name in FieldName]: FieldText } = {
   },
   "trusted-signers": {
     text: "Whose signature counts.",
-    takes: "list of fingerprints, or text split on commas",
+    takes: "list of fingerprints, or string split on commas",
     otherwise: "everybody whom the deployment trusts",
   },
   mcp: {
     text: "[MCP servers](mcp.md#servers-of-the-deployment) of hull.toml, or of the run, whose tools come with the skill.",
-    takes: "list of names, or text split on commas",
+    takes: "list of names, or string split on commas",
   },
   hooks: {
     text: "What an agent run calls when the skill becomes active, and when it stops being active.",
@@ -172,7 +172,7 @@ const TOOL_TEXTS: { readonly [name in keyof typeof TOOL_FIELDS]: FieldText } = {
   name: {
     text: "Required. A lower-case letter, then at most 63 lower-case letters, digits or `_`.",
     schema: { type: "string", pattern: "^[a-z][a-z0-9_]{0,63}$" },
-    takes: "text",
+    takes: "string",
   },
   description: { text: "Required. Tells the model when to use the tool." },
   script: { text: "The handler: a file of the folder.", takes: "path", otherwise: "a stub" },
@@ -220,7 +220,7 @@ const TOOL_TEXTS: { readonly [name in keyof typeof TOOL_FIELDS]: FieldText } = {
   "x-group": { text: CONSOLE },
   "x-deprecated": {
     text: CONSOLE,
-    takes: "`true`, `false` or text",
+    takes: "`true`, `false` or string",
     schema: { type: ["boolean", "string"] },
   },
   "x-examples": { text: CONSOLE, takes: "list", schema: { type: "array" } },
@@ -271,10 +271,10 @@ function kindWords(field: Field, schema: JsonObject | undefined): string {
       return "mapping";
     case "list":
     case "texts":
-      return "list of texts";
+      return "list of strings";
     case "text":
     case "command":
-      return "text";
+      return "string";
     case "any":
       return wordsOf(schema ?? {});
   }

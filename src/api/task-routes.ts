@@ -60,7 +60,7 @@ export const TASK_OPERATIONS = {
   waitForTasks: task("Waits until tasks have ended", body(waitBody), {
     parameters: [KEY],
     answers: {
-      200: answer("The tasks, in the order of `ids`; of one id as a text the task itself", {
+      200: answer("The tasks, in the order of `ids`; for one id as a string, the task itself", {
         "application/json": {
           schema: { oneOf: [schema("Task"), { type: "array", items: schema("Task") }] },
         },

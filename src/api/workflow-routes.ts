@@ -295,7 +295,7 @@ export function workflowSchemas(): JsonObject {
     WorkflowArtifact: schemaOf(artifactShape()),
     GivenArtifacts: {
       anyOf: [GIVEN_ARTIFACT, { type: "array", items: GIVEN_ARTIFACT }],
-      description: "Artifacts; a text stands for one that holds it.",
+      description: "Artifacts; a string stands for an artifact with this text.",
     },
     WorkflowStage: stage,
     WorkflowRun: object(run, ["trace_spans_left_out", "tool_recordings_left_out"]),

@@ -33,7 +33,8 @@ interface App {
 /** The whole surface. */
 export function createApp(): App {
   const router = new Router<Handler>();
-  // Wrangler and Cloudflare have tools of their own there. That Hull has none is no secret, with or without a key.
+  // Wrangler and Cloudflare have tools of their own at these paths. Hull serves nothing there, and says so with or
+  // without a key.
   for (const path of ["/cdn-cgi", "/cdn-cgi/:path{.+}"]) router.add(path, notFound);
   router.add("/favicon.ico", favicon);
   for (const [path, handle] of fixedRoutes(withConsole(handlerOf))) router.add(path, handle);

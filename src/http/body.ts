@@ -1,4 +1,4 @@
-/** Reads request bodies. Limits count actual bytes, silence ends in a 408, and nothing stays unsupported. */
+/** Reads request bodies. Limits count actual bytes, silence ends in a 408, and nothing stays unread. */
 
 import type * as z from "zod/mini";
 import { join } from "../bytes.ts";
@@ -19,11 +19,12 @@ import type { Json } from "../skill/manifest.ts";
 
 /** Longest silence inside a request body, in ms. */
 const BODY_SILENCE_MS = 30_000;
-/** An unsupported body up to this many bytes is drained, so that the connection can be reused. */
+/** Hull drains an unread body of up to this many bytes, so that the connection can be reused. */
 const DRAIN_BYTES = 64 * 1024;
 /**
- * Local workerd closes a connection with an unsupported body, and a client that is still sending then loses the answer. So in
- * local dev Hull drains this much before an early answer, for at most this time in ms, as long as no silence is longer.
+ * Local workerd closes a connection with an unread body, and a client that is still sending then loses the answer. So
+ * in local dev Hull drains this much before an early answer, for at most this time in ms, as long as no silence is
+ * longer.
  */
 const LOCAL_DRAIN = { bytes: 256 * 1024 * 1024, ms: 60_000, silence_ms: 3000 };
 
@@ -45,8 +46,8 @@ export function checkCoding(request: Request): void {
 const unfinished = new WeakMap<Request, ReadableStreamDefaultReader<Uint8Array>>();
 
 /**
- * The body as it arrives. It ends with an error if it exceeds `limit` bytes, falls silent or breaks off. Returning early
- * cancels the body; `discardBody` drains what a refusal leaves unsupported.
+ * The body as it arrives. It ends with an error if it exceeds `limit` bytes, falls silent or breaks off. Returning
+ * early cancels the body; `discardBody` drains what a refusal leaves unread.
  */
 export async function* bodyChunks(
   request: Request,
@@ -96,7 +97,7 @@ export async function readBody(request: Request, limit: number): Promise<Uint8Ar
 }
 
 /**
- * Drains what an early answer left unsupported, up to 64 KiB, and cancels the rest. In local dev it drains far more, and the
+ * Drains what an early answer left unread, up to 64 KiB, and cancels the rest. In local dev it drains far more, and the
  * answer must wait for it.
  */
 export function discardBody(context: { request: Request; settings: { local: boolean } }): Promise<void> {

@@ -1,7 +1,7 @@
 /**
- * The console's part of the surface: finds out who is looking at a page, and calls the API for that caller. The first
- * request for a page loads the pages themselves (`src/console`). Every isolate evaluates this file, and wraps whatever
- * the pages import.
+ * The console's routes: find out who is looking at a page, and call the API for that caller. The first request for a
+ * page loads the pages themselves (`src/console`). Every isolate evaluates this file, and wraps whatever the pages
+ * import.
  */
 import { grants } from "../auth/api-key.ts";
 import type { Operation } from "../console/api.ts";

@@ -1,11 +1,11 @@
-/** Parameters that say yes or no. */
+/** Boolean parameters. */
 import { BadRequest } from "../errors/request.ts";
 
-/** The two words of a parameter: those of Hull's own API, and those of the vendors' APIs and of some lists. */
+/** The two values of a boolean parameter: those of Hull's own API, and those of the vendors' APIs and of some lists. */
 export const DIGITS = ["1", "0"] as const;
 export const WORDS = ["true", "false"] as const;
 
-/** Whether a parameter says yes; if it is absent, it says no. @throws BadRequest for any other word */
+/** The value of a boolean parameter; `false` if it is absent. @throws BadRequest for any other value */
 export function flagIn(
   query: URLSearchParams,
   name: string,

@@ -4,7 +4,7 @@ const QUOTED = /"(?:\\.|[^"\\])*"/g;
 
 /** Whether the client does not want to wait: `respond-async` is one of its preferences. */
 export function prefersAsync({ headers }: Request): boolean {
-  // What is quoted is the value of some preference.
+  // Quoted text is the value of some preference.
   const preferences = (headers.get("prefer") ?? "").replace(QUOTED, "").split(",");
   return preferences.some((one) => /^\s*respond-async\s*(?:[;=]|$)/i.test(one));
 }

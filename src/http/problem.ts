@@ -46,7 +46,7 @@ function problemPage(problem: unknown, { method, url }: Request): string {
   const { pathname, search } = new URL(url);
   const unknown = code === Unauthenticated.code;
   const heading = unknown ? "Sign in" : title;
-  const unsent = "You are not signed in any more, so nothing was changed. Sign in, and send the form again.";
+  const unsent = "You are no longer signed in, so Hull changed nothing. Sign in, and send the form again.";
   const said = unknown ? (method === "POST" ? unsent : "") : detail;
   // With another key the caller may be permitted.
   const key = unknown || code === Forbidden.code ? `\n${signInForm(pathname + search)}` : "";

@@ -3,7 +3,7 @@ import { HEARTBEAT, HEARTBEAT_MS } from "../run/events.ts";
 import { DIGITS, flagIn } from "./flag.ts";
 import { mediaType } from "./skills/media-type.ts";
 
-/** The most unsupported characters before a writer must wait. */
+/** The most unread characters before a writer must wait. */
 const MAX_UNREAD = 256 * 1024;
 
 /**

@@ -15,8 +15,8 @@ const skillShape = z.lazy(() =>
     z.object(
       {
         skill_id: requiredText("the id of a skill is required"),
-        type: maybe(z.nullable(z.string("a text is expected"))),
-        version: maybe(z.nullable(z.union([z.string(), z.number()], "a version is a text or a number"))),
+        type: maybe(z.nullable(z.string("a string is expected"))),
+        version: maybe(z.nullable(z.union([z.string(), z.number()], "a version is a string or a number"))),
       },
       "the id of a skill is required",
     ),

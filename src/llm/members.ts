@@ -42,14 +42,14 @@ export const loosely = <T>(shape: z.ZodMiniType<T>) =>
 /** An object as it came. @param words say what is expected where it is none */
 export const object = (words: string) => z.custom<JsonObject>(isObject, words);
 /** A text that must be there. @param words say what is missing where it is not */
-export const requiredText = (words = "a text is required") => z.string(words);
+export const requiredText = (words = "a string is required") => z.string(words);
 /** A text, or none. */
-export const text = () => z.nullish(z.string("a text is expected"));
+export const text = () => z.nullish(z.string("a string is expected"));
 /** A number, or none. */
 export const number = () => z.nullish(z.number("a number is expected"));
 /** A text or several, or none. */
 export const texts = () =>
-  z.nullish(z.union([z.string(), z.array(z.string())], "a text or a list of texts is expected"));
+  z.nullish(z.union([z.string(), z.array(z.string())], "a string or a list of strings is expected"));
 
 /** The name of the model. */
 export function modelName() {

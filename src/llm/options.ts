@@ -13,7 +13,7 @@ import { transcriptShape } from "./transcript.ts";
 
 const maybe = z.exactOptional;
 /** The fault of a value that is neither a text nor a list of texts. */
-export const TEXTS = "must be a text or a list of texts";
+export const TEXTS = "must be a string or a list of strings";
 
 /** The longest time of a timer, in ms. */
 const MAX_TIMER_MS = 2_147_483_647;
@@ -47,7 +47,7 @@ function shapes() {
     output_format: maybe(z.union([text, object], "must be a kind, or {kind, schema?, strict?}")),
     output_validation: maybe(text),
     schema_retries: maybe(count),
-    schema_retry_nudge: maybe(z.union([flag, text], "must be true, false or a text")),
+    schema_retry_nudge: maybe(z.union([flag, text], "must be true, false or a string")),
     llm_retries: maybe(count),
     llm_backoff_ms: maybe(count),
     thinking: maybe(json),

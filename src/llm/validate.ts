@@ -37,7 +37,7 @@ export function validate(schema: JsonObject, value: Json, strict: boolean): Verd
   const costly = costlyPatterns(schema, value);
   const [pattern] = costly;
   if (strict && pattern !== undefined) {
-    return { refused: `the value's texts are too long for the schema's pattern ${pattern.slice(0, 100)}` };
+    return { refused: `the value's strings are too long for the schema's pattern ${pattern.slice(0, 100)}` };
   }
   if (comparesItems(schema) && sizeOf(value).compared > MAX_COMPARED) {
     return { refused: "the value's lists are too long to be checked for uniqueItems" };

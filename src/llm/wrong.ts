@@ -10,5 +10,5 @@ export const wrong = (option: string, what: string): InstanceType<typeof Invalid
 export function textMember(of: JsonObject, name: string, path: string): string {
   const value = of[name];
   if (typeof value === "string") return value;
-  throw wrong(`${path}.${name}`, "a text is required");
+  throw wrong(`${path}.${name}`, "a string is required");
 }

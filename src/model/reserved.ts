@@ -7,13 +7,13 @@ import type { Json, JsonObject } from "../skill/manifest.ts";
 
 /** Why a member is refused, and what to do instead. */
 const REASONS = {
-  model: "the model and its provider are chosen by model, provider and fallback_chain",
-  conversation: "the conversation is what is accounted; use system, prompt or messages",
-  limit: "token limits are accounted; use max_tokens, or thinking for a budget of thinking",
-  count: "one answer is accounted for each call",
-  stream: "how an answer comes is Hull's to choose; use stream",
-  tools: "tools are declared by tools and tool_choice; those that a provider runs itself are not accounted",
-  price: "it changes the price, which is accounted",
+  model: "choose the model and its provider with model, provider and fallback_chain",
+  conversation: "Hull counts the conversation; use system, prompt or messages",
+  limit: "Hull counts token limits; use max_tokens, or thinking for a budget of thinking",
+  count: "Hull counts one answer for each call",
+  stream: "Hull decides how the answer arrives; use stream",
+  tools: "declare tools with tools and tool_choice; Hull cannot count those that a provider runs itself",
+  price: "it changes the price, which Hull counts",
   name: "no provider has such a parameter",
 } as const;
 type Reason = keyof typeof REASONS;

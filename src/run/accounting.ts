@@ -26,7 +26,7 @@ import { askWithPolicy, policyOf } from "./tenant-policy.ts";
 import { noteCharge, sendUsage } from "./usage-batch.ts";
 
 /**
- * So long after a call's own time limit, in ms, the ledger counts the call as lost. This is more than the longest wait
+ * The ledger counts a call as lost this long after the call's own time limit, in ms. This is more than the longest wait
  * for a turn. If the call ends even later, the lost amount stays counted.
  */
 const LOST_AFTER_MS = 120_000;

@@ -247,7 +247,7 @@ async function stored(
   const found = await workspace.findFile(path);
   const object = found === null ? null : await context.env.FILES.get(found.key);
   if (object === null) {
-    // Refused if the container was deleted meanwhile, which is the reason then.
+    // A refusal means that somebody deleted the container meanwhile.
     await workspace.workspaceVersion();
     throw new Internal({ cause: `a container lost ${path}` });
   }

@@ -43,8 +43,8 @@ export function llmError(thrown: unknown, context: RunContext): HullError {
 }
 
 /**
- * Throws what failed a model call. A failure that Hull does not know ends the run too, since another attempt would pay for
- * the call once more; where the run was stopped, its reason is thrown.
+ * Throws the failure of a model call. A failure that Hull does not know ends the run too, since another attempt would
+ * pay for the call again. If somebody stopped the run, throws that reason.
  */
 export const finalFault =
   (signal: AbortSignal) =>
@@ -52,7 +52,7 @@ export const finalFault =
     throw signal.aborted ? error : toHullError(error);
   };
 
-/** The `Retry-After` of a failure that is temporary by the provider's words rather than by its status. */
+/** The `Retry-After` of a failure that the provider calls temporary, although its status does not. */
 function secondsOf({ kind, category }: FailureClass, ms: unknown): number | undefined {
   if (kind === "transient" && typeof ms === "number") return Math.ceil(ms / 1000);
   return category === "rate_limit" ? DEFAULT_RETRY_AFTER_S : undefined;

@@ -5,7 +5,7 @@ import type { RunHandle, RunOutput } from "./handle.ts";
 import { runScript } from "./script.ts";
 import { takeSlot } from "./slot.ts";
 
-/** A deployment whose skills are scripts never loads the engine. */
+/** A deployment that serves only scripts never loads the engine. */
 const runServed = lazily(async () => (await import("./served.ts")).runServed);
 
 /** Whether a run of this mode has effects that must not happen twice. */

@@ -1,5 +1,5 @@
 /**
- * An isolate's memory of a tenant's budgets and rates. It saves a question to the ledger before each call of a tenant
+ * An isolate's memory of a tenant's budgets and rates. It saves a call of the ledger before each model call of a tenant
  * that has none. Every answer of the ledger renews it.
  */
 import { usable } from "../recent.ts";

@@ -115,7 +115,7 @@ export class Session implements SessionLifecycle, JournalLifecycle {
   }
 
   /**
-   * Drives a run on if it is under way, and has its row in the list written again if that may be wrong.
+   * Continues to drive a run that is under way, and writes its row in the list again if the row may be wrong.
    * @param listed the state that the row says
    * @returns `false`: there is no such run here
    */

@@ -1,6 +1,6 @@
 /**
- * Checks rows of the list of runs that have had no end for long, on a cron trigger (wrangler.toml): the process that had to
- * write the row of a run's end may have died. Most of them are right; a run's object knows which ones.
+ * Checks, on a cron trigger (wrangler.toml), rows of the list of runs that have had no end for a long time: the process
+ * that should have written the end may have died. Most of these rows are right; only the run's object knows which.
  */
 import type { Bindings } from "../env.ts";
 import { toHullError } from "../errors.ts";
@@ -8,11 +8,12 @@ import { sessionObject } from "../run/session-client.ts";
 import type { RunEntry } from "./run-entry.ts";
 import { forgetRuns, noteRuns, unsettledSince } from "./run-index.ts";
 
-/** A run is looked after when it began this long ago, in ms: rows of its end come within seconds. */
+/** A sweep checks a run that began this long ago, in ms: the row of its end should come within seconds. */
 const RUN_MS = 60_000;
 /**
- * The same of a call. One with an object has its own alarm for its row, and nobody but its Worker knows how long another one takes, so
- * this is longer than calls usually may take. If such a call ends after all, the row of its end replaces the mark.
+ * The same for a call. A call with an object has an alarm for its row. Only its Worker knows how long any other call
+ * takes, so this time is longer than calls usually take. If such a call ends after all, the row of its end replaces the
+ * mark.
  */
 const CALL_MS = 24 * 3_600_000;
 /**
@@ -22,7 +23,10 @@ const CALL_MS = 24 * 3_600_000;
 const MOST = { running: 100, resting: 10 };
 const AT_ONCE = 6;
 
-/** Has the rows of runs that are over written again, and marks calls that nobody knows as lost. @param now Unix ms */
+/**
+ * Lets the objects of ended runs write their rows again, and marks calls that no object knows as lost.
+ * @param now Unix ms
+ */
 export async function sweepUnsettled(env: Bindings, now: number): Promise<void> {
   const began = { runs: new Date(now - RUN_MS), calls: new Date(now - CALL_MS) };
   const left = (await unsettledSince(env, began, MOST)).values();
@@ -43,7 +47,7 @@ async function look(
     const object =
       session === null ? SESSIONS.get(SESSIONS.idFromName(id)) : sessionObject(env, tenant, session);
     if (await object.relist(id, state)) return;
-    // A session that is removed takes its runs along.
+    // When Hull removes a session, it also removes its runs.
     if (session !== null) return await forgetRuns(env, tenant, [id]);
     const settled_at = new Date(now).toISOString();
     const lost = { ...run, state: "error", code: "execution_lost", settled_at };

@@ -161,7 +161,7 @@ describe("mcp_servers", () => {
       {
         code: "mcp_server_unavailable",
         option: "mcp_servers",
-        message: expect.stringMatching(/down brings no tools\. .*404/),
+        message: expect.stringMatching(/down provides no tools\. .*404/),
       },
     ]);
     expect(offered()).toEqual(["my_docs__echo", "my_docs__mixed"]);

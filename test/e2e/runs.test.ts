@@ -251,7 +251,7 @@ test.each([
     422,
     "another item has the id",
   ],
-  [{ working_files: 3 }, 422, "must be a text or a list of texts; got 3"],
+  [{ working_files: 3 }, 422, "must be a string or a list of strings; got 3"],
   [{ permissions: { deny: { edit: 1 } } }, 422, "must be a list of globs"],
   [{ task_ledger: [{ title: "x", status: "finished" }] }, 422, "in_progress"],
   [{ skill: "nobody" }, 404, "nobody"],

@@ -91,7 +91,7 @@ describe("an Anthropic model gets what the client sent", () => {
   test("what a provider runs itself is not accounted, and refused", async () => {
     const web = { type: "web_search_20250305" as const, name: "web_search" as const };
     const refused = client.messages.create({ ...ask, model: CLAUDE, tools: [web] });
-    await expect(refused).rejects.toThrow(/tools\.0.*web_search_20250305.*not accounted/);
+    await expect(refused).rejects.toThrow(/tools\.0.*web_search_20250305.*cannot count/);
     expect(fake.requests).toHaveLength(0);
   });
 });

@@ -56,7 +56,7 @@ describe("a browser", () => {
     const sent = await form("/console/skills/cat/try", { text: "hi" }, { accept: ACCEPT });
     const text = await sent.text();
     expect([sent.status, sent.headers.get("content-type")]).toEqual([401, "text/html; charset=utf-8"]);
-    expect(text).toContain("nothing was changed. Sign in, and send the form again.");
+    expect(text).toContain("Hull changed nothing. Sign in, and send the form again.");
     expect(text).toContain('name="next" value="/console/skills/cat/try"');
     const { key } = await make("publish");
     const shown = await get("/", await signedIn(key), { accept: ACCEPT });

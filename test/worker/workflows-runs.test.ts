@@ -175,7 +175,7 @@ describe("a stage", () => {
       {
         status: "failed",
         branch: "error",
-        error: { code: "input_contract", message: expect.stringContaining('"a" wants at least 1') },
+        error: { code: "input_contract", message: expect.stringContaining('"a" needs at least 1') },
       },
     ]);
     const schema = { type: "object", required: ["n"], properties: { n: { type: "integer" } } };

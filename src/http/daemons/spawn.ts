@@ -18,7 +18,7 @@ export async function postDaemon(context: RequestContext): Promise<Response> {
   const body = await readJson(context.request, daemonBody);
   const { task, prompt = task, system = null, name = null, webhook: given, ...further } = body;
   const { state_dir, persist_path = state_dir, queue_capacity, event_queue_capacity, ...options } = further;
-  if (prompt === undefined) throw memberInvalid("task", "is missing: what is the daemon to do?");
+  if (prompt === undefined) throw memberInvalid("task", "is missing: what should the daemon do?");
   const key = idempotencyKey(context.request);
   const id = `dmn_${await idDigits(context, "/daemons")}`;
   const session = sessionOf(context, id, "daemon");

@@ -36,7 +36,7 @@ export async function callHandlerTool(
   const { request } = exchange.context;
   if (idempotencyKey(request) === null) return carriedOut(exchange, called, given, watch);
   const headers = new Headers(request.headers);
-  // Local dev's front ends a run of this name when the client leaves, but a call with a key goes on.
+  // Local dev's front ends a run of this name when the client leaves, but a call with a key must continue.
   for (const name of [RUN_ID, "content-length", "content-encoding"]) headers.delete(name);
   const init = { method: "POST", headers, body: exchange.written(given) };
   const context = exchange.context.within(new Request(request.url, init));

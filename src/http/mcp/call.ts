@@ -172,7 +172,7 @@ function filesOf({ mode, input: takes }: Manifest, { files, input }: JsonObject)
   if (!Array.isArray(files) || files.length === 0) throw invalidFiles("is a list of one file or more");
   if (files.every((file) => typeof file === "string")) {
     if (takes === "file" && input !== undefined)
-      throw invalidFiles("with their contents can be sent together with a text, ids cannot");
+      throw invalidFiles("with their contents can be sent together with text, ids cannot");
     return { body: JSON.stringify({ input, files }), type: JSON_TYPE, query: [] };
   }
   const contents = files.map(fileOf);

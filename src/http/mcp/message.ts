@@ -59,10 +59,10 @@ export function readMessage(value: Json): Message {
       ? { kind: "response" }
       : invalid('The member "method" is missing.');
   }
-  if (typeof method !== "string") return invalid('The member "method" must be a text.');
+  if (typeof method !== "string") return invalid('The member "method" must be a string.');
   if (!isObject(params)) return invalid('The member "params" must be an object.');
   if (!Object.hasOwn(value, "id")) return { kind: "notification", method, params };
-  if (known === null) return invalid('The member "id" must be a text or an integer of at most 53 bits.');
+  if (known === null) return invalid('The member "id" must be a string or an integer of at most 53 bits.');
   return { kind: "request", id: known, method, params };
 }
 

@@ -29,7 +29,7 @@ export async function getPrompt(exchange: Exchange, params: JsonObject): Promise
   const { input = "", ...further } = given;
   const [unknown] = Object.keys(further);
   if (unknown !== undefined) return invalidParams(`The prompt has no argument "${unknown}".`);
-  if (typeof input !== "string") return invalidParams('The argument "input" must be a text.');
+  if (typeof input !== "string") return invalidParams('The argument "input" must be a string.');
   const served = await skillOf(exchange, name);
   if (served === null) return invalidParams(`Unknown prompt: ${name}`);
   const { manifest, body } = served.record;

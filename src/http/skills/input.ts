@@ -80,7 +80,7 @@ function queryInput(request: Request, manifest: Manifest): SentInput {
   const text = params.get("input") ?? params.get("q") ?? params.get("text") ?? params.get("prompt");
   const schema = manifest.input_schema;
   if (schema !== undefined) {
-    if (text === null) throw new InputRequired({ hint: "Add ?input= with a text, or with JSON." });
+    if (text === null) throw new InputRequired({ hint: "Add ?input= with text or JSON." });
     checkInputSchema(schema, queryValue(schema, text));
   }
   return text === null ? NO_INPUT : { ...NO_INPUT, text: new TextEncoder().encode(text) };

@@ -65,7 +65,7 @@ export async function postTask(context: RequestContext): Promise<Response> {
   const { node, graph } = body;
   if (node !== undefined && graph !== undefined) throw wrong("graph", "replaces node: give one of the two");
   if (node === undefined && graph === undefined)
-    throw wrong("node", "is missing, and so is graph: one of them says how the task is carried out");
+    throw wrong("node", "is missing, and so is graph: one of them must say how to run the task");
   const id = `task_${await idDigits(context, "/tasks")}`;
   const streaming = wantsEvents(context.request) !== "no";
   const wait = body.wait === true && !streaming;
@@ -180,7 +180,7 @@ async function spawnGraph(
     if (given[option] !== undefined)
       throw wrong(
         `options.${option}`,
-        "is for POST /workflows/execute; a task goes on with POST /tasks/{id}/input",
+        "is for POST /workflows/execute; continue a task with POST /tasks/{id}/input",
       );
   const own = readWorkflowOptions(given);
   const limits = body.tools === undefined ? null : { tools: body.tools };
@@ -256,7 +256,7 @@ export async function postSubAgent(context: RequestContext): Promise<Response> {
   const spawn = async (): Promise<Spawned> => {
     const above = await aboveOf(context, parent_session_id);
     if (fork && above === null) {
-      throw wrong("options.fork", "wants parent_session_id, whose transcript is copied");
+      throw wrong("options.fork", "needs parent_session_id, whose transcript Hull copies");
     }
     const limits = allowed_tools === undefined ? null : { tools: allowed_tools };
     const policy = policyOf([options.policy, limits]);

@@ -30,7 +30,7 @@ export function readWorkflowOptions(options: JsonObject, at = "options"): Workfl
     throw refusedAt(at, faults);
   }
   if (options.persist_path !== undefined) {
-    const message = "is of no use: Hull keeps the record of every run, and path of the answer names it";
+    const message = "has no effect: Hull keeps the record of every run, and path of the answer names it";
     throw refusedAt(at, [{ path: "persist_path", message }]);
   }
   const { resume_path, replay_path, ...own } = parsed.data;

@@ -382,7 +382,7 @@ async function wantedFork(
   const record = recordOf(await sessionOf(context, id, "workflow run").ask("workflow", { wait: "none" }));
   const graph = graphOf(record.graph);
   if (!Object.hasOwn(graph.nodes, from)) {
-    const message = `names no node: there is no "${from}"; the graph has ${Object.keys(graph.nodes).join(", ")}`;
+    const message = `is not a node: there is no "${from}"; the graph has ${Object.keys(graph.nodes).join(", ")}`;
     throw memberInvalid("from", message);
   }
   return {

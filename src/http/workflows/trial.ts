@@ -44,7 +44,8 @@ export function readTest(test: GivenTest, graph: Graph): WorkflowTest {
   for (const [id, list] of Object.entries(mocks)) {
     const path = `mocks.${id}`;
     const node = nodeOf(graph, id, path);
-    if (!ASKS.has(node.kind)) throw refused(path, `names a node of kind ${node.kind}, which asks nobody`);
+    if (!ASKS.has(node.kind))
+      throw refused(path, `names a node of kind ${node.kind}, which needs no approval`);
     const lists = byAttempt(list, path);
     if (node.kind === "verify" && node.verify?.command !== undefined)
       commands.push([id, lists.map(commandIn)]);

@@ -50,7 +50,7 @@ export function readConversation(list: readonly Json[]): AnthropicConversation {
 export function textBlocks(content: Json | undefined, path: string): SystemBlock[] {
   if (content === undefined || content === null) return [];
   if (typeof content === "string") return [{ text: content }];
-  if (!Array.isArray(content)) throw wrong(path, "a text or a list of text blocks is expected");
+  if (!Array.isArray(content)) throw wrong(path, "a string or a list of text blocks is expected");
   return content.map((block, n) => {
     if (isObject(block) && block.type === "text" && typeof block.text === "string") {
       return systemBlock(block.text, block);
@@ -242,7 +242,7 @@ function searchText(block: JsonObject, path: string): string {
 
 function blocksOf(content: Json | undefined, path: string): JsonObject[] {
   if (typeof content === "string") return content === "" ? [] : [{ type: "text", text: content }];
-  if (!Array.isArray(content)) throw wrong(path, "a text or a list of blocks is expected");
+  if (!Array.isArray(content)) throw wrong(path, "a string or a list of blocks is expected");
   return content.map((block, n) => {
     if (isObject(block) && typeof block.type === "string") return block;
     throw wrong(`${path}.${n}`, "a block is an object with a type");

@@ -64,7 +64,7 @@ export const messagesBody = z.lazy(() =>
     model: modelName(),
     messages: messageList(),
     system: z.nullish(
-      z.union([z.string(), z.array(z.custom<Json>())], "a text or a list of text blocks is expected"),
+      z.union([z.string(), z.array(z.custom<Json>())], "a string or a list of text blocks is expected"),
     ),
     max_tokens: tokens(),
     stream: lenient(z.boolean()),
@@ -243,13 +243,13 @@ function readTools(list: readonly JsonObject[]): ReadTools {
     }
     if (typeof type === "string" && type !== "custom") {
       if (!CLIENT_TOOLS.test(type)) {
-        const reason = `the tool type ${type} cannot be used: what a provider runs itself is not accounted`;
+        const reason = `the tool type ${type} cannot be used: Hull cannot count what a provider runs itself`;
         unaccounted.push({ path, reason });
       }
       foreign.push({ path, type });
       continue;
     }
-    if (typeof name !== "string") throw wrong(`${path}.name`, "a text is required");
+    if (typeof name !== "string") throw wrong(`${path}.name`, "a string is required");
     if (!isObject(input_schema)) throw wrong(`${path}.input_schema`, "a JSON Schema object is required");
     definitions.push({
       name,

@@ -98,7 +98,7 @@ function callOf(call: Json, path: string): Block {
 
 function resultOf(message: JsonObject, path: string, called: ToolCallIds): ToolResultMessage {
   const { tool_call_id, content } = message;
-  if (typeof tool_call_id !== "string") throw wrong(`${path}.tool_call_id`, "a text is required");
+  if (typeof tool_call_id !== "string") throw wrong(`${path}.tool_call_id`, "a string is required");
   const name = called.nameOf(tool_call_id, `${path}.tool_call_id`);
   return {
     call_id: tool_call_id,

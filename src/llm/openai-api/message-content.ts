@@ -22,7 +22,7 @@ export function textsOf(content: Json | undefined, path: string, own: OwnPart): 
 /** The parts of a content, which is a text or a list. @throws InvalidRequest */
 export function partsOf(content: Json | undefined, path: string, own: OwnPart): Part[] {
   if (typeof content === "string") return [{ type: "text", text: content }];
-  if (!Array.isArray(content)) throw wrong(path, "a text or a list of parts is expected");
+  if (!Array.isArray(content)) throw wrong(path, "a string or a list of parts is expected");
   return content.map((part, n) => partOf(part, `${path}.${n}`, own));
 }
 

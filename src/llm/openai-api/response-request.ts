@@ -37,8 +37,8 @@ const MOST_METADATA = 16;
 
 /** What a client notes of a response or a conversation. */
 export const metadata = () => {
-  const words = `an object of at most ${MOST_METADATA} texts of up to 512 characters is expected`;
-  const value = "a text of up to 512 characters is expected";
+  const words = `an object of at most ${MOST_METADATA} strings of up to 512 characters is expected`;
+  const value = "a string of up to 512 characters is expected";
   const few = (given: object) => Object.keys(given).length <= MOST_METADATA;
   const key = z.string().check(z.maxLength(64, "a name of up to 64 characters is expected"));
   return z.nullish(
@@ -71,7 +71,10 @@ export const responseBody = z.lazy(() =>
   z.object({
     model: modelName(),
     input: z.nullish(
-      z.union([z.string(), z.array(object("an item is an object"), "a text or a list of items is expected")]),
+      z.union([
+        z.string(),
+        z.array(object("an item is an object"), "a string or a list of items is expected"),
+      ]),
     ),
     instructions: text(),
     stream: lenient(z.boolean()),
@@ -79,7 +82,7 @@ export const responseBody = z.lazy(() =>
     store: lenient(z.boolean()),
     background: lenient(z.boolean()),
     previous_response_id: text(),
-    conversation: z.nullish(z.union([z.string(), z.object({ id: text() }, "a text is expected")])),
+    conversation: z.nullish(z.union([z.string(), z.object({ id: text() }, "a string is expected")])),
     include: listOf(z.custom<Json>()),
     max_output_tokens: z.nullish(tokens()),
     temperature: number(),

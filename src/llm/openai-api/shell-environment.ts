@@ -10,7 +10,7 @@ const MOST_SKILLS = 20;
 const SOURCE = "a source of type base64 with media_type application/zip and data is required";
 const SECRETS = "secrets of domains are not carried";
 const HOST = "the name of a host is expected";
-const LOCAL = "name, description and path are texts";
+const LOCAL = "name, description and path are strings";
 
 const containerSkill = () =>
   z.discriminatedUnion(
@@ -19,7 +19,7 @@ const containerSkill = () =>
       z.object({
         type: z.literal("skill_reference"),
         skill_id: requiredText("the id of a skill is required"),
-        version: z.nullish(z.union([z.string(), z.number()], "a version is a text or a number")),
+        version: z.nullish(z.union([z.string(), z.number()], "a version is a string or a number")),
       }),
       z.object({
         type: z.literal("inline"),

@@ -31,7 +31,7 @@ const variables = () => {
   const name = z.string().check(z.regex(VARIABLE, "names of variables; HULL_* are Hull's own"));
   const list = z.array(name).check(z.minLength(1));
   return z.pipe(
-    z.union([name, list], "names of variables: text, or a list of texts; HULL_* are Hull's own"),
+    z.union([name, list], "names of variables: a string, or a list of strings; HULL_* are Hull's own"),
     z.transform((value) => (typeof value === "string" ? [value] : value)),
   );
 };

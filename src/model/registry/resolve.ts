@@ -232,7 +232,7 @@ function knownModel(provider: string, registry: ModelRegistry, env: ReadVariable
 const defaulted = (model: string, provider: string): Warning => ({
   code: "provider_not_inferred",
   option: "model",
-  message: `Nothing says whose model ${model} is; it goes to the default provider ${provider}.`,
+  message: `Hull does not know the provider of the model ${model}; it calls the default provider ${provider}.`,
 });
 
 const tierReplaced = (tier: string, alias: Alias, { provider, model }: Found): Warning => ({

@@ -112,7 +112,7 @@ interface Made {
   stores: boolean;
 }
 
-const MAY_NOT_STORE = "Who asked for this run may not publish skills";
+const MAY_NOT_STORE = "The key that started this run may not publish skills";
 
 async function define(args: JsonObject, { context, spec, stores }: Made): Promise<AgentToolResult> {
   const persistent = args.persistent === true || args.persistent === "true";
@@ -137,7 +137,7 @@ function readDefinition(args: JsonObject, spec: AgentSpec): Definition | string 
   }
   const taken = spec.tools.some(({ definition }) => definition.name === name);
   if (taken || RESERVED_TOOLS.includes(name)) return `There is a tool ${name} already; choose another name.`;
-  if (typeof description !== "string" || description.trim() === "") return "description must be a text.";
+  if (typeof description !== "string" || description.trim() === "") return "description must be a string.";
   if (typeof code !== "string" || code.trim() === "") return "code must be the body of a function.";
   if (code.length > MAX_CODE) return `code has ${code.length} characters; at most ${MAX_CODE}.`;
   const declared = typeof parameters === "string" ? parameters : JSON.stringify(parameters);

@@ -312,7 +312,10 @@ async function skillNamed({ context, own, spec }: EffectsOptions, slug: string):
   return record;
 }
 
-/** The answer of a handler or server, cut to the limit of the served skill. Commands are limited while they write. */
+/**
+ * The answer of a handler or server, cut to the limit of the served skill. The output of commands is limited as they
+ * write.
+ */
 function bounded({ served }: AgentSpec, { executor }: AgentTool, result: AgentToolResult): AgentToolResult {
   if (served === undefined || (executor !== "isolate" && executor !== "mcp")) return result;
   const window = new OutputWindow(served.max_tool_output_bytes);
@@ -363,7 +366,7 @@ async function carryOut(
   }
   const handler = commandOf(tool.handler);
   if (tool.executor !== "command" || handler === null) {
-    return plainResult("error", `The tool ${call.name} cannot be carried out here.`, "tool_error");
+    return plainResult("error", `Hull cannot execute the tool ${call.name} here.`, "tool_error");
   }
   // A run that dies with its process has no second run attempt, so its call is always found by its id.
   if (again && known === null) return interrupted();
@@ -394,7 +397,7 @@ async function carryOut(
   return resultOf(outcome, tool);
 }
 
-/** Runs commands of a skill's text one after the other; returns what each wrote. */
+/** Runs the commands in a skill's text one after the other; returns the output of each. */
 async function skillCommands(
   { context, known, workspace, spec, own }: EffectsOptions,
   { effect, payload }: AgentStep & { type: "call_hook" },

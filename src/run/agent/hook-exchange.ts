@@ -99,18 +99,18 @@ const shapes = once((): Record<HookPurpose, Shape> => {
     context: { accepts: z.union([z.array(z.unknown()), args]), words: MESSAGES },
     compact: {
       accepts: z.union([text, z.object({ summary: text })]),
-      words: "the summary as a text, or an object with summary",
+      words: "the summary as a string, or an object with summary",
     },
     mask: {
       accepts: z.nullable(z.array(z.nullable(text))),
-      words: "null, or a list with a text or null for each of the messages",
+      words: "null, or a list with a string or null for each of the messages",
     },
-    compress: { accepts: z.nullable(text), words: "null, or the shorter text" },
+    compress: { accepts: z.nullable(text), words: "null, or the shorter text as a string" },
     post_turn: {
       accepts: z.nullable(
         z.union([text, flag, z.strictObject({ message: maybe(z.nullable(text)), stop: maybe(flag) })]),
       ),
-      words: "null, a text, a boolean, or an object with message and stop",
+      words: "null, a string, a boolean, or an object with message and stop",
     },
     permission: { accepts: z.nullable(flag), words: "true, false or null" },
     escalation: {
@@ -125,7 +125,7 @@ const shapes = once((): Record<HookPurpose, Shape> => {
       accepts: z.nullable(
         z.union([text, z.strictObject({ content: maybe(text), status: maybe(z.enum(["ok", "error"])) })]),
       ),
-      words: "null, a text, or an object with content and status",
+      words: "null, a string, or an object with content and status",
     },
   };
 });

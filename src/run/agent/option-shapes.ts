@@ -92,7 +92,7 @@ function shapes() {
               note: maybe(text),
             }),
           ],
-          `must be a text, or {title, id?, status?, note?} with a status of ${LEDGER_STATUSES.join(", ")}`,
+          `must be a string, or {title, id?, status?, note?} with a status of ${LEDGER_STATUSES.join(", ")}`,
         ),
       ),
     ),

@@ -1,4 +1,4 @@
-/** The records of an agent run without a session. They are in memory, or in the object that carries the run out. */
+/** The records of an agent run without a session. They are in memory, or in the object that executes the run. */
 import { type Applied, applyAgentRecord } from "../../engine/agent/apply.ts";
 import type { AgentRecord } from "../../engine/agent/records.ts";
 import { type AgentState, EMPTY_SESSION } from "../../engine/agent/state.ts";

@@ -1,4 +1,4 @@
-/** What holds for every run whose last text is the answer: that of a served skill, or one of the vendors' APIs. */
+/** The rules of every run whose last text is the answer: a run of a served skill, or of one of the vendors' APIs. */
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 
 /** Keeps results of tools complete: Hull shortens, counts and archives nothing beyond the limits in `served`. */

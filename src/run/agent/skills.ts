@@ -108,7 +108,7 @@ export async function servedSkill(context: RunContext, slug: string): Promise<Sk
 }
 
 /**
- * The slug under which the ledger counts a run: that of the served skill that it is.
+ * The slug under which the ledger counts a run: that of the served skill that the run executes.
  * @param begun of a resumed run
  * @param named the option `skill`; `null` for one that will be refused
  */
@@ -124,7 +124,7 @@ export async function countedSkill(
 }
 
 /**
- * Takes the slot of a run. A resumed run goes on also if its skill is served no more.
+ * Takes the slot of a run. A resumed run continues even if Hull no longer serves its skill.
  * @param skill that the run is, as `countedSkill` names it
  * @param begun of a resumed run
  * @throws ConcurrencyLimited SkillNotFound
@@ -155,7 +155,7 @@ export async function ownSkill(
   return { record, skill: { ...skillOf(context.settings, record, digest), files: ownFiles(record) } };
 }
 
-/** The version of a skill that a run gets: the one that it keeps to, else the one that is served. @throws SkillNotFound */
+/** The version of a skill that a run gets: the pinned one, else the served one. @throws SkillNotFound */
 async function servedVersion(
   context: RunContext,
   slug: string,
@@ -188,8 +188,8 @@ async function servedVersion(
 }
 
 /**
- * The version that a run gets of a skill in the option `skills`: the served one, else the newest of one that the tenant
- * stored, by its id or name.
+ * The version of a skill in the option `skills` that a run gets: the served one, else the newest version of a stored
+ * skill with this id or name.
  * @throws SkillNotFound
  */
 export async function listedVersion(

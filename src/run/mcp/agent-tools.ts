@@ -32,8 +32,8 @@ interface RemoteSources {
 }
 
 /**
- * The run's tools, followed by those of servers. Of two with one name, the first wins. A requested server that brings
- * no tools leaves a warning.
+ * The run's tools, followed by those of servers. If two have the same name, the first wins. A requested server that
+ * provides no tools causes a warning.
  */
 export async function withRemoteTools(
   context: RunContext,
@@ -69,7 +69,7 @@ export async function withRemoteTools(
 const mcpOf = ({ manifest }: SkillRecord): string[] => manifest.activation?.mcp ?? [];
 
 const warningOf = ({ server, message }: FailedServer): Warning =>
-  serverWarning("mcp_servers", `The MCP server ${server} brings no tools. ${message}`);
+  serverWarning("mcp_servers", `The MCP server ${server} provides no tools. ${message}`);
 
 /** Asks the servers that a skill names in `mcp`, when the skill becomes active. */
 export async function bindServers(
@@ -139,7 +139,7 @@ export async function callRemoteTool(
   if (again && tool.annotations.idempotent !== true) return interrupted();
   const { slug, server, tool: remote } = objectOf(tool.handler);
   if (typeof server !== "string" || typeof remote !== "string") {
-    return plainResult("error", `The tool ${call.name} cannot be carried out here.`, "tool_error");
+    return plainResult("error", `Hull cannot execute the tool ${call.name} here.`, "tool_error");
   }
   const brought = spec.mcp_servers?.some(({ name }) => name === server) === true;
   const owner =

@@ -109,7 +109,7 @@ export class RunServers {
       ? { kind: "protocol", message: "Its result is not an MCP result." }
       : reply.failure;
     if (server !== undefined) this.#note(owner, server, failure);
-    const text = `The MCP server ${name} did not carry out the call. ${failure.message}`;
+    const text = `The MCP server ${name} did not execute the call. ${failure.message}`;
     return { ok: false, text, fault: failure.kind, duration_ms };
   }
 
@@ -141,7 +141,7 @@ export class RunServers {
     const { client, key } = opened.value;
     const limit = AbortSignal.any([signal, AbortSignal.timeout(server.timeout_ms)]);
     const reply = await client.callTool(remote, { args, raw }, parameters, limit);
-    // The tool may be gone, or may want other arguments: the next run asks for the list again.
+    // The tool may be gone, or may take other arguments: the next run asks for the list again.
     if (!reply.ok && reply.failure.kind === "error") this.#context.deployment.mcpServers.delete(key);
     return reply;
   }
@@ -171,7 +171,7 @@ export class RunServers {
    */
   #safe<T>(reply: Reply<T>): Reply<T> {
     if (reply.ok) return reply;
-    // Cut only now, since the redactor does not know half of a secret.
+    // Cut only now, since the redactor does not recognise half of a secret.
     const message = this.#context.redacted(reply.failure.message).slice(0, MAX_MESSAGE);
     return { ok: false, failure: { ...reply.failure, message } };
   }

@@ -50,7 +50,11 @@ export async function runSubAgent(
   }
   const { task, name, instructions, tools } = call.arguments ?? {};
   if (typeof task !== "string" || task.trim() === "")
-    return plainResult("error", "sub_agent needs a task: a text that says what to do.", "schema_validation");
+    return plainResult(
+      "error",
+      "sub_agent needs a task: a string that says what to do.",
+      "schema_validation",
+    );
   const allowed = Array.isArray(tools) ? tools.filter((tool) => typeof tool === "string") : null;
   const asked: ChildTask = { task, system: typeof instructions === "string" ? instructions : "", allowed };
   return envelopeFrom(asked, typeof name === "string" && name !== "" ? name : "task", {
@@ -99,7 +103,7 @@ export async function closeChildren(context: RunContext, { spec, calls }: RunSta
   );
 }
 
-/** A skill that a sub-agent carries out is begun as it is loaded. */
+/** A sub-agent that executes a skill begins when the model loads the skill. */
 const DELEGATING: readonly string[] = [SUB_AGENT, LOAD_SKILL];
 
 /** Ends a child, if it was begun. It never rejects. */

@@ -16,7 +16,7 @@ export function inputFault({ id, input_contract }: Node, inputs: readonly Workfl
   for (const { data, text, title } of inputs) {
     const [first] = schemaErrors(schema, data ?? jsonOrText(text ?? ""));
     if (first !== undefined)
-      return `The node "${id}" wants artifacts that fit its input_contract.schema, and "${title}" does not: ${first}`;
+      return `The node "${id}" needs artifacts that fit its input_contract.schema, and "${title}" does not: ${first}`;
   }
   return null;
 }

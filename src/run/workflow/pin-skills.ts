@@ -8,7 +8,7 @@ import type { RunContext } from "../context.ts";
 
 /**
  * @param before versions that the run keeps
- * @returns `undefined` where the workflow names no skill
+ * @returns `undefined` if the workflow names no skill
  * @throws SkillNotFound, and the error of a skill that is not trusted
  */
 export async function pinSkills(

@@ -183,7 +183,7 @@ function networkOf(
 
 /** What the model can do next, by the cause of the command's end. */
 const ADVICE: { readonly [cause in EndedStatus["cause"]]?: string } = {
-  timed_out: ` What it changed so far is kept. timeout_ms may be up to ${MAX_BASH_MS}.`,
+  timed_out: ` Hull keeps what it has changed so far. timeout_ms may be up to ${MAX_BASH_MS}.`,
   output_too_large: " Write large results to files.",
 };
 

@@ -139,6 +139,6 @@ async function fileCall(
     case "Grep":
       return files.grep(args);
     default:
-      return { ok: false, content: `${call.name} cannot be carried out here.` };
+      return { ok: false, content: `Hull cannot execute ${call.name} here.` };
   }
 }

@@ -211,7 +211,7 @@ export class FileTools {
     if (file.size > MAX_TEXT_BYTES)
       return failed(`${given} has ${file.size} bytes, more than Edit takes. Use Bash with sed.`);
     const text = textOf(await this.#bytes(this.#readable(file)), "text/plain");
-    if (text === null) return failed(`${given} is not a text in UTF-8. Use Bash with a program.`);
+    if (text === null) return failed(`${given} is not UTF-8 text. Use a program, with Bash.`);
     const change = changed(text);
     if ("fault" in change) return failed(`${given}: ${change.fault}`);
     const outcome = await this.#store(location.path, utf8(change.text), file.sha256);

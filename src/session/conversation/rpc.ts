@@ -288,8 +288,8 @@ export interface SessionRpc extends Rpc.DurableObjectBranded, UnlistedRpc {
   /** Takes one part of the parent's content, as JSON. */
   adopt(step: ForkStep, part: LongText): Promise<Adopted>;
   /**
-   * Drives a run on if it is under way, and writes its row in the list again if that may be wrong. `false`: there is no
-   * such run.
+   * Continues to drive a run that is under way, and writes its row in the list again if the row may be wrong. `false`:
+   * there is no such run.
    * @param listed the state that the row says
    */
   relist(run: string, listed: string): Promise<boolean>;

@@ -14,7 +14,7 @@ import type { SessionRow } from "./store.ts";
 import { tracePage } from "./trace.ts";
 import { runAnswer, runEntry, runView, usualWait } from "./views.ts";
 
-/** Checks the request and prepares its run here, so that the first attempt need not do it again. */
+/** Checks the request and prepares its run in the session's object, so that the first attempt need not do it again. */
 export function prepareRun(
   { deployment, background, log, runtime }: Conversation,
   asked: RunRequest,

@@ -67,8 +67,8 @@ export function settleRun(
 }
 
 /**
- * Gives a run up. Its result is whole if the session's state is in memory: else Hull reads none of its records, since
- * reading them may kill the process.
+ * Gives up on a run. Its result is whole if the session's state is in memory. Otherwise Hull reads none of its records,
+ * since reading them may kill the process.
  */
 export function loseRun(options: EndOptions, row: RunRow): ErrorData {
   const { log, runtime, lifecycle } = options;

@@ -471,8 +471,8 @@ function runIdOf(id: string, generation: number): string {
 }
 
 /**
- * Whether a later run attempt goes on where one broke off: from its records, or with the process that the runner has. That of a
- * single model call would only pay for another one.
+ * Whether a later run attempt can continue where an earlier one broke off: from its records, or with the process that
+ * the runner has. A new attempt at a single model call would only pay for the call again.
  */
 const goesOn = (call: CallRow): boolean => operationOf(call)?.startsWith("llm/") !== true;
 

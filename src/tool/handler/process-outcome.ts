@@ -48,7 +48,7 @@ export function outcomeOf(
     return failed([`${script} ended with status ${exit_code}.`, stderr].filter(Boolean).join("\n"));
   const succeeded = { fault: null, duration_ms, exit_code };
   if (result?.kind !== "text") return { value: result?.value ?? null, ...succeeded, diagnostics: [] };
-  const message = `What ${script} wrote to stdout is not JSON: it was taken as a text.`;
+  const message = `What ${script} wrote to stdout is not JSON, so Hull took it as a string.`;
   return { value: result.text, ...succeeded, diagnostics: [{ code: "stdout_not_json", message }] };
 }
 

@@ -285,7 +285,7 @@ export class McpClient {
   }
 
   #cancel(dialect: Dialect, requestId: number): void {
-    const params = { requestId, reason: "The call was given up." };
+    const params = { requestId, reason: "Hull gave up on the call." };
     this.#notify(dialect, { jsonrpc: "2.0", method: "notifications/cancelled", params });
   }
 

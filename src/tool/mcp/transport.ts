@@ -58,7 +58,7 @@ export async function post(wire: Wire, sent: Sent): Promise<Reply<Received>> {
 export function brokenOff(error: unknown, { aborted }: AbortSignal): ReturnType<typeof failed> | null {
   const timeout = error instanceof DOMException && error.name === "TimeoutError";
   if (timeout) return failed("timeout", "It took too long.");
-  return aborted ? failed("unavailable", "The call was given up.") : null;
+  return aborted ? failed("unavailable", "Hull gave up on the call.") : null;
 }
 
 async function open(wire: Wire, { message, raw, headers, signal }: Sent): Promise<Reply<Response>> {

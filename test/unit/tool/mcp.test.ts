@@ -195,7 +195,7 @@ describe("simultaneous calls", () => {
     const calls = callers.map(({ signal }) => call(signal));
     for (const caller of callers) caller.abort();
     for (const one of calls) {
-      expect(await one).toMatchObject({ ok: false, failure: { message: "The call was given up." } });
+      expect(await one).toMatchObject({ ok: false, failure: { message: "Hull gave up on the call." } });
     }
     const later = call(new AbortController().signal);
     expect(opened.map(({ signal }) => signal.aborted)).toEqual([true, false]);

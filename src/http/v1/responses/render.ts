@@ -9,7 +9,7 @@ const ENCRYPTED = "reasoning.encrypted_content";
 export const showsReasoning = (include: readonly string[], store: boolean): boolean =>
   !store || include.includes(ENCRYPTED);
 
-/** The same for a request by its query, of what is kept. */
+/** The same for a request that names it in its query, and for stored items. */
 export function reasoningShown({ request }: RequestContext): boolean {
   const query = new URL(request.url).searchParams;
   return showsReasoning([...query.getAll("include"), ...query.getAll("include[]")], true);
