@@ -207,7 +207,8 @@ JSON object as its \`data\`. \`done\` is always the last event of a call or run.
 | a workflow run | the same on \`POST /workflows/execute\` | \`GET /workflows/runs/{id}/events\` |
 
 \`Last-Event-ID\` or \`?after=\` names the last event that a client has. A model call sends \`start\`, \`thought\`, \`delta\`, \`error\`
-and \`done\` only, and \`/llm/structured\` sends no \`delta\`. New event names may be added: ignore those that you do not know.
+and \`done\`, and \`round\` where Hull asks the model again; \`/llm/structured\` sends neither \`delta\` nor \`round\`. New event
+names may be added: ignore those that you do not know.
 
 \`\`\`bash
 export HULL_URL=http://localhost:3000

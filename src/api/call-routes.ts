@@ -219,8 +219,10 @@ export function callSchemas(): JsonObject {
         usage: { oneOf: [USAGE, { type: "null" }] },
         model: MAYBE_TEXT,
         provider: MAYBE_TEXT,
+        warnings: WARNINGS,
+        ...EXTRAS,
       },
-      {},
+      { warnings: true, budget_exceeded: true, mock_calls: true, mock_calls_left_out: true },
     ),
   };
 }

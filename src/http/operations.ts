@@ -76,7 +76,7 @@ async function answer(
   asked: Asked,
   { stream = false, later = false }: { stream?: boolean; later?: boolean } = {},
 ): Promise<Response> {
-  const session = asked.operation === "llm/call" ? sessionNamed(asked.body.options) : null;
+  const session = asked.operation === "runs" ? null : sessionNamed(asked.body.options);
   const { operation } = asked;
   const streaming = wantsEvents(context.request) !== "no" || stream;
   const durable = await durableCall(context, operation, later);

@@ -1,9 +1,10 @@
 /** `POST /llm/structured`: JSON or the reason why there is none, in one envelope. */
+import type { Warning } from "../engine/messages.ts";
 import { isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { added } from "./figures.ts";
 import type { CallInput } from "./prepare.ts";
-import type { CallFigures, CallTurn, LlmResult } from "./result.ts";
+import type { CallExtras, CallFigures, CallTurn, LlmResult } from "./result.ts";
 import type { Checked } from "./structured.ts";
 
 /** A call's result and the figures of its structured answer. */
@@ -21,15 +22,8 @@ export interface CallOutcome {
 
 type Call = (input: CallInput) => Promise<CallOutcome>;
 
-interface StructuredInput {
-  prompt: string;
-  system: string | null;
-  schema: JsonObject;
-  options: JsonObject;
-}
-
 /** JSON, or the reason why there is none. */
-export interface StructuredEnvelope {
+export interface StructuredEnvelope extends CallExtras {
   ok: boolean;
   data: Json;
   raw_text: string;
@@ -42,6 +36,13 @@ export interface StructuredEnvelope {
   usage: CallFigures | null;
   model: string | null;
   provider: string | null;
+  warnings?: readonly Warning[];
+}
+
+/** The envelope, and the call that it began with; `null`: no model answered. */
+interface StructuredAnswer {
+  envelope: StructuredEnvelope;
+  outcome: CallOutcome | null;
 }
 
 const DEFAULT_RETRIES = 3;
@@ -52,31 +53,32 @@ const DEFAULT_RETRIES = 3;
  * @throws errors of the request itself
  */
 export async function callStructured(
-  input: StructuredInput,
+  input: CallInput,
+  schema: JsonObject,
   call: Call,
   describe: (error: unknown) => { error: Json; category: string } | null,
-): Promise<StructuredEnvelope> {
+): Promise<StructuredAnswer> {
   const { repair, retries, ...options } = input.options;
   const asked: JsonObject = {
     response_format: "json",
     schema_retries: retries ?? DEFAULT_RETRIES,
     ...options,
-    output_schema: input.schema,
-    json_schema: options.json_schema ?? input.schema,
+    output_schema: schema,
+    json_schema: options.json_schema ?? schema,
     output_validation: "off",
   };
-  const { prompt, system } = input;
   let outcome: CallOutcome;
   try {
-    outcome = await call({ prompt, system, options: asked });
+    outcome = await call({ ...input, options: asked });
   } catch (error) {
     const described = describe(error);
     if (described === null) throw error;
-    return { ...EMPTY, error: described.error, error_category: described.category };
+    const envelope = { ...EMPTY, error: described.error, error_category: described.category };
+    return { envelope, outcome: null };
   }
   const envelope = envelopeOf(outcome);
-  if (envelope.ok || !wantsRepair(repair)) return envelope;
-  return repaired(input, asked, repair, outcome, call, describe);
+  if (envelope.ok || !wantsRepair(repair)) return { envelope, outcome };
+  return { envelope: await repaired(schema, asked, repair, outcome, call, describe), outcome };
 }
 
 const EMPTY: StructuredEnvelope = {
@@ -93,7 +95,7 @@ const EMPTY: StructuredEnvelope = {
   provider: null,
 };
 
-function envelopeOf({ checked, turn, figures, attempts }: CallOutcome): StructuredEnvelope {
+function envelopeOf({ checked, turn, figures, attempts, result }: CallOutcome): StructuredEnvelope {
   const errors = checked?.errors ?? [];
   const ok = errors.length === 0;
   return {
@@ -108,6 +110,7 @@ function envelopeOf({ checked, turn, figures, attempts }: CallOutcome): Structur
     usage: figures,
     model: turn.model,
     provider: turn.provider,
+    ...(result.warnings === undefined ? {} : { warnings: result.warnings }),
   };
 }
 
@@ -115,7 +118,7 @@ const wantsRepair = (repair: Json | undefined): repair is JsonObject | true =>
   repair === true || (isObject(repair) && repair.enabled === true);
 
 async function repaired(
-  { schema }: StructuredInput,
+  schema: JsonObject,
   asked: JsonObject,
   repair: JsonObject | true,
   first: CallOutcome,
@@ -123,7 +126,7 @@ async function repaired(
   describe: (error: unknown) => { error: Json; category: string } | null,
 ): Promise<StructuredEnvelope> {
   const { enabled: _, ...overrides } = repair === true ? {} : repair;
-  const { messages: __, transcript: ___, session_id: ____, tools: _____, ...rest } = asked;
+  const { messages: __, transcript: ___, tools: ____, ...rest } = asked;
   const options = { ...rest, ...overrides, schema_retries: 0, output_validation: "off" };
   const prompt = [
     "Turn the text below into JSON that matches this schema. Keep its facts, add none. Answer with the JSON only.",

@@ -12,6 +12,7 @@ import { type CallInput, refused } from "../llm/prepare.ts";
 import type { LlmResult } from "../llm/result.ts";
 import { type CallOutcome, callStructured, type StructuredEnvelope } from "../llm/structured-call.ts";
 import { type Transcript, transcriptShape } from "../llm/transcript.ts";
+import { once } from "../memo.ts";
 import { canonicalProvider } from "../model/registry/registry.ts";
 import type { RunResult } from "../session/conversation/answers.ts";
 import type { JsonObject } from "../skill/manifest.ts";
@@ -28,7 +29,7 @@ import { llmHost } from "./llm-host.ts";
 import { errorDict, llmError } from "./llm-problem.ts";
 import type { callBody, completionBody, structuredBody } from "./request-bodies.ts";
 import { type ResponsesOperation, runResponse } from "./responses/perform.ts";
-import { callInSession, sessionNamed } from "./session-call.ts";
+import { type CallAnswer, callInSession, sessionNamed } from "./session-call.ts";
 import { decodeUtf8 } from "./utf8.ts";
 
 /**
@@ -110,8 +111,8 @@ export async function runOperation(
     // A mock that an earlier run attempt used is not used again.
     const left = request.operation === "runs" ? handle.durable?.memo : null;
     const mock = left ?? request.body.options?.mock;
-    const session = request.operation === "llm/call" ? sessionNamed(request.body.options) : null;
     const isRun = request.operation === "runs";
+    const session = isRun ? null : sessionNamed(request.body.options);
     const begun = handle.durable?.log.state().run?.spec;
     const skill = isRun ? await countedSkill(context, begun, request.body.options?.skill) : null;
     release = await runSlot(context, skill, begun, handle.id);
@@ -142,25 +143,38 @@ async function perform(
     const environment = { host, signal, started: () => handle.started(), ...streams };
     return runLlmCall(context, input, environment);
   };
-  const call = async (input: CallInput): Promise<LlmResult> => (await outcome(input)).result;
+  const answer = async (input: CallInput): Promise<CallAnswer<LlmResult>> => {
+    const { result, refused_searches } = await outcome(input);
+    return { result, transcript: result.transcript, refused_searches };
+  };
+  async function called<Result extends LlmResult | StructuredEnvelope>(
+    input: CallInput,
+    call: (input: CallInput) => Promise<CallAnswer<Result>>,
+  ): Promise<Result> {
+    const session = sessionNamed(input.options);
+    if (session === null) return (await call(input)).result;
+    return callInSession(context, { input, session, name: handle.id, durable: handle.durable }, call);
+  }
   switch (request.operation) {
-    case "llm/call": {
-      const input = plain(request.body);
-      const session = sessionNamed(input.options);
-      if (session === null) return call(input);
-      return callInSession(context, { input, session, name: handle.id, durable: handle.durable }, outcome);
-    }
+    case "llm/call":
+      return called(plain(request.body), answer);
     case "llm/completion": {
       const { prefix, suffix = null, system = null, options = {} } = request.body;
-      return call(completionCall({ prefix, suffix, system, options }));
+      return called(completionCall({ prefix, suffix, system, options }), answer);
     }
     case "llm/structured": {
-      const { prompt, schema, system = null, options = {} } = request.body;
-      handle.started();
-      const quietly = (input: CallInput) => runLlmCall(context, input, { host, signal });
-      return callStructured({ prompt, schema, system, options }, quietly, (error) =>
-        errorDict(error, context),
-      );
+      const started = once(() => handle.started());
+      const quietly = (input: CallInput) => runLlmCall(context, input, { host, signal, started });
+      return called(plain(request.body), async (input) => {
+        const { envelope, outcome } = await callStructured(input, request.body.schema, quietly, (error) =>
+          errorDict(error, context),
+        );
+        // An envelope may say why no model was asked.
+        started();
+        const { transcript = null } = outcome?.result ?? {};
+        const { refused_searches = [] } = outcome ?? {};
+        return { result: { ...envelope, ...host.further() }, transcript, refused_searches };
+      });
     }
     case "runs": {
       const run = anonymousRunId(handle.id);
@@ -201,7 +215,7 @@ async function perform(
 const transcriptIn = ({ transcript }: JsonObject): Transcript | null =>
   transcript === undefined || transcript === null ? null : transcriptShape.parse(transcript);
 
-const plain = ({ prompt = null, system = null, options = {} }: z.infer<typeof callBody>) => ({
+const plain = ({ prompt = null, system = null, options = {} }: z.infer<typeof callBody>): CallInput => ({
   prompt,
   system,
   options,

@@ -1,10 +1,8 @@
 /** A model call that continues a session's conversation and is kept in it. */
-import type { Message } from "../engine/messages.ts";
+import type { Message, Warning } from "../engine/messages.ts";
 import { messageJson, readMessages } from "../llm/messages.ts";
 import type { CallInput } from "../llm/prepare.ts";
-import type { LlmResult } from "../llm/result.ts";
-import type { CallOutcome } from "../llm/structured-call.ts";
-import { emptyTranscript, newId } from "../llm/transcript.ts";
+import { emptyTranscript, newId, type Transcript } from "../llm/transcript.ts";
 import { asJson, fromJson, objectOf } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import type { RunContext } from "./context.ts";
@@ -20,9 +18,22 @@ export function sessionNamed(options: JsonObject = {}): string | null {
     : null;
 }
 
+interface Warned {
+  warnings?: readonly Warning[];
+}
+
+/** What a call answers, and what its session keeps of it. */
+export interface CallAnswer<Result extends Warned> {
+  result: Result;
+  /** The conversation with the messages of the call; `null`: no model answered. */
+  transcript: Transcript | null;
+  /** As of `CallOutcome`. */
+  refused_searches: string[];
+}
+
 /** The result of a call that a session keeps. */
-interface KeptCall {
-  result: LlmResult;
+interface KeptCall<Result extends Warned> {
+  result: Result;
   added: Message[];
   /** As of `CallOutcome`. Absent in calls that an earlier version of Hull stored. */
   refused_searches?: string[];
@@ -37,15 +48,15 @@ interface KeptCall {
  * @throws CallNotFound if the tenant has no such session, or if a new one has taken its id by the end of the call;
  * RunInProgress, SessionNotActive at the beginning of the call only
  */
-export async function callInSession(
+export async function callInSession<Result extends Warned>(
   context: RunContext,
   options: { input: CallInput; session: string; name: string; durable: Durable | null },
-  call: (input: CallInput) => Promise<CallOutcome>,
-): Promise<LlmResult> {
+  call: (input: CallInput) => Promise<CallAnswer<Result>>,
+): Promise<Result> {
   const { session: id, name, durable } = options;
   const session = sessionClient(context, id);
   // An earlier run attempt stored this value, see below.
-  const known = fromJson<KeptCall | null>(durable?.memo ?? null);
+  const known = fromJson<KeptCall<Result> | null>(durable?.memo ?? null);
   const kept = known ?? (await callAfter(session, options.input, call));
   if (known === null) durable?.remember(asJson(kept));
   const { added: messages, created_at, refused_searches = [] } = kept;
@@ -56,30 +67,31 @@ export async function callInSession(
 }
 
 /** The answer to a call whose messages the session does not take. */
-function notKept(result: LlmResult, session: string, reason: string): LlmResult {
-  const message = `The session ${session} does not have this call's messages: ${reason}. The result's transcript has them.`;
+function notKept<Result extends Warned>(result: Result, session: string, reason: string): Result {
+  const has = "transcript" in result ? " The result's transcript has them." : "";
+  const message = `The session ${session} does not have this call's messages: ${reason}.${has}`;
   const warning = { code: "not_added_to_session", message, option: "session_id" };
   return { ...result, warnings: [...(result.warnings ?? []), warning] };
 }
 
-async function callAfter(
+async function callAfter<Result extends Warned>(
   session: SessionClient,
   input: CallInput,
-  call: (input: CallInput) => Promise<CallOutcome>,
-): Promise<KeptCall> {
+  call: (input: CallInput) => Promise<CallAnswer<Result>>,
+): Promise<KeptCall<Result>> {
   const { messages, summary, created_at, refused_searches: known } = await session.ask("history", null);
   const said = messages.flatMap(messageJson);
   const { session_id: _, ...options } = input.options;
-  const transcript = {
+  const before = {
     ...emptyTranscript(newId()),
     messages: said,
     ...(summary === null ? {} : { summary }),
   };
-  const { result, refused_searches } = await call({
+  const { result, transcript, refused_searches } = await call({
     ...input,
     refused_searches: known,
-    options: { ...options, transcript: objectOf(transcript) },
+    options: { ...options, transcript: objectOf(before) },
   });
-  const { messages: added } = readMessages(result.transcript.messages.slice(said.length));
+  const { messages: added } = readMessages(transcript?.messages.slice(said.length) ?? []);
   return { result, added, created_at, refused_searches };
 }

@@ -167,6 +167,8 @@ describe("structured answers", () => {
       extracted_json: true,
       attempts: 1,
     });
+    fake.script([{ text: '{"name":"x"}' }]);
+    expect(await ok(await ask({ top_k: 3 }))).toMatchObject({ warnings: [{ option: "top_k" }] });
     fake.script([{ text: "name is x" }, { text: '{"name":"x"}' }]);
     const repaired = await ok(await ask({ retries: 0, repair: { enabled: true } }));
     expect(repaired).toMatchObject({ ok: true, repaired: true, data: { name: "x" } });

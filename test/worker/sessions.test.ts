@@ -207,6 +207,37 @@ describe("the conversation", () => {
     expect(await codeOf(await call("x"))).toEqual([409, "run_in_progress"]);
   });
 
+  it.each<[string, string, (text: string) => Body]>([
+    ["structured", '{"a":1}', (prompt) => ({ prompt, schema: { type: "object", required: ["a"] } })],
+    ["completion", "tail", (prefix) => ({ prefix })],
+  ])("is gone on with by a %s call, and kept once", async (operation, answer, body) => {
+    const path = await session();
+    const session_id = path.slice("/sessions/".length);
+    await run(path, "one", { mock: [{ text: "1" }] });
+    const ask = (options: Body = {}) => {
+      const asked = { provider: "mock", session_id, mock: [{ text: answer }], ...options };
+      return post(`/llm/${operation}`, { ...body("two"), options: asked }, { "idempotency-key": operation });
+    };
+    const first = await (await ask()).json<Body>();
+    expect(await (await ask()).json()).toEqual(first);
+    expect(first.mock_calls).toMatchObject([
+      { messages: [{ content: "one" }, { content: "1" }, { content: expect.stringContaining("two") }] },
+    ]);
+    expect(await texts(path)).toEqual(["one", "1", expect.stringContaining("two"), answer]);
+    const elsewhere = post(`/llm/${operation}`, { ...body("x"), options: { session_id: "none" } });
+    expect(await codeOf(await elsewhere)).toEqual([404, "not_found"]);
+    await client.fetch(`/budgets/session:${session_id}`, {
+      method: "PUT",
+      body: JSON.stringify({ window: "total", max_output_tokens: 1 }),
+    });
+    const refused = await post(`/llm/${operation}`, {
+      ...body("x"),
+      options: { provider: "mock", session_id, mock: [{ text: answer }] },
+    });
+    expect(await refused.text()).toContain("budget_exceeded");
+    expect(await texts(path)).toHaveLength(4);
+  });
+
   it("is trimmed, compacted, added to and reset", async () => {
     const path = await session();
     for (const prompt of ["one", "two", "three"]) await run(path, prompt, { mock: [{ text: `${prompt}!` }] });

@@ -1032,6 +1032,19 @@ export type StructuredResult = {
     } | null;
     model: string | null;
     provider: string | null;
+    warnings?: {
+        code: string;
+        message: string;
+        option?: string;
+    }[];
+    /** The call used up a soft budget. */
+    budget_exceeded?: boolean;
+    /** What mocks were asked; of many, the last ones. */
+    mock_calls?: {
+        [name: string]: unknown;
+    }[];
+    /** How many earlier entries of `mock_calls` are missing. */
+    mock_calls_left_out?: number;
 };
 export type ToolAnswer = {
     tool_call_id: string;
