@@ -6,7 +6,7 @@ import API_KEY_USES from "../../migrations/0013_api_key_uses.sql?raw";
 import { sha256 } from "../bytes.ts";
 import { pageOfRows, Tables } from "../database.ts";
 import type { Bindings } from "../env.ts";
-import { unknownCursor } from "../errors/request.ts";
+import { unknownCursor } from "../errors/unknown-cursor.ts";
 import { type ApiKey, keyRowShape, makeKey, prefixOf, SCOPES, type Scope } from "./api-key.ts";
 
 const COLUMNS = "id, prefix, tenant, scopes, name, created_at";

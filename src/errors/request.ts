@@ -1,6 +1,6 @@
 /** Errors of the request itself, and of a deployment that cannot take requests yet. */
 
-import { define, type HullError } from "../errors.ts";
+import { define } from "../errors.ts";
 import { counted } from "../plural.ts";
 
 const near = (names: string[]): string => (names.length > 0 ? ` Did you mean ${names.join(", ")}?` : "");
@@ -16,9 +16,6 @@ export const BadRequest = define<{ detail: string; param?: string }>(
     members: d.param === undefined ? {} : { param: d.param },
   }),
 );
-/** A `?cursor=` that no page of the list returned. */
-export const unknownCursor = (): HullError =>
-  new BadRequest({ detail: "The parameter cursor must be a next_cursor of this listing." });
 export const BadPath = define<{ path: string; reason: string }>("bad_path", 400, "Bad path", (d) => {
   // It may be of any length.
   const path = d.path.slice(0, 1024).toWellFormed();

@@ -1,5 +1,6 @@
 /** Lists in pages. */
-import { BadRequest, unknownCursor } from "../errors/request.ts";
+import { BadRequest } from "../errors/request.ts";
+import { unknownCursor } from "../errors/unknown-cursor.ts";
 import type { Wanted } from "../session/newest-first.ts";
 import type { RequestContext } from "./context.ts";
 

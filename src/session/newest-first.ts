@@ -1,7 +1,7 @@
 /** Pages of lists, newest first, whose items have a creation time and an id. */
 import type * as z from "zod/mini";
 import { pageOfRows, type Tables } from "../database.ts";
-import { unknownCursor } from "../errors/request.ts";
+import { unknownCursor } from "../errors/unknown-cursor.ts";
 
 /** Identifies a page. */
 export interface Wanted {
