@@ -9,6 +9,7 @@ import { parsedJson } from "../skill/json-depth.ts";
 import type { Answers } from "./answers.ts";
 import { type Api, type Asked, asked } from "./api.ts";
 import { form, type Page, seeOther, tokenField } from "./layout.ts";
+import { firstOf, pageNote } from "./numbered-pages.ts";
 import { stateLabel } from "./run-shapes.ts";
 import { runTable } from "./runs-page.ts";
 import { facts, table } from "./table.ts";
@@ -20,7 +21,8 @@ const MESSAGES = 50;
 export async function sessionPage(api: Api, id: string): Promise<Page> {
   const params = { id };
   const shown = await asked(api, "getSession", { params });
-  const from = fromOf(api, shown);
+  const list = { length: shown.length, most: MESSAGES };
+  const from = firstOf(api, list);
   const [said, stored, made, runs] = await Promise.all([
     asked(api, "listMessages", {
       params,
@@ -44,8 +46,8 @@ ${facts([
 ])}</div>
 <h2>Conversation</h2>
 ${summaryOf(shown, said.data)}
-${pages(api, shown, from)}
-${said.data.length === 0 ? html`<p>Nothing was said yet.</p>` : said.data.map((message, i) => messageShown(api, id, message, from + i + 1))}
+${pageNote(api, "message", from, list)}
+${shown.length === 0 ? html`<p>Nothing was said yet.</p>` : said.data.map((message, i) => messageShown(api, id, message, from + i + 1))}
 ${run === null ? failureOf(runs.data) : live(api, id, run)}
 ${shown.state === "active" ? sayForm(api, id) : ""}
 ${runs.data.length === 0 ? "" : html`<h2>Last runs</h2>${runTable(api, runs.data)}`}
@@ -69,18 +71,6 @@ function summaryOf({ summary }: SessionView, messages: readonly PublicMessage[])
 function failureOf([last]: readonly RunEntry[]): Html | "" {
   if (last === undefined || last.code === null || last.state === "cancelled") return "";
   return html`<p class="note bad">The last run failed: <code>${last.code}</code>. <a href="/console/runs/${last.id}">Open it</a>.</p>`;
-}
-
-/** The first message of the page: that of the last messages, unless the query names another one. */
-function fromOf(api: Api, { length }: SessionView): number {
-  const asked = Number(api.url.searchParams.get("from") ?? Number.NaN);
-  return Number.isSafeInteger(asked) && asked >= 0 ? asked : Math.max(0, length - MESSAGES);
-}
-
-function pages({ url }: Api, { length }: SessionView, from: number): Html | "" {
-  if (length <= MESSAGES) return "";
-  const to = (at: number, name: string) => html`<a href="${url.pathname}?from=${at}">${name}</a> `;
-  return html`<p>Messages ${from + 1} to ${Math.min(length, from + MESSAGES)} of ${length}. ${from > 0 ? to(Math.max(0, from - MESSAGES), "Earlier") : ""}${from + MESSAGES < length ? to(from + MESSAGES, "Later") : ""}</p>`;
 }
 
 function family({ parent_id, child_ids }: SessionView): ([name: string, value: Html] | null)[] {

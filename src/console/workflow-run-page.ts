@@ -7,6 +7,7 @@ import { type Api, asked } from "./api.ts";
 import { jsonOf, textOf } from "./fields.ts";
 import { graphDrawn, type NodeState, nodeIds, nodeTable } from "./graph-svg.ts";
 import { form, type Page, seeOther } from "./layout.ts";
+import { firstOf, pageNote } from "./numbered-pages.ts";
 import { stateLabel } from "./run-shapes.ts";
 import { facts, optionList } from "./table.ts";
 import { count, duration, type Html, lane, mark, money, pretty, short, when } from "./text.ts";
@@ -161,8 +162,8 @@ function forkForm(api: Api, { id, graph, task, stages, artifacts }: WorkflowRun)
 
 function journal(api: Api, { stages, compensations, active: visits, started_at }: WorkflowRun): Html {
   if (stages.length === 0 && visits.length === 0) return html`<p>The run has done nothing yet.</p>`;
-  const asked = Number(api.url.searchParams.get("from") ?? Number.NaN);
-  const from = Number.isSafeInteger(asked) && asked >= 0 ? asked : Math.max(0, stages.length - STAGES);
+  const list = { length: stages.length, most: STAGES };
+  const from = firstOf(api, list);
   const shown = stages.slice(from, from + STAGES);
   const first = Date.parse(shown[0]?.started_at ?? started_at);
   const now = Date.now();
@@ -172,11 +173,6 @@ function journal(api: Api, { stages, compensations, active: visits, started_at }
     from: (Date.parse(begin) - first) / span,
     to: (end - first) / span,
   });
-  const to = (at: number, name: string) => html`<a href="${api.url.pathname}?from=${at}">${name}</a> `;
-  const pages =
-    stages.length <= STAGES
-      ? ""
-      : html`<p>Stages ${from + 1} to ${from + shown.length} of ${stages.length}. ${from > 0 ? to(Math.max(0, from - STAGES), "Earlier") : ""}${from + STAGES < stages.length ? to(from + STAGES, "Later") : ""}</p>`;
   const stageLane = (one: Stage, prefix = ""): Html => {
     const title = html`${prefix}${one.kind} <strong>${one.node_id}</strong> ${one.status === "failed" ? html`<span class="bad">failed</span>` : one.outcome}`;
     const end = Date.parse(one.finished_at);
@@ -194,7 +190,7 @@ function journal(api: Api, { stages, compensations, active: visits, started_at }
     return html`<li>${lane(title, "other", place(one.started_at, now), state)}</li>
 `;
   });
-  return html`${pages}<ol class="flow">${done}${undone}${open}</ol>`;
+  return html`${pageNote(api, "stage", from, list)}<ol class="flow">${done}${undone}${open}</ol>`;
 }
 
 function stageDetails(one: Stage): Html {

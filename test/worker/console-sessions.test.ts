@@ -65,6 +65,19 @@ describe("sessions", () => {
     expect(text.split("they met")).toHaveLength(2);
   });
 
+  it("beyond the last message it says so, and leads back", async () => {
+    const messages = Array.from({ length: 60 }, (_, n) => ({ role: "user", content: `aside ${n + 1}` }));
+    const transcript = { _type: "transcript", version: 2, id: "t", messages, events: [], assets: [] };
+    await client.post("/sessions", { id: "many", transcript });
+    const path = "/console/sessions/many";
+    expect((await page(path)).text).toContain("Messages 11 to 60 of 60.");
+    const { text } = await page(`${path}?from=60`);
+    expect(text).toContain(
+      `There is no message 61: the last one is 60. <a href="${path}">Show the last ones</a>`,
+    );
+    expect(text).not.toMatch(/Messages 61|Nothing was said/);
+  });
+
   it("attack: its events are listed as text, with a filter, a page at a time", async () => {
     await client.post("/sessions", { id: "events" });
     const ask = { name: "ask", description: "Asks.", parameters: { q: { type: "string" } } };

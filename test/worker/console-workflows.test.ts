@@ -171,6 +171,7 @@ it("a run stands among all runs, and its address there leads to its page", async
   const path = await began({ nodes: { only: said("Done.") } }, { task: "Stand there." });
   await says(path, "The run has completed.");
   await says("/console/runs?kind=workflow", `href="${path}"`);
+  expect((await page(`${path}?from=1`)).text).toContain("There is no stage 2: the last one is 1.");
   // Its stage's run is shown on request only.
   const { data } = await (await client.fetch("/runs?kind=run")).json<{
     data: { id: string; session: string }[];
