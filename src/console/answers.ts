@@ -174,6 +174,7 @@ export interface Answers {
   openSession: SessionView;
   getSession: SessionView;
   forkSession: SessionView;
+  compactSession: { compacted: object | null };
   forkSessionAt: SessionView;
   listMessages: List<PublicMessage>;
   listSessionEvents: List<{ id: string; event: string; data: unknown }>;

@@ -45,7 +45,7 @@ ${facts([
   ...family(shown),
 ])}</div>
 <h2>Conversation</h2>
-${summaryOf(shown, said.data)}
+${api.url.searchParams.get("compacted") === "nothing" ? html`<p class="note">Nothing was compacted: no message is older than those that a compaction keeps.</p>` : ""}${summaryOf(shown, said.data)}
 ${pageNote(api, "message", from, list)}
 ${shown.length === 0 ? html`<p>Nothing was said yet.</p>` : said.data.map((message, i) => messageShown(api, id, message, from + i + 1))}
 ${run === null ? failureOf(runs.data) : live(api, id, run)}
@@ -215,14 +215,17 @@ export async function forkSession(api: Api, id: string): Promise<Response> {
   return seeOther(`/console/sessions/${fork.id}`);
 }
 
-const CHANGES = { compact: "compactSession", archive: "archiveSession", resume: "resumeSession" } as const;
-
 /** Compacts, archives or resumes the session. */
 export async function changeSession(api: Api, id: string, change: string): Promise<Response> {
   await api.form();
-  const operation = change === "compact" || change === "archive" ? CHANGES[change] : CHANGES.resume;
-  await api.ask(operation, { params: { id }, json: {} });
-  return seeOther(`/console/sessions/${id}`);
+  const page = `/console/sessions/${id}`;
+  const how = { params: { id }, json: {} };
+  if (change !== "compact") {
+    await api.ask(change === "archive" ? "archiveSession" : "resumeSession", how);
+    return seeOther(page);
+  }
+  const { compacted } = await asked(api, "compactSession", how);
+  return seeOther(compacted === null ? `${page}?compacted=nothing` : page);
 }
 
 /** Removes the session, if its id was typed in. @throws BadRequest */

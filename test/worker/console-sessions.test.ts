@@ -65,6 +65,14 @@ describe("sessions", () => {
     expect(text.split("they met")).toHaveLength(2);
   });
 
+  it("a compaction that has nothing to replace says so", async () => {
+    await client.post("/sessions", { id: "short" });
+    const { response } = await page("/console/sessions/short/compact", sent({}));
+    const shown = (await page(response.headers.get("location") ?? "")).text;
+    expect(shown).toContain("Nothing was compacted");
+    expect((await page("/console/sessions/short")).text).not.toContain("Nothing was compacted");
+  });
+
   it("beyond the last message it says so, and leads back", async () => {
     const messages = Array.from({ length: 60 }, (_, n) => ({ role: "user", content: `aside ${n + 1}` }));
     const transcript = { _type: "transcript", version: 2, id: "t", messages, events: [], assets: [] };
