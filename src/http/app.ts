@@ -107,9 +107,10 @@ function afterResponse(work: () => void): Promise<void> {
 /** The headers of every response, and what follows once the answer is complete. */
 function complete(response: Response, context: RequestContext, path: string): void {
   const { headers, status } = response;
-  addCors(context, response);
+  const v1 = isV1(path, context.request.url);
+  addCors(context, response, v1);
   headers.set("x-request-id", context.requestId);
-  if (isV1(path, context.request.url)) headers.set("request-id", context.requestId);
+  if (v1) headers.set("request-id", context.requestId);
   headers.set("x-content-type-options", "nosniff");
   headers.set("server-timing", context.serverTiming());
   headers.set("x-hull-duration-ms", String(context.durationMs));

@@ -58,6 +58,38 @@ describe("S57: a preflight", () => {
     expect(headers["access-control-expose-headers"]?.split(", ").sort()).toEqual(EXPOSED);
   });
 
+  it("below /v1 permits the headers that the vendors' SDKs send, and no others", async () => {
+    const asked = (path: string, names: string, origin = APP) =>
+      keyed
+        .fetch(path, {
+          method: "OPTIONS",
+          headers: {
+            origin,
+            "access-control-request-method": "POST",
+            "access-control-request-headers": names,
+          },
+        })
+        .then(({ headers }) => headers.get("access-control-allow-headers")?.split(", ") ?? null);
+    const sdk = [
+      "anthropic-beta",
+      "anthropic-dangerous-direct-browser-access",
+      "anthropic-version",
+      "openai-organization",
+      "openai-project",
+      "user-agent",
+      "x-api-key",
+      "x-stainless-retry-count",
+    ];
+    const names = ["authorization", ...sdk, "x-other", "x-hull-bot", "mf-loopback"].join(",");
+    for (const path of ["/v1/messages", "/openai/v1/chat/completions"]) {
+      const allowed = await asked(path, names);
+      expect(allowed).toEqual([...((await asked("/skills/cat", names)) ?? []), ...sdk]);
+      expect(await asked(path, names, "https://evil.example")).toBeNull();
+    }
+    const { headers } = await keyed.fetch("/v1/models", { headers: { origin: APP } });
+    expect(headers.get("access-control-expose-headers")).toMatch(/(^|, )request-id(,|$)/);
+  });
+
   it.each([
     "https://evil.example",
     "http://app.example",
