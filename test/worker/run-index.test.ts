@@ -472,6 +472,27 @@ describe("a trace", () => {
     });
   });
 
+  it("loses a secret whole, also where a step is cut within it", async () => {
+    const SECRET = "canary-0123456789-abcdefghij";
+    const across = `${"x".repeat(19_985)}${SECRET}${"y".repeat(100)}`;
+    const keyed = new Client({ HULL_ENV: "local", OPENAI_API_KEY: SECRET });
+    await keyed.post("/sessions", { id: "cut" });
+    const tool = { name: "ask", description: "Asks.", parameters: { q: { type: "string" } } };
+    const mock = [{ tool_calls: [{ name: "ask", arguments: { q: across } }] }, { text: "Because." }];
+    const body = { prompt: across, options: { ...MOCK, tools: [tool], mock } };
+    const answer = await keyed.post("/sessions/cut/runs?wait=idle", body);
+    const { run_id, awaiting } = await answer.json<{
+      run_id: string;
+      awaiting: { tool_call_id: string }[];
+    }>();
+    const tool_call_id = awaiting[0]?.tool_call_id;
+    await keyed.post("/sessions/cut/tool-results", { tool_call_id, content: across });
+    await keyed.fetch(`/sessions/cut/runs/${run_id}?wait=terminal`);
+    const trace = await (await keyed.fetch(`/sessions/cut/runs/${run_id}/trace`)).text();
+    expect(trace.split("x".repeat(1000)).length).toBeGreaterThan(40);
+    expect(trace).not.toContain("canary");
+  });
+
   it("of an execution is its caller's alone", async () => {
     const begun = await client.post("/runs?wait=none", { prompt: "Hi.", options: MOCK });
     const { id } = await begun.json<{ id: string }>();
