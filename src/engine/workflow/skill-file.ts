@@ -13,8 +13,9 @@ export const graphDigest = (graph: Graph): string =>
 
 /** Reads and checks the graph of a file, which gets the file's name. The same file makes the same graph with the same id. */
 export const readSkillGraph: GraphReader = (given: Json, name: string) => {
-  if (!isObject(given) || (given.nodes === undefined && given.act === undefined)) {
-    const message = "The file has neither nodes nor act, so Hull does not take it for a workflow.";
+  const foreign = foreignShape(given);
+  if (!isObject(given) || foreign !== null) {
+    const message = `The file has ${foreign}, so Hull does not take it for a workflow.`;
     return { graph: null, findings: [{ level: "info", path: "", message }] };
   }
   const read = readGraph(given, () => "");
@@ -35,6 +36,15 @@ export const readSkillGraph: GraphReader = (given: Json, name: string) => {
   ];
   return { graph: valid ? asJson(graph) : null, findings };
 };
+
+/** What shows that a file is no graph; `null`: nothing does. */
+function foreignShape(given: Json): string | null {
+  if (!isObject(given) || (given.nodes === undefined && given.act === undefined))
+    return "neither nodes nor act";
+  // Workflows of n8n are common beside skills.
+  const other = Array.isArray(given.nodes) && given.connections !== undefined;
+  return other ? "a list of nodes and their connections" : null;
+}
 
 const sentence = (path: string, message: string): string =>
   `${path === "" ? "The workflow" : path} ${message.replace(/\.$/, "")}.`;
