@@ -4,6 +4,10 @@ import { fileNamed } from "./file-lookup.ts";
 import type { Diagnostic } from "./manifest.ts";
 import { insidePath } from "./path.ts";
 
+const SAYS_WHEN = /\b(?:when|whenever|if|for|before|after|while|use[ds]?|asks?|asked|triggers?|triggered)\b/i;
+/** A letter of a script in which nobody writes English. */
+const NOT_LATIN = /(?!\p{Script=Latin})\p{L}/u;
+
 /** Faults of a description: some packagers refuse it, or it does not help a model to choose. */
 export function lintDescription(description: string): BrokenRule[] {
   const found: BrokenRule[] = [];
@@ -12,7 +16,7 @@ export function lintDescription(description: string): BrokenRule[] {
     const message = "The description has an angle bracket, which some packagers refuse.";
     found.push({ code: "description_brackets", field, message, hint: "Write it without < and >." });
   }
-  if (!/\b(?:when|whenever|if|for|before|after|while|use[ds]?|asks?|asked)\b/i.test(description)) {
+  if (!NOT_LATIN.test(description) && !SAYS_WHEN.test(description)) {
     const message = "The description does not say when to use the skill.";
     found.push({ code: "description_when", field, message, hint: 'Add a sentence such as "Use when …".' });
   }

@@ -76,6 +76,9 @@ test.each([
   ["Use when a < b", ["description_brackets"]],
   ["Counts words", ["description_when"]],
   ["Counts words. Use when asked for numbers.", []],
+  ["Counts words. TRIGGERS - word count, text length", []],
+  ['Counts words. Trigger with "how long is this?"', []],
+  ["统计字数。适用于需要知道文本长度的情况。", []],
 ] as const)("lint: %s", (description, codes) => {
   expect(lintDescription(description).map(({ code }) => code)).toEqual(codes);
 });
