@@ -16,7 +16,7 @@ const BUILT_IN = ["load_skill", "read_skill_resource", "task_ledger", "define_to
 
 /** What other clients' tools do, as the end of a sentence that begins "The skill cannot". */
 const LOSSES: readonly (readonly [pattern: RegExp, loss: string])[] = [
-  [new RegExp(`^${SUB_AGENT}$`), "hand work to sub-agents"],
+  [new RegExp(`^${SUB_AGENT}$`), "hand work to sub-agents without the run option sub_agents"],
   [/^webfetch$/i, "fetch web pages"],
   [/^web_?search$/i, "search the web"],
   [/^notebook(?:edit|read)$/i, "work on notebooks cell by cell"],

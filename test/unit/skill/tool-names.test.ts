@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import { makeRecord } from "../../../src/skill/bundle.ts";
 import { fileNamed } from "../../../src/skill/file-lookup.ts";
+import { missingTools } from "../../../src/skill/missing-tools.ts";
 import { parseManifest } from "../../../src/skill/parse.ts";
 import {
   type AllowedTool,
@@ -128,4 +129,15 @@ test("a skill wants workspace tools by its files, allowed-tools or commands; a l
   for (const [wanted, fields, body, files] of table) {
     expect([fields, body, files, await wants(fields, body, files)]).toEqual([fields, body, files, wanted]);
   }
+});
+
+test("a skill that wants sub-agents is told of the option that offers them", () => {
+  const text = "---\nname: a\ndescription: b\nallowed-tools: Read, Agent, WebSearch\n---\nGo.\n";
+  const location = { folder: "a", file: "a/SKILL.md" };
+  const { manifest, positions } = parseManifest(text, location);
+  const provided = { mcp_servers: [], workspace_tools: true };
+  const found = missingTools(manifest ?? expect.fail(), [], provided, { ...location, positions });
+  expect(found.map(({ message }) => message)).toEqual([
+    "Nothing provides Agent, WebSearch: the skill cannot hand work to sub-agents without the run option sub_agents, search the web.",
+  ]);
 });
