@@ -286,6 +286,15 @@ test("a skill that needs them brings them; its files are read and run, and canno
   expect(more.texts[3]).toContain(`${dir}/scripts/count.py`);
   const after = await run([[bash(`cat ${dir}/reference.md; ls ${dir}`)]], { skill: "pages" });
   expect(after.texts[0]).toBe("# Reference\nUse few words.\nSKILL.md\nreference.md\nscripts");
+  const moved = await run(
+    [
+      [bash(`cd ${dir}`)],
+      [call("Read", { file_path: "notes.txt" }), call("Write", { file_path: "notes.txt", content: "x" })],
+    ],
+    { skill: "pages" },
+  );
+  const back = /: the last command ended in \/\S+\/pages\. The work folder is \/\S+\/files\.$/;
+  expect(moved.texts.slice(1)).toEqual(Array(2).fill(expect.stringMatching(back)));
   expect(result.successful_tools).toContain("Bash");
   const plain = await run([[bash("true")]], { skill: "plain" });
   expect(plain.result.rejected_tools).toEqual(["Bash"]);

@@ -29,20 +29,29 @@ export function locateFile(
   cwd: string,
 ): FileLocation | { fault: string } {
   if (given.includes("\0")) return { fault: "has a null character" };
-  const home = /^(?:file:\/\/)?(\/.*)$/s.exec(given)?.[1];
+  const home = ABSOLUTE.exec(given)?.[1];
   const base = cwd.startsWith("/") ? cwd : `${folders.work}/${cwd}`;
   const path = normalised(home ?? `${base}/${given}`);
   const work = within(path, folders.work);
   if (work !== null) return { in: "work", path: work };
   const skills = within(path, folders.skills) ?? within(path, SKILLS_PATH);
-  if (skills === null) {
-    const outside = "is outside of the work folder and of the run's skills";
-    if (home !== undefined || within(base, folders.work) !== null || within(base, folders.skills) !== null)
-      return { fault: outside };
-    return { fault: `${outside}: the last command ended in ${cwd}. The work folder is ${folders.work}` };
-  }
+  if (skills === null)
+    return {
+      fault: `is outside of the work folder and of the run's skills${astray(given, folders, cwd)}`,
+    };
   const [skill = "", ...rest] = skills.split("/");
   return { in: "skills", skill: skill === "" ? null : skill, path: rest.join("/") };
+}
+
+const ABSOLUTE = /^(?:file:\/\/)?(\/.*)$/s;
+
+/**
+ * The end of a sentence about a relative path, if the last command left the work folder: where it did, and the way back;
+ * else `""`.
+ */
+export function astray(given: string, { work }: RunFolders, cwd: string): string {
+  if (!cwd.startsWith("/") || ABSOLUTE.test(given)) return "";
+  return `: the last command ended in ${cwd}. The work folder is ${work}`;
 }
 
 function within(path: string, folder: string): string | null {

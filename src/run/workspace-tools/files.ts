@@ -7,6 +7,7 @@ import { MAX_READ_LINES } from "../../engine/workspace-tools/definitions.ts";
 import { type Edited, edited } from "../../engine/workspace-tools/edit.ts";
 import { changedLines, viewedLines } from "../../engine/workspace-tools/editor-tool.ts";
 import {
+  astray,
   type FileLocation,
   locateFile,
   type RunFolders,
@@ -280,10 +281,19 @@ export class FileTools {
     return locateFile(given, folders, cwd);
   }
 
+  #astray(given: string): string {
+    const { folders, cwd } = this.#options;
+    return astray(given, folders, cwd);
+  }
+
   #writable(given: string): Extract<FileLocation, { in: "work" }> | { fault: string } {
     const location = this.#location(given);
     if ("fault" in location) return location;
-    if (location.in === "skills") return { fault: "is a file of a skill, and those cannot be changed" };
+    if (location.in === "skills") {
+      const where = this.#astray(given);
+      const what = where === "" ? "a file of a skill, and those" : "in a skill's folder, whose files";
+      return { fault: `is ${what} cannot be changed${where}` };
+    }
     return location.path === "" ? { fault: "is the work folder" } : location;
   }
 
@@ -408,7 +418,7 @@ export class FileTools {
       3,
     );
     const hint = near.length === 0 ? "" : ` There are: ${near.join(", ")}.`;
-    return `There is no file ${given}.${hint}`;
+    return `There is no file ${given}${this.#astray(given)}.${hint}`;
   }
 }
 

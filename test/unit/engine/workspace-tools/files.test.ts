@@ -1,7 +1,7 @@
 /** What the file tools make of texts and listings: numbered lines, replacements, globs, matches. */
 import { expect, test } from "vitest";
 import { edited } from "../../../../src/engine/workspace-tools/edit.ts";
-import { locateFile } from "../../../../src/engine/workspace-tools/file-location.ts";
+import { astray, locateFile } from "../../../../src/engine/workspace-tools/file-location.ts";
 import { numberedLines, shownOutput } from "../../../../src/engine/workspace-tools/lines.ts";
 import {
   expandBraces,
@@ -38,6 +38,18 @@ test.each([
   "a\0b",
 ])("R10: %j is no file of the run", (given) => {
   expect(locateFile(given, FOLDERS, "")).toHaveProperty("fault");
+});
+
+test.each([
+  [
+    "a.txt",
+    "/s/skills/k/pdf",
+    ": the last command ended in /s/skills/k/pdf. The work folder is /s/workspaces/1/files",
+  ],
+  ["a.txt", "sub", ""],
+  ["/s/skills/k/pdf/a.txt", "/s/skills/k/pdf", ""],
+])("what leads %s astray after a command that ended in %j", (given, cwd, told) => {
+  expect(astray(given, FOLDERS, cwd)).toBe(told);
 });
 
 test("lines have numbers, and what is left out is said", () => {
