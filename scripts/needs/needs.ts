@@ -40,13 +40,13 @@ const NODE_FENCE =
 
 /**
  * What the text of a skill and its scripts use, sorted by kind and name, without what the skill itself contains.
- * @param body of its SKILL.md
+ * @param text its SKILL.md
  * @param files the others
  */
-export function needsOf(body: string, files: readonly TextFile[]): Need[] {
-  const shell = [...fenced(body, SHELL_FENCE), ...ending(files, /\.(?:sh|bash)$/)];
-  const python = [...fenced(body, PYTHON_FENCE), ...ending(files, /\.py$/)];
-  const node = [...fenced(body, NODE_FENCE), ...ending(files, /\.(?:[cm]?js|ts)$/)];
+export function needsOf(text: string, files: readonly TextFile[]): Need[] {
+  const shell = [...fenced(text, SHELL_FENCE), ...ending(files, /\.(?:sh|bash)$/)];
+  const python = [...fenced(text, PYTHON_FENCE), ...ending(files, /\.py$/)];
+  const node = [...fenced(text, NODE_FENCE), ...ending(files, /\.(?:[cm]?js|ts)$/)];
   const own = new Set(files.flatMap(({ path }) => path.split("/").map((part) => part.replace(/\.\w+$/, ""))));
   const needs = new Map<string, Need>();
   const add = (kind: Need["kind"], names: Iterable<string>): void => {
@@ -80,6 +80,8 @@ function codeOf(script: string): string {
       .replace(/\\\n/g, " ")
       .replace(/<<-?\s*(["']?)(\w+)\1[^\n]*\n[\s\S]*?^\s*\2\s*$/gm, "")
       .replace(/(^|\s)#[^\n]*|'[^']*'|"(?:\\.|[^"\\])*"/g, (_, before?: string) => before ?? "''")
+      // Arithmetic and regular expressions have names and marks, but no commands.
+      .replace(/\(\((?:[^()]|\([^()]*\))*\)\)|=~[ \t][^\n]*?(?=[ \t]\]\])/g, " ")
       // These are the patterns of a `case`.
       .replace(/(^|[ \t]in|;;)[ \t]*[^\s()$`]+(?:[ \t]*\|[ \t]*[^\s()$`]+)*\)/gm, "$1;")
   );
@@ -107,7 +109,7 @@ const FUNCTION = /^[ \t]*(?:function[ \t]+)?([\w-]+)[ \t]*\(\)/gm;
 /** Top-level names of imported modules. */
 function pythonModules(code: string): string[] {
   const lines = code.matchAll(
-    /^[ \t]*(?:from[ \t]+([A-Za-z_]\w*)[\w.]*[ \t]+import\b|import[ \t]+([^\n#;]+))/gm,
+    /^[ \t]*(?:from[ \t]+([A-Za-z_]\w*)[\w.]*[ \t]+import\b|import[ \t]+([\w.]+(?:[ \t]+as[ \t]+\w+)?(?:[ \t]*,[ \t]*[\w.]+(?:[ \t]+as[ \t]+\w+)?)*)[ \t]*(?:$|[#;\\]))/gm,
   );
   return Array.from(lines).flatMap(([, from, list]) =>
     from !== undefined

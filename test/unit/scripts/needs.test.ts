@@ -34,7 +34,7 @@ Inline \`rm\` and prose: import nothing, from nowhere.
 test("programs and packages are read from fences and scripts; what the skill brings is none of them", () => {
   const files = [
     { path: "scripts/fill.py", text: "import helper\nfrom PIL import Image\n" },
-    { path: "scripts/helper.py", text: "" },
+    { path: "scripts/helper.py", text: '"""Tells what to\nimport from elsewhere at the start.\n"""\n' },
     { path: "scripts/own.sh", text: "#!/bin/bash\nset -e\nffmpeg -i a b\n" },
     {
       path: "scripts/cases.sh",
@@ -47,6 +47,9 @@ const line = 1;
 stop_there(line)
 " && case $x in one|two) exiftool a;; esac
 width = 80
+left=$((end_at - (now + 1)))
+for ((n = 0; n < 3; n++)); do ((sum += n)); done
+if [[ "$kind" =~ ^(feat|fix)$ ]]; then ((count++)); fi
 `,
     },
     {
