@@ -2,7 +2,6 @@
 import { readFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import type { Diagnostic } from "../../src/skill/manifest.ts";
-import { parseManifest } from "../../src/skill/parse.ts";
 import type { WorkspaceToolSettings } from "../../src/skill/workspace-settings.ts";
 import { programFiles } from "../../src/skill/workspace-tools.ts";
 import type { RootedDiagnostic } from "../build/roots.ts";
@@ -50,8 +49,7 @@ export async function skillNeeds(project: Project, skills: readonly BuiltSkill[]
         .map(({ path, bytes }) => ({ path, text: bytes.toString() }));
       const own = files.find(({ path }) => path === basename(folder.file));
       const text = own === undefined ? "" : readFileSync(own.absolute, "utf8");
-      const { body } = parseManifest(text, { folder: folder.name, file: folder.file });
-      return [{ slug: skill.card.slug, root, file: folder.file, uses: needsOf(body, texts) }];
+      return [{ slug: skill.card.slug, root, file: folder.file, uses: needsOf(text, texts) }];
     }),
   );
   const machine = await lookFor(read.flatMap(({ uses }) => uses));

@@ -97,9 +97,10 @@ export function lint(
   const warning = { level: "warning" as const, skill: folder.name };
   const found: Diagnostic[] = [];
   if (record !== undefined) {
-    const { serving } = parseManifest(text, { folder: folder.name, file: folder.file });
-    const rules = serving ? [] : lintDescription(record.description);
-    found.push(...rules.map((rule) => ({ ...warning, file: folder.file, ...rule })));
+    const rules = lintDescription(record.description);
+    // A skill with fields of Hull is no Agent Skill, and the rules do not concern it.
+    if (rules.length > 0 && !parseManifest(text, { folder: folder.name, file: folder.file }).serving)
+      found.push(...rules.map((rule) => ({ ...warning, file: folder.file, ...rule })));
     const paths = files.map(({ path }) => path);
     for (const target of missingReferences(record.body, paths)) {
       if (leadsToSkill(folder.path, target)) continue;

@@ -2,6 +2,7 @@
  * Reads the frontmatter of a plain Agent Skill as far as possible. A broken rule of the format is a warning; an error
  * means that the skill cannot be used.
  */
+import { memo } from "../memo.ts";
 import { ACTIVATION_FIELDS, readActivation } from "./activation.ts";
 import {
   type BrokenRule,
@@ -21,12 +22,16 @@ import { child, items, type MapNode, type Node, type Slot, textOf, toText } from
 /** Fields of an Agent Skill: none of them makes Hull serve the skill in another way. */
 export const PLAIN_FIELDS: readonly string[] = [...FORMAT_FIELDS, ...ACTIVATION_FIELDS];
 
+const fold = (key: string): string => key.replaceAll("_", "-");
+const spellings = memo((names: readonly string[]) => Map.groupBy(names, fold));
+
 /** Renames known fields that are spelt with `_` for `-` or the other way round. */
 export function unifySpelling(root: MapNode, names: readonly string[]): MapNode {
-  const fold = (key: string) => key.replaceAll("_", "-");
   const entries: MapNode["entries"] = new Map();
   for (const [key, entry] of root.entries) {
-    const known = names.find((field) => field !== key && fold(field) === fold(key));
+    const known = spellings(names)
+      .get(fold(key))
+      ?.find((field) => field !== key);
     entries.set(known !== undefined && !root.entries.has(known) ? known : key, entry);
   }
   return { ...root, entries };

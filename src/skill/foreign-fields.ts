@@ -3,6 +3,7 @@
  * lacks.
  */
 
+import { memoNamed } from "../memo.ts";
 import type { Findings } from "./findings.ts";
 import { EFFORTS } from "./manifest.ts";
 import { nearest } from "./match.ts";
@@ -201,6 +202,11 @@ export function warnMissed(findings: Findings, root: MapNode, fields: Iterable<s
   return warned;
 }
 
+/** Characters of a key; a longer one is not like any field. */
+const LONGEST_COMPARED = 100;
+/** The skills of a collection often have the same fields. */
+const nearestOf = memoNamed((known: readonly string[], key: string) => nearest(key, known));
+
 /**
  * Reports fields without effect: descriptive ones in one finding of level info, the others in one warning with similar
  * field names.
@@ -219,7 +225,9 @@ export function reportWithoutEffect(
     return { path: names.join(", "), ...(at === undefined ? {} : { at }) };
   };
   if (others.length > 0) {
-    const meant = others.flatMap((key) => nearest(key, known).map((name) => `${name} for ${key}`));
+    const meant = others
+      .filter((key) => key.length <= LONGEST_COMPARED)
+      .flatMap((key) => nearestOf(known, key).map((name) => `${name} for ${key}`));
     const hint =
       meant.length === 0 ? "Put your own fields below metadata." : `Did you mean ${meant.join(", ")}?`;
     const message = `Fields that have no effect here: ${others.join(", ")}.`;
