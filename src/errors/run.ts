@@ -38,7 +38,7 @@ export const CommandNotFound = define<{ command: string }>(
   500,
   "Command not found",
   (d) => ({
-    detail: `The command "${d.command}" does not exist in the skill's folder or on the runner's PATH.`,
+    detail: `The runner has no command "${d.command}", in the skill's folder or on its PATH, or not the interpreter that its first line names.`,
     members: { command: d.command },
   }),
 );

@@ -88,7 +88,7 @@ const INLINE = /^(?:-[cemp]|--eval|--print|--module)$/;
 export function checkCommandFiles(findings: Findings, slot: Slot, argv: string[], files: SkillFiles): void {
   const [program = "", ...rest] = argv;
   if (isLocal(program)) {
-    checkFile(findings, slot, program, files);
+    checkLineEnds(findings, slot, checkFile(findings, slot, program, files), files);
     return;
   }
   if (!program.includes("/") && (SCRIPT.test(program) || files.has(program))) {
@@ -105,9 +105,23 @@ export function checkCommandFiles(findings: Findings, slot: Slot, argv: string[]
   for (const word of rest) {
     if (INLINE.test(word)) return;
     if (word.startsWith("-") || word === "run") continue;
-    if (SCRIPT.test(word) && !word.startsWith("/")) checkFile(findings, slot, word, files);
+    if (!SCRIPT.test(word) || word.startsWith("/")) return;
+    const path = checkFile(findings, slot, word, files);
+    if (/\.(?:sh|bash|zsh)$/.test(word)) checkLineEnds(findings, slot, path, files);
     return;
   }
+}
+
+/** Warns of a script that cannot run: shells and the first line `#!…` take a carriage return for a part of the line. */
+function checkLineEnds(findings: Findings, slot: Slot, path: string | undefined, files: SkillFiles): void {
+  const bytes = path === undefined ? undefined : files.get(path);
+  if (bytes === undefined || bytes[0] !== 0x23 || bytes[bytes.indexOf(0x0a) - 1] !== 0x0d) return;
+  findings.warning(
+    "script_line_ends",
+    slot,
+    `The lines of ${path} end as on Windows (CR LF). Shells, and the system that reads the first line, take the CR for a part of the line.`,
+    "Save it with the line ends of Unix (LF).",
+  );
 }
 
 /** Reports a path that leaves the folder or names none of its files; returns the path as bundled. */

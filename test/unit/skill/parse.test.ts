@@ -5,6 +5,8 @@ import { type ParsedSkill, parseManifest } from "../../../src/skill/parse.ts";
 const FILES = ["SKILL.md", "main.sh", "main.py", "page.html", "logo.png", "a b.py", "lib/tool.py"];
 const files = new Map(FILES.map((path) => [path, new Uint8Array(0)]));
 files.set("schema.json", new TextEncoder().encode('{"type":"object"}'));
+files.set("dos.sh", new TextEncoder().encode("#!/bin/bash\r\necho hi\r\n"));
+files.set("dos.py", new TextEncoder().encode("#!/usr/bin/env python3\r\nprint(1)\r\n"));
 files.set("list.json", new TextEncoder().encode("[1]"));
 files.set("deep.json", new TextEncoder().encode(`${'{"not":'.repeat(20_000)}{}${"}".repeat(20_000)}`));
 
@@ -195,6 +197,10 @@ const TABLE: Record<string, [string, string[]][]> = {
     ["run: [python3, -u, lib/../../x.py]", ["error path_outside 4 run"]],
     ["run: [python3, -m, absent.py]", []],
     ["run: main.sh", ["error program_not_local 4 run"]],
+    ["run: ./dos.sh", ["warning script_line_ends 4 run"]],
+    ["run: [bash, dos.sh]", ["warning script_line_ends 4 run"]],
+    ["run: ./dos.py", ["warning script_line_ends 4 run"]],
+    ["run: [python3, dos.py]", []],
     [
       "tools:\n  - name: t\n    description: d\n    command: ./absent",
       ["error file_missing 7 tools[0].command"],
