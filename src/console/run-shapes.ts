@@ -54,10 +54,10 @@ export const pathOf = ({ id, kind }: Pick<RunEntry, "id" | "kind">): string =>
 /**
  * Operations that are no skills, but whose calls have the operation as their name; there are also those with a slash.
  */
-const OPERATIONS: readonly string[] = ["runs", "responses"];
+const OPERATIONS: readonly string[] = ["runs", "messages", "responses"];
 
 /** What a run executes, with a link to it. */
-export function runName({ name, session, kind }: RunEntry): Html {
+export function runName({ name, session, kind }: Pick<RunEntry, "name" | "session" | "kind">): Html {
   if (kind === "workflow") return html`${name ?? kind}`;
   if (session !== null) {
     const of = name === null ? "" : html`<a href="/console/skills/${name}">${name}</a>, `;
