@@ -2,6 +2,7 @@
 
 import { fromHex, toHex, utf8, utf8OrNull } from "../bytes.ts";
 import { CODE_FOLDERS, type CodeTerms } from "../engine/workspace-tools/code-tools.ts";
+import type { Bindings } from "../env.ts";
 import { CallNotFound } from "../errors/llm.ts";
 import { StorageQuotaExceeded } from "../errors/request.ts";
 import { type HullError, Internal } from "../errors.ts";
@@ -9,7 +10,9 @@ import { counted } from "../plural.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { mediaTypeOf } from "../skill/media.ts";
 import type { RunContext } from "./context.ts";
-import { findFile, readFile } from "./files.ts";
+import { digested } from "./digest.ts";
+import { findFile, readFile, type StoredFile } from "./files.ts";
+import { doesNotFit, numbered } from "./served-files.ts";
 import { clientWorkspace, type SessionClient, sessionClient } from "./session-client.ts";
 import { saveFile } from "./stored-files.ts";
 import type { WorkspaceAccess, WorkspaceFile } from "./workspace/access.ts";
@@ -192,14 +195,39 @@ export async function watchMade(
   };
 }
 
-/** Puts a stored file into the input folder. @throws FileNotFound */
+/**
+ * Puts a stored file into the input folder, unless it is there already: clients send the whole conversation again. If
+ * another file has its name, its own gets a number.
+ * @throws FileNotFound; InvalidRequest if the folder cannot hold it
+ */
 export async function putUpload(context: RunContext, { workspace }: Container, id: string): Promise<void> {
   const { env, tenant } = context;
   const file = await findFile(env, tenant, id);
-  const path = `${CODE_FOLDERS.input}/${(file.filename ?? id).replaceAll("/", "_")}`;
-  if ((await workspace.findFile(path)) !== null) return;
-  const intent = { path, expected: null, size: file.size, executable: null };
-  await writeFile(env.FILES, workspace, intent, await readFile(env, file));
+  const name = inputName(file.filename ?? id);
+  for (let count = 1; ; count++) {
+    const path = `${CODE_FOLDERS.input}/${numbered(name, count)}`;
+    const other = await workspace.findFile(path);
+    if (other === null) {
+      const intent = { path, expected: null, size: file.size, executable: null };
+      const outcome = await writeFile(env.FILES, workspace, intent, await readFile(env, file));
+      if ("refused" in outcome) throw doesNotFit("file_id", path);
+      return;
+    }
+    if (other.size === file.size && other.sha256 === (await digestOf(env, file))) return;
+  }
+}
+
+/** A stored file's name as that of a file in the input folder. */
+const inputName = (filename: string): string =>
+  filename
+    .normalize("NFC")
+    .replace(/[/\\]/g, "_")
+    .replace(/^\.{1,2}$/, "_");
+
+async function digestOf(env: Bindings, file: StoredFile): Promise<string> {
+  const { body, sha256 } = digested(await readFile(env, file));
+  for await (const _ of body);
+  return sha256;
 }
 
 /** Digests of the files for the user, by path. */

@@ -1,7 +1,7 @@
 /** Files of a call of a served skill that works on files: the request's files go in, new and changed ones come out. */
 import { InvalidRequest } from "../errors/llm.ts";
 import { InputRequired } from "../errors/request.ts";
-import { Internal } from "../errors.ts";
+import { type HullError, Internal } from "../errors.ts";
 import type { Manifest } from "../skill/manifest.ts";
 import { mediaTypeOf } from "../skill/media.ts";
 import { pathFault } from "../tool/workspace-path.ts";
@@ -64,10 +64,7 @@ export async function writeInputs(
     const body = file.body instanceof Uint8Array ? [file.body] : file.body;
     const intent = { path, expected: null, size: null, executable: null };
     const outcome = await writeFile(env.FILES, workspace, intent, body);
-    if ("refused" in outcome) {
-      const detail = `The file ${path} does not fit into the work folder.`;
-      throw new InvalidRequest({ option: "file", detail });
-    }
+    if ("refused" in outcome) throw doesNotFit("file", path);
     written[path] = outcome.sha256;
   }
   return written;
@@ -96,12 +93,21 @@ function nameOf({ filename, mime }: InputFile): string {
 }
 
 function freeName(name: string, taken: readonly string[]): string {
-  const dot = name.lastIndexOf(".");
-  const [stem, end] = dot > 0 ? [name.slice(0, dot), name.slice(dot)] : [name, ""];
   let free = name;
-  for (let count = 2; taken.includes(free); count++) free = `${stem}-${count}${end}`;
+  for (let count = 2; taken.includes(free); count++) free = numbered(name, count);
   return free;
 }
+
+/** The name of the first, second, … file that wants this name. */
+export function numbered(name: string, count: number): string {
+  if (count === 1) return name;
+  const dot = name.lastIndexOf(".");
+  return dot > 0 ? `${name.slice(0, dot)}-${count}${name.slice(dot)}` : `${name}-${count}`;
+}
+
+/** The error for a file that a work folder refuses. @param option where the request names the file */
+export const doesNotFit = (option: string, path: string): HullError =>
+  new InvalidRequest({ option, detail: `The file ${path} does not fit into the work folder.` });
 
 /** The user message: the text, and the list of files. @throws InputRequired if there is neither */
 export function promptText(manifest: Manifest, input: RunInput, paths: readonly string[]): string {

@@ -236,6 +236,45 @@ it("a request whose file is missing leaves no container", async () => {
   expect(await containers()).toBe(before);
 });
 
+it("files of one name all arrive in a container, each once; one that has no place there is refused", async () => {
+  const stored = async (name: string, content: string): Promise<string> => {
+    const path = `/files?filename=${encodeURIComponent(name)}`;
+    const answer = await open.fetch(path, { method: "POST", body: content });
+    return (await answer.json<{ id: string }>()).id;
+  };
+  const ids = [
+    await stored("data.csv", "1"),
+    await stored("data.csv", "2"),
+    await stored("data.csv", "two"),
+    await stored("..", "3"),
+    await stored("e\u0301.txt", "4"),
+    await stored("data.csv", "2"),
+  ];
+  const { id } = await openai.containers.create({ name: "c", file_ids: ids });
+  const inputs = async () =>
+    (await openai.containers.files.list(id)).data.map(({ path, bytes }) => [path, bytes]).sort();
+  const all = [
+    ["input/_", 1],
+    ["input/data-2.csv", 1],
+    ["input/data-3.csv", 3],
+    ["input/data.csv", 1],
+    ["input/\u00e9.txt", 1],
+  ];
+  expect(await inputs()).toEqual(all);
+  const send = (file_id: string) =>
+    anthropic.beta.messages.create({
+      model: "skill/plain",
+      max_tokens: 9,
+      container: id,
+      messages: [{ role: "user", content: [{ type: "container_upload", file_id }] }],
+    });
+  await send(ids[1] ?? "");
+  expect(await inputs()).toEqual(all);
+  const long = "x".repeat(255);
+  await send(await stored(long, "5"));
+  await expect(send(await stored(long, "6"))).rejects.toThrow(/work folder/);
+});
+
 const ended = async (id: string): Promise<OpenAI.Responses.Response> => {
   for (;;) {
     const answer = await openai.responses.retrieve(id);
