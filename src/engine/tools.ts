@@ -2,13 +2,10 @@
  * Tools as callers define them. The reader reports every fault of a definition immediately, by tool and field: a
  * misspelt flag must not silently mean its default.
  */
-import { isObject } from "../skill/json.ts";
-import {
-  type CommandAnnotations,
-  type Json,
-  type JsonObject,
-  SIDE_EFFECT_LEVELS,
-} from "../skill/manifest.ts";
+import * as z from "zod/mini";
+import { once } from "../memo.ts";
+import { isObject, objectOf } from "../skill/json.ts";
+import { type Json, type JsonObject, SIDE_EFFECT_LEVELS } from "../skill/manifest.ts";
 import { nearest } from "../skill/match.ts";
 import { type Fault, wrongValue } from "./fault.ts";
 import type { ToolDefinition } from "./messages.ts";
@@ -16,46 +13,69 @@ import type { ToolDefinition } from "./messages.ts";
 const EXECUTORS = ["webhook", "mcp_server", "provider_native"] as const;
 type Executor = (typeof EXECUTORS)[number];
 
-/** What a tool does, for policies and for parallel calls. */
-interface Annotations extends Omit<CommandAnnotations, "kind"> {
-  /** `read`, `search`, `think` and `fetch` only read. */
-  kind?: string;
-  idempotent?: boolean;
-}
-
 /** A tool of a run; the client answers one without `handler`, `executor` and `command`. */
-export interface Tool extends ToolDefinition {
-  /** What the tool returns: a schema, or a description. */
-  returns?: Json;
-  /** A hook reference. */
-  handler?: string;
-  executor?: Executor;
-  /** A command, which the runner executes. */
-  command?: string[];
-  annotations?: Annotations;
+export interface Tool extends z.infer<ReturnType<typeof definitionShape>> {
   /** Further words by which a search finds it, e.g. the name of its MCP server. Not part of a definition. */
   tags?: string[];
 }
 
-const FIELDS = [
-  "name",
-  "description",
-  "parameters",
-  "returns",
-  "handler",
-  "executor",
-  "command",
-  "defer_loading",
-  "namespace",
-  "annotations",
-];
-const ANNOTATIONS = ["kind", "side_effect_level", "capabilities", "arg_schema", "idempotent"];
 /** The names of tools that providers accept. Some want at most 64 characters, and say so themselves. */
-export const TOOL_NAME = /^[A-Za-z0-9_-]{1,128}$/;
-export const TOOL_NAME_TEXT = "1 to 128 letters, digits, _ or -";
+export function toolName() {
+  const words = "1 to 128 letters, digits, _ or -";
+  return z.string(words).check(z.regex(/^[A-Za-z0-9_-]{1,128}$/, words));
+}
 
 /** The most faults in one report. */
 const MAX_FAULTS = 20;
+
+const maybe = z.exactOptional;
+const text = () => z.string("a string");
+const flag = () => z.boolean("true or false");
+
+/** What a tool does, for policies and for parallel calls. */
+const annotationsShape = once(() =>
+  z.strictObject(
+    {
+      /** `read`, `search`, `think` and `fetch` only read. */
+      kind: maybe(text()),
+      side_effect_level: maybe(z.enum(SIDE_EFFECT_LEVELS, `one of ${SIDE_EFFECT_LEVELS.join(", ")}`)),
+      capabilities: maybe(
+        z.custom<Record<string, string[]>>(isOperations, "lists of operations by capability"),
+      ),
+      arg_schema: maybe(z.custom<JsonObject>(isObject, "an object")),
+      idempotent: maybe(flag()),
+    },
+    "an object",
+  ),
+);
+
+/** A definition. The message of each field says what it accepts. */
+const definitionShape = once(() => {
+  const executors = [...EXECUTORS, "host_bridge"] as const;
+  return z.strictObject({
+    name: toolName(),
+    description: text(),
+    parameters: z.pipe(
+      z.transform(parametersOf),
+      z.custom<JsonObject>(isObject, "a JSON Schema of type object, or schemas by parameter name"),
+    ),
+    /** A hook reference. */
+    handler: maybe(z.string("the name of a hook")),
+    executor: maybe(
+      z.pipe(
+        z.enum(executors, `one of ${executors.join(", ")}`),
+        z.transform((name): Executor => (name === "host_bridge" ? "webhook" : name)),
+      ),
+    ),
+    /** A command, which the runner executes. */
+    command: maybe(z.custom<string[]>(isCommand, "a list of one or more strings")),
+    defer_loading: maybe(flag()),
+    namespace: maybe(text()),
+    annotations: maybe(annotationsShape()),
+    /** What the tool returns: a schema, or a description. */
+    returns: maybe(z.custom<Json>()),
+  });
+});
 
 /** Where a set of definitions comes from. */
 interface Origin {
@@ -82,8 +102,12 @@ export function readTools(given: Json, origin: Origin): { tools: Tool[] } | { fa
       faults.push(wrongValue(path, path, "a tool: an object with name, description, parameters", definition));
       continue;
     }
-    const tool = new Reader(definition, path, origin.commands, faults).tool();
-    if (tool === null) continue;
+    const read = readTool(definition, path, origin.commands);
+    if ("faults" in read) {
+      faults.push(...read.faults);
+      continue;
+    }
+    const { tool } = read;
     if (tools.has(tool.name)) {
       faults.push({ path: `${path}.name`, message: `the tool "${tool.name}" is defined twice` });
     }
@@ -104,149 +128,59 @@ export function definitionOf(tool: Tool): ToolDefinition {
   };
 }
 
-/** Reads one definition and adds faults to `faults`. */
-class Reader {
-  readonly #given: JsonObject;
-  readonly #path: string;
-  readonly #commands: boolean;
-  readonly #faults: Fault[];
-  readonly #title: string;
-
-  constructor(given: JsonObject, path: string, commands: boolean, faults: Fault[]) {
-    this.#given = given;
-    this.#path = path;
-    this.#commands = commands;
-    this.#faults = faults;
-    this.#title = typeof given.name === "string" ? `the tool "${given.name.slice(0, 128)}"` : path;
+/** Reads one definition. */
+function readTool(
+  definition: JsonObject,
+  path: string,
+  commands: boolean,
+): { tool: Tool } | { faults: Fault[] } {
+  const given = present(definition, definitionShape());
+  given.parameters ??= {};
+  if (isObject(given.annotations)) given.annotations = present(given.annotations, annotationsShape());
+  const { name, command, ...others } = given;
+  const title = typeof name === "string" ? `the tool "${name.slice(0, 128)}"` : path;
+  const parsed = definitionShape().safeParse(commands ? given : { name, ...others });
+  const issues = parsed.success ? [] : parsed.error.issues;
+  const faults = issues.flatMap((issue) => faultsOf(issue, given, path, title));
+  if (command !== undefined && !commands) {
+    const message = `${title}: command is for tools of skills only; define a handler, an executor or none`;
+    faults.push({ path: `${path}.command`, message });
   }
+  return parsed.success && faults.length === 0 ? { tool: parsed.data } : { faults };
+}
 
-  tool(): Tool | null {
-    const count = this.#faults.length;
-    this.#onlyKnown(Object.keys(this.#given), FIELDS, "");
-    const name = this.#required("name", isToolName, TOOL_NAME_TEXT);
-    const description = this.#required("description", isText, "a string");
-    const parameters = this.#parameters();
-    const tool: Partial<Tool> = {
-      ...this.#optional("handler", isText, "the name of a hook"),
-      ...this.#executor(),
-      ...this.#command(),
-      ...this.#optional("defer_loading", isFlag, "true or false"),
-      ...this.#optional("namespace", isText, "a string"),
-      ...this.#annotations(),
-      ...(this.#field("returns") === undefined ? {} : { returns: this.#field("returns") ?? null }),
-    };
-    if (this.#faults.length > count || name === null || description === null) return null;
-    return { name, description, parameters, ...tool };
-  }
+/** A copy without the fields that are `null`: they count as absent. Fields that the shape does not have stay. */
+const present = (given: JsonObject, { shape }: z.ZodMiniObject): JsonObject =>
+  Object.fromEntries(
+    Object.entries(given).filter(([key, value]) => value !== null || !Object.hasOwn(shape, key)),
+  );
 
-  #executor(): { executor?: Executor } {
-    const value = this.#field("executor");
-    const executor = EXECUTORS.find((known) => known === (value === "host_bridge" ? "webhook" : value));
-    if (value === undefined) return {};
-    if (executor !== undefined) return { executor };
-    return this.#wrong("executor", `one of ${[...EXECUTORS, "host_bridge"].join(", ")}`, value);
+/** What zod finds in a definition, as faults that name the tool. */
+function faultsOf(issue: z.core.$ZodIssue, given: JsonObject, path: string, title: string): Fault[] {
+  if (issue.code !== "unrecognized_keys") {
+    const value = issue.path.reduce((part: Json | undefined, key) => objectOf(part)[String(key)], given);
+    const field = issue.path.join(".");
+    return [wrongValue(`${path}.${field}`, `${title}: ${field}`, issue.message, value)];
   }
-
-  #command(): { command?: string[] } {
-    const value = this.#field("command");
-    if (value === undefined) return {};
-    if (!this.#commands) {
-      const message = `${this.#title}: command is for tools of skills only; define a handler, an executor or none`;
-      this.#faults.push({ path: `${this.#path}.command`, message });
-      return {};
-    }
-    if (isTexts(value) && value.length > 0) return { command: value };
-    return this.#wrong("command", "a list of one or more strings", value);
-  }
-
-  #annotations(): { annotations?: Annotations } {
-    const value = this.#field("annotations");
-    if (value === undefined) return {};
-    if (!isObject(value)) return this.#wrong("annotations", "an object", value);
-    this.#onlyKnown(Object.keys(value), ANNOTATIONS, "annotations.");
-    const { side_effect_level } = value;
-    const level = SIDE_EFFECT_LEVELS.find((known) => known === side_effect_level);
-    if (level === undefined && side_effect_level !== undefined) {
-      this.#wrong(
-        "annotations.side_effect_level",
-        `one of ${SIDE_EFFECT_LEVELS.join(", ")}`,
-        side_effect_level,
-      );
-    }
-    const read = <T extends Json>(key: string, fits: (given: Json) => given is T, accepted: string) =>
-      this.#typed(`annotations.${key}`, key, value[key] ?? undefined, fits, accepted);
-    const annotations: Annotations = {
-      ...read("kind", isText, "a string"),
-      ...(level === undefined ? {} : { side_effect_level: level }),
-      ...read("capabilities", isOperations, "lists of operations by capability"),
-      ...read("arg_schema", isObject, "an object"),
-      ...read("idempotent", isFlag, "true or false"),
-    };
-    return { annotations };
-  }
-
-  #parameters(): JsonObject {
-    const given = this.#field("parameters") ?? {};
-    const schema = isObject(given) ? (isSchema(given) ? ofObject(given) : fromShorthand(given)) : null;
-    if (schema !== null) return schema;
-    this.#wrong("parameters", "a JSON Schema of type object, or schemas by parameter name", given);
-    return {};
-  }
-
-  #required<T extends Json>(key: string, fits: (value: Json) => value is T, accepted: string): T | null {
-    const value = this.#field(key);
-    if (value !== undefined && fits(value)) return value;
-    this.#wrong(key, accepted, value);
-    return null;
-  }
-
-  #optional<K extends string, T extends Json>(
-    key: K,
-    fits: (value: Json) => value is T,
-    accepted: string,
-  ): { [name in K]?: T } {
-    return this.#typed(key, key, this.#field(key), fits, accepted);
-  }
-
-  #typed<K extends string, T extends Json>(
-    path: string,
-    key: K,
-    value: Json | undefined,
-    fits: (value: Json) => value is T,
-    accepted: string,
-  ): { [name in K]?: T } {
-    const typed: { [name in K]?: T } = {};
-    if (value === undefined) return typed;
-    if (fits(value)) typed[key] = value;
-    else this.#wrong(path, accepted, value);
-    return typed;
-  }
-
-  /** `null` counts as absent. */
-  #field(key: string): Json | undefined {
-    return this.#given[key] ?? undefined;
-  }
-
-  #onlyKnown(keys: readonly string[], known: readonly string[], prefix: string): void {
-    for (const key of keys) {
-      if (known.includes(key)) continue;
-      const [near] = nearest(key, known);
-      const hint = near === undefined ? "" : `; did you mean ${near}?`;
-      const message = `${this.#title} has no field ${prefix}${key}${hint}`;
-      this.#faults.push({ path: `${this.#path}.${prefix}${key}`, message });
-    }
-  }
-
-  #wrong(field: string, accepted: string, value: Json | undefined): Record<string, never> {
-    this.#faults.push(wrongValue(`${this.#path}.${field}`, `${this.#title}: ${field}`, accepted, value));
-    return {};
-  }
+  const { shape } = issue.path.length === 0 ? definitionShape() : annotationsShape();
+  return issue.keys.slice(0, MAX_FAULTS).map((key) => {
+    const field = [...issue.path, key].join(".");
+    const [near] = nearest(key, Object.keys(shape));
+    const hint = near === undefined ? "" : `; did you mean ${near}?`;
+    return { path: `${path}.${field}`, message: `${title} has no field ${field}${hint}` };
+  });
 }
 
 /** Type names of JSON Schema and of the Harn dialect. */
 const TYPES = new Set(
   "object string number integer boolean array null dict list str int float bool nil".split(" "),
 );
+
+/** The schema of parameters; `null`: they are neither a schema of an object nor schemas by name. */
+function parametersOf(given: unknown): JsonObject | null {
+  if (!isObject(given)) return null;
+  return isSchema(given) ? ofObject(given) : fromShorthand(given);
+}
 
 /**
  * Whether parameters are a schema, and not schemas by name. `{type: "string"}` counts as a schema: nobody describes a
@@ -269,7 +203,7 @@ function ofObject(given: JsonObject): JsonObject | null {
   return { type, ...given };
 }
 
-/** Parameters by name. One is required unless it says otherwise; a text describes a required text. */
+/** Parameters by name. One is required unless it says otherwise; a string describes a required string. */
 function fromShorthand(given: JsonObject): JsonObject | null {
   const properties: [string, Json][] = [];
   const required: string[] = [];
@@ -291,11 +225,10 @@ function fromShorthand(given: JsonObject): JsonObject | null {
   return { type: "object", properties: named, required, additionalProperties: false };
 }
 
-const isText = (value: Json): value is string => typeof value === "string";
-const isFlag = (value: Json): value is boolean => typeof value === "boolean";
-const isTexts = (value: Json): value is string[] => Array.isArray(value) && value.every(isText);
-const isToolName = (value: Json): value is string => isText(value) && TOOL_NAME.test(value);
+export const isTexts = (value: unknown): value is string[] =>
+  Array.isArray(value) && value.every((item) => typeof item === "string");
+const isCommand = (value: unknown): value is string[] => isTexts(value) && value.length > 0;
 const isNamedSchemas = (value: JsonObject): boolean =>
-  Object.values(value).every((part) => isObject(part) || isFlag(part));
-const isOperations = (value: Json): value is Record<string, string[]> =>
+  Object.values(value).every((part) => isObject(part) || typeof part === "boolean");
+const isOperations = (value: unknown): value is Record<string, string[]> =>
   isObject(value) && Object.values(value).every(isTexts);

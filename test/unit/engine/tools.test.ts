@@ -29,6 +29,7 @@ describe("what is wrong is told by tool and field", () => {
     [{ executor: "shell" }, "one of webhook, mcp_server, provider_native, host_bridge"],
     [{ command: ["rm"] }, "command is for tools of skills only"],
     [{ defer_load: true }, 'the tool "deploy" has no field defer_load; did you mean defer_loading?'],
+    [{ defer_load: null }, 'the tool "deploy" has no field defer_load; did you mean defer_loading?'],
     [{ annotations: { side_effect_level: "huge" } }, "options.tools.0.annotations.side_effect_level: "],
     [{ annotations: { idempotent: 1 } }, "annotations.idempotent must be true or false"],
     [{ annotations: { capabilities: { fs: "read" } } }, "lists of operations"],
