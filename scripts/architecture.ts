@@ -170,7 +170,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     "src/run/request-bodies.ts",
     "src/run/task/bodies.ts",
     "src/run/agent/option-shapes.ts",
-    // The shapes of answers: all types except the kinds of runs.
+    // The shapes of answers: types, and the lists of words in them.
     "src/run/task/handle.ts",
     "src/session/conversation/answers.ts",
     "src/session/conversation/trace.ts",

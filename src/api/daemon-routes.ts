@@ -1,5 +1,7 @@
 /** The routes of daemons, and their request and response shapes. */
-import type { DaemonEvent, DaemonSummary } from "../session/daemon/rpc.ts";
+import { WAKE_REASONS } from "../engine/agent/records.ts";
+import { WAKE_LIMITS } from "../engine/agent/spec.ts";
+import { DAEMON_STATUSES, type DaemonEvent, type DaemonSummary } from "../session/daemon/rpc.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { nothing, resumeDaemonBody } from "./bodies/sessions.ts";
 import { answer, COUNT, MAYBE_TEXT, type Members, object, pageOf, ref, TEXT, view } from "./openapi-parts.ts";
@@ -8,8 +10,8 @@ import { ID, KEY, LOCATED, PAGE } from "./session-routes.ts";
 
 const TIME: JsonObject = { type: "string", format: "date-time" };
 const MAYBE_TIME: JsonObject = { type: ["string", "null"], format: "date-time" };
-const STATUS: JsonObject = { enum: ["running", "stopped", "failed"] };
-const REASON: JsonObject = { enum: ["message", "event", "resume", "watch", "cron", "timer"] };
+const STATUS: JsonObject = { enum: [...DAEMON_STATUSES] };
+const REASON: JsonObject = { enum: [...WAKE_REASONS] };
 const POSITIVE: JsonObject = { type: "integer", minimum: 1 };
 
 const daemon = (summary: string, more: Partial<Operation> = {}): Operation => ({
@@ -90,7 +92,7 @@ const SUMMARY: Members<DaemonSummary> = {
   next_wake_at: MAYBE_TIME,
   last_wake: { oneOf: [{ type: "null" }, object({ reason: REASON, at: TIME })] },
   wake_budget_reached: {
-    enum: ["max_iterations", "max_tokens", "max_cost_usd", null],
+    enum: [...WAKE_LIMITS, null],
     description: "The limit of `wake_budget` that ended its last wake.",
   },
   pending_wakes: { type: "array", items: REASON, description: "What wakes it as soon as it is idle." },

@@ -1,4 +1,6 @@
 /** The request and response shapes of session routes. */
+import { RUN_STATUSES, SESSION_STATES, TOOL_STATUSES } from "../engine/agent/records.ts";
+import { ARTIFACT_TYPES } from "../engine/artifact.ts";
 import { callBody } from "../run/request-bodies.ts";
 import type {
   ApprovalView,
@@ -7,7 +9,7 @@ import type {
   RunView,
   SessionView,
 } from "../session/conversation/answers.ts";
-import type { TraceStep } from "../session/conversation/trace.ts";
+import { STEP_KINDS, type TraceStep } from "../session/conversation/trace.ts";
 import { RUN_KINDS, RUN_STATES, RUN_STATUSES, type RunEntry } from "../session/run-entry.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { compactBody, decisionBody } from "./bodies/sessions.ts";
@@ -16,7 +18,7 @@ import { bodySchema } from "./shape-schema.ts";
 
 const OBJECT: JsonObject = { type: "object" };
 const TIME: JsonObject = { type: "string", format: "date-time" };
-const STATE: JsonObject = { enum: ["active", "archived", "abandoned", "closed"] };
+const STATE: JsonObject = { enum: [...SESSION_STATES] };
 const RUN_STATUS: JsonObject = { enum: [...RUN_STATUSES] };
 
 const ANCESTRY = {
@@ -41,7 +43,7 @@ const SESSION: Members<SessionView> = {
 };
 const ARTIFACT = {
   id: TEXT,
-  type: { enum: ["code", "html", "markdown", "svg", "mermaid", "react", "image", "custom", "document"] },
+  type: { enum: [...ARTIFACT_TYPES] },
   title: TEXT,
   language: { ...TEXT, description: "Of `code` and `react`." },
   version: { type: "integer", minimum: 1 },
@@ -88,7 +90,7 @@ const INDEXED_RUN = view<RunEntry>()(
 const TRACE_STEP = view<TraceStep>()(
   {
     number: { type: "integer", minimum: 1 },
-    kind: { enum: ["model", "tool", "hook", "approval", "message", "compaction", "wake", "note"] },
+    kind: { enum: [...STEP_KINDS] },
     name: { ...TEXT, description: "The provider, tool or hook; what kind of message; how the run ended." },
     started_at: TIME,
     duration_ms: { type: ["integer", "null"], description: "`null`: it is under way." },
@@ -121,7 +123,7 @@ export function sessionSchemas(): JsonObject {
           run_id: TEXT,
           ...CALL,
           arguments_digest: { ...TEXT, description: "SHA-256 (hex) of name and arguments." },
-          status: { enum: ["ok", "error", "rejected"] },
+          status: { enum: [...TOOL_STATUSES] },
           content: TEXT,
         }),
       },

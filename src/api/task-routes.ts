@@ -8,7 +8,7 @@ import {
   triggerBody,
   waitBody,
 } from "../run/task/bodies.ts";
-import type { TaskHandle } from "../run/task/handle.ts";
+import { TASK_MODES, TASK_STATUSES, type TaskHandle } from "../run/task/handle.ts";
 import { objectOf } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { nothing } from "./bodies/sessions.ts";
@@ -19,10 +19,8 @@ import { schemaOf } from "./shape-schema.ts";
 
 const TIME: JsonObject = { type: "string", format: "date-time" };
 const MAYBE_TIME: JsonObject = { type: ["string", "null"], format: "date-time" };
-const MODE: JsonObject = { enum: ["workflow", "stage", "delegated_stage", "sub_agent"] };
-const STATUS: JsonObject = {
-  enum: ["running", "completed", "failed", "cancelled", "awaiting", "interrupted"],
-};
+const MODE: JsonObject = { enum: [...TASK_MODES] };
+const STATUS: JsonObject = { enum: [...TASK_STATUSES] };
 const MAYBE_OBJECT: JsonObject = { type: ["object", "null"] };
 const EVENTS = { "text/event-stream": { schema: ref("schemas", "Events") } };
 

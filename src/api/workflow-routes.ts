@@ -1,4 +1,5 @@
 /** The routes of workflows and their runs, and the shapes that they take and give. */
+import { TOOL_STATUSES } from "../engine/agent/records.ts";
 import { artifactShape } from "../engine/workflow/artifacts.ts";
 import { WORKFLOW_STATUSES } from "../engine/workflow/document.ts";
 import { graphShape, nodeShape } from "../engine/workflow/graph.ts";
@@ -263,7 +264,7 @@ export function workflowSchemas(): JsonObject {
         name: TEXT,
         arguments: {},
         arguments_digest: { ...TEXT, description: "SHA-256 of name and arguments, as in a cassette." },
-        status: { enum: ["ok", "error", "rejected"] },
+        status: { enum: [...TOOL_STATUSES] },
         content: TEXT,
         at: TIME,
         duration_ms: { type: ["integer", "null"], description: "`null`: a client answered." },

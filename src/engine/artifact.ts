@@ -2,7 +2,7 @@
 import { isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 
-const ARTIFACT_TYPES = [
+export const ARTIFACT_TYPES = [
   "code",
   "html",
   "markdown",

@@ -1,18 +1,20 @@
 /** The options of compaction, and what they mean. */
 import * as z from "zod/mini";
-import type { CompactionOptions } from "../engine/agent/spec.ts";
+import {
+  COMPACTION_STRATEGIES,
+  type CompactionOptions,
+  HARD_LIMIT_STRATEGIES,
+} from "../engine/agent/spec.ts";
 
 const maybe = z.exactOptional;
 const count = () => z.int().check(z.nonnegative());
-const engineStrategy = () => z.enum(["observation_mask", "llm", "truncate", "custom"]);
-const hardLimitStrategy = () => z.enum(["llm", "truncate", "observation_mask"]);
 
 /** The shape of each option. */
 export function compactionShapes() {
   const limits = {
     keep_first: maybe(count()),
     hard_limit_tokens: maybe(count()),
-    hard_limit_strategy: maybe(hardLimitStrategy()),
+    hard_limit_strategy: maybe(z.enum(HARD_LIMIT_STRATEGIES)),
     tool_output_max_chars: maybe(z.int().check(z.positive())),
   };
   const names = [
@@ -31,7 +33,7 @@ export function compactionShapes() {
     auto_compact: maybe(z.boolean()),
     compact_threshold: maybe(count()),
     compact_keep_last: maybe(count()),
-    compact_strategy: maybe(engineStrategy()),
+    compact_strategy: maybe(z.enum(COMPACTION_STRATEGIES)),
     compact_callback: maybe(z.string()),
     mask_callback: maybe(z.string()),
     compress_callback: maybe(z.string()),

@@ -3,6 +3,9 @@
  * and docs/events.md come from here. The Worker uses only the types and never loads this module.
  */
 import * as z from "zod/mini";
+import { COMPACTION_MODES, TOOL_STATUSES, WAKE_REASONS } from "../engine/agent/records.ts";
+import { SEARCH_MODES } from "../engine/tool-vault/events.ts";
+import { MODES } from "../skill/manifest.ts";
 
 const maybe = z.exactOptional;
 const about = <T extends z.core.$ZodType>(shape: T, description: string): T => {
@@ -45,7 +48,7 @@ export const EVENTS = {
       execution_id: maybe(about(text(), "For calls of skills and models, and for `POST /runs`.")),
       request_id: maybe(about(text(), "For the same: id of the request that began the run.")),
       skill: maybe(about(text(), "The slug; for calls of skills.")),
-      mode: maybe(about(z.enum(["script", "static-file", "proxy", "llm"]), "For calls of skills.")),
+      mode: maybe(about(z.enum(MODES), "For calls of skills.")),
       operation: maybe(
         about(
           z.enum(["llm/call", "llm/structured", "llm/completion", "runs", "workflows", "responses"]),
@@ -97,7 +100,7 @@ export const EVENTS = {
       call_id: callId(),
       name: text(),
       ok: flag(),
-      status: z.enum(["ok", "error", "rejected"]),
+      status: z.enum(TOOL_STATUSES),
       code: maybe(about(text(), "For failures: exact for calls of skills, a category for runs.")),
       exit_code: z.nullable(z.int()),
       duration_ms: z.number(),
@@ -187,7 +190,7 @@ export const EVENTS = {
       name: text(),
       query: about(anything(), "The arguments as the model gave them."),
       strategy: maybe(text()),
-      mode: z.enum(["anthropic", "openai", "client"]),
+      mode: z.enum(SEARCH_MODES),
       ...below(),
     }),
     "The model searches for deferred tools.",
@@ -197,7 +200,7 @@ export const EVENTS = {
       type: z.literal("tool_search_result"),
       tool_use_id: text(),
       tool_references: z.array(z.object({ tool_name: text() })),
-      mode: z.enum(["anthropic", "openai", "client"]),
+      mode: z.enum(SEARCH_MODES),
       promoted: about(texts(), "Tools that became callable."),
       strategy: maybe(text()),
       ...below(),
@@ -210,7 +213,7 @@ export const EVENTS = {
   ),
   transcript_compacted: about(
     z.object({
-      mode: z.enum(["auto", "preflight", "manual", "hard_limit", "idle"]),
+      mode: z.enum(COMPACTION_MODES),
       strategy: text(),
       engine_strategy: text(),
       archived_messages: count(),
@@ -239,7 +242,7 @@ export const EVENTS = {
   ),
   daemon_wake: about(
     z.object({
-      reason: z.enum(["message", "event", "resume", "watch", "cron", "timer"]),
+      reason: z.enum(WAKE_REASONS),
       watch_paths: about(texts(), "The files that changed."),
       resumed: flag(),
       ...below(),

@@ -1,5 +1,6 @@
 /** The bodies of requests about sessions and daemons. */
 import * as z from "zod/mini";
+import { DELIVERIES } from "../../engine/agent/records.ts";
 import { sessionId } from "../../engine/session-id.ts";
 import { messageShape, partShape } from "../../llm/messages.ts";
 import { transcriptShape } from "../../llm/transcript.ts";
@@ -35,10 +36,7 @@ export const compactBody = z.lazy(() =>
 export const messageBody = z.lazy(() =>
   z.strictObject({
     content: z.union([text(), z.array(partShape).check(z.minLength(1))]),
-    delivery: z._default(
-      z.enum(["interrupt_immediate", "finish_step", "wait_for_completion"]),
-      "interrupt_immediate",
-    ),
+    delivery: z._default(z.enum(DELIVERIES), "interrupt_immediate"),
   }),
 );
 export const feedbackBody = z.lazy(() =>

@@ -11,7 +11,7 @@ import type { Compacted } from "./records.ts";
 import type { CompactionOptions } from "./spec.ts";
 
 type CompactionMode = Compacted["mode"];
-type EngineStrategy = "observation_mask" | "truncate" | "llm" | "custom";
+type EngineStrategy = CompactionOptions["strategy"];
 
 /**
  * A compaction that is due. `archived`: the messages to archive. `summary`: `null` if a model or a hook must write it.

@@ -13,7 +13,8 @@ import type { AgentSpec, AgentTool, WakeLimit } from "./spec.ts";
 import type { TaskLedger } from "./task-ledger.ts";
 
 /** How messages of people and hosts enter a live run. */
-export type Delivery = "interrupt_immediate" | "finish_step" | "wait_for_completion";
+export const DELIVERIES = ["interrupt_immediate", "finish_step", "wait_for_completion"] as const;
+export type Delivery = (typeof DELIVERIES)[number];
 
 /** Feedback to the model, sent as a user message. */
 export interface Feedback {
@@ -23,9 +24,11 @@ export interface Feedback {
 }
 
 /** Only an active session accepts runs. */
-export type SessionState = "active" | "archived" | "abandoned" | "closed";
+export const SESSION_STATES = ["active", "archived", "abandoned", "closed"] as const;
+export type SessionState = (typeof SESSION_STATES)[number];
 
-export type ToolStatus = "ok" | "error" | "rejected";
+export const TOOL_STATUSES = ["ok", "error", "rejected"] as const;
+export type ToolStatus = (typeof TOOL_STATUSES)[number];
 
 /** What answers of models cost. */
 export type ModelCost = Usage & { cost_usd: number };
@@ -62,7 +65,8 @@ export interface AgentToolResult {
 }
 
 /** Why a daemon woke, most urgent first. */
-export type WakeReason = "message" | "event" | "resume" | "watch" | "cron" | "timer";
+export const WAKE_REASONS = ["message", "event", "resume", "watch", "cron", "timer"] as const;
+export type WakeReason = (typeof WAKE_REASONS)[number];
 
 export interface Wake {
   reason: WakeReason;
@@ -73,18 +77,20 @@ export interface Wake {
   resumed: boolean;
 }
 
-export type RunStatus =
-  | "running"
-  | "done"
-  | "stuck"
-  | "budget_exhausted"
-  | "idle"
-  | "watchdog"
-  | "failed"
-  | "awaiting_tool"
-  | "awaiting_approval"
-  | "error"
-  | "cancelled";
+export const RUN_STATUSES = [
+  "running",
+  "idle",
+  "awaiting_tool",
+  "awaiting_approval",
+  "done",
+  "stuck",
+  "budget_exhausted",
+  "watchdog",
+  "failed",
+  "error",
+  "cancelled",
+] as const;
+export type RunStatus = (typeof RUN_STATUSES)[number];
 
 export interface ApprovalRequest {
   id: string;
@@ -100,9 +106,11 @@ export interface ApprovalRequest {
   expires_at: number;
 }
 
+export const COMPACTION_MODES = ["auto", "preflight", "manual", "hard_limit", "idle"] as const;
+
 /** A compaction of the prompt-visible history: a `summary` replaced the `archived` messages from `keep_first` on. */
 export interface Compacted {
-  mode: "auto" | "preflight" | "manual" | "hard_limit" | "idle";
+  mode: (typeof COMPACTION_MODES)[number];
   strategy: string;
   engine_strategy: string;
   archived_messages: number;

@@ -123,6 +123,10 @@ export interface RunPolicies {
   approval_timeout_s: number;
 }
 
+export const COMPACTION_STRATEGIES = ["observation_mask", "llm", "truncate", "custom"] as const;
+/** The strategies that need no hook. */
+export const HARD_LIMIT_STRATEGIES = ["llm", "truncate", "observation_mask"] as const;
+
 export interface CompactionOptions {
   /** `null`: compact only at the hard limit, for safety. */
   auto: boolean | null;
@@ -130,11 +134,11 @@ export interface CompactionOptions {
   threshold_tokens: number | null;
   keep_first: number;
   keep_last: number;
-  strategy: "observation_mask" | "llm" | "truncate" | "custom";
+  strategy: (typeof COMPACTION_STRATEGIES)[number];
   /** The strategy's name in the request; absent: `strategy`. */
   strategy_name?: string;
   hard_limit_tokens: number | null;
-  hard_limit_strategy: "llm" | "truncate" | "observation_mask";
+  hard_limit_strategy: (typeof HARD_LIMIT_STRATEGIES)[number];
   tool_output_max_chars: number;
   compact_callback: string | null;
   mask_callback: string | null;
@@ -142,7 +146,8 @@ export interface CompactionOptions {
 }
 
 /** A limit to what one wake of a daemon uses. */
-export type WakeLimit = "max_iterations" | "max_tokens" | "max_cost_usd";
+export const WAKE_LIMITS = ["max_iterations", "max_tokens", "max_cost_usd"] as const;
+export type WakeLimit = (typeof WAKE_LIMITS)[number];
 
 export interface DaemonOptions {
   /** Whether the request gave `max_iterations`, which then bounds the whole run; else each wake counts anew. */

@@ -5,7 +5,8 @@ import type { Block } from "../messages.ts";
 import type { Strategy } from "./option.ts";
 
 /** Who searched. A provider is named by its wire shape. */
-type SearchMode = "anthropic" | "openai" | "client";
+export const SEARCH_MODES = ["anthropic", "openai", "client"] as const;
+type SearchMode = (typeof SEARCH_MODES)[number];
 
 /** The search query; role `assistant`, visibility `internal`. It comes before the search runs. */
 export interface SearchQueryEvent {

@@ -1,5 +1,6 @@
 /** The operations that shorten a conversation, with a model's help on request. */
 import * as z from "zod/mini";
+import { COMPACTION_STRATEGIES } from "../../engine/agent/spec.ts";
 import { ProviderBadResponse } from "../../errors/provider.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { compactionOptions, compactionShapes } from "../compaction-options.ts";
@@ -45,7 +46,7 @@ export const COMPACTING: Record<string, Operation> = {
       ...transcriptFields(),
       keep_first: maybe(count()),
       keep_last: maybe(count()),
-      strategy: maybe(z.enum(["observation_mask", "llm", "truncate", "custom"])),
+      strategy: maybe(z.enum(COMPACTION_STRATEGIES)),
       target_tokens: maybe(count()),
       summary: maybe(z.string()),
     }),

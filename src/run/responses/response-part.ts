@@ -1,6 +1,7 @@
 /** The parts of a response other than text and reasoning, as the run's log keeps them. */
 
 import * as z from "zod/mini";
+import { TOOL_STATUSES } from "../../engine/agent/records.ts";
 import type { Block, ToolCallBlock } from "../../engine/messages.ts";
 import { FAULT_CATEGORIES } from "../../engine/tool-fault.ts";
 import { blockShape } from "../../llm/blocks.ts";
@@ -44,7 +45,7 @@ const partShape: z.ZodMiniType<ResponsePart> = z.lazy(() => {
         content: text,
         exit_code: z.nullable(z.int()),
         error_category: z.nullable(z.catch(z.enum(FAULT_CATEGORIES), "tool_error")),
-        status: z.enum(["ok", "error", "rejected"]),
+        status: z.enum(TOOL_STATUSES),
       }),
     }),
     z.object({ files: z.array(z.object({ container_id: text, file_id: text, filename: text })) }),

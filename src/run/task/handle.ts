@@ -1,12 +1,20 @@
-/** Tasks as their routes show them, and the settings with which they begin. Types only. */
+/** Tasks as their routes show them, and the settings with which they begin. */
 import type { Share } from "../../engine/shares.ts";
 import type { WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
 import type { ContextPolicy } from "../../engine/workflow/select-artifacts.ts";
 import type { StageTexts } from "../../engine/workflow/stage-prompt.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 
-type TaskMode = "workflow" | "stage" | "delegated_stage" | "sub_agent";
-export type TaskStatus = "running" | "completed" | "failed" | "cancelled" | "awaiting" | "interrupted";
+export const TASK_MODES = ["workflow", "stage", "delegated_stage", "sub_agent"] as const;
+export const TASK_STATUSES = [
+  "running",
+  "completed",
+  "failed",
+  "cancelled",
+  "awaiting",
+  "interrupted",
+] as const;
+export type TaskStatus = (typeof TASK_STATUSES)[number];
 
 /** What happens to a task's conversation and artifacts when it runs again. */
 export interface RetriggerPolicy {
@@ -25,7 +33,7 @@ export interface RetriggerPolicy {
 export interface TaskSettings {
   name: string;
   task: string;
-  mode: TaskMode;
+  mode: (typeof TASK_MODES)[number];
   /** The members of the request that the handle shows. */
   request: JsonObject;
   /** `null`: the prompt is the task alone. */

@@ -3,11 +3,22 @@ import type { AgentRecord } from "../../engine/agent/records.ts";
 import type { Block, Usage } from "../../engine/messages.ts";
 import type { Json } from "../../skill/manifest.ts";
 
+export const STEP_KINDS = [
+  "model",
+  "tool",
+  "hook",
+  "approval",
+  "message",
+  "compaction",
+  "wake",
+  "note",
+] as const;
+
 /** One step. Times are RFC 3339. */
 export interface TraceStep {
   /** From 1, in the order in which the steps began. */
   number: number;
-  kind: "model" | "tool" | "hook" | "approval" | "message" | "compaction" | "wake" | "note";
+  kind: (typeof STEP_KINDS)[number];
   name: string;
   started_at: string;
   /** `null`: the step is under way. */

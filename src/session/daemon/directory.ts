@@ -9,7 +9,7 @@ import { Tables } from "../../database.ts";
 import type { Bindings } from "../../env.ts";
 import { DaemonPathTaken } from "../../errors/daemon.ts";
 import { type NewestFirst, newestFirst, type Wanted } from "../newest-first.ts";
-import type { DaemonStatus, Webhook } from "./rpc.ts";
+import { DAEMON_STATUSES, type DaemonStatus, type Webhook } from "./rpc.ts";
 import type { DaemonRow } from "./store.ts";
 
 /** A daemon's entry in the directory. */
@@ -26,7 +26,7 @@ const listed = z.lazy(() =>
   z.object({
     id: z.string(),
     name: z.nullable(z.string()),
-    status: z.enum(["running", "stopped", "failed"]),
+    status: z.enum(DAEMON_STATUSES),
     persist_path: z.nullable(z.string()),
     skill: z.nullable(z.string()),
     created_at: z.string(),

@@ -1,4 +1,4 @@
-/** The messages between the Worker and a daemon's object. Types only. */
+/** The messages between the Worker and a daemon's object. */
 import type { WakeReason } from "../../engine/agent/records.ts";
 import type { AgentSpec, WakeLimit } from "../../engine/agent/spec.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
@@ -17,7 +17,8 @@ export interface Webhook {
   tolerance_s: number;
 }
 
-export type DaemonStatus = "running" | "stopped" | "failed";
+export const DAEMON_STATUSES = ["running", "stopped", "failed"] as const;
+export type DaemonStatus = (typeof DAEMON_STATUSES)[number];
 
 export interface DaemonEvent {
   seq: number;
