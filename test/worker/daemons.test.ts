@@ -351,6 +351,12 @@ describe("files", () => {
     await post("/sessions", { id: "stranger" });
     const none = await post("/sessions/stranger/runs", { prompt: "x", options });
     expect(await codeOf(none)).toEqual([400, "invalid_request"]);
+    const nested = `${"[".repeat(20_000)}${"]".repeat(20_000)}`;
+    const message = `{"role":"tool","tool_call_id":"c","content":${nested}}`;
+    const deep = `{"_type":"daemon_snapshot","total_iterations":1,"visible_messages":[${message}]}`;
+    await put("stranger", "from.json", deep);
+    const refused = await post("/sessions/stranger/runs", { prompt: "x", options });
+    expect(await codeOf(refused)).toEqual([400, "invalid_request"]);
   });
 });
 

@@ -4,6 +4,7 @@ import type { AgentSpec, DaemonOptions } from "../../engine/agent/spec.ts";
 import { InvalidRequest } from "../../errors/llm.ts";
 import { HullError } from "../../errors.ts";
 import { messageShape, readMessages } from "../../llm/messages.ts";
+import { parsedJson } from "../../skill/json-depth.ts";
 import type { RunContext } from "../context.ts";
 import { clientWorkspace, sessionClient } from "../session-client.ts";
 
@@ -37,7 +38,7 @@ export async function resumedFrom(
   const found = await known(() => clientWorkspace(client).findFile(path));
   if (found === null || found.size > MAX_BYTES) throw refused(`The session has no snapshot "${path}".`);
   const stored = await context.env.FILES.get(found.key);
-  const parsed = snapshot.safeParse(await stored?.json().catch(() => null));
+  const parsed = snapshot.safeParse(stored === null ? null : parsedJson(await stored.text()));
   if (!parsed.success) throw refused(`The file "${path}" is no snapshot of a daemon.`);
   const { visible_messages, total_iterations: earlier_iterations } = parsed.data;
   const { length } = await client.ask("view", null);
