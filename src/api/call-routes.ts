@@ -12,7 +12,7 @@ const TEXTS: JsonObject = { type: "array", items: TEXT };
 const FLAG: JsonObject = { type: "boolean" };
 const EVENTS: JsonObject = { "text/event-stream": { schema: schema("Events") } };
 
-/** What every call takes in addition to its body. */
+/** What the operations of all calls have in common, except for the body. */
 const CALL = {
   tag: "models",
   parameters: ["stream", "idempotency-key", "prefer"].map((name) => ref("parameters", name)),

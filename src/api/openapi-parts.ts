@@ -20,8 +20,8 @@ export type Members<T> = { readonly [K in keyof T]-?: JsonObject };
 type Optional<T> = { [K in keyof T]-?: Record<never, never> extends Pick<T, K> ? K : never }[keyof T];
 
 /**
- * The schema of an answer of this type: the compiler requires all of its members, of which it knows the optional ones, and
- * takes no other.
+ * The schema of an answer of this type. The compiler requires exactly the members of the type, and checks which are
+ * optional.
  */
 export const view =
   <T>() =>

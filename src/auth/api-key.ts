@@ -12,7 +12,7 @@ export type Scope = (typeof SCOPES)[number];
 /** The operator's tenant: that of `HULL_ADMIN_KEY`, and of local dev without keys. It alone publishes. */
 export const DEFAULT_TENANT = "default";
 
-/** The stored form of a key: its rights, and nothing from which it could be made. */
+/** The stored form of a key: its rights, but not the key itself. */
 export type ApiKey = z.output<typeof keyRowShape>;
 export const keyRowShape = z.lazy(() => {
   const words = z.pipe(

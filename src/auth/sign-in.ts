@@ -1,6 +1,6 @@
 /**
  * Browsers that signed in with an API key. The cookie contains the key's SHA-256 and a time, sealed by AES-256-GCM
- * (NIST SP 800-38D) under a key that HKDF (RFC 5869) derives from a secret of the deployment. A reader of the cookie
+ * (NIST SP 800-38D) under a key that HKDF (RFC 5869) derives from a secret of the deployment. Whoever reads the cookie
  * does not learn the API key, and nobody else can make a cookie. Forms carry a token derived from the cookie, which no
  * page of another origin can read.
  */

@@ -57,8 +57,8 @@ export interface Api {
 }
 
 /**
- * What the surface passes on about a request for a page. It is small, because every isolate evaluates the code that
- * makes it.
+ * What `src/http` tells the console about a request for a page. It is small, because every isolate evaluates the code
+ * that makes it.
  */
 export interface Host {
   readonly request: Request;

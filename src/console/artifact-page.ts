@@ -24,7 +24,7 @@ ${FRAMED.includes(shown.type) ? html`<iframe sandbox="allow-scripts" src="${path
   };
 }
 
-/** For the frame only: an origin of its own, which reaches neither the page around it nor any host. */
+/** For the frame only: the artifact has an origin of its own and reaches neither the page around it nor any host. */
 const CONFINED = [
   "sandbox allow-scripts",
   "default-src 'none'",

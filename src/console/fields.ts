@@ -2,7 +2,7 @@
 import { BadRequest } from "../errors/request.ts";
 import { parsedJson } from "../skill/json-depth.ts";
 
-/** The text of a field, without blanks around it; empty if the form lacks it. */
+/** The text of a field, without spaces around it; empty if the form lacks it. */
 export const textOf = (fields: FormData, name: string): string => String(fields.get(name) ?? "").trim();
 
 /** The value of a field as JSON; `undefined`: it is empty. @throws BadRequest for any other text */

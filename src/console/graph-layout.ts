@@ -25,7 +25,7 @@ export const LINE = 20;
 const LETTER = 7;
 /** Width of the lane of an edge that passes a row. */
 const LANE = 20;
-/** Most places that edges take in the rows that they pass; longer edges then go straight. */
+/** Most places that edges take in the rows that they pass. Beyond this number, long edges go straight. */
 const MAX_LANES = 2000;
 /** How often the order within the rows is improved. */
 const SWEEPS = 4;
@@ -44,7 +44,7 @@ interface Place {
 
 /**
  * Lays a graph out in rows: a node is below all nodes that lead to it, and edges that lead back run at the side.
- * @param ids the entry first @param edges between these ids; others are left out
+ * @param ids of the nodes, that of the entry first @param edges between these ids; others are left out
  */
 export function layOut(ids: readonly string[], edges: readonly GraphEdge[]): Layout {
   const known = new Set(ids);

@@ -22,7 +22,7 @@ const STEPS = "100";
 interface Known {
   run: RunEntry;
   answer: Html | "";
-  /** Whether Hull does not store the call, no longer stores it, or another key made it. */
+  /** Whether the caller cannot see the call: Hull does not store it, or another key made it. */
   hidden: boolean;
   /** Whether the call has ended, and the index does not yet have what it used. */
   counting?: true;

@@ -51,9 +51,7 @@ export const isOver = ({ settled_at }: Pick<RunEntry, "settled_at">): boolean =>
 export const pathOf = ({ id, kind }: Pick<RunEntry, "id" | "kind">): string =>
   kind === "workflow" ? `/console/workflows/runs/${id}` : `/console/runs/${id}`;
 
-/**
- * Operations that are no skills, but whose calls have the operation as their name; there are also those with a slash.
- */
+/** Calls of these operations have the operation's name in place of a skill's. So do operations with a slash in the name. */
 const OPERATIONS: readonly string[] = ["runs", "messages", "responses"];
 
 /** What a run executes, with a link to it. */

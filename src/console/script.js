@@ -7,7 +7,8 @@
  * - `data-copy="<id>"`: a button that copies the text of another element;
  * - `data-filter="<id>"`: a field that hides the items of a list which lack its words; `<id>-number` shows how many are left.
  *
- * It keeps the distances of times true. The last 500 events stay. After a lost connection the script goes on after the last event that it showed.
+ * It keeps relative times up to date and the last 500 events on the page. After a lost connection the script continues
+ * after the last event that it showed.
  */
 (() => {
   /**
@@ -46,7 +47,7 @@
     each("input", HTMLInputElement, box).some((field) => field.value !== field.defaultValue) ||
     each("textarea", HTMLTextAreaElement, box).some((field) => field.value !== field.defaultValue);
   /**
-   * Whether somebody reads or writes in there: what they opened, or typed, stays.
+   * Whether somebody has opened or typed something in there, which must stay.
    * @param {HTMLElement} box
    */
   const busy = (box) => {
@@ -65,7 +66,7 @@
     say(lost ? "The connection is lost. The page tries again." : "The connection is back.");
   };
   /**
-   * Replaces the contents by those of the page as it is now; answers whether they go on changing.
+   * Replaces the contents by those of the page as it is now. Returns whether they can still change.
    * @param {HTMLElement} box
    */
   const renew = async (box) => {
@@ -146,7 +147,7 @@
       put(item);
     };
     /**
-     * By event, what its data puts on the page.
+     * By event: puts its data on the page.
      * @type {Record<string, (data: Data) => void>}
      */
     const show = {

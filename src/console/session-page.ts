@@ -67,7 +67,7 @@ function summaryOf({ summary }: SessionView, messages: readonly PublicMessage[])
   return html`<div class="note"><strong>Older messages were compacted.</strong>${text}</div>`;
 }
 
-/** Says that the last run failed, which the conversation does not tell. */
+/** Says that the last run failed: the conversation does not show it. */
 function failureOf([last]: readonly RunEntry[]): Html | "" {
   if (last === undefined || last.code === null || last.state === "cancelled") return "";
   return html`<p class="note bad">The last run failed: <code>${last.code}</code>. <a href="/console/runs/${last.id}">Open it</a>.</p>`;

@@ -77,7 +77,7 @@ export function short(text: string, length: number): string {
   return text.length <= length ? text : `${text.slice(0, length - 1)}…`;
 }
 
-/** A mark of a text (FNV-1a), by which a page notices that the text has changed. */
+/** A hash of a text (FNV-1a). It tells a page whether the text has changed. */
 export function mark(text: string): string {
   let hash = 0x811c9dc5;
   for (let i = 0; i < text.length; i += 1) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);

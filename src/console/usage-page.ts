@@ -143,7 +143,7 @@ ${LIMITS.map(([name, label]) => limit(name, label))}<button>Set the budget</butt
   )}`;
 }
 
-/** Sets the limits of a budget. @throws BadRequest for a limit that is no number, or for none */
+/** Sets the limits of a budget. @throws BadRequest if a limit is not a number, or if there is none */
 export async function setBudget(api: Api): Promise<Response> {
   const fields = await api.form();
   const json: Record<string, unknown> = { window: textOf(fields, "window") };

@@ -76,7 +76,10 @@ function factsOf({
   ]);
 }
 
-/** Names the nodes that failed at last, since a run completes all the same: its graph decides what a failure means. */
+/**
+ * Names the nodes whose last attempt failed. The run completes nevertheless, since its graph decides what a failure
+ * means.
+ */
 function failedNodes(states: ReadonlyMap<string, NodeState>): Html | "" {
   const failed = [...states].flatMap(([id, { cls }]) => (cls === "failed" ? [id] : []));
   const links = failed.map((id, i) => html`${i === 0 ? "" : ", "}<a href="#node-${id}">${id}</a>`);

@@ -33,15 +33,15 @@ function faultOf(issue: z.core.$ZodIssue): { path: PropertyKey[]; message: strin
 export const lenient = <T>(shape: z.ZodMiniType<T>) => z.catch(z.nullish(shape), undefined);
 /** A list, or none. */
 export const listOf = <T>(item: z.ZodMiniType<T>) => z.nullish(z.array(item, "a list is expected"));
-/** A shape of an object, as which anything else has no members. */
+/** An object of this shape; a value of another type counts as an empty object. */
 export const loosely = <T>(shape: z.ZodMiniType<T>) =>
   z.pipe(
     z.transform((value): unknown => objectOf(value)),
     shape,
   );
-/** An object as it came. @param words say what is expected where it is none */
+/** An object, not copied. @param words what the error says for a value of another type */
 export const object = (words: string) => z.custom<JsonObject>(isObject, words);
-/** A text that must be there. @param words say what is missing where it is not */
+/** A required string. @param words what the error says if it is missing */
 export const requiredText = (words = "a string is required") => z.string(words);
 /** A text, or none. */
 export const text = () => z.nullish(z.string("a string is expected"));

@@ -208,7 +208,7 @@ function wireMessage(message: Message, to: Addressee): WireMessage[] {
   return content.length === 0 ? [] : [{ role: "assistant", content }];
 }
 
-/** Anthropic refuses trailing blanks of an answer that the request begins. */
+/** Anthropic refuses white space at the end of an answer that the request begins. */
 function withoutTrailingBlanks(messages: WireMessage[]): WireMessage[] {
   const last = messages.at(-1);
   const block = last?.content.at(-1);

@@ -105,7 +105,7 @@ function withoutPlaces(value: Json): Json {
 
 function withoutPlacesIn(text: string): string {
   const pieces = text.split(RUNNER_FOLDER);
-  // Of the odd pieces, the group of the pattern tells the two kinds of folders apart.
+  // Odd pieces are the pattern's matches: the group says which kind of folder it is.
   return pieces
     .map((piece = "files", at) =>
       at % 2 === 1 ? `{${piece}}` : at === pieces.length - 1 ? piece : untilPath(piece),

@@ -50,7 +50,7 @@ export class Draft {
       delete left[key];
       this.request = left;
       const option = OPTION_NAMES[key] ?? key;
-      // What happens without the switch, so to ask for it asks for nothing.
+      // The default: a caller who asks for it loses nothing.
       const usual = key === "parallel_tool_calls";
       if (value !== usual) this.warn("option_ignored", option, `${option} was left out, ${why}`);
     }

@@ -17,16 +17,16 @@ interface ThinkSplitter {
 }
 
 /**
- * Splits text from reasoning. It removes the tags, blanks around the reasoning and blanks before the text that follows
- * it. An unclosed tag extends to the end. It holds back at most a part of a tag and blanks.
+ * Splits text from reasoning. It removes the tags, white space around the reasoning and white space before the text
+ * that follows it. An unclosed tag extends to the end. It holds back at most a part of a tag and white space.
  */
 export function thinkSplitter(listener: Listener): ThinkSplitter {
   let inside: "text" | "reasoning" = "text";
   /** Text that may begin a tag. */
   let partial = "";
-  /** Blanks that belong to the text unless reasoning follows. */
+  /** White space that belongs to the text unless reasoning follows. */
   let blanks = "";
-  /** Blanks at the beginning of reasoning, and of the text after it, are dropped. */
+  /** Drops white space at the beginning of reasoning and of the text after it. */
   let skipping = false;
 
   const say = (said: string): void => {

@@ -4,7 +4,7 @@ import type { Pattern } from "./automaton.ts";
 /** `decoders.ts` reads other forms of a secret: percent escapes and JSON's. */
 export function patternsOf(secret: string): Pattern[] {
   const bytes = new TextEncoder().encode(secret);
-  // Forms encode a blank in this way.
+  // Forms encode a space in this way.
   const form = bytes.includes(0x20) ? [whole(bytes.map((byte) => (byte === 0x20 ? 0x2b : byte)))] : [];
   return [whole(bytes), ...form, ...[bytes, ...latin1(secret)].flatMap(inBase64)];
 }

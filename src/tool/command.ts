@@ -96,7 +96,7 @@ async function executed(spec: ExecutionSpec, context: CommandToolContext): Promi
   const limit = record.manifest.llm?.max_tool_output_bytes ?? 65_536;
   const stdout = new OutputWindow(limit);
   const stderr = new OutputWindow(limit);
-  // Redacted before the window cuts the output: the redactor would not know half of a secret.
+  // Redacted before the window cuts the output: the redactor would not recognise half of a secret.
   const clean = { stdout: redactor.stream(), stderr: redactor.stream() };
   try {
     const { status, notKept } = await runWithWorkspace({ ...context, spec, input: { files } }, (event) => {

@@ -43,7 +43,7 @@ export const KEYS: Record<string, string> = {
 };
 
 /**
- * Describes the exports of `skill.ts`; anything but a skill is a fault with an empty path.
+ * Describes the exports of `skill.ts`; anything but a skill gives a fault with an empty path.
  * @param stackOf the stack of the call that made a definition
  */
 export function describeSkill(exported: unknown, stackOf: (definition: object) => string): SkillDescription {

@@ -3,7 +3,7 @@ import * as z from "zod/mini";
 import { SCOPES } from "../../auth/api-key.ts";
 import { type Json, sha256 } from "../../skill/manifest.ts";
 
-/** With one of the two: its reader says so. */
+/** Exactly one of the two; the handler checks that. */
 export const catalogBody = z.lazy(() =>
   z.strictObject({ id: z.optional(sha256()), rollback: z.optional(z.literal(true)) }),
 );

@@ -9,9 +9,9 @@ import { policyShape } from "../../skill/policy.ts";
 const maybe = z.exactOptional;
 const json = () => z.custom<Json>((value) => value !== undefined);
 const object = () => z.custom<JsonObject>(isObject, "must be an object");
-/** A graph as it came: `readGraph` reads it. */
+/** A graph, unchecked: `readGraph` checks it. */
 export const anyGraph = json();
-/** Artifacts as they came: `readArtifacts` reads them. */
+/** Artifacts, unchecked: `readArtifacts` checks them. */
 export const anyArtifacts = json();
 const text = () => z.string().check(z.minLength(1));
 

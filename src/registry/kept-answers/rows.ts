@@ -36,7 +36,7 @@ const rowShape = z.lazy(() =>
 const claimShape = z.lazy(() =>
   z.object({
     name: z.string(),
-    /** Tells this claim from earlier and later ones of the name. */
+    /** Distinguishes this claim from earlier and later claims of the name. */
     attempt: z.string(),
   }),
 );
@@ -56,7 +56,7 @@ const tables = ({ DB }: Bindings): Tables => new Tables(DB, KEPT_ANSWERS);
 const bodyKey = ({ name, attempt }: Claim): string => `answers/${name}/${attempt}`;
 
 /**
- * Claims a name, or says what became of it.
+ * Claims a name, or says what happened to the claim that holds it.
  * @param effects whether the request has effects from its beginning
  */
 export async function claimAnswer(

@@ -73,7 +73,7 @@ export function checkSchema(findings: Findings, slot: Slot, schema: JsonObject):
   );
 }
 
-/** P4. A parameter that happens to be called `type` is an object, never the word. */
+/** Whether `parameters` is itself a JSON Schema. A parameter that is called `type` is a map, never the string "object". */
 function isSchema(node: MapNode): boolean {
   const type = node.entries.get("type")?.value;
   const properties = node.entries.get("properties")?.value;
@@ -162,7 +162,7 @@ function withoutFlag(findings: Findings, slot: Slot, map: MapNode, schema: JsonO
   return rest;
 }
 
-/** P3. */
+/** Whether a parameter is required: it is unless `optional` is true. */
 function isRequired(findings: Findings, slot: Slot | undefined): boolean {
   if (slot === undefined) return true;
   const value = toJson(slot.node);

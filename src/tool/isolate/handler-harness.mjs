@@ -157,7 +157,7 @@ const contextOf = (call, workDir, store, hear) => {
    */
   const tell = async (kind, text) => {
     if (streamed > call.mostStreamed) return;
-    // The listener cuts what is over; this only keeps one who talks for ever from being heard for ever.
+    // The listener enforces the limit; this check only stops a handler that never stops sending.
     streamed += text.length + 1;
     await ask(kind, text);
   };

@@ -31,7 +31,7 @@ for (const name of Object.getOwnPropertyNames(console))
 Object.defineProperty(globalThis, "caches", { value: undefined });
 
 let ticks = 0;
-/** While a module is loaded the clock stands at 0: then turns are counted instead. */
+/** While a module loads, the clock stands at 0, so the guard counts iterations instead. */
 const MOST_AT_LOAD = 20_000_000;
 let spent = 0;
 const over = () => {
@@ -45,7 +45,7 @@ export class TimeUp extends Error {}
 Object.defineProperty(globalThis, "__hull_tick", {
   value: () => {
     if ((++ticks & 63) === 0 && over()) {
-      // The loop around a loop that was stopped is asked at once.
+      // Makes the enclosing loop check the time at its next iteration.
       ticks |= 63;
       throw new TimeUp("The time limit is over.");
     }
