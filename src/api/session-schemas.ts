@@ -1,6 +1,8 @@
 /** The request and response shapes of session routes. */
-import { RUN_STATUSES, SESSION_STATES, TOOL_STATUSES } from "../engine/agent/records.ts";
+
+import { SESSION_STATES, TOOL_STATUSES } from "../engine/agent/records.ts";
 import { ARTIFACT_TYPES } from "../engine/artifact.ts";
+import { RUN_STATUSES } from "../engine/run-status.ts";
 import { callBody } from "../run/request-bodies.ts";
 import type {
   ApprovalView,
@@ -10,7 +12,7 @@ import type {
   SessionView,
 } from "../session/conversation/answers.ts";
 import { STEP_KINDS, type TraceStep } from "../session/conversation/trace.ts";
-import { RUN_KINDS, RUN_STATES, RUN_STATUSES, type RunEntry } from "../session/run-entry.ts";
+import { RUN_KINDS, RUN_STATES, type RunEntry } from "../session/run-entry.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { compactBody, decisionBody } from "./bodies/sessions.ts";
 import { COUNT, MAYBE_TEXT, type Members, object, pageOf, ref, TEXT, view } from "./openapi-parts.ts";

@@ -1,24 +1,10 @@
 /** A run as the index of a tenant's runs stores it. */
 import * as z from "zod/mini";
-import type { RunStatus } from "../engine/agent/records.ts";
+import { RUN_STATUSES, type RunStatus } from "../engine/run-status.ts";
 import type { WorkflowStatus } from "../engine/workflow/document.ts";
 
 /** `run`: in a session; `daemon`: of a daemon; `call`: of a skill, or without a session; `workflow`: of a graph. */
 export const RUN_KINDS = ["run", "daemon", "call", "workflow"] as const;
-
-export const RUN_STATUSES = [
-  "running",
-  "idle",
-  "awaiting_tool",
-  "awaiting_approval",
-  "done",
-  "stuck",
-  "budget_exhausted",
-  "watchdog",
-  "failed",
-  "error",
-  "cancelled",
-] as const satisfies readonly RunStatus[];
 
 /** The states of all kinds of runs; the last ones are of workflows only. */
 export const RUN_STATES = [...RUN_STATUSES, "waiting", "paused", "completed"] as const satisfies readonly (

@@ -1,7 +1,8 @@
 /** What a session survives: its process dies at any of its writes, and the next one goes on. */
+
 import { describe, expect, it } from "vitest";
-import type { RunStatus } from "../../src/engine/agent/records.ts";
 import type { DaemonOptions } from "../../src/engine/agent/spec.ts";
+import type { RunStatus } from "../../src/engine/run-status.ts";
 import { DAEMON, inWorld, type Script, SPEC, said, tool, type World } from "./session-world.ts";
 
 const BOUNDED: DaemonOptions = { ...DAEMON, bounded: true };

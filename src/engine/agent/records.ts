@@ -2,10 +2,12 @@
  * The records of agent runs in a session: append-only, versioned. The driver stores a record before it acts on it, and
  * an effect's result before anything follows from it.
  */
+
 import type { ErrorData } from "../../errors.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { Artifact, ImportedArtifact } from "../artifact.ts";
 import type { Message, ModelTurn, Part, ToolCallBlock, Usage, Warning } from "../messages.ts";
+import type { RunStatus } from "../run-status.ts";
 import type { ReturnedShare, Share, Spent } from "../shares.ts";
 import type { FaultCategory, ToolErrorCode } from "../tool-fault.ts";
 import type { SearchEvent } from "../tool-vault/events.ts";
@@ -76,21 +78,6 @@ export interface Wake {
   watch_paths: string[];
   resumed: boolean;
 }
-
-export const RUN_STATUSES = [
-  "running",
-  "idle",
-  "awaiting_tool",
-  "awaiting_approval",
-  "done",
-  "stuck",
-  "budget_exhausted",
-  "watchdog",
-  "failed",
-  "error",
-  "cancelled",
-] as const;
-export type RunStatus = (typeof RUN_STATUSES)[number];
 
 export interface ApprovalRequest {
   id: string;

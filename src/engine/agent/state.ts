@@ -4,6 +4,7 @@ import type { ErrorData } from "../../errors.ts";
 import type { Json } from "../../skill/manifest.ts";
 import type { ArtifactHead } from "../artifact.ts";
 import { type Message, type ModelTurn, NO_USAGE, type ToolCallBlock } from "../messages.ts";
+import type { RunStatus } from "../run-status.ts";
 import type { Shares, Spent } from "../shares.ts";
 import type { LoopTable } from "./loop-detection.ts";
 import type {
@@ -13,7 +14,6 @@ import type {
   Delivery,
   Feedback,
   ModelCost,
-  RunStatus,
 } from "./records.ts";
 import type { AgentSpec, AgentTool, WakeLimit } from "./spec.ts";
 import type { TaskLedger } from "./task-ledger.ts";

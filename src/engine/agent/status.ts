@@ -1,7 +1,8 @@
 /** Decides how a run ends. Pure. */
+
 import { DeadlineExceeded } from "../../errors/run.ts";
 import type { HullError } from "../../errors.ts";
-import type { RunStatus } from "./records.ts";
+import type { RunStatus } from "../run-status.ts";
 import { resourceDefinition } from "./skill-resource.ts";
 import type { AgentSpec, WakeLimit } from "./spec.ts";
 import type { RunState } from "./state.ts";

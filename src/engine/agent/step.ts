@@ -3,9 +3,10 @@
 import type { ErrorData, HullError } from "../../errors.ts";
 import type { Json } from "../../skill/manifest.ts";
 import type { Message, ModelRequest, ToolCallBlock, Warning } from "../messages.ts";
+import type { RunStatus } from "../run-status.ts";
 import type { SearchEvent } from "../tool-vault/events.ts";
 import type { CompactionPlan } from "./compaction.ts";
-import type { AgentRecordBody, AgentToolResult, ApprovalRequest, ModelCost, RunStatus } from "./records.ts";
+import type { AgentRecordBody, AgentToolResult, ApprovalRequest, ModelCost } from "./records.ts";
 import type { AgentSkill, AgentTool, Ceilings } from "./spec.ts";
 
 /** The input of one model call; the driver adds the run's call options. */

@@ -1,4 +1,5 @@
 /** Decides what a model's turn means to the loop. Pure. */
+
 import { firstOf } from "../cut.ts";
 import {
   type Block,
@@ -8,9 +9,10 @@ import {
   textOfBlocks,
   toolCallIds,
 } from "../messages.ts";
+import type { RunStatus } from "../run-status.ts";
 import { parseTextTurn, type TextCall } from "../text-tools/parse.ts";
 import type { SearchTool } from "./calls.ts";
-import type { AgentRecordBody, Feedback, ModelCost, RunStatus } from "./records.ts";
+import type { AgentRecordBody, Feedback, ModelCost } from "./records.ts";
 import { READ_SKILL_RESOURCE } from "./skill-resource.ts";
 import { LOAD_SKILL, SEARCH_SKILLS, scopedTools } from "./skills.ts";
 import type { AgentSpec } from "./spec.ts";

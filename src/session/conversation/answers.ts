@@ -1,10 +1,12 @@
 /** What runs and the routes of sessions answer. Types only. */
+
 import type { TraceEntry } from "../../engine/agent/reader.ts";
-import type { ApprovalRequest, RunStatus, SessionState } from "../../engine/agent/records.ts";
+import type { ApprovalRequest, SessionState } from "../../engine/agent/records.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { TaskLedger } from "../../engine/agent/task-ledger.ts";
 import type { Artifact, ArtifactHead } from "../../engine/artifact.ts";
 import type { Warning } from "../../engine/messages.ts";
+import type { RunStatus } from "../../engine/run-status.ts";
 import type { PublicMessage } from "../../llm/messages.ts";
 import type { CallExtras } from "../../llm/result.ts";
 import type { Transcript } from "../../llm/transcript.ts";

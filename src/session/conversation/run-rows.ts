@@ -1,5 +1,5 @@
 /** The table of a session's runs. Only this class writes it, so it never reads a known row again. */
-import type { RunStatus } from "../../engine/agent/records.ts";
+import type { RunStatus } from "../../engine/run-status.ts";
 import { isLong, type LongValues } from "../long-values.ts";
 
 /** Name in `content` of a long memo of a run; the run's row then has an empty text. */
