@@ -95,10 +95,13 @@ const OBJECTS: JsonObject = { type: "array", items: { type: "object" } };
 /** Members of calls and runs alike. */
 const EXTRAS: Members<CallExtras> = {
   budget_exceeded: { ...FLAG, description: "The call used up a soft budget." },
-  mock_calls: { ...OBJECTS, description: "What mocks were asked; of many, the last ones." },
+  mock_calls: {
+    ...OBJECTS,
+    description: "The calls that mocks answered: at most the last 1000, and at most 8 MiB.",
+  },
   mock_calls_left_out: { ...COUNT, description: "How many earlier entries of `mock_calls` are missing." },
 };
-const DATA: JsonObject = { description: "The answer as JSON, where JSON was asked for." };
+const DATA: JsonObject = { description: "The answer as JSON, if the request asked for JSON." };
 
 const RUN_RESULT = view<RunResult>()(
   {
@@ -106,7 +109,10 @@ const RUN_RESULT = view<RunResult>()(
     session_id: MAYBE_TEXT,
     status: TEXT,
     text: TEXT,
-    visible_text: { ...TEXT, description: "The text without what only the program reads." },
+    visible_text: {
+      ...TEXT,
+      description: "The text without reasoning, tool calls and other parts that are not meant for people.",
+    },
     iterations: COUNT,
     duration_ms: COUNT,
     tools_used: TEXTS,
@@ -116,8 +122,8 @@ const RUN_RESULT = view<RunResult>()(
     tool_calling_mode: { enum: ["native", "text"] },
     input_tokens: COUNT,
     output_tokens: COUNT,
-    cost_usd: { type: "number", description: "With what the run delegated." },
-    own_cost_usd: { type: "number", description: "Without what the run delegated." },
+    cost_usd: { type: "number", description: "Cost of the run and of its tasks and sub-agents." },
+    own_cost_usd: { type: "number", description: "Cost of the run alone." },
     daemon_state: MAYBE_TEXT,
     daemon_snapshot_path: MAYBE_TEXT,
     task_ledger: { type: ["object", "null"] },
@@ -125,9 +131,12 @@ const RUN_RESULT = view<RunResult>()(
     wake_sources: { ...TEXTS, description: "What can wake the daemon." },
     policy_dropped: { ...TEXTS, description: "Tools that the policy asked for beyond its ceiling." },
     data: DATA,
-    summary: { ...TEXT, description: "Of what compaction took out of the conversation." },
-    artifacts: { ...OBJECTS, description: "In their last versions; in a session without their contents." },
-    trace: { ...OBJECTS, description: "The last entries." },
+    summary: {
+      ...TEXT,
+      description: "Summary of the messages that compaction removed from the conversation.",
+    },
+    artifacts: { ...OBJECTS, description: "The last version of each; in a session without its content." },
+    trace: { ...OBJECTS, description: "The last 1000 steps of the loop that appear in no message." },
     warnings: WARNINGS,
     ...EXTRAS,
     transcript: ref("schemas", "Transcript"),
@@ -153,7 +162,10 @@ const RUN_RESULT = view<RunResult>()(
 const CALL_RESULT = view<LlmResult>()(
   {
     text: TEXT,
-    visible_text: { ...TEXT, description: "The text without what only the program reads." },
+    visible_text: {
+      ...TEXT,
+      description: "The text without reasoning, tool calls and other parts that are not meant for people.",
+    },
     model: TEXT,
     provider: TEXT,
     input_tokens: COUNT,
@@ -174,12 +186,12 @@ const CALL_RESULT = view<LlmResult>()(
     stop_reason: MAYBE_TEXT,
     raw_stop_reason: MAYBE_TEXT,
     transcript: ref("schemas", "Transcript"),
-    prose: { ...TEXT, description: "Of an answer in the text tool format." },
+    prose: { ...TEXT, description: "The text around the calls, if the model calls tools in its text." },
     canonical_text: TEXT,
     protocol_violations: TEXTS,
     tool_parse_errors: TEXTS,
     done_marker: MAYBE_TEXT,
-    routing: { type: "object", description: "Which model answered, if there was a choice." },
+    routing: { type: "object", description: "Which model answered, if Hull chose it." },
     warnings: WARNINGS,
     ...EXTRAS,
   },

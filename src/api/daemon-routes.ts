@@ -84,8 +84,8 @@ const SUMMARY: Members<DaemonSummary> = {
   session_id: TEXT,
   run_id: TEXT,
   snapshot_path: MAYBE_TEXT,
-  pending_event_count: { ...COUNT, description: "Events that wait." },
-  queued_event_count: { ...COUNT, description: "With the one in flight." },
+  pending_event_count: { ...COUNT, description: "How many events wait, without the event in flight." },
+  queued_event_count: { ...COUNT, description: "How many events wait, with the event in flight." },
   event_queue_capacity: POSITIVE,
   daemon_state: { ...TEXT, description: "`active`, `idle`, or how its run ended." },
   saved_at: MAYBE_TIME,
@@ -95,10 +95,17 @@ const SUMMARY: Members<DaemonSummary> = {
     enum: [...WAKE_LIMITS, null],
     description: "The limit of `wake_budget` that ended its last wake.",
   },
-  pending_wakes: { type: "array", items: REASON, description: "What wakes it as soon as it is idle." },
+  pending_wakes: {
+    type: "array",
+    items: REASON,
+    description: "The reasons that wake it as soon as it is idle.",
+  },
   inflight_event: EVENT,
   error: ref("schemas", "Problem"),
-  result: { type: "object", description: "Of its run, once that has ended, without the transcript." },
+  result: {
+    type: "object",
+    description: "Result of its run without the transcript, once the run has ended.",
+  },
 };
 const OPTIONAL = ["inflight_event", "error", "result"];
 const LIST: JsonObject = { type: "array" };

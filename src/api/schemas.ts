@@ -113,11 +113,14 @@ export const schemaComponents = once(
         version: DIGEST,
         stale: {
           const: true,
-          description: "The folder is broken; its last good version is served. `diagnostics` say why.",
+          description: "The folder is broken, so Hull serves its last good version. `diagnostics` say why.",
         },
-        uploaded: { const: true, description: "It was uploaded, and is served to its tenant only." },
+        uploaded: {
+          const: true,
+          description: "A tenant uploaded it, and Hull serves it to that tenant only.",
+        },
         daemon: { const: true, description: "It declares a daemon." },
-        signer: { ...DIGEST, description: "Fingerprint of the key whose signature it has." },
+        signer: { ...DIGEST, description: "Fingerprint of the key that signed it." },
         workflows: {
           type: "array",
           items: object({ name: TEXT, digest: TEXT }),
@@ -130,7 +133,7 @@ export const schemaComponents = once(
         namespace: { type: "string", description: "The author's folder or the plugin of the skill." },
         input_schema: {
           type: "object",
-          description: "JSON Schema of the input, where it declares one; not in listings.",
+          description: "JSON Schema of the input, if the skill declares one; not in listings.",
         },
         signature: {
           ...object({ signer: DIGEST, trusted: { type: "boolean" } }),
@@ -179,9 +182,15 @@ export const schemaComponents = once(
         tier: { enum: [...TIERS] },
         tier_reason: { type: "string", description: "Why the build chose the tier, for people." },
         risk: { enum: [...RISKS] },
-        hidden: { type: "boolean", description: "Left out of `tools`; models may call it." },
+        hidden: {
+          type: "boolean",
+          description: "Whether `tools` leaves it out. Models may call it in any case.",
+        },
         script: { type: "string", description: "Its handler in the skill's folder." },
-        overrides: { ...TEXTS, description: "Skills loaded before, whose tool of this name it replaces." },
+        overrides: {
+          ...TEXTS,
+          description: "Earlier skills that have a tool of this name, which this one replaces.",
+        },
       },
       ["tier_reason", "script", "overrides"],
     ),

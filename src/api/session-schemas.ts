@@ -37,7 +37,10 @@ const SESSION: Members<SessionView> = {
   created_at: TIME,
   updated_at: TIME,
   length: COUNT,
-  summary: { ...MAYBE_TEXT, description: "Of what compaction took out of the conversation." },
+  summary: {
+    ...MAYBE_TEXT,
+    description: "Summary of the messages that compaction removed from the conversation.",
+  },
   ...ANCESTRY,
   last_event: { ...COUNT, description: "Number of the last event." },
   metadata: OBJECT,
@@ -47,7 +50,7 @@ const ARTIFACT = {
   id: TEXT,
   type: { enum: [...ARTIFACT_TYPES] },
   title: TEXT,
-  language: { ...TEXT, description: "Of `code` and `react`." },
+  language: { ...TEXT, description: "Only for `code` and `react`." },
   version: { type: "integer", minimum: 1 },
 };
 const APPROVAL = view<ApprovalView>()(
@@ -57,7 +60,10 @@ const APPROVAL = view<ApprovalView>()(
     tool_call_id: TEXT,
     tool: TEXT,
     arguments: OBJECT,
-    arguments_digest: { ...TEXT, description: "The decision is bound to it." },
+    arguments_digest: {
+      ...TEXT,
+      description: "SHA-256 of the tool and the arguments: the decision holds only for these.",
+    },
     risk: TEXT,
     cause: { ...TEXT, description: "What requires the approval." },
     said: { ...TEXT, description: "What the model said together with the call." },
@@ -139,7 +145,7 @@ export function sessionSchemas(): JsonObject {
       view<ArtifactEntry>()(
         {
           ...ARTIFACT,
-          versions: { ...COUNT, description: "How many there are." },
+          versions: { ...COUNT, description: "How many versions there are." },
           run_id: TEXT,
           call_id: TEXT,
           created_at: TIME,
@@ -167,7 +173,9 @@ export function sessionSchemas(): JsonObject {
       options: ref("schemas", "CallOptions"),
     }),
     ApprovalDecision: bodySchema(decisionBody, {
-      arguments_digest: { description: "Required to approve." },
+      arguments_digest: {
+        description: "Required to approve: the digest of the arguments that the person saw.",
+      },
     }),
     RunRequest: bodySchema(callBody, { options: ref("schemas", "RunOptions") }),
     RunAccepted: object({ id: TEXT, run_id: TEXT, session_id: TEXT, status: RUN_STATUS }),
@@ -180,8 +188,16 @@ export function sessionSchemas(): JsonObject {
         settled_at: { type: ["string", "null"], format: "date-time" },
         result: ref("schemas", "RunResult"),
         error: ref("schemas", "Problem"),
-        awaiting: { type: "array", items: object(CALL), description: "Calls that the client is to answer." },
-        approvals: { type: "array", items: APPROVAL, description: "What a person is to decide." },
+        awaiting: {
+          type: "array",
+          items: object(CALL),
+          description: "Calls that wait for the client's answer.",
+        },
+        approvals: {
+          type: "array",
+          items: APPROVAL,
+          description: "Calls that wait for a person's decision.",
+        },
       },
       { result: true, error: true, awaiting: true, approvals: true },
     ),

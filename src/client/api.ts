@@ -4,7 +4,7 @@ export type ApprovalDecision = {
   decision: "approve" | "deny";
   scope?: "once" | "session";
   reason?: string | null;
-  /** Required to approve. */
+  /** Required to approve: the digest of the arguments that the person saw. */
   arguments_digest?: string;
 };
 
@@ -17,7 +17,7 @@ export type Approvals = {
     arguments: {
       [name: string]: unknown;
     };
-    /** The decision is bound to it. */
+    /** SHA-256 of the tool and the arguments: the decision holds only for these. */
     arguments_digest: string;
     risk: string;
     /** What requires the approval. */
@@ -34,7 +34,7 @@ export type Artifact = {
   id: string;
   type: "code" | "html" | "markdown" | "svg" | "mermaid" | "react" | "image" | "custom" | "document";
   title: string;
-  /** Of `code` and `react`. */
+  /** Only for `code` and `react`. */
   language?: string;
   version: number;
   /** Text; for an image its URL; for type `custom` any JSON. */
@@ -57,10 +57,10 @@ export type Artifacts = {
     id: string;
     type: "code" | "html" | "markdown" | "svg" | "mermaid" | "react" | "image" | "custom" | "document";
     title: string;
-    /** Of `code` and `react`. */
+    /** Only for `code` and `react`. */
     language?: string;
     version: number;
-    /** How many there are. */
+    /** How many versions there are. */
     versions: number;
     run_id: string;
     call_id: string;
@@ -224,7 +224,7 @@ export type CallRequest = {
 
 export type CallResult = {
   text: string;
-  /** The text without what only the program reads. */
+  /** The text without reasoning, tool calls and other parts that are not meant for people. */
   visible_text: string;
   model: string;
   provider: string;
@@ -243,7 +243,7 @@ export type CallResult = {
     cost_usd: number;
     price_known: boolean;
   };
-  /** The answer as JSON, where JSON was asked for. */
+  /** The answer as JSON, if the request asked for JSON. */
   data?: unknown;
   tool_calls?: {
     id: string;
@@ -262,13 +262,13 @@ export type CallResult = {
   stop_reason: string | null;
   raw_stop_reason: string | null;
   transcript: Transcript;
-  /** Of an answer in the text tool format. */
+  /** The text around the calls, if the model calls tools in its text. */
   prose?: string;
   canonical_text?: string;
   protocol_violations?: string[];
   tool_parse_errors?: string[];
   done_marker?: string | null;
-  /** Which model answered, if there was a choice. */
+  /** Which model answered, if Hull chose it. */
   routing?: {
     [name: string]: unknown;
   };
@@ -279,7 +279,7 @@ export type CallResult = {
   }[];
   /** The call used up a soft budget. */
   budget_exceeded?: boolean;
-  /** What mocks were asked; of many, the last ones. */
+  /** The calls that mocks answered: at most the last 1000, and at most 8 MiB. */
   mock_calls?: {
     [name: string]: unknown;
   }[];
@@ -302,13 +302,13 @@ export type Card = {
   /** The skill's body; never that of an llm skill. */
   doc?: string;
   version: string;
-  /** The folder is broken; its last good version is served. `diagnostics` say why. */
+  /** The folder is broken, so Hull serves its last good version. `diagnostics` say why. */
   stale?: true;
-  /** It was uploaded, and is served to its tenant only. */
+  /** A tenant uploaded it, and Hull serves it to that tenant only. */
   uploaded?: true;
   /** It declares a daemon. */
   daemon?: true;
-  /** Fingerprint of the key whose signature it has. */
+  /** Fingerprint of the key that signed it. */
   signer?: string;
   /** Its workflows, executed as `<slug>/<name>`. */
   workflows?: {
@@ -319,7 +319,7 @@ export type Card = {
   workspaceTools?: true;
   /** The author's folder or the plugin of the skill. */
   namespace?: string;
-  /** JSON Schema of the input, where it declares one; not in listings. */
+  /** JSON Schema of the input, if the skill declares one; not in listings. */
   input_schema?: {
     [name: string]: unknown;
   };
@@ -366,9 +366,9 @@ export type Daemon = {
   session_id: string;
   run_id: string;
   snapshot_path: string | null;
-  /** Events that wait. */
+  /** How many events wait, without the event in flight. */
   pending_event_count: number;
-  /** With the one in flight. */
+  /** How many events wait, with the event in flight. */
   queued_event_count: number;
   event_queue_capacity: number;
   /** `active`, `idle`, or how its run ended. */
@@ -381,7 +381,7 @@ export type Daemon = {
   };
   /** The limit of `wake_budget` that ended its last wake. */
   wake_budget_reached: "max_iterations" | "max_tokens" | "max_cost_usd" | null;
-  /** What wakes it as soon as it is idle. */
+  /** The reasons that wake it as soon as it is idle. */
   pending_wakes: ("message" | "event" | "resume" | "watch" | "cron" | "timer")[];
   inflight_event?: {
     seq: number;
@@ -389,7 +389,7 @@ export type Daemon = {
     payload: unknown;
   };
   error?: Problem;
-  /** Of its run, once that has ended, without the transcript. */
+  /** Result of its run without the transcript, once the run has ended. */
   result?: {
     [name: string]: unknown;
   };
@@ -871,7 +871,7 @@ export type RunResult = {
   session_id: string | null;
   status: string;
   text: string;
-  /** The text without what only the program reads. */
+  /** The text without reasoning, tool calls and other parts that are not meant for people. */
   visible_text: string;
   iterations: number;
   duration_ms: number;
@@ -882,9 +882,9 @@ export type RunResult = {
   tool_calling_mode: "native" | "text";
   input_tokens: number;
   output_tokens: number;
-  /** With what the run delegated. */
+  /** Cost of the run and of its tasks and sub-agents. */
   cost_usd: number;
-  /** Without what the run delegated. */
+  /** Cost of the run alone. */
   own_cost_usd: number;
   daemon_state: string | null;
   daemon_snapshot_path: string | null;
@@ -897,15 +897,15 @@ export type RunResult = {
   wake_sources?: string[];
   /** Tools that the policy asked for beyond its ceiling. */
   policy_dropped?: string[];
-  /** The answer as JSON, where JSON was asked for. */
+  /** The answer as JSON, if the request asked for JSON. */
   data?: unknown;
-  /** Of what compaction took out of the conversation. */
+  /** Summary of the messages that compaction removed from the conversation. */
   summary?: string;
-  /** In their last versions; in a session without their contents. */
+  /** The last version of each; in a session without its content. */
   artifacts?: {
     [name: string]: unknown;
   }[];
-  /** The last entries. */
+  /** The last 1000 steps of the loop that appear in no message. */
   trace: {
     [name: string]: unknown;
   }[];
@@ -916,7 +916,7 @@ export type RunResult = {
   }[];
   /** The call used up a soft budget. */
   budget_exceeded?: boolean;
-  /** What mocks were asked; of many, the last ones. */
+  /** The calls that mocks answered: at most the last 1000, and at most 8 MiB. */
   mock_calls?: {
     [name: string]: unknown;
   }[];
@@ -933,7 +933,7 @@ export type Session = {
   created_at: string;
   updated_at: string;
   length: number;
-  /** Of what compaction took out of the conversation. */
+  /** Summary of the messages that compaction removed from the conversation. */
   summary: string | null;
   parent_id: string | null;
   child_ids: string[];
@@ -978,7 +978,7 @@ export type SessionRun = {
   settled_at: string | null;
   result?: RunResult;
   error?: Problem;
-  /** Calls that the client is to answer. */
+  /** Calls that wait for the client's answer. */
   awaiting?: {
     tool_call_id: string;
     name: string;
@@ -986,7 +986,7 @@ export type SessionRun = {
       [name: string]: unknown;
     };
   }[];
-  /** What a person is to decide. */
+  /** Calls that wait for a person's decision. */
   approvals?: {
     id: string;
     run_id: string;
@@ -995,7 +995,7 @@ export type SessionRun = {
     arguments: {
       [name: string]: unknown;
     };
-    /** The decision is bound to it. */
+    /** SHA-256 of the tool and the arguments: the decision holds only for these. */
     arguments_digest: string;
     risk: string;
     /** What requires the approval. */
@@ -1097,11 +1097,11 @@ export type ToolDetails = {
   /** Why the build chose the tier, for people. */
   tier_reason?: string;
   risk: "safe" | "moderate" | "dangerous" | "critical";
-  /** Left out of `tools`; models may call it. */
+  /** Whether `tools` leaves it out. Models may call it in any case. */
   hidden: boolean;
   /** Its handler in the skill's folder. */
   script?: string;
-  /** Skills loaded before, whose tool of this name it replaces. */
+  /** Earlier skills that have a tool of this name, which this one replaces. */
   overrides?: string[];
 };
 
@@ -1257,7 +1257,7 @@ export interface EventData {
     arguments: {
       [name: string]: unknown;
     };
-    /** The decision is bound to it. */
+    /** SHA-256 of the tool and the arguments: the decision holds only for these. */
     arguments_digest: string;
     risk: string;
     /** What requires the approval. */

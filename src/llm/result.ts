@@ -41,7 +41,7 @@ export interface CallExtras extends MockCallMembers {
 /** The answer to a model call. */
 export interface LlmResult extends Usage, Partial<TextFormat>, CallExtras {
   text: string;
-  /** The text without what only the program reads. */
+  /** The text without reasoning, tool calls and other parts that are not meant for people. */
   visible_text: string;
   model: string;
   provider: string;

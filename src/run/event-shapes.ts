@@ -131,7 +131,10 @@ export const EVENTS = {
       tool_call_id: text(),
       tool: text(),
       arguments: object(),
-      arguments_digest: about(text(), "The decision is bound to it."),
+      arguments_digest: about(
+        text(),
+        "SHA-256 of the tool and the arguments: the decision holds only for these.",
+      ),
       risk: text(),
       cause: maybe(about(text(), "What requires the approval.")),
       requested_at: time(),
