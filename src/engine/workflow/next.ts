@@ -55,6 +55,38 @@ export function openAttempts(state: WorkflowState): AttemptKey[] {
 }
 
 /**
+ * How many attempts share what is left of the run's budgets: those under way, and those that only wait for room. Nodes that
+ * call no model need no share.
+ */
+export function sharersOf(state: WorkflowState): number {
+  const { spec, visits, ready, stopped } = state;
+  const spending = (id: string): Node | null => {
+    const node = spec.graph.nodes[id];
+    return node !== undefined && callsModels(node) ? node : null;
+  };
+  const waiting = stopped === null ? ready.filter((id) => visits.every(({ node }) => node !== id)) : [];
+  return visits.reduce(
+    (sum, visit) => {
+      const node = visit.running === null ? null : spending(visit.node);
+      return node === null ? sum : sum + (node.kind === "map" ? openItems(state, node, visit) : 1);
+    },
+    waiting.filter((id) => spending(id) !== null).length,
+  );
+}
+
+function callsModels({ kind, mode, verify }: Node): boolean {
+  if (kind === "verify") return mode === "agent" && verify?.command === undefined;
+  return kind === "stage" || kind === "subagent" || kind === "map";
+}
+
+/** The items of a map that run, or that it still needs. */
+function openItems(state: WorkflowState, node: Node, visit: Visit): number {
+  const { length } = itemsOf(node, consumedBy(state, visit));
+  const needed = wantedItems(node, length) - Object.keys(visit.items).length;
+  return Math.max(Object.keys(visit.running_items).length, needed);
+}
+
+/**
  * A stopped run waits for its attempts to end, compensates its stages, then ends. Also stops a run that is past its
  * deadline.
  */

@@ -36,7 +36,7 @@ import type { TaskSettings } from "../task/handle.ts";
 import { delegated, NOTHING_ASKED, ONCE } from "../task/sub-agent.ts";
 import type { WorkspaceAccess } from "../workspace/access.ts";
 import { runBash } from "../workspace-tools/bash.ts";
-import { ceilingsIn } from "./ceilings.ts";
+import { ceilingsOfAttempt } from "./ceilings.ts";
 import { inputFault } from "./input-contract.ts";
 import { plain, policyOf, type Stage, stageOf, withCommandEnvironment, withNamed } from "./stage.ts";
 
@@ -233,7 +233,7 @@ async function runStage(
   const id = stageSession(spec.run_id, key);
   const run = childRun(id);
   const names = { child_run_id: run, child_session_id: id };
-  const above = ceilingsIn(state, place);
+  const above = ceilingsOfAttempt(state, place);
   const refused = refusal(above, Date.now());
   if (refused !== null) return failed("error", "tool_rejected", refused, names);
   const session = sessionClient(context, id);

@@ -2,14 +2,19 @@
 import { NO_CEILINGS } from "../../engine/agent/delegation.ts";
 import type { Ceilings, RunPolicies } from "../../engine/agent/spec.ts";
 import { heldBy } from "../../engine/shares.ts";
+import { sharersOf } from "../../engine/workflow/next.ts";
 import { totalOutcomes, type WorkflowState } from "../../engine/workflow/state.ts";
 import { plain, policyOf } from "./stage.ts";
 
 /** How long an approval waits by default, in s. */
 const APPROVAL_S = 86_400;
 
-/** What the run itself may still use: its limits without what its stages used. @param session the session of the run */
-export function ceilingsIn(state: WorkflowState, session: string): Ceilings {
+/** What an attempt that begins now may use: those under way at once share the rest. @param session the session of the run */
+export const ceilingsOfAttempt = (state: WorkflowState, session: string): Ceilings =>
+  ceilingsIn(state, session, Math.max(1, sharersOf(state)));
+
+/** What the run itself may still use, shared equally: its limits without what its stages used. */
+function ceilingsIn(state: WorkflowState, session: string, sharers: number): Ceilings {
   const { spec, began } = state;
   const { above = NO_CEILINGS, run_id, deadline } = spec;
   const own = state.stages.filter(({ id }) => id.startsWith(`${run_id}:`));
@@ -21,13 +26,15 @@ export function ceilingsIn(state: WorkflowState, session: string): Ceilings {
   ]);
   const { shares, delegated = { tokens: 0, cost_usd: 0 } } = state;
   const held = heldBy(shares);
+  const tokens = left(above.tokens, input_tokens + output_tokens + delegated.tokens + held.tokens);
+  const usd = left(above.usd, total_cost + delegated.cost_usd + held.cost_usd);
   return {
     ...above,
     run_id,
     session_id: session,
     account: above.account ?? session,
-    tokens: left(above.tokens, input_tokens + output_tokens + delegated.tokens + held.tokens),
-    usd: left(above.usd, total_cost + delegated.cost_usd + held.cost_usd),
+    tokens: tokens === null ? null : Math.floor(tokens / sharers),
+    usd: usd === null ? null : usd / sharers,
     deadline: deadline === null ? null : { at: deadline, ms: Math.max(1, deadline - began) },
     files: above.files ?? session,
   };
@@ -40,7 +47,7 @@ export function ceilingsBelow(state: WorkflowState, session: string): Ceilings {
   const terms = outer === null ? [] : [...(outer.above ?? []), termsOf(outer)];
   const live = state.finished === null;
   return {
-    ...ceilingsIn(state, session),
+    ...ceilingsIn(state, session, 1),
     ...(live ? {} : { run_id: null, deadline: null }),
     policies: {
       approval_timeout_s: outer?.approval_timeout_s ?? APPROVAL_S,
