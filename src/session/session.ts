@@ -72,7 +72,7 @@ export class Session implements SessionLifecycle, JournalLifecycle {
 
   /** The code that handles each kind of due time. It starts slow work in the background, so the alarm does not wait. */
   #dueOwners(): { readonly [K in DueKind]: () => void } {
-    const { conversation, unlisted, daemon, workflow, task } = this;
+    const { conversation, unlisted, daemon, workflow, delegates, task } = this;
     const { listing, files, runs, background } = conversation;
     return {
       watch: () => (unlisted.here ? unlisted.watch() : this.#watch()),
@@ -86,7 +86,10 @@ export class Session implements SessionLifecycle, JournalLifecycle {
       daemon_index: () => background(daemon.index()),
       task_index: () => task.again(),
       relay: () => task.relay.ensure(),
-      workflow: () => workflow.look(),
+      workflow: () => {
+        workflow.look();
+        delegates.lookAfterShares();
+      },
       workflow_index: () => background(workflow.index()),
       expiry: () => background(unlisted.expire()),
     };
@@ -136,6 +139,7 @@ export class Session implements SessionLifecycle, JournalLifecycle {
     this.conversation.runs.ensure();
     if (this.reports()) this.task.relay.ensure();
     else this.conversation.reported();
+    this.delegates.lookAfterShares();
   }
 
   begins(spec: AgentSpec): void {

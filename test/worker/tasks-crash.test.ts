@@ -116,6 +116,59 @@ it.each([false, true])("loses and doubles nothing whatever write is the last (st
   expect(deaths).toBeGreaterThan(8);
 });
 
+it("a task whose process dies before its run begins holds no budget; one whose run has begun does", async () => {
+  const over = Promise.withResolvers<void>();
+  const script = { spec: { token_budget: 100 }, replies: [], asked: () => over.promise };
+  await inWorld(script, async (world) => {
+    try {
+      await world.open();
+      await world.start("r1", "go");
+      // What the session of a task asked for, before its process died.
+      const asks = { task_run: "t0", tokens: 60, usd: null, ended: null };
+      await world.ask("delegate", { child: "dead", run_id: "r1", asks });
+      const begun = await waitingTask(world, 30);
+      const left = async (): Promise<number | null> => (await world.ask("ceilings", null)).tokens;
+      expect(await left()).toBe(10);
+      world.now += 20_000;
+      world.alarm();
+      await expect.poll(left).toBe(70);
+      world.now += 20_000;
+      world.alarm();
+      expect((await begun.ask("task", null)).status).toBe("running");
+      expect(await left()).toBe(70);
+      await begun.ask("task_close", { request: null });
+    } finally {
+      await world.ask("cancel", { run_id: "r1" });
+      over.resolve();
+    }
+  });
+});
+
+/** A task below the run of this session that waits for its client. */
+async function waitingTask({ id, script }: World, token_budget: number): Promise<SessionClient> {
+  const origin = { requestId: "r", tenant: "t", startedAt: 0 };
+  const session = sessionClient(
+    detachedContext(new Deployment(bindings), origin, () => {}),
+    `${id}-child`,
+  );
+  const agent: AgentSpec = {
+    ...SPEC,
+    ...script.spec,
+    tools: [{ ...tool("ask"), executor: "client" }],
+    token_budget,
+    prompt: [{ role: "user", content: [{ type: "text", text: "Dig." }] }],
+    delegation: { parent: { session_id: id, run_id: "r1" }, levels: 1, account: id },
+    run_id: "t1",
+    session_id: session.id,
+    call: { provider: "mock", mock: [{ tool_calls: [{ name: "ask", arguments: {} }] }] },
+  };
+  const settings = settingsOf(id);
+  settings.parent = { session_id: id, run_id: "r1", task_id: null };
+  const rest = { imported: null, listed: true, wait: false, request: null };
+  await session.ask("spawn_task", { work: { agent }, settings, ...rest });
+  return session;
+}
+
 it.each([false, true])("as a stage of a workflow neither (stored: %s)", async (after) => {
   let deaths = 0;
   for (let writes = 1; writes < 100; writes += 1) {

@@ -7,7 +7,7 @@ import { type ReturnedShare, type Share, type Shares, shareOut } from "../../eng
 import { ToolsRejected } from "../../errors/llm.ts";
 import { TooManyDelegated } from "../../errors/task.ts";
 import { detachedContext } from "../../run/context.ts";
-import { sessionClient } from "../../run/session-client.ts";
+import { ignoreMissing, type SessionClient, sessionClient } from "../../run/session-client.ts";
 import { ceilingsBelow } from "../../run/workflow/ceilings.ts";
 import { SUB_AGENT } from "../../skill/tool-names.ts";
 import type { Conversation } from "../conversation/conversation.ts";
@@ -30,6 +30,10 @@ export class Delegates {
   readonly #conversation: Conversation;
   readonly #sql: SqlStorage;
   readonly #workflow: Workflow;
+  /** Runs with a share that are known to have begun. */
+  readonly #begun = new Set<string>();
+  /** How often a task has asked to be noted. */
+  #asked = 0;
 
   constructor(conversation: Conversation, sql: SqlStorage, workflow: Workflow) {
     this.#conversation = conversation;
@@ -55,6 +59,7 @@ export class Delegates {
    * @throws TooManyDelegated; ToolsRejected if nothing is left for the task
    */
   add({ child, run_id, asks }: TaskOperations["delegate"]["in"]): Share | null {
+    this.#asked += 1;
     if (asks !== undefined && asks.ended !== null) this.#return(asks.ended);
     return this.#conversation.together(() => {
       this.#note(child, run_id);
@@ -86,6 +91,35 @@ export class Delegates {
     const { log, runs } = this.#conversation;
     if (this.#workflow.here) this.#workflow.note([{ ...returned, at: log.now() }]);
     else runs.receive([{ ...returned, run: log.state().run?.spec.run_id ?? "" }], false);
+  }
+
+  /** Frees the shares of tasks whose process died before their run began. A task whose run has begun is asked once. */
+  lookAfterShares(): void {
+    // To read the records of a run that was given up may kill the process.
+    if (!this.#workflow.here && !this.#conversation.log.loaded) return;
+    const runs = Object.keys(this.#shares() ?? {}).filter((run) => !this.#begun.has(run));
+    if (runs.length > 0) this.#conversation.background(this.#free(runs));
+  }
+
+  async #free(runs: readonly string[]): Promise<void> {
+    const asked = this.#asked;
+    // A late report about a task's earlier run may say that the task is over, so those are asked if the others know nothing.
+    for (const over of [0, 1]) {
+      const children = this.#rows().filter((row) => row.over === over);
+      if (runs.every((run) => this.#begun.has(run))) return;
+      const answers = await Promise.all(
+        children.map(({ child }) =>
+          this.#client(child)
+            .ask("begun", { task_runs: [...runs] })
+            .catch(ignoreMissing),
+        ),
+      );
+      for (const run of answers.flatMap((answer) => answer?.task_runs ?? [])) this.#begun.add(run);
+    }
+    // A request that came meanwhile may begin a run after all; the next look asks again.
+    if (asked !== this.#asked) return;
+    for (const task_run of runs)
+      if (!this.#begun.has(task_run)) this.#return({ task_run, spent: { tokens: 0, cost_usd: 0 } });
   }
 
   #shares(): Shares | undefined {
@@ -194,12 +228,16 @@ export class Delegates {
 
   /** Ends a delegated run. If this message does not reach it, it learns so when it sends its next event. */
   async #close(child: string): Promise<void> {
+    const closed = this.#client(child).ask("task_close", { request: null });
+    await closed.catch((error: unknown) => {
+      console.error(JSON.stringify({ event: "delegate_not_closed", child, error: String(error) }));
+    });
+  }
+
+  #client(child: string): SessionClient {
     const { log, deployment, background } = this.#conversation;
     const tenant = log.store.session()?.tenant ?? "";
     const origin = { requestId: crypto.randomUUID(), tenant, startedAt: log.now() };
-    const session = sessionClient(detachedContext(deployment, origin, background), child);
-    await session.ask("task_close", { request: null }).catch((error: unknown) => {
-      console.error(JSON.stringify({ event: "delegate_not_closed", child, error: String(error) }));
-    });
+    return sessionClient(detachedContext(deployment, origin, background), child);
   }
 }

@@ -130,6 +130,7 @@ export function taskHandlers(
       delegates.remove(input);
       return null;
     }),
+    begun: within(async ({ task_runs }) => ({ task_runs: await runs.begun(task_runs) })),
     relay: within((input) => delegates.relay(input)),
   };
 }

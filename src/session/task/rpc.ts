@@ -83,6 +83,8 @@ export interface TaskOperations {
   };
   /** A task's run that was noted did not begin. @param over whether no earlier run of the task is under way */
   undelegate: { in: { child: string; task_run: string; over: boolean }; out: null };
+  /** Which of these runs of its task have begun. Waits for a run that is about to begin. */
+  begun: { in: { task_runs: string[] }; out: { task_runs: string[] } };
   /**
    * Stores a delegated run's events, each once. Returns the number of the last event that it has, and whether the run
    * may continue.

@@ -51,6 +51,8 @@ const TRUNCATE_WITHOUT_MODEL = {
 export class TaskRuns {
   readonly #conversation: Conversation;
   readonly #task: Task;
+  /** Resolves once the run that is about to begin has begun or failed. */
+  #announcing: Promise<unknown> = Promise.resolve();
 
   constructor(conversation: Conversation, task: Task) {
     this.#conversation = conversation;
@@ -115,6 +117,13 @@ export class TaskRuns {
     return created;
   }
 
+  /** Which of these runs have begun. Waits for one that is about to begin. */
+  async begun(runs: readonly string[]): Promise<string[]> {
+    await this.#announcing;
+    const last = this.#task.store.row()?.run;
+    return runs.filter((run) => run === last || this.#store.run(run) !== null);
+  }
+
   /** Begins a further run, unless the same request has begun it. */
   async startNext(
     { action, run_id, task: text, payload, request }: FurtherRun,
@@ -162,7 +171,13 @@ export class TaskRuns {
    * @throws TooManyDelegated; ToolsRejected if no budget is left for the run; InputInvalid if the session above is itself
    * below this one
    */
-  async #announced(
+  #announced(announcement: Announcement, begin: (announced: Announced) => Promise<void>): Promise<void> {
+    const announced = this.#announce(announcement, begin);
+    this.#announcing = Promise.allSettled([this.#announcing, announced]);
+    return announced;
+  }
+
+  async #announce(
     { settings, caller: { tenant, id }, newlyBelow, asks }: Announcement,
     begin: (announced: Announced) => Promise<void>,
   ): Promise<void> {
