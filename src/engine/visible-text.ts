@@ -1,6 +1,8 @@
 /** The part of a model's text that is meant for people. Pure. */
 import { parsedObject } from "../skill/json-depth.ts";
 
+import { callEnds } from "./text-tools/call-ends.ts";
+
 /** Elements that are removed with their content; an unclosed one up to the end of the text. */
 const HIDDEN = ["think", "thinking", "tool_call", "tool_result", "tool_response", "done", "hull_feedback"];
 /** Elements whose tags alone are removed. */
@@ -40,6 +42,7 @@ interface Parts {
 
 /** Walks the known tags once, from left to right. */
 function splitVisible(text: string): Parts {
+  const calls = callEnds(text);
   const tag = /<(\/?)([a-z_]+)(?:\s[^<>]*)?(\/?)>/gi;
   const answers: string[] = [];
   let rest = "";
@@ -66,7 +69,7 @@ function splitVisible(text: string): Parts {
     if (name === ANSWER && opens) {
       answerFrom = tag.lastIndex;
     } else if (HIDDEN.includes(name) && opens && selfClosing === "") {
-      const close = closing(text, name, hit.index + whole.length);
+      const close = calls.get(hit.index) ?? closing(text, name, hit.index + whole.length);
       at = close;
       tag.lastIndex = close;
     }

@@ -5,6 +5,7 @@ import { parsedJson } from "../../skill/json-depth.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { closingOf } from "../brackets.ts";
 import { firstOf } from "../cut.ts";
+import { CLOSE, callEnds, OPEN } from "./call-ends.ts";
 
 /** The most characters to keep of one turn. */
 const MAX_TURN_CHARACTERS = 131_072;
@@ -41,8 +42,9 @@ interface Piece {
 /** @param tools names that the model may call; other names in call form are prose */
 export function parseTextTurn(text: string, tools: readonly string[]): TextTurn {
   const kept = firstOf(text, MAX_TURN_CHARACTERS);
-  const body = blankThinking(kept);
-  const pieces = [...elements(body, tools), ...looseCalls(body, tools)];
+  const ends = callEnds(kept);
+  const body = blankThinking(kept, ends);
+  const pieces = [...elements(body, tools, ends), ...looseCalls(body, tools)];
   const taken = withoutOverlaps(pieces);
   const calls = taken.flatMap(({ call }) => (call === undefined ? [] : [call]));
   let rest = "";
@@ -67,20 +69,30 @@ export function parseTextTurn(text: string, tools: readonly string[]): TextTurn 
 }
 
 /** Blanks out reasoning, so that calls inside it do not count. Positions stay the same. */
-function blankThinking(text: string): string {
-  return text.replace(/<think(?:ing)?>[\s\S]*?(?:<\/think(?:ing)?>|$)/gi, (found) =>
-    " ".repeat(found.length),
-  );
+function blankThinking(text: string, ends: ReadonlyMap<number, number>): string {
+  const tag = /<(think(?:ing)?|tool_call)>/gi;
+  let blanked = "";
+  let at = 0;
+  for (let hit = tag.exec(text); hit !== null; hit = tag.exec(text)) {
+    let end = ends.get(hit.index) ?? tag.lastIndex;
+    if (hit[0].toLowerCase() !== OPEN) {
+      const close = /<\/think(?:ing)?>/gi;
+      close.lastIndex = end;
+      end = close.exec(text) === null ? text.length : close.lastIndex;
+      blanked += text.slice(at, hit.index) + " ".repeat(end - hit.index);
+      at = end;
+    }
+    tag.lastIndex = end;
+  }
+  return blanked + text.slice(at);
 }
 
-const OPEN = "<tool_call>";
-const CLOSE = "</tool_call>";
-
 /** `<tool_call>` elements: JSON as in the contract, or a call in function form. */
-function elements(text: string, tools: readonly string[]): Piece[] {
+function elements(text: string, tools: readonly string[], ends: ReadonlyMap<number, number>): Piece[] {
   const pieces: Piece[] = [];
   for (let start = text.indexOf(OPEN); start !== -1; ) {
-    const close = text.indexOf(CLOSE, start);
+    const known = ends.get(start);
+    const close = known === undefined ? text.indexOf(CLOSE, start) : known - CLOSE.length;
     const inner = text.slice(start + OPEN.length, close === -1 ? text.length : close).trim();
     const end = close === -1 ? text.length : close + CLOSE.length;
     const read = readElement(inner, tools);

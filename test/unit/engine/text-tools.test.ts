@@ -32,6 +32,12 @@ describe("tool calls in text", () => {
       [call({ path: "a" })],
       0,
     ],
+    [
+      "with tags in its arguments",
+      '<tool_call>{"name":"read_file","arguments":{"path":"</tool_call>"}}</tool_call> <think>no</think>\n<tool_call>{"name":"read_file","arguments":{"path":"<think>"}}</tool_call>',
+      [call({ path: "</tool_call>" }), call({ path: "<think>" })],
+      0,
+    ],
     ["a fence that is no call", '```json\n{"name":"other","arguments":{}}\n```', [], 0],
     ["a name in prose", "I would read_file (maybe).", [], 0],
     ["inside reasoning", '<think><tool_call>{"name":"run","arguments":{}}</tool_call></think>no', [], 0],
@@ -46,6 +52,15 @@ describe("tool calls in text", () => {
     const { calls, errors } = parseTextTurn("<tool_call>{broken</tool_call>", TOOLS);
     expect(calls).toEqual([]);
     expect(errors.join()).toContain("{broken");
+  });
+
+  it("a call that cannot be read leaves the next one as it is", () => {
+    const good = '<tool_call>{"name":"run","arguments":{}}</tool_call>';
+    const { calls, errors } = parseTextTurn(
+      `<tool_call>{"name":"run","arguments":{"a": </tool_call>${good}`,
+      TOOLS,
+    );
+    expect([calls, errors.length]).toEqual([[{ name: "run", arguments: {} }], 1]);
   });
 
   it("history keeps the canonical form, prose is what remains", () => {

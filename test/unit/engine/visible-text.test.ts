@@ -8,6 +8,7 @@ describe("visible text", () => {
     ["<think>secret</think>said", "said"],
     ["said <think>secret, never closed", "said"],
     ['a <tool_call>{"name":"x"}</tool_call> b', "a  b"],
+    ['a <tool_call>{"name":"x","arguments":{"y":"</tool_call> <think>"}}</tool_call> b', "a  b"],
     ["ok <done>##DONE##</done>", "ok"],
     ['<tool_result name="x" id="1">\nraw\n</tool_result>\nafter', "after"],
     ["<assistant_prose>kept</assistant_prose>", "kept"],
