@@ -308,13 +308,16 @@ export const EVENTS = {
   ),
   done: about(
     z.looseObject({
-      ok: about(flag(), "`false` follows one `error`."),
+      ok: about(
+        flag(),
+        "`false` follows one `error`, except of workflow runs: their `status` says how they ended.",
+      ),
       duration_ms: maybe(z.number()),
       exit_code: maybe(about(z.nullable(z.int()), "Of scripts.")),
       finish_reason: maybe(about(text(), "Of llm skills.")),
       usage: maybe(about(object(), "Of llm skills and model calls.")),
       files: maybe(about(z.array(object()), "Of llm skills: the files that the call made.")),
     }),
-    "The run has ended, or waits; always the last event. For model calls and runs it holds the whole result.",
+    "The run has ended, or waits; always the last event. For model calls and agent runs it holds the whole result, for workflow runs `run_id` and `status`.",
   ),
 };

@@ -1439,9 +1439,9 @@ export interface EventData {
         request_id: string;
         [name: string]: unknown;
     };
-    /** The run has ended, or waits; always the last event. For model calls and runs it holds the whole result. */
+    /** The run has ended, or waits; always the last event. For model calls and agent runs it holds the whole result, for workflow runs `run_id` and `status`. */
     done: {
-        /** `false` follows one `error`. */
+        /** `false` follows one `error`, except of workflow runs: their `status` says how they ended. */
         ok: boolean;
         duration_ms?: number;
         /** Of scripts. */
