@@ -310,12 +310,17 @@ export const EVENTS = {
     z.looseObject({
       ok: about(
         flag(),
-        "`false` follows one `error`, except of workflow runs: their `status` says how they ended.",
+        "`false` follows one `error`, unless `done` itself says why: `status` of a workflow run, `error` of an envelope.",
       ),
       duration_ms: maybe(z.number()),
       exit_code: maybe(about(z.nullable(z.int()), "Of scripts.")),
       finish_reason: maybe(about(text(), "Of llm skills.")),
-      usage: maybe(about(object(), "Of llm skills and model calls.")),
+      usage: maybe(
+        about(
+          z.nullable(object()),
+          "Of llm skills and model calls; `null` if no model answered `/llm/structured`.",
+        ),
+      ),
       files: maybe(about(z.array(object()), "Of llm skills: the files that the call made.")),
     }),
     "The run has ended, or waits; always the last event. For model calls and agent runs it holds the whole result, for workflow runs `run_id` and `status`.",

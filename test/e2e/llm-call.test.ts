@@ -182,6 +182,12 @@ describe("structured answers", () => {
     });
     fake.script(() => ({ status: 401 }));
     expect(await ok(await ask({}))).toMatchObject({ ok: false, error_category: "auth" });
+    const asked = { prompt: "x", schema: SCHEMA, options: OPENAI };
+    const events = await readEvents(
+      await hull.post("/llm/structured", asked, { accept: "text/event-stream" }),
+    );
+    expect(events.map(({ event }) => event)).toEqual(["start", "done"]);
+    expect(events[1]?.data).toMatchObject({ ok: false, error_category: "auth", usage: null });
   });
 
   test("a hostile schema is refused at once", async () => {

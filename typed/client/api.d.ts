@@ -1441,17 +1441,17 @@ export interface EventData {
     };
     /** The run has ended, or waits; always the last event. For model calls and agent runs it holds the whole result, for workflow runs `run_id` and `status`. */
     done: {
-        /** `false` follows one `error`, except of workflow runs: their `status` says how they ended. */
+        /** `false` follows one `error`, unless `done` itself says why: `status` of a workflow run, `error` of an envelope. */
         ok: boolean;
         duration_ms?: number;
         /** Of scripts. */
         exit_code?: number | null;
         /** Of llm skills. */
         finish_reason?: string;
-        /** Of llm skills and model calls. */
+        /** Of llm skills and model calls; `null` if no model answered `/llm/structured`. */
         usage?: {
             [name: string]: unknown;
-        };
+        } | null;
         /** Of llm skills: the files that the call made. */
         files?: {
             [name: string]: unknown;
