@@ -398,11 +398,36 @@ describe("compensations", () => {
     const stages = (await after).filter(({ data }) => JSON.stringify(data).includes("compensates"));
     expect(stages).toHaveLength(6);
 
-    const again = await executed(undone, { options: { resume_run: run.id } }, { prefer: "respond-async" });
+    // Also in runs that continue the run that continues it.
+    for (let resume_run = run.id, times = 0; times < 2; times += 1) {
+      const again = await executed(undone, { options: { resume_run } }, { prefer: "respond-async" });
+      const other = again.headers.get("location") ?? "";
+      await until(other, "waiting");
+      await post(`${other}/cancel`);
+      const ended = await until<Run>(other, "cancelled");
+      expect(told(ended)).toEqual([]);
+      resume_run = ended.id;
+    }
+  });
+
+  it("leave the stages alone that a fork took over, also in a run that continues the fork", async () => {
+    const path = await started(undone);
+    const { id } = await until<Run>(path, "waiting");
+    const fork = await post(`${path}/fork`, { from: "w" }, { prefer: "respond-async" });
+    const forked = fork.headers.get("location") ?? "";
+    const { id: resume_run } = await until<Run>(forked, "waiting");
+    await post(`${forked}/kill`);
+    await until(forked, "cancelled");
+    const again = await executed(undone, { options: { resume_run } }, { prefer: "respond-async" });
     const other = again.headers.get("location") ?? "";
     await until(other, "waiting");
     await post(`${other}/cancel`);
-    expect(told(await until<Run>(other, "cancelled"))).toEqual([]);
+    const ended = await until<Run>(other, "cancelled");
+    expect([told(ended), ended.stages.map((stage) => stage.id.startsWith(`${id}:`))]).toEqual([
+      [],
+      [true, true, true],
+    ]);
+    await post(`${path}/kill`);
   });
 
   it("are none for a run that is killed, and have their time", async () => {

@@ -61,7 +61,7 @@ export function runDocument(state: WorkflowState, active: ActiveStages): JsonObj
     finished_at: finished === null ? null : time(finished.at),
     parent_run_id: spec.parent_run_id,
     root_run_id: spec.root_run_id,
-    origin: spec.origin === undefined ? null : { run_id: spec.origin.run_id, how: spec.origin.how },
+    origin: originOf(spec),
     stages,
     compensations: state.compensations,
     uncompensated: uncompensated(state).map(({ id }) => id),
@@ -97,6 +97,12 @@ export function runDocument(state: WorkflowState, active: ActiveStages): JsonObj
     persisted_path: recordPath(spec.run_id),
   };
   return asJson(document);
+}
+
+function originOf({ origin }: WorkflowState["spec"]): JsonObject | null {
+  if (origin === undefined) return null;
+  const { run_id, how, undone = [] } = origin;
+  return { run_id, how, ...(undone.length === 0 ? {} : { undone }) };
 }
 
 function activeVisit(active: Visit, children: readonly ChildSession[]): Json {

@@ -20,6 +20,7 @@ export interface RunRecord {
   stages: Stage[];
   /** Absent in records of earlier versions. */
   compensations?: Stage[];
+  origin?: Pick<Origin, "how" | "undone"> | null;
   transitions: Transition[];
   pending_nodes: string[];
   artifacts: WorkflowArtifact[];
@@ -57,8 +58,17 @@ export function resumed(record: RunRecord, graph: Graph): Origin {
     transitions: record.transitions,
     pending: record.pending_nodes.filter((id) => Object.hasOwn(graph.nodes, id)),
     traversals: traversed(graph, record.transitions),
-    undone: (record.compensations ?? []).map(({ metadata }) => String(metadata.compensates)),
+    undone: [
+      ...leftAlone(record),
+      ...(record.compensations ?? []).map(({ metadata }) => String(metadata.compensates)),
+    ],
   };
+}
+
+/** Ids of the stages that the run itself must not undo: those undone before it began, and those that a fork took over. */
+function leftAlone({ id: run, origin, stages }: RunRecord): string[] {
+  const others = stages.filter(({ id }) => !id.startsWith(`${run}:`)).map(({ id }) => id);
+  return origin?.how === "fork" ? others : (origin?.undone ?? []);
 }
 
 /** Begins again from a node: leaves out what this node and later ones made, and takes over the rest. */

@@ -94,7 +94,7 @@ export interface Origin {
   transitions: Transition[];
   /** The next nodes, in order. */
   pending: string[];
-  /** `resume`: ids of the stages that have been compensated. */
+  /** `resume`: ids of the stages that are not to be undone: they have been, or a fork took them over. */
   undone?: string[];
   /** `replay`: stages whose outcomes replace models and tools. */
   recorded?: Stage[];
