@@ -1,5 +1,5 @@
 /** How the rows of sessions and runs come into the lists in D1. */
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { Deployment } from "../../src/deployment.ts";
 import type { RowNote } from "../../src/row-collector.ts";
 import { flushRows, queueRows } from "../../src/session/index-rows.ts";
@@ -39,8 +39,19 @@ async function listedOf(tenant: string, session: string): Promise<string[]> {
   return data.map(({ id }) => id).sort();
 }
 
+/** Stops the clock, so that no time passes between two rows however busy the machine is; returns what sets it forward. */
+function stoppedClock(): (ms: number) => void {
+  let now = Date.now();
+  vi.spyOn(Date, "now").mockImplementation(() => now);
+  onTestFinished(() => void vi.restoreAllMocks());
+  return (ms) => {
+    now += ms;
+  };
+}
+
 describe("the ends of runs", () => {
   it("are stored together, and a reader need not wait until they have been collected", async () => {
+    const forward = stoppedClock();
     const { DB, batches } = watched(() => {});
     const deployment = new Deployment({ ...bindings, DB });
     const sent: Promise<unknown>[] = [];
@@ -57,6 +68,7 @@ describe("the ends of runs", () => {
     await Promise.all(sent);
     expect(batches()).toBe(3);
     // After a while without rows the next one goes at once again, and what follows it together.
+    forward(100);
     await deployment.indexRows.settled(note("n5"), 10_000);
     expect(batches()).toBe(4);
     const later = ["n6", "n7"].flatMap(note);
@@ -66,6 +78,7 @@ describe("the ends of runs", () => {
   });
 
   it("go before their time is over where there are many", async () => {
+    stoppedClock();
     const { DB, batches } = watched(() => {});
     const deployment = new Deployment({ ...bindings, DB });
     const sent: Promise<unknown>[] = [];
@@ -83,6 +96,7 @@ describe("the ends of runs", () => {
   });
 
   it("are sent by another one where their collector has ended", async () => {
+    const forward = stoppedClock();
     const deployment = new Deployment(bindings);
     await deployment.indexRows.settled(
       queueRows(deployment, [ended("before")], () => {}),
@@ -91,11 +105,10 @@ describe("the ends of runs", () => {
     const real = setTimeout;
     vi.spyOn(globalThis, "setTimeout").mockImplementationOnce((_work, ms) => real(() => {}, ms));
     queueRows(deployment, [ended("left")], () => {});
-    vi.spyOn(Date, "now").mockReturnValue(Date.now() + 2000);
+    forward(2000);
     const sent: Promise<unknown>[] = [];
     queueRows(deployment, [ended("later")], (work) => void sent.push(work));
     await Promise.all(sent);
-    vi.restoreAllMocks();
     expect(await listedOf("noted", "noted")).toEqual(expect.arrayContaining(["later", "left"]));
   });
 
