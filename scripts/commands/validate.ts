@@ -117,12 +117,11 @@ async function checkServed(project: Project, runner: boolean): Promise<Checked> 
       diagnostics.push(...lint(one, rootContext).map((diagnostic) => ({ root, diagnostic })));
     }
   }
-  const faulty = diagnostics.filter(({ diagnostic: { level } }) => level === "error");
-  const valid = folders.filter(
-    ({ folder }) =>
-      served.has(folder.path) &&
-      !faulty.some(({ root, diagnostic }) => root === folder.root && isOf(folder, diagnostic)),
+  const faulty = byFolder(
+    folders,
+    diagnostics.filter(({ diagnostic: { level } }) => level === "error"),
   );
+  const valid = folders.filter((one) => served.has(one.folder.path) && !faulty.has(one));
   return { folders, diagnostics, valid: new Set(valid.map(({ folder }) => folder.path)), served };
 }
 
@@ -145,9 +144,27 @@ async function checkFormat({ roots, dir, config }: Project, profile: Profile): P
   return { folders, diagnostics, valid, served: null };
 }
 
-/** Whether a finding of the folder's root concerns a file of the folder. */
-const isOf = ({ within }: ParsedFolder["folder"], { file }: Diagnostic): boolean =>
-  within === "" || file.startsWith(`${within}/`);
+/** The findings about the files of each folder. A folder without findings is absent. */
+function byFolder(
+  folders: readonly ParsedFolder[],
+  diagnostics: readonly RootedDiagnostic[],
+): Map<ParsedFolder, RootedDiagnostic[]> {
+  const key = (root: string, within: string): string => `${root}\0${within}`;
+  const known = new Map(folders.map((one) => [key(one.folder.root, one.folder.within), one]));
+  const found = new Map<ParsedFolder, RootedDiagnostic[]>();
+  for (const each of diagnostics) {
+    const names = each.diagnostic.file.split("/");
+    for (let end = names.length - 1; end >= 0; end--) {
+      const folder = known.get(key(each.root, names.slice(0, end).join("/")));
+      if (folder === undefined) continue;
+      const own = found.get(folder);
+      if (own === undefined) found.set(folder, [each]);
+      else own.push(each);
+      break;
+    }
+  }
+  return found;
+}
 
 interface Report {
   path: string;
@@ -163,10 +180,10 @@ function report({ folders, diagnostics, served }: Checked): Report[] {
     path: relative(process.cwd(), path) || ".",
     ...rest,
   });
-  const skills = folders.map(({ folder, parsed, properties }) => {
-    const own = diagnostics.filter(
-      ({ root, diagnostic }) => root === folder.root && isOf(folder, diagnostic),
-    );
+  const found = byFolder(folders, diagnostics);
+  const skills = folders.map((one) => {
+    const { folder, parsed, properties } = one;
+    const own = found.get(one) ?? [];
     for (const one of own) left.delete(one);
     const profiles = [
       ...PROFILES.filter((profile) => parsed.verdicts[profile].valid),

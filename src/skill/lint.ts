@@ -62,7 +62,7 @@ export const MAX_SCANNED_BYTES = 1024 * 1024;
 /** The finding for a file that seems to contain a key; `null`: it does not, or it is not text. */
 export function secretIn(path: string, bytes: Uint8Array): (Finding & { line: number }) | null {
   if (bytes.length > MAX_SCANNED_BYTES || bytes.includes(0)) return null;
-  const text = new TextDecoder("latin1").decode(bytes);
+  const text = new TextDecoder().decode(bytes);
   const [first] = SECRETS.flatMap((pattern) => {
     const hit = pattern.exec(text);
     return hit === null ? [] : [hit];
