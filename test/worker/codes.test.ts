@@ -375,6 +375,27 @@ describe("S66, S68, S118: an answer of every code", () => {
   });
 });
 
+it("a run that fails over MCP is named, and fails in the same way for its key", async () => {
+  runner.behave = (execution) => Object.assign(execution, { ended: true, end: { exit_code: 3 } });
+  const params = { name: "script", arguments: { input: "x" } };
+  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params });
+  const headers = { ...JSON_BODY, accept: "application/json, text/event-stream" };
+  for (const [key, replayed] of [
+    [{}, undefined],
+    [{ "idempotency-key": "mcp-fails" }, undefined],
+    [{ "idempotency-key": "mcp-fails" }, "1"],
+  ] as const) {
+    const answer = await ask("/mcp", { method: "POST", body, headers: { ...headers, ...key } });
+    const { result } = await answer.json<{ result: { isError: boolean; _meta: Record<string, unknown> } }>();
+    expect(result).toMatchObject({
+      isError: true,
+      _meta: { problem: { code: "script_failed", exit_code: 3 } },
+    });
+    expect(result._meta["x-hull-execution-id"]).toMatch(/^ex_/);
+    expect(result._meta["x-hull-replayed"]).toBe(replayed);
+  }
+});
+
 describe("S66, S118: every route", () => {
   it("has the headers and its log line, whatever it answers", async () => {
     const { paths } = await (await ask("/openapi.json")).json<{ paths: Record<string, object> }>();

@@ -7,6 +7,7 @@ import { takesAnyFile } from "../../run/agent/workspace-option.ts";
 import { logError } from "../../run/problem.ts";
 import { asJson, isObject } from "../../skill/json.ts";
 import type { Json, JsonObject, Manifest } from "../../skill/manifest.ts";
+import type { RequestContext } from "../context.ts";
 import { runSkill, type Watch } from "../skills/run.ts";
 import { callHandlerTool } from "./call-handler.ts";
 import { contentOf, producedContents } from "./content.ts";
@@ -40,25 +41,32 @@ export async function callTool(
   exchange.context.log.tool = name;
   try {
     const { record, tool } = named;
-    const made =
-      tool === null
-        ? run(exchange, named, given, watch)
-        : callHandlerTool(exchange, { record, tool }, given, watch);
-    return { result: await made };
+    if (tool === null) return await run(exchange, named, given, watch);
+    return { result: await callHandlerTool(exchange, { record, tool }, given, watch) };
   } catch (thrown) {
-    return failed(exchange, toHullError(thrown));
+    return failed(exchange.context, toHullError(thrown));
   }
 }
 
 /** The outcome of a failed call. A fault of Hull is a fault of the protocol; a model can act on any other. */
-function failed({ context }: Exchange, error: HullError): Outcome {
+function failed(context: RequestContext, error: HullError): Outcome {
   logError(error, context);
   if (error.code === "internal") return fault(FAULT_CODES.internal, error.data.detail);
   const { title, detail, members } = error.data;
   const problem = { code: error.code, ...members };
   const text = [`${title}: ${detail}`, ...furtherText(members)].join("\n");
-  const shown = { content: [{ type: "text", text }], isError: true, _meta: { problem } };
+  const _meta = { ...keptOf(new Headers(context.runHeaders)), problem };
+  const shown = { content: [{ type: "text", text }], isError: true, _meta };
   return { result: asJson(context.redacted(shown)) };
+}
+
+function keptOf(headers: Headers): JsonObject {
+  const kept: JsonObject = {};
+  for (const name of KEPT_HEADERS) {
+    const value = headers.get(name);
+    if (value !== null) kept[name] = value;
+  }
+  return kept;
 }
 
 /** Facts that help a model to correct its call: where an input was wrong, and what a process wrote. */
@@ -72,21 +80,22 @@ async function run(
   { card, record }: Named,
   given: JsonObject,
   watch: Watch | null,
-): Promise<JsonObject> {
+): Promise<Outcome> {
   const { manifest } = record;
   const { context } = exchange;
-  const request = skillRequest(exchange, manifest, given, takesAnyFile(context, record));
-  const response = await runSkill(context.within(request), card, watch);
+  const called = context.within(skillRequest(exchange, manifest, given, takesAnyFile(context, record)));
+  let response: Response;
+  try {
+    response = await runSkill(called, card, watch);
+  } catch (thrown) {
+    return failed(called, toHullError(thrown));
+  }
   const file = manifest.output === "file";
   const content = await contentOf(exchange, response, manifest.mode === "script" && file);
   const made = await producedContents(exchange, response.headers.get("x-hull-files") ?? "", file);
-  const kept = KEPT_HEADERS.flatMap((name) => {
-    const value = response.headers.get(name);
-    return value === null ? [] : [[name, value]];
-  });
   // An upstream's own refusal counts as the answer of its proxy skill.
   const failure = response.status >= 400 ? { isError: true } : {};
-  return { content: [...content, ...made], ...failure, _meta: Object.fromEntries(kept) };
+  return { result: { content: [...content, ...made], ...failure, _meta: keptOf(response.headers) } };
 }
 
 /** The request for these arguments. @throws InputInvalid, InputRequired */
