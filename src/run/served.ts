@@ -1,11 +1,12 @@
 /** mode: llm — a call of a served skill, as a run of the engine. The input goes in, the model's last text comes out. */
 
+import { utf8Length } from "../bytes.ts";
 import { servedAnswer } from "../engine/agent/served-answer.ts";
 import { READ_SKILL_RESOURCE } from "../engine/agent/skill-resource.ts";
 import type { AgentSpec } from "../engine/agent/spec.ts";
 import type { RunState } from "../engine/agent/state.ts";
 import type { Part } from "../engine/messages.ts";
-import { OutputMissing } from "../errors/run.ts";
+import { OutputMissing, OutputTooLarge } from "../errors/run.ts";
 import { Internal } from "../errors.ts";
 import type { Reached } from "../llm/host.ts";
 import type { ModelRegistry } from "../model/registry/definition.ts";
@@ -202,9 +203,11 @@ const callerText = ({ text }: RunHandle["input"]): string =>
   text === null ? "" : decodeUtf8(text, "The input");
 
 function outputOf({ record, context }: RunHandle, run: RunState): RunOutput {
-  const { output, output_mime } = record.manifest;
+  const { output, output_mime, max_output_bytes = Number.POSITIVE_INFINITY } = record.manifest;
   const answer = servedAnswer(run);
   const text = context.settings.redactor.text(answer.text);
+  const limit = Math.min(context.settings.max_output_bytes, max_output_bytes);
+  if (utf8Length(text) > limit) throw new OutputTooLarge({ limit });
   const json = output === "json";
   // A file has its own type; this is the type of its accompanying text.
   const type =

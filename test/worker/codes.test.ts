@@ -53,6 +53,7 @@ beforeAll(() =>
       shaped: mockSkill("shaped", "input_schema: {type: object, required: [n]}\n"),
       model: skill("model", "mode: llm"),
       tools: skill("tools", TOOL),
+      brief: skill("brief", "mode: llm\nmax_output_bytes: 5"),
       hasty: skill("hasty", "mode: llm\ntimeout_ms: 60"),
       due: skill("due", "mode: llm\ndeadline_ms: 60"),
       blind: skill("blind", "mode: llm\nprovider: xai\nmodel: grok-3\ninput: file"),
@@ -373,6 +374,12 @@ describe("S66, S68, S118: an answer of every code", () => {
     if (waits) expect(response.headers.get("retry-after")).toMatch(/^\d+$/);
     if (NO_WAIT.includes(code)) expect(response.headers.get("retry-after")).toBeNull();
   });
+});
+
+it("an llm skill answers with as many bytes as its manifest allows", async () => {
+  expect(await (await from(says({ text: "hello" }), "brief")).text()).toBe("hello");
+  const refused = await from(says({ text: "héllo" }), "brief");
+  expect(await refused.json()).toMatchObject({ code: "output_too_large", limit: 5 });
 });
 
 it("a run that fails over MCP is named, and fails in the same way for its key", async () => {
