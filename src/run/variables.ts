@@ -1,6 +1,7 @@
 /** Which of the Worker's variables a skill may have. */
 import type { Settings } from "../env.ts";
 import type { SkillRecord } from "../skill/manifest.ts";
+import { WORKSPACE_GRANT } from "../skill/workspace-settings.ts";
 
 /**
  * The names of variables that a skill may have. An uploaded skill gets those that `HULL_GRANTS` lists; `null`: any,
@@ -21,13 +22,10 @@ export function grantedTo({ grants }: Settings, tenant: string, slug: string): R
   return new Set([slug, `${tenant}/${slug}`].flatMap((key) => grants.get(key) ?? []));
 }
 
-/** The entry of `HULL_GRANTS` that gives an uploaded skill workspace tools. */
-const WORKSPACE_TOOLS_GRANT = "workspace_tools";
-
 /** Whether a skill may have workspace tools: true for the deployment's own skills, and for those with the grant. */
 export function mayHaveWorkspaceTools(
   settings: Settings,
   record: Pick<SkillRecord, "manifest" | "uploaded_by" | "stored">,
 ): boolean {
-  return grantsOf(settings, record)?.has(WORKSPACE_TOOLS_GRANT) ?? true;
+  return grantsOf(settings, record)?.has(WORKSPACE_GRANT) ?? true;
 }
