@@ -1,5 +1,5 @@
 /** How a wake changes a daemon's run. Pure. */
-import type { WakeReason } from "./records.ts";
+import type { Wake, WakeReason } from "./records.ts";
 import type { AgentSpec } from "./spec.ts";
 import type { RunState } from "./state.ts";
 
@@ -17,6 +17,16 @@ export function wakeSources({ daemon, session_id }: AgentSpec): WakeReason[] {
   if (daemon.wake_interval_ms > 0) reached.push("timer");
   return reached;
 }
+
+/** A wake: each reason has only some of the parts. */
+export const wakeOf = (reason: WakeReason, parts: Partial<Omit<Wake, "reason" | "resumed">> = {}): Wake => ({
+  reason,
+  feedback: null,
+  messages: [],
+  watch_paths: [],
+  resumed: reason === "resume",
+  ...parts,
+});
 
 /** Resets counters of a turn and repetitions, which do not add up over several wakes. */
 export function wokenRun(run: RunState): RunState {

@@ -2,6 +2,7 @@
 import type { AgentRecordBody, Wake } from "../../engine/agent/records.ts";
 import type { RunState } from "../../engine/agent/state.ts";
 import { wakeText } from "../../engine/agent/texts.ts";
+import { wakeOf } from "../../engine/agent/wake.ts";
 import {
   cronAfter,
   dueNow,
@@ -15,7 +16,7 @@ import type { Clock } from "../../model/clock.ts";
 /** A wake by the daemon's own schedule. */
 export function scheduledWake(reason: "cron" | "timer"): Wake {
   const feedback = { kind: reason, content: wakeText(reason) };
-  return { reason, feedback, messages: [], watch_paths: [], resumed: false };
+  return wakeOf(reason, { feedback });
 }
 
 /** Wakes an idle run when its time comes, as long as its process lives. */

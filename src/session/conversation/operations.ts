@@ -1,5 +1,6 @@
 /** The operations of a session, by name (`rpc.ts`). */
 
+import { wakeOf } from "../../engine/agent/wake.ts";
 import { IdempotencyKeyReused } from "../../errors/request.ts";
 import { toHullError } from "../../errors.ts";
 import { readText, sendText } from "../../run/long-text.ts";
@@ -140,14 +141,7 @@ function conversationHandlers(conversation: Conversation): Handlers<Conversation
     resume: within(({ request }, row) =>
       conversation.once(request, () => {
         conversation.setState(row, "active");
-        const wake = {
-          reason: "resume" as const,
-          feedback: null,
-          messages: [],
-          watch_paths: [],
-          resumed: true,
-        };
-        const woken = runs.wake(wake);
+        const woken = runs.wake(wakeOf("resume"));
         return { ...conversation.view(), woken };
       }),
     ),

@@ -1,4 +1,6 @@
 /** The operations of a session that concern its runs, by name (`rpc.ts`). */
+
+import { wakeOf } from "../../engine/agent/wake.ts";
 import { Internal } from "../../errors.ts";
 import type { PreparedRun } from "../../run/agent/runtime.ts";
 import { detachedContext } from "../../run/context.ts";
@@ -9,7 +11,6 @@ import { type Conversation, onSession } from "./conversation.ts";
 import { eventPage } from "./event-page.ts";
 import { recordedCalls } from "./recorded-calls.ts";
 import type { Handlers, RunOperations, RunRequest, SessionCaller, Wait } from "./rpc.ts";
-import { MESSAGE_WAKE } from "./runs.ts";
 import type { SessionRow } from "./store.ts";
 import { tracePage } from "./trace.ts";
 import { runAnswer, runEntry, runView, usualWait } from "./views.ts";
@@ -44,7 +45,7 @@ export function runHandlers(conversation: Conversation, task: Task): Handlers<Ru
         conversation.checkActive(row);
         const run_id = store.liveRun()?.id ?? null;
         const body = { type: "message_received" as const, run: run_id, message, delivery };
-        const woken = delivery !== "wait_for_completion" && runs.wake(MESSAGE_WAKE, [body]);
+        const woken = delivery !== "wait_for_completion" && runs.wake(wakeOf("message"), [body]);
         if (!woken) runs.receive([body], false);
         return { session_id: row.id, run_id, delivery };
       }),

@@ -9,6 +9,7 @@ import { driveAgent } from "../../engine/agent/drive.ts";
 import type { AgentRecord, AgentRecordBody, Wake } from "../../engine/agent/records.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
+import { wakeOf } from "../../engine/agent/wake.ts";
 import { CallNotFound } from "../../errors/llm.ts";
 import { RunCancelled, RunInProgress } from "../../errors/session.ts";
 import { type ErrorData, HullError, Internal } from "../../errors.ts";
@@ -34,15 +35,6 @@ interface RunsOptions extends EndOptions {
   workspace: WorkspaceAccess;
   lifecycle: RunLifecycle;
 }
-
-/** A wake by a message, which needs no further explanation to the model. */
-export const MESSAGE_WAKE: Wake = {
-  reason: "message",
-  feedback: null,
-  messages: [],
-  watch_paths: [],
-  resumed: false,
-};
 
 /** `again`: a record arrived while the driver was about to rest. */
 interface AgentRunAttempt extends RunAttempt {
@@ -322,7 +314,7 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
     if (last === undefined || batch.every(({ record }) => record.type !== "went_idle")) return [];
     const { waiting, run } = last.after;
     if (run === null || waiting.every(({ delivery }) => delivery === "wait_for_completion")) return [];
-    const woke = this.log.record({ type: "woke", run: run.spec.run_id, wake: MESSAGE_WAKE });
+    const woke = this.log.record({ type: "woke", run: run.spec.run_id, wake: wakeOf("message") });
     return applyAll(last.after, [woke]);
   }
 

@@ -7,6 +7,7 @@ import type { Wake } from "../../engine/agent/records.ts";
 import type { AgentSpec, DaemonOptions } from "../../engine/agent/spec.ts";
 import type { RunState } from "../../engine/agent/state.ts";
 import { wakeText } from "../../engine/agent/texts.ts";
+import { wakeOf } from "../../engine/agent/wake.ts";
 import {
   afterClockChange,
   cronAfter,
@@ -96,25 +97,12 @@ export class Daemon {
     if (this.#deliver(row, run) || daemon === null) return;
     if (row.asked_at !== null) {
       const feedback = { kind: "resume", content: wakeText("resume") };
-      this.#conversation.runs.wake({
-        reason: "resume",
-        feedback,
-        messages: [],
-        watch_paths: [],
-        resumed: true,
-      });
+      this.#conversation.runs.wake(wakeOf("resume", { feedback }));
       return;
     }
     if (row.watched.length > 0) {
       const feedback = { kind: "watch", content: wakeText("watch", row.watched) };
-      const wake = {
-        reason: "watch" as const,
-        feedback,
-        messages: [],
-        watch_paths: row.watched,
-        resumed: false,
-      };
-      this.#conversation.runs.wake(wake);
+      this.#conversation.runs.wake(wakeOf("watch", { feedback, watch_paths: row.watched }));
       return;
     }
     const schedule = scheduleOf(row);
@@ -190,8 +178,7 @@ export class Daemon {
     const { seq, payload } = event;
     this.#conversation.together(() => {
       const messages = [messageOf(payload)];
-      const wake: Wake = { reason: "event", feedback: null, messages, watch_paths: [], resumed: false };
-      this.#conversation.runs.wake(wake);
+      this.#conversation.runs.wake(wakeOf("event", { messages }));
       this.store.update({ inflight: seq, inflight_at: run.iterations });
     });
     return true;
