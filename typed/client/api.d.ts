@@ -1039,7 +1039,7 @@ export type StructuredResult = {
     }[];
     /** The call used up a soft budget. */
     budget_exceeded?: boolean;
-    /** What mocks were asked; of many, the last ones. */
+    /** The calls that mocks answered: at most the last 1000, and at most 8 MiB. */
     mock_calls?: {
         [name: string]: unknown;
     }[];
