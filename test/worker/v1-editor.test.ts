@@ -54,7 +54,7 @@ it("the text editor of code execution changes files of the container; its result
     { ...viewed, content: "2\n2b\nthree", num_lines: 3, start_line: 2, total_lines: 4 },
     { ...failed, error_code: "file_not_found", error_message: "There is no file notes/none.txt." },
     { ...failed, error_code: "invalid_tool_input", error_message: expect.stringContaining("0 times") },
-    { ...failed, error_code: "invalid_tool_input", error_message: expect.stringContaining("a text") },
+    { ...failed, error_code: "invalid_tool_input", error_message: expect.stringContaining("a string") },
     { ...viewed, content: "notes/a.txt", num_lines: 1, start_line: 1, total_lines: 1 },
   ]);
   expect(answer.usage.server_tool_use).toMatchObject({ code_execution_requests: 0 });
