@@ -323,6 +323,6 @@ export const EVENTS = {
       ),
       files: maybe(about(z.array(object()), "Of llm skills: the files that the call made.")),
     }),
-    "The run has ended, or waits; always the last event. For model calls and agent runs it holds the whole result, for workflow runs `run_id` and `status`.",
+    "The run has ended, or waits; always the last event. For model calls and runs it holds the whole result; for workflow runs that is the answer of `execute`, and the stream of their session has only `run_id` and `status`.",
   ),
 };

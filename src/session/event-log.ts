@@ -23,7 +23,7 @@ export interface Ending {
   /** Whether an event ends the stream. */
   last(event: RunEvent): boolean;
   /** Data to send with the last event instead of the stored data; absent: the stored data. */
-  data?(event: RunEvent): object;
+  data?(event: RunEvent): object | Promise<object>;
   /** Returns an unstored event that ends the stream once all stored events are sent; `null`: not yet. */
   rest?(): RunEvent | null;
 }
@@ -133,10 +133,10 @@ export class EventLog {
         const end = stored.findIndex(last);
         const events = end === -1 ? stored : stored.slice(0, end + 1);
         if (events.length > 0) {
+          const ended = stored[end];
+          const data = ended !== undefined && shown ? await shown(ended) : ended?.data;
           const text = events
-            .map((event, n) =>
-              formatEvent(id, event.seq, event.event, n === end && shown ? shown(event) : event.data),
-            )
+            .map((event) => formatEvent(id, event.seq, event.event, event === ended ? data : event.data))
             .join("");
           await writer.write(this.#encoder.encode(text));
           seen = events.at(-1)?.seq ?? seen;

@@ -206,8 +206,8 @@ export class Session implements SessionLifecycle, JournalLifecycle {
     return this.workflow.ready();
   }
 
-  answer(run: string): JsonObject | null {
-    return this.task.answer(run);
+  async answer(run: string): Promise<JsonObject | null> {
+    return (await this.workflow.result(run)) ?? this.task.answer(run);
   }
 
   closes(): void {

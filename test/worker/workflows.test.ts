@@ -238,8 +238,13 @@ describe("POST /workflows/execute", () => {
     const path = response.headers.get("location") ?? "";
     const events = await readEvents(response);
     expect(events.map(({ event }) => event)).toEqual(["start", "stage", "delta", "round", "stage", "done"]);
+    const record = await get<Run>(path);
+    const { id: run_id, artifacts, transcript } = record;
+    const whole = { id: run_id, status: "completed", run: record, artifacts, transcript };
+    expect(events.at(-1)?.data).toEqual({ ok: true, run_id, ...whole, path: record.persisted_path });
     const later = await readEvents(await client.stream(`${path}/events?after=4`));
     expect(later.map(({ event }) => event)).toEqual(["stage", "done"]);
+    expect(later.at(-1)?.data).toEqual(events.at(-1)?.data);
     expect(await readEvents(await client.stream(`${path}/events?after=6`))).toEqual([]);
   });
 

@@ -99,6 +99,19 @@ export function runDocument(state: WorkflowState, active: ActiveStages): JsonObj
   return asJson(document);
 }
 
+/** The result of an execution: the run's record, and those of its members that clients use most. */
+export function runResult(record: JsonObject): JsonObject {
+  const { id, status, artifacts, transcript, persisted_path } = record;
+  return {
+    id: id ?? null,
+    status: status ?? null,
+    run: record,
+    artifacts: artifacts ?? [],
+    transcript: transcript ?? null,
+    path: persisted_path ?? null,
+  };
+}
+
 function originOf({ origin }: WorkflowState["spec"]): JsonObject | null {
   if (origin === undefined) return null;
   const { run_id, how, undone = [] } = origin;

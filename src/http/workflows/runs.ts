@@ -14,7 +14,7 @@ import {
   taskRunBody,
 } from "../../api/bodies/workflows.ts";
 import { readArtifacts, type WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
-import { WORKFLOW_STATUSES } from "../../engine/workflow/document.ts";
+import { runResult, WORKFLOW_STATUSES } from "../../engine/workflow/document.ts";
 import type { Graph } from "../../engine/workflow/graph.ts";
 import {
   forkedFrom,
@@ -258,7 +258,7 @@ async function answered(
   const { request } = context;
   if (wait === "none") {
     const applied = prefersAsync(request) ? { "preference-applied": "respond-async" } : {};
-    return Response.json(shown(context, resultOf(begun)), {
+    return Response.json(shown(context, runResult(begun)), {
       status: 202,
       headers: { ...headers, ...applied },
     });
@@ -267,7 +267,7 @@ async function answered(
   const ended = await endOf(session, begun);
   const { code, message } = objectOf(ended.error ?? {});
   if (code === "replay_mismatch") throw new ReplayMismatch({ detail: String(message) });
-  return Response.json(shown(context, resultOf(ended)), { headers });
+  return Response.json(shown(context, runResult(ended)), { headers });
 }
 
 /**
@@ -284,19 +284,6 @@ async function endOf(session: SessionClient, now: JsonObject): Promise<JsonObjec
       if (error instanceof HullError || left === 0) throw error;
     }
   }
-}
-
-/** The result of an execution: the run's record, and those of its members that clients use most. */
-function resultOf(record: JsonObject): JsonObject {
-  const { id, status, artifacts, transcript, persisted_path } = record;
-  return {
-    id: id ?? null,
-    status: status ?? null,
-    run: record,
-    artifacts: artifacts ?? [],
-    transcript: transcript ?? null,
-    path: persisted_path ?? null,
-  };
 }
 
 /** `GET /workflows/runs`: the tenant's, the newest first. */

@@ -298,6 +298,10 @@ export class Conversation {
     if (run_id === null) return events.follow(id, Math.min(after ?? newest, newest));
     // A workflow run has the session's id, so its stream has all events of the session. Later runs of a task append a
     // number to the id.
+    const answerOf = async (run: string): Promise<JsonObject | null> => {
+      const answer = await this.#lifecycle.answer(run);
+      return answer === null ? null : this.log.answered(answer);
+    };
     if (run_id === id || run_id.startsWith(`${id}.r`)) {
       const from = Math.min(after ?? 0, newest);
       const isLast = ({ event, data }: RunEvent): boolean =>
@@ -305,16 +309,15 @@ export class Conversation {
       const last = from === newest ? this.#store.event(newest) : null;
       return last !== null && isLast(last)
         ? new Blob([]).stream()
-        : events.follow(id, from, { last: isLast });
+        : events.follow(id, from, {
+            last: isLast,
+            data: async ({ data }) => ({ ...data, ...(await answerOf(run_id)) }),
+          });
     }
     const { first_event, done_event } = this.runs.row(run_id);
     const from = Math.max(Math.min(after ?? 0, newest), first_event - 1);
     if (done_event !== null && from >= done_event) return new Blob([]).stream();
     const { log, runs, runtime } = this;
-    const answerOf = (run: string): JsonObject | null => {
-      const answer = this.#lifecycle.answer(run);
-      return answer === null ? null : log.answered(answer);
-    };
     return events.follow(id, from, streamEnd({ log, runs, runtime, session: id, answerOf }, run_id, until));
   }
 

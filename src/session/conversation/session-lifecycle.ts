@@ -68,8 +68,8 @@ export interface ListingSource {
 export interface SessionLifecycle extends RunLifecycle, FileLifecycle, ListingSource {
   /** Loads what the session needs in memory before it answers anything; `undefined`: it is loaded. */
   ready(): Promise<void> | undefined;
-  /** What the request that began an ended run gets instead of the run's result; `null`: it gets the result. */
-  answer(run: string): JsonObject | null;
+  /** What the stream of an ended run ends with instead of the stored data; `null`: with the stored data. */
+  answer(run: string): Promise<JsonObject | null>;
   /** The session is closed or abandoned. Called in the transaction that stores this. */
   closes(): void;
   /** The session is being removed. Hull repeats the call until it succeeds. */

@@ -18,12 +18,13 @@ interface Streamed {
   /** The session's id. */
   session: string;
   /** What the route that began the run answers instead of the run's result; `null`: the result. */
-  answerOf: (run: string) => JsonObject | null;
+  answerOf: (run: string) => Promise<JsonObject | null>;
 }
 
 export function streamEnd(streamed: Streamed, run_id: string, until: StreamUntil): Ending {
   const last = ({ event }: RunEvent): boolean => event === "done";
-  if (until === "answer") return { last, data: ({ data }) => streamed.answerOf(run_id) ?? data };
+  if (until === "answer")
+    return { last, data: async ({ data }) => (await streamed.answerOf(run_id)) ?? data };
   const { run } = streamed.log.state();
   const daemon = run !== null && run.spec.run_id === run_id && run.spec.daemon !== null;
   const rests = until === "rest" || (until === "usual" && daemon);

@@ -5,6 +5,7 @@
  */
 import { undoes } from "../../engine/workflow/compensation.ts";
 import { crashAt, crashesWith } from "../../engine/workflow/crash.ts";
+import { runDocument, runResult } from "../../engine/workflow/document.ts";
 import { decide, givenUp, nextVirtualTime, openAttempts } from "../../engine/workflow/next.ts";
 import { failed } from "../../engine/workflow/outcomes.ts";
 import type {
@@ -22,6 +23,7 @@ import { detachedContext } from "../../run/context.ts";
 import type { RunEvent } from "../../run/events.ts";
 import { ignoreMissing, sessionClient } from "../../run/session-client.ts";
 import { carryOutAttempt, childSessions, stopAttempt } from "../../run/workflow/attempt.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 import { Rows } from "../conversation/rows.ts";
 import type { SessionIdentity } from "../conversation/store.ts";
@@ -308,6 +310,15 @@ export class Workflow {
       this.#waiting.add(waiting);
       await waiting.promise;
     }
+  }
+
+  /** The whole result of the last run if it has this id and has ended, else `null`. */
+  async result(run: string): Promise<JsonObject | null> {
+    if (!this.here) return null;
+    await this.ready();
+    const state = this.state();
+    const ended = state.spec.run_id === run && state.finished !== null;
+    return ended ? runResult(runDocument(state, new Map())) : null;
   }
 
   /** Writes the run's present state to the index. Writes follow one another. */
