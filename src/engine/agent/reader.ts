@@ -15,6 +15,7 @@ import type { AgentRecord, AgentToolResult, SessionState } from "./records.ts";
 import { bindingWarnings } from "./skill-servers.ts";
 import type { AgentSpec } from "./spec.ts";
 import { type AgentState, EMPTY_SESSION, effects, newRun, type RunState } from "./state.ts";
+import { reachedLimit } from "./status.ts";
 import { otherPhase } from "./turn.ts";
 
 /** `iteration` counts from 1. */
@@ -286,14 +287,17 @@ function activated(
 }
 
 /** Why a run ended without an answer. @param run before it ended */
-function ended(run: RunState | null, { status, at }: AgentRecord & { type: "run_settled" }): Notes {
+function ended(
+  run: RunState | null,
+  { status, at, refused_by }: AgentRecord & { type: "run_settled" },
+): Notes {
   if (run === null) return [];
   const { spec, taken, idleSince } = run;
   switch (status) {
     case "stuck":
       return [["LoopStuck", { text: lastOf(taken?.text ?? "", 240) }]];
     case "budget_exhausted":
-      return [["BudgetExhausted", { max_iterations: spec.max_iterations }]];
+      return [["BudgetExhausted", refused_by ?? reachedLimit(run)]];
     case "watchdog": {
       const attempts = spec.daemon?.idle_watchdog_attempts ?? null;
       const elapsed_ms = idleSince === undefined ? null : at - idleSince;

@@ -246,6 +246,8 @@ export type AgentRecord = { v: 1; at: number } & (
       run: string;
       status: RunStatus;
       error: ErrorData | null;
+      /** The limit that refused a call, by its name, with its scope. Absent: none did. */
+      refused_by?: JsonObject;
       /** A budget refused the model call of the last iteration, which does not count. */
       uncalled?: true;
       /** What the last model call had cost before it failed. Absent: nothing. */

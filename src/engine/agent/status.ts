@@ -2,6 +2,7 @@
 
 import { DeadlineExceeded } from "../../errors/run.ts";
 import type { HullError } from "../../errors.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
 import type { RunStatus } from "../run-status.ts";
 import { resourceDefinition } from "./skill-resource.ts";
 import type { AgentSpec, WakeLimit } from "./spec.ts";
@@ -15,7 +16,7 @@ import type { RunState } from "./state.ts";
 export function finalStatus(run: RunState, status: RunStatus): RunStatus {
   const { spec } = run;
   if (status === "done" || status === "stuck" || status === "budget_exhausted") {
-    if (reachesBudget(run)) return "budget_exhausted";
+    if (reachedBudget(run) !== null) return "budget_exhausted";
   }
   if (status !== "done") return status;
   if (spec.daemon !== null) return "idle";
@@ -24,14 +25,25 @@ export function finalStatus(run: RunState, status: RunStatus): RunStatus {
   return none ? "failed" : "done";
 }
 
-/** Whether nothing is left of a budget of the run. */
-function reachesBudget({ spec, totals, delegated }: RunState): boolean {
+/** The budget of the run of which nothing is left, by its name; `null`: none. */
+function reachedBudget({ spec, totals, delegated }: RunState): JsonObject | null {
+  const { token_budget, total_budget_usd } = spec;
   const tokens = totals.input_tokens + totals.output_tokens + (delegated?.tokens ?? 0);
+  if (token_budget !== null && tokens >= token_budget) return { token_budget };
   const cost = totals.cost_usd + (delegated?.cost_usd ?? 0);
-  return (
-    (spec.token_budget !== null && tokens >= spec.token_budget) ||
-    (spec.total_budget_usd !== null && cost >= spec.total_budget_usd)
-  );
+  return total_budget_usd !== null && cost >= total_budget_usd ? { total_budget_usd } : null;
+}
+
+/** The limit that ended a run as `budget_exhausted`, by its name; empty: none of the run's own. */
+export function reachedLimit(run: RunState): JsonObject {
+  const { max_iterations, daemon, served, max_tool_rounds } = run.spec;
+  const budget = reachedBudget(run);
+  if (budget !== null) return budget;
+  if (iterationsUsedUp(run)) return { max_iterations };
+  const reached = wakeLimitReached(run);
+  if (reached !== null) return { scope: "wake", [reached]: daemon?.wake_budget?.[reached] ?? max_iterations };
+  const rounds = served?.max_tool_rounds ?? max_tool_rounds;
+  return roundsUsedUp(run) && rounds !== undefined ? { max_tool_rounds: rounds } : {};
 }
 
 /** Whether the run may begin no further iteration. A daemon with the default limit has only that of a wake. */

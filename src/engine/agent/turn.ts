@@ -1,5 +1,7 @@
 /** Decides what a model's turn means to the loop. Pure. */
 
+import { asJson } from "../../skill/json.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
 import { firstOf } from "../cut.ts";
 import {
   type Block,
@@ -184,12 +186,19 @@ export function settled(run: RunState, status: RunStatus): AgentRecordBody {
 
 /**
  * The end of a run by a budget that leaves nothing for the next step.
+ * @param members those of the refusal
  * @param spent what the refused call had already cost; `null`: nothing
  */
-export function refused(run: RunState, spent: ModelCost | null = null): AgentRecordBody {
+export function refused(
+  run: RunState,
+  members: Readonly<Record<string, unknown>>,
+  spent: ModelCost | null = null,
+): AgentRecordBody {
   const status = finalStatus(run, "budget_exhausted");
   const uncalled = CALLS.has(run.stage) && run.turn === null;
-  const end = { type: "run_settled" as const, run: run.spec.run_id, status, error: null };
+  const { scope = "options.budget", limit, limit_value } = asJson<JsonObject>(members);
+  const refused_by = typeof limit === "string" ? { scope, [limit]: limit_value ?? null } : {};
+  const end = { type: "run_settled" as const, run: run.spec.run_id, status, error: null, refused_by };
   if (spent !== null) return { ...end, spent };
   return uncalled ? { ...end, uncalled } : end;
 }

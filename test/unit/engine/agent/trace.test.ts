@@ -1,11 +1,23 @@
 /** What the loop tells of itself beside messages. */
 import { expect, test } from "vitest";
 import { RecordReader } from "../../../../src/engine/agent/reader.ts";
+import { BudgetExceeded } from "../../../../src/errors/budget.ts";
 import { play, type Script, SPEC, says, skill, started, tool } from "./harness.ts";
 
 const policies = (given: object) => ({ policies: { ...SPEC.policies, ...given } });
 const deploying = skill("deploying", { allowed_tools: ["edit"] });
 const edit = { tools: [tool("edit")] };
+const REFUSAL = {
+  budget: "hard" as const,
+  scope: "session:desk",
+  window: "day",
+  limit: "max_cost_usd",
+  limit_value: 2,
+  spent: 1,
+  reserved: 0,
+  requested: 2,
+  resets_at: null,
+};
 
 async function traced(script: Script) {
   const reader = new RecordReader(null);
@@ -90,6 +102,21 @@ test.each<[string, Script, object[]]>([
     [{ kind: "TurnEnd" }, { kind: "BudgetExhausted", max_iterations: 1 }],
   ],
   [
+    "out of tokens",
+    { spec: { persistent: true, token_budget: 15 }, replies: ["##DONE##"] },
+    [{ kind: "BudgetExhausted", token_budget: 15 }],
+  ],
+  [
+    "out of money",
+    { spec: { ...edit, total_budget_usd: 1 }, replies: [{ calls: [["edit", {}]] }], cost_usd: 1 },
+    [{ kind: "TurnEnd" }, { kind: "BudgetExhausted", total_budget_usd: 1 }],
+  ],
+  [
+    "refused by a budget",
+    { spec: { max_iterations: 1 }, replies: [new BudgetExceeded(REFUSAL)] },
+    [{ kind: "BudgetExhausted", scope: "session:desk", max_cost_usd: 2 }],
+  ],
+  [
     "in another phase",
     { spec: { persistent: true, break_unless_phase: "plan" }, replies: ["next_phase: act"] },
     [{ kind: "PhaseChange", from: "plan", to: "act" }],
@@ -98,6 +125,8 @@ test.each<[string, Script, object[]]>([
   const entries = await traced(script);
   expect(entries).toMatchObject(expected);
   expect(entries).toHaveLength(expected.length);
+  for (const entry of entries)
+    if (entry.kind === "BudgetExhausted") expect(entry).toEqual({ iteration: 1, ...expected.at(-1) });
 });
 
 test("a grant for the session covers the same call however its numbers are written", async () => {
