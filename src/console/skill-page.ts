@@ -84,7 +84,7 @@ export async function rollBack(api: Api, slug: string, digest: string): Promise<
 function signed({ signature }: Card): [name: string, value: Html] | null {
   if (signature === undefined) return null;
   const { signer = "", trusted } = signature;
-  return ["Signed by", html`<code>${signer}</code>${trusted ? "" : ", whom this deployment does not trust"}`];
+  return ["Signed by", html`<code>${signer}</code>${trusted ? "" : ", who is not a trusted signer"}`];
 }
 
 /** A form for the skill's input. It is sent as `multipart/form-data`, since it may hold files. */

@@ -58,7 +58,7 @@ export function signatureFault(skill: Signed, policy: SignaturePolicy): TrustFau
   if (byDeployment && own?.includes(signer) !== false) return null;
   return {
     error: "UntrustedSignerError",
-    message: `The skill "${name}" is signed by ${signer}, whom the deployment does not trust.`,
+    message: `The skill "${name}" is signed by ${signer}, who is not a trusted signer.`,
   };
 }
 

@@ -481,7 +481,7 @@ export function loadSkill(
       : fail(
           "UntrustedSignerError",
           wanted,
-          `The skill "${wanted}" is signed by ${signature.signer}, whom the deployment does not trust.`,
+          `The skill "${wanted}" is signed by ${signature.signer}, who is not a trusted signer.`,
         );
   }
   const before = knownSkill(state, skill.name);
