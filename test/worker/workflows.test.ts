@@ -20,6 +20,16 @@ async function children(session: string): Promise<{ child_ids: string[] }> {
     if (found.child_ids.length > 0) return found;
   }
 }
+/** The record of a run, as a client brings it. */
+const RECORD = {
+  _type: "run_record",
+  id: "wf_a",
+  graph: { nodes: { a: {} } },
+  stages: [],
+  transitions: [],
+  pending_nodes: [],
+  artifacts: [],
+};
 const visited = ({ stages }: Run): string[] => stages.map(({ node_id, branch }) => `${node_id}:${branch}`);
 
 describe("POST /workflows/execute", () => {
@@ -220,6 +230,8 @@ describe("POST /workflows/execute", () => {
     [{ graph: { nodes: { a: {} } }, options: { resume_path: "a.json" } }, "options.resume_path"],
     [{ options: { resume_run: "wf_a", replay_run: "wf_b" } }, "options.replay_run"],
     [{ options: { resume_run: "wf_a", replay_path: "runs/wf_b.json" } }, "options.replay_path"],
+    [{ options: { resume_run: { ...RECORD, origin: { how: "resume", undone: 5 } } } }, "options"],
+    [{ options: { resume_run: { ...RECORD, compensations: [{}] } } }, "options"],
     [{ graph: { nodes: { a: {} } }, workflow: "x" }, "workflow"],
     [{ graph: { nodes: { a: {} } }, artifacts: [{ kind: 1 }] }, "artifacts.0.kind"],
     [{}, "graph"],

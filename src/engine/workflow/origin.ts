@@ -36,18 +36,18 @@ export const runAt = (path: string): string | null => /^runs\/([^/]+)\.json$/.ex
 /** Reads a record that a request brings; `null`: it is not one. */
 export function readRecord(given: Json): RunRecord | null {
   const record = objectOf(given);
-  const { _type, id, stages, transitions, pending_nodes, artifacts } = record;
+  const { _type, id, stages, transitions, pending_nodes, artifacts, compensations = [] } = record;
   if (_type !== "run_record" || typeof id !== "string") return null;
-  if (![stages, transitions, pending_nodes, artifacts].every(Array.isArray)) return null;
-  const entries: unknown[] = Array.isArray(stages) ? stages : [];
-  if (
-    !entries.every(
-      (stage) => isObject(stage) && typeof stage.id === "string" && typeof stage.node_id === "string",
-    )
-  )
-    return null;
+  const { undone = [] } = objectOf(record.origin);
+  if (!isList(transitions) || !isList(pending_nodes) || !isList(artifacts) || !isList(undone)) return null;
+  if (!isList(stages) || !stages.every(isStage)) return null;
+  if (!isList(compensations) || !compensations.every((one) => isObject(objectOf(one).metadata))) return null;
   return fromJson(record);
 }
+
+const isList = (value: Json | undefined): value is Json[] => Array.isArray(value);
+const isStage = (value: Json): boolean =>
+  isObject(value) && typeof value.id === "string" && typeof value.node_id === "string";
 
 /** Continues where the record ends. */
 export function resumed(record: RunRecord, graph: Graph): Origin {
