@@ -67,6 +67,12 @@ if [[ "$kind" =~ ^(feat|fix)$ ]]; then ((count++)); fi
   ]);
 });
 
+test("a line of a script that looks like many comparisons takes no long time", () => {
+  expect(needsOf("", [{ path: "a.sh", text: `${"=~ ".repeat(30_000)}\njq .` }])).toMatchObject([
+    { name: "jq" },
+  ]);
+});
+
 test("hull doctor --skills names what is missing and the image that has it; hull validate warns", async () => {
   const script = "import json, no_such_module_here\nfrom pypdf import PdfReader\n";
   const dir = folder({
