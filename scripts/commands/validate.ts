@@ -150,16 +150,19 @@ function byFolder(
   diagnostics: readonly RootedDiagnostic[],
 ): Map<ParsedFolder, RootedDiagnostic[]> {
   const key = (root: string, within: string): string => `${root}\0${within}`;
-  const known = new Map(folders.map((one) => [key(one.folder.root, one.folder.within), one]));
+  // hull.toml may list a folder of skills twice.
+  const known = Map.groupBy(folders, ({ folder: { root, within } }) => key(root, within));
   const found = new Map<ParsedFolder, RootedDiagnostic[]>();
   for (const each of diagnostics) {
     const names = each.diagnostic.file.split("/");
     for (let end = names.length - 1; end >= 0; end--) {
-      const folder = known.get(key(each.root, names.slice(0, end).join("/")));
-      if (folder === undefined) continue;
-      const own = found.get(folder);
-      if (own === undefined) found.set(folder, [each]);
-      else own.push(each);
+      const owners = known.get(key(each.root, names.slice(0, end).join("/")));
+      if (owners === undefined) continue;
+      for (const folder of owners) {
+        const own = found.get(folder) ?? [];
+        own.push(each);
+        found.set(folder, own);
+      }
       break;
     }
   }

@@ -77,6 +77,16 @@ test("--json: properties in the format's order, profiles, findings of the skill"
   expect(of("broken")).toMatchObject({ properties: {}, profiles: [] });
 });
 
+test("a folder that hull.toml lists twice is twice as broken, not once valid", async () => {
+  const dir = folder({
+    "hull.toml": 'skills = ["skills", "skills/"]\n',
+    "skills/a/SKILL.md": text("a", "mode: none\n"),
+  });
+  const { out } = await hullHere(["validate", "--json"], dir);
+  const reports: { diagnostics: { code: string }[] }[] = JSON.parse(out);
+  expect(reports.map(({ diagnostics }) => diagnostics[0]?.code)).toEqual(Array(2).fill("value_not_allowed"));
+});
+
 test("what is likely wrong is a warning", async () => {
   const key = ["AKIA", "ABCDEFGHIJKLMNOP"].join("");
   const root = folder({
