@@ -126,6 +126,21 @@ describe("chat completions", () => {
     expect(container(second)).toBe(container(first));
   });
 
+  test("that call tools of both fail if the container cannot keep the exchange", async () => {
+    const blocked = {
+      tool_calls: [
+        { id: "c1", name: "bash_code_execution", arguments: { command: "mkdir .hull; touch .hull/turns" } },
+        { id: "c2", name: "weather", arguments: { city: "Rome" } },
+      ],
+    };
+    fake.script([blocked]);
+    const tools: OpenAI.ChatCompletionTool[] = JSON.parse(
+      '[{"type":"code_execution"},{"type":"function","function":{"name":"weather","parameters":{"type":"object","properties":{}}}}]',
+    );
+    const asked = openai.chat.completions.create({ model: "gpt-4o", messages, tools });
+    await expect(asked).rejects.toThrow(/is inside \.hull\/turns, which is a file/);
+  });
+
   test("run a served skill that is named as a model", async () => {
     fake.script([{ text: "Cat, hat." }]);
     const answer = await openai.chat.completions.create({ model: "skill/sonnets", messages });

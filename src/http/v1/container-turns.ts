@@ -11,12 +11,16 @@ import type { WorkspaceAccess } from "../../run/workspace/access.ts";
 import { writeFile } from "../../run/workspace/store.ts";
 import { parsedJson } from "../../skill/json-depth.ts";
 import type { RequestContext } from "../context.ts";
+import { refusalOf } from "../sessions/files.ts";
 
 /** An id for the client: the container, the name of the stored turn, and the model's own id. */
 const STORED_TURN_ID = /^(container_01[0-9a-f]{32})\.([0-9a-f]{32})\.(.+)$/s;
 const pathOf = (name: string): string => `.hull/turns/${name}.json`;
 
-/** Stores the messages of a run; returns the function that makes the client's ids for its calls. */
+/**
+ * Stores the messages of a run; returns the function that makes the client's ids for its calls.
+ * @throws WorkspaceFull BadPath if the container cannot hold them
+ */
 export async function storeTurns(
   context: RequestContext,
   { id, workspace }: Container,
@@ -24,8 +28,10 @@ export async function storeTurns(
 ): Promise<(call: string) => string> {
   const name = crypto.randomUUID().replaceAll("-", "");
   const bytes = new TextEncoder().encode(JSON.stringify(context.redacted(messages.flatMap(messageJson))));
-  const intent = { path: pathOf(name), expected: null, size: bytes.length, executable: null };
-  await writeFile(context.env.FILES, workspace, intent, [bytes]);
+  const path = pathOf(name);
+  const intent = { path, expected: null, size: bytes.length, executable: null };
+  const outcome = await writeFile(context.env.FILES, workspace, intent, [bytes]);
+  if ("refused" in outcome) throw refusalOf(outcome, path);
   return (call) => `${id}.${name}.${call}`;
 }
 
