@@ -26,8 +26,8 @@ const MAX_BYTES = 30 * 1024 * 1024;
 const MAX_FILES = 10_000;
 const ZIP_TYPES = ["application/zip", "application/x-zip-compressed"];
 const TAR_TYPES = ["application/x-tar"];
-/** Types that do not describe the content; `curl -T` sends none. */
-const UNTYPED = ["", "application/octet-stream"];
+/** Types that do not describe the content: `curl -T` sends none, `curl --data-binary` that of a form. */
+const UNTYPED = ["", "application/octet-stream", "application/x-www-form-urlencoded"];
 
 /** `PUT /_hull/skills/:slug`: 201 for a new skill, 200 for a replaced one of the tenant. */
 export async function putSkill(context: RequestContext, params: Record<string, string>): Promise<Response> {
@@ -143,7 +143,7 @@ async function readArchive({ request, settings }: RequestContext, type: string):
   try {
     const files = isZip
       ? await readZip(body, { max_bytes: MAX_BYTES, max_entries: MAX_FILES })
-      : readTar(body, { max_bytes: MAX_BYTES, max_files: MAX_FILES });
+      : readTar(body, { max_bytes: MAX_BYTES, max_files: MAX_FILES, of_programs: true });
     return skillFiles(files);
   } catch (error) {
     if (error instanceof TarError) {

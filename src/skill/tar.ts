@@ -1,6 +1,7 @@
 /**
  * Packs: a deterministic POSIX tar (USTAR, with a pax path record for a path that does not fit). The strict reader
- * accepts what the writer makes, and nothing that could leave the folder into which it is unpacked.
+ * accepts what the writer makes, for uploads also what tar programs make, and nothing that could leave the folder into
+ * which it is unpacked.
  */
 import { concat, utf8OrNull } from "../bytes.ts";
 import { ArchivePaths } from "./archive-paths.ts";
@@ -18,13 +19,15 @@ interface UnpackedFile extends TarFile {
   bytes: Uint8Array<ArrayBuffer>;
 }
 
-interface TarLimits {
+interface TarTerms {
   /** The most bytes of one file and of all files together. */
   max_bytes: number;
   max_files: number;
+  /** Also reads what tar programs write: entries of folders, which it ignores, paths from `./` on, GNU's headers. */
+  of_programs?: boolean;
 }
 
-const DEFAULT_TAR_LIMITS: TarLimits = { max_bytes: 512 * 1024 * 1024, max_files: 20_000 };
+const DEFAULT_TAR_TERMS: TarTerms = { max_bytes: 512 * 1024 * 1024, max_files: 20_000 };
 
 /** A tar that is broken, or contains what no pack contains. `reason` is safe to show. */
 export class TarError extends Error {
@@ -38,6 +41,9 @@ export class TarError extends Error {
 }
 
 const BLOCK = 512;
+const USTAR = "ustar\u000000";
+/** What GNU tar writes instead, unless it is told otherwise. */
+const GNU = "ustar  \u0000";
 /** A pax record holds one path; Hull has no longer paths. */
 const MAX_PAX_BYTES = 8192;
 const encoder = new TextEncoder();
@@ -60,11 +66,8 @@ export function packTar(files: readonly TarFile[]): Uint8Array<ArrayBuffer> {
 }
 
 /** Reads a whole pack. Throws `TarError`. */
-export function readTar(
-  bytes: Uint8Array<ArrayBuffer>,
-  limits: TarLimits = DEFAULT_TAR_LIMITS,
-): UnpackedFile[] {
-  const reader = new TarReader(limits);
+export function readTar(bytes: Uint8Array<ArrayBuffer>, terms: TarTerms = DEFAULT_TAR_TERMS): UnpackedFile[] {
+  const reader = new TarReader(terms);
   const files = reader.push(bytes);
   reader.end();
   return files;
@@ -78,7 +81,7 @@ interface Entry {
 
 /** Reads a pack chunk by chunk; holds at most one file. Both methods throw `TarError`. */
 export class TarReader {
-  readonly #limits: TarLimits;
+  readonly #terms: TarTerms;
   readonly #paths = new ArchivePaths();
   #chunks: Uint8Array<ArrayBuffer>[] = [];
   #held = 0;
@@ -90,8 +93,8 @@ export class TarReader {
   #bytes = 0;
   #zeroBlocks = 0;
 
-  constructor(limits: TarLimits = DEFAULT_TAR_LIMITS) {
-    this.#limits = limits;
+  constructor(terms: TarTerms = DEFAULT_TAR_TERMS) {
+    this.#terms = terms;
   }
 
   /** The files that this chunk completed. */
@@ -131,7 +134,8 @@ export class TarReader {
       return;
     }
     if (this.#zeroBlocks > 0) throw new TarError("data after the end");
-    checkHeader(block);
+    const { of_programs = false } = this.#terms;
+    checkHeader(block, of_programs ? [USTAR, GNU] : [USTAR]);
     const type = String.fromCharCode(block[156] ?? 0);
     const size = octal(block, 124, 12);
     if (type === "x") {
@@ -140,10 +144,16 @@ export class TarReader {
       this.#pax = size;
       return;
     }
-    if (type !== "0")
+    const isFolder = type === "5" && of_programs;
+    if (type !== "0" && !isFolder)
       throw new TarError(`an entry of type ${JSON.stringify(type)}; only regular files are allowed`);
-    const path = this.#nextPath ?? headerPath(block);
+    const named = this.#nextPath ?? headerPath(block);
     this.#nextPath = null;
+    const path = of_programs ? named.replace(/^\.\//, "") : named;
+    if (isFolder) {
+      checkFolder(path, size);
+      return;
+    }
     this.#admit(path, size);
     this.#entry = { path, size, mode: (octal(block, 100, 8) & 0o111) === 0 ? 0o644 : 0o755 };
   }
@@ -152,9 +162,9 @@ export class TarReader {
     const refused = this.#paths.enter(path);
     if (refused !== null) throw new TarError(refused);
     this.#bytes += size;
-    if (this.#bytes > this.#limits.max_bytes) throw new TarError(`more than ${this.#limits.max_bytes} bytes`);
-    if (this.#paths.size > this.#limits.max_files)
-      throw new TarError(`more than ${this.#limits.max_files} files`);
+    if (this.#bytes > this.#terms.max_bytes) throw new TarError(`more than ${this.#terms.max_bytes} bytes`);
+    if (this.#paths.size > this.#terms.max_files)
+      throw new TarError(`more than ${this.#terms.max_files} files`);
   }
 
   /** Removes exactly `length` held bytes. */
@@ -209,8 +219,15 @@ export async function readTarFile(
   }
 }
 
-function checkHeader(block: Uint8Array): void {
-  if (text(block, 257, 8) !== "ustar\u000000") throw new TarError("a header is not USTAR");
+/** @param path without `./`, so that of the archive's own folder is empty */
+function checkFolder(path: string, size: number): void {
+  if (size !== 0) throw new TarError(`the folder ${path} has content`);
+  const refused = path === "" ? null : new ArchivePaths().enter(path.replace(/\/$/, ""));
+  if (refused !== null) throw new TarError(refused);
+}
+
+function checkHeader(block: Uint8Array, magics: readonly string[] = [USTAR]): void {
+  if (!magics.includes(text(block, 257, 8))) throw new TarError("a header is not USTAR");
   let sum = 0;
   for (const [i, byte] of block.entries()) sum += i >= 148 && i < 156 ? 0x20 : byte;
   if (octal(block, 148, 8) !== sum) throw new TarError("a header's checksum is wrong");
@@ -218,6 +235,8 @@ function checkHeader(block: Uint8Array): void {
 
 function headerPath(block: Uint8Array): string {
   const name = decode(field(block, 0, 100));
+  // GNU's headers have times there.
+  if (text(block, 257, 8) === GNU) return name;
   const prefix = decode(field(block, 345, 155));
   return prefix === "" ? name : `${prefix}/${name}`;
 }
@@ -265,7 +284,7 @@ function header(
   number(136, 12, 0);
   put(148, "        ");
   put(156, type);
-  put(257, "ustar\u000000");
+  put(257, USTAR);
   if (location.prefix !== undefined) block.set(location.prefix, 345);
   put(
     148,

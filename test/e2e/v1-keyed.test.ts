@@ -174,7 +174,7 @@ describe("a run of a skill", () => {
     expect(again.status).toBe(502);
     expect(again.headers.get("x-should-retry")).toBe("false");
     expect(await again.json()).toMatchObject({
-      error: { message: expect.stringContaining("Whether it took effect is unknown") },
+      error: { message: expect.stringContaining("does not know whether the request took effect") },
     });
     expect(fake.requests).toHaveLength(2);
   });

@@ -47,6 +47,8 @@ describe("what an archive may be", () => {
     const tar = packTar([{ path: "SKILL.md", mode: 0o644, bytes: new TextEncoder().encode(TEXT) }]);
     expect((await red.put("fox", tar, "application/x-tar")).status).toBe(201);
     expect((await red.put("fox", tar, "application/octet-stream")).status).toBe(200);
+    const ofCurl = await red.put("fox", tar, "application/x-www-form-urlencoded");
+    expect(ofCurl.status).toBe(200);
     const zip = await makeZip([{ name: "SKILL.md", content: TEXT }]);
     expect((await red.put("fox", zip, "application/octet-stream")).status).toBe(200);
     expect(await refusal(await red.put("fox", zip, "image/png"))).toMatchObject({ status: 415 });

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
@@ -71,6 +71,23 @@ describe("packs", () => {
   });
 });
 
+const LIMITS = { max_bytes: 10_000, max_files: 10 };
+
+describe("tars of the system's tar", () => {
+  test.each(["fox", "-C fox .", "--format=ustar fox"])("are read: tar cf x.tar %s", (named) => {
+    folder = mkdtempSync(join(tmpdir(), "hull-tar-"));
+    mkdirSync(join(folder, "fox/a"), { recursive: true });
+    writeFileSync(join(folder, "fox/a/run.sh"), "#!/bin/sh\n", { mode: 0o755 });
+    execFileSync("tar", ["-cf", "x.tar", ...named.split(" ")], { cwd: folder });
+    const files = readTar(new Uint8Array(readFileSync(join(folder, "x.tar"))), {
+      ...LIMITS,
+      of_programs: true,
+    });
+    const path = named.endsWith(".") ? "a/run.sh" : "fox/a/run.sh";
+    expect(files).toEqual([{ path, mode: 0o755, bytes: bytes("#!/bin/sh\n") }]);
+  });
+});
+
 /** A tar with one entry, made by hand so that it can hold what `packTar` never writes. */
 function forged(change: {
   path?: string;
@@ -78,6 +95,7 @@ function forged(change: {
   magic?: string;
   sum?: number;
   link?: string;
+  size?: number;
 }): Uint8Array<ArrayBuffer> {
   const block = new Uint8Array(512);
   const put = (at: number, text: string) => block.set(bytes(text), at);
@@ -85,7 +103,7 @@ function forged(change: {
   put(100, "0000644");
   put(108, "0000000");
   put(116, "0000000");
-  put(124, "00000000000");
+  put(124, `0000000000${change.size ?? 0}`);
   put(136, "00000000000");
   put(148, "        ");
   put(156, change.type ?? "0");
@@ -138,6 +156,19 @@ describe("hostile tars are refused", () => {
   ];
   test.each(HOSTILE)("%s", (_, tar) => {
     expect(() => readTar(tar)).toThrow(TarError);
+  });
+
+  const MORE: typeof HOSTILE = [
+    ["a folder outside", forged({ type: "5", path: "../a/" })],
+    ["an absolute folder", forged({ type: "5", path: "/a/" })],
+    ["a folder with content", forged({ type: "5", path: "a/", size: 1 })],
+    ["a file named as the folder itself", forged({ path: "./" })],
+    ["parent behind the dot", forged({ path: "./../x" })],
+  ];
+  const OF_PROGRAMS = ["dot segment", "folder", "other magic"];
+  const hostile = HOSTILE.filter(([name]) => !OF_PROGRAMS.includes(name));
+  test.each([...hostile, ...MORE])("from a tar program too: %s", (_, tar) => {
+    expect(() => readTar(tar, { ...LIMITS, of_programs: true })).toThrow(TarError);
   });
 
   test("limits on bytes and files", () => {
