@@ -2,7 +2,7 @@
 import { basename, resolve } from "node:path";
 import hull from "../../package.json" with { type: "json" };
 import { type Command, EXIT, parseFlags } from "../command.ts";
-import { CONFIG_FILE } from "../config.ts";
+import { CONFIG_FILE, loadConfig } from "../config.ts";
 import { nameFrom } from "../deploy/worker-name.ts";
 import { REPO_DIR } from "../dev/paths.ts";
 import { shellWord } from "../shell-word.ts";
@@ -94,6 +94,8 @@ Writes package.json, tsconfig.json, hull.toml, .gitignore, two skills and a test
       ...inFolder("skills/assistant", starterSkill("Assistant", "llm")),
       { path: "test/skills.test.mts", text: TEST },
     ];
+    // Of an existing file; an unreadable one is refused before anything is written.
+    const { port } = await loadConfig(dir);
     const { written, kept } = await writeNewFiles(dir, files);
     const lines = [...written.map((path) => `  wrote  ${path}`), ...kept.map((path) => `  kept   ${path}`)];
     const installed = REPO_DIR.includes("node_modules");
@@ -104,9 +106,10 @@ Writes package.json, tsconfig.json, hull.toml, .gitignore, two skills and a test
       ? [...(here ? [] : [`cd ${shellWord(dir)}`]), ...start]
       : // In a checkout no package must be installed: npx finds hull in the same place.
         [`cd ${shellWord(REPO_DIR)}`, `npx hull dev ${shellWord(dir)}`];
-    const call = "curl -X POST localhost:3000/skills/hello --data you";
+    // With port 0, hull dev chooses one and prints it.
+    const call = port === 0 ? [] : [`curl -X POST localhost:${port}/skills/hello --data you`];
     process.stdout.write(
-      `${lines.join("\n")}\n\nNext:\n${[...steps, call].map((step) => `  ${step}`).join("\n")}\n`,
+      `${lines.join("\n")}\n\nNext:\n${[...steps, ...call].map((step) => `  ${step}`).join("\n")}\n`,
     );
     return EXIT.ok;
   },
