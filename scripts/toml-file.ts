@@ -1,6 +1,7 @@
-/** A TOML file of a known shape, with the place or the key of its first fault. */
+/** A TOML file of a known shape, with the place of its syntax error, or the keys of its faults. */
 import { parse, TomlError } from "smol-toml";
 import * as z from "zod";
+import { counted } from "../src/plural.ts";
 import { nearest } from "../src/skill/match.ts";
 
 interface TomlFault {
@@ -27,24 +28,32 @@ export function readToml<T>(text: string, schema: z.core.$ZodType<T>): TomlFile<
   }
   const parsed = z.core.safeParse(schema, value);
   if (parsed.success) return { ok: true, data: parsed.data };
-  const [issue] = parsed.error.issues;
-  return { ok: false, fault: faultOf(issue, schema) };
+  const [first, ...others] = parsed.error.issues.flatMap((issue) => faultsOf(issue, schema));
+  if (first === undefined) throw parsed.error;
+  return { ok: false, fault: others.length === 0 ? first : asOne([first, ...others], first.code) };
 }
 
-function faultOf(issue: z.core.$ZodIssue | undefined, schema: z.core.$ZodType): TomlFault {
-  const key = issue?.path.join(".") ?? "";
-  if (issue?.code === "unrecognized_keys") {
-    const [unknown = ""] = issue.keys;
-    const known = keysAt(schema, issue.path);
+/** One fault with a line for each. */
+function asOne(faults: readonly TomlFault[], code: TomlFault["code"]): TomlFault {
+  const lines = faults.map(({ message, hint }) => `\n  ${message}${hint === undefined ? "" : ` ${hint}`}`);
+  return { code, message: `${counted(faults.length, "fault")}:${lines.join("")}` };
+}
+
+function faultsOf(issue: z.core.$ZodIssue, schema: z.core.$ZodType): TomlFault[] {
+  const key = issue.path.join(".");
+  if (issue.code !== "unrecognized_keys") {
+    const { message } = (issue.code === "invalid_key" ? issue.issues[0] : undefined) ?? issue;
+    return [{ code: "bad_config", message: `${key}: ${message}.` }];
+  }
+  const known = keysAt(schema, issue.path);
+  return issue.keys.map((unknown) => {
     const [near] = nearest(unknown, known);
     return {
       code: "unknown_key",
       message: `the key ${key === "" ? unknown : `${key}.${unknown}`} is unknown.`,
       hint: near === undefined ? `Known keys: ${known.join(", ")}.` : `Did you mean ${near}?`,
     };
-  }
-  const inner = issue?.code === "invalid_key" ? issue.issues[0] : issue;
-  return { code: "bad_config", message: `${key}: ${inner?.message ?? "is not accepted"}.` };
+  });
 }
 
 /** The keys of the object at a path. */

@@ -1,6 +1,14 @@
 import { execFile, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test, vi } from "vitest";
@@ -258,6 +266,10 @@ describe("folders (S4)", () => {
         /mcp\.servers\.docs: .*provider's key/,
       ],
       ["a = = 1", /hull\.toml:1:5: /],
+      [
+        'prot = 1\nskils = "x"\nport = "x"\nrate_limit = "fast"\n',
+        /hull\.toml: 4 faults:\n {2}port: .*\n {2}rate_limit: .*\n {2}the key prot is unknown\. Did you mean port\?\n {2}the key skils is unknown\. Did you mean skills\?\n$/,
+      ],
     ];
     for (const [toml, pattern] of cases) {
       const { code, err } = await hull(["list"], { cwd: folder({ "hull.toml": toml }) });
@@ -301,6 +313,7 @@ test("new: every kind and nasty names pass validate --strict; nothing is overwri
     "- #x: [y] {z} & *",
     "天気",
     "天気 2",
+    "雨",
     "true",
     "1.5",
     "Zoë\u2028é\t!",
@@ -333,7 +346,11 @@ test("init makes a project that builds, and keeps what is there", async () => {
   });
   expect((await hull(["validate", "--strict"], { cwd: dir })).code).toBe(0);
   chmodSync(join(dir, "skills/hello/main.sh"), 0o700);
-  expect((await hull(["init"], { cwd: dir })).out).toContain("kept   skills/hello/main.sh");
+  expect(first.out).toContain(" curl -X POST localhost:3000/skills/hello ");
+  writeFileSync(join(dir, "hull.toml"), "port = 4321\n");
+  const { out } = await hull(["init"], { cwd: dir });
+  expect(out).toContain("kept   skills/hello/main.sh");
+  expect(out).toContain(" curl -X POST localhost:4321/skills/hello ");
 });
 
 test("hull clean leaves the state unless it is asked for, and never takes it from a server", async () => {
