@@ -269,7 +269,11 @@ test("models are listed for both vendors' clients, skills among them", async () 
     expect.arrayContaining(["skill/a", "claude-haiku-4-5-20251001"]),
   );
   expect(await client.models.retrieve("skill/a")).toMatchObject({ object: "model", owned_by: "hull" });
-  await expect(client.models.retrieve("none")).rejects.toBeInstanceOf(OpenAI.NotFoundError);
+  // A model of a provider that is set up need not be in the list.
+  expect(listed.map(({ id }) => id)).not.toContain("gpt-4o");
+  expect(await client.models.retrieve("gpt-4o")).toMatchObject({ id: "gpt-4o", owned_by: "openai" });
+  for (const id of ["none", "skill/none", "meta/llama-4"])
+    await expect(client.models.retrieve(id)).rejects.toBeInstanceOf(OpenAI.NotFoundError);
   const anthropic = new Anthropic({ apiKey: "any", baseURL: hull.url });
   const [first] = (await anthropic.models.list()).data;
   expect(first).toMatchObject({ type: "model", display_name: expect.any(String) });

@@ -1,7 +1,7 @@
 /** `GET /v1/models`: the names that a client can give as a model, in either vendor's shape. */
 import { CallNotFound } from "../../errors/llm.ts";
 import { BadRequest } from "../../errors/request.ts";
-import { SKILL_MODEL } from "../../llm/skill-model.ts";
+import { namesSkill, SKILL_MODEL } from "../../llm/skill-model.ts";
 import type { ModelRegistry } from "../../model/registry/definition.ts";
 import { inferProvider } from "../../model/registry/infer.ts";
 import { isUsable, type ReadVariable } from "../../model/registry/provider-setup.ts";
@@ -67,41 +67,50 @@ function placeOf(all: readonly Named[], query: URLSearchParams, name: string): n
   throw notListed("model", id, name);
 }
 
-/** `GET /v1/models/:id`. @throws CallNotFound */
+/** `GET /v1/models/:id`: a listed name, or another id of a provider that can be called. @throws CallNotFound */
 export async function getModel(
   context: RequestContext,
   { id = "" }: Record<string, string>,
 ): Promise<Response> {
-  const model = (await namedModels(context)).find((known) => known.id === id);
-  if (model !== undefined) return jsonNow(shown(model, dialectOf(context)));
+  const model =
+    (await namedModels(context)).find((known) => known.id === id) ?? (await unlisted(context, id));
+  if (model !== null) return jsonNow(shown(model, dialectOf(context)));
   throw new CallNotFound({ what: "model", id });
 }
 
+/** A model that no list has, if its id tells its provider; `null`: it does not, or the provider is not set up. */
+async function unlisted(context: RequestContext, id: string): Promise<Named | null> {
+  const registry = await registryOf(context);
+  if (namesSkill(id) || !inferProvider(id, registry).certain) return null;
+  return configured(id, registry, context.settings.read);
+}
+
+const registryOf = ({ deployment, tenant, background }: RequestContext): Promise<ModelRegistry> =>
+  deployment.tenantRules.registryOf(tenant, background);
+
 async function namedModels(context: RequestContext): Promise<Named[]> {
-  const [registry, catalog] = await Promise.all([
-    context.deployment.tenantRules.registryOf(context.tenant, context.background),
-    servedTo(context),
-  ]);
+  const [registry, catalog] = await Promise.all([registryOf(context), servedTo(context)]);
   const skills = catalog.cards
     .filter(({ mode }) => mode === "llm")
     .map(({ slug, name }) => ({ id: `${SKILL_MODEL}${slug}`, name, owner: "hull", window: null }));
-  return [...configured(registry, context.settings.read), ...skills].sort((a, b) =>
-    a.id < b.id ? -1 : a.id > b.id ? 1 : 0,
-  );
+  const models = namesIn(registry).flatMap((name) => configured(name, registry, context.settings.read) ?? []);
+  return [...models, ...skills].sort((a, b) => (a.id < b.id ? -1 : a.id > b.id ? 1 : 0));
 }
 
 /** Each name once: models, aliases, and the default model of each provider. */
-function configured(registry: ModelRegistry, read: ReadVariable): Named[] {
-  const defaults = [...registry.providers.values()].flatMap(({ default_model }) => default_model ?? []);
-  const listed = [...registry.models.values()].map(({ id }) => id);
-  const ids = new Set([...listed, ...registry.aliases.keys(), ...defaults]);
-  return [...ids].flatMap((name): Named[] => {
-    const { id, provider: own } = expand(name, registry);
-    const entry = registry.models.get(id.toLowerCase());
-    const owner = own ?? entry?.provider ?? inferProvider(id, registry).provider;
-    if (!isUsable(owner, registry, read)) return [];
-    return [{ id: name, name: entry?.name ?? name, owner, window: contextWindow(registry, id) }];
-  });
+function namesIn({ providers, models, aliases }: ModelRegistry): string[] {
+  const defaults = [...providers.values()].flatMap(({ default_model }) => default_model ?? []);
+  const listed = [...models.values()].map(({ id }) => id);
+  return [...new Set([...listed, ...aliases.keys(), ...defaults])];
+}
+
+/** The model of this name; `null`: its provider is not set up. */
+function configured(name: string, registry: ModelRegistry, read: ReadVariable): Named | null {
+  const { id, provider: own } = expand(name, registry);
+  const entry = registry.models.get(id.toLowerCase());
+  const owner = own ?? entry?.provider ?? inferProvider(id, registry).provider;
+  if (!isUsable(owner, registry, read)) return null;
+  return { id: name, name: entry?.name ?? name, owner, window: contextWindow(registry, id) };
 }
 
 /** The epoch, in place of a model's release time, which is not known. */
