@@ -17,6 +17,8 @@ beforeAll(() =>
       feed: manifest("feed", "feed.xml"),
       logo: manifest("logo", "logo.png"),
       large: manifest("large", "large.bin"),
+      short: manifest("short", "note.txt", "max_output_bytes: 17\n"),
+      exact: manifest("exact", "note.txt", "max_output_bytes: 18\n"),
     },
     {
       "note.txt": bytes(TEXT),
@@ -57,6 +59,20 @@ describe("S42: a static file", () => {
     expect(await (await client.fetch("/skills/note", { method: "POST", body: "x" })).text()).toBe(TEXT);
     const put = await client.fetch("/skills/note", { method: "PUT" });
     expect([put.status, put.headers.get("allow")]).toEqual([405, "GET, HEAD, POST, OPTIONS"]);
+  });
+
+  it("is refused if it is larger than the skill's limit, or that of the deployment, allows", async () => {
+    const low = new Client({ HULL_ENV: "local", HULL_CONFIG: '{"max_output_bytes":17}' });
+    expect(await (await client.fetch("/skills/exact")).text()).toBe(TEXT);
+    for (const [from, path] of [
+      [client, "/skills/short"],
+      [client, "/skills/short?stream=1"],
+      [low, "/skills/exact"],
+    ] as const) {
+      const answer = await from.fetch(path);
+      expect([path, await answer.text()]).toEqual([path, expect.stringContaining("output_too_large")]);
+    }
+    expect((await client.fetch("/skills/short", { headers: { range: "bytes=0-1" } })).status).toBe(500);
   });
 
   it("is not sent again to who has it", async () => {

@@ -1,5 +1,7 @@
 /** Runs a static-file skill: sends one file from the registry. */
 
+import type { Settings } from "../../env.ts";
+import { OutputTooLarge } from "../../errors/run.ts";
 import { Internal } from "../../errors.ts";
 import { readBytes } from "../../registry/published.ts";
 import { DeltaText } from "../../run/delta.ts";
@@ -19,9 +21,9 @@ interface ServedFile {
   type: string;
 }
 
-/** Answers GET, HEAD and POST with the file: whole, a range of it, or 304. */
-export function serveStatic(context: RequestContext, record: SkillRecord): Promise<Response> {
-  const file = servedFile(record);
+/** Answers GET, HEAD and POST with the file: whole, a range of it, or 304. @throws OutputTooLarge */
+export async function serveStatic(context: RequestContext, record: SkillRecord): Promise<Response> {
+  const file = fileWithin(context.settings, record);
   const headers = new Headers({
     "content-type": file.type,
     "content-disposition": contentDisposition("inline", file.path),
@@ -41,9 +43,9 @@ export function serveStatic(context: RequestContext, record: SkillRecord): Promi
   });
 }
 
-/** The file as events. */
+/** The file as events. @throws OutputTooLarge */
 export async function streamStatic(run: RunHandle): Promise<RunOutput> {
-  const file = servedFile(run.record);
+  const file = fileWithin(run.context.settings, run.record);
   const blob = await readBytes(run.context.env, "blob", file.sha256);
   run.started();
   const deltas = new DeltaText<RunEvent>(run.context.settings.eventRedactor, run.emit, (data) => ({
@@ -53,6 +55,14 @@ export async function streamStatic(run: RunHandle): Promise<RunOutput> {
   for await (const chunk of blob) await deltas.push(chunk);
   await deltas.end();
   return { body: "", headers: {}, done: {} };
+}
+
+/** The served file, if the limits of the deployment and of the skill allow its size, even where a client wants a part. */
+function fileWithin({ max_output_bytes }: Settings, record: SkillRecord): ServedFile {
+  const file = servedFile(record);
+  const limit = Math.min(max_output_bytes, record.manifest.max_output_bytes ?? max_output_bytes);
+  if (file.size > limit) throw new OutputTooLarge({ limit });
+  return file;
 }
 
 /** The file that a static skill serves. */
