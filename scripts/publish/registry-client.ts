@@ -41,6 +41,8 @@ export class RegistryClient {
 
   /** Serves the previous catalog again; returns its id. */
   async rollback(): Promise<string> {
+    // Fails if no Hull is there. A failure from here on may hide a rollback.
+    await this.#client.send("GET", "/healthz");
     const answer = await this.#client.send("POST", "/_hull/catalog", { rollback: true }).catch((error) => {
       if (!isUncertain(error)) throw error;
       const hint =
@@ -88,6 +90,7 @@ export class RegistryClient {
   }
 }
 
-/** Whether what failed may have taken effect: no Hull answered, or one that failed. */
+/** Whether a failed request may have taken effect: no Hull answered, or a Hull failed. One that refuses did nothing. */
 const isUncertain = (error: unknown): error is CommandError =>
-  error instanceof CommandError && (error.exit === EXIT.unreachable || error.exit === EXIT.failed);
+  error instanceof CommandError &&
+  (error.exit === EXIT.unreachable || (error.exit === EXIT.failed && error.code !== "rate_limited"));

@@ -78,3 +78,18 @@ test("a redirect is not followed, so that no key goes elsewhere; the message nam
   const ended = await hullHere(["sessions", "ls", "--url", url]);
   expect(ended).toMatchObject({ code: 4, err: expect.stringContaining("leads to https://hull.example/;") });
 });
+
+test("a rollback may have taken place only if a Hull got it and did not refuse it", async () => {
+  const url = await serve(({ method }, response) => {
+    response.writeHead(method === "GET" ? 200 : 429);
+    response.end(JSON.stringify({ code: "rate_limited", detail: "The rate is used up." }));
+  });
+  for (const [at, code, said] of [
+    [url, 1, "The rate is used up."],
+    ["http://127.0.0.1:2", 4, "Start it with"],
+  ] as const) {
+    const rolled = await hullHere(["publish", "--rollback", "--url", at]);
+    expect(rolled).toMatchObject({ code, err: expect.stringContaining(said) });
+    expect(rolled.err).not.toContain("may have taken place");
+  }
+});
