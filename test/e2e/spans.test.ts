@@ -47,8 +47,10 @@ interface TailEvent {
 
 const SKILLS = {
   "asker/SKILL.md":
-    "---\nname: asker\ndescription: d\nmode: llm\nmodel: claude-test\ntimeout_ms: 900\ntools:\n  - {name: look, description: Looks, " +
+    "---\nname: asker\ndescription: d\nmode: llm\nmodel: claude-test\ntools:\n  - {name: look, description: Looks, " +
     "command: [echo], parameters: [{name: where, description: w}]}\n---\nSystem words.\n",
+  "hasty/SKILL.md":
+    "---\nname: hasty\ndescription: d\nmode: llm\nmodel: claude-test\ntimeout_ms: 900\n---\nH.\n",
   "shout/SKILL.md": "---\nname: shout\ndescription: d\nrun: [sh, -c, 'exit 3']\n---\nS.\n",
   "relay/SKILL.md":
     "---\nname: relay\ndescription: d\nmethod: GET\nproxy: ${UPSTREAM_URL}/v1/nothing?key=${UPSTREAM_KEY}\n---\nR.\n",
@@ -97,7 +99,7 @@ describe.each([
       HULL_RUNNER_URL: runner.url,
       HULL_RUNNER_SECRET: runner.secret,
       HULL_TRACE: "1",
-      HULL_LLM_TIMEOUT: "2",
+      HULL_LLM_TIMEOUT: "5",
       ...more,
     };
     const main = workerOptions({
@@ -249,12 +251,12 @@ describe.each([
     provider.script([{ hang: true }]);
     const model = { provider: "anthropic", model: "claude-test", llm_retries: 0 };
     const response = await post("/runs", { prompt: "x", options: model });
-    expect([response.status, await response.json()]).toMatchObject([504, { timeout_ms: 2000 }]);
+    expect([response.status, await response.json()]).toMatchObject([504, { timeout_ms: 5000 }]);
   });
 
   test.skipIf(content).each([
-    ["HULL_LLM_TIMEOUT", { model: "claude-test", tools: [CODE] }, 2000],
-    ["a skill's timeout_ms", { model: "skill/asker" }, 900],
+    ["HULL_LLM_TIMEOUT", { model: "claude-test", tools: [CODE] }, 5000],
+    ["a skill's timeout_ms", { model: "skill/hasty" }, 900],
   ])("%s bounds the model calls of an agent run of /v1", async (_, more, limit) => {
     provider.script([{ hang: true }]);
     const messages = [{ role: "user", content: "x" }];
