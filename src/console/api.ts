@@ -54,6 +54,8 @@ export interface Api {
     code: string;
     request_id: string;
   };
+  /** A file of `assets/`, as the Worker's static assets answer it. */
+  asset(path: string): Promise<Response>;
 }
 
 /**
@@ -77,6 +79,7 @@ export interface Host {
   /** @throws FormNotTrusted */
   checkToken(token: string | null): Promise<void>;
   problem: Api["problem"];
+  asset: Api["asset"];
 }
 
 const ROUTES: ReadonlyMap<OperationId, readonly [method: string, path: string, scope: RouteScope]> = new Map(
@@ -112,6 +115,7 @@ export function apiOf(host: Host): Api {
     },
     form: () => formOf(host),
     problem: (error) => host.problem(error),
+    asset: (path) => host.asset(path),
   };
 }
 

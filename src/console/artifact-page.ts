@@ -1,10 +1,11 @@
 /** An artifact of a session: as text, or in a confining frame if a browser can show it. */
-import { html } from "hono/html";
+import { html, raw } from "hono/html";
+import { NotFound } from "../errors/request.ts";
 import { type Api, asked } from "./api.ts";
 import type { Page } from "./layout.ts";
 import { pretty, when } from "./text.ts";
 
-const FRAMED: readonly string[] = ["html", "svg"];
+const FRAMED: readonly string[] = ["html", "svg", "react"];
 
 const asksFor = (api: Api, id: string, name: string) => ({
   params: { id, artifact: name },
@@ -38,16 +39,42 @@ const CONFINED = [
 ].join("; ");
 
 export async function artifactView(api: Api, id: string, name: string): Promise<Response> {
-  const shown = await asked(api, "getArtifact", asksFor(api, id, name));
-  const type = shown.type === "html" ? "text/html" : shown.type === "svg" ? "image/svg+xml" : "text/plain";
-  return new Response(pretty(shown.content), {
+  const { type, title, content } = await asked(api, "getArtifact", asksFor(api, id, name));
+  const mime =
+    type === "html" || type === "react" ? "text/html" : type === "svg" ? "image/svg+xml" : "text/plain";
+  return new Response(type === "react" ? await reactPage(api, title, pretty(content)) : pretty(content), {
     headers: {
-      "content-type": `${type}; charset=utf-8`,
+      "content-type": `${mime}; charset=utf-8`,
       "content-security-policy": CONFINED,
       "referrer-policy": "no-referrer",
       "cache-control": "no-store",
     },
   });
+}
+
+const REACT_FRAME = "console/react-frame.js";
+
+/**
+ * A page that compiles and renders a module of React. It holds the script that does so, since a confined page loads nothing:
+ * not even from Hull, as browsers send no cookie with its requests.
+ * @throws NotFound if that script was not installed
+ */
+async function reactPage(api: Api, title: string, source: string): Promise<string> {
+  const script = await api.asset(REACT_FRAME);
+  if (!script.ok) {
+    await script.body?.cancel();
+    throw new NotFound({ path: REACT_FRAME });
+  }
+  // Without this character no text ends the element around it.
+  const json = JSON.stringify(source).replaceAll("<", "\\u003c");
+  const page = await html`<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${title}</title></head>
+<body><div id="root"></div>
+<script type="application/json" id="source">${raw(json)}</script>
+<script>${raw(await script.text())}</script></body></html>
+`;
+  return String(page);
 }
 
 export const artifactFile = (api: Api, id: string, name: string): Promise<Response> =>

@@ -70,5 +70,6 @@ async function answered(context: RequestContext, handlerOf: HandlerOf<Operation>
       logError(error, context);
       return problemOf(error, context);
     },
+    asset: (path) => env.ASSETS.fetch(`https://assets.invalid/${path}`),
   });
 }

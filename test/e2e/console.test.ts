@@ -4,9 +4,9 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Page } from "puppeteer-core";
+import type { Frame, Page } from "puppeteer-core";
 import { afterAll, describe, expect, onTestFinished, test } from "vitest";
-import { faultsOf, look, openPage, startBrowser } from "../support/browser.ts";
+import { faultsOf, look, type Opened, openPage, startBrowser } from "../support/browser.ts";
 import { json } from "../support/hull-dev.ts";
 import { kill, sharedHull } from "../support/shared.ts";
 
@@ -222,8 +222,25 @@ test("attack: no page of another origin shows the console in a frame", async () 
   await expect.poll(() => complaints.join()).toContain("frame-ancestors");
 });
 
+/** The page of an artifact that a tool drew, and its frame. @param session a new one */
+async function drawn(session: string, type: string, content: string): Promise<Opened & { frame: Frame }> {
+  await hull.post("/sessions", { id: session });
+  const tool = { name: "draw", description: "Draws.", handler: "draw", parameters: { type: "object" } };
+  const mock = [
+    { tool_calls: [{ name: "draw", arguments: { id: "page", type, title: EVIL, content } }] },
+    { text: "Made." },
+  ];
+  await hull.post(`/sessions/${session}/runs`, {
+    prompt: "Draw.",
+    options: { provider: "mock", skills: ["artist"], tools: [tool], mock },
+  });
+  const opened = await openPage(browser);
+  await show(opened.page, `/console/sessions/${session}/artifacts/page`);
+  const frame = await opened.page.waitForFrame((one) => one.url().endsWith("/view?version=1"));
+  return { ...opened, frame };
+}
+
 test("attack: an artifact of HTML runs in its frame, and reaches neither the page nor its address", async () => {
-  await hull.post("/sessions", { id: "drawn" });
   const content = `<body><script>
     let said = "";
     try { said += parent.document.title; } catch { said += "no page, "; }
@@ -231,23 +248,108 @@ test("attack: an artifact of HTML runs in its frame, and reaches neither the pag
     try { top.location = "/docs"; } catch { said += "no way out"; }
     document.body.textContent = "The artifact has " + said;
   </script>`;
-  const tool = { name: "draw", description: "Draws.", handler: "draw", parameters: { type: "object" } };
-  const mock = [
-    { tool_calls: [{ name: "draw", arguments: { id: "page", type: "html", title: EVIL, content } }] },
-    { text: "Made." },
-  ];
-  await hull.post("/sessions/drawn/runs", {
-    prompt: "Draw.",
-    options: { provider: "mock", skills: ["artist"], tools: [tool], mock },
-  });
-  const { page } = await openPage(browser);
-  await show(page, "/console/sessions/drawn/artifacts/page");
-  const frame = await page.waitForFrame((one) => one.url().endsWith("/view?version=1"));
+  const { page, frame } = await drawn("drawn", "html", content);
   await frame.waitForFunction("document.body.textContent.startsWith('The artifact has')");
   expect(await frame.evaluate("document.body.textContent")).toBe(
     "The artifact has no page, no storage, no way out",
   );
   expect(page.url()).toContain("/console/sessions/drawn/artifacts/page");
+  expect(await page.title()).not.toBe("1");
+});
+
+test("an artifact of React is rendered in its frame and reacts, and its page shows the source", async () => {
+  const { page, frame, complaints } = await drawn(
+    "counter",
+    "react",
+    `import React, { useState, type ReactNode } from "react";
+
+// </script><script>document.title = "ended"</script>
+const Box = ({ children }: { children: ReactNode }) => <div style={{ padding: 8 }}>{children}</div>;
+
+export default function Counter() {
+  const [count, setCount] = useState<number>(0);
+  return <Box><button onClick={() => setCount(count + 1)}>Clicked {count} times</button></Box>;
+}
+`,
+  );
+  await frame.waitForSelector("button");
+  await frame.click("button");
+  await frame.waitForFunction("document.body.innerText === 'Clicked 1 times'");
+  expect(await frame.title()).toBe(EVIL);
+  expect(await page.$eval("main pre", (pre) => pre.innerText)).toContain("useState<number>(0)");
+  expect(complaints).toEqual([]);
+  const own = await drawn(
+    "root",
+    "react",
+    'import { createRoot } from "react-dom/client";\nconst root = document.getElementById("root") as HTMLElement;\ncreateRoot(root).render(<p>Its own root</p>);',
+  );
+  await own.frame.waitForFunction("document.body.innerText === 'Its own root'");
+});
+
+test("the frame of an artifact of React says why it shows nothing", async () => {
+  const text = async (name: string, content: string): Promise<unknown> => {
+    const { frame } = await drawn(name, "react", content);
+    await frame.waitForSelector("[role=alert]");
+    return frame.$$eval("[role=alert]", (all) => all.map((one) => one.textContent));
+  };
+  const cases: [name: string, content: string, said: RegExp][] = [
+    [
+      "unread",
+      "export default function App() {\n  return <p>{1 +}</p>;\n}",
+      /SyntaxError: .*Unexpected token.* \(2:\d+\)$/,
+    ],
+    ["unrun", "export default () => <p />;\n\nlet a;\nlet a;", /SyntaxError: .*'a'.*\nLine 4 of/],
+    [
+      "thrown",
+      "export default () => {\n  throw new TypeError('no data');\n};",
+      /^TypeError: no data\nLine 2 of/,
+    ],
+    ["lacking", 'import { Pie } from "recharts";\nexport default Pie;', /"recharts".*can import react, /],
+    ["nothing", "const App = () => <p />;", /no default export/],
+    [
+      "late",
+      "Promise.reject(new Error('too late'));\nexport default () => <p />;",
+      /^Error: too late\nLine 1 of/,
+    ],
+  ];
+  for (const [name, content, said] of cases) {
+    expect([name, await text(name, content)]).toEqual([name, [expect.stringMatching(said)]]);
+  }
+});
+
+test("attack: an artifact of React reaches neither the page, nor cookies, nor any host", async () => {
+  const content = `import { useEffect, useState } from "react";
+const tried = {
+  page: () => parent.document.title,
+  cookies: () => document.cookie,
+  storage: () => localStorage.length,
+  way: () => { top.location = "/docs"; },
+  eval: () => eval("1"),
+};
+const loads = (tag: string) => new Promise((done, failed) => {
+  const element = Object.assign(document.createElement(tag), { onload: done, onerror: failed, src: "/favicon.ico" });
+  document.body.append(element);
+});
+export default function App() {
+  const [said, setSaid] = useState("");
+  useEffect(() => {
+    let none = "";
+    for (const [name, attempt] of Object.entries(tried)) try { attempt(); none += "! "; } catch { none += name + " "; }
+    const later = [["fetch", () => fetch("/skills")], ["img", () => loads("img")], ["script", () => loads("script")]] as const;
+    (async () => {
+      for (const [name, attempt] of later) try { await attempt(); none += "! "; } catch { none += name + " "; }
+      setSaid(none);
+    })();
+  }, []);
+  return said && <p>No {said}</p>;
+}
+`;
+  const { page, frame } = await drawn("reaching", "react", content);
+  await frame.waitForSelector("p");
+  expect(await frame.$eval("p", (p) => p.textContent)).toBe(
+    "No page cookies storage way eval fetch img script ",
+  );
+  expect(page.url()).toContain("/console/sessions/reaching/artifacts/page");
   expect(await page.title()).not.toBe("1");
 });
 

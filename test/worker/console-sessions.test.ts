@@ -129,10 +129,9 @@ describe("sessions", () => {
   });
 });
 
-it("attack: an artifact is text on its page, and in a frame that reaches nothing", async () => {
-  const content = "<script>parent.document.title = 'reached'</script>";
-  const given = { id: "page", type: "html", title: `Page ${EVIL}`, content };
-  await client.post("/sessions", { id: "drawn" });
+/** The path of the page of an artifact that a tool drew. @param session a new one */
+async function drawn(session: string, given: object): Promise<string> {
+  await client.post("/sessions", { id: session });
   const tool = {
     name: "draw",
     description: "Draws.",
@@ -141,8 +140,13 @@ it("attack: an artifact is text on its page, and in a frame that reaches nothing
   };
   const mock = [{ tool_calls: [{ name: "draw", arguments: given }] }, { text: "Made." }];
   const options = { provider: "mock", skills: ["artist"], tools: [tool], mock };
-  await client.post("/sessions/drawn/runs", { prompt: "Draw.", options });
-  const path = "/console/sessions/drawn/artifacts/page";
+  await client.post(`/sessions/${session}/runs`, { prompt: "Draw.", options });
+  return `/console/sessions/${session}/artifacts/page`;
+}
+
+it("attack: an artifact is text on its page, and in a frame that reaches nothing", async () => {
+  const content = "<script>parent.document.title = 'reached'</script>";
+  const path = await drawn("drawn", { id: "page", type: "html", title: `Page ${EVIL}`, content });
   expect((await page("/console/sessions/drawn")).text).toContain(`href="${path}"`);
   const { text } = await page(path);
   expect(text).toContain('<iframe sandbox="allow-scripts"');
@@ -156,4 +160,24 @@ it("attack: an artifact is text on its page, and in a frame that reaches nothing
   expect(policy).not.toContain("allow-same-origin");
   const file = await client.fetch(`${path}/file`);
   expect(file.headers.get("content-disposition")).toContain("attachment");
+});
+
+it("attack: an artifact of React is data in a page of the same policy, which loads nothing", async () => {
+  const content =
+    "// </script><!-- <script>parent.document.title = 'reached'</script>\nexport default () => <p />;";
+  const path = await drawn("rendered", { id: "page", type: "react", title: EVIL, content });
+  const { text } = await page(path);
+  expect(text).toContain(`<iframe sandbox="allow-scripts" src="${path}/view?version=1"`);
+  expect(text).toContain("&lt;script&gt;parent.document");
+  const view = await client.fetch(`${path}/view`);
+  const html = await view.text();
+  expect(view.headers.get("content-type")).toBe("text/html; charset=utf-8");
+  expect(view.headers.get("content-security-policy")).toBe(
+    "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; font-src data:; form-action 'none'; base-uri 'none'; frame-ancestors 'self'",
+  );
+  const [, json = ""] = /<script type="application\/json" id="source">(.*)<\/script>\n/.exec(html) ?? [];
+  expect(json).not.toContain("<");
+  expect(JSON.parse(json)).toBe(content);
+  expect(html.match(/<\/script/g)).toHaveLength(2);
+  expect(html).not.toMatch(/<!--|<script src|<link|<img/);
 });
