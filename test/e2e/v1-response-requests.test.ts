@@ -51,6 +51,23 @@ describe("a request", () => {
       expect(body).toContain(part);
   });
 
+  test("continues a response whose file was deleted since; the model reads that it is gone", async () => {
+    const note = await client.files.create({
+      file: await toFile(Buffer.from("%PDF-1.4 x"), "a.pdf", { type: "application/pdf" }),
+      purpose: "user_data",
+    });
+    const input = [{ role: "user" as const, content: [{ type: "input_file" as const, file_id: note.id }] }];
+    fake.script([{ text: "A file." }, { text: "Gone." }]);
+    const first = await client.responses.create({ model: GPT, input });
+    await client.files.delete(note.id);
+    const next = { model: GPT, input: "And now?", previous_response_id: first.id };
+    expect((await client.responses.create(next)).output_text).toBe("Gone.");
+    expect(JSON.stringify(fake.requests[1]?.body)).toContain(`The file ${note.id} was deleted.`);
+    expect((await client.responses.inputTokens.count(next)).input_tokens).toBeGreaterThan(0);
+    // The request's own input must name a file that exists.
+    await expect(client.responses.create({ model: GPT, input })).rejects.toBeInstanceOf(OpenAI.NotFoundError);
+  });
+
   test.each([
     [{ tools: [{ type: "web_search" }] }, "tools.0.type"],
     [{ input: [{ type: "computer_call" }] }, "input.0"],

@@ -1,5 +1,6 @@
 /** Replaces the ids of stored files in items with the files. */
 import { toBase64 } from "../../bytes.ts";
+import { FileNotFound } from "../../errors/request.ts";
 import { wrong } from "../../llm/wrong.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
@@ -22,15 +23,43 @@ export async function checkFiles(context: RunContext, items: readonly JsonObject
   }
 }
 
-/** The items with the bytes of their files. @throws FileNotFound */
-export function inlined(context: RunContext, items: readonly JsonObject[]): Promise<JsonObject[]> {
+/**
+ * The items of a conversation with the bytes of their files. In `history`, a text stands for a file that was deleted or
+ * has expired since: the conversation can still continue.
+ * @throws FileNotFound for a file of `input`
+ */
+export async function inlined(
+  context: RunContext,
+  { history, input }: { history: readonly JsonObject[]; input: readonly JsonObject[] },
+): Promise<JsonObject[]> {
+  const [before, own] = await Promise.all([
+    inEach(history, (part) => withBytesIfAny(context, part)),
+    inEach(input, (part) => withBytes(context, part)),
+  ]);
+  return [...before, ...own];
+}
+
+/** The items with other parts of their contents where these name a stored file. */
+function inEach(
+  items: readonly JsonObject[],
+  replaced: (part: Json) => Promise<Json>,
+): Promise<JsonObject[]> {
   return Promise.all(
     items.map(async (item) => {
       const { content } = item;
       if (!Array.isArray(content) || content.every((part) => fileId(part) === null)) return item;
-      return { ...item, content: await Promise.all(content.map((part) => withBytes(context, part))) };
+      return { ...item, content: await Promise.all(content.map(replaced)) };
     }),
   );
+}
+
+async function withBytesIfAny(context: RunContext, part: Json): Promise<Json> {
+  try {
+    return await withBytes(context, part);
+  } catch (error) {
+    if (!(error instanceof FileNotFound)) throw error;
+    return { type: "input_text", text: `[The file ${fileId(part)} was deleted.]` };
+  }
 }
 
 function fileId(part: Json): string | null {

@@ -109,7 +109,7 @@ export async function runResponse(
     if (made > known) void emit(context.redacted(partEvent(shown)));
   };
   try {
-    const items = await inlined(context, [...request.history, ...request.input]);
+    const items = await inlined(context, request);
     const canonical = responseRequest(request.body, items);
     const report = { emit, part };
     const model = String(request.body.model);

@@ -32,7 +32,7 @@ async function itemsOf(context: RequestContext, body: JsonObject): Promise<JsonO
   const history = await historyOf(context, asked);
   const input = inputAfter(history, asked, { asks: false });
   await checkFiles(context, input);
-  return inlined(context, [...history, ...input]);
+  return inlined(context, { history, input });
 }
 
 /** `POST /v1/responses/input_tokens`: an estimate, by the same rule that reserves budgets. */
