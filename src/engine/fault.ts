@@ -20,6 +20,11 @@ export function shown(value: unknown): string {
   return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text;
 }
 
+/** A text about options, for a body with the options at its top: they lose `options.`, while quoted values stay. */
+export const withoutPrefix = (text: string): string =>
+  // `shown` cuts a long value before its closing quote.
+  text.replace(/"[^"…]*["…]|(?<![\w."])options\./g, (found) => (found === "options." ? "" : found));
+
 /** What a shape finds in a value. */
 export type ShapeError = Pick<z.core.$ZodError, "issues">;
 type Checked<T> = { success: true; data: T } | { success: false; error: ShapeError };

@@ -372,6 +372,7 @@ describe("refuses", () => {
     [{ task: "x", persist_path: "../x" }, "persist_path"],
     [{ task: "x", persist_path: "/x" }, "persist_path"],
     [{ task: "x", nonsense: 1 }, "nonsense"],
+    [{ task: "x", "options.cron": 1 }, "options.cron"],
     // Also options that a daemon sets itself.
     [{ task: "x", persistent: "no" }, "persistent"],
     [{ task: "x", daemon: 1 }, "daemon"],
@@ -388,5 +389,12 @@ describe("refuses", () => {
     const response = await post("/daemons", { provider: "mock", ...body });
     const { errors } = await response.json<{ errors: { path: string }[] }>();
     expect([response.status, errors.map((error) => error.path)]).toEqual([422, [path]]);
+  });
+
+  it("with the caller's own values unchanged, and the options named as in the body", async () => {
+    const response = await post("/daemons", { provider: "mock", task: "x", time_zone: "options.Mars" });
+    const { detail } = await response.json<{ detail: string }>();
+    expect(detail).toContain('"options.Mars"');
+    expect(detail).not.toContain("options.time_zone");
   });
 });

@@ -1,5 +1,6 @@
 /** `POST /daemons`: a daemon from a flat body. */
 
+import { withoutPrefix } from "../../engine/fault.ts";
 import { memberInvalid } from "../../errors/member-invalid.ts";
 import { InputInvalid } from "../../errors/request.ts";
 import { HullError } from "../../errors.ts";
@@ -59,7 +60,9 @@ async function specOf(context: RequestContext, id: string, input: RunInput) {
     return await daemonSpec(context, id, input);
   } catch (error) {
     if (!InputInvalid.matches(error)) throw error;
-    const flat = JSON.stringify(error.data).replaceAll("options.", "");
-    throw new HullError(JSON.parse(flat), error.operator);
+    const data = JSON.parse(JSON.stringify(error.data), (_, value: unknown) =>
+      typeof value === "string" ? withoutPrefix(value) : value,
+    );
+    throw new HullError(data, error.operator);
   }
 }

@@ -1,7 +1,15 @@
 /** Checks the body of an operation against its shape: 422 with the path of each fault. */
 
 import type * as z from "zod/mini";
-import { checked, type Fault, MAX_FAULTS, type ShapeError, shapeFaults, shown } from "../../engine/fault.ts";
+import {
+  checked,
+  type Fault,
+  MAX_FAULTS,
+  type ShapeError,
+  shapeFaults,
+  shown,
+  withoutPrefix,
+} from "../../engine/fault.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { nearest } from "../../skill/match.ts";
 import type { LlmHost } from "../host.ts";
@@ -55,10 +63,10 @@ export function checkCallOptions(call: JsonObject, own: readonly string[], host:
   if (!("faults" in read)) return;
   throw refused(
     read.faults.map(({ path, message }) => {
-      const name = path.replace(/^options\./, "");
+      const name = withoutPrefix(path);
       const [near] = nearest(name, own);
       if (near !== undefined && message.startsWith("there is no option")) return noOption(name, own);
-      return { path: name, message: message.replaceAll("options.", "") };
+      return { path: name, message: withoutPrefix(message) };
     }),
   );
 }
