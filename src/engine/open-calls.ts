@@ -1,10 +1,11 @@
-/** Calls of a conversation that have no results. Pure. */
+/** Calls of a conversation that have no results, and results that have no calls. Pure. */
 import { interruptedCall } from "./agent/texts.ts";
 import type { Message, ToolCallBlock, ToolResultMessage } from "./messages.ts";
 
 /**
  * The messages as providers require them: the results of each turn's calls directly after it. A call without a result, as in the
- * transcript of a waiting run or in an injected message, gets the result that it was interrupted.
+ * transcript of a waiting run or in an injected message, gets the result that it was interrupted. A result without its call, as in
+ * a conversation that somebody cut, is left out.
  */
 export function withResults(messages: readonly Message[]): Message[] {
   const turns: Message[][] = [[]];
@@ -28,23 +29,24 @@ const callsOf = (turn: Message): ToolCallBlock[] =>
 const resultsIn = (messages: readonly Message[]): ToolResultMessage[] =>
   messages.flatMap((message) => (message.role === "tool" ? message.results : []));
 
-/** A turn of the model with the messages up to the next one. */
-function completed([turn, ...rest]: Message[]): Message[] {
+/** A turn of the model with the messages up to the next one; or the messages before the first turn. */
+function completed(messages: Message[]): Message[] {
+  const [turn, ...rest] = messages.filter(({ role }) => role !== "tool");
   if (turn === undefined) return [];
   const calls = callsOf(turn);
-  const after = new Set(resultsIn(rest.slice(0, 1)).map(({ call_id }) => call_id));
-  if (calls.every(({ id }) => after.has(id))) return [turn, ...rest];
-  const found = resultsIn(rest);
-  const own = new Set(calls.map(({ id }) => id));
-  const left = rest.flatMap((message): Message[] => {
-    if (message.role !== "tool") return [message];
-    const results = message.results.filter(({ call_id }) => !own.has(call_id));
-    return results.length === 0 ? [] : [{ role: "tool", results }];
-  });
-  return [turn, { role: "tool", results: calls.map((call) => resultOf(call, found)) }, ...left];
+  if (calls.length === 0) return [turn, ...rest];
+  const ids = calls.map(({ id }) => id);
+  const found = resultsIn(messages).filter(({ call_id }) => ids.includes(call_id));
+  const open = calls.filter(({ id }) => !found.some(({ call_id }) => call_id === id));
+  const results = [...found, ...open.map(interrupted)].toSorted(
+    (a, b) => ids.indexOf(a.call_id) - ids.indexOf(b.call_id),
+  );
+  return [turn, { role: "tool", results }, ...rest];
 }
 
-function resultOf({ id, name }: ToolCallBlock, found: readonly ToolResultMessage[]): ToolResultMessage {
-  const result = found.find(({ call_id }) => call_id === id);
-  return result ?? { call_id: id, name, content: interruptedCall(true), is_error: true };
-}
+const interrupted = ({ id, name }: ToolCallBlock): ToolResultMessage => ({
+  call_id: id,
+  name,
+  content: interruptedCall(true),
+  is_error: true,
+});

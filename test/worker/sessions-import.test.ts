@@ -121,6 +121,7 @@ async function modelRead(path: string, options: object): Promise<unknown[]> {
   return (mock_calls[0]?.messages ?? []).map(({ content }) => content);
 }
 
+const ON = { role: "user", content: "on" };
 const OPEN = {
   role: "assistant",
   content: "",
@@ -135,11 +136,36 @@ it.each<[string, (path: string) => Promise<unknown[]>]>([
       return modelRead(`${path}/runs`, {});
     },
   ],
-  ["given to a run", () => modelRead("/runs", { messages: [OPEN, { role: "user", content: "on" }] })],
-  ["given to a call", () => modelRead("/llm/call", { messages: [OPEN, { role: "user", content: "on" }] })],
+  ["given to a run", () => modelRead("/runs", { messages: [OPEN, ON] })],
+  ["given to a call", () => modelRead("/llm/call", { messages: [OPEN, ON] })],
 ])("calls without results are told to be interrupted: %s", async (_, read) => {
   const interrupted = expect.stringContaining("interrupted");
   expect(await read(await session())).toEqual(["", interrupted, interrupted, "on"]);
+});
+
+it.each<[string, (messages: Body[]) => Promise<unknown[]>]>([
+  [
+    "imported",
+    async (messages) => {
+      const transcript = await (await post("/transcripts/from_messages", { messages })).json();
+      const { id } = await (await post("/sessions", { transcript })).json<{ id: string }>();
+      return modelRead(`/sessions/${id}/runs`, {});
+    },
+  ],
+  ["given to a run", (messages) => modelRead("/runs", { messages: [...messages, ON] })],
+  ["given to a call", (messages) => modelRead("/llm/call", { messages: [...messages, ON] })],
+])("the model does not read results without calls: %s", async (_, read) => {
+  const result = (tool_call_id: string, content: string) => ({ role: "tool", tool_call_id, content });
+  const [a = {}, ,] = OPEN.tool_calls;
+  const asked = { ...OPEN, tool_calls: [a] };
+  const cut = [result("gone", "cut off"), { role: "user", content: "look" }, asked];
+  const rest = [
+    result("a", "A"),
+    result("b", "no call"),
+    { role: "user", content: "go" },
+    result("c", "late"),
+  ];
+  expect(await read([...cut, ...rest])).toEqual(["look", "", "A", "go", "on"]);
 });
 
 it("results are injected after their calls, and no others", async () => {
