@@ -88,6 +88,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     "src/engine/messages.ts",
     "src/engine/fault.ts",
     "src/engine/text-tools/contract.ts",
+    "src/engine/usd.ts",
   ],
   tool: [
     ...VOCABULARY,

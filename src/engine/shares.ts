@@ -1,6 +1,7 @@
 /**
  * What tasks under way below a run hold of its budgets: those with budgets of their own hold them until they end. Pure.
  */
+import { sumUsd } from "./usd.ts";
 
 /** What a delegated run and those below it took. */
 export interface Spent {
@@ -29,7 +30,7 @@ export function heldBy(shares: Shares = {}): Spent {
   const held = { tokens: 0, cost_usd: 0 };
   for (const { tokens, usd } of Object.values(shares)) {
     held.tokens += tokens ?? 0;
-    held.cost_usd += usd ?? 0;
+    held.cost_usd = sumUsd(held.cost_usd, usd ?? 0);
   }
   return held;
 }
@@ -46,7 +47,7 @@ export function shareOut(left: Share, asked: Share): { granted: Share; share: Sh
 
 export const addSpent = (before: Spent = { tokens: 0, cost_usd: 0 }, more: Spent): Spent => ({
   tokens: before.tokens + more.tokens,
-  cost_usd: before.cost_usd + more.cost_usd,
+  cost_usd: sumUsd(before.cost_usd, more.cost_usd),
 });
 
 export function withoutShare(shares: Shares = {}, task_run: string): Shares {

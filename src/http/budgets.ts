@@ -1,8 +1,8 @@
 /** `/budgets`: hard limits of the caller's tenant, checked before each model call. */
 import { budgetBody } from "../api/bodies/spending.ts";
+import { nanoOf, usdOf } from "../engine/usd.ts";
 import { BudgetNotFound } from "../errors/budget.ts";
 import { BadRequest } from "../errors/request.ts";
-import { nanoOf, usdOf } from "../model/cost.ts";
 import { askTenant } from "../run/ledger.ts";
 import { askWithPolicy } from "../run/tenant-policy.ts";
 import { sendUsage } from "../run/usage-batch.ts";

@@ -1,8 +1,8 @@
 /** `GET /usage`: what the caller's tenant has spent. */
 import * as z from "zod/mini";
+import { usdOf } from "../engine/usd.ts";
 import { BadRequest } from "../errors/request.ts";
 import { unknownCursor } from "../errors/unknown-cursor.ts";
-import { usdOf } from "../model/cost.ts";
 import { askTenant } from "../run/ledger.ts";
 import { sendUsage } from "../run/usage-batch.ts";
 import type { Spend, UsageGroup, UsageRow } from "../session/ledger/rpc.ts";

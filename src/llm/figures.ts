@@ -1,5 +1,6 @@
 /** Sums of the parts of one call. */
 import { totalUsage } from "../engine/messages.ts";
+import { sumUsd } from "../engine/usd.ts";
 import { cacheFigures } from "../model/registry/price.ts";
 import type { CallFigures } from "./result.ts";
 
@@ -9,9 +10,9 @@ export function added(a: CallFigures | null, b: CallFigures): CallFigures {
   const sum = totalUsage(a, b);
   return {
     ...sum,
-    cost_usd: a.cost_usd + b.cost_usd,
+    cost_usd: sumUsd(a.cost_usd, b.cost_usd),
     price_known: a.price_known && b.price_known,
     cache_hit_ratio: cacheFigures(sum, null).cache_hit_ratio,
-    cache_savings_usd: a.cache_savings_usd + b.cache_savings_usd,
+    cache_savings_usd: sumUsd(a.cache_savings_usd, b.cache_savings_usd),
   };
 }

@@ -1,6 +1,8 @@
 /** The `budget` option of a call, which Hull checks before each attempt. Pure. */
+
+import { sumUsd, usdOf } from "../engine/usd.ts";
 import { BudgetExceeded, PriceUnknown } from "../errors/budget.ts";
-import { nanoUsd, usdOf } from "./cost.ts";
+import { nanoUsd } from "./cost.ts";
 import type { ModelPrice } from "./registry/definition.ts";
 
 /** Every limit is at least 0; absent: no limit. */
@@ -52,7 +54,7 @@ export function checkBudgetOption(option: BudgetOption, call: Projection): numbe
   }
   const checks = [
     ["max_cost_usd", option.max_cost_usd, cost],
-    ["total_budget_usd", option.total_budget_usd, cost === null ? null : session_cost_usd + cost],
+    ["total_budget_usd", option.total_budget_usd, cost === null ? null : sumUsd(session_cost_usd, cost)],
     ["max_input_tokens", option.max_input_tokens, call.input_tokens],
     // Every call asks for at least one token.
     ["max_output_tokens", option.max_output_tokens, call.max_tokens ?? 1],

@@ -41,6 +41,3 @@ export function nanoUsd(usage: Usage, modelPrice: ModelPrice, excludesCached: bo
         output_tokens * price.out),
   );
 }
-
-export const usdOf = (nano: number): number => nano / 1e9;
-export const nanoOf = (usd: number): number => Math.round(usd * 1e9);

@@ -3,17 +3,11 @@
  * budgets and rates never waits.
  */
 import { type ModelRequest, type ModelTurn, NO_USAGE } from "../engine/messages.ts";
+import { usdOf } from "../engine/usd.ts";
 import { BudgetExceeded, PriceUnknown } from "../errors/budget.ts";
 import { memo, memoNamed } from "../memo.ts";
 import type { Admission, Admit, CallEnd } from "../model/admission.ts";
-import {
-  excludesCachedTokens,
-  nanoUsd,
-  type PriceOf,
-  priceAt,
-  promptTokensOf,
-  usdOf,
-} from "../model/cost.ts";
+import { excludesCachedTokens, nanoUsd, type PriceOf, priceAt, promptTokensOf } from "../model/cost.ts";
 import { bytesOfBlocks, promptTokens, tokensOfBytes } from "../model/estimate.ts";
 import type { ResolvedTarget } from "../model/providers.ts";
 import type { ModelPrice, ModelRegistry } from "../model/registry/definition.ts";

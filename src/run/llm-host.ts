@@ -2,6 +2,7 @@
 
 import { textOfBlocks } from "../engine/messages.ts";
 import type { SearchDelegate } from "../engine/tool-vault/search.ts";
+import { sumUsd } from "../engine/usd.ts";
 import type { Settings } from "../env.ts";
 import { BudgetExceeded } from "../errors/budget.ts";
 import { FAILURES, failureClassOf } from "../errors/failure-class.ts";
@@ -182,7 +183,7 @@ class Host implements LlmHost {
       if (json.buffersText && options.stream) onText?.(textOfBlocks(turn.blocks));
       this.#context.deployment.metrics.countModelCall(turn.provider, "ok", Date.now() - started);
       this.#context.deployment.metrics.countTokens(turn.provider, turn.usage);
-      this.#spent += this.figures(turn).cost_usd;
+      this.#spent = sumUsd(this.#spent, this.figures(turn).cost_usd);
       return { turn, index };
     } catch (error) {
       const code = error instanceof HullError ? error.code : "internal";

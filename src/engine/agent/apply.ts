@@ -2,6 +2,7 @@
 
 import { type Message, totalUsage } from "../messages.ts";
 import { addSpent, withoutShare } from "../shares.ts";
+import { sumUsd } from "../usd.ts";
 import { applyToCalls } from "./apply-calls.ts";
 import { isSessionGrant } from "./call-permission.ts";
 import { calledAs, judgedArguments } from "./calls.ts";
@@ -288,7 +289,7 @@ function withRefused(
 
 const withSpent = (totals: ModelCost, spent: ModelCost): ModelCost => ({
   ...totalUsage(totals, spent),
-  cost_usd: totals.cost_usd + spent.cost_usd,
+  cost_usd: sumUsd(totals.cost_usd, spent.cost_usd),
 });
 
 function wake(state: AgentState, run: RunState, { messages, feedback }: Wake): AgentState {

@@ -3,6 +3,7 @@ import { ToolsRejected } from "../../errors/llm.ts";
 import { objectOf } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { heldBy, lesser } from "../shares.ts";
+import { sumUsd } from "../usd.ts";
 import { droppedTools, intersectPolicies } from "./policy.ts";
 import { outsideScope, scopedTools } from "./skills.ts";
 import type { AgentSpec, Ceilings, RunPolicies } from "./spec.ts";
@@ -48,7 +49,7 @@ export function ceilingsOf(run: RunState, live: boolean, sharers = 1): Ceilings 
   const { run_id, session_id, delegation, policies, deadline, token_budget, total_budget_usd } = spec;
   const held = heldBy(run.shares);
   const tokens = totals.input_tokens + totals.output_tokens + (delegated?.tokens ?? 0) + held.tokens;
-  const usd = totals.cost_usd + (delegated?.cost_usd ?? 0) + held.cost_usd;
+  const usd = sumUsd(totals.cost_usd, delegated?.cost_usd ?? 0, held.cost_usd);
   return {
     run_id: live ? run_id : null,
     session_id,

@@ -4,6 +4,7 @@ import { DeadlineExceeded } from "../../errors/run.ts";
 import type { HullError } from "../../errors.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { RunStatus } from "../run-status.ts";
+import { sumUsd } from "../usd.ts";
 import { resourceDefinition } from "./skill-resource.ts";
 import type { AgentSpec, WakeLimit } from "./spec.ts";
 import type { RunState } from "./state.ts";
@@ -30,7 +31,7 @@ function reachedBudget({ spec, totals, delegated }: RunState): JsonObject | null
   const { token_budget, total_budget_usd } = spec;
   const tokens = totals.input_tokens + totals.output_tokens + (delegated?.tokens ?? 0);
   if (token_budget !== null && tokens >= token_budget) return { token_budget };
-  const cost = totals.cost_usd + (delegated?.cost_usd ?? 0);
+  const cost = sumUsd(totals.cost_usd, delegated?.cost_usd ?? 0);
   return total_budget_usd !== null && cost >= total_budget_usd ? { total_budget_usd } : null;
 }
 
@@ -62,7 +63,7 @@ export function wakeLimitReached(run: RunState): WakeLimit | null {
   if (wakeIterations >= iterations) return "max_iterations";
   const tokens = totals.input_tokens + totals.output_tokens - wakeFrom.tokens;
   if (tokens >= (wake_budget.max_tokens ?? Number.POSITIVE_INFINITY)) return "max_tokens";
-  const cost = totals.cost_usd - wakeFrom.cost_usd;
+  const cost = sumUsd(totals.cost_usd, -wakeFrom.cost_usd);
   return cost >= (wake_budget.max_cost_usd ?? Number.POSITIVE_INFINITY) ? "max_cost_usd" : null;
 }
 

@@ -1,6 +1,7 @@
 /** The state of a workflow run, folded from its journal one record at a time. Pure. */
 import type { JsonObject } from "../../skill/manifest.ts";
 import { addSpent, type Shares, type Spent, withoutShare } from "../shares.ts";
+import { sumUsd } from "../usd.ts";
 import type { WorkflowArtifact } from "./artifacts.ts";
 import type { Graph, Node } from "./graph.ts";
 import { traversed } from "./origin.ts";
@@ -424,7 +425,7 @@ export function totalOutcomes(list: readonly { usage: Usage }[]): Usage {
     sum.output_tokens += usage.output_tokens;
     sum.total_duration_ms += usage.total_duration_ms;
     sum.call_count += usage.call_count;
-    sum.total_cost += usage.total_cost;
+    sum.total_cost = sumUsd(sum.total_cost, usage.total_cost);
     for (const model of usage.models) if (!sum.models.includes(model)) sum.models.push(model);
   }
   return sum;

@@ -1,7 +1,7 @@
 /** The cost of calls, and soft budgets. */
 import { softBudgetBody } from "../../api/bodies/spending.ts";
+import { nanoOf, usdOf } from "../../engine/usd.ts";
 import { Unauthenticated } from "../../errors/request.ts";
-import { nanoOf, usdOf } from "../../model/cost.ts";
 import { askTenant } from "../../run/ledger.ts";
 import { askWithPolicy } from "../../run/tenant-policy.ts";
 import { sendUsage } from "../../run/usage-batch.ts";

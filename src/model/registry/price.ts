@@ -1,6 +1,7 @@
 /** The cost of a call. Prices are USD per million tokens, amounts are USD. */
 import type { Usage } from "../../engine/messages.ts";
-import { nanoUsd, priceAt, promptTokensOf, usdOf } from "../cost.ts";
+import { usdOf } from "../../engine/usd.ts";
+import { nanoUsd, priceAt, promptTokensOf } from "../cost.ts";
 import type { ModelPrice, ModelRegistry } from "./definition.ts";
 import { shippedModel } from "./shipped-price.ts";
 

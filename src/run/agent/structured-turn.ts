@@ -2,6 +2,7 @@
 import type { ModelCost } from "../../engine/agent/records.ts";
 import type { AgentRequest } from "../../engine/agent/step.ts";
 import { type ModelTurn, textOfBlocks, totalUsage } from "../../engine/messages.ts";
+import { sumUsd } from "../../engine/usd.ts";
 import { type HullError, toHullError } from "../../errors.ts";
 import { extractJson } from "../../llm/extract.ts";
 import { correction } from "../../llm/nudge.ts";
@@ -71,7 +72,7 @@ export async function structuredTurn(
     const next = await asked.catch((error: unknown) => failed(toHullError(error)));
     if ("fault" in next) return next;
     const usage = totalUsage(answer.turn.usage, next.turn.usage);
-    answer = { turn: { ...next.turn, usage }, cost_usd: answer.cost_usd + next.cost_usd };
+    answer = { turn: { ...next.turn, usage }, cost_usd: sumUsd(answer.cost_usd, next.cost_usd) };
   }
 }
 

@@ -2,6 +2,7 @@
 import { NO_CEILINGS } from "../../engine/agent/delegation.ts";
 import type { Ceilings, RunPolicies } from "../../engine/agent/spec.ts";
 import { heldBy } from "../../engine/shares.ts";
+import { sumUsd } from "../../engine/usd.ts";
 import { sharersOf } from "../../engine/workflow/next.ts";
 import { totalOutcomes, type WorkflowState } from "../../engine/workflow/state.ts";
 import { plain, policyOf } from "./stage.ts";
@@ -27,7 +28,7 @@ function ceilingsIn(state: WorkflowState, session: string, sharers: number): Cei
   const { shares, delegated = { tokens: 0, cost_usd: 0 } } = state;
   const held = heldBy(shares);
   const tokens = left(above.tokens, input_tokens + output_tokens + delegated.tokens + held.tokens);
-  const usd = left(above.usd, total_cost + delegated.cost_usd + held.cost_usd);
+  const usd = left(above.usd, sumUsd(total_cost, delegated.cost_usd, held.cost_usd));
   return {
     ...above,
     run_id,

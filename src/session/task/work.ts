@@ -1,5 +1,6 @@
 /** A task's last run, of either kind: an agent run of its session, or a workflow run in it. */
 import { addSpent } from "../../engine/shares.ts";
+import { sumUsd } from "../../engine/usd.ts";
 import { artifactOf, type WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
 import { statusOf } from "../../engine/workflow/document.ts";
 import type { StageError } from "../../engine/workflow/records.ts";
@@ -77,7 +78,7 @@ function spentBy(run: ReturnType<Conversation["log"]["state"]>["run"]): Work["sp
   const { totals, delegated = { tokens: 0, cost_usd: 0 } } = run;
   return {
     tokens: totals.input_tokens + totals.output_tokens + delegated.tokens,
-    cost_usd: totals.cost_usd + delegated.cost_usd,
+    cost_usd: sumUsd(totals.cost_usd, delegated.cost_usd),
   };
 }
 

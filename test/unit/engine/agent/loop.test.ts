@@ -138,6 +138,12 @@ describe("status", () => {
     expect([run.status, run.iterations]).toEqual(["budget_exhausted", 2]);
   });
 
+  it("cost is summed to a nano-USD", async () => {
+    const replies = [call(), call(), "end"];
+    const { run } = await play({ spec: { tools: [edit], total_budget_usd: 0.4 }, replies, cost_usd: 0.1 });
+    expect([run.status, run.totals.cost_usd]).toEqual(["done", 0.3]);
+  });
+
   it.each([0, 1])("a model call that a budget refuses is no iteration: after %d calls", async (calls) => {
     const limit = {
       budget: "option" as const,
