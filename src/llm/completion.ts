@@ -1,4 +1,5 @@
 /** `POST /llm/completion`: the continuation, and the chat that asks for it if the provider has no completions. */
+import { InvalidRequest } from "../errors/llm.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import type { CallInput } from "./prepare.ts";
 
@@ -15,7 +16,12 @@ const INSTRUCTION = [
   "Do not repeat the text before or after the gap.",
 ].join(" ");
 
+/** @throws InvalidRequest for `messages`, which would replace the gap */
 export function completionCall({ prefix, suffix, system, options }: CompletionInput): CallInput {
+  if (options.messages != null) {
+    const detail = "messages is not for completions: prefix and suffix say what to complete.";
+    throw new InvalidRequest({ option: "messages", detail });
+  }
   const completion = { prefix, ...(suffix === null || suffix === "" ? {} : { suffix }) };
   const after = suffix === null || suffix === "" ? "" : `\n\n<after_gap>\n${suffix}\n</after_gap>`;
   return {

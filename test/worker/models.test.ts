@@ -25,6 +25,13 @@ const get = async (path: string, client = plain): Promise<unknown> => {
 };
 const code = async (response: Response) => [response.status, (await response.json<{ code: string }>()).code];
 
+it("a completion has its prefix and suffix instead of messages", async () => {
+  const options = { provider: "mock", messages: [{ role: "user", content: "x" }] };
+  const response = await plain.post("/llm/completion", { prefix: "a", options });
+  const problem = await response.json();
+  expect([response.status, problem]).toMatchObject([400, { code: "invalid_request", option: "messages" }]);
+});
+
 describe("GET /llm", () => {
   it.each<[path: string, answer: object, client?: Client]>([
     ["info", { provider: "anthropic", model: "claude-haiku-4-5-20251001", api_key_set: false }],
