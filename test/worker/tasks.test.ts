@@ -387,6 +387,12 @@ describe("a task with a graph", () => {
     const told = events.filter(({ data }) => data.run_id === done.id).map(({ event }) => event);
     expect(told).toEqual(["task_update", "stage", "stage", "task_update"]);
     const refused = { task: "x", graph: { nodes: { a } }, parent_session_id: above, tools: ["write"] };
-    expect(await codeOf(await post("/tasks", refused))).toEqual([403, "tool_rejected"]);
+    const reason = "The policy of the session above allows none of the tools that the task asks for: write.";
+    const node = { prompt: "x", model_policy: { provider: "mock" } };
+    for (const work of [refused, { ...refused, graph: undefined, node }]) {
+      const response = await post("/tasks", work);
+      const { code, detail } = await response.json<Body>();
+      expect([response.status, code, detail]).toEqual([403, "tool_rejected", reason]);
+    }
   });
 });

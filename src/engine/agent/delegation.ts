@@ -1,5 +1,6 @@
 /** The limits that a delegated run inherits: it can only have less than the run above it. Pure. */
 import { ToolsRejected } from "../../errors/llm.ts";
+import type { HullError } from "../../errors.ts";
 import { objectOf } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { heldBy, lesser } from "../shares.ts";
@@ -78,6 +79,13 @@ export function refusal({ levels, tokens, usd, deadline }: Ceilings, now: number
   return null;
 }
 
+/** The error of a task of which the session above allows no tool. */
+export const noneAbove = (tools: readonly string[]): HullError =>
+  new ToolsRejected({
+    tools,
+    reason: `The policy of the session above allows none of the tools that the task asks for: ${tools.join(", ")}.`,
+  });
+
 /**
  * Narrows a run's specification to the limits that the run above leaves.
  * @throws ToolsRejected if none of the run's tools remains
@@ -88,8 +96,7 @@ export function narrowed(spec: AgentSpec, above: Ceilings, account: string): Age
   const policy = intersectPolicies(outer, policies.policy);
   const asked = policies.policy?.tools;
   const lost = droppedTools(policies.policy, policy);
-  if (lost.length > 0 && Array.isArray(asked) && lost.length === asked.length)
-    throw new ToolsRejected({ tools: lost });
+  if (lost.length > 0 && Array.isArray(asked) && lost.length === asked.length) throw noneAbove(lost);
   const dropped = [...(policies.dropped ?? []), ...lost];
   const bounds = intersectPolicies(above.policies?.ceiling ?? null, policies.ceiling ?? null);
   const ceiling = intersectPolicies(bounds, outer);

@@ -1,6 +1,6 @@
 /** `POST /tasks`, `POST /sub-agents`: delegate a run to a session of its own. */
 
-import { NO_CEILINGS, narrowed, refusal } from "../../engine/agent/delegation.ts";
+import { NO_CEILINGS, narrowed, noneAbove, refusal } from "../../engine/agent/delegation.ts";
 import { droppedTools } from "../../engine/agent/policy.ts";
 import type { Ceilings } from "../../engine/agent/spec.ts";
 import type { Message } from "../../engine/messages.ts";
@@ -187,7 +187,7 @@ async function spawnGraph(
   const policy = policyOf([body.policy, own.policy, limits]);
   const lost = droppedTools(policy, policyOf([above?.policies?.policy, policy]));
   if (lost.length > 0 && Array.isArray(policy?.tools) && lost.length === policy.tools.length)
-    throw new ToolsRejected({ tools: lost });
+    throw noneAbove(lost);
   const artifacts = artifactsOf(body, id);
   const spec = await workflowSpec(context, id, {
     task,
