@@ -60,7 +60,7 @@ const CONVERSATION = {
   },
   session_id: { text: "A [session](sessions.md) that the call continues." },
   prefill: {
-    text: "The beginning of the answer, if the model can continue one. The answer's text is what the model adds.",
+    text: "The beginning of the answer, if the model can continue one. The answer's text is what the model adds; of a JSON answer that needs its beginning it is both, and only `delta` is what the model adds.",
   },
   metadata: { text: "The caller's own data. Hull does not read it." },
 } as const satisfies Texts<CallOption>;

@@ -25,6 +25,22 @@ const get = async (path: string, client = plain): Promise<unknown> => {
 };
 const code = async (response: Response) => [response.status, (await response.json<{ code: string }>()).code];
 
+it.each([
+  ["goes on with it", "1}", '{"a":1}', { a: 1 }],
+  ["holds JSON of its own", ' {"c": 3}, "b": 2}', '{"a": {"c": 3}, "b": 2}', { a: { c: 3 }, b: 2 }],
+  ["is JSON by itself", '{"b":2}', '{"b":2}', { b: 2 }],
+])(
+  "a structured answer begins with the prefill, unless it stands alone: it %s",
+  async (_, said, text, data) => {
+    const mock = [{ text: said }];
+    const options = { provider: "mock", mock, response_format: "json", prefill: '{"a":' };
+    for (const path of ["/llm/call", "/runs"]) {
+      const answer = await (await plain.post(path, { prompt: "x", options })).json();
+      expect(answer, path).toMatchObject({ text, data });
+    }
+  },
+);
+
 it("a completion has its prefix and suffix instead of messages", async () => {
   const options = { provider: "mock", messages: [{ role: "user", content: "x" }] };
   const response = await plain.post("/llm/completion", { prefix: "a", options });

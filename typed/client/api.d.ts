@@ -174,7 +174,7 @@ export type CallOptions = {
     timeout?: number;
     /** `idle_timeout_ms` in seconds. */
     idle_timeout?: number;
-    /** The beginning of the answer, if the model can continue one. The answer's text is what the model adds. */
+    /** The beginning of the answer, if the model can continue one. The answer's text is what the model adds; of a JSON answer that needs its beginning it is both, and only `delta` is what the model adds. */
     prefill?: string;
     /** The conversation. It replaces `prompt`. */
     messages?: Message[];

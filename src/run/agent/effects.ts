@@ -53,7 +53,7 @@ import { modelOf, type RunModel } from "./run-model.ts";
 import { readSkillFile } from "./skill-files.ts";
 import { runSkillTool } from "./skill-tools.ts";
 import { servedSkill } from "./skills.ts";
-import { type Ask, structuredTurn, withSentinel } from "./structured-turn.ts";
+import { type Ask, structuredTurn, withPrefill, withSentinel } from "./structured-turn.ts";
 import { leftMs } from "./time-left.ts";
 import type { RunVault } from "./vault.ts";
 
@@ -187,7 +187,7 @@ async function callModel(
   const ask: Ask = async (request, attempt) => {
     refusing = [];
     if (attempt > 0) watcher.onRestart?.(iteration + 1);
-    const { turn } = await host.exchange({
+    const { turn: answered } = await host.exchange({
       targets,
       signal,
       request: (target) => ({ ...settings(target), ...request }),
@@ -201,6 +201,7 @@ async function callModel(
       onText: watcher.onText,
       onReasoning: watcher.onReasoning,
     });
+    const turn = form === null ? answered : withPrefill(answered, request.prefill ?? "");
     const said = form === null ? null : withSentinel(turn, request, form);
     if (said !== null && terms.stream) watcher.onText?.(said.text);
     return { turn: said?.turn ?? turn, cost_usd: host.figures(turn).cost_usd };

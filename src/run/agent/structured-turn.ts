@@ -95,6 +95,20 @@ export function withSentinel(
   return { turn: { ...turn, blocks: [...turn.blocks, { type: "output_text", text }] }, text };
 }
 
+/**
+ * The turn with the text by which its answer was begun, so that its text holds the whole JSON. An answer that is JSON by
+ * itself stays as it is, and so does that of a model that takes no beginning.
+ */
+export function withPrefill(turn: ModelTurn, prefill: string): ModelTurn {
+  const left = turn.warnings?.some(({ option }) => option === "prefill") === true;
+  if (prefill === "" || left || parsedJson(textOfBlocks(turn.blocks)) !== undefined) return turn;
+  const first = turn.blocks.find(({ type }) => type === "output_text");
+  const blocks = turn.blocks.map((block) =>
+    block === first && block.type === "output_text" ? { ...block, text: prefill + block.text } : block,
+  );
+  return { ...turn, blocks };
+}
+
 function withWarning(turn: ModelTurn, errors: readonly string[]): ModelTurn {
   const message = `The answer does not match the schema: ${errors.join("; ")}`;
   const warning = { code: "schema_mismatch", message, option: "output_validation" };
