@@ -1,5 +1,7 @@
 /** Finds the skills that a request of a vendor's client means: Hull's, and those that Anthropic itself runs. */
+import { ProviderNotConfigured } from "../../errors/provider.ts";
 import type { ContainerParams, SkillReference } from "../../llm/container-params.ts";
+import type { Reached } from "../../llm/host.ts";
 import { namesSkill } from "../../llm/skill-model.ts";
 import { wrong } from "../../llm/wrong.ts";
 import { type LocalSkill, type NamedSkill, namedSkill, type ReferencedSkills } from "../../run/v1-skills.ts";
@@ -36,7 +38,7 @@ async function located(context: RequestContext, reference: SkillReference): Prom
   const found = await namedSkill(context, reference.id, reference.version);
   if (found !== null) return found;
   if (!reference.litellm && reference.id.startsWith("skill_")) return null;
-  throw wrong(`${reference.path}.skill_id`, `there is no skill "${reference.id.slice(0, 64)}"`);
+  throw noSkill(reference);
 }
 
 /** Refuses two skills of one name, which would share a folder. @throws InvalidRequest */
@@ -54,17 +56,26 @@ async function checkNative(
   native: readonly SkillReference[],
   lookup: ModelLookup,
 ): Promise<void> {
-  const reached = namesSkill(model) ? null : (await lookup()).reached;
+  const unknown = native.find(({ kind }) => kind === "local");
+  const reached = namesSkill(model) ? null : await reachedBy(lookup, unknown);
   if (reached?.protocol === "anthropic" || reached?.protocol === "mock") return;
-  const [{ kind, id, path } = { kind: "native", id: "", path: "" }] = native;
-  const shown = id.slice(0, 64);
-  throw kind === "native"
-    ? wrong(
-        path,
-        `${shown} is a skill of Anthropic, and ${reached?.model ?? model} is not a model of Anthropic`,
-      )
-    : wrong(`${path}.skill_id`, `there is no skill "${shown}"`);
+  if (unknown !== undefined) throw noSkill(unknown);
+  const [{ id, path } = { id: "", path: "" }] = native;
+  const named = reached?.model ?? model;
+  throw wrong(path, `${id.slice(0, 64)} is a skill of Anthropic, and ${named} is not a model of Anthropic`);
 }
+
+/** @param unknown a skill that only the provider may know; without the provider's key, nobody does */
+async function reachedBy(lookup: ModelLookup, unknown: SkillReference | undefined): Promise<Reached> {
+  try {
+    return (await lookup()).reached;
+  } catch (error) {
+    throw unknown !== undefined && error instanceof ProviderNotConfigured ? noSkill(unknown) : error;
+  }
+}
+
+const noSkill = ({ id, path }: SkillReference): Error =>
+  wrong(`${path}.skill_id`, `there is no skill "${id.slice(0, 64)}"`);
 
 /**
  * The skills as an answer shows them, in the request's order.
