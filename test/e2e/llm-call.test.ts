@@ -527,4 +527,12 @@ test("a completion asks for what stands between prefix and suffix", async () => 
   await hull.post("/llm/completion", { prefix: "the slow", suffix: "dog", options: OPENAI });
   expect(fake.requests[2]?.path).toBe("/v1/chat/completions");
   expect(JSON.stringify(fake.requests[2]?.body)).toMatch(/the slow.*dog/s);
+  // The endpoint for completions takes no conversation.
+  const messages = [{ role: "user", content: "Write of animals." }];
+  const transcript = { _type: "transcript", version: 2, id: "t", messages, events: [], assets: [] };
+  await hull.post("/sessions", { id: "completed", transcript });
+  fake.script([{ text: "z" }]);
+  await hull.post("/llm/completion", { prefix: "the lazy", options: { ...VLLM, session_id: "completed" } });
+  expect(fake.requests[3]?.path).toBe("/v1/chat/completions");
+  expect(JSON.stringify(fake.requests[3]?.body)).toMatch(/Write of animals\..*the lazy/s);
 });

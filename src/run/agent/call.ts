@@ -133,7 +133,7 @@ function prepare(context: RunContext, input: CallInput, host: LlmHost): Prepared
   const vault = runVault(spec, context);
   return {
     spec,
-    model: withCompletion(chosen, tools, input),
+    model: withCompletion(chosen, tools, history, input),
     vault,
     choice,
     tools,
@@ -143,11 +143,17 @@ function prepare(context: RunContext, input: CallInput, host: LlmHost): Prepared
 }
 
 /**
- * Adds the `completion` request. Not if the answer must be JSON or may be a tool call: such an answer needs the
- * conversation.
+ * Adds the `completion` request. Not if the answer must be JSON, may be a tool call or follows a conversation: an
+ * endpoint for completions knows none of these.
  */
-function withCompletion(model: RunModel, tools: readonly Tool[], { completion }: CallInput): RunModel {
-  if (completion === undefined || model.structured !== null || tools.length > 0) return model;
+function withCompletion(
+  model: RunModel,
+  tools: readonly Tool[],
+  history: readonly Message[],
+  { completion }: CallInput,
+): RunModel {
+  if (completion === undefined || model.structured !== null || tools.length > 0 || history.length > 0)
+    return model;
   return { ...model, settings: (target) => ({ ...model.settings(target), completion }) };
 }
 
