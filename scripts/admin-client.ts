@@ -98,7 +98,7 @@ export async function answerOf(url: URL, init: RequestInit): Promise<Response> {
   // Every answer of a Hull has this header.
   if (response.headers.has("x-request-id")) return response;
   const [said = ""] = (await wholeOf(response)).toString("utf8").slice(0, 200).split("\n");
-  const detail = `${url.origin} answered ${response.status}, but the answer is not one of Hull: ${said}`;
+  const detail = `${url.origin} answered ${response.status}, but it is not a Hull: ${said}`;
   const elsewhere = response.headers.get("location");
   const hint =
     elsewhere === null

@@ -38,7 +38,7 @@ export const CommandNotFound = define<{ command: string }>(
   500,
   "Command not found",
   (d) => ({
-    detail: `The runner has no command "${d.command}", in the skill's folder or on its PATH, or not the interpreter that its first line names.`,
+    detail: `The runner finds no command "${d.command}" in the skill's folder or on its PATH, or it lacks the interpreter that the first line of the command names.`,
     members: { command: d.command },
   }),
 );

@@ -70,7 +70,7 @@ export function missingTools(
       file,
       ...(at === undefined ? {} : { line: at.line, column: at.column }),
       field,
-      message: `Nothing provides ${missing.join(", ")}: the skill cannot ${[...losses].join(", ")}.`,
+      message: `Nothing provides ${missing.join(", ")}: the skill cannot ${[...losses].join(", or ")}.`,
       hint: "Remove what it does not need, write a tool of that name (letter case does not count), or name the tool of an MCP server as <server>__<tool>.",
     },
   ];

@@ -304,7 +304,7 @@ test("ids that no URL can have are those of nothing, and another server than a H
       const { code, output } = await runHull([...words, "--url", `http://127.0.0.1:${port}`], {
         cwd: hull.root,
       });
-      expect([words, code, output]).toEqual([words, 4, expect.stringContaining("not one of Hull")]);
+      expect([words, code, output]).toEqual([words, 4, expect.stringContaining("but it is not a Hull: ")]);
     }
   } finally {
     server.close();

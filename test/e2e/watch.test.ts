@@ -187,7 +187,7 @@ test("S119: a rollback serves the digests of before; a call under way ends on it
   expect(await begun).toBe("200 after");
 });
 
-test("a publish whose answer is lost is repeated; of a rollback it is said that it may have taken place", async () => {
+test("hull publish asks again if the answer is lost, and says of a rollback that it may have taken place", async () => {
   let lost = 0;
   const front = createServer(async (request, response) => {
     const pieces: Buffer[] = [];

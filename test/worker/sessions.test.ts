@@ -210,7 +210,7 @@ describe("the conversation", () => {
   it.each<[string, string, (text: string) => Body]>([
     ["structured", '{"a":1}', (prompt) => ({ prompt, schema: { type: "object", required: ["a"] } })],
     ["completion", "tail", (prefix) => ({ prefix })],
-  ])("is gone on with by a %s call, and kept once", async (operation, answer, body) => {
+  ])("has the messages of a %s call that continues it, once", async (operation, answer, body) => {
     const path = await session();
     const session_id = path.slice("/sessions/".length);
     await run(path, "one", { mock: [{ text: "1" }] });

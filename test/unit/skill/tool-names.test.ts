@@ -131,13 +131,13 @@ test("a skill wants workspace tools by its files, allowed-tools or commands; a l
   }
 });
 
-test("a skill that wants sub-agents is told of the option that offers them", () => {
+test("the warning of a skill that wants sub-agents names the option that offers them", () => {
   const text = "---\nname: a\ndescription: b\nallowed-tools: Read, Agent, WebSearch\n---\nGo.\n";
   const location = { folder: "a", file: "a/SKILL.md" };
   const { manifest, positions } = parseManifest(text, location);
   const provided = { mcp_servers: [], workspace_tools: true };
   const found = missingTools(manifest ?? expect.fail(), [], provided, { ...location, positions });
   expect(found.map(({ message }) => message)).toEqual([
-    "Nothing provides Agent, WebSearch: the skill cannot hand work to sub-agents without the run option sub_agents, search the web.",
+    "Nothing provides Agent, WebSearch: the skill cannot hand work to sub-agents without the run option sub_agents, or search the web.",
   ]);
 });
