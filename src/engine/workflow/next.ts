@@ -55,8 +55,8 @@ export function openAttempts(state: WorkflowState): AttemptKey[] {
 }
 
 /**
- * How many attempts share what is left of the run's budgets: those under way, and those that only wait for room. Nodes that
- * call no model need no share.
+ * How many attempts share what is left of the run's budgets: those under way, and those that only wait for room. Nodes
+ * that call no model need no share.
  */
 export function sharersOf(state: WorkflowState): number {
   const { spec, visits, ready, stopped } = state;

@@ -296,12 +296,12 @@ export class Conversation {
     const newest = this.#store.lastEvent();
     // A number above the newest one comes from an earlier session with this id.
     if (run_id === null) return events.follow(id, Math.min(after ?? newest, newest));
-    // A workflow run has the session's id, so its stream has all events of the session. Later runs of a task append a
-    // number to the id.
     const answerOf = async (run: string): Promise<JsonObject | null> => {
       const answer = await this.#lifecycle.answer(run);
       return answer === null ? null : this.log.answered(answer);
     };
+    // A workflow run has the session's id, so its stream has all events of the session. Later runs of a task append a
+    // number to the id.
     if (run_id === id || run_id.startsWith(`${id}.r`)) {
       const from = Math.min(after ?? 0, newest);
       const isLast = ({ event, data }: RunEvent): boolean =>
