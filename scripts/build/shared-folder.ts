@@ -1,11 +1,15 @@
 /**
  * The part of a plugin's folder that belongs to a skill: the skill's text or scripts name it by
- * `${CLAUDE_PLUGIN_ROOT}`.
+ * `${CLAUDE_PLUGIN_ROOT}`, or its text links to files there.
  */
 import { createHash } from "node:crypto";
-import { relative, sep } from "node:path";
+import { existsSync } from "node:fs";
+import { basename, join, relative, resolve, sep } from "node:path";
 import type { RecordExtras, SourceFile } from "../../src/skill/bundle.ts";
+import { decodeText, skillFileName } from "../../src/skill/file-text.ts";
+import { relativeLinks } from "../../src/skill/lint.ts";
 import type { BundledFile, Diagnostic, PluginOfSkill } from "../../src/skill/manifest.ts";
+import { pluginPath } from "../../src/skill/path.ts";
 import { packTar } from "../../src/skill/tar.ts";
 import { type FoundFile, inspectRoot, listFiles, type SkillFolder } from "./scan.ts";
 import { MAX_SKILL_BYTES, readSources } from "./sources.ts";
@@ -17,12 +21,16 @@ export interface SharedFolder extends NonNullable<PluginOfSkill["folder"]> {
 
 const NAMES_IT = "CLAUDE_PLUGIN_ROOT";
 
+/** The skill's folder inside its plugin's, `/` as separator. */
+const withinPlugin = ({ plugin, path }: SkillFolder): string =>
+  plugin === undefined ? "" : relative(plugin.path, path).split(sep).join("/");
+
 /** The part of a record about the skill's location. */
 export function locationOf(
-  { plugin, path, namespace }: SkillFolder,
+  folder: SkillFolder,
   shared: SharedFolder | null,
 ): Pick<RecordExtras, "plugin" | "namespace"> {
-  const skill = plugin === undefined ? "" : relative(plugin.path, path).split(sep).join("/");
+  const { plugin, namespace } = folder;
   return {
     ...(namespace === undefined ? {} : { namespace }),
     ...(plugin === undefined
@@ -30,25 +38,76 @@ export function locationOf(
       : {
           plugin: {
             name: plugin.name,
-            skill,
-            ...(shared === null ? {} : { folder: { pack: shared.pack, files: shared.files } }),
+            skill: withinPlugin(folder),
+            ...(shared === null ? {} : { folder: inRecord(shared) }),
           },
         }),
   };
+}
+
+function inRecord({ pack, files, linked }: SharedFolder): NonNullable<PluginOfSkill["folder"]> {
+  return { pack, files, ...(linked === undefined ? {} : { linked }) };
+}
+
+/**
+ * Whether a link leads to a file of the skill next to this one, as it does in runs that have both.
+ * @param path the folder of the skill
+ */
+export function leadsToSkill(path: string, target: string): boolean {
+  const [, sibling = "", file = ""] = /^\.\.\/([^/.][^/]*)\/([^?#]+)/.exec(target) ?? [];
+  const next = join(path, "..", sibling);
+  return sibling !== "" && existsSync(join(next, "SKILL.md")) && existsSync(join(next, file));
+}
+
+/**
+ * The links of a skill's text to files of its plugin's folder outside its own, but not to a skill next to it.
+ * @returns `targets`, as written, of those that lead to a bundled file or folder; `sought`, absolute, of all
+ */
+export function linksToPlugin(
+  folder: SkillFolder,
+  text: string,
+  project: string,
+): { targets: string[]; sought: string[] } {
+  const { plugin, path: own, file } = folder;
+  if (plugin === undefined) return { targets: [], sought: [] };
+  const skill = withinPlugin(folder);
+  const links = relativeLinks(text).flatMap(({ target, path }) => {
+    const inside = leadsToSkill(own, target) ? null : pluginPath(path, skill);
+    return inside === null ? [] : [{ target, inside, absolute: resolve(plugin.path, inside) }];
+  });
+  const sought = links.map(({ absolute }) => absolute);
+  if (!sought.some((path) => existsSync(path))) return { targets: [], sought };
+  const paths = filesOf(folder, project).map(({ path }) => path);
+  // The build makes the text of a skill.ts, so the plugin's folder does not hold it.
+  if (!paths.includes(`${skill}/${basename(file)}`)) return { targets: [], sought };
+  const leads = links.filter(({ inside }) =>
+    paths.some((path) => path === inside || path.startsWith(`${inside}/`)),
+  );
+  return { targets: leads.map(({ target }) => target), sought };
 }
 
 /**
  * The plugin's folder in the form that a build bundles, if the skill needs it.
  * @param files those of the skill
  * @param project links may lead anywhere inside it
+ * @returns also the absolute paths to which the skill's text links, whether or not a file is there
  */
 export async function sharedFolder(
   folder: SkillFolder,
   files: readonly SourceFile[],
   project: string,
-): Promise<{ folder: SharedFolder | null; stamp: string | null; diagnostics: Diagnostic[] }> {
-  if (folder.plugin === undefined || !files.some(({ bytes }) => Buffer.from(bytes).includes(NAMES_IT)))
-    return { folder: null, stamp: null, diagnostics: [] };
+): Promise<{
+  folder: SharedFolder | null;
+  stamp: string | null;
+  sought: string[];
+  diagnostics: Diagnostic[];
+}> {
+  const name = skillFileName(files.map(({ path }) => path));
+  const { bytes: content = new Uint8Array() } = files.find(({ path }) => path === name) ?? {};
+  const { targets, sought } = linksToPlugin(folder, decodeText(content).text, project);
+  const linked = targets.length > 0;
+  const wanted = linked || files.some(({ bytes }) => Buffer.from(bytes).includes(NAMES_IT));
+  if (folder.plugin === undefined || !wanted) return { folder: null, stamp: null, sought, diagnostics: [] };
   const found = filesOf(folder, project);
   const stamp = stampOf(found);
   const total = found.reduce((sum, { stats }) => sum + stats.size, 0);
@@ -62,7 +121,7 @@ export async function sharedFolder(
       message: `The plugin ${name} in ${path} holds ${total} bytes, more than the ${MAX_SKILL_BYTES} (256 MiB) that Hull bundles, so the skill does not have its files.`,
       hint: "List what its skills do not need in .hullignore.",
     };
-    return { folder: null, stamp, diagnostics: [finding] };
+    return { folder: null, stamp, sought, diagnostics: [finding] };
   }
   const sources = await readSources(found);
   const bytes = packTar(sources);
@@ -72,7 +131,8 @@ export async function sharedFolder(
     mode: file.mode,
     sha256: sha256(file.bytes),
   }));
-  return { folder: { pack: sha256(bytes), files: index, bytes }, stamp, diagnostics: [] };
+  const shared = { pack: sha256(bytes), files: index, ...(linked ? { linked: true as const } : {}), bytes };
+  return { folder: shared, stamp, sought, diagnostics: [] };
 }
 
 /** The present state of the plugin's folder; `null`: the skill has no plugin. */

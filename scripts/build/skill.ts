@@ -116,6 +116,7 @@ export async function readSkill(
   };
   const shared = await sharedFolder(folder, files, project);
   diagnostics.push(...shared.diagnostics);
+  noteRead(shared.sought);
   const assembly = await assembleSkill(files, {
     ...location,
     location: locationOf(folder, shared.folder),

@@ -114,7 +114,7 @@ async function checkServed(project: Project, runner: boolean): Promise<Checked> 
     for (const folder of scan.skills) {
       const one = await parseFolder(folder, rootContext, config.signatures);
       folders.push(one);
-      diagnostics.push(...lint(one, rootContext).map((diagnostic) => ({ root, diagnostic })));
+      diagnostics.push(...lint(one, rootContext, dir).map((diagnostic) => ({ root, diagnostic })));
     }
   }
   const faulty = byFolder(

@@ -1,12 +1,13 @@
 /** Checks one skill folder by the rules of the Agent Skills format, and for what is probably wrong with it. */
 import { existsSync, readFileSync } from "node:fs";
-import { basename, join } from "node:path";
+import { basename } from "node:path";
 import { lintDescription, MAX_SCANNED_BYTES, missingReferences, secretIn } from "../../src/skill/lint.ts";
 import type { Diagnostic, JsonObject } from "../../src/skill/manifest.ts";
 import { parseManifest } from "../../src/skill/parse.ts";
 import { type ParsedAgentSkill, parseSkill } from "../../src/skill/parse-skill.ts";
 import { NO_SIGNATURES, type SignaturePolicy } from "../../src/skill/trust.ts";
 import { listFiles, type RootContext, type SkillFolder } from "../build/scan.ts";
+import { leadsToSkill, linksToPlugin } from "../build/shared-folder.ts";
 import { readSources } from "../build/sources.ts";
 import { expandTyped } from "../build/typed.ts";
 import type { TypedLocations } from "../build/typed-locations.ts";
@@ -80,17 +81,11 @@ function propertiesOf({ record }: ParsedAgentSkill): JsonObject {
   );
 }
 
-/** Whether a link leads to a file of the skill next to this one, as it does in runs that have both. */
-function leadsToSkill(path: string, target: string): boolean {
-  const [, sibling = "", file = ""] = /^\.\.\/([^/.][^/]*)\/([^?#]+)/.exec(target) ?? [];
-  const next = join(path, "..", sibling);
-  return sibling !== "" && existsSync(join(next, "SKILL.md")) && existsSync(join(next, file));
-}
-
-/** Warnings of `hull validate` beyond the rules. */
+/** Warnings of `hull validate` beyond the rules. @param project absolute: its folder */
 export function lint(
   { folder, text, parsed: { record } }: ParsedFolder,
   rootContext: RootContext,
+  project: string,
 ): Diagnostic[] {
   const { files } = listFiles(folder, rootContext);
   const at = (path: string) => (folder.within === "" ? path : `${folder.within}/${path}`);
@@ -102,8 +97,10 @@ export function lint(
     if (rules.length > 0 && !parseManifest(text, { folder: folder.name, file: folder.file }).serving)
       found.push(...rules.map((rule) => ({ ...warning, file: folder.file, ...rule })));
     const paths = files.map(({ path }) => path);
-    for (const target of missingReferences(record.body, paths)) {
-      if (leadsToSkill(folder.path, target)) continue;
+    const missing = missingReferences(record.body, paths);
+    const { targets } = linksToPlugin(folder, record.body, project);
+    for (const target of missing) {
+      if (targets.includes(target) || leadsToSkill(folder.path, target)) continue;
       const message = `The text links to ${target}, which is not in the folder.`;
       const hint = "Add the file, or fix the link; paths begin at the skill's folder.";
       found.push({ ...warning, code: "reference_missing", file: folder.file, message, hint });

@@ -10,7 +10,7 @@ import { skillFileName } from "../skill/file-text.ts";
 import type { BundledFile, JsonObject, SkillRecord } from "../skill/manifest.ts";
 import { nearest } from "../skill/match.ts";
 import { isTextType, mediaTypeOf } from "../skill/media.ts";
-import { insidePath } from "../skill/path.ts";
+import { insidePath, pluginPath } from "../skill/path.ts";
 
 /** An isolate serves several runs, so programs must read larger files. */
 const MAX_READ_BYTES = 8 * 1024 * 1024;
@@ -27,7 +27,7 @@ interface ReadResource {
 }
 
 /**
- * Answers one call with valid arguments: the path is inside the skill.
+ * Answers one call with valid arguments: the path is inside the skill, or leads to its plugin.
  * @param record `null`: the skill does not exist
  * @param images whether the model takes them
  */
@@ -37,19 +37,20 @@ export async function readSkillResource(
   { skill, path, offset, limit }: JsonObject,
   images: boolean,
 ): Promise<ReadResource> {
-  const file = record === null ? null : fileOf(record, String(path));
-  if (record === null || file === null) {
+  const found = record === null ? null : fileOf(registry, record, String(path));
+  if (found === null) {
     const paths = record?.files.map((one) => one.path) ?? [];
     const near = nearest(String(path), paths, 3);
     const hint = near.length === 0 ? "" : ` Did you mean ${near.join(", ")}?`;
     return failed(`The skill ${String(skill)} has no file ${String(path)}.${hint}`);
   }
+  const { file, read } = found;
   const type = mediaTypeOf(file.path);
   const image = IMAGE_TYPES.includes(type);
   const facts = { path: file.path, size_bytes: file.size, mime: type };
   if (file.size > (image ? MAX_IMAGE_BYTES : MAX_READ_BYTES)) return ok(JSON.stringify(facts));
   if (image && !images) return ok(JSON.stringify(facts));
-  const bytes = await registry.file(record, file);
+  const bytes = await read();
   if (bytes === null) return failed(`The file ${file.path} is not stored.`);
   if (image) {
     const name = `${String(skill)}/${file.path}`;
@@ -64,11 +65,30 @@ export async function readSkillResource(
   return ok(slice(text, file.path, Number(offset ?? 0), Number(limit ?? SLICE_CHARS)));
 }
 
-/** Finds a file by its path; `SKILL.md` finds the skill's file, whatever its name. */
-function fileOf({ files }: SkillRecord, given: string): BundledFile | null {
-  const paths = files.map((file) => file.path);
-  const own = insidePath(given) === "SKILL.md" ? skillFileName(paths) : null;
-  const path = own ?? fileNamed(given, paths);
+interface FoundFile {
+  file: BundledFile;
+  read(): Promise<Uint8Array | null>;
+}
+
+/** Finds a file of the skill or of its plugin; `SKILL.md` finds the skill's file, whatever its name. */
+function fileOf(registry: SkillRegistry, record: SkillRecord, given: string): FoundFile | null {
+  const { files, plugin } = record;
+  const { folder, skill = "" } = plugin ?? {};
+  const outside = folder === undefined ? null : pluginPath(given, skill);
+  if (folder !== undefined && outside !== null) {
+    const file = named(folder.files, outside);
+    return file === null ? null : { file, read: () => registry.packed(folder.pack, file) };
+  }
+  const own = insidePath(given) === "SKILL.md" ? skillFileName(files.map(({ path }) => path)) : null;
+  const file = named(files, own ?? given);
+  return file === null ? null : { file, read: () => registry.file(record, file) };
+}
+
+function named(files: readonly BundledFile[], given: string): BundledFile | null {
+  const path = fileNamed(
+    given,
+    files.map((file) => file.path),
+  );
   return files.find((file) => file.path === path) ?? null;
 }
 

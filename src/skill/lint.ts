@@ -23,13 +23,19 @@ export function lintDescription(description: string): BrokenRule[] {
   return found;
 }
 
-/** Relative links and images of a Markdown text that match no file or folder among `paths`. */
-export function missingReferences(body: string, paths: readonly string[]): string[] {
+/** Relative links and images of a Markdown text outside of code: each as written, and its path. */
+export function relativeLinks(body: string): { target: string; path: string }[] {
   const prose = body.replace(/^(?:```|~~~)[\s\S]*?^(?:```|~~~)/gm, "").replace(/`[^`\n]*`/g, "");
+  return Array.from(prose.matchAll(/\]\(\s*<?([^)\s>]+)/g), ([, target = ""]) => target)
+    .filter((target) => !/^(?:[a-z][a-z0-9+.-]*:|[#/]|\{|\$)/i.test(target))
+    .map((target) => ({ target, path: decoded(target.replace(/[?#].*$/, "")) }));
+}
+
+/** Relative links of a Markdown text that match no file or folder among `paths`. */
+export function missingReferences(body: string, paths: readonly string[]): string[] {
   const missing = new Set<string>();
-  for (const [, target = ""] of prose.matchAll(/\]\(\s*<?([^)\s>]+)/g)) {
-    if (/^(?:[a-z][a-z0-9+.-]*:|[#/]|\{|\$)/i.test(target)) continue;
-    const path = insidePath(decoded(target.replace(/[?#].*$/, "")));
+  for (const { target, path: written } of relativeLinks(body)) {
+    const path = insidePath(written);
     const found =
       path !== null &&
       (fileNamed(path, paths) !== null || paths.some((known) => known.startsWith(`${path}/`)));

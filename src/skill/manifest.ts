@@ -401,14 +401,16 @@ function pluginOfSkill() {
     /** The skill's folder inside the plugin's, `/` as separator; `""`: they are the same. */
     skill: z.string(),
     /**
-     * The plugin's folder, with everything that its skills share; absent: nothing in the skill's folder names the
-     * plugin's.
+     * The plugin's folder, with everything that its skills share; absent: nothing in the skill's folder names it or
+     * links to its files.
      */
     folder: maybe(
       z.object({
         /** SHA-256 of the deterministic tar, KV `pack:<sha256>`. */
         pack: sha256(),
         files: z.array(bundledFile()),
+        /** The skill's text links to these files, so the skill's base directory is inside this folder. */
+        linked: maybe(z.literal(true)),
       }),
     ),
   });

@@ -12,6 +12,17 @@ export function insidePath(path: string): string | null {
   return kept.length === 0 ? null : kept.join("/");
 }
 
+/**
+ * The path in the plugin's folder to which a path of a skill leads; `null`: it stays in the skill's folder, or leaves the
+ * plugin's.
+ * @param skill the skill's folder inside the plugin's
+ */
+export function pluginPath(path: string, skill: string): string | null {
+  if (path.startsWith("/") || insidePath(path) !== null) return null;
+  const inside = insidePath(`${skill}/${path}`);
+  return inside === skill || inside?.startsWith(`${skill}/`) ? null : inside;
+}
+
 /** Orders text by its UTF-8 bytes, which is the order of its code points. */
 export function byteOrder(a: string, b: string): number {
   for (let i = 0; i < a.length && i < b.length; ) {

@@ -20,11 +20,12 @@ interface SkillFacts {
 
 /**
  * Whether a model can follow a skill's instructions only with workspace tools: the skill has files for the model, its
- * text names files of its plugin, it names one of the tools in `allowed-tools`, or its text has commands for a shell.
+ * text names or links to files of its plugin, it names one of the tools in `allowed-tools`, or its text has commands for a shell.
  */
 export function wantsWorkspaceTools({ manifest, body, files, tools = [], plugin }: SkillFacts): boolean {
   if (manifest.mode !== "llm") return false;
-  if (plugin?.folder !== undefined && body.includes("CLAUDE_PLUGIN_ROOT")) return true;
+  const { folder } = plugin ?? {};
+  if (folder !== undefined && (folder.linked === true || body.includes("CLAUDE_PLUGIN_ROOT"))) return true;
   if (allowedTools(manifest.allowed_tools ?? []).some(({ tool }) => workspaceTool(tool) !== null))
     return true;
   if (SHELL_BLOCK.test(body)) return true;

@@ -20,6 +20,9 @@ Run \`python3 scripts/count.py FILE\`. See REFERENCE.md.
   "wares/price.txt": "12\n",
   "wares/skills/shop/SKILL.md":
     "---\nname: shop\ndescription: Sells\n---\nPrices: ${CLAUDE_PLUGIN_ROOT}/price.txt; notes: {baseDir}/SKILL.md.\n",
+  "wares/STOCK.md": "Ten crates.\n",
+  "wares/skills/store/SKILL.md":
+    "---\nname: store\ndescription: Keeps\n---\nCount as in [the list](../../STOCK.md).\n",
   "plain/SKILL.md": "---\nname: plain\ndescription: Speaks\n---\nBe brief.\n",
 });
 
@@ -309,6 +312,32 @@ test("a skill with no file of its own that names its plugin's folder has the too
     workspace_tools: undefined,
   });
   expect(texts).toEqual(["     1\t12", `12\n${own}`]);
+});
+
+test("a relative link to a file of the plugin works from the skill's base directory", async () => {
+  const options = { skill: "store", workspace_tools: undefined };
+  const { result } = await run([], options);
+  const [, base = ""] =
+    /Base directory for this skill: (\S+?)\\n/.exec(JSON.stringify(result.mock_calls[0])) ?? [];
+  const resource = (path: string) => call("read_skill_resource", { skill: "store", path });
+  const { texts } = await run(
+    [
+      [call("Read", { file_path: `${base}/../../STOCK.md` }), bash(`cd ${base} && cat ../../STOCK.md; ls`)],
+      [
+        resource("../../STOCK.md"),
+        resource(`${base}/../../STOCK.md`),
+        resource(join(base, "../../stock.md")),
+      ],
+      [resource("../../../shop/SKILL.md"), call("Read", { file_path: `${base}/../../../../../x` })],
+    ],
+    options,
+  );
+  const told = "[STOCK.md: characters 0 to 12 of 12]\nTen crates.\n";
+  expect(texts.slice(0, 5)).toEqual(["     1\tTen crates.", "Ten crates.\nSKILL.md", told, told, told]);
+  expect(texts[5]).toContain("is not inside the skill's folder");
+  expect(texts[6]).toContain("outside of the work folder");
+  const bare = await run([[resource("../../STOCK.md")]], { ...options, workspace_tools: false });
+  expect(bare.texts).toEqual([told]);
 });
 
 test("Glob and Grep say where they did not look, and where relative paths begin", async () => {

@@ -1,7 +1,7 @@
 /** The tool that reads files of a run's skills: which calls may be made. Pure. */
 import { memo } from "../../memo.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
-import { insidePath } from "../../skill/path.ts";
+import { insidePath, pluginPath } from "../../skill/path.ts";
 import type { ToolDefinition } from "../messages.ts";
 import { knownSkill } from "./known-skills.ts";
 import { skillCalled } from "./skill-prefix.ts";
@@ -15,7 +15,8 @@ export const READ_SKILL_RESOURCE = "read_skill_resource";
 export const SLICE_CHARS = 16_000;
 export const MAX_SLICE_CHARS = 64_000;
 
-const hasFiles = ({ files }: AgentSkill): boolean => files !== undefined && files.count > 0;
+const hasFiles = ({ files, plugin_path }: AgentSkill): boolean =>
+  (files !== undefined && files.count > 0) || plugin_path !== undefined;
 
 /**
  * The skills whose files the model may read: the run's own, listed ones, and hidden ones that a person has activated.
@@ -67,7 +68,7 @@ export const resourceTool = (definition: ToolDefinition): AgentTool => ({
 
 /**
  * A call's arguments if its path, or its skill, is written as a folder of the run: `DIR/references/a.md`,
- * `skill://name/references/a.md`, `../other/a.md`.
+ * `skill://name/references/a.md`, `../other/a.md`. The path of a file of the plugin becomes relative to the skill's folder.
  */
 export function resourceArguments({ skills, own_skill }: AgentSpec, args: JsonObject | null): JsonObject {
   const given = args ?? {};
@@ -78,26 +79,32 @@ export function resourceArguments({ skills, own_skill }: AgentSpec, args: JsonOb
   if (typeof path !== "string") return own;
   const up = path.startsWith("../") && named !== undefined;
   const siblingPath = up ? insidePath(`${named.name}/${path}`) : null;
-  for (const { name, dir = `skill://${name}` } of all) {
+  for (const { name, dir = `skill://${name}`, plugin_dir, plugin_path = "" } of all) {
     for (const folder of [dir, `skill://${name}`])
       if (path.startsWith(`${folder}/`)) return { ...own, skill: name, path: path.slice(folder.length + 1) };
     if (siblingPath?.startsWith(`${name}/`))
       return { ...own, skill: name, path: siblingPath.slice(name.length + 1) };
+    if (plugin_dir !== undefined && path.startsWith(`${plugin_dir}/`)) {
+      const up = plugin_path.replace(/[^/]+/g, "..");
+      return { ...own, skill: name, path: `${up}${path.slice(plugin_dir.length)}` };
+    }
   }
   return own;
 }
 
 /** Why a call is refused; `null`: it is not. */
 export function resourceFault(state: AgentState, run: RunState, args: JsonObject | null): string | null {
-  const names = readable(run, state).map(({ name }) => name);
+  const all = readable(run, state);
   const { skill, path, offset = 0, limit = SLICE_CHARS } = args ?? {};
-  if (names.every((name) => name !== skill)) {
+  const found = all.find(({ name }) => name === skill);
+  if (found === undefined) {
     const fault =
       skill === undefined ? "skill is missing." : `There is no skill ${JSON.stringify(skill)} with files.`;
-    return `${fault} There are: ${names.join(", ")}.`;
+    return `${fault} There are: ${all.map(({ name }) => name).join(", ")}.`;
   }
   if (typeof path !== "string") return "path must be the path of a file in the skill's folder.";
-  if (insidePath(path) === null) return `${JSON.stringify(path)} is not inside the skill's folder.`;
+  if (insidePath(path) === null && pluginPath(path, found.plugin_path ?? "") === null)
+    return `${JSON.stringify(path)} is not inside the skill's folder.`;
   const whole = [offset, limit].every(
     (value) => typeof value === "number" && Number.isInteger(value) && value >= 0,
   );

@@ -70,8 +70,10 @@ export interface AgentSkill {
   files?: { paths: string[]; count: number };
   /** The skill's folder as the workspace tools and processes see it: an absolute path. Absent: the skill was not served. */
   dir?: string;
-  /** Whether the model may also read the files of its plugin. */
-  plugin_files?: true;
+  /** Its folder inside its plugin's, whose files the model may also read. Absent: it may not. */
+  plugin_path?: string;
+  /** Its text links to files of the plugin, so `dir` is inside `plugin_dir`. */
+  plugin_linked?: true;
   /** Absolute path of that plugin's folder. */
   plugin_dir?: string;
   /** The part before the name in `plugin:name`. Absent: the skill belongs to no plugin. */

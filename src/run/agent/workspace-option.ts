@@ -107,9 +107,13 @@ export function skillsWithFolders(
   const placed = (skill: AgentSkill): AgentSkill => {
     if (skill.files === undefined) return skill;
     // Only commands, and texts that name the folder, can use a folder that contains only SKILL.md.
-    if (skill.files.count === 0 && !tools && !namesFolder(skill)) return skill;
-    const plugin = skill.plugin_files === true ? { plugin_dir: `${path}/.plugins/${skill.name}` } : {};
-    return { ...skill, dir: `${path}/${skill.name}`, ...plugin };
+    const { plugin_path, plugin_linked: linked = false } = skill;
+    if (skill.files.count === 0 && !tools && !linked && !namesFolder(skill)) return skill;
+    const dir = `${path}/${skill.name}`;
+    if (plugin_path === undefined) return { ...skill, dir };
+    const plugin_dir = `${path}/.plugins/${skill.name}`;
+    // Only from inside the plugin's folder does a relative link lead to the plugin's files.
+    return { ...skill, dir: linked ? `${plugin_dir}/${plugin_path}` : dir, plugin_dir };
   };
   return {
     skills: skills.map(placed),

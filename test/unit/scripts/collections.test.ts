@@ -158,3 +158,36 @@ test("the plugin's folder goes along where the skill names it, and its changes r
   expect(cache.rebuilt).toBe(1);
   expect((await recordOf(again, "crane")).plugin?.folder?.pack).not.toBe(plugin?.folder?.pack);
 });
+
+test("a link to a file of the plugin brings the plugin's folder, also where the file comes later", async () => {
+  const text = (name: string, body: string) => `---\nname: ${name}\ndescription: d\n---\n${body}\n`;
+  const dir = folder({
+    "hull.toml": "",
+    "outside.md": "1",
+    "skills/paper/.claude-plugin/plugin.json": '{"name": "paper"}',
+    "skills/paper/SHEETS.md": "White ones.\n",
+    "skills/paper/skills/crane/SKILL.md": text("crane", "Choose from [the sheets](../../SHEETS.md)."),
+    "skills/paper/skills/boat/SKILL.md": text("boat", "See [the crane](../crane/SKILL.md), [this](./)."),
+    "skills/paper/skills/hat/SKILL.md": text("hat", "See [the rest](../../../../outside.md)."),
+    "skills/paper/skills/star/SKILL.md": text(
+      "star",
+      "See [the glues](../../GLUES.md), `[x](../../SHEETS.md)`.",
+    ),
+  });
+  await new Promise((resolve) => setTimeout(resolve, 60));
+  const cache = new BuildCache();
+  const first = await build(dir, cache);
+  const folders = async (result: BuildResult) =>
+    Promise.all(
+      ["boat", "crane", "hat", "star"].map(async (slug) => {
+        const { plugin } = await recordOf(result, slug);
+        return (
+          plugin?.folder?.linked === true && plugin.folder.files.some(({ path }) => path === "SHEETS.md")
+        );
+      }),
+    );
+  expect(await folders(first)).toEqual([false, true, false, false]);
+  expect(first.skills.map(({ card }) => card.workspaceTools === true)).toEqual([false, true, false, false]);
+  put(dir, "skills/paper/GLUES.md", "Rice.\n");
+  expect(await folders(await build(dir, cache))).toEqual([false, true, false, true]);
+});
