@@ -1,5 +1,5 @@
 /** A request while it is fitted to a target: copied at the first change, with the warnings so far. */
-import type { ModelRequest, Sampling, Thinking, Warning } from "../engine/messages.ts";
+import type { Message, ModelRequest, Sampling, Thinking, Warning } from "../engine/messages.ts";
 import type { ResolvedTarget } from "./providers.ts";
 
 /** Parts of a request that some provider does not accept. */
@@ -22,6 +22,8 @@ type WarningCode =
   | "option_changed"
   /** Hull sent it although the model may not support it. */
   | "capability_unknown";
+
+const GO_ON = "Continue where your last message ends.";
 
 export class Draft {
   request: ModelRequest;
@@ -79,6 +81,16 @@ export class Draft {
     if (tools.length === 0) return;
     this.request = { ...this.request, tool_choice: "auto" };
     this.warn("option_changed", "tool_choice", `tool_choice is sent as auto, ${why}`);
+  }
+
+  /** Adds a user message that asks for more, if the conversation ends with a text of the model. */
+  askForMore(why: string): void {
+    const { messages } = this.request;
+    const last = messages.at(-1);
+    if (last?.role !== "assistant" || last.content.at(-1)?.type !== "output_text") return;
+    const asks: Message = { role: "user", content: [{ type: "text", text: GO_ON }] };
+    this.request = { ...this.request, messages: [...messages, asks] };
+    this.warn("option_changed", "messages", `a user message asks the model to go on, since ${why}`);
   }
 
   setThinking(thinking: Thinking, changed: string | null): void {

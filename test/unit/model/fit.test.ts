@@ -1,6 +1,6 @@
 /** What a target cannot take is left out with a warning, or refused before the call. */
 import { expect, test } from "vitest";
-import type { ModelRequest, Part } from "../../../src/engine/messages.ts";
+import type { Block, Message, ModelRequest, Part } from "../../../src/engine/messages.ts";
 import { type Declared, fitRequest } from "../../../src/model/fit.ts";
 import type { ResolvedTarget } from "../../../src/model/providers.ts";
 import { request, target, tool } from "../../fixtures/wires/fixture.ts";
@@ -132,6 +132,23 @@ test.each<[string, ResolvedTarget, string[], string[]]>([
   const { left, warnings: said } = fitted(EVERYTHING, to);
   expect(Object.keys(left.sampling ?? {})).toEqual(sampling);
   expect(said).toEqual(warnings);
+});
+
+test.each<[string, Block[], string, string[]]>([
+  [
+    "a text, to one that continues none",
+    [{ type: "output_text", text: "So" }],
+    "claude-sonnet-4-6",
+    ["option_changed messages"],
+  ],
+  ["a text, to one that continues it", [{ type: "output_text", text: "So" }], "claude-sonnet-4-5", []],
+  ["a search that goes on", [{ type: "opaque", provider: "anthropic", value: {} }], "claude-sonnet-4-6", []],
+])("a conversation that ends with the model's turn: %s", (_, content, model, warned) => {
+  const messages: Message[] = [...request("hi").messages, { role: "assistant", content }];
+  const { left, warnings } = fitted({ messages }, claude(model));
+  expect(warnings).toEqual(warned);
+  const asks = { role: "user", content: [{ type: "text", text: "Continue where your last message ends." }] };
+  expect(left.messages).toEqual(warned.length === 0 ? messages : [...messages, asks]);
 });
 
 test("the mock takes everything, and refuses nothing", () => {
