@@ -49,8 +49,15 @@ const isList = (value: Json | undefined): value is Json[] => Array.isArray(value
 const isStage = (value: Json): boolean =>
   isObject(value) && typeof value.id === "string" && typeof value.node_id === "string";
 
-/** Continues where the record ends. */
+/** Whether a compensation of the run has undone something, or tried to. A run that continues it begins at the entry. */
+export const wasUndone = ({ compensations = [] }: RunRecord): boolean => compensations.length > 0;
+
+/** Continues where the record ends; at the entry if the run was undone. */
 export function resumed(record: RunRecord, graph: Graph): Origin {
+  if (wasUndone(record)) {
+    const pending = [graph.entry];
+    return { run_id: record.id, how: "resume", stages: [], transitions: [], pending, traversals: {} };
+  }
   return {
     run_id: record.id,
     how: "resume",
@@ -58,10 +65,7 @@ export function resumed(record: RunRecord, graph: Graph): Origin {
     transitions: record.transitions,
     pending: record.pending_nodes.filter((id) => Object.hasOwn(graph.nodes, id)),
     traversals: traversed(graph, record.transitions),
-    undone: [
-      ...leftAlone(record),
-      ...(record.compensations ?? []).map(({ metadata }) => String(metadata.compensates)),
-    ],
+    undone: leftAlone(record),
   };
 }
 

@@ -2,7 +2,7 @@
 
 import type { WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
 import { runDocument } from "../../engine/workflow/document.ts";
-import { recordOf, resumed } from "../../engine/workflow/origin.ts";
+import { recordOf, resumed, wasUndone } from "../../engine/workflow/origin.ts";
 import type { WorkflowSpec } from "../../engine/workflow/records.ts";
 import type { WorkflowState } from "../../engine/workflow/state.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
@@ -27,7 +27,7 @@ export function nextRun(
 ): WorkflowSpec {
   const { origin: _, above, ...before } = state.spec;
   const record = recordOf(runDocument(state, new Map()));
-  const goesOn = next.resumes && record.pending_nodes.length > 0 && state.compensations.length === 0;
+  const goesOn = next.resumes && record.pending_nodes.length > 0 && !wasUndone(record);
   const { run_id, task } = next;
   return {
     ...before,
