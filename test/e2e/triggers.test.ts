@@ -1,14 +1,16 @@
 /** The Worker's cron triggers in `hull dev`. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { removeTree } from "../../container/tree.ts";
 import { startDirect } from "../../scripts/dev/direct.ts";
-import { REPO_DIR } from "../../scripts/dev/paths.ts";
+import { REPO_DIR, TYPESCRIPT_FLAGS } from "../../scripts/dev/paths.ts";
 import { fireTriggers } from "../../scripts/dev/triggers.ts";
 import { ENTRY } from "../../scripts/dev/worker-bundle.ts";
-import type { StartedWorker, WorkerOptions } from "../../scripts/dev/worker-process.ts";
+import type { StartedWorker, WorkerInput, WorkerOptions } from "../../scripts/dev/worker-process.ts";
 import { startWrangler } from "../../scripts/dev/wrangler.ts";
 import { bindingsOf } from "../../scripts/dev/wrangler-toml.ts";
 
@@ -18,10 +20,8 @@ const WORKER = `export default {
 };`;
 const DATE = "2026-10-20";
 
-test.each<[string, (options: WorkerOptions) => Promise<StartedWorker>]>([
-  ["workerd", (options) => startDirect(options, options.repoDir)],
-  ["wrangler", startWrangler],
-])("%s calls the scheduled handler", async (_, start) => {
+/** Options of a Worker that logs which trigger fired. */
+function workerOptions(crons: string[]): Omit<WorkerOptions, "variables" | "onLine"> {
   const repoDir = mkdtempSync(join(tmpdir(), "hull-triggers-"));
   onTestFinished(() => removeTree(repoDir));
   mkdirSync(join(repoDir, "assets"));
@@ -30,26 +30,30 @@ test.each<[string, (options: WorkerOptions) => Promise<StartedWorker>]>([
     join(repoDir, "wrangler.toml"),
     `name = "hull"\nmain = "${ENTRY}"\ncompatibility_date = "${DATE}"\n`,
   );
+  const config = {
+    main: ENTRY,
+    compatibility_date: DATE,
+    compatibility_flags: [],
+    kv_namespaces: [],
+    d1_databases: [],
+    r2_buckets: [],
+    durable_objects: { bindings: [] },
+    worker_loaders: [],
+    assets: { binding: "ASSETS", directory: "assets" },
+    ai: [],
+    triggers: { crons },
+    ratelimits: [],
+  };
+  return { repoDir, config, host: "127.0.0.1", port: 0, stateDir: join(repoDir, "state") };
+}
+
+test.each<[string, (options: WorkerOptions) => Promise<StartedWorker>]>([
+  ["workerd", (options) => startDirect(options, options.repoDir)],
+  ["wrangler", startWrangler],
+])("%s calls the scheduled handler", async (_, start) => {
   const lines: string[] = [];
   const worker = await start({
-    repoDir,
-    config: {
-      main: ENTRY,
-      compatibility_date: DATE,
-      compatibility_flags: [],
-      kv_namespaces: [],
-      d1_databases: [],
-      r2_buckets: [],
-      durable_objects: { bindings: [] },
-      worker_loaders: [],
-      assets: { binding: "ASSETS", directory: "assets" },
-      ai: [],
-      triggers: { crons: [] },
-      ratelimits: [],
-    },
-    host: "127.0.0.1",
-    port: 0,
-    stateDir: join(repoDir, "state"),
+    ...workerOptions([]),
     variables: new Map(),
     onLine: (line) => lines.push(line),
   });
@@ -58,6 +62,33 @@ test.each<[string, (options: WorkerOptions) => Promise<StartedWorker>]>([
     await expect.poll(() => lines).toContain("fired */5 * * * *");
   } finally {
     await worker.stop();
+  }
+});
+
+/** A module that makes a process's clock, and its timer of a minute, a thousand times as fast. */
+const FAST_CLOCK = `
+const [now, every, begun] = [Date.now, setInterval, Date.now()];
+Date.now = () => begun + (now() - begun) * 1000;
+globalThis.setInterval = (look, ms) => every(look, ms === 60_000 ? 60 : ms);`;
+
+test("the process of the Worker fires the triggers of wrangler.toml", async () => {
+  const options = workerOptions(["*/5 * * * *"]);
+  const input: WorkerInput = { ...options, bundle: options.repoDir, variables: [] };
+  const program = join(REPO_DIR, "scripts/dev/worker-process.ts");
+  const clock = `data:text/javascript,${encodeURIComponent(FAST_CLOCK)}`;
+  const child = spawn(process.execPath, [...TYPESCRIPT_FLAGS, "--import", clock, program], {
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+  let output = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    output += text;
+  });
+  try {
+    child.stdin.write(`${JSON.stringify(input)}\n`);
+    await expect.poll(() => output).toContain("fired */5 * * * *");
+  } finally {
+    child.stdin.end();
+    await once(child, "close");
   }
 });
 
