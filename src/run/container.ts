@@ -195,25 +195,43 @@ export async function watchMade(
   };
 }
 
+/** The folder that notes which stored files the input folder got, and under which paths. */
+export const UPLOAD_NOTES = ".hull/uploads/";
+
 /**
- * Puts a stored file into the input folder, unless it is there already: clients send the whole conversation again. If
- * another file has its name, its own gets a number.
+ * Puts a stored file into the input folder, once: clients send the whole conversation again, and tools may have changed
+ * the file since. If another file has its name, its own gets a number.
  * @throws FileNotFound; InvalidRequest if the folder cannot hold it
  */
 export async function putUpload(context: RunContext, { workspace }: Container, id: string): Promise<void> {
   const { env, tenant } = context;
   const file = await findFile(env, tenant, id);
-  const name = inputName(file.filename ?? id);
+  const note = `${UPLOAD_NOTES}${id}`;
+  if ((await workspace.findFile(note)) !== null) return;
+  const write = async (to: string, size: number, body: Parameters<typeof writeFile>[3]): Promise<void> => {
+    const intent = { path: to, expected: null, size, executable: null };
+    const outcome = await writeFile(env.FILES, workspace, intent, body);
+    if ("refused" in outcome) throw doesNotFit("file_id", to);
+  };
+  const { path, free } = await placeOf(env, workspace, file, inputName(file.filename ?? id));
+  if (free) await write(path, file.size, await readFile(env, file));
+  const text = utf8(path);
+  await write(note, text.length, [text]);
+}
+
+/** Where a stored file belongs in the input folder: a free path, or that of a file with the same content. */
+async function placeOf(
+  env: Bindings,
+  workspace: WorkspaceAccess,
+  file: StoredFile,
+  name: string,
+): Promise<{ path: string; free: boolean }> {
   for (let count = 1; ; count++) {
     const path = `${CODE_FOLDERS.input}/${numbered(name, count)}`;
     const other = await workspace.findFile(path);
-    if (other === null) {
-      const intent = { path, expected: null, size: file.size, executable: null };
-      const outcome = await writeFile(env.FILES, workspace, intent, await readFile(env, file));
-      if ("refused" in outcome) throw doesNotFit("file_id", path);
-      return;
-    }
-    if (other.size === file.size && other.sha256 === (await digestOf(env, file))) return;
+    if (other === null) return { path, free: true };
+    if (other.size === file.size && other.sha256 === (await digestOf(env, file)))
+      return { path, free: false };
   }
 }
 

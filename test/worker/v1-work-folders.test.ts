@@ -275,6 +275,24 @@ it("files of one name all arrive in a container, each once; one that has no plac
   await expect(send(await stored(long, "6"))).rejects.toThrow(/work folder/);
 });
 
+it("a file that tools have changed in a container stays changed when the client sends its block again", async () => {
+  const answer = await open.fetch("/files?filename=data.csv", { method: "POST", body: "1" });
+  const { id: file_id } = await answer.json<{ id: string }>();
+  const { id } = await openai.containers.create({ name: "c" });
+  const send = () =>
+    anthropic.beta.messages.create({
+      model,
+      max_tokens: 9,
+      container: id,
+      messages: [{ role: "user", content: [{ type: "container_upload", file_id }] }],
+    });
+  await script(write("input/data.csv", "changed"), { text: "Done." }, { text: "Again." });
+  await send();
+  await send();
+  const { data } = await openai.containers.files.list(id);
+  expect(data.map(({ path, bytes }) => [path, bytes])).toEqual([["input/data.csv", 7]]);
+});
+
 const ended = async (id: string): Promise<OpenAI.Responses.Response> => {
   for (;;) {
     const answer = await openai.responses.retrieve(id);

@@ -12,6 +12,7 @@ import {
   containerTtl,
   openContainer,
   removeContainer,
+  UPLOAD_NOTES,
 } from "../../../run/container.ts";
 import { findFile, readFile } from "../../../run/files.ts";
 import { sessionClient } from "../../../run/session-client.ts";
@@ -143,7 +144,10 @@ async function fileOf(context: RequestContext, { id = "", file = "" }: Params) {
 export async function getContainerFiles(context: RequestContext, { id = "" }: Params): Promise<Response> {
   const { workspace } = await openContainer(context, id);
   const query = new URL(context.request.url).searchParams;
-  const newest = (await workspace.listFiles(null, MOST_FILES)).sort((a, b) => b.version - a.version);
+  const listed = await workspace.listFiles(null, MOST_FILES);
+  const newest = listed
+    .filter(({ path }) => !path.startsWith(UPLOAD_NOTES))
+    .sort((a, b) => b.version - a.version);
   const all = ascendingOf(query) ? newest.reverse() : newest;
   const files = all.map((file) => shownFile(id, file));
   return jsonNow(pageWithin(files, query, { max: MAX_LIMIT, what: "file" }));
