@@ -58,7 +58,7 @@ export interface BuildOptions {
    * `previous`, with the card flag `stale`.
    */
   keepLastGood?: boolean;
-  /** Only the skills and their findings are wanted; the build makes no catalog. */
+  /** Only the skills and their findings are wanted; the build makes no catalog, and keeps no bytes of skills. */
   skillsOnly?: boolean;
   /** Called with the number of folders to build. */
   onScan?: ((folders: number) => void) | undefined;
@@ -368,9 +368,21 @@ async function buildFolder(
     sharedStamp(folder, options.projectDir),
   );
   if (cached !== undefined) return withLostWorkflows(cached, options);
-  const outcome = await readSkill(folder, files, diagnostics, surroundings);
+  const read = await readSkill(folder, files, diagnostics, surroundings);
+  const outcome = options.skillsOnly === true ? withoutBytes(read, again) : read;
   options.cache?.set(fingerprint, outcome, files, lookedAt);
   return withLostWorkflows(outcome, options);
+}
+
+/** The same without the skill's bytes: where nobody publishes them, those of a large collection would fill the memory. */
+function withoutBytes(
+  outcome: Outcome,
+  again: (digest: string) => ReturnType<BuiltSkill["contents"]>,
+): Outcome {
+  if (outcome.skill === null) return outcome;
+  // A function that names `outcome` would keep the bytes.
+  const { digest } = outcome.skill;
+  return { ...outcome, skill: { ...outcome.skill, contents: () => again(digest) } };
 }
 
 /**

@@ -9,6 +9,8 @@ import {
   utimesSync,
 } from "node:fs";
 import { join } from "node:path";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { describe, expect, test } from "vitest";
 import { type BuildOptions, buildRoots } from "../../../scripts/build/build.ts";
 import { BuildCache } from "../../../scripts/build/cache.ts";
@@ -404,6 +406,21 @@ describe("writing", () => {
     expect(second?.previous).toBe(first?.id);
     expect(existsSync(join(out, "catalog", second?.id ?? ""))).toBe(true);
   });
+});
+
+test("where only the skills are wanted, their bytes are not kept", async () => {
+  setFlagsFromString("--expose-gc");
+  const collect: () => void = runInNewContext("gc");
+  const held = () => {
+    collect();
+    return process.memoryUsage().arrayBuffers;
+  };
+  const size = 32 * 1024 * 1024;
+  const project = folder({ ...SCRIPT, "skills/a/data.txt": "x".repeat(size) });
+  const before = held();
+  const { skills } = await build(project, { skillsOnly: true });
+  await expect.poll(() => held() - before).toBeLessThan(size / 2);
+  expect(await pathsOf(skills[0])).toEqual(["SKILL.md", "data.txt", "lib/x.py", "run.sh"]);
 });
 
 test("diagnostics for people name place, field, value and remedy", async () => {
