@@ -104,7 +104,7 @@ const MANIFEST_TEXTS: { readonly [name in FieldName]: FieldText } = {
     otherwise: "the server's `52428800`",
   },
   max_output_bytes: {
-    text: "The same for the output; the answer of a proxy's upstream has no limit.",
+    text: "The same for the output. The answer of a proxy's upstream has no limit, and a static file only the skill's own.",
     otherwise: "the server's `104857600`",
   },
   concurrency: { text: "Most simultaneous runs of a script, llm or proxy skill.", otherwise: "no limit" },

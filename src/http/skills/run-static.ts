@@ -1,6 +1,5 @@
 /** Runs a static-file skill: sends one file from the registry. */
 
-import type { Settings } from "../../env.ts";
 import { OutputTooLarge } from "../../errors/run.ts";
 import { Internal } from "../../errors.ts";
 import { readBytes } from "../../registry/published.ts";
@@ -23,7 +22,7 @@ interface ServedFile {
 
 /** Answers GET, HEAD and POST with the file: whole, a range of it, or 304. @throws OutputTooLarge */
 export async function serveStatic(context: RequestContext, record: SkillRecord): Promise<Response> {
-  const file = fileWithin(context.settings, record);
+  const file = fileWithin(record);
   const headers = new Headers({
     "content-type": file.type,
     "content-disposition": contentDisposition("inline", file.path),
@@ -45,7 +44,7 @@ export async function serveStatic(context: RequestContext, record: SkillRecord):
 
 /** The file as events. @throws OutputTooLarge */
 export async function streamStatic(run: RunHandle): Promise<RunOutput> {
-  const file = fileWithin(run.context.settings, run.record);
+  const file = fileWithin(run.record);
   const blob = await readBytes(run.context.env, "blob", file.sha256);
   run.started();
   const deltas = new DeltaText<RunEvent>(run.context.settings.eventRedactor, run.emit, (data) => ({
@@ -57,11 +56,11 @@ export async function streamStatic(run: RunHandle): Promise<RunOutput> {
   return { body: "", headers: {}, done: {} };
 }
 
-/** The served file, if the limits of the deployment and of the skill allow its size, even where a client wants a part. */
-function fileWithin({ max_output_bytes }: Settings, record: SkillRecord): ServedFile {
+/** The served file, if the skill's own limit allows its size, even where a client wants a part. */
+function fileWithin(record: SkillRecord): ServedFile {
   const file = servedFile(record);
-  const limit = Math.min(max_output_bytes, record.manifest.max_output_bytes ?? max_output_bytes);
-  if (file.size > limit) throw new OutputTooLarge({ limit });
+  const { max_output_bytes: limit } = record.manifest;
+  if (limit !== undefined && file.size > limit) throw new OutputTooLarge({ limit });
   return file;
 }
 
