@@ -19,7 +19,7 @@ const tablesOf = memoNamed((db: D1Database, schema: string) => {
 const statementsOf = (schema: string): string[] =>
   schema
     .replace(/^--.*\n/gm, "")
-    .split(";\n")
+    .split(/;\r?\n/)
     .filter((statement) => statement !== "");
 
 /** The database with the tables of this schema, which an isolate creates on first use. */
