@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { sha256 } from "../../src/engine/sha256.ts";
 import { readEvents } from "../support/sse.ts";
-import { type Body, client, get, post, run, send, until } from "./session-client.ts";
+import { ASK, type Body, client, codeOf, get, post, run, send, texts, until } from "./session-client.ts";
 import { plant, readStored, type StoredCase } from "./stored-states.ts";
 import type { Run } from "./workflow-client.ts";
 
@@ -29,11 +29,17 @@ async function ended(stored: StoredCase): Promise<Run> {
   return done;
 }
 
+/** The path of a session's last run. */
+async function lastRun(session: string): Promise<string> {
+  const path = `/sessions/${session}/runs`;
+  const { data = [] } = await get<{ data?: { run_id: string }[] }>(`${path}?limit=1`);
+  return `${path}/${data[0]?.run_id}`;
+}
+
 /** Answers what a session's run asks its client. */
 async function answer(session: string): Promise<void> {
   for (;;) {
-    const { data = [] } = await get<{ data?: { run_id: string }[] }>(`/sessions/${session}/runs?limit=1`);
-    const { awaiting = [] } = await get<Awaiting>(`/sessions/${session}/runs/${data[0]?.run_id}`);
+    const { awaiting = [] } = await get<Awaiting>(await lastRun(session));
     const [call] = awaiting;
     if (call !== undefined) {
       const { tool_call_id } = call;
@@ -99,8 +105,7 @@ const GO_ON: Record<string, (stored: StoredCase) => Promise<void>> = {
   async session({ id }) {
     const path = `/sessions/${id}`;
     await answer(id);
-    const { data } = await get<{ data: { run_id: string }[] }>(`${path}/runs?limit=1`);
-    await until(`${path}/runs/${data[0]?.run_id}`, "done");
+    await until(await lastRun(id), "done");
     const asides = Array.from({ length: 70 }, (_, n) => `aside ${n + 1}`);
     const before = ["hello", "hi", ...asides, "go", "", "Ann", "thanks"];
     const all = `${path}/messages?limit=1000`;
@@ -112,25 +117,71 @@ const GO_ON: Record<string, (stored: StoredCase) => Promise<void>> = {
     expect((await send("DELETE", path)).status).toBe(204);
   },
   /** A session whose run had a budget, and a task below it with its own, from before such a task held its share. */
-  async shared_budget({ id, objects }) {
-    const task = objects[1]?.name.split("/")[1] ?? expect.fail();
-    await answer(task);
-    const ended = await (await post("/tasks/wait", { ids: task })).json<Body>();
-    expect(ended).toMatchObject({ status: "completed", result: { status: "done" } });
-    const node = { model_policy: { provider: "mock", token_budget: 80 } };
-    const next = { task: "Go.", node, options: { mock: [{ text: "Gone." }] }, parent_session_id: id };
-    expect((await post("/tasks", next)).status).toBe(201);
+  shared_budget: goOnWithTask,
+  /** The same, but the task holds all of the run's budget that is left. */
+  async held_share(stored) {
+    const next = { task: "Go.", node: { model_policy: { provider: "mock" } }, parent_session_id: stored.id };
+    expect(await codeOf(await post("/tasks", next))).toEqual([403, "tool_rejected"]);
+    await goOnWithTask(stored);
+  },
+  /** The process died during an edit of a file that changed meanwhile; the stored fold does not say when the call started. */
+  async edit({ id }) {
+    const { result } = await until(await lastRun(id), "done");
+    expect(result).toMatchObject({ text: "edited", tools_used: ["Edit"], successful_tools: ["Edit"] });
+    expect(JSON.stringify(await get(`/sessions/${id}/messages?limit=1000`))).toContain(
+      "a was changed when the call was interrupted, and was not changed again.",
+    );
+    const file = { path: "a", size: 3, sha256: sha256("new") };
+    expect(await get(`/sessions/${id}/files`)).toMatchObject({ data: [file] });
+  },
+  /** A model call outside of the run ended while the run waited for an approval. */
+  async kept_call({ id }) {
+    const path = `/sessions/${id}`;
+    const { data } = await get<{ data: Body[] }>(`${path}/approvals`);
+    expect(data).toMatchObject([{ tool: "ask", cause: "ask needs an approval." }]);
+    expect(await texts(path)).toEqual(["go", ""]);
+    const { id: approval, arguments_digest } = data[0] ?? {};
+    const decision = { decision: "approve", arguments_digest };
+    expect((await post(`${path}/approvals/${approval}`, decision)).status).toBe(200);
     await answer(id);
-    const { data } = await get<{ data: { run_id: string }[] }>(`/sessions/${id}/runs?limit=1`);
-    await until(`/sessions/${id}/runs/${data[0]?.run_id}`, "done");
+    const { result } = await until(await lastRun(id), "done");
+    expect(result).toMatchObject({ deferred_user_messages: [] });
+    expect(await texts(path)).toEqual(["go", "", "Ann", "thanks", "by the way", "noted"]);
+  },
+  /** A provider refused to search tools for the run under way; the next run does not ask it again. */
+  async refused_search({ id }) {
+    const path = `/sessions/${id}`;
+    await answer(id);
+    const { result } = await until(await lastRun(id), "done");
+    expect(result).toMatchObject({ text: "thanks", warnings: [{ code: "tool_search_fallback" }] });
+    const model = { provider: "anthropic", model: "claude-sonnet-4-6" };
+    const options = {
+      ...model,
+      tools: [ASK, { ...ASK, name: "later", defer_loading: true }],
+      tool_search: true,
+    };
+    const next = await (await run(path, "more", { ...options, mock: [{ text: "there is" }] })).json<Body>();
+    const asked = { tools: [{ name: "hull_tool_search" }, { name: "ask" }] };
+    expect(next).toMatchObject({ text: "there is", mock_calls: [asked] });
+  },
+  /** A run that continues a cancelled one: what that one undid is not undone again, nor by a run that continues this one. */
+  async resumed({ id }) {
+    const cancelled = async (path: string): Promise<Run> => {
+      await until(path, "waiting");
+      expect((await post(`${path}/cancel`)).status).toBe(200);
+      return until<Run>(path, "cancelled");
+    };
+    const first = await cancelled(`/workflows/runs/${id}`);
+    expect(first).toMatchObject({ stages: [{ node_id: "a" }], compensations: [], uncompensated: [] });
+    const body = { task: "t", graph: first.graph, options: { resume_run: id } };
+    const next = await (await post("/workflows/execute?wait=none", body)).json<Body>();
+    const second = await cancelled(`/workflows/runs/${next.id}`);
+    expect(second).toMatchObject({ stages: first.stages, compensations: [], uncompensated: [] });
   },
   /** Nobody gave it in its time. */
   async session_approval({ id }) {
     const path = `/sessions/${id}`;
-    const { data } = await get<{ data: { run_id: string }[] }>(`${path}/runs?limit=1`);
-    expect(await until(`${path}/runs/${data[0]?.run_id}`, "done")).toMatchObject({
-      result: { text: "thanks" },
-    });
+    expect(await until(await lastRun(id), "done")).toMatchObject({ result: { text: "thanks" } });
     expect(await get(`${path}/approvals`)).toEqual({ data: [], next_cursor: null });
   },
 };
@@ -141,6 +192,19 @@ async function approved(stored: StoredCase): Promise<void> {
   expect((await post(`${path}/approvals`, { node: "w", decision: "approve" })).status).toBe(200);
   const done = await ended(stored);
   expect([visited(done), textsOf(done)]).toEqual([THROUGH, ["one", "two"]]);
+}
+
+/** The task ends, another one follows, then the run above. */
+async function goOnWithTask({ id, objects }: StoredCase): Promise<void> {
+  const task = objects[1]?.name.split("/")[1] ?? expect.fail();
+  await answer(task);
+  const ended = await (await post("/tasks/wait", { ids: task })).json<Body>();
+  expect(ended).toMatchObject({ status: "completed", result: { status: "done" } });
+  const node = { model_policy: { provider: "mock", token_budget: 80 } };
+  const next = { task: "Go.", node, options: { mock: [{ text: "Gone." }] }, parent_session_id: id };
+  expect((await post("/tasks", next)).status).toBe(201);
+  await answer(id);
+  await until(await lastRun(id), "done");
 }
 
 describe.each(Object.entries(FILES))("%s", (_, text) => {
