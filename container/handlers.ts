@@ -177,7 +177,7 @@ export class Handlers {
    */
   async #commands(
     begun: Omit<Program, "file" | "argv0" | "args" | "stdin">,
-    { cwd: wanted = "", skill }: Handler,
+    { cwd: wanted = "", skill, skill_path = skill }: Handler,
     { scratch, skills }: ProcessFolders & { skills: string | null },
     commands: Uint8Array,
     memoryBytes: number | null,
@@ -191,10 +191,10 @@ export class Handlers {
     const environment = { ...begun.environment };
     delete environment.HULL_TOOL_CONFIG;
     delete environment.HULL_SKILL_DIR;
-    const named = skills === null || skill === undefined ? null : join(skills, skill);
-    if (named !== null) {
+    if (skills !== null && skill !== undefined && skill_path !== undefined) {
+      const named = join(skills, skill_path);
       for (const name of ["HULL_SKILL_DIR", "CLAUDE_SKILL_DIR", "SKILL_DIR"]) environment[name] = named;
-      const plugin = join(skills ?? "", ".plugins", skill ?? "");
+      const plugin = join(skills, ".plugins", skill);
       if (isFolder(plugin)) environment.CLAUDE_PLUGIN_ROOT = plugin;
     }
     return {

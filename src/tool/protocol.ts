@@ -104,6 +104,8 @@ export const executionSpec = z.lazy(() =>
         cwd: z.optional(z.string().check(z.maxLength(4096))),
         /** For `bash`: the name in `skills` of the skill whose folder HULL_SKILL_DIR is. */
         skill: z.optional(z.string()),
+        /** That folder, relative to the folder of `skills`. Absent: it has the skill's name. */
+        skill_path: z.optional(z.string()),
         /**
          * For `bash`: Python finds the packages of each skill's requirements.txt, and HULL_PYTHON_SESSION names a
          * program that runs Python with the names that earlier code left. The output reports what cannot be installed.

@@ -329,6 +329,7 @@ test("a relative link to a file of the plugin works from the skill's base direct
         resource(join(base, "../../stock.md")),
       ],
       [resource("../../../shop/SKILL.md"), call("Read", { file_path: `${base}/../../../../../x` })],
+      [bash('echo "$HULL_SKILL_DIR $CLAUDE_SKILL_DIR"; cat "$SKILL_DIR/../../STOCK.md"')],
     ],
     options,
   );
@@ -336,6 +337,7 @@ test("a relative link to a file of the plugin works from the skill's base direct
   expect(texts.slice(0, 5)).toEqual(["     1\tTen crates.", "Ten crates.\nSKILL.md", told, told, told]);
   expect(texts[5]).toContain("is not inside the skill's folder");
   expect(texts[6]).toContain("outside of the work folder");
+  expect(texts[7]).toBe(`${base} ${base}\nTen crates.`);
   const bare = await run([[resource("../../STOCK.md")]], { ...options, workspace_tools: false });
   expect(bare.texts).toEqual([told]);
 });

@@ -11,7 +11,7 @@ import { WORKSPACE_TOOLS, type WorkspaceTool, workspaceTool } from "../../skill/
 import { givesWorkspaceTools } from "../../skill/workspace-tools.ts";
 import type { RunContext } from "../context.ts";
 import { mayHaveWorkspaceTools } from "../variables.ts";
-import { skillsFolder, skillsKey } from "../workspace-tools/where.ts";
+import { skillPath, skillsFolder, skillsKey } from "../workspace-tools/where.ts";
 import { ignored } from "./ignored-options.ts";
 
 /** The workspace tools of a run, with the risk that the deployment gives them. @param others the run's other tools */
@@ -107,13 +107,14 @@ export function skillsWithFolders(
   const placed = (skill: AgentSkill): AgentSkill => {
     if (skill.files === undefined) return skill;
     // Only commands, and texts that name the folder, can use a folder that contains only SKILL.md.
-    const { plugin_path, plugin_linked: linked = false } = skill;
-    if (skill.files.count === 0 && !tools && !linked && !namesFolder(skill)) return skill;
-    const dir = `${path}/${skill.name}`;
-    if (plugin_path === undefined) return { ...skill, dir };
-    const plugin_dir = `${path}/.plugins/${skill.name}`;
-    // Only from inside the plugin's folder does a relative link lead to the plugin's files.
-    return { ...skill, dir: linked ? `${plugin_dir}/${plugin_path}` : dir, plugin_dir };
+    const { name, files, plugin_path, plugin_linked: linked = false } = skill;
+    if (files.count === 0 && !tools && !linked && !namesFolder(skill)) return skill;
+    const dir = `${path}/${skillPath(skill)}`;
+    return {
+      ...skill,
+      dir,
+      ...(plugin_path === undefined ? {} : { plugin_dir: `${path}/.plugins/${name}` }),
+    };
   };
   return {
     skills: skills.map(placed),

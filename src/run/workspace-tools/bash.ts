@@ -3,6 +3,7 @@
 import { utf8 } from "../../bytes.ts";
 import { plainResult } from "../../engine/agent/call-results.ts";
 import type { AgentToolResult } from "../../engine/agent/records.ts";
+import type { AgentSkill } from "../../engine/agent/spec.ts";
 import { categoryOf } from "../../engine/tool-fault.ts";
 import { CODE_FOLDERS, type CodeTerms } from "../../engine/workspace-tools/code-tools.ts";
 import { commandText } from "../../engine/workspace-tools/command-result.ts";
@@ -25,6 +26,7 @@ import { toolWorkspace } from "../workspace/transfer.ts";
 import { BashOutput } from "./bash-output.ts";
 import type { SkillFolders } from "./skill-folders.ts";
 import { type Variables, withVariables } from "./variables.ts";
+import { skillPath } from "./where.ts";
 
 /** Bytes that a command may write. */
 const MAX_OUTPUT_BYTES = 32 * 1024 * 1024;
@@ -44,8 +46,8 @@ export interface Command extends CodeTerms {
   cwd: string;
   /** Variables to set for it. Absent: none. */
   variables?: Variables;
-  /** The skill that HULL_SKILL_DIR names; `null`: none. */
-  skill: string | null;
+  /** The skill whose folder HULL_SKILL_DIR names; `null`: none. */
+  skill: Pick<AgentSkill, "name" | "plugin_path" | "plugin_linked"> | null;
   signal: AbortSignal;
   /** It is code execution: Python finds the packages that the run's skills need, and the skills are at /skills too. */
   code?: true;
@@ -138,7 +140,7 @@ function specOf(
   const { network, env } = settings.workspace_tools;
   const wanted = Number(args.timeout_ms ?? DEFAULT_BASH_MS);
   const { read, providerKeys } = settings;
-  const active = list.some(({ name }) => name === skill) ? skill : null;
+  const active = list.some(({ name }) => name === skill?.name) ? skill : null;
   return {
     version: PROTOCOL_VERSION,
     id: execution,
@@ -164,7 +166,8 @@ function specOf(
       context: "{}",
       network: networkOf(network, own),
       ...(cwd === "" ? {} : { cwd }),
-      ...(active === null ? {} : { skill: active }),
+      ...(active === null ? {} : { skill: active.name }),
+      ...(active?.plugin_linked === undefined ? {} : { skill_path: skillPath(active) }),
       ...(code === undefined ? {} : { packages: true, skills_path: true }),
     },
     ...(list.length === 0 ? {} : { skills: { key: skillsKey, list } }),

@@ -1,7 +1,7 @@
 /** Executes a call of a workspace tool. */
 import { plainResult } from "../../engine/agent/call-results.ts";
 import type { AgentToolResult } from "../../engine/agent/records.ts";
-import type { AgentSpec } from "../../engine/agent/spec.ts";
+import type { AgentSkill, AgentSpec } from "../../engine/agent/spec.ts";
 import type { AgentEffectContext, PlannedCall } from "../../engine/agent/step.ts";
 import { argumentsFault, declaredArguments } from "../../engine/workspace-tools/arguments.ts";
 import { codeCommand, codeHandler, copiesOf } from "../../engine/workspace-tools/code-tools.ts";
@@ -42,10 +42,16 @@ export class WorkspaceTools {
       run: spec.run_id,
       again: false,
       cwd: "",
-      skill,
+      skill: this.#skill(skill),
       signal,
     });
     return content;
+  }
+
+  #skill(named: string | undefined): AgentSkill | null {
+    const { own_skill, skills } = this.#options.spec;
+    const known = own_skill === undefined ? skills : [own_skill, ...skills];
+    return known.find(({ name }) => name === named) ?? null;
   }
 
   #bash(command: Command): Promise<AgentToolResult> {
@@ -90,7 +96,7 @@ export class WorkspaceTools {
         run,
         again,
         cwd,
-        skill: active.at(-1) ?? spec.own_skill?.name ?? null,
+        skill: this.#skill(active.at(-1) ?? spec.own_skill?.name),
         signal,
         ...asked?.terms,
         ...(code === null ? {} : { code: true as const }),

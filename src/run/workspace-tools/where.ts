@@ -1,5 +1,5 @@
 /** Where a run's folders are in the runner, as the texts of its skills and the answers of its tools name them. */
-import type { AgentSpec } from "../../engine/agent/spec.ts";
+import type { AgentSkill, AgentSpec } from "../../engine/agent/spec.ts";
 import { sha256 } from "../../engine/sha256.ts";
 import type { RunContext } from "../context.ts";
 import type { WorkspaceAccess } from "../workspace/access.ts";
@@ -11,6 +11,14 @@ export function skillsFolder(
 ): { key: string; path: string } {
   return { key: skills_key, path: `${settings.runner.root}/skills/${skills_key}` };
 }
+
+/** A skill's folder in that parent folder. Only from inside the plugin's folder do links lead to the plugin's files. */
+export const skillPath = ({
+  name,
+  plugin_path = "",
+  plugin_linked,
+}: Pick<AgentSkill, "name" | "plugin_path" | "plugin_linked">): string =>
+  plugin_linked === undefined ? name : `.plugins/${name}/${plugin_path}`;
 
 const NO_SKILLS = "0".repeat(16);
 
