@@ -5,7 +5,7 @@
 
 import { isAtLeast } from "../engine/agent/policy.ts";
 import type { AgentRecord, AgentToolResult } from "../engine/agent/records.ts";
-import type { AgentSpec, AgentTool } from "../engine/agent/spec.ts";
+import type { AgentSkill, AgentSpec, AgentTool } from "../engine/agent/spec.ts";
 import type { RunState } from "../engine/agent/state.ts";
 import { roundsUsedUp } from "../engine/agent/status.ts";
 import { TurnCalls } from "../engine/agent/turn-calls.ts";
@@ -41,7 +41,7 @@ import { llmError } from "./llm-problem.ts";
 import type { LocalSkill, ReferencedSkills } from "./v1-skills.ts";
 import type { VendorModel } from "./vendor-model.ts";
 import { injectedTexts, LITELLM_TOOL, skillTool } from "./whole-skills.ts";
-import { skillsFolder } from "./workspace-tools/where.ts";
+import { skillPath, skillsFolder } from "./workspace-tools/where.ts";
 
 const MAX_TOOL_OUTPUT_BYTES = 256 * 1024;
 /** Time limit of the whole run, in ms. It leaves time for a last tool call after an answer's time. */
@@ -280,22 +280,23 @@ async function checkedOf(
     ...codeTools(context, native.length > 0 ? { ...ask, code: [] } : ask, whole),
   ];
   const shell = ask.code.includes("shell");
+  const hidden = new Set((shell ? local : whole).map(({ record }) => record.manifest.slug));
   const folder = skillsFolder(context, spec).path;
-  const shown = shell ? listed(local, folder) : injectedTexts(whole);
+  const skills = spec.skills.map((skill) => {
+    if (!hidden.has(skill.name)) return skill;
+    // The model reads the skill through the shell, in its folder.
+    const dir = shell ? { dir: `${folder}/${skillPath(skill)}` } : {};
+    return { ...skill, ...dir, disable_model_invocation: true };
+  });
+  const shown = shell ? listed(skills.filter(({ name }) => hidden.has(name))) : injectedTexts(whole);
   const { system_blocks, system_listed, parallel_tool_calls } = request;
   const vendor = present({ system_blocks, system_listed, parallel_tool_calls });
   const system = [spec.system, request.system].filter((text) => text !== "").join("\n\n") + shown;
-  const hidden = new Set((shell ? local : whole).map(({ record }) => record.manifest.slug));
   const extended: AgentSpec = {
     ...spec,
     system: system.trim(),
     ...(Object.keys(vendor).length === 0 ? {} : { vendor }),
-    skills: spec.skills.map((skill) => {
-      if (!hidden.has(skill.name)) return skill;
-      // The model reads the skill through the shell, in its folder.
-      const dir = shell ? { dir: `${folder}/${skill.name}` } : {};
-      return { ...skill, ...dir, disable_model_invocation: true };
-    }),
+    skills,
     tools: [...spec.tools, ...own],
   };
   return { spec: extended, model: checked.model };
@@ -328,11 +329,10 @@ function codeTools(
 }
 
 /** The list of skills for a model with a shell, which reads them itself. */
-function listed(skills: readonly LocalSkill[], folder: string): string {
+function listed(skills: readonly AgentSkill[]): string {
   if (skills.length === 0) return "";
   const lines = skills.map(
-    ({ record: { manifest } }) =>
-      `- ${manifest.slug}: ${manifest.description} (${folder}/${manifest.slug}/SKILL.md)`,
+    ({ name, description, dir = "" }) => `- ${name}: ${description} (${dir}/SKILL.md)`,
   );
   return `\n\n# Skills\n\nRead a skill's SKILL.md with the shell before you do what it is for.\n\n${lines.join("\n")}`;
 }

@@ -6,6 +6,11 @@ import { commonHull } from "../support/common-hull.ts";
 import { storedSkill } from "../support/stored-skill.ts";
 
 const { hull, fake } = await commonHull({
+  "odes/.claude-plugin/plugin.json": '{"name": "odes"}',
+  "odes/WORDS.md": "O\n",
+  "odes/skills/first/rhyme.py": "",
+  "odes/skills/first/SKILL.md":
+    "---\nname: odes-of-praise\ndescription: Praises.\n---\nUse [the words](../../WORDS.md).\n",
   "sonnets/SKILL.md":
     "---\nname: sonnets\ndescription: Answers in sonnets.\nprovider: openai\nmodel: gpt-4o\n---\nAnswer in sonnets, always.\n",
 });
@@ -51,6 +56,19 @@ describe("chat completions", () => {
         expect.objectContaining({ name: "data", size: 1 }),
       ]),
     });
+  });
+
+  test("with a whole skill of a plugin, whose own files are not generated files", async () => {
+    fake.script([python("open('ode', 'w').write('O!')"), { text: "Done." }]);
+    const answer = await openai.chat.completions.create({
+      model: "claude-opus-4-6",
+      messages,
+      container: {
+        skills: [{ type: "custom", skill_id: "odes-of-praise" }],
+        injection: "full",
+      },
+    } as OpenAI.ChatCompletionCreateParamsNonStreaming);
+    expect(answer).toMatchObject({ generated_files: [{ filename: "ode" }] });
   });
 
   test("stream the texts of all rounds, and end with container and files", async () => {

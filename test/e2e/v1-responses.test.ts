@@ -1,4 +1,5 @@
 /** `/v1/responses`, `/v1/conversations` and `/v1/containers`; the clients are OpenAI's own SDKs, unmodified. */
+import { dirname } from "node:path";
 import OpenAI, { toFile } from "openai";
 import OpenAI7, * as openai7 from "openai-7";
 import { describe, expect, test } from "vitest";
@@ -9,6 +10,10 @@ import { makeZip } from "../support/zip.ts";
 
 const { hull, fake } = await commonHull(
   {
+    "mills/.claude-plugin/plugin.json": '{"name": "mills"}',
+    "mills/GRAIN.md": "Rye.\n",
+    "mills/skills/grind/SKILL.md":
+      "---\nname: grind\ndescription: Grinds.\n---\nGrind [what there is](../../GRAIN.md).\n",
     "reports/SKILL.md":
       "---\nname: reports\ndescription: Writes reports.\nprovider: openai\nmodel: gpt-4o\nworkspace_tools: [Bash]\n---\nWrite.\n",
   },
@@ -322,7 +327,7 @@ describe("the shell", () => {
     };
     const read = (request: { body: unknown }) => {
       const paths = JSON.stringify(request.body).match(/\/[^ ()"\\]*SKILL\.md/g) ?? [];
-      return shell(`cat ${paths.join(" ")}`);
+      return shell(`cat ${paths.join(" ")}; cat ${dirname(paths[0] ?? "")}/../../GRAIN.md`);
     };
     const found = async (...skills: unknown[]) => {
       fake.script([read, { text: "Read." }]);
@@ -337,6 +342,7 @@ describe("the shell", () => {
     const latest = await found({ ...reference, version: "latest" }, bundle);
     expect(latest).toContain("Version 2.");
     expect(latest).toContain("Be wise.");
+    expect(await found({ ...reference, skill_id: "grind" })).toContain("Rye.");
     const evil = await makeZip([{ name: "../SKILL.md", content: skill(1) }]);
     const source = { ...bundle.source, data: Buffer.from(evil).toString("base64") };
     await expect(found({ ...bundle, source })).rejects.toMatchObject({ status: 400 });

@@ -77,7 +77,9 @@ export class WorkspaceTools {
     if (fault !== null) return plainResult("error", `${call.name}: ${fault}`, "schema_validation");
     const { cwd = "", active = [] } = from ?? {};
     const { context, spec, workspace } = this.#options;
-    const modules = spec.skills.flatMap(({ dir }) => dir ?? []);
+    const { path } = skillsFolder(context, spec);
+    // Also of a skill inside its plugin's folder: the copy that code starts in has the skill's name.
+    const modules = spec.skills.flatMap(({ name, dir }) => (dir === undefined ? [] : [`${path}/${name}`]));
     const asked = codeHandler(tool.handler);
     const { code_timeout_ms: most } = context.settings.limits;
     const code =
@@ -108,7 +110,7 @@ export class WorkspaceTools {
       contents: context.deployment.contents,
       workspace,
       skills: this.#skills,
-      folders: { work: await workFolder(context, workspace), skills: skillsFolder(context, spec).path },
+      folders: { work: await workFolder(context, workspace), skills: path },
       cwd,
       sees: { images: spec.model.vision !== false, pdf: spec.model.pdf === true },
     });
