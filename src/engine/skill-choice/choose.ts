@@ -68,8 +68,9 @@ export function chooseSkills(
     const calls = user_invocable === false ? (index.names[number]?.called ?? []) : [];
     return calls.some((form) => holds(text, form)) ? [name] : [];
   });
-  const all = rank(skills, index, prompt, MOST_RANKED).filter(({ name }) => !barred.includes(name));
-  const ranked = all.filter(({ hidden }) => !hidden);
+  const open = ({ name }: AgentSkill): boolean => !barred.includes(name);
+  const listed = (skill: AgentSkill): boolean => open(skill) && !skill.disable_model_invocation;
+  const ranked = rank(skills, index, prompt, MOST_RANKED, listed);
   const asked = skills.flatMap((skill, number): Candidate[] => {
     if (skill.disable_model_invocation) return [];
     const name = index.names[number];
@@ -94,7 +95,7 @@ export function chooseSkills(
     };
   }
   // Only users may call a hidden skill. If the words mean it, they mean no other.
-  const [first, second] = all;
+  const [first, second] = rank(skills, index, prompt, 2, open);
   const clear =
     first !== undefined &&
     !first.hidden &&
@@ -103,7 +104,7 @@ export function chooseSkills(
     first.clear;
   return {
     active: clear ? [first.name] : [],
-    candidates: ranked.slice(0, MOST_RANKED).map(({ name, score, reason }) => ({ name, score, reason })),
+    candidates: ranked.map(({ name, score, reason }) => ({ name, score, reason })),
   };
 }
 
@@ -128,7 +129,7 @@ function rank(
   { words, rarest, names }: SkillIndex,
   text: string,
   most: number,
-  wanted: (skill: AgentSkill) => boolean = () => true,
+  wanted: (skill: AgentSkill) => boolean,
 ): Ranked[] {
   const query = [...new Set(significantWords(text))];
   const scores = wordScores(words, query);

@@ -117,6 +117,20 @@ test("a list that has no room for all skills shows those that fit the request, a
   expect(toolTexts(second ?? expect.fail())[0]).toContain('"helper-88"');
 });
 
+test("skills that the model may not load, or that users may not call, take no place among the candidates", () => {
+  const own = [
+    ...Array.from({ length: 5 }, (_, i) =>
+      skill(`invoice-${i}`, "Invoices", { disable_model_invocation: true }),
+    ),
+    skill("closed", "Invoices", { user_invocable: false }),
+    skill("mail", "Answers letters about invoices"),
+  ];
+  const names = (prompt: string): string[] =>
+    chooseSkills(own, indexSkills(own), prompt, []).candidates.map(({ name }) => name);
+  expect(names("/closed invoices")).toEqual(["mail"]);
+  expect(names("Show the invoices")).toEqual(["closed", "mail"]);
+});
+
 test("words that fit a skill best which only users may call choose no other", () => {
   const own = [
     ...many(20),
