@@ -22,7 +22,7 @@ const MODULES = new Map([
 /** An artifact that imports this may render itself, and then needs no default export. */
 const ROOTS = "react-dom/client";
 
-/** Whether the artifact's module itself runs. An error of this time has its line, also where the error does not say so. */
+/** Whether the artifact's module itself runs. The frame names the line of such an error, even if the error does not. */
 let running = false;
 let failed = false;
 
@@ -40,8 +40,9 @@ function run(source) {
   /** @param {string} name */
   const require = (name) => {
     const module = MODULES.get(name);
+    // As a browser's own loader does for a name that it cannot resolve.
     if (module === undefined)
-      throw new Error(`The artifact imports "${name}". It can import ${[...MODULES.keys()].join(", ")}.`);
+      throw new TypeError(`The artifact imports "${name}". It can import ${[...MODULES.keys()].join(", ")}.`);
     asked.add(name);
     return module;
   };

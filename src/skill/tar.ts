@@ -42,7 +42,7 @@ export class TarError extends Error {
 
 const BLOCK = 512;
 const USTAR = "ustar\u000000";
-/** What GNU tar writes instead, unless it is told otherwise. */
+/** What GNU tar writes instead, unless an option says otherwise. */
 const GNU = "ustar  \u0000";
 /** A pax record holds one path; Hull has no longer paths. */
 const MAX_PAX_BYTES = 8192;

@@ -79,7 +79,7 @@ export function refusal({ levels, tokens, usd, deadline }: Ceilings, now: number
   return null;
 }
 
-/** The error of a task of which the session above allows no tool. */
+/** The error of a task whose tools the session above refuses, all of them. */
 export const noneAbove = (tools: readonly string[]): HullError =>
   new ToolsRejected({
     tools,

@@ -26,7 +26,7 @@ export function finalStatus(run: RunState, status: RunStatus): RunStatus {
   return none ? "failed" : "done";
 }
 
-/** The budget of the run of which nothing is left, by its name; `null`: none. */
+/** The name of the budget that the run has used up; `null`: none. */
 function reachedBudget({ spec, totals, delegated }: RunState): JsonObject | null {
   const { token_budget, total_budget_usd } = spec;
   const tokens = totals.input_tokens + totals.output_tokens + (delegated?.tokens ?? 0);
