@@ -8,15 +8,17 @@ import { createHash, randomBytes } from "node:crypto";
 import { createReadStream, createWriteStream } from "node:fs";
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { MAX_TAR_BYTES } from "./bundles.ts";
+import { type Bundles, MAX_TAR_BYTES } from "./bundles.ts";
+import type { Cgroups } from "./cgroup.ts";
 import type { Command } from "./commands.ts";
 import type { Environment } from "./environment.ts";
-import type { RunnerServices } from "./execution.ts";
 import type { Launcher } from "./launcher.ts";
 import { log } from "./log.ts";
 import { PackageRecords } from "./package-records.ts";
+import type { Pipes } from "./pipes.ts";
 import { GroupProcess, type ProcessOutcome } from "./process.ts";
 import { programSource } from "./program-source.ts";
+import type { ScratchRoot } from "./scratch.ts";
 import type { SpawnerCommand } from "./spawner.ts";
 import { Spawners } from "./spawners.ts";
 
@@ -25,8 +27,13 @@ export class DependenciesFailed extends Error {
   override name = "DependenciesFailed";
 }
 
-interface DependencyParts
-  extends Pick<RunnerServices, "bundles" | "cgroups" | "launcher" | "pipes" | "scratch"> {
+interface DependencyParts {
+  bundles: Bundles;
+  /** Limits the memory and processes of an installation; null: there are no limits. */
+  cgroups: Cgroups | null;
+  launcher: Launcher;
+  pipes: Pipes;
+  scratch: ScratchRoot;
   /** Folder of the records (package-records.ts). */
   dir: string;
   /** The interpreter; null: there is no Python, so there is nothing to install for. */

@@ -5,41 +5,10 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { fireTriggers } from "./triggers.ts";
-import type { WranglerConfig } from "./wrangler-toml.ts";
+import type { WorkerInput, WorkerOptions } from "./worker-options.ts";
 
 /** Time limit for wrangler to end, in ms. */
 const GRACE_MS = 3000;
-
-export interface WorkerOptions {
-  /** Where wrangler.toml and the sources are. */
-  repoDir: string;
-  /** The content of wrangler.toml. */
-  config: WranglerConfig;
-  host: string;
-  port: number;
-  /** Folder of the persistent state. */
-  stateDir: string;
-  variables: ReadonlyMap<string, string>;
-  onLine: (line: string) => void;
-}
-
-/**
- * The shape of the first line, which `startWorker` of the same code writes. Checking it with zod would take longer than
- * the rest.
- */
-export interface WorkerInput extends Omit<WorkerOptions, "variables" | "onLine"> {
-  /** A folder with the Worker's modules, for workerd; `null`: wrangler bundles and serves them. */
-  bundle: string | null;
-  variables: [name: string, value: string][];
-}
-
-/** A Worker that serves. */
-export interface StartedWorker {
-  url: string;
-  /** Calls its `scheduled` handler, as the cron trigger does in a deployment. */
-  scheduled: (cron: string) => Promise<unknown>;
-  stop: () => Promise<void>;
-}
 
 /** Loads only the code that starts the Worker: wrangler takes a second of processor time to load. */
 const startDirect = async (options: WorkerOptions, bundle: string) =>

@@ -3,7 +3,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { TYPESCRIPT_FLAGS } from "./paths.ts";
 import { keepRecent, notStarted, Supervised } from "./supervised.ts";
-import type { WorkerInput, WorkerOptions } from "./worker-process.ts";
+import type { WorkerInput, WorkerOptions } from "./worker-options.ts";
 import { bindingsOf } from "./wrangler-toml.ts";
 
 /** Time limit for the Worker's first answer, in ms. */
