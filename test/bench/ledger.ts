@@ -1,19 +1,7 @@
 /** What exact budgets cost a call: the same skill for a tenant with a hard limit and for one without. */
 import { compare, post } from "./load.ts";
 import { ms, type Row, row } from "./row.ts";
-import type { Subjects } from "./subjects.ts";
-
-const ADMIN_KEY = "bench-admin-key-0123456789";
-
-/** Runs `start` with the key that makes a Hull want keys. */
-export async function withAdminKey<T>(start: () => Promise<T>): Promise<T> {
-  process.env.HULL_ADMIN_KEY = ADMIN_KEY;
-  try {
-    return await start();
-  } finally {
-    delete process.env.HULL_ADMIN_KEY;
-  }
-}
+import { ADMIN_KEY, type Subjects } from "./subjects.ts";
 
 export async function ledgerRows({ keyed }: Subjects, rounds: number): Promise<Row[]> {
   const free = await tenant(keyed, "free");

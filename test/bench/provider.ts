@@ -5,7 +5,8 @@
  * 50 ms for each of five tokens; `bench-silent` never answers.
  */
 import { createServer } from "node:http";
-import { type FakeRequest, type FakeTurn, startFakeProvider } from "../support/fake-provider.ts";
+import { startFakeProvider } from "../support/fake-provider.ts";
+import type { FakeRequest, FakeTurn } from "../support/fake-turn.ts";
 
 const ANSWER: FakeTurn = { text: "Hello from the provider." };
 

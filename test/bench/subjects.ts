@@ -9,7 +9,9 @@ import * as z from "zod";
 import { BuildCache } from "../../scripts/build/cache.ts";
 import { type LocalServer, startServer } from "../../scripts/dev/server.ts";
 import { openProject } from "../../scripts/project.ts";
-import { withAdminKey } from "./ledger.ts";
+
+/** The admin key of the Hull that wants keys. */
+export const ADMIN_KEY = "bench-admin-key-0123456789";
 
 /** The script of the script skill, the tool and the bare spawn alike. */
 export const GREET = '#!/usr/bin/env bash\nread -r name\necho "Hello, ${name:-$1}!"\n';
@@ -25,6 +27,16 @@ const SKILLS: Record<string, string> = {
   "skills/mocked/SKILL.md": "---\nname: mocked\ndescription: M\nmode: llm\nprovider: mock\n---\nAnswer.\n",
   "skills/tool/greet.sh": '#!/usr/bin/env bash\necho "Hello, $1!"\n',
 };
+
+/** Runs `start` with the key that makes a Hull want keys. */
+async function withAdminKey<T>(start: () => Promise<T>): Promise<T> {
+  process.env.HULL_ADMIN_KEY = ADMIN_KEY;
+  try {
+    return await start();
+  } finally {
+    delete process.env.HULL_ADMIN_KEY;
+  }
+}
 
 /** A project folder with these files; a text that begins with `#!` becomes executable. */
 export async function writeProject(

@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 import { afterAll, describe, expect, test } from "vitest";
 import { bundleWorker } from "../../scripts/dev/worker-bundle.ts";
 import { commonHull } from "../support/common-hull.ts";
-import type { FakeRequest } from "../support/fake-provider.ts";
+import type { FakeRequest } from "../support/fake-turn.ts";
 import { json, REPO } from "../support/hull-dev.ts";
 import { until } from "../support/runner.ts";
 import { dataOf, readEvents, textOf } from "../support/sse.ts";

@@ -1,7 +1,7 @@
 /** mode: llm through HTTP against a fake provider: tools, rounds, finish reasons, inputs. */
 import { describe, expect, test } from "vitest";
 import { commonHull } from "../support/common-hull.ts";
-import type { FakeRequest } from "../support/fake-provider.ts";
+import type { FakeRequest } from "../support/fake-turn.ts";
 import { type Body, json } from "../support/hull-dev.ts";
 import { gone } from "../support/runner.ts";
 import { dataOf, readEvents, textOf } from "../support/sse.ts";

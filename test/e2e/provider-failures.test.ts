@@ -1,7 +1,7 @@
 /** What a client is told when a provider fails, and what a fallback saves. */
 import { describe, expect, test } from "vitest";
 import { commonHull, UNREACHABLE, UNSET } from "../support/common-hull.ts";
-import type { FakeTurn } from "../support/fake-provider.ts";
+import type { FakeTurn } from "../support/fake-turn.ts";
 import { json } from "../support/hull-dev.ts";
 import { dataOf, readEvents, textOf } from "../support/sse.ts";
 

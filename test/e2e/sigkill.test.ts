@@ -7,12 +7,8 @@ import { mkdir, readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { removeTree } from "../../container/tree.ts";
-import {
-  type FakeProvider,
-  type FakeRequest,
-  type FakeTurn,
-  startFakeProvider,
-} from "../support/fake-provider.ts";
+import { type FakeProvider, startFakeProvider } from "../support/fake-provider.ts";
+import type { FakeRequest, FakeTurn } from "../support/fake-turn.ts";
 import { type HullDev, startHullDev } from "../support/hull-dev.ts";
 import { until } from "../support/runner.ts";
 import { kill } from "../support/shared.ts";

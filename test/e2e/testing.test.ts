@@ -8,7 +8,8 @@ import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { blocks } from "../support/documents.ts";
-import { type FakeTurn, startFakeProvider } from "../support/fake-provider.ts";
+import { startFakeProvider } from "../support/fake-provider.ts";
+import type { FakeTurn } from "../support/fake-turn.ts";
 import { type HullDev, REPO, runHull, startHullDev } from "../support/hull-dev.ts";
 import { until } from "../support/runner.ts";
 

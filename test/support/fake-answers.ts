@@ -1,5 +1,5 @@
 /** The wire forms of a fake provider's turn, in the protocols of Anthropic and OpenAI. */
-import type { FakeRequest, FakeTurn } from "./fake-provider.ts";
+import type { FakeRequest, FakeTurn } from "./fake-turn.ts";
 
 export interface FakeAnswer {
   /** The unstreamed document. */

@@ -1,6 +1,6 @@
 /** The wire forms of a fake provider's turn: OpenAI's completions, and both of Ollama's native endpoints. */
 import { answer, type FakeAnswer, texts, usageOf } from "./fake-answers.ts";
-import type { FakeRequest, FakeTurn } from "./fake-provider.ts";
+import type { FakeRequest, FakeTurn } from "./fake-turn.ts";
 
 let serial = 0;
 

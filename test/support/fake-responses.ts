@@ -1,6 +1,6 @@
 /** The wire form of a fake provider's turn in OpenAI's Responses endpoint. */
 import { answer, type FakeAnswer, texts, usageOf } from "./fake-answers.ts";
-import type { FakeRequest, FakeTurn } from "./fake-provider.ts";
+import type { FakeRequest, FakeTurn } from "./fake-turn.ts";
 
 let serial = 0;
 

@@ -5,7 +5,7 @@
  */
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { anthropicAnswer } from "../support/fake-answers.ts";
-import type { FakeTurn } from "../support/fake-provider.ts";
+import type { FakeTurn } from "../support/fake-turn.ts";
 import { makeZip } from "../support/zip.ts";
 import { callFaults } from "./call-faults.ts";
 import { daemonFaults } from "./daemon-faults.ts";

@@ -1,8 +1,8 @@
 /** What a provider is sent for a request of a caller, in each wire protocol. The provider is a stand-in that keeps the bodies. */
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { anthropicAnswer, openAiAnswer } from "../support/fake-answers.ts";
-import type { FakeRequest, FakeTurn } from "../support/fake-provider.ts";
 import { responsesAnswer } from "../support/fake-responses.ts";
+import type { FakeRequest, FakeTurn } from "../support/fake-turn.ts";
 import { Client, mockSkill } from "./served.ts";
 
 const KEYS = { HULL_ENV: "local", ANTHROPIC_API_KEY: "sk-a", OPENAI_API_KEY: "sk-o" };

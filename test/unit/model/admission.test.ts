@@ -10,7 +10,8 @@ import { resolveTarget } from "../../../src/model/providers.ts";
 import { llmRetries } from "../../../src/model/retry.ts";
 import { failureOf } from "../../support/failure.ts";
 import { fakeClock } from "../../support/fake-clock.ts";
-import { type FakeProvider, type FakeTurn, startFakeProvider } from "../../support/fake-provider.ts";
+import { type FakeProvider, startFakeProvider } from "../../support/fake-provider.ts";
+import type { FakeTurn } from "../../support/fake-turn.ts";
 
 const REQUEST: ModelRequest = {
   system: "",

@@ -9,7 +9,8 @@ import { llmRetries } from "../../../src/model/retry.ts";
 import { request, target } from "../../fixtures/wires/fixture.ts";
 import { failureOf } from "../../support/failure.ts";
 import { fakeClock } from "../../support/fake-clock.ts";
-import { type FakeProvider, type FakeTurn, startFakeProvider } from "../../support/fake-provider.ts";
+import { type FakeProvider, startFakeProvider } from "../../support/fake-provider.ts";
+import type { FakeTurn } from "../../support/fake-turn.ts";
 
 let fake: FakeProvider;
 beforeAll(async () => {

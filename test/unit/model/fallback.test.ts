@@ -6,7 +6,8 @@ import { resolveTarget } from "../../../src/model/providers.ts";
 import type { ModelTarget } from "../../../src/skill/manifest.ts";
 import { failureOf } from "../../support/failure.ts";
 import { fakeClock } from "../../support/fake-clock.ts";
-import { type FakeProvider, type FakeTurn, startFakeProvider } from "../../support/fake-provider.ts";
+import { type FakeProvider, startFakeProvider } from "../../support/fake-provider.ts";
+import type { FakeTurn } from "../../support/fake-turn.ts";
 
 const TIMEOUT = 5000;
 const PRIMARY: ModelTarget = { provider: "anthropic", model: "first" };

@@ -13,8 +13,8 @@ import { callIdSource, type Sink } from "../../../src/model/wire.ts";
 import { failureOf } from "../../support/failure.ts";
 import { anthropicAnswer, openAiAnswer } from "../../support/fake-answers.ts";
 import { ollamaAnswer } from "../../support/fake-completions.ts";
-import type { FakeTurn } from "../../support/fake-provider.ts";
 import { responsesAnswer } from "../../support/fake-responses.ts";
+import type { FakeTurn } from "../../support/fake-turn.ts";
 import { fc } from "../../support/property.ts";
 
 const TARGET = {

@@ -117,6 +117,13 @@ const CASES: [string, Record<string, string>, string, number, RegExp][] = [
     1,
     /a\.ts → src\/skill\/b\.ts → src\/skill\/a\.ts/,
   ],
+  [
+    "circles of the runner",
+    { "container/a.ts": 'import type { B } from "./b.ts";', "container/b.ts": 'import "./a.ts";' },
+    "container/b.ts",
+    1,
+    /import circle: container\/a\.ts/,
+  ],
   ["yaml", { "src/skill/a.ts": 'import "yaml";' }, "src/skill/a.ts", 1, /yaml/],
   ["edge", { "src/http/a.ts": 'import "node:fs/promises";' }, "src/http/a.ts", 1, /edge/],
   ["pure imports", { "src/engine/a.ts": 'import "cloudflare:workers";' }, "src/engine/a.ts", 1, /pure/],

@@ -20,7 +20,8 @@ import { Redactor } from "../../../src/redact.ts";
 import type { Json } from "../../../src/skill/manifest.ts";
 import { failureOf } from "../../support/failure.ts";
 import { fakeClock } from "../../support/fake-clock.ts";
-import { type FakeProvider, type FakeTurn, NOBODY, startFakeProvider } from "../../support/fake-provider.ts";
+import { type FakeProvider, NOBODY, startFakeProvider } from "../../support/fake-provider.ts";
+import type { FakeTurn } from "../../support/fake-turn.ts";
 
 const CANARY = "sk-canary-0123456789abcdef";
 const OWN_CANARY = "own-provider-canary-98765";

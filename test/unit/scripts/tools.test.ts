@@ -10,7 +10,6 @@ import { folder, put, skillText } from "./folder.ts";
 
 const tool = (name: string, fields: object = {}) => ({ name, description: "d", ...fields });
 const tools = (...list: object[]) => JSON.stringify(list, null, 1);
-const from = (path: string) => `from ${JSON.stringify(path)}`;
 const plain = "export default async (args) => args;\n";
 
 async function build(project: string, roots = ["skills"], cache?: BuildCache) {
@@ -232,15 +231,15 @@ const REASONS: [text: string, tier: string, reason: RegExp][] = [
   ["export default () => import.meta.url;", "runner", /import\.meta\.url/],
   ["export default () => import.meta.dirname;", "runner", /import\.meta\.dirname/],
   ["export default () => import.meta.filename;", "runner", /import\.meta\.filename/],
-  [`import native ${from("./x.node")}; export default native;`, "runner", /x\.node/],
+  [`import native from "./x.node"; export default native;`, "runner", /x\.node/],
   [
     '// require("x"), node:net\nexport default () => "require(1) __dirname import.meta.url";',
     "isolate",
     /needs no process/,
   ],
   ["export default (a) => a.require(1) + a.__dirname;", "isolate", /needs no process/],
-  [`import x ${from("./lib.cjs")}; export default () => x;`, "runner", /lib\.cjs/],
-  [`import x ${from("./net.js")}; export default () => x;`, "runner", /node:net/],
+  [`import x from "./lib.cjs"; export default () => x;`, "runner", /lib\.cjs/],
+  [`import x from "./net.js"; export default () => x;`, "runner", /node:net/],
 ];
 
 describe("4.1: the tier of a JavaScript handler", () => {
@@ -302,7 +301,7 @@ describe("4.1: what is bundled", () => {
     "skills/a/scripts/t.ts":
       'import { seven } from "../lib.ts";\nimport old from "old";\nenum Kind { One = 1 }\nexport default (args: { n: number }) => [old.up("x"), args.n + seven, Kind.One];\n',
     "skills/a/lib.ts": "export const seven: number = 7;",
-    "skills/a/scripts/u.mjs": `import { one } ${from("./one.js")};\nexport default () => one;\n`,
+    "skills/a/scripts/u.mjs": `import { one } from "./one.js";\nexport default () => one;\n`,
     "skills/a/scripts/one.js": "export const one = 1;",
     "skills/a/package.json": '{"dependencies": {"old": "1"}}',
     "skills/a/node_modules/old/package.json": '{"name": "old", "main": "main.js"}',
