@@ -60,7 +60,7 @@ describe.each([
   ["the front", []],
   ["--direct", ["--direct"]],
   ["--no-front", ["--no-front"]],
-])("what wrangler serves beside the Worker, with %s", (mode, args) => {
+])("assets that wrangler serves next to the Worker, with %s", (mode, args) => {
   let hull: CommonHull = common;
   beforeAll(async () => {
     if (mode === "--direct") return;

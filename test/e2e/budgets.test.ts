@@ -21,7 +21,7 @@ afterAll(async () => {
 const budget = async () => json(await hull.call("/budgets/tenant"));
 const ask = () => hull.call("/skills/asks", "hi");
 
-test("a call under way holds its share through the death of everything, and a stream that dies costs what came", async () => {
+test("a call in progress holds its share even if everything dies, and a stream that dies costs what arrived", async () => {
   const set = await hull.call(
     "/budgets/tenant",
     JSON.stringify({ window: "total", max_output_tokens: 1500 }),

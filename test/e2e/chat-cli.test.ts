@@ -35,7 +35,7 @@ const hull = await sharedHull({
 const cli = (args: string[], stdin?: string | Buffer) =>
   runHull([...args, "--url", hull.url], { cwd: hull.root, ...(stdin === undefined ? {} : { stdin }) });
 
-test("hull run prints what an agent says, also with a skill, and fails where the run does", async () => {
+test("hull run prints an agent's answer, also with a skill, and fails where the run does", async () => {
   const plain = await cli(["run", "Who are you?", "--provider", "mock"], "");
   expect(plain).toMatchObject({ code: 0, output: expect.stringContaining("Who are you?") });
   const asked = await cli(["run", "Look.", "--skill", "asker"]);
@@ -49,7 +49,7 @@ test("hull run prints what an agent says, also with a skill, and fails where the
   });
 });
 
-test("hull chat keeps the conversation, and goes on with it", async () => {
+test("hull chat keeps the conversation, and continues it", async () => {
   const first = await cli(
     ["chat", "--provider", "mock", "--session", "talk"],
     "My name is Ada.\n\nWho am I?\n",
@@ -94,7 +94,7 @@ test("hull chat says that an empty line is no message", async () => {
   expect(await ended()).toMatchObject({ code: 0 });
 });
 
-test("hull chat ends with 1 for a script if one of its runs failed, and goes on with the others", async () => {
+test("hull chat exits with 1 for a script if one of its runs failed, and continues with the others", async () => {
   const fails = { match: "*fail*", consume_match: true, error: { category: "auth", message: "no" } };
   await hull.post("/llm/mocks", [fails]);
   const ended = await cli(["chat", "--provider", "mock", "--session", "ends"], "fail\nThis is well.\n");
@@ -186,7 +186,7 @@ test("hull chat: Ctrl-C cancels the run under way, and lines typed early are mes
   await hull.call("/llm/mocks", undefined, { method: "DELETE" });
 });
 
-test("hull chat asks in a terminal whether a call may be made, and the run goes on either way", async () => {
+test("hull chat asks in a terminal whether a call may be made, and the run continues either way", async () => {
   await hull.post("/llm/mocks", [pays(5), { text: "It is done." }, pays(7), { text: "It is not." }]);
   const { after, ended } = chatting("payer", "--session", "till");
   await after(/› /, "Pay five.\r");

@@ -75,7 +75,7 @@ async function all<Item>(stream: AsyncIterable<Item>): Promise<Item[]> {
   return items;
 }
 
-test("a stream that is cut again and again loses nothing and has nothing twice", async () => {
+test("a stream that is cut repeatedly loses nothing and repeats nothing", async () => {
   // Within the headers, within an event, after some events.
   proxy.cut(100, 700, 1100, 900);
   const before = proxy.connections();
@@ -110,7 +110,7 @@ test("an answer that is lost on its way is asked for again, and the run is one r
   );
 });
 
-test("a call of a proxy skill whose answer is lost does not reach the upstream a second time", async () => {
+test("if the answer of a proxy skill's call is lost, the upstream does not get the call again", async () => {
   proxy.cut(300);
   await expect(hull.run("passed-on", "x")).rejects.toThrow(HullConnectionError);
   expect(upstreamCalls).toBe(1);
@@ -152,7 +152,7 @@ test("a failure is a HullError with the members of the problem document", async 
   );
 });
 
-test("who leaves a stream stops the run, by break as by the signal", async () => {
+test("leaving a stream stops the run, by break as by the signal", async () => {
   const ids: string[] = [];
   for await (const event of direct.stream("sleeper")) {
     if (event.event === "start") ids.push(event.data.execution_id ?? "");
@@ -171,7 +171,7 @@ test("who leaves a stream stops the run, by break as by the signal", async () =>
   for (const id of ids) expect(await direct.execution(id)).toMatchObject({ status: "cancelled" });
 });
 
-test("a session's run waits for an approval while its stream is cut, and goes on", async () => {
+test("a session's run waits for an approval while its stream is cut, and continues", async () => {
   const session = await hull.sessions.open({ metadata: { of: "client" } });
   const mock = [
     { tool_calls: [{ name: "look", arguments: { where: "here" } }] },

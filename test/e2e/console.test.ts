@@ -130,7 +130,7 @@ test("trying a skill: the tool call shows before the answer ends; a reload in th
   expect(complaints).toEqual([]);
 });
 
-test("the page of a script that failed shows what it printed", async () => {
+test("the page of a failed script shows its output", async () => {
   const { page } = await openPage(browser);
   await show(page, "/console/skills/broken");
   await Promise.all([page.waitForNavigation(), page.click("main form button.main")]);
@@ -147,7 +147,7 @@ async function asksFor(id: string, to: string): Promise<void> {
   await hull.post(`/sessions/${id}/runs?wait=none`, { prompt: "Mail.", options });
 }
 
-test("a reason that somebody types stays while others ask", async () => {
+test("a reason that a user is typing stays while others ask", async () => {
   await asksFor("first", "ada");
   const { page } = await openPage(browser);
   await show(page, "/console/approvals");
@@ -162,7 +162,7 @@ test("a reason that somebody types stays while others ask", async () => {
   for (const id of ["first", "second"]) await hull.call(`/sessions/${id}`, undefined, { method: "DELETE" });
 });
 
-test("an approval appears in a page that is open, is granted by the keyboard alone, and the run goes on", async () => {
+test("an approval appears in an open page, is granted by the keyboard alone, and the run continues", async () => {
   const { page, complaints } = await openPage(browser);
   await show(page, "/console/approvals");
   await asksFor("kb", EVIL);
@@ -392,7 +392,7 @@ test("times on an open page stay true, whatever the clock of its machine", async
   expect(await opened()).toBe("3 h ago");
 });
 
-test("a message that somebody types stays when the run ends", async () => {
+test("a message that a user is typing stays when the run ends", async () => {
   await hull.post("/sessions", { id: "typing" });
   const ask = { name: "ask", description: "Asks.", parameters: {} };
   const mock = [{ tool_calls: [{ name: "ask", arguments: {} }] }, { text: "Done." }];

@@ -41,7 +41,7 @@ const cli = async (...args: string[]): Promise<string> => {
   return stdout;
 };
 
-test("timers go on by themselves after the Worker was killed, and every event is handled once", async () => {
+test("timers continue by themselves after the Worker was killed, and every event is handled once", async () => {
   const spawned = await hull.post("/daemons", { task: "Watch.", provider: "mock", wake_interval_ms: 500 });
   const { id } = await json<Daemon>(spawned);
   const events = Array.from({ length: 12 }, (_, n) => `event-${n}`);
@@ -77,7 +77,7 @@ test("timers go on by themselves after the Worker was killed, and every event is
   await hull.post(`/daemons/${id}/stop`, {});
 });
 
-test("the command line lists, wakes, tells, stops and removes; a skill's daemon is there from the start", async () => {
+test("the command line lists, wakes, messages, stops and removes; a skill's daemon is there from the start", async () => {
   const listed = JSON.parse(await cli("ls", "--json"));
   const guard = listed.data.find((item: { skill: string | null }) => item.skill === "guard");
   expect(guard).toMatchObject({ name: "guard", status: "running" });

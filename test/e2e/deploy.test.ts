@@ -39,7 +39,7 @@ const SKILLS = {
   "skills/page/page.txt": "one",
 };
 
-test("--dry-run builds with the real wrangler, and says what it would do", async () => {
+test("--dry-run builds with the real wrangler, and prints what a deploy would do", async () => {
   const dir = await project({
     ...SKILLS,
     "hull.toml":
@@ -247,7 +247,7 @@ test.each([
   ["kv bulk", {}, 1, /could not be stored.*continues from there/s],
   ["deploy", {}, 1, /could not deploy.*--no-containers/s],
 ])(
-  "a failing %s says what failed and what to do, and deploys nothing (%o)",
+  "a failing %s reports the failure and the remedy, and deploys nothing (%o)",
   async (step, env, exit, words) => {
     const account = await Account.open();
     const dir = await project({ ...SKILLS, "hull.toml": 'name = "hull"\n' });

@@ -51,7 +51,7 @@ test("changed files of settings are announced, each with one line", async () => 
   ).toHaveLength(1);
 });
 
-test("a stale skill says so on every surface", async () => {
+test("a stale skill is marked as stale on every surface", async () => {
   const mcp = async (method: string, list: string): Promise<unknown[]> => {
     const response = await hull.post(
       "/mcp",

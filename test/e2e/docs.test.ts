@@ -106,7 +106,7 @@ test.each<[document: string, among: RegExp, printed: RegExp[]]>([
   ],
   ["docs/workflows.md", /\/execute/, [/"status":"completed"/, /"node_id":"check"/]],
   ["docs/configuration.md", /\/config/, [/"maxLength":"per_bot"/, /"address":"how_long_is_"/]],
-])("%s: its shell examples do what they say", async (path, among, printed) => {
+])("%s: its shell examples do what the page says", async (path, among, printed) => {
   const examples = blocks(read(path)).filter(({ language, text }) => language === "bash" && among.test(text));
   expect(examples.length).toBeGreaterThan(0);
   const text = await shell(here(examples.map((block) => block.text).join("")), {}, keyed.root);

@@ -183,7 +183,7 @@ describe("a run without a session", () => {
   }
   const result = async (id: string) => json(await hull.call(`/executions/${id}/result`));
 
-  test("the Worker dies and nobody asks: the run is taken up and ends by itself, its tool run once", async () => {
+  test("the Worker dies and nobody asks: the run is resumed and ends by itself, its tool run once", async () => {
     const { file, id, run_id } = await begun();
     expect(await kill(hull, "worker")).toBeGreaterThan(0);
     await letGo(file);
@@ -198,7 +198,7 @@ describe("a run without a session", () => {
     expect(await runs(file)).toBe(1);
   });
 
-  test("Worker and runner die: the model is told what is unknown, and nothing is done twice", async () => {
+  test("Worker and runner die: the model learns that the outcome is unknown, and nothing runs twice", async () => {
     const { file, id } = await begun();
     expect(await kill(hull, "worker", "runner")).toBeGreaterThan(0);
     await ready();
@@ -223,7 +223,7 @@ describe("S85: said plainly that it was lost", () => {
     expect(await runs(file)).toBe(1);
   });
 
-  test("the runner dies under a tool: the model is told, and the run ends with its answer", async () => {
+  test("the runner dies under a tool: the model learns of it, and the run ends with its answer", async () => {
     const { file, key } = fresh();
     const first = call("agent", key, file);
     await running(file);
@@ -248,7 +248,7 @@ describe("S79: events across a broken connection", () => {
     return text;
   }
 
-  test("what was missed comes once, in order, after a silence with heartbeats", async () => {
+  test("missed events come once, in order, after a silence with heartbeats", async () => {
     const { file, key } = fresh();
     const first = await call("silent", key, file, { accept: "text/event-stream" });
     const id = first.headers.get("x-hull-execution-id") ?? "";
@@ -265,7 +265,7 @@ describe("S79: events across a broken connection", () => {
     expect([textOf(events, "delta"), events.at(-1)?.event]).toEqual(["end\n", "done"]);
   });
 
-  test("the Worker dies: the stream breaks, and goes on where it was", async () => {
+  test("the Worker dies: the stream breaks, and continues where it was", async () => {
     const { file, key } = fresh();
     const first = await call("work", key, file, { accept: "text/event-stream" });
     const id = first.headers.get("x-hull-execution-id") ?? "";

@@ -60,7 +60,7 @@ describe.each<[string, object]>([
   ["/v1/messages", { model: "skill/loop", max_tokens: 9, messages: MESSAGES }],
   ["/v1/chat/completions", { model: "skill/loop", messages: MESSAGES }],
   ["/v1/responses", { model: "skill/loop", input: "hi", store: false }],
-])("who leaves %s ends its processes, and is no fault of Hull's", (path, body) => {
+])("a client that leaves %s ends its processes, and is no fault of Hull's", (path, body) => {
   test.each([true, false])("streamed: %s", async (stream) => {
     const at = hull.output().length;
     const before = await internals();

@@ -43,7 +43,7 @@ interface Run {
   result?: { text: string };
 }
 
-test("attack: a handler with a fault of syntax answers the model with its place, and the build tells of it", async () => {
+test("attack: a handler with a syntax error answers the model with its place, and the build reports it", async () => {
   const call = (name: string) => ({ tool_calls: [{ name, arguments: { text: "a" } }] });
   const mock = [call("broken_js"), call("broken_ts"), { text: "done" }];
   const response = await hull.post(

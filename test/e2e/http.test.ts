@@ -270,7 +270,7 @@ test("health and readiness", async () => {
   });
 });
 
-test("one log line per request, with what the run was", async () => {
+test("one log line per request, with the run's details", async () => {
   const id = `log-line-${Date.now()}`;
   await raw("POST", "/skills/side-effect", { "x-request-id": id }, "x");
   expect(await hull.printed(new RegExp(id))).toMatch(

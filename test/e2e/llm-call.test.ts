@@ -106,7 +106,7 @@ describe("a call", () => {
     expect(fake.requests).toHaveLength(0);
   });
 
-  test("tells what was not honoured", async () => {
+  test("reports what had no effect", async () => {
     const result = await ok(await call({ ...OPENAI, top_k: 5 }));
     expect(bodyAt(0)).not.toHaveProperty("top_k");
     expect(result.warnings).toMatchObject([{ option: "top_k" }]);
@@ -149,7 +149,7 @@ describe("structured answers", () => {
     expect(await ok(await call({ ...strict, output_validation: "off" }))).not.toHaveProperty("data");
   });
 
-  test("Anthropic is made to call a tool, whose arguments are the data", async () => {
+  test("Anthropic must call a tool, and its arguments are the data", async () => {
     fake.script([{ tool_calls: [{ name: "json_response", arguments: { name: "x" } }] }]);
     const result = await ok(await call({ ...CLAUDE, schema: SCHEMA }));
     expect(result).toMatchObject({ data: { name: "x" }, text: '{"name":"x"}', stop_reason: "end_turn" });
@@ -209,7 +209,7 @@ describe("failures", () => {
     [{ status: 404, body: { error: { message: "model_not_found" } } }, 502, "model_unavailable", "not_found"],
     [{ status: 429, headers: { "retry-after": "600" } }, 429, "provider_rate_limited", "rate_limit"],
     [{ body: "<html>", headers: { "content-type": "text/html" } }, 502, "provider_bad_response", "generic"],
-  ])("%j is told by its class, with its HTTP status", async (turn, status, code, category) => {
+  ])("%j becomes an error of its class, with its HTTP status", async (turn, status, code, category) => {
     fake.script(() => turn);
     const { status: got, code: told, body } = await problem(await call({ ...OPENAI, llm_retries: 0 }));
     expect([got, told, body.category]).toEqual([status, code, category]);
@@ -246,7 +246,7 @@ describe("failures", () => {
     expect([status, body.code, body.variable]).toEqual([503, "provider_not_configured", UNSET.variable]);
   });
 
-  test("the next provider answers, and the result says so; if none does, the error is the first one's", async () => {
+  test("the next provider answers, and the result names it; if none does, the error is the first one's", async () => {
     const failing = (status: number) => {
       fake.requests.length = 0;
       fake.script(({ headers }) => (headers.authorization === OTHER ? { status } : { status: 503 }));
@@ -370,7 +370,7 @@ describe("tools", () => {
     ]);
   });
 
-  test("a refusal is that of the model whose provider refused, also in the first call of a run", async () => {
+  test("a refusal belongs to the model that was refused, also in the first call of a run", async () => {
     const refuses = { status: 400, body: { error: { message: "unknown tool type" } } };
     const tools = [tool("eager"), tool("late", true)];
     const options = { ...CLAUDE, tools, tool_search: "bm25", llm_retries: 0 };
@@ -431,7 +431,7 @@ describe("tools", () => {
     expect([fake.requests.length, result.transcript.messages.length]).toEqual([1, 2]);
   });
 
-  test("a turn that its provider has paused goes on", async () => {
+  test("a turn that its provider has paused continues", async () => {
     const paused = { searches: [{ query: "late", found: ["late"] }], stop: "pause_turn" };
     fake.script([paused, { text: "found" }, paused, { text: '{"name": "late"}' }]);
     const options = { ...CLAUDE, tools: [tool("eager"), tool("late", true)], tool_search: "bm25" };
@@ -454,7 +454,7 @@ describe("tools", () => {
     expect(result.input_tokens).toBe(50);
   });
 
-  test("native where there is none names both ways out", async () => {
+  test("native without support names both remedies", async () => {
     const options = { ...OPENAI, tools: [tool("a")], tool_search: { mode: "native" } };
     const { status, body } = await problem(await call(options));
     expect([status, String(body.detail)]).toEqual([
@@ -510,7 +510,7 @@ describe("money", () => {
   });
 });
 
-test("a completion asks for what stands between prefix and suffix", async () => {
+test("a completion asks for the text between prefix and suffix", async () => {
   fake.script([{ text: " brown " }]);
   const result = await ok(
     await hull.post("/llm/completion", { prefix: "the quick", suffix: "fox", options: VLLM }),

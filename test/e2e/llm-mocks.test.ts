@@ -39,7 +39,7 @@ describe("queued over HTTP", () => {
     expect([status, answer.code]).toEqual([503, "provider_not_configured"]);
   });
 
-  test("patterns: consumed in order, reusable, passed over by what has none", async () => {
+  test("patterns: consumed in order, reusable, skipped if none matches", async () => {
     await post("/llm/mocks", [
       { text: "step 1", match: "*planner*", consume_match: true },
       { text: "step 2", match: "*planner*", consume_match: true },
@@ -80,7 +80,7 @@ test("every category of error keeps it", async () => {
   expect([text, mock_calls.length]).toEqual(["then", 3]);
 });
 
-test("what was asked comes back: messages, system text, tools in either format, thinking", async () => {
+test("the request comes back: messages, system text, tools in either format, thinking", async () => {
   const look = { name: "look", description: "Looks.", parameters: { type: "object", properties: {} } };
   for (const tool_format of ["native", "text"]) {
     const options = {

@@ -283,7 +283,7 @@ describe("tools", () => {
     ["show", '["a"]', "bad_arguments"],
     ["nonesuch", { url: "a" }, "unknown_tool"],
     ["absent", {}, "command_not_found"],
-  ])("S101, S102, S103, S104, S105: %s %j is told to the model as %s", async (name, args, code) => {
+  ])("S101, S102, S103, S104, S105: %s %j reaches the model as %s", async (name, args, code) => {
     const text = (await resultOf("tools-openai", name, args)).text;
     expect(text).toMatch(new RegExp(`^\\[tool_error code=${code} exit=none\\]`));
     expect((await resultOf("tools", name, args)).is_error).toBe(true);

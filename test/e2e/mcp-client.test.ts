@@ -117,7 +117,7 @@ describe.each<[string, Way]>([
     expect(echo).not.toContain(PROVIDER_KEY);
   });
 
-  test("keeps a session for its calls, sends the skill's headers, and brings in what is wanted", async () => {
+  test("keeps a session for its calls, sends the skill's headers, and includes the wanted tools", async () => {
     const call = { name: "kept__remember", arguments: {} };
     expect(await run("kept", call, call)).toEqual([
       expect.stringContaining("call 1"),
@@ -156,7 +156,7 @@ describe.each<[string, Way]>([
     expect(answer).not.toContain("xxxxxxxxxx");
   });
 
-  test("goes on without servers that may not be asked", async () => {
+  test("continues without servers that may not be asked", async () => {
     await run("refused");
     expect(offered()).toEqual([]);
     await run("unset");

@@ -167,7 +167,7 @@ describe("mcp_servers", () => {
     expect(offered()).toEqual(["my_docs__echo", "my_docs__mixed"]);
   });
 
-  test("attack: a server that repeats its header in a list, or in an error, tells it to nobody", async () => {
+  test("attack: a server that repeats its header in a list, or in an error, reveals it to nobody", async () => {
     scripted();
     const { id } = await json(await hull.post("/sessions", {}));
     const options = { ...model, mcp_servers: ["repeats", "repeats-refused"] };

@@ -131,7 +131,7 @@ describe.each(["2025-11-25", "2026-07-28"])("a client of %s", (version) => {
     expect(resourceTemplates.map(({ uriTemplate }) => uriTemplate)).toEqual(["skill://{slug}/{+path}"]);
   });
 
-  test("gets what a tool made for people to look at, as it was in the end", async () => {
+  test("gets a tool's files for people, in their final state", async () => {
     const { content } = await call("counters__draw");
     const [text, page, dot, ...more] = Array.isArray(content) ? content : [];
     expect(text?.text).toMatch(/Artifact "Dot" was made/);
@@ -141,7 +141,7 @@ describe.each(["2025-11-25", "2026-07-28"])("a client of %s", (version) => {
     expect(await (await fetch(page.uri)).text()).toBe("<b>new</b>");
   });
 
-  test("gets a prompt with what the user adds", async () => {
+  test("gets a prompt with the user's addition", async () => {
     const { messages } = await client.getPrompt({ name: "assistant", arguments: { input: "Why is it so?" } });
     expect(messages).toHaveLength(1);
     const text = JSON.stringify(messages[0]?.content);
@@ -214,7 +214,7 @@ describe.each(["2025-11-25", "2026-07-28"])("a client of %s", (version) => {
     expect(again.content).toMatchObject([{ type: "text" }, { type: "resource_link" }]);
   });
 
-  test("tells an unknown tool from one that fails", async () => {
+  test("distinguishes an unknown tool from a failing one", async () => {
     await expect(call("none")).rejects.toMatchObject({ code: -32602 });
     await expect(call("hello__none")).rejects.toMatchObject({ code: -32602 });
     const failed = await call("fails", { input: "" });
@@ -329,7 +329,7 @@ const NOT_OURS = [
   "server-sse-multiple-streams",
 ];
 
-test("the conformance suite passes but for what is not offered", async () => {
+test("the conformance suite passes except for what is not offered", async () => {
   const baseline = join(hull.root, "baseline.yml");
   await writeFile(baseline, `server:\n${NOT_OURS.map((name) => `  - ${name}\n`).join("")}`);
   const suite = join(REPO, "node_modules/@modelcontextprotocol/conformance/dist/index.js");

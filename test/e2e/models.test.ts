@@ -83,7 +83,7 @@ test.each([
   ]);
 });
 
-test("the summary of a Responses model's reasoning is the call's thinking, streamed and not, and told as thought", async () => {
+test("the summary of a Responses model's reasoning is the call's thinking, streamed and not, and appears as thought", async () => {
   const options = { provider: "by-responses", model: "m" };
   const told = {
     thinking: "Two and two.",

@@ -209,7 +209,7 @@ test("`hull doctor` says what is missing, as a warning", async () => {
   expect(output).toContain("wrangler.toml lacks LOADER");
 });
 
-test("what needs the binding says so", async () => {
+test("commands that need the binding say so", async () => {
   const mock = [{ tool_calls: [{ name: "counts", arguments: { text: "a" } }] }, { text: "end" }];
   const hooks = { skills: ["edge", "hooked"], mock, tool_hooks: [{ pattern: "*", pre: "hooked#before" }] };
   const hooked = await send("POST", "/runs", { prompt: "go", options: hooks });

@@ -89,7 +89,7 @@ describe("S92, S94: outcomes", () => {
     expect(String(provider_message ?? "").length).toBeLessThanOrEqual(500);
   });
 
-  test("a 429 without Retry-After tells 5 s", async () => {
+  test("a 429 without Retry-After gets 5 s", async () => {
     fails({ status: 429 });
     const response = await ask("openai");
     expect([response.status, response.headers.get("retry-after")]).toEqual([429, "5"]);
@@ -107,7 +107,7 @@ describe("S92, S94: outcomes", () => {
     expect(events.at(-1)).toMatchObject({ event: "done", data: { ok: false } });
   });
 
-  test("nobody listens", async () => {
+  test("nothing listens", async () => {
     const response = await ask("unreachable");
     expect([response.status, await json(response)]).toMatchObject([
       502,

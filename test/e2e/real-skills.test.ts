@@ -279,7 +279,7 @@ test("R4: Bash(git:*) approves git status beforehand, and not git status; rm x",
   expect(last()).toContain("git");
 });
 
-test("R3: a client's tool and the workspace tools stand side by side in a skill with allowed-tools: Read", async () => {
+test("R3: a skill with allowed-tools: Read has a client's tool together with the workspace tools", async () => {
   const tools = [{ name: "ask_user", description: "Asks.", parameters: { q: { type: "string" } } }];
   const run = await inSession({ skill: "reader", tools, workspace_tools: true }, [{ text: "Done." }]);
   expect((await run.settled()).status).toBe("done");
@@ -310,7 +310,7 @@ test("skills of a run lie side by side: a path from one leads to another", async
   expect(last()).toContain("Do these steps in this order");
 });
 
-test("session_id: the files of a call are the session's, and what was said before counts", async () => {
+test("session_id: a call uses the session's files, and its history counts", async () => {
   const { id } = await json<{ id: string }>(await hull.post("/sessions", {}));
   fake.script([{ tool_calls: [bash("cp form.pdf copy.pdf")] }, { text: "Copied." }, { text: "Again." }]);
   const body = form("Copy it.", formPdf());

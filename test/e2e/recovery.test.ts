@@ -34,7 +34,7 @@ const running = async (): Promise<number> =>
   [...hull.processes().values()].filter((command) => command === "sleep 90").length;
 
 describe("the runner dies", () => {
-  test("S56: readyz tells, health stays, the runner is started again and calls work", async () => {
+  test("S56: readyz reports it, healthz stays 200, the runner is restarted and calls work", async () => {
     await until(ready, (status) => status === 200);
     expect(await echo()).toBe("again");
     const runner = await runnerPid();
@@ -58,7 +58,7 @@ describe("the runner dies", () => {
     await hull.printed(/runner ended \(SIGKILL\); starting it again/);
   });
 
-  test("S85: a call in progress is told that its execution is lost, and is not run again", async () => {
+  test("S85: a call in progress fails as lost, and does not run again", async () => {
     const call = hull.call("/skills/escapes", "x");
     await until(running, (count) => count > 0);
     process.kill(await runnerPid(), "SIGKILL");

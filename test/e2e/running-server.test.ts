@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { json, runHull, startHullDev } from "../support/hull-dev.ts";
 
-test("sessions, logs, keys and publish need no --url beside hull dev, and say so once it is gone", async () => {
+test("sessions, logs, keys and publish need no --url next to hull dev, and say so once it is gone", async () => {
   const hull = await startHullDev({
     args: ["--direct", "--state", ".hull/state"],
     project: { "hull.toml": "", ".env": "HULL_ADMIN_KEY=admin-key-of-this-test\n" },

@@ -45,7 +45,7 @@ test.each([
   if (status === 200) expect(body.data).toEqual({ n: "x" });
 });
 
-test("a persistent run is checked where it claims to be done; watchers are told of the new attempt", async () => {
+test("a persistent run is checked when it claims to be done; watchers learn of the new attempt", async () => {
   fake.script([{ text: "thinking" }, { text: "x ##DONE##" }, { text: '{"n":1} ##DONE##' }]);
   const response = await run(
     { json_schema: SCHEMA, schema_retries: 1, persistent: true },

@@ -154,7 +154,7 @@ test.each([false, true])(
 );
 
 test.each([["open file"], ["open file", "deploy"]])(
-  "a large registry is searched: only what was found in the turn is offered: %j %j",
+  "a large registry is searched: only the tools found in the turn are offered: %j %j",
   async (...queries) => {
     const tools = ["eager", "open_file", "deploy"].map((name, n) => ({
       name,
@@ -273,7 +273,7 @@ test.each([
   expect(fake.requests).toHaveLength(0);
 });
 
-test("what is null inside of an option, or is the options, counts as absent", async () => {
+test("null inside of an option, or as the options, counts as absent", async () => {
   fake.script([{ text: "ok" }]);
   const options = {
     turn_policy: { max_prose_chars: null, require_action_or_yield: false },
@@ -350,7 +350,7 @@ test("tools and callbacks may be hooks of the run's skills", async () => {
   expect(JSON.stringify(fake.requests[0]?.body.messages[0])).toContain("Be brief.");
 });
 
-test("a hook that no skill of the run exports is told before the run starts", async () => {
+test("a hook that no skill of the run exports is refused before the run starts", async () => {
   const response = await run({ skill: "shouter", post_turn_callback: "shuot" });
   expect(response.status).toBe(400);
   expect(await json(response)).toMatchObject({

@@ -110,7 +110,7 @@ describe("environment", () => {
     expect(variables.get("TMPDIR")).not.toBe(`${hull.root}/tmp`);
   });
 
-  test("S27: tool_env lets in what it names, never a provider key by any name", async () => {
+  test("S27: tool_env passes the variables that it names, but never a provider key, whatever its name", async () => {
     const variables = await environment("opted");
     expect(variables.get("WEATHER_KEY")).toBe("weather-7");
     expect(variables.get("DOTENV_OPTED")).toBe("opted-5");
@@ -285,7 +285,7 @@ test.each([
   expect([ended.code, ended.output]).toEqual([code, expect.stringContaining(says)]);
 });
 
-test("hull call shows a script's note beside several files, its stderr once, and a file where it should stream", async () => {
+test("hull call shows a script's note next to several files, its stderr once, and a file where it should stream", async () => {
   const call = (...args: string[]) =>
     runHull(["call", ...args, "-i", "x", "-o", "made", "--url", hull.url], { cwd: hull.root });
   const several = await call("two-files");

@@ -128,7 +128,7 @@ describe("nothing of a secret comes back", () => {
     expect([asked.includes("[redacted]"), found(asked)]).toEqual([true, []]);
   });
 
-  test.each([400, 401, 429, 500])("a provider whose error %i quotes them", async (status) => {
+  test.each([400, 401, 429, 500])("a provider that quotes them in its error %i", async (status) => {
     const headers = { "retry-after": "99" };
     fake.script(() => ({
       status,
@@ -215,7 +215,7 @@ describe("the key", () => {
     expect((await hull.call("/skills", undefined, { method: "OPTIONS" })).status).toBe(204);
   });
 
-  test("unknown skills are not told apart without the key", async () => {
+  test("unknown skills cannot be distinguished without the key", async () => {
     expect((await send("/skills/nonesuch", undefined, null)).status).toBe(401);
     expect((await send("/skills/nonesuch", undefined, ADMIN)).status).toBe(404);
   });

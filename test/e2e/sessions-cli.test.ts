@@ -22,7 +22,7 @@ const sessions = (...args: string[]) => cli("sessions", ...args);
 const run = (id: string, mock: object[], more: object = {}) =>
   hull.post(`/sessions/${id}/runs`, { prompt: "go", options: { provider: "mock", mock, ...more } });
 
-test("a session is listed, shown, told something, read as a log, removed", async () => {
+test("a session is listed, shown, sent a message, read as a log, and removed", async () => {
   await hull.post("/sessions", { id: "desk" });
   expect(await sessions("send", "desk", "a word before")).toEqual({
     code: 0,
@@ -166,7 +166,7 @@ describe("tests of workflows", () => {
   };
   const FLOW = "nodes: {v: {kind: verify, verify: {command: echo x >> times; grep -c x times}}}";
 
-  test("docs/testing.md: what the document says", async () => {
+  test("docs/testing.md: the claims of the page", async () => {
     const document = readFileSync(join(REPO, "docs/testing.md"), "utf8");
     const [graph = "", cases = ""] = blocks(document).flatMap(({ language, text }) =>
       language === "yaml" ? [text] : [],
@@ -189,7 +189,7 @@ describe("tests of workflows", () => {
     expect(JSON.parse(output)).toMatchObject({ cases: [{ name: "once", differences: [] }] });
   });
 
-  test("what differs is told, and the run stays", async () => {
+  test("differences are reported, and the run stays", async () => {
     const graph = { nodes: { a: {}, b: {} }, entry: "a", edges: [edge("a", "b")] };
     const expected = {
       status: "failed",
@@ -258,7 +258,7 @@ test.each<[string[], string]>([
   expect(output).toContain(message);
 });
 
-test("the Hull may stand in HULL_URL; an address that is missing or none is named, and an id that is empty", async () => {
+test("HULL_URL may name the Hull; a missing or invalid address is named, and an empty id", async () => {
   await hull.post("/sessions", { id: "by-variable" });
   const at = (url: string, ...args: string[]) => runHull(args, { cwd: hull.root, env: { HULL_URL: url } });
   for (const [args, wanted] of [
@@ -282,7 +282,7 @@ test("the Hull may stand in HULL_URL; an address that is missing or none is name
   });
 });
 
-test("ids that no URL can have are those of nothing, and another server than a Hull is told from one", async () => {
+test("ids that no URL can have match nothing, and a server other than Hull is recognized", async () => {
   for (const id of [".", ".."]) {
     expect([id, await sessions("rm", id)]).toMatchObject([id, { code: 3 }]);
     expect([id, await cli("logs", id)]).toMatchObject([id, { code: 3 }]);

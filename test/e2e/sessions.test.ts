@@ -74,7 +74,7 @@ describe("in the middle of a tool", () => {
     expect(events.filter(({ event }) => event === "done")).toHaveLength(2);
   });
 
-  test("the runner dies: the model is told that the outcome is unknown, and the session goes on", async () => {
+  test("the runner dies: the model learns that the outcome is unknown, and the session continues", async () => {
     const { path, file, run } = await working();
     expect(await kill(hull, "runner")).toBeGreaterThan(0);
     const { status, result } = await ended(run);

@@ -119,7 +119,7 @@ test("a run that is a skill reads its files too", async () => {
   expect(answers(1)[0]).toContain("# Reference");
 });
 
-test("so does the model of a served skill that has files", async () => {
+test("the same for the model of a served skill that has files", async () => {
   const path = { skill: "guide", path: "references/a.md" };
   for (const headers of [{}, { prefer: "respond-async" }]) {
     fake.requests.length = 0;
@@ -160,7 +160,7 @@ test("the arguments of a served skill are the caller's words, without the files 
   expect(String(messages(0)[0]?.content)).toContain("GUIDE for Ada and Bob, first Ada,");
 });
 
-test("a served skill's files can be read though its text names none; prices stay", async () => {
+test("a served skill's files can be read although its text names none; prices stay", async () => {
   fake.script([{ text: "done" }]);
   await hull.call("/skills/plain", "one two three four five six", {
     headers: { "content-type": "text/plain" },

@@ -96,7 +96,7 @@ test.each([
   [["dev", ".", "--replay", "nothing.jsonl"], 3, /There is no cassette/],
   [["replay", "bad.jsonl"], 2, /cannot be replayed:\n {2}line 1/],
   [["replay"], 2, /Name a cassette/],
-])("hull %j says what is wrong", async (args, code, message) => {
+])("hull %j reports the fault", async (args, code, message) => {
   await writeFile(join(folder, "bad.jsonl"), '{"text":"a"}\n{"error":{"category":"x"}}\n');
   await mkdir(join(folder, "skills"), { recursive: true });
   const result = await runHull(args, { cwd: folder });
@@ -144,7 +144,7 @@ describe("record and replay", () => {
     return JSON.stringify({ text, thinking, usage });
   };
 
-  test("a replay gives what was recorded, without network and keys, and no more than that", async () => {
+  test("a replay returns the recorded answers, without network and keys, and nothing else", async () => {
     const fake = await startFakeProvider();
     fake.script(({ text }) => (text === "fail" ? { status: 400 } : TURN));
     const cassette = join(folder, "calls.jsonl");

@@ -46,7 +46,7 @@ const send = (method: string, path: string, body?: object): Promise<Response> =>
     headers: { "content-type": "application/json" },
   });
 
-test("a session's handler gets its secrets; nothing that is stored, told or logged has them", async () => {
+test("a session's handler gets its secrets; nothing stored, streamed or logged contains them", async () => {
   const set = await send("PUT", "/skills/keyed/config", { tools: { leak: { token: CANARY } } });
   expect(await json(set)).toMatchObject({ tools: { leak: { values: { token: { set: true } } } } });
   await send("POST", "/sessions", { id: "s1" });

@@ -92,7 +92,7 @@ test("the process of the Worker fires the triggers of wrangler.toml", async () =
   }
 });
 
-test("the triggers of the deployment fire in the minutes that they name, once for those that the machine slept", async () => {
+test("the triggers of the deployment fire in their minutes, once for those that the machine slept through", async () => {
   const { triggers } = await bindingsOf(REPO_DIR);
   vi.useFakeTimers({ now: Date.parse("2026-01-05T10:02:30Z") });
   onTestFinished(() => void vi.useRealTimers());

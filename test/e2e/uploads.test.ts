@@ -38,7 +38,7 @@ async function keyOf(tenant: string): Promise<string> {
   return /^hull_\S+$/m.exec(made.output)?.[0] ?? "";
 }
 
-test("a script is uploaded, runs with what it is granted, gets a new version, and is removed", async () => {
+test("a script is uploaded, runs with its grants, gets a new version, and is removed", async () => {
   const [acme, other] = [await keyOf("acme"), await keyOf("other")];
   const uploaded = await command(["upload", "bounce"], acme);
   expect(uploaded.output).toMatch(
@@ -88,7 +88,7 @@ test("a script is uploaded, runs with what it is granted, gets a new version, an
   expect(hull.output()).not.toContain(CANARIES.HIDDEN);
 });
 
-test("what cannot be uploaded is told, and why", async () => {
+test("files that cannot be uploaded are reported with the reason", async () => {
   const key = await keyOf("acme");
   for (const [program, message] of [
     ["/bin/cat", "has an absolute path"],

@@ -58,7 +58,7 @@ describe("chat completions", () => {
     });
   });
 
-  test("with a whole skill of a plugin, whose own files are not generated files", async () => {
+  test("with a whole skill of a plugin; the skill's own files are not generated files", async () => {
     fake.script([python("open('ode', 'w').write('O!')"), { text: "Done." }]);
     const answer = await openai.chat.completions.create({
       model: "claude-opus-4-6",

@@ -97,7 +97,7 @@ describe("a chat completion", () => {
     expect(response.headers.get("x-hull-ignored")).toBe("user");
   });
 
-  test.each([GPT, CLAUDE])("streams what it gives whole: %s", async (model) => {
+  test.each([GPT, CLAUDE])("streams its whole answer: %s", async (model) => {
     const turn = {
       text: ["One ", "two."],
       tool_calls: [{ id: "call_1", name: "weather", arguments: { city: "Rome" } }],
@@ -135,7 +135,7 @@ describe("a chat completion", () => {
     expect(sent()).toMatchObject({ tools: [strict] });
   });
 
-  test("has no log probabilities, and says so", async () => {
+  test("has no log probabilities, and warns of it", async () => {
     for (const model of [GPT, CLAUDE]) {
       const body = { model, messages, logprobs: true, top_logprobs: 2, user: "u1" };
       const { data, response } = await client.chat.completions.create(body).withResponse();

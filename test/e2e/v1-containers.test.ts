@@ -45,7 +45,7 @@ const kinds = ({ content }: { content: { type: string }[] }): string[] => conten
 const sent = (n: number): string => JSON.stringify(fake.requests[n]?.body);
 
 describe.each(["gpt-4o", "claude-opus-4-6"])("code execution with %s", (model) => {
-  test("14: runs in a container, and hands out its files; streamed it is the same message", async () => {
+  test("14: runs in a container, and returns its files; the streamed message is the same", async () => {
     const turns = [
       { text: "Let me see.", ...bash('echo "hello $((6*7))"; echo a,b > "$OUTPUT_DIR/out.csv"') },
       { text: "It is 42." },
@@ -82,7 +82,7 @@ describe.each(["gpt-4o", "claude-opus-4-6"])("code execution with %s", (model) =
     expect((await client.messages.stream(body).finalMessage()).container).toBeNull();
   });
 
-  test("calls of the client's own tools go to the client, and the conversation goes on", async () => {
+  test("calls of the client's own tools go to the client, and the conversation continues", async () => {
     const both = {
       tool_calls: [
         { id: "c1", name: "bash_code_execution", arguments: { command: "echo seven" } },
@@ -196,13 +196,13 @@ def handler(args):
     expect(JSON.stringify(answer.content)).toContain("from the user");
   });
 
-  test("that is unknown is none", async () => {
+  test("that is unknown does not exist", async () => {
     const unknown = `container_01${"0".repeat(32)}`;
     const refused = client.messages.create({ ...ask, model: "gpt-4o", tools: [CODE], container: unknown });
     await expect(refused).rejects.toBeInstanceOf(Anthropic.NotFoundError);
   });
 
-  test("tells a failed command's exit code", async () => {
+  test("reports a failed command's exit code", async () => {
     fake.script([bash("echo oops >&2; exit 3"), { text: "Done." }]);
     const answer = await client.messages.create({ ...ask, model: "gpt-4o", tools: [CODE] });
     expect(answer.content[1]).toMatchObject({ content: { return_code: 3 } });
@@ -210,7 +210,7 @@ def handler(args):
   });
 });
 
-test("10: a command past its time limit says so; an answer past its time pauses, and goes on where the client sends it back", async () => {
+test("10: a command past its time limit reports it; an answer past its time pauses, and continues when the client sends it back", async () => {
   const { key } = (await (
     await keyed.post(
       "/admin/keys",
@@ -294,7 +294,7 @@ describe("skills", () => {
     });
   });
 
-  test("that nobody has are refused before a model is asked", async () => {
+  test("that do not exist are refused before a model is asked", async () => {
     const wish = (skill_id: string, type: "custom" | "anthropic" = "custom") =>
       client.messages.create({
         ...ask,
@@ -313,7 +313,7 @@ describe("skills", () => {
     expect(fake.requests[0]?.body).toEqual(body);
   });
 
-  test("of Anthropic's own stand beside stored ones: Anthropic is sent its own, Hull runs the others", async () => {
+  test("of Anthropic's own work together with stored ones: Anthropic gets its own, Hull runs the others", async () => {
     const skill_id = await storedSkill(client, "maths");
     const own = { type: "anthropic" as const, skill_id: "xlsx", version: "latest" };
     const used = {
@@ -513,7 +513,7 @@ test("where hull.toml passes a provider's requests through, they go to it whole,
   expect(sent(1)).toContain('"load_skill"');
 });
 
-test("attack: containers and skills of another tenant are none", async () => {
+test("attack: another tenant's containers and skills do not exist", async () => {
   const admin = { "x-api-key": ADMIN };
   const key = async (tenant: string): Promise<string> => {
     const made = await keyed.post(

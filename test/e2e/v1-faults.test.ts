@@ -75,7 +75,7 @@ describe("faults of the original that these routes must not have", () => {
     await expect(other).rejects.toThrow(/400.*pptx is a skill of Anthropic/);
   });
 
-  test("7: every further call says what the first one said, but for the conversation", async () => {
+  test("7: every further call sends the same as the first one, except for the conversation", async () => {
     const skill_id = await storedSkill("same", { "a.py": "" });
     fake.script([python("print(1)"), python("print(2)", "c2"), { text: '{"a": 1}' }]);
     const schema = { type: "object", properties: { a: { type: "integer" } } };
@@ -211,7 +211,7 @@ describe("faults of the original that these routes must not have", () => {
     expect(answer.content[1]).toMatchObject({ content: { stdout: "1048576" } });
   });
 
-  test("13: what a request tells of a skill is its name and description, until the model loads it", async () => {
+  test("13: a request contains a skill's name and description only, until the model loads it", async () => {
     const skill_id = await storedSkill("quiet");
     fake.script([
       { tool_calls: [{ id: "l1", name: "load_skill", arguments: { name: "quiet" } }] },
@@ -272,7 +272,7 @@ describe("faults of the original that these routes must not have", () => {
     expect(fake.requests).toHaveLength(11);
   });
 
-  test("packages of requirements.txt are there; where they cannot be installed the output says so, and the code runs", async () => {
+  test("packages of requirements.txt are installed; if that fails, the output says so and the code still runs", async () => {
     const wheelless = await storedSkill("lacking", {
       "a.py": "",
       "requirements.txt": "--no-index\nno-such-package-of-hull==1.0\n",

@@ -129,7 +129,7 @@ describe("errors", () => {
   });
 });
 
-test("what each client sends is what the dialects are told apart by", async () => {
+test("the headers that each client sends distinguish the dialects", async () => {
   await ga.skills.list();
   await legacy.beta.skills.list();
   await legacy.beta.files.list();

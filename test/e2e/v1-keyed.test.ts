@@ -115,7 +115,7 @@ describe("a model call", () => {
     expect([again.status, await again.text()]).toEqual([200, expect.stringContaining("now")]);
   });
 
-  test("whose process died is made again", async () => {
+  test("with a dead process is made again", async () => {
     fake.script([{ hang: true }, { text: "after all" }]);
     const first = messages("killed", ask("Hi")).catch(() => null);
     await until(
@@ -161,7 +161,7 @@ describe("a run of a skill", () => {
     expect(fake.requests).toHaveLength(2);
   });
 
-  test("whose process died is not carried out again, and says so", async () => {
+  test("with a dead process is not carried out again, and reports it", async () => {
     fake.script([called, { hang: true }]);
     const first = run("skill-killed").catch(() => null);
     await until(

@@ -33,7 +33,7 @@ const sent = (n = 0): Record<string, unknown> => ({ ...fake.requests[n]?.body })
 const texts = ({ content }: Anthropic.Message): string =>
   content.map((block) => (block.type === "text" ? block.text : "")).join("");
 
-describe("an Anthropic model gets what the client sent", () => {
+describe("an Anthropic model gets the client's own request", () => {
   test("as it is, with version and betas; the answer comes back as it is", async () => {
     const spent = async () => json<Record<string, number>>(await hull.call("/llm/usage"));
     const before = await spent();
@@ -284,7 +284,7 @@ describe("a model of another provider", () => {
   test.each<[string, Anthropic.ToolUnion[]]>([
     ["in one call", []],
     ["where Hull runs the tools", [code]],
-  ])("that refuses says so as Anthropic does, and is told so later: %s", async (_, tools) => {
+  ])("that refuses answers as Anthropic does, and later requests contain it: %s", async (_, tools) => {
     const turn = { text: [], refusal: "I cannot help with that." };
     fake.script([turn, turn, { text: "Gladly." }]);
     const body = { ...ask, model: GPT, tools };
@@ -329,7 +329,7 @@ describe("what goes wrong", () => {
     expect(nothing).toBeInstanceOf(Anthropic.BadRequestError);
   });
 
-  test("a budget that is used up is told once, and no provider is asked", async () => {
+  test("an exhausted budget is reported once, and no provider is asked", async () => {
     const budget = { window: "total", max_cost_usd: 0.000001 };
     await hull.call("/budgets/tenant", JSON.stringify(budget), { method: "PUT", headers: JSON_TYPE });
     const patient = new Anthropic({ apiKey: "any", baseURL: hull.url, maxRetries: 2 });

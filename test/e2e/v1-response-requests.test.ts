@@ -134,7 +134,7 @@ describe("a request", () => {
     [{ text: "Half", stop: "content_filter" }, "incomplete", "content_filter", "incomplete"],
     [{ text: "Half", stop: "length" }, "incomplete", "max_output_tokens", "incomplete"],
     [{ refusal: "I will not." }, "completed", undefined, "completed"],
-  ])("whose answer is cut says so, and so does its item: %j", async (turn, status, reason, item) => {
+  ])("with a cut answer says so, and so does its item: %j", async (turn, status, reason, item) => {
     fake.script([turn, turn]);
     const body = { model: GPT, input: "Hello?" };
     const whole = await client.responses.create(body);
@@ -160,7 +160,7 @@ describe("a request", () => {
     expect(types.slice(-2)).toEqual(["incomplete", "response.failed"]);
   });
 
-  test("whose provider fails has the error's own status, and is kept as failed", async () => {
+  test("with a failing provider has the error's own status, and is kept as failed", async () => {
     fake.script([{ status: 400, body: { error: { message: "no such thing" } } }]);
     const refused = client.responses.create({ model: GPT, input: "Hello?", stream: true });
     await expect(refused).rejects.toMatchObject({ status: 400 });

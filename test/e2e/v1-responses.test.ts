@@ -108,7 +108,7 @@ describe.each([
   });
 });
 
-describe("a conversation goes on", () => {
+describe("a conversation continues", () => {
   test.each([GPT, "claude-opus-4-6"])("with tools of the client and %s", async (model) => {
     fake.script([
       { reasoning: "Rome it is.", tool_calls: [{ id: "c1", name: "weather", arguments: { city: "Rome" } }] },
@@ -150,7 +150,7 @@ describe("a conversation goes on", () => {
     expect(sent(1)).toContain("Hm.");
   });
 
-  test("in a conversation, whose items are kept", async () => {
+  test("in a conversation, with stored items", async () => {
     expect((await client.conversations.create()).id).toMatch(/^conv_/);
     const conversation = await client.conversations.create({
       metadata: { topic: "sums" },
@@ -189,7 +189,7 @@ describe("a conversation goes on", () => {
 });
 
 describe("a request", () => {
-  test("tells which members did not reach the provider; one of the same protocol gets them", async () => {
+  test("reports which members did not reach the provider; one of the same protocol gets them", async () => {
     fake.script([{ text: "Hi." }, { text: "Hi." }]);
     const more = { user: "u1", prompt_cache_key: "k", brand_new: 1 };
     const chat = await client.responses.create({ model: GPT, input: "Hello?", ...more }).asResponse();
@@ -231,7 +231,7 @@ describe("a request", () => {
     expect(known.headers.get("x-hull-ignored")).toBeNull();
   });
 
-  test("with a call whose thinking the client left out goes on without thinking", async () => {
+  test("with a call without the thinking that the client left out continues without thinking", async () => {
     fake.script([{ text: "29." }, { text: "29." }]);
     const input: OpenAI.Responses.ResponseInput = [
       { role: "user", content: "How warm is Rome?" },
@@ -262,7 +262,7 @@ describe("a request", () => {
 });
 
 describe("the shell", () => {
-  test("runs commands in a container; what it leaves is cited, and can be read and gone on with", async () => {
+  test("runs commands in a container; its files are cited, and can be read and reused", async () => {
     fake.script([
       { text: "Let me see.", ...shell("echo one", 'echo a,b > "$OUTPUT_DIR/out.csv"; exit 3') },
       { text: "There it is." },
@@ -404,7 +404,7 @@ test("containers have files of their own", async () => {
   await expect(client.containers.retrieve(made.id)).rejects.toBeInstanceOf(OpenAI.NotFoundError);
 });
 
-test("attack: responses, conversations and containers of another tenant are none", async () => {
+test("attack: another tenant's responses, conversations and containers do not exist", async () => {
   fake.script([{ text: "Done." }]);
   const { id } = await client.responses.create({ model: GPT, input: "Work." });
   const said = { type: "message" as const, role: "user" as const, content: "Mine." };

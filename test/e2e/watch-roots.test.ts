@@ -46,7 +46,7 @@ const becomes = (slug: string, expected: RegExp): Promise<string> =>
 const stale = async (slug: string): Promise<unknown> =>
   (await json(await hull.call(`/skills/${slug}/card`))).stale;
 
-test("--name and --cors; an origin that is none is refused", async () => {
+test("--name and --cors; an invalid origin is refused", async () => {
   expect(await (await hull.call("/", undefined, { headers: { accept: "text/html" } })).text()).toContain(
     "Two roots",
   );

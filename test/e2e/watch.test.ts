@@ -68,7 +68,7 @@ test("S10: a manifest that breaks keeps answering, is shown as stale, and heals"
   expect(await card("shout")).not.toHaveProperty("stale");
 });
 
-test("a workflow that breaks stays in its last good version, which the skill's mark as stale tells of", async () => {
+test("a workflow that breaks stays in its last good version, and the skill is marked as stale", async () => {
   const entry = async (): Promise<unknown> => {
     const response = await hull.call("/workflows/steady/flow");
     return response.ok ? json(response) : response.text().then(() => null);

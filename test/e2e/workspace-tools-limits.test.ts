@@ -62,7 +62,7 @@ async function begun(name: string): Promise<() => Promise<{ status: string; resu
 }
 const told = (): string => JSON.stringify(fake.requests.at(-1)?.body.messages);
 
-test("R7: a command whose Worker is killed is followed, and not run again", async () => {
+test("R7: if the Worker is killed, the next one follows the command and does not run it again", async () => {
   const settled = await begun("worker");
   expect(await kill(hull, "worker")).toBeGreaterThan(0);
   expect((await settled()).status).toBe("done");
@@ -70,7 +70,7 @@ test("R7: a command whose Worker is killed is followed, and not run again", asyn
   expect(lines("worker")).toBe(1);
 });
 
-test("R7: one whose runner is killed too is told to be unknown, and not run again", async () => {
+test("R7: if the runner is killed too, the command's outcome is unknown, and it does not run again", async () => {
   const settled = await begun("both");
   expect(await kill(hull, "worker", "runner")).toBeGreaterThan(1);
   expect((await settled()).status).toBe("done");

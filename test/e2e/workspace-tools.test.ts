@@ -186,7 +186,7 @@ test("commands have the variables that hull.toml names, no provider's keys, and 
   expect(texts[5]).toBe("     1\tkept");
 });
 
-test("bash counts a command's lines from 1, and what is left in the background is ended, which is said", async () => {
+test("bash counts a command's lines from 1, and processes left in the background are ended with a message", async () => {
   const slept = `61.${process.pid}`;
   const { texts } = await run([
     [bash(`sleep ${slept} & disown; sleep ${slept} & echo begun; exit 3`)],
@@ -227,7 +227,7 @@ test("R5: the ceiling read_only denies Bash, Write and Edit, and shows it", asyn
   expect(texts[0]).toContain("permission_denied");
 });
 
-test("a run that is bound to some files has no commands: those reach all of them", async () => {
+test("a run limited to some files has no commands, since those reach all files", async () => {
   const calls = [[bash("true"), call("Write", { file_path: "out/a", content: "x" })]];
   const roots = await run(calls, { workspace_tools: true, policy: { workspace_roots: ["out"] } });
   expect([roots.result.rejected_tools, roots.result.successful_tools]).toEqual([["Bash"], ["Write"]]);
@@ -368,7 +368,7 @@ test("Glob and Grep say where they did not look, and where relative paths begin"
   expect(empty.texts.slice(1)).toEqual(Array(2).fill("[hull: there are no files in empty]"));
 });
 
-test("R10: what is outside of the run's files is refused", async () => {
+test("R10: paths outside the run's files are refused", async () => {
   const paths = ["../../x", "/etc/passwd", "/proc/self/environ", `${hull.stateDir}/runner.secret`];
   const { texts } = await run([
     paths.map((file_path) => call("Read", { file_path })),
@@ -383,7 +383,7 @@ test("R10: what is outside of the run's files is refused", async () => {
   expect(texts[7]).toContain("is outside of the work folder");
 });
 
-test("images are shown to the model, and output is told as it comes", async () => {
+test("images are shown to the model, and output is streamed as it arrives", async () => {
   const png =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
   const { result } = await run([

@@ -392,7 +392,7 @@ describe("folders that a process puts something else in place of", () => {
       'rm -r "$HULL_OUTPUT_DIR"; mkdir "$HULL_OUTPUT_DIR"; ln -s HOARD/other.txt "$HULL_OUTPUT_DIR/a"',
     ],
     ["the bundles", 'rm -r "$HULL_OUTPUT_DIR"; ln -s "$PWD" "$HULL_OUTPUT_DIR"'],
-  ])("attack: a link in place of %s hands out nothing", async (_, script) => {
+  ])("attack: a link in place of %s reveals nothing", async (_, script) => {
     const attack = sh(script.replaceAll("HOARD", hoard));
     const { files: found, status } = await run(runner, files, { ...attack, output: "file" });
     expect(status.cause).toBe("exit");
@@ -505,7 +505,7 @@ describe("packages", () => {
     expect(await callScript(runner, forger, "use.py")).toMatchObject({ value: 666 });
   });
 
-  test("attack: a record that somebody else wrote is not believed", async () => {
+  test("attack: a record from another writer is not believed", async () => {
     const dir = join(runner.stateDir, "packages");
     const records = async (): Promise<string[]> =>
       (await readdir(dir)).filter((name) => /^[0-9a-f]{64}$/.test(name));

@@ -132,7 +132,7 @@ test.each([
   expect(open).toThrow(why);
 });
 
-test("with version 1 each controller has its own tree; what a dead runner left goes, a live one's stays", async () => {
+test("with version 1 each controller has its own tree; a dead runner's leftovers go, a live one's stay", async () => {
   const [memory, pids] = [join(dir, "memory", "box"), join(dir, "pids", "other")];
   const kept = `hull-execution-${process.ppid}-1`;
   for (const path of [memory, join(memory, "hull-execution-99999999-1"), join(memory, kept), pids])
@@ -170,7 +170,7 @@ test("an execution may have less memory than the runner's limit, and no more", a
   expect(await Promise.all([1, 2, 3].map(of))).toEqual(["50000000", "20000000", "50000000"]);
 });
 
-test("a runner that cannot keep them starts, and tells: in its log and by /readyz", async () => {
+test("a runner that cannot keep them starts, and reports it in its log and in /readyz", async () => {
   const runner = await startRunner({ flags: ["--memory-bytes", "50000000", "--spawners", "0"] });
   try {
     const ready: unknown = await (await fetch(`${runner.url}/readyz`)).json();
@@ -211,7 +211,7 @@ describe("a kernel that keeps them", () => {
     return names.flat().filter((name) => name.startsWith(`hull-execution-${pid}-`));
   };
 
-  test("S33, S117: memory is a cause of its own, and others go on; too many processes fail to fork", async (context) => {
+  test("S33, S117: out of memory has its own cause, and other calls continue; too many processes fail to fork", async (context) => {
     const flags = ["--memory-bytes", "60000000", "--max-processes", "40"];
     const runner = await startRunner({ flags });
     try {

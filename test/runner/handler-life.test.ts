@@ -90,7 +90,7 @@ describe("the end", () => {
     );
   });
 
-  test("a handler in JavaScript is told before it is stopped; a cancel is an outcome", async () => {
+  test("a JavaScript handler gets a signal before it is stopped; a cancel is an outcome", async () => {
     const late = await callScript(runner, files, "stopped.js", {}, { timeoutMs: 3000 });
     expect(late).toMatchObject({ fault: "timeout", said: "begun\ntold\n" });
     const leaving = new AbortController();
@@ -117,7 +117,7 @@ describe("the end", () => {
   });
 });
 
-describe("who makes a call comes back", () => {
+describe("the caller returns", () => {
   const remembered = (): KnownExecutions => {
     const facts = new Map<string, "handed_in" | "admitted">();
     return { known: (id) => facts.get(id) ?? "nothing", note: (id, fact) => void facts.set(id, fact) };
@@ -182,7 +182,7 @@ describe("who makes a call comes back", () => {
   });
 });
 
-describe("where it works, and what it is given", () => {
+describe("its folder and its variables", () => {
   test("a new folder, which goes away; the skill's is elsewhere and read-only", async () => {
     const { value } = await callScript(runner, files, "work.sh");
     const [here, skill] = String(value).trim().split("\n");
@@ -293,7 +293,7 @@ describe("where it works, and what it is given", () => {
   });
 });
 
-test("memory of a fork is limited as that of any process, where the system permits it", async ({ skip }) => {
+test("memory of a fork is limited as for any process, where the system permits it", async ({ skip }) => {
   const limited = await startRunner({ flags: ["--memory-bytes", String(64 * 1024 * 1024)] });
   try {
     skip((await (await limited.fetch("/readyz", {})).text()).includes('"memory":false'));

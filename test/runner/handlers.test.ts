@@ -294,7 +294,7 @@ describe.each([
   });
 
   test.each(["environment.py", "environment.js", "environment.sh"])(
-    "H8 %s: only what is allowed",
+    "H8 %s: only allowed tools",
     async (name) => {
       const env = { GRANTED: "g" };
       const config = { quality: "high" };

@@ -80,7 +80,7 @@ describe.runIf(root)("a uid of their own (only where the test runs as root)", ()
     await denied(`head -c 1 /proc/${own[0]}/mem`);
   });
 
-  test("input, output files and streams work as with one uid; what they leave goes away", async () => {
+  test("input, output files and streams work as with one uid; leftovers are removed", async () => {
     const script =
       'cat "$HULL_INPUT_FILE" /dev/stdin > "$HULL_OUTPUT_DIR/all"; umask 077; echo secret > "$HULL_OUTPUT_DIR/closed";' +
       'mkdir -p "$TMPDIR/a/b"; touch "$TMPDIR/a/b/c"; chmod 0 "$TMPDIR/a/b" "$TMPDIR/a"; echo out > /dev/stdout';
@@ -203,7 +203,7 @@ describe("spawners", () => {
     },
   );
 
-  test("one that is killed is replaced: what it ran is lost and ended, the next runs", async () => {
+  test("one that is killed is replaced: its calls are lost and ended, the next call runs", async () => {
     const before = (await run(runner, files, sh(SPAWNER_OF))).stdout.toString().trim();
     const lost = run(runner, files, sh("setsid sleep 73.5 & sleep 73.5"));
     await running("sleep 73.5", 2);

@@ -55,7 +55,7 @@ const endsIn = (text: string): number => text.split('"event":"end"').length - 1;
 test.each([
   ["short", 1],
   ["long", 20_000],
-])("a handler that tells its secrets leaves none in the journal; a %s result", async (_, times) => {
+])("a handler that prints its secrets leaves none in the journal; a %s result", async (_, times) => {
   const before = await onDisk(first);
   const fields = { env: { TOKEN: ENV_CANARY }, config: { key: CONFIG_CANARY } };
   const { value } = await callScript(first, files, "tell.py", { times }, fields);

@@ -182,12 +182,12 @@ describe.runIf(possible).each([
     ["usual.sh", "moved"],
     ["usual.py", [[2, 4], -15, "beside", true]],
     ["usual.js", ["x", "beside", "data"]],
-  ])("%s: what programs do in their own folders goes on as before", async (name, value) => {
+  ])("%s: programs can still work in their own folders", async (name, value) => {
     const { value: got, said } = await callScript(runner, files, `scripts/${name}`);
     expect([got, said]).toEqual([value, expect.any(String)]);
   });
 
-  test("the folder of a session is its own, and that of its next execution", async () => {
+  test("the folder of a session belongs to it alone, and its next execution has it", async () => {
     const inSession = async (id: string, script: string) => {
       const manifest = async () => JSON.stringify({ id, version: 1, files: [] });
       const workspace = { manifest, contents: () => new Blob([]).stream() };

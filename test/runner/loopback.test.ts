@@ -200,7 +200,7 @@ test.runIf(canUnshareNetwork())(
   },
 );
 
-test("where the kernel permits no network namespace, commands have no network at all, and the log says so", async () => {
+test("if the kernel permits no network namespace, commands have no network at all, and the log says so", async () => {
   const runner = await startRunner({ flags: ["--spawners", "1"], denied: "unshare" });
   try {
     const said = (await command(runner, `${WAYS} ${port}`)).split("\n");

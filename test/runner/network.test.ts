@@ -138,13 +138,13 @@ afterAll(async () => {
   beyond.close();
 });
 
-describe("a runner that keeps what tools declare", () => {
+describe("a runner that enforces what tools declare", () => {
   test("says so", async () => {
     const ready: unknown = await (await fetch(`${runner.url}/readyz`)).json();
     expect(ready).toMatchObject({ enforced: { declared_network: true, egress_off: false } });
   });
 
-  test.each(SCRIPTS)("%s reaches nothing without a declaration, and is told why", async (script) => {
+  test.each(SCRIPTS)("%s reaches no host without a declaration, and learns why", async (script) => {
     const closed = await callScript(runner, files, script, { urls: [url] });
     expect(closed.fault).toBe("tool_error");
     const said = `${JSON.stringify(closed.value)}${closed.said}`;
@@ -177,7 +177,7 @@ describe("a runner that keeps what tools declare", () => {
     expect([raw, vsock]).toEqual(["ENETUNREACH", "ENETUNREACH"]);
   });
 
-  test("Python that a handler asks for has what the tool has", async () => {
+  test("Python code that a handler runs has the tool's variables", async () => {
     const code = `url = ${JSON.stringify(url)}\n${ASK_PYTHON.replace("urllib.request.url", "text = urllib.request.url")}\nprint(text)`;
     const deps = processDeps(runner, files);
     const closed = await runPython(handlerCall(files, "ask.js", {}), code, 1, null, deps);
@@ -206,7 +206,7 @@ describe.runIf(canUnshareNetwork())("a tool that lists hosts", () => {
     expect(ready).toMatchObject({ enforced: { declared_hosts: true } });
   });
 
-  test.each(SCRIPTS)("%s reaches them by the proxy that it is told of, and nothing else", async (script) => {
+  test.each(SCRIPTS)("%s reaches the declared hosts through the proxy, and nothing else", async (script) => {
     const open = ["http://api.example.com/x?y=1", "http://a.b.example.org/"];
     const closed = ["http://example.com/", "http://127.0.0.1/", url];
     asked = [];
@@ -272,7 +272,7 @@ test("with `--network open` a declaration changes nothing, and /readyz says so",
   }
 });
 
-test("a runner that cannot take the network away says so when it starts", async () => {
+test("a runner that cannot block the network says so when it starts", async () => {
   const runner = await startRunner({ flags: ["--spawners", "0"] });
   try {
     await until(

@@ -70,7 +70,7 @@ test("requirements.txt is installed once, whoever asks; its files cannot be chan
   expect(installs(offline)).toHaveLength(0);
 });
 
-test("commands find the packages of the skills beside them, where they ask for them; a failure is in their output", async () => {
+test("commands find the packages of the skills next to them, if they ask for them; a failure appears in their output", async () => {
   const broken = await bundle({ "requirements.txt": "no-such-package-of-hull\n" });
   const output = async (from: Bundle, packages: boolean): Promise<string> => {
     const handler = {
@@ -93,7 +93,7 @@ test("commands find the packages of the skills beside them, where they ask for t
   expect(said).toContain("none");
 });
 
-test("inline metadata comes before it; a failure says what the installer said", async () => {
+test("inline metadata comes first; a failure shows the installer's output", async () => {
   expect(await callScript(offline, packed, "scripts/none.py")).toMatchObject({ value: 1 });
   const { value, fault } = await callScript(offline, packed, "scripts/inline.py");
   expect(fault).toBe("tool_error");

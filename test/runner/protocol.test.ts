@@ -114,7 +114,7 @@ describe("bundles", () => {
     expect(packs).toBe(1);
   });
 
-  test("what a process changes in a skill's folder, the next one does not see, also after a restart", async () => {
+  test("changes of a process in a skill's folder are invisible to the next one, also after a restart", async () => {
     const script = '#!/bin/sh\ncat data; ls; sh -c "$1"\n';
     const files = await bundle({ "x.sh": script, data: "as sent\n", "lib/word.py": "WORD = 1\n" });
     let packs = 0;

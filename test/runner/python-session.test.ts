@@ -23,7 +23,7 @@ function python(...lines: string[]) {
   return { stdout, stderr, status };
 }
 
-test("names stay as they are, with what they share; what is deleted is gone", () => {
+test("names and their shared content stay; deleted files are gone", () => {
   python(
     "import math, json as j",
     "from collections import Counter",
@@ -47,7 +47,7 @@ test("names stay as they are, with what they share; what is deleted is gone", ()
   });
 });
 
-test("what cannot be kept is told of when it is wanted; the rest is kept", () => {
+test("values that cannot be kept are reported when they are wanted; the rest is kept", () => {
   python(
     "f = open('made', 'w')",
     "g = (i for i in [1])",
@@ -62,7 +62,7 @@ test("what cannot be kept is told of when it is wanted; the rest is kept", () =>
   expect(python("print('f' in dir(), n)").stdout).toBe("False 5\n");
 });
 
-test("failed code keeps what it came to, with its status; killed code leaves what was before", () => {
+test("failed code keeps its results and its status; killed code leaves the earlier state", () => {
   expect(python("n = 1", "raise SystemExit(3)").status).toBe(3);
   expect(python("n += 1", "1 / 0")).toMatchObject({ status: 1, stderr: expect.stringContaining("line 2") });
   python("import os", "n = 100", "os._exit(0)");

@@ -285,7 +285,7 @@ describe("drain", () => {
     await runner.stop();
   });
 
-  test("a runner whose parent is gone ends its processes and itself", async () => {
+  test("a runner without its parent ends its processes and itself", async () => {
     const runner = left;
     const orphan = run(runner, files, { argv: ["sleep", "67.5"] });
     orphan.catch(() => {});

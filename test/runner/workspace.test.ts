@@ -188,7 +188,7 @@ test("only contents that the runner lacks travel, and each once", async () => {
   expect(session.sent).toEqual(["same", "other"]);
 });
 
-test("a cold runner has the files again; a failing or timed-out process keeps what it wrote", async () => {
+test("a cold runner has the files again; a failed or timed-out process keeps its output files", async () => {
   const session = new Session();
   const failed = await session.run("echo partial > log; exit 7");
   expect([failed.exitCode, told(failed)]).toEqual([7, ["write log"]]);
@@ -199,7 +199,7 @@ test("a cold runner has the files again; a failing or timed-out process keeps wh
   expect((await session.run("cat log")).stdout).toBe("partial\nmore\n");
 });
 
-test("what a cancelled process wrote, and what was never committed, is undone", async () => {
+test("what a cancelled process wrote or never committed is undone", async () => {
   const session = new Session();
   session.put("f", "kept");
   const stop = new AbortController();
@@ -292,7 +292,7 @@ test("links that are put in the way lead nothing outside", async () => {
   expect(await readdir(victim)).toEqual([]);
 });
 
-test("what is too much is refused and told", async () => {
+test("too much is refused and reported", async () => {
   const session = new Session();
   // The first is more than an output may be; the second alone would not be too much.
   const ran = await session.run("truncate -s 110M a; truncate -s 200M b; truncate -s 1M c");
@@ -302,7 +302,7 @@ test("what is too much is refused and told", async () => {
   expect(many.changes.filter(({ kind }) => kind === "refused")).toHaveLength(3);
 });
 
-test("executions of one session share its folder; a newer manifest leaves alone what they are writing", async () => {
+test("executions of one session share its folder; a newer manifest does not touch what they are writing", async () => {
   const session = new Session();
   session.put("shared", "old");
   session.put("mine", "old");
@@ -326,7 +326,7 @@ test("a program of the skill runs in the session's folder, and knows its own", a
   expect(ran.stdout).toBe(`${session.folder}\nskill's`);
 });
 
-test("a command tool gets the session's files; the model learns what was not kept", async () => {
+test("a command tool gets the session's files; the model learns which were not kept", async () => {
   const session = new Session();
   session.put("in", "given");
   const script = '#!/bin/sh\ncat "$HULL_WORKSPACE/in"; cd "$HULL_WORKSPACE"; printf made > out; ln -s / root';
@@ -396,7 +396,7 @@ describe.runIf(process.getuid?.() === 0)(
       runner = own;
     });
 
-    test("write to the folder; what they make is reported, and replaced by the runner", async () => {
+    test("write to the folder; new files are reported, and replaced by the runner", async () => {
       const session = new Session();
       session.put("d/f", "given");
       const script = "umask 077; printf ' more' >> d/f; mkdir own; printf x > own/private; chmod 500 own";
@@ -413,7 +413,7 @@ describe.runIf(process.getuid?.() === 0)(
   },
 );
 
-describe("what the runner is sent is checked", () => {
+describe("requests to the runner are checked", () => {
   const id = randomBytes(16).toString("hex");
   const send = async (path: string, body: string | Uint8Array, subject = id): Promise<string> => {
     const ticket = await signTicket(runner.key, `workspace:${subject}`, "", Date.now());

@@ -79,11 +79,11 @@ test("http.md lists every error code with its status, and no other", () => {
   expect(documented.toSorted()).toEqual([...known].sort());
 });
 
-test("pages and tables that are written from the code are what it says now: npm run docs", () => {
+test("generated pages and tables are up to date: npm run docs", () => {
   for (const [path, text] of generatedDocuments()) expect(read(path), path).toBe(text);
 });
 
-test("the package's client is what its sources say now: npm run docs", () => {
+test("the package's client is up to date with its sources: npm run docs", () => {
   const made = generatedClient();
   for (const [path, text] of made) expect(read(path), path).toBe(text);
   const files = readdirSync(join(ROOT, "typed/client")).map((name) => `typed/client/${name}`);

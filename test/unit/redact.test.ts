@@ -15,7 +15,7 @@ it.each([
   ["API_KEY", "", false],
   ["PORT", "3000", false],
   ["KEYBOARD", "us", false],
-])("%s with the value %o is told of as too short: %o", (name, value, told) => {
+])("%s with the value %o is reported as too short: %o", (name, value, told) => {
   expect(tooShortToRedact([name, name], () => value)).toEqual(told ? [name] : []);
 });
 

@@ -36,7 +36,7 @@ test.skipIf(process.platform !== "linux")(
   },
 );
 
-test("what a folder has already stays untouched, and what does not belong to it goes", async () => {
+test("files that a folder has already stay untouched, and foreign ones go", async () => {
   const dir = await mkdtemp(join(tmpdir(), "hull-modules-"));
   onTestFinished(() => rm(dir, { recursive: true }));
   const modules = new Map([

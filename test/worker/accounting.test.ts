@@ -60,7 +60,7 @@ const call = (context: RunContext, { tariff = TARIFF, request = REQUEST } = {}) 
 const codeOf = (error: unknown) => (error instanceof HullError ? error.code : String(error));
 
 describe("hard limits", () => {
-  it("200 calls at once on one budget: what is spent never passes it, and is exact", async () => {
+  it("200 concurrent calls on one budget never spend more than it, and the total is exact", async () => {
     const context = place();
     const max_cost = 2_000_000;
     await limit(context, { max_cost, max_output_tokens: 1e9 });
@@ -225,7 +225,7 @@ describe("the rate of a provider", () => {
     },
   );
 
-  it("is asked for nowhere where none is set, and a variable that is no number is named", async () => {
+  it("is asked for nowhere if none is set, and an invalid number is named", async () => {
     const context = place();
     const asked = vi.fn();
     const { LEDGER } = context.env;
@@ -249,8 +249,8 @@ describe("the rate of a provider", () => {
   });
 });
 
-describe("what an isolate remembers of a tenant", () => {
-  it("is read anew beside a call after 5 s, and before one after a minute", async () => {
+describe("an isolate's memory of a tenant", () => {
+  it("is read again during a call after 5 s, and before one after a minute", async () => {
     const context = place();
     const work: Promise<unknown>[] = [];
     const known = { ...context, background: (promise: Promise<unknown>) => void work.push(promise) };

@@ -275,7 +275,7 @@ describe("attack: a call that goes past its budget", () => {
     expect([response.status, await response.text()]).toEqual([422, expect.stringContaining("max_tokens")]);
   });
 
-  it("what costs nothing more is taken: who asks, seeds, the window, effort, sellers' privacy", async () => {
+  it("options without extra cost are accepted: user, seed, window, effort, sellers' privacy", async () => {
     const [status] = await call({
       openai: {
         user: "u",
@@ -314,7 +314,7 @@ describe("attack: a call that goes past its budget", () => {
 });
 
 describe("/usage", () => {
-  it("sums what the tenant's calls took, at once for whoever asks here", async () => {
+  it("sums the usage of the tenant's calls, immediately for a request here", async () => {
     // All on one day, whatever the time is.
     const today = new Date().toISOString().slice(0, 10);
     vi.spyOn(Date, "now").mockReturnValue(Date.parse(`${today}T12:00:00Z`));
@@ -368,7 +368,7 @@ describe("/usage", () => {
     },
   );
 
-  it("of a session are met below it too, and those who wait for a task or sub-agent learn of it", async () => {
+  it("of a session apply below it too, and those who wait for a task or sub-agent learn of it", async () => {
     const post = (path: string, body: unknown) => own.send("POST", path, body);
     expect((await post("/sessions", { id: "desk" })).status).toBe(201);
     await own.put("/budgets/session:desk", { window: "total", max_input_tokens: 1 });
@@ -430,7 +430,7 @@ describe("/llm/budget and /llm/session-cost", () => {
 });
 
 describe("/llm/rate-limit/:provider", () => {
-  it("is null, then what was put, then null again", async () => {
+  it("is null, then the stored value, then null again", async () => {
     const path = "/llm/rate-limit/mock";
     const none = { provider: "mock", rpm: null, source: null };
     expect(await own.get(path)).toEqual(none);
@@ -455,13 +455,13 @@ describe("/llm/rate-limit/:provider", () => {
     ]);
   });
 
-  it("says what the deployment configures", async () => {
+  it("reports the deployment's configuration", async () => {
     const local = new Client({ HULL_ENV: "local", HULL_RATE_LIMIT_WORKERS_AI: "7" });
     const answer = await local.fetch("/llm/rate-limit/workers-ai");
     expect(await answer.json()).toEqual({ provider: "workers-ai", rpm: 7, source: "deployment" });
   });
 
-  it("a skill whose turn comes after its deadline is 429 at once, and says when", async () => {
+  it("a skill that would wait beyond its deadline gets 429 immediately, with the time to retry", async () => {
     await own.put("/llm/rate-limit/mock", { rpm: 1 });
     await new Client().publish({ hasty: mockSkill("hasty", "timeout_ms: 20000\ndeadline_ms: 20000\n") });
     expect((await own.run("hasty")).status).toBe(200);

@@ -157,7 +157,7 @@ describe("the routes", () => {
     expect((await call(red, "red")).values.model).toBe("of red");
   });
 
-  it("what was configured of an uploaded skill goes with it, even if the process dies right after", async () => {
+  it("the configuration of an uploaded skill goes with it, even if the process dies right after", async () => {
     const dying = new Client({ HULL_ADMIN_KEY: ADMIN });
     const { DB } = dying.env;
     let dead = false;
@@ -266,7 +266,7 @@ describe("secrets", () => {
     ]);
   });
 
-  it("a new key seals, the old one opens until a PUT has sealed everything anew", async () => {
+  it("a new key seals, the old one opens until a PUT has sealed everything again", async () => {
     await put(red, { token: CANARY });
     await put(red, { token: `${CANARY}-shop` }, "shop");
     const both = new Tenant(keyed(`${NEW} ${OLD}`), red.key);

@@ -34,7 +34,7 @@ describe("sessions", () => {
     expect((await page("/console/sessions/talk")).response.status).toBe(404);
   });
 
-  it("one whose last run failed says so, and shows what the model called", async () => {
+  it("one with a failed last run says so, and shows what the model called", async () => {
     await client.post("/sessions", { id: "failed" });
     const mock = [{ tool_calls: [{ name: "ask", arguments: { q: EVIL } }], thinking: "Hm." }];
     const ask = { name: "ask", description: "Asks.", parameters: { q: { type: "string" } } };
@@ -65,7 +65,7 @@ describe("sessions", () => {
     expect(text.split("they met")).toHaveLength(2);
   });
 
-  it("a compaction that has nothing to replace says so", async () => {
+  it("a compaction with nothing to replace reports it", async () => {
     await client.post("/sessions", { id: "short" });
     const { response } = await page("/console/sessions/short/compact", sent({}));
     const shown = (await page(response.headers.get("location") ?? "")).text;
@@ -73,7 +73,7 @@ describe("sessions", () => {
     expect((await page("/console/sessions/short")).text).not.toContain("Nothing was compacted");
   });
 
-  it("beyond the last message it says so, and leads back", async () => {
+  it("beyond the last message it reports that, and leads back", async () => {
     const messages = Array.from({ length: 60 }, (_, n) => ({ role: "user", content: `aside ${n + 1}` }));
     const transcript = { _type: "transcript", version: 2, id: "t", messages, events: [], assets: [] };
     await client.post("/sessions", { id: "many", transcript });

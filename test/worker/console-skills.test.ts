@@ -17,7 +17,7 @@ describe("skills", () => {
     expect((await page("/?mode=static-file")).text).not.toContain("/console/skills/cat");
   });
 
-  it("attack: what a skill says of itself is text", async () => {
+  it("attack: a skill's description of itself is text", async () => {
     for (const path of ["/", `/console/skills/${EVIL_SLUG}`]) {
       const { text } = await page(path);
       expect(text).toContain("&lt;script&gt;alert(1)&lt;/script&gt;");
@@ -27,7 +27,7 @@ describe("skills", () => {
     }
   });
 
-  it("one has its form by what it takes, and says how to call it", async () => {
+  it("one has its form by its input, and says how to call it", async () => {
     const { text } = await page("/console/skills/shaped");
     expect(text).toContain("&quot;n&quot;: 3");
     expect(text).toContain("curl -X POST http://localhost:3000/skills/shaped");
@@ -77,7 +77,7 @@ describe("skills", () => {
     expect(asked).toEqual(["https://upstream.example/now?q=S%C3%A3o+Paulo&d=2&d=3&raw="]);
   });
 
-  it("what a static file answers is shown as text", async () => {
+  it("a static file's answer is shown as text", async () => {
     const { response, text } = await page(`/console/skills/${EVIL_SLUG}/try`, sent({}));
     expect(response.status).toBe(200);
     expect(text).toContain("&lt;script&gt;");

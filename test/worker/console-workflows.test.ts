@@ -69,7 +69,7 @@ it("a skill's graph is listed and shown, and its run among all runs", async () =
 });
 
 describe("a stored graph", () => {
-  it("attack: is drawn and told in a table, its texts as text", async () => {
+  it("attack: is drawn and listed in a table, its texts as text", async () => {
     expect((await put("letters", GRAPH)).status).toBe(201);
     expect((await page("/console/workflows")).text).toContain(
       '<a href="/console/workflows/letters">letters</a>',
@@ -157,7 +157,7 @@ describe("a run", () => {
     expect((await page("/console/workflows/runs/wf_nowhere")).status).toBe(404);
   });
 
-  it("one that stopped at its limit goes on as another run", async () => {
+  it("one that stopped at its limit continues as another run", async () => {
     const graph = { entry: "a", nodes: { a: said("A."), b: said("B.") }, edges: [edge("a", "b")] };
     const path = await began(graph, { options: { max_steps: 1 } });
     await says(path, "Go on as another run");
@@ -167,7 +167,7 @@ describe("a run", () => {
   });
 });
 
-it("a run stands among all runs, and its address there leads to its page", async () => {
+it("the list of all runs has the run, and its address there leads to its page", async () => {
   const path = await began({ nodes: { only: said("Done.") } }, { task: "Stand there." });
   await says(path, "The run has completed.");
   await says("/console/runs?kind=workflow", `href="${path}"`);
@@ -210,7 +210,7 @@ it("a run that was stopped shows what undid it", async () => {
   expect(await says(path, "undo: ")).toContain("Refunded.");
 });
 
-it("attack: a node that waits for a person stands among the approvals, its question as text", async () => {
+it("attack: a node that waits for a person is among the approvals, its question as text", async () => {
   const graph = { nodes: { ask: { kind: "wait", wait: { approval: `Go ${EVIL}?` } } } };
   const path = await began(graph);
   const text = await says("/console/approvals", `href="${path}"`);

@@ -30,7 +30,7 @@ describe("every page", () => {
     }
   });
 
-  it("what is not there is a page in the same house, and a problem document for programs", async () => {
+  it("a missing page has Hull's own layout, and programs get a problem document", async () => {
     const { response, text } = await page("/console/nowhere");
     expect(response.status).toBe(404);
     expect(text).toContain('<nav aria-label="Console">');
@@ -122,7 +122,7 @@ describe("runs", () => {
     expect(one).toMatchObject({ prompt: `Hi ${EVIL}`, expected_output: "Yes." });
   });
 
-  it("of another tenant, or none, is not found", async () => {
+  it("of another tenant, or an unknown one, is not found", async () => {
     expect((await page("/console/runs/run_nowhere")).response.status).toBe(404);
     expect((await page("/console/runs/ex_00000000000000000000000000000000")).response.status).toBe(404);
   });
@@ -165,7 +165,7 @@ describe("approvals", () => {
     await expect.poll(async () => (await page("/console/approvals")).text).toContain("Nothing waits.");
   });
 
-  it("the last one is not counted in the page that its decision leads to, though its run goes on", async () => {
+  it("the last one is not counted in the page that its decision leads to, although its run continues", async () => {
     // The model asks, and then says nothing until its run is removed.
     const content = `<tool_call>${JSON.stringify({ name: "ask", arguments: { q: "x" } })}</tool_call>`;
     const chunk = { id: "c", model: "m", choices: [{ index: 0, delta: { content }, finish_reason: "stop" }] };
@@ -349,7 +349,7 @@ describe("a browser that signed in", () => {
     expect(await show("/console/sessions", other, sent({ id: "s2", token }))).toMatchObject({ status: 403 });
   });
 
-  it("attack: is offered, and may do, what its key allows, and sees its own tenant alone", async () => {
+  it("attack: is offered only what its key allows, can do no more, and sees only its own tenant", async () => {
     await keyed.fetch("/sessions", {
       method: "POST",
       body: JSON.stringify({ id: "operators" }),

@@ -15,7 +15,7 @@ it("finds short rows of records up to a number, that one included", async () => 
   });
 });
 
-it("keeps the long memos of several runs apart, and removes that of a run without one", async () => {
+it("keeps the long memos of several runs apart, and removes a run's own", async () => {
   await inWorld({ replies: ["one", "two"] }, async (world) => {
     await world.open();
     await world.run("r1", "go");

@@ -80,14 +80,14 @@ describe("a skill that declares a daemon", () => {
     expect(await get(id)).toMatchObject({ status: "stopped" });
   });
 
-  it("that cannot be started keeps nobody from publishing", async () => {
+  it("that cannot be started does not prevent publishing", async () => {
     await client.publish({ guard: skill("x", "  options: {nonsense: 1}\n"), fine: mockSkill("fine") });
     expect((await client.fetch("/skills/fine/card")).status).toBe(200);
   });
 });
 
 describe("the sweep", () => {
-  it("sees to a daemon that should have been heard of, and forgets one that is none", async () => {
+  it("restarts a daemon that should have reported, and forgets one that does not exist", async () => {
     const spawned = await client.post("/daemons", {
       task: "x",
       provider: "mock",
@@ -114,7 +114,7 @@ describe("the sweep", () => {
 });
 
 describe("a tenant's uploaded skill that declares a daemon", () => {
-  it("has none after it was removed, also if the process died before it stopped the daemon", async () => {
+  it("has none after its removal, also if the process died before it stopped the daemon", async () => {
     const acme = await tenant("acme", "invoke", "publish");
     expect(
       (await acme.put("watch", { "SKILL.md": skill("Watch.").replace("name: guard", "name: watch") })).status,
@@ -151,7 +151,7 @@ describe("a signed event", () => {
   };
   const now = (): number => Math.floor(Date.now() / 1000);
 
-  it("needs no key; a wrong signature, an old time and none at all do", async () => {
+  it("needs no key, but refuses a wrong signature, an old time and a missing one", async () => {
     const id = await spawn({ secret_env: "WEBHOOK_SECRET", header: "X-Sig", timestamp_header: "X-Time" });
     const body = '{"n": 1}';
     const at = (time: number | string, text = body, secret = SECRET) => ({

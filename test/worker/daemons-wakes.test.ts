@@ -244,7 +244,7 @@ describe("a wake", () => {
 });
 
 describe("going idle", () => {
-  it("consolidates what was said where it is to; the snapshot has the summary", async () => {
+  it("consolidates the conversation where configured; the snapshot has the summary", async () => {
     const compaction = { threshold_tokens: 1, keep_last: 1, strategy: "llm" as const };
     const { SPEC } = await import("./session-world.ts");
     const spec = { compaction: { ...SPEC.compaction, ...compaction } };

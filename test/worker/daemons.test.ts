@@ -35,7 +35,7 @@ beforeAll(async () => {
 });
 
 describe("a daemon", () => {
-  it("is spawned, handles events one by one, is stopped, and goes on with its history", async () => {
+  it("is spawned, handles events one by one, is stopped, and continues with its history", async () => {
     const spawned = await spawn({
       name: "mail",
       mock: [{ text: "ready" }, { text: "one" }, { text: "two" }],
@@ -159,7 +159,7 @@ describe("a daemon", () => {
     expect(JSON.stringify(recorded_messages).match(/"user","content":"once"/g)).toHaveLength(1);
   });
 
-  it("is what a run of a session is too, where it is one", async () => {
+  it("is the same as a run of a session, where it is one", async () => {
     await post("/sessions", { id: "lodger" });
     const run = await post("/sessions/lodger/runs", {
       prompt: "go",
@@ -247,7 +247,7 @@ describe("a run without a session", () => {
     expect(await run(query, options)).toMatchObject(wanted);
   });
 
-  it("goes on after its answer was promised: none, with a place to look", async () => {
+  it("continues after its answer was promised: none, with a place to look", async () => {
     const response = await post("/runs?wait=none", {
       prompt: "go",
       options: { provider: "mock", daemon: true },
@@ -300,7 +300,7 @@ describe("files", () => {
     expect(await one(id)).toMatchObject({ total_iterations: 2, daemon_state: "idle", pending_wakes: [] });
   });
 
-  it("hold its snapshot where it is to be kept, and another run goes on with that", async () => {
+  it("hold its snapshot where configured, and another run continues with it", async () => {
     const { id } = await spawn({
       persist_path: "state/b",
       mock: [{ text: "ready" }],

@@ -62,7 +62,7 @@ it.each([
   expect((await local.fetch(path)).status).toBe(404);
 });
 
-it("llms.txt and the start page lead to what is here", async () => {
+it("llms.txt and the start page link to everything here", async () => {
   const text = await (await local.fetch("/llms.txt")).text();
   expect(text).toMatch(/^# \S/);
   expect(text).toContain("[lone](/skills/lone/card)");
@@ -70,8 +70,8 @@ it("llms.txt and the start page lead to what is here", async () => {
   expect((await local.fetch("/")).headers.get("link")).toContain("/llms.txt");
 });
 
-describe("attack: who has no key", () => {
-  it("finds nothing where hull.toml makes nothing public", async () => {
+describe("attack: a caller without a key", () => {
+  it("finds nothing if hull.toml makes nothing public", async () => {
     for (const path of [
       INDEX,
       "/llms.txt",

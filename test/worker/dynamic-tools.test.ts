@@ -155,7 +155,7 @@ describe("define_tool", () => {
 });
 
 describe("remove_tool", () => {
-  it("removes what was defined, and nothing else", async () => {
+  it("removes the definition, and nothing else", async () => {
     const calls: [string, object][] = [
       ["define_tool", ADD],
       ["remove_tool", { name: "add" }],
@@ -229,7 +229,7 @@ describe("a persistent tool", () => {
     });
   });
 
-  it("is listed once if somebody removed its upload and it is defined again", async () => {
+  it("is listed once if its upload was removed and it is defined again", async () => {
     await turns(await session(), [["define_tool", WEATHER]]);
     expect((await client.fetch("/_hull/skills/fetch-weather", { method: "DELETE" })).status).toBe(204);
     expect([await stored(), await listed()]).toEqual([[], ["fetch-weather"]]);
@@ -248,7 +248,7 @@ describe("a persistent tool", () => {
     expect([await stored(), await listed()]).toEqual([[], []]);
   });
 
-  it("is neither stored nor removed by who may not publish", async () => {
+  it("is neither stored nor removed by a caller without the right to publish", async () => {
     const admin = "k".repeat(40);
     const keyed = new Client({ HULL_ADMIN_KEY: admin });
     const withKey = (key: string): Sender => ({

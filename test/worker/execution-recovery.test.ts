@@ -58,7 +58,7 @@ function withR2Away(...names: PropertyKey[]): Bindings {
 
 const OUT = [{ type: "message", id: "msg_1", role: "user", content: [{ type: "input_text", text: "out" }] }];
 
-it("a stored response asks the model that its route found, and looks none up", async () => {
+it("a stored response asks the model that its route found, and does not look it up", async () => {
   const choice = {
     target: { provider: "mock", model: "found" },
     tool_format: "native",
@@ -80,7 +80,7 @@ it("a stored response asks the model that its route found, and looks none up", a
   });
 });
 
-describe("a run whose process dies at any of its writes", () => {
+describe("a run with a process that dies at any of its writes", () => {
   // Each of the hundreds of lives would collect the usage of its calls for so many ms.
   const collecting = 200;
   beforeAll(() => {
@@ -216,7 +216,7 @@ describe("a run whose process dies at any of its writes", () => {
     });
   });
 
-  it("a run goes on though what it shows meanwhile cannot be stored", async () => {
+  it("a run continues even if its interim events cannot be stored", async () => {
     // A model that is asked again says to those who watch that its first answer is void.
     const options = {
       mock: [{ text: "no JSON" }, { text: '{"a":1}' }],
@@ -251,7 +251,7 @@ describe("a run whose process dies at any of its writes", () => {
   });
 
   it.each(["script", "asks", "runs"])(
-    "%s: what fails on the way to R2 breaks a run attempt off, and the next one goes on",
+    "%s: a failure on the way to R2 breaks off a run attempt, and the next one continues",
     async (skill) => {
       const call = newCall(skill);
       const text = call.text instanceof Uint8Array ? call.text : new Uint8Array(0);
@@ -327,7 +327,7 @@ describe("a run whose process dies at any of its writes", () => {
   });
 });
 
-describe("a process that outlives the one who called it", () => {
+describe("a process that outlives its caller", () => {
   /** A run whose caller dies while its process is under way, having told `told`. */
   async function orphaned(
     skill: string,
@@ -453,7 +453,7 @@ describe("a process that outlives the one who called it", () => {
   });
 
   it.each(["single", "runs"])(
-    "%s: goes on though others have its skill's only slot meanwhile, and then has one too",
+    "%s: continues while others hold its skill's only slot, and then gets one too",
     async (called) => {
       const call = newCall(called);
       const asked = OPERATIONS[called]?.replace('"skill":"asks"', '"skill":"single"');

@@ -172,7 +172,7 @@ describe("a run that begins again while the one before is being removed", () => 
     failed.mockRestore();
   });
 
-  it("a run attempt that ends late changes nothing of the new run, and leaves nothing in R2", async () => {
+  it("a run attempt that ends late does not change the new run, and leaves nothing in R2", async () => {
     const { id } = newCall("script");
     const stored = Promise.withResolvers<void>();
     const reached = Promise.withResolvers<void>();

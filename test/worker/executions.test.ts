@@ -242,7 +242,7 @@ describe("Prefer: respond-async", () => {
     ]);
   });
 
-  it("what is wrong with the input is told at once", async () => {
+  it("a fault in the input is reported immediately", async () => {
     expect(await codeOf(await call(null, { body: "", headers: prefer }))).toEqual([422, "input_required"]);
   });
 });
@@ -262,7 +262,7 @@ describe("/executions/:id", () => {
     }
   });
 
-  it("DELETE removes what has ended; the key then runs anew", async () => {
+  it("DELETE removes an ended run; the key then starts a new one", async () => {
     const key = freshKey();
     const id = idOf(await call(key));
     expect((await client.fetch(`/executions/${id}`, { method: "DELETE" })).status).toBe(204);

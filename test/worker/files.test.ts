@@ -66,7 +66,7 @@ describe("POST /files", () => {
       ["application/pdf", "a.pdf"],
     ],
     [{ "content-type": "nonsense" }, "?filename=a.pdf", ["application/octet-stream", "a.pdf"]],
-  ])("takes type and name from what is sent: %j %s", async (headers, query, [mime, filename]) => {
+  ])("takes type and name from the request: %j %s", async (headers, query, [mime, filename]) => {
     const file = await (await upload(utf8("x"), headers as Record<string, string>, query)).json();
     expect(file).toMatchObject({ mime, filename });
   });
@@ -229,7 +229,7 @@ describe("GET /files/:id", () => {
     ]);
   });
 
-  it("is 404 after DELETE, for another tenant, and for what is no id, alike", async () => {
+  it("is 404 after DELETE, for another tenant, and for an invalid id, alike", async () => {
     const { id } = await tenants.uploaded("hi", "text/plain");
     const unknown = `file_${"0".repeat(32)}`;
     const answer = async (file: string, method: string, tenant = "other") => {
@@ -268,7 +268,7 @@ describe("GET /files/:id", () => {
     expect(await problem(await call(`/files/${kept.id}`))).toMatchObject({ status: 404 });
   });
 
-  it("an upload in parts whose Worker died leaves nothing", async () => {
+  it("an upload in parts leaves nothing if its Worker dies", async () => {
     const key = "files/acme/half";
     const upload = await tenants.client.env.FILES.createMultipartUpload(key);
     await tenants.index("acme").keep(key, 1, upload.uploadId);

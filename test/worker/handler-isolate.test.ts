@@ -169,7 +169,7 @@ describe("the way out", () => {
       tool: { network: { hosts } },
     }) as Promise<[number, string]>;
 
-  it("leads to public hosts, or to those of the list", async () => {
+  it("leads to public hosts, or to listed hosts", async () => {
     const init = '{ method: "POST", body: "hi", headers: { "x-own": "1" } }';
     const [status, text] = await ask("https://api.example.com/a?b=1", null, init);
     expect([status, JSON.parse(text)]).toEqual([

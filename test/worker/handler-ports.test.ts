@@ -155,7 +155,7 @@ describe("configured values reach the handler", () => {
     expect(await seen(response)).toEqual({ model: "small", site });
   });
 
-  it("what is no id is refused", async () => {
+  it("an invalid id is refused", async () => {
     const headers = { "x-hull-bot": "a b" };
     const response = await client.fetch("/skills/keyed", { method: "POST", body: "go", headers });
     expect(await response.json()).toMatchObject({ status: 400, code: "bad_request" });
@@ -198,7 +198,7 @@ describe("artifacts of a handler", () => {
     expect(dataOf(told, "artifact").map(({ call_id }) => call_id)).toEqual(Array(3).fill(call?.call_id));
   };
 
-  it("in a session are told of in order and kept; the model reads lines", async () => {
+  it("in a session are reported in order and kept; the model reads lines", async () => {
     await post("/sessions", { id: "drawn" });
     check(
       await events("/sessions/drawn/runs", {
@@ -250,7 +250,7 @@ describe("a dangerous tool", () => {
     expect(await (await client.fetch("/sessions/risk/messages")).text()).toContain("wiped");
   });
 
-  it("is refused where nobody attends: an anonymous run", async () => {
+  it("is refused where no person can approve: an anonymous run", async () => {
     const { rejected_tools, transcript } = await (await post("/runs", wiping, {}, careful)).json<Body>();
     expect(rejected_tools).toEqual(["wipe"]);
     expect(JSON.stringify(transcript)).toContain(

@@ -187,7 +187,7 @@ describe("the work folder", () => {
       return before;
     }`;
 
-  it("holds the session's files, and what it holds afterwards is the session's; links are dropped", async () => {
+  it("holds the session's files, and its final content becomes the session's; links are dropped", async () => {
     const folder = new FakeFolder({ "old.txt": "o", "deep/er/list.txt": "1", "same.txt": "s" });
     const scene = { args: { text: "2" }, tool: { parameters: TEXT }, environment: { folder } };
     const heard = await handle(SOURCE, scene);
@@ -216,7 +216,7 @@ describe("the work folder", () => {
   });
 });
 
-describe("what a handler says, and what it is told", () => {
+describe("a handler's output and input", () => {
   it("ctx names the call, the session, the models; plain handlers ignore it", async () => {
     const source =
       "export default (args, { emit, artifact, python, signal, ...rest }) => ({ ...rest, aborted: signal.aborted })";
@@ -242,7 +242,7 @@ describe("what a handler says, and what it is told", () => {
     ]);
   });
 
-  it("what it emits and prints is told in order, also what nobody waits for", async () => {
+  it("its events and output are streamed in order, also without a reader", async () => {
     const source = `export default async (args, ctx) => {
       await ctx.emit("one"); ctx.emit("two"); console.log("three", { a: 1 }); process.stderr.write("four"); ctx.emit({ five: 5 }); return 1; }`;
     const { events, value } = await handle(source);
@@ -274,7 +274,7 @@ describe("what a handler says, and what it is told", () => {
     expect(events.every(([id, text]) => String(text).startsWith(String(id)))).toBe(true);
   });
 
-  it("1 MB of output is told, then one notice", async () => {
+  it("1 MB of output is streamed, followed by one notice", async () => {
     const source = `export default async (args, ctx) => { for (let i = 0; i < 30; i++) await ctx.emit("é".repeat(50_000)); }`;
     const { events } = await handle(source);
     const text = events.map(({ data }) => Reflect.get(data, "text")).join("");

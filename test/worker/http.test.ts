@@ -80,7 +80,7 @@ describe("a parameter that says yes or no", () => {
     expect(await count()).toBe(before);
   });
 
-  it.each(["&stream=0", ""])("says no if it is absent or says so: %s", async (query) => {
+  it.each(["&stream=0", ""])("says no if it is absent or negative: %s", async (query) => {
     const answer = await client.fetch(`/pets/dog?input=x${query}`);
     expect([answer.status, answer.headers.get("content-type")]).toEqual([
       200,
@@ -228,7 +228,7 @@ describe("S53: the listing of 500 skills", () => {
 });
 
 describe("the listing", () => {
-  it("S53: cursors, search whatever the letter case, parameters that are none", async () => {
+  it("S53: cursors, search in any letter case, invalid parameters", async () => {
     const first = await client.fetch("/skills?limit=3");
     expect(await first.json()).toHaveLength(3);
     expect(first.headers.get("x-total-count")).toBe("8");
@@ -392,7 +392,7 @@ describe("failures", () => {
     ["messages of a transcript", "/transcripts/stats", { messages: many(190_000) }],
     ["fields", "/transcripts/stats", { messages: [], ...names(90_000) }],
     ["tools of a node", "/tasks", { task: "x", node: { tools: many(190_000) } }],
-  ])("attack: faulty %s without end are told in part", async (_, path, body) => {
+  ])("attack: endless faulty %s are reported in part", async (_, path, body) => {
     const response = await client.post(path, body);
     const { code, errors } = await response.json<{ code: string; errors: object[] }>();
     expect([response.status, code]).toEqual([422, "input_invalid"]);

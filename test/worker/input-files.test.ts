@@ -107,7 +107,7 @@ describe("files by id as input", () => {
     });
   });
 
-  it("of another tenant are unknown; those that a run made are its tenant's", async () => {
+  it("of another tenant are unknown; those of a run belong to its tenant", async () => {
     const mine = await tenants.uploaded("mine", "text/csv");
     expect(await problem(await run("csv", { files: [mine.id] }, {}, "other"))).toMatchObject({ status: 404 });
     const made = { filename: "made.csv", mime: "text/csv", size: 4, ttl_ms: 1000 };
@@ -139,7 +139,7 @@ describe("files by id as input", () => {
 });
 
 describe("a form as input", () => {
-  it("S60: its files come whole, in memory or not, and nothing of them stays", async () => {
+  it("S60: its files arrive complete, in memory or not, and none of them stays", async () => {
     const large = noise(9 * MB);
     const form = new FormData();
     form.append("a", new File([utf8("small")], "a.txt", { type: "text/plain" }));
@@ -159,7 +159,7 @@ describe("a form as input", () => {
     expect((await tenants.noted("acme")).filter((key) => key.startsWith("inputs/"))).toEqual([]);
   });
 
-  it("a file skill has no use for the text beside its file", async () => {
+  it("a file skill ignores the text next to its file", async () => {
     const form = new FormData();
     form.append("text", "unused");
     form.append("a", new File(["x"], "a.txt", { type: "text/plain" }));

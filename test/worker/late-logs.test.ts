@@ -3,7 +3,7 @@ import { runInDurableObject } from "cloudflare:test";
 import { expect, it } from "vitest";
 import { bindings } from "./file-bindings.ts";
 
-it("an object that goes on logging does not keep vitest", async () => {
+it("an object that keeps logging does not block vitest", async () => {
   const { SESSIONS } = bindings;
   const logged = await runInDurableObject(SESSIONS.get(SESSIONS.idFromName("late")), (_, state) => {
     state.waitUntil(

@@ -100,7 +100,7 @@ describe("reserve and settle", () => {
     ["max_input_tokens", { max_input_tokens: 19 }, 19, 10],
     ["max_output_tokens", { max_output_tokens: 199 }, 199, 100],
   ])(
-    "a refusal names %s, scope, window and where it stands",
+    "a refusal names %s, scope, window and the present count",
     async (limit, limits, limit_value, requested) => {
       at(NOON);
       await ledger().putBudget("skill:cat", { ...NO_LIMITS, window: "day", ...limits });
@@ -137,7 +137,7 @@ describe("reserve and settle", () => {
     expect((await ledger().reserve(wish(subject))).refused).toMatchObject({ scope: "session:s1", spent: 30 });
   });
 
-  it("a call of unknown price passes limits of cost where such calls are allowed; those of tokens hold", async () => {
+  it("a call of unknown price passes limits of cost where such calls are allowed; token limits still apply", async () => {
     const unpriced = { prompt_cost: null, cost: null, unknown_price: "allow" as const };
     await ledger().putBudget("tenant", { ...NO_LIMITS, max_cost: 0 });
     expect((await ledger().reserve(wish())).refused).toMatchObject({ limit: "max_cost_usd" });
@@ -150,7 +150,7 @@ describe("reserve and settle", () => {
     expect((await ledger().reserve(wish(unpriced))).refused).toMatchObject({ limit: "max_output_tokens" });
   });
 
-  it("what is reserved and spent is still known when the object was evicted", async () => {
+  it("reserved and spent amounts survive the object's eviction", async () => {
     await ledger().putBudget("tenant", { ...NO_LIMITS, max_output_tokens: 250 });
     const [first, second] = [wish(), wish()];
     await ledger().reserve(first);
@@ -163,8 +163,8 @@ describe("reserve and settle", () => {
   });
 });
 
-describe("a call whose end nobody told", () => {
-  it("counts in full when its time is over, flagged, and as it was when the end is told after all", async () => {
+describe("a call with an unreported end", () => {
+  it("counts in full when its time is over, flagged, and exactly if the end is reported after all", async () => {
     at(NOON);
     await ledger().putBudget("tenant", { ...NO_LIMITS, window: "day", max_output_tokens: 150 });
     const lost = wish();
@@ -221,7 +221,7 @@ describe("windows", () => {
 });
 
 describe("usage", () => {
-  it("is summed by day, skill, session and model, in pages; a batch that is told twice counts once", async () => {
+  it("is summed by day, skill, session and model, in pages; a batch that is sent twice counts once", async () => {
     at(NOON);
     const batch = [
       charge({ skill: "cat", session: "s1" }),
@@ -264,7 +264,7 @@ describe("usage", () => {
 });
 
 describe("soft ledgers", () => {
-  it("refuse a call whose prompt alone would pass the budget, and tell when it is used up", async () => {
+  it("refuse a call with a prompt that alone exceeds the budget, and report when it is used up", async () => {
     const account = "session:s1";
     await ledger().putAccount(account, 300_000);
     expect((await ledger().reserve(wish({ prompt_cost: 300_001, account }))).refused).toMatchObject({

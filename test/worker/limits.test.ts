@@ -102,7 +102,7 @@ describe("S73: the rate of a key", () => {
     ]);
   });
 
-  it("is asked of the shield first, but only where that never refuses what the rate permits", async () => {
+  it("asks the shield first, but only where that never refuses what the rate permits", async () => {
     const refusing = (client: Client) => {
       client.env.SHIELD = { limit: async () => ({ success: false }) };
       return client;
@@ -169,7 +169,7 @@ describe("S74: concurrency of llm and proxy skills", () => {
     }
   });
 
-  it("a lease whose Worker died is free when it expires, also after an eviction", async () => {
+  it("a dead Worker's lease is free when it expires, also after an eviction", async () => {
     const held = ledger(client, "skill:single");
     await held.takeSlot("crashed", 1, 60_000);
     await evictDurableObject(held);

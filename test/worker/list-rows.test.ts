@@ -136,7 +136,7 @@ describe("the ends of runs", () => {
     expect(listed).not.toContain("withdrawn");
   });
 
-  it("of a session are written by itself where nobody stored them", async () => {
+  it("of a session are written by the session if nobody stored them", async () => {
     let failing = false;
     const { DB } = watched(() => {
       if (!failing) return;
@@ -219,7 +219,7 @@ describe("the beginning of a run", () => {
     });
   });
 
-  it("does not undo what came after it, though it is stored late", async () => {
+  it("does not undo later events, although it is stored late", async () => {
     const { promise: gate, resolve: open } = Promise.withResolvers<void>();
     const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
     let held = 0;
@@ -277,7 +277,7 @@ describe("a new session", () => {
     });
   });
 
-  it("waits for nobody else's rows where somebody waits for its own", async () => {
+  it("waits for no rows of others if somebody waits for its own", async () => {
     await inWorld({ replies: ["hi"] }, async (world) => {
       const { deployment, listing } = world.conversation;
       const real = setTimeout;
@@ -293,7 +293,7 @@ describe("a new session", () => {
     });
   });
 
-  it("writes its row itself where nobody stored it", async () => {
+  it("writes its row itself if nobody stored it", async () => {
     let failing = true;
     const { DB } = watched((batch) => {
       // The first one makes the table.

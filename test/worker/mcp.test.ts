@@ -118,7 +118,7 @@ describe("every revision", () => {
     expect([answer.status, answer.error?.code ?? null]).toEqual([status, code]);
   });
 
-  it("a version that is not spoken is answered with those that are", async () => {
+  it("an unsupported version is answered with the supported ones", async () => {
     const version = "2031-01-01";
     const meta = { ...META, "io.modelcontextprotocol/protocolVersion": version };
     const { error } = await read(
@@ -317,7 +317,7 @@ describe("keys and tenants", () => {
     await client.post("/_hull/catalog", { id: before?.id });
   });
 
-  it("attack: the metrics do not name an uploaded skill whose own tool is called", async () => {
+  it("attack: the metrics do not name an uploaded skill when its own tool is called", async () => {
     const acme = await tenant("acme-mcp", "invoke", "publish");
     const tools = JSON.stringify([{ name: "say", description: "d", script: "a.js" }]);
     const files = { "SKILL.md": mockSkill("lynx"), "tools.json": tools, "a.js": "export default () => 'x'" };
@@ -391,7 +391,7 @@ it("an idempotency key makes a second call of a skill's own tool the first one",
   expect(await call("batch", "box__coin")).toMatchObject({ content: kept?.result?.content });
 });
 
-it("a keyed call is made once, also where what its tool made cannot be stored", async () => {
+it("a keyed call is made once, also if the result of its tool cannot be stored", async () => {
   const full = new Client({ HULL_ENV: "local" });
   const { FILES } = full.env;
   full.env.FILES = new Proxy(FILES, {

@@ -233,7 +233,7 @@ describe("/llm/capabilities", () => {
     expect(await of("who")).toMatchObject({ native_tools: false, max_tools: null, tool_search: [] });
   });
 
-  it("PUT replaces what the tenant installed, DELETE removes it", async () => {
+  it("PUT replaces the tenant's version, DELETE removes it", async () => {
     expect(
       (
         await put(
@@ -387,7 +387,7 @@ describe("configured providers", () => {
     expect(JSON.stringify(log.mock.calls)).toContain(words);
   });
 
-  it("their keys reach no process, by no name, and the runner is told them", async () => {
+  it("their keys reach no process under any name, and the runner knows them", async () => {
     const runner = new FakeRunner();
     vi.spyOn(globalThis, "fetch").mockImplementation(runner.fetch);
     const secret = { HULL_RUNNER_URL: RUNNER_URL, HULL_RUNNER_SECRET: "s".repeat(32) };

@@ -50,7 +50,7 @@ describe("GET /openapi.json", () => {
     }
   });
 
-  it("S55: is not sent again to who has it, changes with the skills, and goes back with them", async () => {
+  it("S55: a client that has it does not get it again; it changes with the skills, and back", async () => {
     const first = await client.fetch("/openapi.json");
     expect(first.headers.get("content-type")).toBe("application/json");
     // The stored text itself: nothing is built for a request.
@@ -78,7 +78,7 @@ describe("GET /openapi.json", () => {
 });
 
 describe("GET /docs/reader", () => {
-  it("is a page that loads nothing but what this deployment serves", async () => {
+  it("is a page that loads only what this deployment serves", async () => {
     const page = await client.fetch("/docs/reader");
     expect([page.status, page.headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
     const policy = page.headers.get("content-security-policy") ?? "";

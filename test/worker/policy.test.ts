@@ -170,7 +170,7 @@ describe("a capability policy", () => {
     [{ approval_policy: { require_aproval: ["*"] } }, "options.approval_policy.require_aproval"],
     [{ permissions: { denies: [] } }, "options.permissions.denies"],
     [{ policy: { side_effect_level: "all" } }, "options.policy.side_effect_level"],
-  ])("a misspelt key is told, since it would mean no limit: %j", async (options, path) => {
+  ])("a misspelt key is reported, since it would mean no limit: %j", async (options, path) => {
     const { status, body } = await run({ options });
     expect(status).toBe(422);
     expect(body.errors).toContainEqual(expect.objectContaining({ path }));

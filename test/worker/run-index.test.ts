@@ -121,17 +121,20 @@ describe("a run is listed", () => {
     },
   );
 
-  it.each([message, completion])("of one whose stream breaks off: %s", async (name, path, body) => {
-    const scripted = new Client({ ...LOCAL, HULL_LLM: '{"llm":{"mock_routes":true}}' });
-    const call = { name: "bash_code_execution", arguments: { command: "true" } };
-    await scripted.post("/llm/mocks", { text: "Now.", tool_calls: [call] });
-    await scripted.post("/llm/mocks", { error: { category: "egress_blocked" } });
-    const broken = await scripted.post(path, { ...body, tools, stream: true });
-    expect([broken.status, await broken.text()]).toEqual([200, expect.stringContaining("Now.")]);
-    const row = await newestOf(name, scripted);
-    expect(row).toMatchObject({ state: "error", code: "mocked_failure" });
-    expect(row.input_tokens).toBeGreaterThan(0);
-  });
+  it.each([message, completion])(
+    "of a response with a stream that breaks off: %s",
+    async (name, path, body) => {
+      const scripted = new Client({ ...LOCAL, HULL_LLM: '{"llm":{"mock_routes":true}}' });
+      const call = { name: "bash_code_execution", arguments: { command: "true" } };
+      await scripted.post("/llm/mocks", { text: "Now.", tool_calls: [call] });
+      await scripted.post("/llm/mocks", { error: { category: "egress_blocked" } });
+      const broken = await scripted.post(path, { ...body, tools, stream: true });
+      expect([broken.status, await broken.text()]).toEqual([200, expect.stringContaining("Now.")]);
+      const row = await newestOf(name, scripted);
+      expect(row).toMatchObject({ state: "error", code: "mocked_failure" });
+      expect(row.input_tokens).toBeGreaterThan(0);
+    },
+  );
 
   it.each<Asked>([
     ["llm/call", "/llm/call", { prompt: "Hi.", options: { model: "gpt-4o" } }],
@@ -140,7 +143,7 @@ describe("a run is listed", () => {
     ["chat/completions", "/v1/chat/completions", { model: "gpt-4o", messages, stream: true }],
     ["chat/completions", "/v1/chat/completions", { model: "gpt-4o", messages, tools }],
     ["responses", "/v1/responses", { model: "gpt-4o", input: "Hi.", store: false }],
-  ])("of one whose client leaves: as cancelled: %s, %s", async (name, path, body) => {
+  ])("of a response that its client leaves: as cancelled: %s, %s", async (name, path, body) => {
     const keyed = new Client({ ...LOCAL, OPENAI_API_KEY: "sk-o" });
     const leaving = new AbortController();
     vi.stubGlobal("fetch", (_: unknown, { signal }: RequestInit) => {
@@ -168,7 +171,7 @@ describe("a run is listed", () => {
     expect((await newestOf("chat/completions")).id).toBe(id);
   });
 
-  it("of one whose answer does not wait for the list", async () => {
+  it("of a response that does not wait for the list", async () => {
     const stuck = new Client();
     const batch = vi.spyOn(stuck.env.DB, "batch").mockImplementation(() => new Promise(() => {}));
     for (const stream of [false, true]) {
@@ -181,7 +184,7 @@ describe("a run is listed", () => {
     batch.mockRestore();
   });
 
-  it("while it goes on: at once if nobody waits for it, else when it has taken a moment", async () => {
+  it("while it continues: immediately if nobody waits for it, otherwise after a moment", async () => {
     const tool = { name: "nap", description: "Rests.", handler: "nap", parameters: {} };
     const mock = [{ tool_calls: [{ name: "nap", arguments: {} }] }, { text: "Awake." }];
     const body = { prompt: "Rest.", options: { ...MOCK, tools: [tool], skills: ["slow"], mock } };
@@ -197,7 +200,7 @@ describe("a run is listed", () => {
     await expect.poll(async () => (await running()).data.length).toBe(0);
   });
 
-  it("of which nobody waits for the end, before a moment has passed", async () => {
+  it("without a caller that waits for the end, before a moment has passed", async () => {
     const real = setTimeout;
     const moment = 250;
     vi.spyOn(globalThis, "setTimeout").mockImplementation((work, ms, ...more) =>
@@ -237,7 +240,7 @@ describe("a run is listed", () => {
     expect(await page.text()).toContain(`It ended with the error ${row.code}.`);
   });
 
-  it("of a skill, whether its caller waits or not; a file is none", async () => {
+  it("of a skill, whether its caller waits or not; a file has none", async () => {
     const waited = await client.fetch("/skills/cat", { method: "POST", body: "hi" });
     const whole = await settled(waited.headers.get("x-hull-execution-id") ?? "", "done");
     expect(whole).toMatchObject({ kind: "call", name: "cat", session: null });

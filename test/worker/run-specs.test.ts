@@ -52,7 +52,7 @@ it("stores long members of a specification once for the runs that have the same"
   });
 });
 
-it("stores a member again once it changes, and refers to that from then on", async () => {
+it("stores a member again once it changes, and refers to the new one from then on", async () => {
   const other = [long("third", "xyz")];
   await inWorld({ spec: { tools: TOOLS, system: "Be kind. ".repeat(200) }, replies }, async (world) => {
     await world.open();

@@ -163,7 +163,7 @@ describe("the routes", () => {
     expect((await put("a/b", "x")).status).toBe(201);
   });
 
-  it("counts what comes, whatever was declared; large files pass in parts", async () => {
+  it("counts the bytes that arrive, whatever was declared; large files pass in parts", async () => {
     const piece = new Uint8Array(1024 * 1024).fill(7);
     const pieces = (count: number) => {
       let left = count;
@@ -194,7 +194,7 @@ describe("the routes", () => {
 });
 
 describe("two writers", () => {
-  it("the later one wins, unless it says what it expects", async () => {
+  it("the later one wins, unless it names the version that it expects", async () => {
     await put("f", "one");
     const tag = `"${await sha256("one")}"`;
     expect((await put("f", "two", { "if-match": tag })).status).toBe(200);
@@ -272,7 +272,7 @@ describe("contents", () => {
     expect(await objects()).toHaveLength(1);
   });
 
-  it("go with the workspace; what comes after is another one", async () => {
+  it("are removed with the workspace; what follows is a new one", async () => {
     await put("a", "x");
     const { id: first } = await access.workspaceVersion();
     const late = await stored("b", "y");
@@ -292,7 +292,7 @@ describe("contents", () => {
 });
 
 describe("changes", () => {
-  it("are told by kind, in order, each once; a rewrite with the same bytes is none", async () => {
+  it("are reported by kind, in order, each once; a rewrite with the same bytes is no change", async () => {
     for (const text of ["1", "1", "2"]) await access.changeFiles([await stored("a", text)]);
     const both = [await stored("b", "3"), { kind: "delete", path: "a", expected: null } as const];
     await access.changeFiles([...both, { kind: "delete", path: "a", expected: null }]);
@@ -314,7 +314,7 @@ describe("changes", () => {
     });
   });
 
-  it("of long ago are forgotten, and it says so", async () => {
+  it("from long ago are forgotten, and the answer says so", async () => {
     const write = await stored("a", "1");
     const again = { ...write, key: null };
     const turn = [again, { kind: "delete", path: "a", expected: null } as const];
@@ -329,7 +329,7 @@ describe("the session", () => {
     runInDurableObject(object(), (_, { storage }) => storage.sql.exec(query).toArray());
   const alarm = () => runInDurableObject(object(), (_, { storage }) => storage.getAlarm());
 
-  it("stores nothing of files where it has none, keeps them over an eviction, cleans up by its alarm", async () => {
+  it("stores nothing about files if it has none, keeps them over an eviction, cleans up by its alarm", async () => {
     await list();
     expect((await get("a")).status).toBe(404);
     expect(await sql("SELECT name FROM sqlite_master WHERE name LIKE 'workspace%'")).toEqual([]);
@@ -347,7 +347,7 @@ describe("the session", () => {
     await vi.waitFor(async () => expect(await alarm()).toBeNull(), 20_000);
   });
 
-  it("takes all of it along when it is removed, also what is still coming; one of its name begins anew", async () => {
+  it("removes everything with itself, also what is still arriving; another one of its name starts fresh", async () => {
     const asked = { requestId: "r", mockScope: "", tenant: "default", startedAt: 0 };
     const workspace = clientWorkspace(
       sessionClient(

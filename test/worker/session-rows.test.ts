@@ -7,7 +7,7 @@ import { bindings } from "./file-bindings.ts";
 
 const BROKEN = ['{"n":1', '{"a":"x', "", "1,2", "nothing", '{"a":"\u0001"}'];
 
-it("are those that are readable, short and long ones, each once and in order", async () => {
+it("are the readable ones, short and long, each once and in order", async () => {
   const { SESSIONS } = bindings;
   const stub = SESSIONS.get(SESSIONS.idFromName("t/rows"));
   await runInDurableObject(stub, (_, { storage }) => {

@@ -85,7 +85,7 @@ describe("a fork", () => {
     expect(await texts(parent)).not.toContain("draw <3>");
   });
 
-  it("needs no parent: what is removed of one leaves the others whole, and nothing stays of any", async () => {
+  it("needs no parent: removing one leaves the others complete, and nothing stays of any", async () => {
     const first = await session();
     await put(first, "a", "kept by each");
     await drawn(first, "<1>");
@@ -199,7 +199,7 @@ describe("a fork that is not whole yet", () => {
     expect(await step({ messages: [] }, { first: true })).toBe("done");
   });
 
-  it("begins anew when its parent does", async () => {
+  it("begins again when its parent does", async () => {
     const { path, step, file } = await begun();
     await step({ files: [{ ...file, path: "b" }] });
     expect(await step({ messages: [] }, { first: true })).toBe("more");
@@ -216,7 +216,7 @@ describe("a fork that is not whole yet", () => {
     expect((await client.fetch(path)).status).toBe(404);
   });
 
-  it("is removed when nobody goes on with it", async () => {
+  it("is removed when nobody continues it", async () => {
     const { path, stub, step, file } = await begun();
     await step({ files: [file] });
     expect(await objects(path)).toBe(1);

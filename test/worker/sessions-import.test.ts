@@ -35,7 +35,7 @@ it.each<[string, (path: string) => Promise<unknown>]>([
   ],
   ["trimmed", (path) => post(`${path}/trim`, { keep_last: 3 })],
   ["not shortened", async () => {}],
-])("what the model is told after an import is what it was told before: %s", async (_, shorten) => {
+])("the model gets the same after an import as before: %s", async (_, shorten) => {
   const path = await session();
   for (const prompt of ["one", "two", "three"]) await run(path, prompt, { mock: [{ text: `${prompt}!` }] });
   await shorten(path);
@@ -62,7 +62,7 @@ it.each<[string, (path: string) => Promise<unknown>]>([
   );
 });
 
-it("a call and a run go on from a transcript's summary, and from what a run was left with", async () => {
+it("a call and a run continue from a transcript's summary, and from what a run left", async () => {
   const told = async (path: string, transcript: Body, more: Body = {}) => {
     const options = { provider: "mock", mock: [{ text: "ok" }], transcript, ...more };
     const answer = await (await post(path, { prompt: "go", options })).json<{
@@ -138,7 +138,7 @@ it.each<[string, (path: string) => Promise<unknown[]>]>([
   ],
   ["given to a run", () => modelRead("/runs", { messages: [OPEN, ON] })],
   ["given to a call", () => modelRead("/llm/call", { messages: [OPEN, ON] })],
-])("calls without results are told to be interrupted: %s", async (_, read) => {
+])("calls without results appear as interrupted: %s", async (_, read) => {
   const interrupted = expect.stringContaining("interrupted");
   expect(await read(await session())).toEqual(["", interrupted, interrupted, "on"]);
 });
@@ -190,7 +190,7 @@ it("results are injected after their calls, and no others", async () => {
   await refused(result("a"));
 });
 
-it("what only a summary tells stands before the messages", async () => {
+it("text that only a summary has comes before the messages", async () => {
   const from = {
     transcript: {
       _type: "transcript",

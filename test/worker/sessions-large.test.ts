@@ -58,29 +58,26 @@ async function eventful(reset: boolean): Promise<string> {
   return path;
 }
 
-it.each([false, true])(
-  "its transcript is what it would be made at once (after a reset: %s)",
-  async (reset) => {
-    const path = await eventful(reset);
-    const made = await whole(path);
-    expect(made.messages.length).toBeGreaterThan(5);
-    expect(made.summary).toBe(reset ? "and talked" : "they met\n\nand talked");
-    const { visible_messages, ...raw } = await get<Body>(`${path}/transcript?view=raw`);
-    expect(withoutIds(raw)).toEqual(withoutIds(made));
-    const { data } = await get<{ data: Body[] }>(`${path}/messages`);
-    expect(visible_messages).toEqual(data);
-    expect(await textOf(`${path}/transcript`)).toBe(renderVisible(made.events));
-    expect(await textOf(`${path}/transcript?view=full`)).toBe(renderFull(made.events));
-    const empty = await session();
-    expect(await get(`${empty}/transcript?view=raw`)).toMatchObject({ messages: [], events: [], assets: [] });
-    expect([await textOf(`${empty}/transcript`), await get(`${empty}/cassette`)]).toEqual([
-      "",
-      { session_id: empty.replace("/sessions/", ""), mocks: [], tool_results: [] },
-    ]);
-  },
-);
+it.each([false, true])("its transcript equals one made at once (after a reset: %s)", async (reset) => {
+  const path = await eventful(reset);
+  const made = await whole(path);
+  expect(made.messages.length).toBeGreaterThan(5);
+  expect(made.summary).toBe(reset ? "and talked" : "they met\n\nand talked");
+  const { visible_messages, ...raw } = await get<Body>(`${path}/transcript?view=raw`);
+  expect(withoutIds(raw)).toEqual(withoutIds(made));
+  const { data } = await get<{ data: Body[] }>(`${path}/messages`);
+  expect(visible_messages).toEqual(data);
+  expect(await textOf(`${path}/transcript`)).toBe(renderVisible(made.events));
+  expect(await textOf(`${path}/transcript?view=full`)).toBe(renderFull(made.events));
+  const empty = await session();
+  expect(await get(`${empty}/transcript?view=raw`)).toMatchObject({ messages: [], events: [], assets: [] });
+  expect([await textOf(`${empty}/transcript`), await get(`${empty}/cassette`)]).toEqual([
+    "",
+    { session_id: empty.replace("/sessions/", ""), mocks: [], tool_results: [] },
+  ]);
+});
 
-it("of many MB comes whole, and is of one moment whatever is said meanwhile", async () => {
+it("of many MB arrives complete, and from one moment whatever is added meanwhile", async () => {
   const path = await session();
   const megabyte = "0123456789abcdef".repeat(65_536);
   for (let n = 0; n < 12; n += 1) {
@@ -139,7 +136,7 @@ it("a run that said too much has the last of it in its result, and all of it in 
   expect(said(await get(`${path}/transcript?view=raw`))).toBe(rounds);
 });
 
-it("what a run keeps for its later attempts, and the answer to a repeated request, may be longer than a row", async () => {
+it("a run's memo for its later attempts, and the answer to a repeated request, may exceed one row", async () => {
   const path = await session();
   const long = "0123456789abcdef".repeat(300_000);
   const key = { "idempotency-key": "long" };

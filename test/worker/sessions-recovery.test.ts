@@ -65,7 +65,7 @@ export const count = () => (++calls === 1 ? new Promise(() => {}) : "call " + ca
   });
 });
 
-it("a run's first attempt goes on with what its request was prepared into; a later one finds it out again", async () => {
+it("a run's first attempt uses what its request prepared; a later one prepares again", async () => {
   const attempts: [run: string, prepared: string | null][] = [];
   const runtime: AgentRuntime = {
     ...SESSION_RUNTIME,
@@ -119,7 +119,7 @@ describe("a run that gets nowhere", () => {
     });
   };
 
-  it("is given up after four run attempts that got nothing done; its session goes on", async () => {
+  it("is given up after four run attempts without progress; its session continues", async () => {
     await hung([...tools(1), "done"], async (world) => {
       for (let life = 0; life < 3; life += 1) {
         // Notes that it begins, and dies before it has noted anything else.
@@ -157,7 +157,7 @@ describe("a run that gets nowhere", () => {
     });
   });
 
-  it("run attempts that each get something done go on for ever", async () => {
+  it("run attempts that each make progress continue without limit", async () => {
     // The last answer is silent: a text is told before it is recorded, which is a write too.
     await hung([...tools(6), ""], async (world) => {
       let lives = 0;
@@ -193,7 +193,7 @@ describe("storage", () => {
     });
   });
 
-  it("a fold that cannot be used is made anew from the records", async () => {
+  it("an unusable fold is rebuilt from the records", async () => {
     await inWorld({ spec: { tools: [journal] }, replies: [...tools(40), "done"] }, async (world) => {
       await world.open();
       await world.run("r1", "go");
@@ -223,7 +223,7 @@ describe("storage", () => {
     });
   });
 
-  it("that refuses every write for a while fails what is asked meanwhile, loses nothing, doubles nothing", async () => {
+  it("that refuses every write for a while fails requests in that time, loses nothing, repeats nothing", async () => {
     const { wrap, state } = refusing();
     const fill = (name: string): void => {
       if (name === "write" && state.refused === 0) state.full = true;
@@ -279,7 +279,7 @@ describe("storage", () => {
     });
   });
 
-  it("what is deleted leaves nothing, also while a run is under way", async () => {
+  it("a deleted session leaves nothing, also while a run is in progress", async () => {
     let release = (): void => {};
     const held = new Promise<void>((resolve) => {
       release = resolve;
@@ -432,7 +432,7 @@ describe("what is due", () => {
     );
   });
 
-  it("a run that is to be a daemon's begins together with what the daemon stores of it, or not at all", async () => {
+  it("a daemon's run starts together with what the daemon stores of it, or not at all", async () => {
     const { wrap, state } = refusing(/INSERT INTO daemon\b/);
     await inWorld(
       { spec: { daemon: DAEMON }, replies: ["hi"] },
@@ -452,7 +452,7 @@ describe("what is due", () => {
     );
   });
 
-  it("what a later version of Hull has due stays due until that version sees to it", async () => {
+  it("due times of a later version of Hull stay until that version handles them", async () => {
     await inWorld({ replies: [] }, async (world) => {
       await world.open();
       await world.over();
@@ -463,7 +463,7 @@ describe("what is due", () => {
     });
   });
 
-  it("what is awake is not woken again", async () => {
+  it("an awake daemon is not woken again", async () => {
     await inWorld({ spec: { daemon: DAEMON }, replies: ["hi", "hello"] }, async (world) => {
       await world.open();
       await world.start("r1", "go");
@@ -519,7 +519,7 @@ describe("figures", () => {
     });
   });
 
-  it("a session of 10,000 records wakes with few reads, as does who missed 20 events of it", async () => {
+  it("a session of 10,000 records wakes with few reads, also for a reader that missed 20 of its events", async () => {
     await inWorld({ replies: ["ok"] }, async (world) => {
       await world.open();
       const { log } = world.conversation;

@@ -43,7 +43,7 @@ describe("a run", () => {
     expect(data[0]).not.toHaveProperty("result");
   });
 
-  it("goes on with the session that session_id names, or with the transcript that it is given", async () => {
+  it("continues the session that session_id names, or the given transcript", async () => {
     const path = await session();
     await run(path, "one");
     const id = path.slice("/sessions/".length);
@@ -112,7 +112,7 @@ describe("a run", () => {
     expect(await (await post(`${path}/runs`, { options })).json()).toMatchObject({ text: "ok" });
   });
 
-  it("says what the loop did beside its messages, in its result and in the session's transcript", async () => {
+  it("reports what the loop did besides its messages, in its result and in the session's transcript", async () => {
     const path = await session();
     const skills = [{ name: "alpha", description: "d", prompt: "A", allowed_tools: ["*"] }];
     const options = {
@@ -264,7 +264,7 @@ describe("a run", () => {
     expect((await run(path, "and now?")).status).toBe(200);
   });
 
-  it("tells the tools of a turn in the order of its calls, whichever is answered first", async () => {
+  it("lists the tools of a turn in the order of its calls, whichever is answered first", async () => {
     const path = await session();
     const tools = ["first", "second"].map((name) => ({ name, description: "Asks a person." }));
     const mock = [{ tool_calls: tools.map(({ name }) => ({ name, arguments: {} })) }, { text: "thanks" }];
@@ -275,7 +275,7 @@ describe("a run", () => {
     expect(result.tools_used).toEqual(["first", "second"]);
   });
 
-  it("waits for the client's own tool; a second run is refused meanwhile", async () => {
+  it("waits for the client's own tool; a second run is refused in that time", async () => {
     const path = await session();
     const response = await run(path, "go", { tools: [ASK], mock: asking });
     const waiting = await response.json<{ status: string; run_id: string; awaiting: Body[] }>();
@@ -314,7 +314,7 @@ describe("a run", () => {
   });
 
   it.each(["native", "text"])(
-    "tells all that mocks were asked, however often it waited: %s",
+    "reports all requests to mocks, however often it waited: %s",
     async (tool_format) => {
       const path = await session();
       await run(path, "before");
@@ -375,7 +375,7 @@ describe("a run", () => {
     expect(await get(`${path}/approvals`)).toEqual({ data: [], next_cursor: null });
   });
 
-  it("keeps its caller waiting for an approval, unless told otherwise", async () => {
+  it("keeps its caller waiting for an approval by default", async () => {
     const path = await session();
     const at = { name: "look", description: "Looks.", handler: "looker#look", parameters: {} };
     const mock = [{ tool_calls: [{ name: "look" }] }, { text: "seen" }];
@@ -483,7 +483,7 @@ describe("a run", () => {
     expect(messages.at(-1)).toMatchObject({ content: expect.stringContaining("before this call was made") });
   });
 
-  it("takes and gives texts that are longer than what objects tell each other at once", async () => {
+  it("takes and gives texts that are longer than one message between objects", async () => {
     const path = await session();
     const long = "0123456789".repeat(580_000);
     const message = { role: "assistant", content: long };
@@ -556,7 +556,7 @@ it.each([
   ]);
 });
 
-it("a run that is still being prepared does not begin in a session that was archived meanwhile", async () => {
+it("a run that is still being prepared does not start in a session that was archived in the meantime", async () => {
   const slow = new Client();
   const { SKILLS } = slow.env;
   // No promise of one object may be settled in another.

@@ -110,7 +110,7 @@ describe("a session", () => {
     ["POST", "/runs", { prompt: "x", options: { provider: "mock" } }],
     ["POST", "/runs/r/cancel", {}],
   ])(
-    "that there is none of: %s %s is 404, for another tenant's and for what is no id",
+    "that does not exist: %s %s is 404, also for another tenant's and for an invalid id",
     async (method, path, body) => {
       await post("/sessions", { id: "mine" });
       expect(await codeOf(await send(method, `/sessions/none${path}`, body))).toEqual([404, "not_found"]);
@@ -382,7 +382,7 @@ describe("the conversation", () => {
     it.each<[string, Record<string, string>]>([
       ["", {}],
       [" under a key", { "idempotency-key": "late-call" }],
-    ])("a run%s: has its answer, and stands behind the run", async (_, headers) => {
+    ])("a run%s: has its answer, and comes after the run", async (_, headers) => {
       const path = await session();
       const { begun } = await call(path, { prompt: "one" }, headers);
       const { run_id, awaiting } = await parked(path);
@@ -525,7 +525,7 @@ it("a run says that it used a soft budget up, although it waited since", async (
   expect(result).toMatchObject({ status: "done", budget_exceeded: true });
 });
 
-describe("what has a session of its own", () => {
+describe("tasks with a session of their own", () => {
   const KINDS = { "/daemons/:id": "daemon", "/tasks/:id": "task", "/workflows/runs/:id": "workflow run" };
   const BODIES: Partial<Record<OperationId, Body | string>> = {
     inputTask: { task: "x" },

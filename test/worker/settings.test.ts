@@ -34,7 +34,7 @@ describe("settings", () => {
     [{ HULL_LLM: "{" }, "HULL_LLM is not JSON"],
     [{ HULL_LLM: '{"llm":{"provider":{}}}' }, 'Unrecognized key: "provider"'],
     [{ HULL_LLM: "parts:2", HULL_LLM_1: '{"llm":' }, "HULL_LLM is not JSON"],
-  ])("say in words what is wrong with %j", (variables, words) => {
+  ])("describe the fault of %j in words", (variables, words) => {
     const cause = expect.stringContaining(words);
     expect(() => settingsOf(variables)).toThrow(
       expect.objectContaining({ code: "internal", operator: { cause } }),

@@ -52,7 +52,7 @@ describe("a browser", () => {
     expect(policy).toContain(`style-src 'sha256-${btoa(String.fromCharCode(...digest))}';`);
   });
 
-  it("that is not signed in any more, or lacks a scope, gets the form in place of what it asked for", async () => {
+  it("that is not signed in any more, or lacks a scope, gets the form instead of the page", async () => {
     const sent = await form("/console/skills/cat/try", { text: "hi" }, { accept: ACCEPT });
     const text = await sent.text();
     expect([sent.status, sent.headers.get("content-type")]).toEqual([401, "text/html; charset=utf-8"]);
@@ -66,7 +66,7 @@ describe("a browser", () => {
     ]);
   });
 
-  it("that signs in has a cookie in place of the key, for 12 hours, until it signs out", async () => {
+  it("that signs in has a cookie instead of the key, for 12 hours, until it signs out", async () => {
     const answer = await form("/console/sign-in", { key: ` ${ADMIN} `, next: "/skills?q=cat" });
     expect([answer.status, answer.headers.get("location")]).toEqual([303, "/skills?q=cat"]);
     const set = answer.headers.get("set-cookie") ?? "";
@@ -144,7 +144,7 @@ describe("attack: another page", () => {
     ["of another name of the site", { "sec-fetch-site": "same-site", origin: "https://www.hull.example" }],
     ["in an old browser", { origin: "https://evil.example" }],
     ["in a sandbox", { "sec-fetch-site": "cross-site", origin: "null" }],
-  ])("%s reads and changes nothing with the cookie, and signs nobody in", async (_, headers) => {
+  ])("%s can neither read nor change anything with the cookie, and signs nobody in", async (_, headers) => {
     const cookie = await signedIn();
     expect((await get("/skills", cookie, headers)).status).toBe(401);
     const posted = await keyed.fetch(`${AT}/skills/cat`, {

@@ -72,7 +72,7 @@ it.each<[string, string, object, string]>([
     { "x-tier": "isolate" },
     "error handler_needs_build tools.json",
   ],
-])("4.1: an upload with %s is told to bundle first", async (_, path, fields, finding) => {
+])("4.1: an upload with %s is refused with the hint to bundle first", async (_, path, fields, finding) => {
   const { found } = await upload([tool("a", { script: path, ...fields })], {
     [path]: 'import pad from "left-pad";\nexport default () => pad;',
   });
@@ -108,7 +108,7 @@ it("8.1: an upload's skill.ts has to be built first", async () => {
   expect(await answer.json()).toMatchObject({ diagnostics: [{ code: "typed_needs_build" }] });
 });
 
-it("the card shows tools to everybody, diagnostics and details to who may publish", async () => {
+it("the card shows tools to everybody, diagnostics and details to keys that may publish", async () => {
   const tools = JSON.stringify([
     tool("look", { script: "scripts/a.js", "x-requires-network": true, "x-side-effects": true }),
     tool("secret_door", { "x-hidden": true }),

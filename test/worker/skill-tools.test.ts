@@ -116,7 +116,7 @@ describe("a served skill", () => {
     expect([response.status, await response.text()]).toEqual([200, expect.stringContaining('{"count":3}')]);
   });
 
-  it("tells of output at once, with the id of its call", async () => {
+  it("streams output immediately, with the id of its call", async () => {
     const mock = { tool_calls: ["a", "b"].map((text) => ({ name: "speak", arguments: { text } })) };
     expect((await post("/llm/mocks", [mock, { text: "end" }])).ok).toBe(true);
     const headers = { accept: "text/event-stream" };
@@ -138,7 +138,7 @@ describe("a served skill", () => {
     await client.fetch("/llm/mocks", { method: "DELETE" });
   });
 
-  it("refuses calls that need an approval, since nobody attends it", async () => {
+  it("refuses calls that need an approval, since no person can give it", async () => {
     const approvals = { skills: { risky: "dangerous" } };
     const careful = new Client({ HULL_ENV: "local", HULL_CONFIG: JSON.stringify({ approvals }) });
     const response = await careful.fetch("/skills/risky", { method: "POST", body: "now" });
@@ -206,7 +206,7 @@ describe("a run", () => {
     expect(await response.json()).toMatchObject({ status: "awaiting_tool" });
   });
 
-  it("tells of output before the result, and records where it ran", async () => {
+  it("streams output before the result, and records where it ran", async () => {
     const mock = [{ tool_calls: [{ name: "speak", arguments: { text: "a" } }] }, { text: "end" }];
     const options = { mock, skills: ["noisy"] };
     const response = await post("/runs", { prompt: "go", options }, { accept: "text/event-stream" });

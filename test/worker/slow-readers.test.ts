@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { readEvents } from "../support/sse.ts";
 import { client, get } from "./session-client.ts";
 
-it("a run that nothing is kept of waits for who reads its events slowly", async () => {
+it("a run without storage waits for a slow reader of its events", async () => {
   const rounds = 24;
   const turn = { text: "x".repeat(40_000), tool_calls: [{ name: "load_skill", arguments: { name: "a" } }] };
   const mock = [...Array.from({ length: rounds }, () => turn), { text: "the end" }];

@@ -30,7 +30,7 @@ beforeAll(() =>
   ),
 );
 
-it("is told as events without a secret that only the provider file names, also as the isolate's first answer", async () => {
+it("is streamed as events without a secret that only the provider file names, also as the isolate's first answer", async () => {
   const HULL_PROVIDERS_CONFIG = '[providers.own]\nbase_url = "https://own.example"\nauth_env = "OWN_TOKEN"\n';
   const fresh = new Client({ HULL_ENV: "local", HULL_PROVIDERS_CONFIG, OWN_TOKEN: TEXT.slice(0, 10) });
   const events = await fresh.fetch("/skills/note", { headers: { accept: "text/event-stream" } });

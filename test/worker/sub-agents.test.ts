@@ -141,7 +141,7 @@ describe("POST /sub-agents", () => {
     }
   });
 
-  it("starts clean or from a copy, and is told of in the session above", async () => {
+  it("starts clean or from a copy, and the parent session reports it", async () => {
     const path = await session();
     await run(path, "Remember 17.", said("Yes."));
     const parent_session_id = path.replace("/sessions/", "");
@@ -185,7 +185,7 @@ async function events(path: string, most: number, name: string, times: number) {
 }
 
 describe("the tool sub_agent", () => {
-  it("runs several of one turn side by side, tells their events, and counts their cost", async () => {
+  it("runs several of one turn in parallel, streams their events, and counts their cost", async () => {
     const path = await session();
     const mock = [DELEGATE({ task: "left", name: "l" }, { task: "right" }), { text: "Done." }];
     const options = { sub_agents: true, mock };
@@ -221,7 +221,7 @@ describe("the tool sub_agent", () => {
   });
 });
 
-describe("what is above", () => {
+describe("the parent", () => {
   it("leaves less: tools, depth, and no more runs than there may be", async () => {
     const path = await session();
     const policy = { tools: ["sub_agent", "read"], recursion_limit: 0 };
@@ -245,7 +245,7 @@ describe("what is above", () => {
     expect(handle).toMatchObject({ policy_dropped: ["exec"], provenance: { parent_session_id } });
   });
 
-  it("is what its cost and its time are counted in", async () => {
+  it("counts its cost and its time", async () => {
     const path = await session();
     const mock = [DELEGATE({ task: "Dig deep, and tell me all about it." }), { text: "Done." }];
     const options = { sub_agents: true, token_budget: 40, mock };
@@ -257,7 +257,7 @@ describe("what is above", () => {
     expect([late.status, (await late.json<Body>()).code]).toEqual([504, "deadline_exceeded"]);
   });
 
-  it("takes what it delegated with it when it is cancelled", async () => {
+  it("ends what it delegated when it is cancelled", async () => {
     const path = await session();
     const child = { task: "Ask.", node: { model_policy: MOCK, tools: [ASK] } };
     const waiting = { mock: [{ tool_calls: [{ name: "ask", arguments: { q: "?" } }] }] };
@@ -304,7 +304,7 @@ describe("what is above", () => {
       return { id: path.replace("/sessions/", ""), at: `${path}/runs/${run_id}` };
     };
 
-    it("is given away once, and what a task leaves is there for the next one", async () => {
+    it("is granted once, and the next task can use what a task leaves", async () => {
       const { id, at } = await above(100);
       const all = await Promise.all([begin(id, 80), begin(id, 80), begin(id, 80)]);
       const [first = expect.fail(), ...others] = all.toSorted((a, b) => a.status - b.status);
@@ -418,7 +418,7 @@ describe("what is above", () => {
     ["is closed", (path: string) => post(`${path}/close`)],
     ["is abandoned", (path: string) => post(`${path}/abandon`)],
     ["is removed", (path: string) => send("DELETE", path)],
-  ])("takes what it delegated with it when it %s", async (_, end) => {
+  ])("ends what it delegated when it %s", async (_, end) => {
     const path = await session();
     const node = { model_policy: { ...MOCK, mock: asking }, tools: [ASK] };
     const parent_session_id = path.replace("/sessions/", "");
@@ -451,7 +451,7 @@ describe("a skill with context: fork", () => {
   });
 });
 
-it("a run without a session delegates too, and tells what happens below", async () => {
+it("a run without a session delegates too, and streams what happens below", async () => {
   const mock = [DELEGATE({ task: "Dig." }), { text: "Done." }];
   const body = { prompt: "Go.", options: { ...MOCK, sub_agents: true, mock } };
   const stream = await readEvents(await post("/runs", body, { accept: "text/event-stream" }));

@@ -116,7 +116,7 @@ it.each([false, true])("loses and doubles nothing whatever write is the last (st
   expect(deaths).toBeGreaterThan(8);
 });
 
-it("a task whose process dies before its run begins holds no budget; one whose run has begun does", async () => {
+it("a task that dies before its run begins holds no budget; after that it does", async () => {
   const over = Promise.withResolvers<void>();
   const script = { spec: { token_budget: 100 }, replies: [], asked: () => over.promise };
   await inWorld(script, async (world) => {

@@ -111,7 +111,7 @@ describe("a task", () => {
     expect(data).toMatchObject([{ path: `tasks/${unseen.id}.json` }]);
   });
 
-  it("says what is missing, and what it is no task of", async () => {
+  it("says what is missing, and which task it does not belong to", async () => {
     const graph = { nodes: { a: {} } };
     for (const body of [
       { task: "x" },
@@ -228,7 +228,7 @@ describe("a task", () => {
     expect(prompt).not.toContain("old news");
   });
 
-  it("offers the tools that it names alone, and none that no policy leaves", async () => {
+  it("offers only the tools that it names, and none that no policy permits", async () => {
     const tool = (name: string) => ({ name, description: name, parameters: {} });
     const node = { ...NODE, tools: [tool("read"), tool("exec")] };
     const options = { mock: [{ tool_calls: [{ name: "exec", arguments: {} }] }, { text: "##DONE##" }] };
@@ -238,7 +238,7 @@ describe("a task", () => {
     expect(JSON.stringify(messages)).toMatch(/permission_denied.*"exec.*tool ceiling/);
   });
 
-  it("is the same one for the same Idempotency-Key, and tells its events", async () => {
+  it("is the same one for the same Idempotency-Key, and streams its events", async () => {
     const key = { "idempotency-key": "task-1" };
     const first = await spawn({ options: said("a") }, key);
     expect((await spawn({ options: said("a") }, key)).id).toBe(first.id);
@@ -270,7 +270,7 @@ describe("a task with a graph", () => {
   };
   const two = { entry: "a", nodes: { a: said("one"), b: said("two") }, edges: [edge("a", "b")] };
 
-  it("is its workflow run, whose record and events its session has", async () => {
+  it("is its workflow run, and its session has the record and events", async () => {
     const begun = await spawned(two, { name: "counter", wait: true });
     expect(begun).toMatchObject({
       mode: "workflow",
@@ -362,7 +362,7 @@ describe("a task with a graph", () => {
     await until(child_run_path, "cancelled");
   });
 
-  it("has less than the session above, which is told of its events", async () => {
+  it("has less than the parent session, which gets its events", async () => {
     const path = await session();
     const above = path.split("/").at(-1);
     const mock = [{ text: "hi" }];

@@ -117,7 +117,7 @@ describe("summarize", () => {
 describe("auto_compact", () => {
   const LONG = [...TALK, { role: "user", content: "x".repeat(800) }];
 
-  it("answers the list as a run would go on with it", async () => {
+  it("answers the list as a run would continue with it", async () => {
     expect(await ask("auto_compact", { messages: LONG })).toEqual(LONG);
     const options = { compact_threshold: 100, compact_keep_last: 1 };
     expect(await ask("auto_compact", { messages: LONG, ...options })).toEqual([
@@ -141,7 +141,7 @@ describe("auto_compact", () => {
     expect(shorter[2]?.content.length).toBeLessThan(250);
   });
 
-  it("knows the model's window, and at its hard limit does without a model that fails", async () => {
+  it("knows the model's window, and at its hard limit works without a failing model", async () => {
     const messages = [...TALK, { role: "user", content: "x".repeat(26_000) }];
     const model = { provider: "openai", model: "gpt-4" };
     const options = { compact_keep_last: 1, compact_strategy: "truncate" };

@@ -130,7 +130,7 @@ describe("changes", () => {
     expect(reset.events.map(({ kind }) => kind)).toEqual(["transcript_reset"]);
   });
 
-  it("what is exported can be imported", async () => {
+  it("an export can be imported", async () => {
     const source = await transcriptOf(TOOLS, { deep: [1, { a: null }] });
     const text = await ask<string>("export", { transcript: source });
     expect(await ask("import", { transcript: text })).toEqual(source);

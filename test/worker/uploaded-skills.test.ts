@@ -238,7 +238,7 @@ describe("what an uploaded skill may do", () => {
     await new Client().publish(FOLDER);
   });
 
-  it("R14: an upload that wants workspace tools is told that it has none without the grant", async () => {
+  it("R14: an upload that asks for workspace tools without the grant is refused them with a message", async () => {
     const text = mockSkill("up").replace(
       "description:",
       "allowed-tools: Bash(git:*), WebFetch\ndescription:",
@@ -280,7 +280,7 @@ describe("what an uploaded skill may do", () => {
   });
 
   it.each(["[]", '{"up": "TOKEN"}', "{"])(
-    "HULL_GRANTS %j stops the deployment, which says so in its log",
+    "HULL_GRANTS %j stops the deployment, and its log says so",
     async (text) => {
       const lines: string[] = [];
       vi.spyOn(console, "error").mockImplementation((line: string) => lines.push(line));
@@ -292,7 +292,7 @@ describe("what an uploaded skill may do", () => {
 });
 
 describe("versions of a published skill", () => {
-  it("are told as far as the pointer remembers, rollbacks included", async () => {
+  it("are listed as far back as the pointer remembers, including rollbacks", async () => {
     const publisher = new Client();
     const digests: string[] = [];
     for (const text of ["one", "two", "two", "three"]) {

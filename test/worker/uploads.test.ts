@@ -122,7 +122,7 @@ describe("S119: a skill that is uploaded", () => {
     ]);
   });
 
-  it("is replaced by its owner; its versions are told, a page at a time", async () => {
+  it("is replaced by its owner; its versions are listed, a page at a time", async () => {
     const digests: string[] = [];
     for (const [body, status] of [
       ["a", 201],

@@ -63,7 +63,7 @@ describe("bundles", () => {
     },
   );
 
-  it("without a version go an hour later, and those in use stay", async () => {
+  it("without a version go an hour later, and used ones stay", async () => {
     const count = async () => (await keyed.env.FILES.list({ prefix: "skill-bundles/red/" })).objects.length;
     await sweepBundles(keyed.env, Date.now() + 7_200_000);
     expect(await count()).toBe(0);
@@ -119,7 +119,7 @@ describe("bundles", () => {
     expect(sent[0]?.[1]).toEqual(["fox/SKILL.md", "fox/z.txt"]);
   });
 
-  it("are sent whole, in ranges, and not again to who has them", async () => {
+  it("are sent whole, in ranges, and not again to a client that has them", async () => {
     const id = await created(form(FOX));
     const path = `/v1/skills/${id}/content`;
     const whole = await red.fetch(path, { headers: { accept: "application/binary" } });

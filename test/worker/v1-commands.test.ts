@@ -70,7 +70,7 @@ it.each([
     { hosts: ["a.example.com"] },
     4 * 1024 ** 3,
   ],
-])("what was said of a container, %j, holds in messages too", async (terms, network, memory_bytes) => {
+])("a container's settings, %j, hold in messages too", async (terms, network, memory_bytes) => {
   const client = clientWith(true);
   const made = await client.post("/v1/containers", { name: "box", ...terms });
   const { id: container } = await made.json<{ id: string }>();
@@ -128,7 +128,7 @@ it.each([
   ["out\n", 3, "out", "out\nexit code 3"],
   ["", 0, "", "[hull: no output]"],
 ])(
-  "a result of %j and exit code %j has what the command printed, and goes back as the model read it",
+  "a result of %j and exit code %j contains the command's output, and goes back as the model read it",
   async (printed, exit_code, stdout, read) => {
     runner.behave = (execution) => {
       execution.stdout.push(printed);
@@ -160,7 +160,7 @@ it.each([
   },
 );
 
-it("a call without its command runs nothing and says so", async () => {
+it("a call without its command runs nothing and reports it", async () => {
   const client = clientWith(true);
   await client.fetch("/llm/mocks", { method: "DELETE" });
   await client.post("/llm/mocks", [

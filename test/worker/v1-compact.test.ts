@@ -28,7 +28,7 @@ const mock = async (text: string): Promise<void> => {
 };
 const message = (role: "user" | "assistant" | "developer", content: string) => ({ role, content });
 
-it("input is counted: texts, tools, what came before; a request may name nothing", async () => {
+it("input is counted: texts, tools, history; a request may name nothing", async () => {
   const count = async (body: OpenAI.Responses.InputTokenCountParams) =>
     (await client.responses.inputTokens.count(body)).input_tokens;
   expect(await client.responses.inputTokens.count()).toEqual({
@@ -50,7 +50,7 @@ it("input is counted: texts, tools, what came before; a request may name nothing
   );
 });
 
-it("a conversation becomes its user's messages and a summary, with which it goes on", async () => {
+it("a conversation becomes its user's messages and a summary, and continues with them", async () => {
   const input = [
     message("developer", "Be brief."),
     message("user", "The cat is Tom."),

@@ -128,7 +128,7 @@ it.each([
   expect(await response.text()).toContain("Hi.");
 });
 
-describe("what no provider would take is 400 in the dialect's own form, before a model is asked", () => {
+describe("a request that no provider would take is 400 in the dialect's own form, before a model is asked", () => {
   const aliases = '{"m":{"id":"m","provider":"mock"}}';
   const client = new Client({
     HULL_ENV: "local",

@@ -151,7 +151,7 @@ describe("content", () => {
     expect(await (await red.fetch(path(id))).text()).toBe("a,b\n");
   });
 
-  it("of a generated file goes to all, whole, in ranges, and not again to who has it", async () => {
+  it("of a generated file is sent to everybody, whole, in ranges, and not again to a client that has it", async () => {
     const bytes = crypto.getRandomValues(new Uint8Array(5000));
     const context = new RequestContext(new Request("http://localhost/"), open.deployment, () => {});
     context.admit({ ...LOCAL_CALLER, tenant: "red" });
@@ -175,7 +175,7 @@ describe("content", () => {
     expect((await get(`/v1/files/${id}`)).status).toBe(404);
   });
 
-  it("of an expired file is gone, while what is known of it stays for 30 days", async () => {
+  it("of an expired file is gone, while its metadata stays for 30 days", async () => {
     const { id, expires_at } = await uploaded("a.csv", GA, { expires_in_seconds: "3600" });
     const after = await upload(
       form("x", "b", { "expires_after[anchor]": "created_at", "expires_after[seconds]": "7200" }),
@@ -303,7 +303,7 @@ describe("an upload of /files", () => {
     return response.json<{ id: string; expires_at: string }>();
   };
 
-  it("is a file of each dialect, until it expires or somebody deletes it", async () => {
+  it("is a file of each dialect, until it expires or is deleted", async () => {
     const { id, expires_at } = await made("a,b\n");
     const shown = { id, filename: "b.csv", expires_at };
     expect((await get(`/v1/files/${id}`)).body).toMatchObject({
@@ -340,7 +340,7 @@ describe("an upload of /files", () => {
     expect((await get<{ data: object[] }>("/v1/files")).body.data).toEqual([]);
   });
 
-  it("counts among what a tenant may store", async () => {
+  it("counts toward the tenant's storage limit", async () => {
     for (const _ of [1, 2]) await made(new Uint8Array(99_000));
     const refused = await native(new Uint8Array(99_000));
     expect([refused.status, await refused.json()]).toMatchObject([400, { code: "storage_quota_exceeded" }]);

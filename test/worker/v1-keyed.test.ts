@@ -56,7 +56,7 @@ it("a sweep removes expired answers with their bodies, and no others", async () 
   expect(await conversation("old")).toMatchObject({ again: false });
 });
 
-it("a request that creates something and whose process died is not carried out again", async () => {
+it("a creating request is not repeated after the death of its process", async () => {
   await conversation("dead");
   const forgotten = "UPDATE kept_answers SET answer = NULL, alive_ms = 0 WHERE expires_ms > ?";
   await open.env.DB.prepare(forgotten).bind(Date.now()).run();

@@ -21,7 +21,7 @@ beforeEach(async () => {
   await open.fetch("/llm/mocks", { method: "DELETE" });
 });
 
-it("a runner that is not there is a result with the code unavailable, and the answer goes on", async () => {
+it("a missing runner gives a result with the code unavailable, and the answer continues", async () => {
   const calls = [{ name: "bash_code_execution", arguments: { command: "true" } }];
   for (const mock of [{ text: "", tool_calls: calls }, { text: "Well." }])
     await open.post("/llm/mocks", mock);

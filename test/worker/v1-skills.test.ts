@@ -333,7 +333,7 @@ describe("an upload that is taken", () => {
     expect([response.status, await response.text()]).toEqual([200, expect.stringContaining("skill_01")]);
   });
 
-  it("shows what was found of it, and which fields mean nothing", async () => {
+  it("shows its details, and which fields have no effect", async () => {
     const response = await create(form([...FOX, ["fox/tools.json", "{"]], { shiny: "1", display_name: "F" }));
     expect(response.headers.get("x-hull-ignored")).toBe("shiny");
     const found = response.headers.get("x-hull-diagnostics") ?? "";
@@ -412,7 +412,7 @@ describe("versions", () => {
     }
   });
 
-  it("are never numbered anew", async () => {
+  it("are never renumbered", async () => {
     const id = await created(form(FOX));
     await send(red, "DELETE", `/v1/skills/${id}/versions/1`, LEGACY);
     const next = await send(red, "POST", `/v1/skills/${id}/versions`, OPENAI, form(FOX));
@@ -422,7 +422,7 @@ describe("versions", () => {
 });
 
 describe("tenants", () => {
-  it("get the same answer for another's skill as for none", async () => {
+  it("get the same answer for another tenant's skill as for an unknown one", async () => {
     const id = await created(form(FOX));
     const unknown = id.replace(/.{6}$/, "AAAAAA");
     for (const [method, path] of [
@@ -456,7 +456,7 @@ describe("tenants", () => {
     expect((await create(form(FOX), GA, reader)).status).toBe(403);
   });
 
-  it("read what came with the deployment, by slug or in a list of its own", async () => {
+  it("read the deployment's own skills, by slug or in a list of their own", async () => {
     const { data } = await (await red.fetch("/v1/skills?source=plugin&limit=2", { headers: GA })).json<{
       data: { id: string }[];
     }>();
@@ -471,7 +471,7 @@ describe("tenants", () => {
     expect((await red.fetch("/v1/skills?source=other", { headers: GA })).status).toBe(400);
   });
 
-  it("cannot change what came with the deployment", async () => {
+  it("cannot change the deployment's own skills", async () => {
     const response = await send(red, "DELETE", "/v1/skills/cat", GA);
     expect([response.status, await messageOf(response)]).toEqual([403, expect.stringContaining("came with")]);
   });

@@ -88,7 +88,7 @@ describe("a response of a skill with a work folder", () => {
     },
   );
 
-  it("streams what it answers whole, and again later", async () => {
+  it("streams its whole answer, and again later", async () => {
     await script(write("report.md", "# Two"), { text: "It is there." });
     const events: OpenAI.Responses.ResponseStreamEvent[] = [];
     for await (const event of await openai.responses.create({ model, input: "Report.", stream: true }))
@@ -106,7 +106,7 @@ describe("a response of a skill with a work folder", () => {
   });
 
   it.each(["previous_response_id", "conversation", "input"] as const)(
-    "goes on with the files of the conversation that %s names",
+    "continues with the files of the conversation that %s names",
     async (way) => {
       const conversation = (await openai.conversations.create()).id;
       await script(write("a.txt", "1"), { text: "One." }, write("b.txt", "2"), { text: "Two." });
@@ -170,7 +170,7 @@ describe("a response of a skill with a work folder", () => {
     expect(await containers()).toBe(before + 2);
   });
 
-  it("whose container is gone is continued in another one", async () => {
+  it("with a removed container continues in another one", async () => {
     await script(write("a.txt", "1"), { text: "One." }, write("b.txt", "2"), { text: "Two." });
     const first = await openai.responses.create({ model, input: "One." });
     await openai.containers.delete(cited(first.output)[0]?.container ?? "");
@@ -208,7 +208,7 @@ describe("requests that come at once with one key", () => {
     await expect.poll(containers).toBe(before + 1);
   });
 
-  it("leave no container of those that ask for something else", async () => {
+  it("leave no container if they ask for something else", async () => {
     const before = await containers();
     await script({ text: "Done." });
     const key = { headers: { "idempotency-key": "in-dispute" } };
@@ -221,7 +221,7 @@ describe("requests that come at once with one key", () => {
   });
 });
 
-it("a request whose file is missing leaves no container", async () => {
+it("a request with a missing file leaves no container", async () => {
   const before = await containers();
   const file_id = `file_01${"a".repeat(22)}`;
   const environment = { type: "container_auto" as const, file_ids: [file_id] };
@@ -324,7 +324,7 @@ describe("a container that is deleted while the skill works in it", () => {
       "a response that is not stored",
       () => openai.responses.create({ ...asked, input: "Go.", store: false }),
     ],
-  ])("is named as what is missing: %s", async (_, ask) => {
+  ])("is named as missing: %s", async (_, ask) => {
     await script({ tool_calls: [{ name: "Bash", arguments: { command: "true" } }] }, { text: "Done." });
     await expect(ask()).rejects.toThrow(/There is no container \\?"container_01/);
   });

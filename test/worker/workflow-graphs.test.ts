@@ -102,7 +102,7 @@ describe("POST /workflows/{operation}", () => {
   const edited = async (operation: string, body: object) =>
     (await post(`/workflows/${operation}`, { graph, ...body })).json<Body>();
 
-  it("changes a copy, and says so in its audit log", async () => {
+  it("changes a copy, and records it in its audit log", async () => {
     const inserted = await edited("insert_node", {
       node_id: "c",
       node: { kind: "verify" },
@@ -136,7 +136,7 @@ describe("POST /workflows/{operation}", () => {
     });
   });
 
-  it("names what is wrong", async () => {
+  it("names the fault", async () => {
     expect(await edited("replace_node", { node_id: "x", node: {} })).toMatchObject({
       errors: [{ path: "node_id" }],
     });

@@ -54,7 +54,7 @@ describe("task_run", () => {
     [{ flow: 1 }, "flow"],
     [{ overrides: { max_steps: 0 } }, "overrides.max_steps"],
     [{ overrides: { resume_run: "wf_1" } }, "overrides.resume_run"],
-  ])("says what is wrong with %j", async (more, path) => {
+  ])("names the fault of %j", async (more, path) => {
     const response = await post("/workflows/task_run", { task: "t", flow: { act: {} }, ...more });
     expect([response.status, await response.json()]).toMatchObject([422, { errors: [{ path }] }]);
   });
@@ -110,7 +110,7 @@ describe("a workflow session", () => {
     ]);
   });
 
-  it("begins without a run, which nobody can persist", async () => {
+  it("begins without a run, since nobody can persist it", async () => {
     const session = await answerOf("session_new", { metadata: { title: "Chat" } });
     expect(session).toMatchObject({ run: null, usage: null, transcript: { metadata: { title: "Chat" } } });
     expect(await answerOf("session_fork", { session })).toMatchObject({ transcript_state: "forked" });

@@ -96,7 +96,7 @@ describe("a process that dies where the author wants it to", () => {
     { node: "r", at: "settled" },
   ];
 
-  it.each(places)("loses nothing and does nothing twice: %s", async (at) => {
+  it.each(places)("loses nothing and repeats nothing: %s", async (at) => {
     const wanted = points.filter((point) => point.at === at);
     const never = [
       { node: "t", attempt: 3, at: "begun" },

@@ -205,7 +205,7 @@ describe("a workflow run", () => {
     expect(deaths).toBeGreaterThan(10);
   });
 
-  it("goes on where its journal has a row for each record, and its stages' sessions are noted as they begin", async () => {
+  it("continues where its journal has a row for each record, and its stages' sessions are noted as they begin", async () => {
     await inWorld({ replies: [] }, async (world) => {
       await begin(world, GRAPH);
       const statusOf = async () => (await world.ask("workflow", { wait: "none" })).status;
@@ -230,7 +230,7 @@ describe("a workflow run", () => {
     });
   });
 
-  it("keeps long outputs beside its journal, and has them again in its next life", async () => {
+  it("keeps long outputs next to its journal, and has them after a restart", async () => {
     const long = "x".repeat(300_000);
     await inWorld({ replies: [] }, async (world) => {
       const graph = {
@@ -272,7 +272,7 @@ describe("a workflow run", () => {
     });
   });
 
-  it("is given up after four attempts in a row that broke off, and another run goes on from there", async () => {
+  it("is given up after four consecutive attempts that broke off, and another run continues from there", async () => {
     const { FILES } = bindings;
     let [away, tried] = [true, 0];
     const { promise: quiet, resolve: isQuiet } = Promise.withResolvers<void>();

@@ -6,7 +6,7 @@ import { ASK, asking, type Body, client, codeOf, get, post, until } from "./sess
 import { executed, fails, type Run, run, started } from "./workflow-client.ts";
 
 describe("the events of a run", () => {
-  it("hold those of the runs inside, from any one on", async () => {
+  it("include the events of the runs inside, from any number on", async () => {
     const graph = {
       entry: "a",
       nodes: { a: said("one two"), s: { kind: "subagent", ...said("three ##DONE##") } },
@@ -35,7 +35,7 @@ describe("the events of a run", () => {
   });
 });
 
-it("a record tells when what happened, and what tools answered", async () => {
+it("a record says when something happened, and what tools answered", async () => {
   const model_policy = { provider: "mock", mock: [...asking, { text: "<done>##DONE##</done>" }] };
   const items = { items: ["a", "b"] };
   const graph = {
@@ -136,7 +136,7 @@ describe("a stage", () => {
     expect(artifacts.map(({ text }) => text)).toEqual(["ok", "ok"]);
   });
 
-  it("records what a stage's model reasoned, which model it was, and the policy that held", async () => {
+  it("records the reasoning of a stage's model, the model, and the policy in force", async () => {
     const nodes = {
       a: {
         ...said("x"),
@@ -151,7 +151,7 @@ describe("a stage", () => {
     ]);
   });
 
-  it("fails a stage to which the ceiling leaves none of its tools", async () => {
+  it("fails a stage if the ceiling leaves it none of its tools", async () => {
     const nodes = { a: { ...said("x"), capability_policy: { tools: ["exec"] } } };
     const { stages } = await run({ nodes, capability_policy: { tools: ["read"] } });
     expect(stages).toMatchObject([
@@ -169,7 +169,7 @@ describe("a stage", () => {
     expect(prompt).not.toContain("line 4500");
   });
 
-  it("fails a stage whose inputs are not what its contract says", async () => {
+  it("fails a stage with inputs that break its contract", async () => {
     const { stages } = await run({ nodes: { a: { input_contract: { min_inputs: 1 }, ...said("x") } } });
     expect(stages).toMatchObject([
       {
@@ -289,7 +289,7 @@ describe("another graph for a run", () => {
   });
 });
 
-describe("a run that goes on from another one", () => {
+describe("a run that continues another one", () => {
   it("has its request's key, whatever others ask with it at the same time", async () => {
     const graph = { entry: "a", nodes: { a: said("a"), b: said("b") }, edges: [edge("a", "b")] };
     const parents = await Promise.all(

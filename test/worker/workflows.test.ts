@@ -273,7 +273,7 @@ describe("POST /workflows/execute", () => {
     ]);
   });
 
-  it("answers a repeated request though what it names is gone or has ended", async () => {
+  it("answers a repeated request although its subject is gone or has ended", async () => {
     const headers = { "idempotency-key": "gone-key" };
     const graph = { entry: "a", nodes: { a: said("a"), b: said("b") }, edges: [edge("a", "b")] };
     const idOf = async (response: Response): Promise<unknown> => {
@@ -391,7 +391,7 @@ describe("a run that waits", () => {
     ]);
   });
 
-  it("hands a sub-agent's node over as a task, whose events are among its own", async () => {
+  it("runs a sub-agent's node as a task, with its events among its own", async () => {
     const nodes = { s: { kind: "subagent", task_label: "Dig", ...said("dug ##DONE##") } };
     const events = await readEvents(
       await executed({ nodes }, {}, { accept: "text/event-stream", prefer: "wait=60" }),

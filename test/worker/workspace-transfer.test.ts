@@ -73,7 +73,7 @@ it("changes are the session's all at once; taken again they change nothing", asy
   expect(await objects()).toBe(3);
 });
 
-it("a file takes the place of a folder, and the other way round; deletions make room first", async () => {
+it("a file replaces a folder, and a folder a file; deletions make room first", async () => {
   await take({ a: "file", "b/c": "in a folder", d: "1", e: "2" });
   expect(await take({ a: null, "b/c": null, "a/x": "in a folder", b: "file" })).toEqual([]);
   expect(await paths()).toEqual(["a/x", "b", "d", "e"]);
@@ -81,7 +81,7 @@ it("a file takes the place of a folder, and the other way round; deletions make 
   expect(await take({ gone: null, "f/inside": "x" })).toEqual([{ path: "f/inside", why: "path" }]);
 });
 
-it("content that is not what it was said to be changes nothing, nor does a run that was left", async () => {
+it("content that differs from its declaration changes nothing, nor does an abandoned run", async () => {
   const wrong = new IncomingChanges(FILES, access);
   await wrong.change({ kind: "write", path: "a", size: 2, sha256: await sha256("ok"), executable: false });
   await wrong.bytes(new TextEncoder().encode("no"));

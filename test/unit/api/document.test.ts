@@ -172,7 +172,7 @@ describe("S54: the OpenAPI document", () => {
     }
   });
 
-  it("the validator refuses what is wrong", () => {
+  it("the validator refuses invalid values", () => {
     const wrong = structuredClone(document);
     const shown = (type: string): JsonObject => ({
       responses: { 200: { description: "x", content: { "text/plain": { schema: { type } } } } },

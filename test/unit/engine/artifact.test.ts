@@ -110,7 +110,7 @@ it.each<[Json, boolean]>([
   expect(isArtifact(value)).toBe(is);
 });
 
-it("a model is told of it in one line, without its content", () => {
+it("a model gets one line about it, without its content", () => {
   const artifact = { ...KNOWN, content: "SECRET-CONTENT" };
   expect(artifactLine(artifact, false)).toBe('Artifact "Page" was made (id page, version 3).');
   expect(artifactLine(artifact, true)).toBe("Artifact page was updated to version 3.");

@@ -146,7 +146,7 @@ const { expression } = fc.letrec<{ expression: Sample; atom: Sample }>((tie) => 
 const oneName = (source: string): boolean => (source.match(/\(\?<n>/g)?.length ?? 0) <= 1;
 const text = fc.string({ unit: fc.constantFrom(..."aabb__  1éÉAB-.\n\r"), maxLength: 30 });
 
-test("matches are those of the platform's engine, and required texts stand in every match", () => {
+test("matches equal those of the platform's engine, and required texts occur in every match", () => {
   fc.assert(
     fc.property(
       expression.filter(({ source }) => oneName(source)),
@@ -235,7 +235,7 @@ describe("the platform's engine in the automaton's place", () => {
   });
 
   it.each(["(?i)slack", "(?P<verb>get|set)_", "\\Aopen", "open\\Z", "[]a]", "(?s)a.b"])(
-    "%s is taken here, and is another expression there, or none",
+    "%s is accepted here, but elsewhere it is another expression or none",
     (source) => {
       expect(typeof matches(source, "get_slack ]a open")).toBe("number");
       let same = true;

@@ -48,7 +48,7 @@ describe("tool calls in text", () => {
     expect(turn.errors).toEqual([]);
   });
 
-  it("what cannot be read is an error, not a call", () => {
+  it("an unreadable call is an error, not a call", () => {
     const { calls, errors } = parseTextTurn("<tool_call>{broken</tool_call>", TOOLS);
     expect(calls).toEqual([]);
     expect(errors.join()).toContain("{broken");

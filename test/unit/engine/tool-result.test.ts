@@ -31,7 +31,7 @@ describe("tool results", () => {
     expect(refusedCall("dash_refused", "no").content).toBe("[tool_error code=dash_refused exit=none]\nno");
   });
 
-  it("S107: over the limit, head and tail stand around the counts", () => {
+  it("S107: above the limit, head and tail surround the counts", () => {
     const outcome = processOutcome(
       end(null, 0),
       window(100, "a".repeat(5000), "b".repeat(3000)),

@@ -98,7 +98,7 @@ describe("parameters", () => {
   });
 });
 
-it("a whole tool, in a registry; commands where they may stand", () => {
+it("a whole tool, in a registry; commands where they are allowed", () => {
   const fields = {
     name: "t",
     description: "d",

@@ -23,7 +23,7 @@ describe("visible text", () => {
     expect(visibleText(text)).toBe(shown);
   });
 
-  it("a run's markers go where they stand alone, and at the very end", () => {
+  it("a run's markers are removed where they stand alone, and at the very end", () => {
     const markers = ["##DONE##", "DONE", "PLAN_READY"];
     expect(visibleText("one\nDONE\ntwo DONE three ##DONE##", { markers })).toBe("one\ntwo DONE three");
     expect(visibleText("The move is DONE", { markers })).toBe("The move is DONE");
@@ -34,7 +34,7 @@ describe("visible text", () => {
     expect(visibleText(plan, { planner: false })).toBe(plan);
   });
 
-  it("a partial text never shows what the whole one hides, and only grows", () => {
+  it("a partial text never shows text that the whole one hides, and only grows", () => {
     const pieces = fc.constantFrom(
       "<think>",
       "</think>",

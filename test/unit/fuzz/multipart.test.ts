@@ -264,7 +264,7 @@ describe("the runner's body", () => {
     stdin: fc.option(fc.uint8Array(), { nil: undefined }),
   });
 
-  test("is what the Worker sent, or a refusal, or a cut", async () => {
+  test("is the Worker's bytes, a refusal, or a cut", async () => {
     const seen = new Set<string>();
     const damage = fc.array(fc.tuple(fc.nat(), fc.nat(255)), { maxLength: 2 });
     await fc.assert(

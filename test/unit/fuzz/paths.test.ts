@@ -23,7 +23,7 @@ function tally(): { seen: Map<string, number>; note: (outcome: string) => void }
   return { seen, note: (outcome) => void seen.set(outcome, (seen.get(outcome) ?? 0) + 1) };
 }
 
-test("a path inside a folder is what the system takes it for; one that leaves is none", () => {
+test("a path inside a folder resolves as in the system; a path that leaves it is refused", () => {
   const { seen, note } = tally();
   fc.assert(
     fc.property(path, (text) => {
@@ -67,7 +67,7 @@ writeFileSync(join(bundle, "b.sh"), "#!/bin/sh\n", { mode: 0o755 });
 writeFileSync(join(bundle, "a"), "");
 afterAll(() => rmSync(bundle, { recursive: true }));
 
-test("a command is a file of the bundle, an absolute path, or on PATH; else there is none", async () => {
+test("a command is a file of the bundle, an absolute path, or on PATH; otherwise it does not exist", async () => {
   const commands = new Commands({ PATH: "/bin" });
   const { seen, note } = tally();
   await fc.assert(

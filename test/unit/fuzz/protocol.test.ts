@@ -46,7 +46,7 @@ test("frames come out as they went in, however they are cut", () => {
   );
 });
 
-test("garbage is a RangeError or pending, and what came before it is as it was", () => {
+test("garbage is a RangeError or pending, and does not change what came before it", () => {
   const garbage = fc.oneof(
     fc.uint8Array({ maxLength: 60 }),
     // A header that could be one, so that more than the first byte is looked at.

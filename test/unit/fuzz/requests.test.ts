@@ -88,7 +88,7 @@ const headerText = (words: string[]) =>
     .array(fc.oneof(fc.constantFrom(...words), fc.stringMatching(/^[\x20-\x7e]{0,4}$/)), { maxLength: 6 })
     .map((parts) => parts.join(""));
 
-test("a range lies inside the file and is what is sent; all else is the whole file or 416", async () => {
+test("a range within the file is sent; anything else is the whole file or 416", async () => {
   const words = ["bytes=", "bytes", "=", "-", ",", "0", "1", "99", "9".repeat(30), "1e3", " "];
   const spec = fc.oneof(
     headerText(words),
@@ -118,7 +118,7 @@ test("a range lies inside the file and is what is sent; all else is the whole fi
   expect(Math.min(seen.whole, seen.unsatisfiable, seen.part)).toBeGreaterThan(10);
 });
 
-test("If-None-Match matches exactly when it names the tag or is *", () => {
+test("If-None-Match matches exactly if it contains the tag or is *", () => {
   const tag = `"${"0".repeat(64)}"`;
   fc.assert(
     fc.property(

@@ -121,7 +121,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-test("the runner's unpacking: BadTar, or files inside the folder; what the registry takes, it takes", async () => {
+test("the runner's unpacking: BadTar, or files inside the folder; it takes what the registry takes", async () => {
   let unpacked = 0;
   await fc.assert(
     fc.asyncProperty(tars, async (tar) => {

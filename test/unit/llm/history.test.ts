@@ -57,7 +57,7 @@ it.each<[string, Script]>([
   expect(told(played, script).messages).toEqual(played.state.visible.flatMap(messageJson));
 });
 
-it("a message that came before the run stands before its prompt, and one that nobody has read at the end", async () => {
+it("a message that came before the run precedes its prompt; one that nobody has read comes at the end", async () => {
   const script: Script = { replies: ["one"], incoming: {} };
   const played = await play(script);
   const reader = new HistoryReader(ids, emptyTranscript("t"));
@@ -67,7 +67,7 @@ it("a message that came before the run stands before its prompt, and one that no
   expect(reader.waiting().messages).toEqual([{ role: "user", content: "late" }]);
 });
 
-it("what a daemon says after its session was emptied is told, though its run began before", async () => {
+it("a daemon's output after its session was emptied is streamed, although its run began before", async () => {
   const { records, run } = await play({ replies: ["awake"] });
   const at = { v: 1 as const, at: 0 };
   const wake = { reason: "timer" as const, feedback: null, messages: [], watch_paths: [], resumed: false };

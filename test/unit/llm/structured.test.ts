@@ -20,7 +20,7 @@ describe("JSON in an answer", () => {
     expect(of(text)).toEqual({ value, cut });
   });
 
-  it.each(["", "no json here", '{"a":', "{a:1}"])("%j holds none", (text) => {
+  it.each(["", "no json here", '{"a":', "{a:1}"])("%j holds no JSON", (text) => {
     expect(of(text)).toBeNull();
   });
 
@@ -133,7 +133,7 @@ describe("schemas", () => {
     expect(schemaErrors(often, "a".repeat(5000))).toEqual([]);
   });
 
-  it("errors say what is wrong, a field that is not allowed included, and can be joined", () => {
+  it("errors name the fault, including a field that is not allowed, and can be joined", () => {
     const closed = readSchema(
       { type: "object", properties: { a: {} }, required: ["a"], additionalProperties: false },
       "schema",
@@ -167,7 +167,7 @@ describe("the correction", () => {
     required: ["name"],
     properties: { name: { type: "string" }, tags: { type: "array", items: { type: "string" } } },
   };
-  it("says what was wrong, what is required, allowed and how the schema looks", () => {
+  it("names the fault, the required and allowed members, and the schema", () => {
     const text = correction(true, ["name: missing", "tags: not a list"], schema) ?? "";
     const order = [
       "did not match the JSON schema",

@@ -37,7 +37,7 @@ const TURN = {
 const plain = (value: unknown): Json => JSON.parse(JSON.stringify(value));
 const objectOf = (value: unknown): JsonObject => JSON.parse(JSON.stringify(value));
 
-describe("what a provider wants back", () => {
+describe("content that a provider wants back", () => {
   it("comes back through Anthropic's messages, in its place", () => {
     const { content } = messageOf(TURN, false);
     const { messages } = readConversation([
@@ -182,7 +182,7 @@ it.each<[z.ZodMiniType, Json, string]>([
 });
 
 it.each([{ speed: "fast" }, { mcp_servers: [] }, { tools: [{ type: "web_search_20250305" }] }])(
-  "what a provider charges or runs besides is named: %j",
+  "extra charges and runs of a provider are named: %j",
   (more) => {
     const body = { model: "m", max_tokens: 5, messages: [{ role: "user", content: "x" }], ...more };
     const [name] = Object.keys(more);

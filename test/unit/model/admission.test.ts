@@ -136,7 +136,7 @@ test.each<[string, FakeTurn, Partial<CallOptions>, Partial<CallEnd>]>([
     { signal: AbortSignal.abort() },
     { streamed_bytes: 0, unseen: false },
   ],
-])("%s: what is known of it is told", async (_, turn, options, expected) => {
+])("%s: the error reports what is known", async (_, turn, options, expected) => {
   const { ends, admit } = clerk((model) => (model === "second" ? new BudgetExceeded(NEVER) : undefined));
   fake.script([turn]);
   await failureOf(call(admit, options));
@@ -180,7 +180,7 @@ test("the wait for the first turn is not the provider's time", async () => {
   expect(turn.blocks).toEqual([{ type: "output_text", text: "ok" }]);
 });
 
-test("what its target cannot take has a span, but asks for no leave", async () => {
+test("a call that its target cannot take has a span, but asks for no approval", async () => {
   const known = resolveTarget({ provider: "openai", model: "m" }, () => "key");
   const blind = { ...known, capabilities: { ...known.capabilities, vision: false } };
   const { notes, admit } = clerk();

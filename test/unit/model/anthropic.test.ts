@@ -182,7 +182,7 @@ test.each<[string, Partial<ModelRequest>, object]>([
   expect({ ...sent, tools: sent.tools, system: sent.system }).toMatchObject(expected);
 });
 
-test("interleaved thinking can be turned off, and on where nobody knows", () => {
+test("interleaved thinking can be turned off, and on for unknown models", () => {
   const header = (asked: boolean | undefined, supported: boolean | null, thinks = true) => {
     const capabilities = { ...ALL_OFF, interleaved_thinking_supported: supported };
     const r = request([user("hi")], {

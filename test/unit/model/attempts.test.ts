@@ -110,7 +110,7 @@ describe("retries", () => {
     expect(late.data.members).toMatchObject({ retry_after_ms: 9000 });
   });
 
-  test("a stream that broke off is asked for again, unless somebody heard of it", async () => {
+  test("a stream that broke off is requested again, unless a client has seen some of it", async () => {
     const script = [{ text: ["half "], cut: true }, { text: "whole" }];
     fake.script(script);
     expect(textOf(await call())).toBe("whole");
@@ -167,7 +167,7 @@ test("an overloaded provider gets four times the wait of one that failed", async
 describe("limits, in real time", () => {
   const clock = { ...systemClock, sleep: () => Promise.resolve() };
 
-  test("the timeout is that of one attempt, and is tried again", async () => {
+  test("the timeout is for one attempt, and a timed-out attempt is retried", async () => {
     fake.script([{ hang: true }, { hang: true }, { text: "ok" }]);
     expect(textOf(await call({ timeout_ms: 1000, clock }))).toBe("ok");
     fake.script(() => ({ hang: true }));
@@ -205,7 +205,7 @@ describe("limits, in real time", () => {
   });
 });
 
-test("a fallback may follow any failure where its caller says so", async () => {
+test("a fallback may follow any failure if its caller says so", async () => {
   fake.script([{ status: 400 }, { text: "second" }]);
   const { turn, index } = await callWithFallback(
     () => request("hi"),

@@ -99,7 +99,7 @@ test.each<[HttpTarget["protocol"], Message, RegExp]>([
     { role: "user", content: [{ type: "image", url: "https://example.com/a.png" }] },
     /by URL; send the bytes/,
   ],
-])("%s refuses what its protocol has no place for", (protocol, message, text) => {
+])("%s refuses options that its protocol does not have", (protocol, message, text) => {
   const asked = { ...request("hi"), messages: [message] };
   expect(() => WIRES[protocol].body(asked, target("xai", protocol, "m"), false)).toThrow(text);
 });

@@ -306,7 +306,7 @@ test.each<[string, Partial<ModelRequest>, Declared]>([
   );
 });
 
-test("what is unknown passes, media without a word", () => {
+test("unknown members pass, media silently", () => {
   const silent = target("local", "openai-chat", "x", { vision: null, audio: null, pdf: null });
   for (const part of [image, audio, pdf]) {
     expect(fitted(user(part), silent, { vision: true, audio: true, pdf: true }).warnings).toEqual([]);

@@ -96,12 +96,12 @@ describe.each([...ANTHROPIC, ...OPENAI_CHAT, ...OPENAI_COMPATIBLE, ...OPENAI_RES
       expect(sent(fixture, request, true)).toEqual({ ...fixture.body, stream: true, ...marks });
     });
 
-    test("what comes back, whole", () => {
+    test("the answer, whole", () => {
       const turn = WIRES[target.protocol].parse(fixture.whole, target, callIdSource([]));
       expect(turn).toEqual(fixture.turn);
     });
 
-    test("what comes back, streamed in any pieces", async () => {
+    test("the answer, streamed in any pieces", async () => {
       await fc.assert(
         fc.asyncProperty(styles, fc.array(fc.nat(), { maxLength: 40 }), async (style, points) => {
           const heard: string[] = [];

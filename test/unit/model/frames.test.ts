@@ -45,13 +45,13 @@ test("a body that ends soon leaves its connection to the next request", async ()
   expect(sockets.size).toBe(1);
 });
 
-test("a body that goes on is cancelled, and keeps nobody waiting", async () => {
+test("a body that does not end is cancelled, and nobody waits for it", async () => {
   const { url, closed } = await served(() => {});
   await readLast(url);
   await closed;
 });
 
-test("so is one that goes on to send", async () => {
+test("the same for one that keeps sending", async () => {
   const { url, closed } = await served((answer) => {
     const timer = setInterval(() => answer.write(": more\n\n"), 5);
     answer.on("close", () => clearInterval(timer));

@@ -64,7 +64,7 @@ test("system first, token field by provider, JSON mode only where the prompt spe
   expect(openAiBody(json, { ...TARGET, json_mode: false }, false)).not.toHaveProperty("response_format");
 });
 
-test("a whole tool round goes back: raw arguments, one message per result, what the provider put beside a call", () => {
+test("a whole tool round goes back: raw arguments, one message per result, what the provider added to a call", () => {
   const turn: Block[] = [
     { type: "reasoning", text: "hm" },
     { type: "tool_call", id: "c1", name: "look_up", arguments: null, raw: "not json" },
@@ -314,7 +314,7 @@ test("reasoning that is in its details only is heard as well", () => {
   expect(streamed([...pieces, { content: "x" }]).blocks[0]).toEqual(expected);
 });
 
-test("a client's own word for the effort does not stand next to OpenRouter's member for it", () => {
+test("a client's own name for the effort does not appear next to OpenRouter's member for it", () => {
   const at = (variant: WireTarget["variant"]): WireTarget => ({ ...TARGET, ...(variant ? { variant } : {}) });
   const thinking = { mode: "effort", level: "high" } as const;
   const extra = { reasoning_effort: "xhigh" };

@@ -300,7 +300,7 @@ test("the shipped ones: capabilities, completion endpoints, Ollama's own protoco
   expect(() => resolve("my-proxy", KEYS, "m")).toThrow(/this deployment does not have it/);
 });
 
-test("the proxy of local dev gets every call and is told where it was to go; deployed there is none", () => {
+test("the proxy of local dev gets every call with its target; a deployment has none", () => {
   const HULL_LLM_PROXY = "http://127.0.0.1:7";
   const local = { ...KEYS, HULL_ENV: "local", HULL_LLM_PROXY, ANTHROPIC_BASE_URL: "https://gw.example" };
   expect(resolve("anthropic", local)).toMatchObject({

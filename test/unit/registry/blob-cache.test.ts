@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { BlobCache, MAX_FILE_BYTES } from "../../../src/registry/blob-cache.ts";
 
-test("keeps what was used last, within its bound", () => {
+test("keeps the most recently used entries, within its bound", () => {
   const cache = new BlobCache();
   const file = () => new Uint8Array(MAX_FILE_BYTES);
   for (let i = 0; i < 8; i++) cache.set(`f${i}`, file());

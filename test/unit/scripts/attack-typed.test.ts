@@ -109,7 +109,7 @@ describe("with a signature", () => {
   /** Says in its fault that it ran. */
   const ran = `${HEAD}throw new Error("it was run");\nexport default 0;\n`;
 
-  test("attack: what was changed since does not run, by no command", async () => {
+  test("attack: no command runs a folder that has changed since", async () => {
     const project = folder({ "skills/curious/skill.ts": doing(`return "fine";`) });
     const dir = join(project, "skills/curious");
     await hull("sign", "--new-key", join(project, "key.pem"));
@@ -149,7 +149,7 @@ describe("with a signature", () => {
   });
 });
 
-test("where the network cannot be withheld, validate says so", () => {
+test("if the network cannot be blocked, validate says so", () => {
   const project = folder({ "skills/curious/skill.ts": doing(`return "fine";`) });
   const { status, stdout, stderr } = spawnSync(
     process.execPath,

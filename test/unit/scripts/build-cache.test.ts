@@ -9,7 +9,7 @@ import { until } from "../../support/runner.ts";
 /** Longer than a file counts as one that is still being written, in ms. */
 const SETTLED_MS = 100;
 
-test("what was made is made again after a change of what it was made of, or of itself, and only then", async () => {
+test("an output is rebuilt after a change of its inputs, or of itself, and only then", async () => {
   const root = await mkdtemp(join(tmpdir(), "hull-made-"));
   onTestFinished(() => rm(root, { recursive: true }));
   const cacheDir = join(root, "cache");

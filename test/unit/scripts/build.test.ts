@@ -169,7 +169,7 @@ describe("links (S7)", () => {
   });
 });
 
-test("what is never bundled, and .hullignore of project, root and skill", async () => {
+test("files that are never bundled, and .hullignore of project, root and skill", async () => {
   const project = folder({
     ".hullignore": "skills/a/secret-plans",
     "skills/.hullignore": "*.log",
@@ -225,7 +225,7 @@ describe("watching", () => {
     expect(cache.rebuilt).toBe(1);
   });
 
-  test("another process goes on with what was saved, and reads what it has to send", async () => {
+  test("another process continues with what was saved, and reads what it must send", async () => {
     const project = folder({
       ...SCRIPT,
       "skills/b/SKILL.md": skillText("B"),
@@ -295,7 +295,7 @@ describe("watching", () => {
     expect((await again()).slugs).toEqual(["b"]);
   });
 
-  test("a tool, a workflow or a plugin that breaks takes nothing away that worked; what never worked holds nothing back", async () => {
+  test("a tool, workflow or plugin that breaks disables nothing that worked; what never worked does not block the rest", async () => {
     const tools = (broken: string): string =>
       JSON.stringify([
         { name: "count", description: "Counts.", script: "scripts/count.js" },
@@ -355,7 +355,7 @@ describe("watching", () => {
     expect(previous.get(join(project, "skills/a"))).toMatchObject({ parts: ["plugin"], tools: [] });
   });
 
-  test("a skill that takes another's slug falls back; one whose slug was taken goes", async () => {
+  test("a skill that takes another's slug falls back; the skill that lost its slug goes", async () => {
     const project = folder({ "skills/a/SKILL.md": skillText("A"), "skills/b/SKILL.md": skillText("B") });
     const previous = byFolder((await build(project)).skills);
     put(project, "skills/b/SKILL.md", skillText("A"));

@@ -33,7 +33,7 @@ test.each<[string, SkillAddress, Partial<CallInput>, string]>([
   ["a file by GET", { ...POST, method: "GET" }, { files: ["a"] }, "files_not_taken"],
   ["a file beside JSON", { ...POST, input_schema: {} }, { text: "{}", files: ["a"] }, "files_not_taken"],
   ["no JSON where it is wanted", { ...POST, input_schema: {} }, {}, "input_missing"],
-])("what a skill cannot take is refused before the call: %s", async (_, card, given, code) => {
+])("input that a skill cannot take is refused before the call: %s", async (_, card, given, code) => {
   const input = { text: undefined, files: [], ...given };
   await expect(callRequest("http://localhost:3000", card, input)).rejects.toMatchObject({ exit: 2, code });
 });
@@ -96,7 +96,7 @@ describe("files of an answer", () => {
       .sort()
       .map((name) => [name, readFileSync(join(dir, name), "utf8")]);
 
-  test("replace none that is there, unless told to; the same file is not written twice", async () => {
+  test("replace no existing file unless asked to; the same file is not written twice", async () => {
     const dir = folder({ "out/a.txt": "mine" });
     symlinkSync("../elsewhere", join(dir, "out", "b.txt"));
     const files: [string, string][] = [

@@ -180,7 +180,7 @@ describe("what was recorded is replayed", () => {
     expect(texts).toEqual(["1", "2", "2", "2"]);
   });
 
-  test("what was recorded in another folder, also by a Hull whose keys depend on it", async () => {
+  test("a recording from another folder, also from a Hull with keys that depend on it", async () => {
     const system = (state: string) =>
       `Base directory for this skill: ${state}/runner/skills/0123456789abcdef/pdf`;
     const body = { model: "m", system: system("/home/ada/.hull/state"), messages: [] };

@@ -121,7 +121,7 @@ test("hull doctor takes no word for a port, and checks the one that hull dev wou
   }
 });
 
-test("what the system refuses is said without a trace", async () => {
+test("a refusal of the system is reported without a stack trace", async () => {
   const dir = folder({ taken: "a file" });
   const ended = await hull(["init", join(dir, "taken")]);
   expect(ended).toEqual({ code: 1, out: "", err: expect.stringMatching(/^hull: EEXIST.*taken'\.\n$/) });
@@ -143,14 +143,14 @@ describe("an old Node", () => {
     return { bin: join(dir, "bin/hull.mjs"), bundled };
   };
 
-  test("without the bundled one is told what to do", async () => {
+  test("without the bundled one gets instructions", async () => {
     const { bin } = checkout("");
     const { code, err } = await start(["list"], { bin });
     expect(code).toBe(1);
     expect(err).toContain("npm ci");
   });
 
-  test("hands arguments, signals and the exit code through", async () => {
+  test("passes arguments, signals and the exit code through", async () => {
     const { bin, bundled } = checkout(
       'process.on("SIGTERM", () => process.exit(7));\nsetInterval(() => {}, 1000);\nconsole.log(process.argv.slice(2).join("|"));\n',
     );
@@ -331,7 +331,7 @@ test("new: every kind and nasty names pass validate --strict; nothing is overwri
   expect(again.err).toContain(join(cwd, "skills/weather"));
 });
 
-test("init makes a project that builds, and keeps what is there", async () => {
+test("init makes a project that builds, and keeps existing files", async () => {
   const cwd = folder({ "my app/.gitignore": "mine\n" });
   const first = await hull(["init", "my app"], { cwd });
   expect(first).toMatchObject({ code: 0, err: "" });
@@ -442,7 +442,7 @@ test("hull clean --all asks in a terminal, unless --yes answers", () => {
   expect([code, shown]).toEqual([0, expect.not.stringContaining("[y/N]")]);
 });
 
-test("a start that fails says what the process printed last", () => {
+test("a failed start shows the last output of the process", () => {
   const recent: string[] = [];
   for (let line = 1; line <= 50; line++) keepRecent(recent, `line ${line}`);
   const { exit, message, hint } = notStarted("runner", "did not start", 20_000, recent);
@@ -450,7 +450,7 @@ test("a start that fails says what the process printed last", () => {
   expect(message).toMatch(/^The runner did not start within 20 s\.\nline 11\n[\s\S]*line 50$/);
 });
 
-test("hull new says how to serve the skill, and what it lacks", async () => {
+test("hull new says how to serve the skill, and what is still missing", async () => {
   const cwd = folder({ "hull.toml": "" });
   expect((await hull(["new", "a"], { cwd })).out).toMatch(/Serve it with: npx hull dev\n$/);
   expect((await hull(["new", "b", "-d", "my skills"], { cwd })).out).toMatch(

@@ -54,7 +54,7 @@ test("R13: a second skill of one slug is served under namespace--slug, with a wa
   expect([cache.rebuilt, again.catalog?.id]).toEqual([0, result.catalog?.id]);
 });
 
-test("R13: many skills whose slugs others have are one warning with the list", async () => {
+test("R13: many skills with taken slugs give one warning that lists them", async () => {
   const crane = "---\nname: crane\ndescription: d\n---\nFold.\n";
   const boat = "---\nname: boat\ndescription: d\n---\nFold.\n";
   const files = ["ann", "bob", "cid"].flatMap((author) => [
@@ -71,7 +71,7 @@ test("R13: many skills whose slugs others have are one warning with the list", a
   expect(result.skills.map(({ card }) => card.slug)).toEqual(slugs);
 });
 
-test("R13: a link to another place of the root serves nothing twice; one to another folder of the project is followed", async () => {
+test("R13: a link within the root serves nothing twice; a link to another folder of the project is followed", async () => {
   const dir = folder({
     "skills/crane/SKILL.md": "---\nname: crane\ndescription: d\n---\nFold.\n",
     "shared/boat/SKILL.md": "---\nname: boat\ndescription: d\n---\nFold.\n",
@@ -107,7 +107,7 @@ test("a .hullignore in a folder between the root and a skill counts, for folders
   expect(found).toEqual([["SKILL.md", "x.log"], ["SKILL.md"]]);
 });
 
-test("R16: each text loads as far as it can, and everything that it asks for in vain is named", async () => {
+test("R16: each text loads as far as possible, and everything missing is named", async () => {
   const entries = Object.entries(WILD_TEXTS);
   expect(entries.length).toBeGreaterThanOrEqual(60);
   const files = entries.flatMap(([name, { text, files: beside = {} }]) => [

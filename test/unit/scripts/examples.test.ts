@@ -89,7 +89,7 @@ test.each([
   expect(readFileSync(join(dir, "people.csv"), "utf8")).toBe(csv);
 });
 
-test("to-csv says what it cannot read", async () => {
+test("to-csv names what it cannot read", async () => {
   const dir = folder({ "in.json": '{"a":1}\nnope\n' });
   const env = {
     HULL_INPUT_FILE: join(dir, "in.json"),

@@ -50,7 +50,7 @@ test("a connection that the server closes between two requests fails neither of 
   expect(asked).toEqual(["GET", "PUT", "PUT", "POST", "POST"]);
 });
 
-test("an answer that breaks off is that of a server out of reach, and no fault of the command", async () => {
+test("an answer that breaks off means a server out of reach, not a fault of the command", async () => {
   const card = JSON.stringify({ route: "/skills/x", method: "POST", input: "text", output: "text" });
   const url = await serve(({ url = "", headers, socket }, response) => {
     if (url.endsWith("/card")) return response.end(card);

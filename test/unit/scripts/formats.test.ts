@@ -87,7 +87,7 @@ test("a folder that hull.toml lists twice is twice as broken, not once valid", a
   expect(reports.map(({ diagnostics }) => diagnostics[0]?.code)).toEqual(Array(2).fill("value_not_allowed"));
 });
 
-test("what is likely wrong is a warning", async () => {
+test("a likely mistake is a warning", async () => {
   const key = ["AKIA", "ABCDEFGHIJKLMNOP"].join("");
   const root = folder({
     "a/SKILL.md": `${text("a", "", "Makes <b>")}See [b](references/b.md), [d](../served/d.md), [e](../served/e.md).\n`,
@@ -110,7 +110,7 @@ test("what is likely wrong is a warning", async () => {
   expect(err).not.toContain(key);
 });
 
-test("pack: the same bytes each time, without what no one needs; the file is an upload", async () => {
+test("pack: the same bytes each time, without unneeded files; the file can be uploaded", async () => {
   const root = folder({
     "my-skill/SKILL.md": text("my-skill"),
     "my-skill/scripts/run.sh*": "echo",

@@ -107,7 +107,7 @@ describe("the build", () => {
     });
   });
 
-  test("knows those of the provider file, unless it is in KV", async () => {
+  test("knows the models of the provider file, unless it is in KV", async () => {
     const files = { "hull.toml": "", "skills/a/SKILL.md": skillText("A", "provider: filed\nmodel: m") };
     vi.stubEnv("HULL_PROVIDERS_CONFIG", '[providers.filed]\nbase_url = "https://f.example"');
     expect((await build(files)).found).toEqual([]);

@@ -31,7 +31,7 @@ const { Document } = require("docx"); const fs = require("fs");
 Inline \`rm\` and prose: import nothing, from nowhere.
 `;
 
-test("programs and packages are read from fences and scripts; what the skill brings is none of them", () => {
+test("programs and packages are read from fences and scripts, without the skill's own", () => {
   const files = [
     { path: "scripts/fill.py", text: "import helper\nfrom PIL import Image\n" },
     { path: "scripts/helper.py", text: '"""Tells what to\nimport from elsewhere at the start.\n"""\n' },
@@ -73,7 +73,7 @@ test("a line of a script that looks like many comparisons takes no long time", (
   ]);
 });
 
-test("hull doctor --skills names what is missing and the image that has it; hull validate warns", async () => {
+test("hull doctor --skills names missing programs and the image that has them; hull validate warns", async () => {
   const script = "import json, no_such_module_here\nfrom pypdf import PdfReader\n";
   const dir = folder({
     "skills/pdf/SKILL.md":

@@ -18,7 +18,7 @@ function started() {
   return { progress, lines, timer: timers[0] ?? expect.fail() };
 }
 
-test("a start says nothing for a second, then what it is doing and each further phase", () => {
+test("a start prints nothing for a second, then its phase and each further phase", () => {
   const { progress, lines, timer } = started();
   progress.phase("Reading");
   progress.phase("Building 3 skills");

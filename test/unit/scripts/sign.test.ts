@@ -72,7 +72,7 @@ test("signed, validated and built; a change of any file is an error that names i
   expect((await hull("validate", project)).code).toBe(0);
 });
 
-test("what must be signed is built only with a signature of somebody who is trusted", PATIENT, async () => {
+test("a skill that must be signed is built only with a trusted signature", PATIENT, async () => {
   configure('[signatures]\nrequire = "all"\n');
   expect(await hull("build", project)).toMatchObject({
     code: 1,

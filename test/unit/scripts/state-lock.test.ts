@@ -85,7 +85,7 @@ test("the address of a living server is found, and no other one", async () => {
   expect(readdirSync(dir)).toEqual(["server.lock"]);
 });
 
-test("attack: a folder of state from somebody else sends no key to another machine", async () => {
+test("attack: a state folder from another person sends no key to another machine", async () => {
   const dir = join(folder(), "state");
   const giveBack = await lockState(dir);
   for (const url of [

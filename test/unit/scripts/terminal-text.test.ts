@@ -40,7 +40,7 @@ test("attack: control characters reach a pipe, and no terminal", () => {
   );
 });
 
-test("a line about a run begins a line of the terminal, and adds none to a text in a pipe", () => {
+test("a line about a run starts a new line in a terminal, and adds nothing to text in a pipe", () => {
   const lines = (isTTY: boolean): string =>
     written(isTTY, () => {
       const printer = new EventPrinter();
@@ -56,7 +56,7 @@ test("a line about a run begins a line of the terminal, and adds none to a text 
   expect(lines(false)).toBe("I look.→ look({})\n← ok 5 ms\nSeen.\nThe run ended.\nMore");
 });
 
-test("a script may colour what it prints", () => {
+test("a script may colour its output", () => {
   const write = vi.spyOn(process.stdout, "write").mockReturnValue(true);
   onTestFinished(() => write.mockRestore());
   new EventPrinter().print("delta", { text: "\u001b[31mred" });

@@ -84,7 +84,7 @@ describe("the build", () => {
     expect(record.tools).toBeUndefined();
   });
 
-  test("L5: no tools at all, and none in the list", async () => {
+  test("L5: no tools, and an empty list", async () => {
     const { record } = await build(
       folder({ "skills/a/SKILL.md": skillText("a"), "skills/a/tools.json": "[]" }),
     );
@@ -124,7 +124,7 @@ describe("the build", () => {
     expect(record.tools?.map(({ name }) => name)).toEqual(["good"]);
   });
 
-  test("M6: the tool of the skill loaded last is used, in order of roots, then of paths, and the catalog says so", async () => {
+  test("M6: the tool of the skill loaded last is used, in order of roots, then of paths, and the catalog reports it", async () => {
     const skill = (path: string, ...names: string[]) => ({
       [`${path}/SKILL.md`]: skillText(path.replace(/.*\//, "")),
       [`${path}/tools.json`]: tools(...names.map((name) => tool(name))),
@@ -279,7 +279,7 @@ describe("4.1: the tier of a JavaScript handler", () => {
     ]);
   });
 
-  test("attack: a fault of syntax is a finding, and what the tool answers, with its place", async () => {
+  test("attack: a syntax error is a finding, and the tool answers it with its place", async () => {
     const { record, found, catalog, contents } = await build(
       folder(skill("export default () => {\n  const = 1;\n};")),
     );
@@ -291,7 +291,7 @@ describe("4.1: the tier of a JavaScript handler", () => {
   });
 });
 
-describe("4.1: what is bundled", () => {
+describe("4.1: bundled handlers", () => {
   const SKILL = {
     "skills/a/SKILL.md": skillText("a"),
     "skills/a/tools.json": tools(
@@ -309,7 +309,7 @@ describe("4.1: what is bundled", () => {
       'const { basename } = require("path"); exports.up = (s) => basename(s).toUpperCase();',
   };
 
-  test("TypeScript and packages become one module, which stands in the pack too", async () => {
+  test("TypeScript and packages become one module, which the pack contains too", async () => {
     const built = await build(folder(SKILL));
     expect(built.found).toEqual([]);
     const [typed, linked] = built.record.tools ?? [];

@@ -84,13 +84,13 @@ describe("a folder with skill.ts alone", () => {
     expect(record?.files.map(({ path }) => path)).toContain("scripts/search.js");
   });
 
-  test("whose handler keeps the contract of Skill Tools, here and elsewhere", async () => {
+  test("with a handler that keeps the contract of Skill Tools, here and elsewhere", async () => {
     const { packed } = await build(one(skill(SEARCH)));
     const handler = packed.get("scripts/search.js") ?? "";
     expect(call(handler, { query: "a", __workDir: "/tmp" })).toEqual({ hits: ["a", "20", "1"] });
   });
 
-  test("has a module of its own for each of many tools, and none without tools", async () => {
+  test("has a separate module for each of many tools, and none without tools", async () => {
     const names = Array.from({ length: 12 }, (_, n) => `tool_${n}`);
     const tools = names.map(
       (name) => `tool({ name: "${name}", description: "d", input: z.object({}), run: () => "${name}" })`,
@@ -104,7 +104,7 @@ describe("a folder with skill.ts alone", () => {
     expect([empty.found, empty.record?.tools]).toEqual([[], []]);
   });
 
-  test("whose handler answers errors of input and configuration as errors", async () => {
+  test("with a handler that answers errors of input and configuration as errors", async () => {
     const handler = (await build(one(skill(SEARCH)))).packed.get("scripts/search.js") ?? "";
     expect(call(handler, { limit: "x" })).toEqual({
       error: expect.stringMatching(/^Invalid arguments\. .*query.*limit/),
@@ -114,7 +114,7 @@ describe("a folder with skill.ts alone", () => {
     });
   });
 
-  test("whose output schema takes nothing from a failure or an artifact", async () => {
+  test("with an output schema that excludes failures and artifacts", async () => {
     const answers = `tool({
       name: "answers", description: "d", input: z.object({ answer: z.any() }),
       output: z.object({ n: z.int().optional() }), run: ({ answer }) => answer,
@@ -126,7 +126,7 @@ describe("a folder with skill.ts alone", () => {
     expect(call(handler, { answer: { n: 1, more: 2 } })).toEqual({ n: 1 });
   });
 
-  test("gives the same digest wherever it lies, and follows what it imports", async () => {
+  test("has the same digest in any location, and follows its imports", async () => {
     const first = one(skill(SEARCH));
     const cache = new BuildCache();
     await new Promise((resolve) => setTimeout(resolve, 60));
@@ -142,7 +142,7 @@ describe("a folder with skill.ts alone", () => {
     expect((await build(first, cache)).digest).not.toBe(built.digest);
   });
 
-  test("may use modules of Node, of which some need a process", async () => {
+  test("may use modules of Node, some of which need a process", async () => {
     const needy = `tool({ name: "run_it", description: "d", run: () => execFileSync("echo", ["hi"]).toString() })`;
     const { record, packed } = await build(
       one(`import { execFileSync } from "node:child_process";\n${skill(needy)}`),
@@ -152,7 +152,7 @@ describe("a folder with skill.ts alone", () => {
   });
 });
 
-describe("beside other files", () => {
+describe("next to other files", () => {
   const typed = (files: Record<string, string>) =>
     build(
       one(

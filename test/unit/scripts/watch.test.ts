@@ -57,7 +57,7 @@ test("a folder that a link replaces, that link's other target, and a folder agai
   await notices("skills/linked/a");
 });
 
-test("a link whose target is removed and written again", async () => {
+test("a link with a target that is removed and written again", async () => {
   const { at, notices, after } = await watched();
   await after(() => {
     rmSync(at("skills/linked"), { recursive: true });

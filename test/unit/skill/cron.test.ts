@@ -96,7 +96,7 @@ describe("refuses", () => {
     expect(parseCron(text)).toEqual({ fault: expect.stringContaining(fault) });
   });
 
-  it("what is no time zone", () => {
+  it("an invalid time zone", () => {
     expect(["UTC", "Europe/Berlin", "Foo/Bar", "", "+25:00"].map(isTimeZone)).toEqual([
       true,
       true,

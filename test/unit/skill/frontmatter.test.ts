@@ -85,7 +85,7 @@ describe("YAML", () => {
     ["x: [", "!a b,"],
     ["x: [", "? "],
     ["", "a:\n"],
-  ])("%j and 64 KiB of %j are refused, strictly too, as what is no frontmatter", (start, unit) => {
+  ])("%j and 64 KiB of %j are refused as no frontmatter, also in strict mode", (start, unit) => {
     const fields = `${HEAD}${start}${unit.repeat(Math.floor(65_000 / unit.length))}`;
     const [found, ...others] = parse(`---\n${fields}\n---\nb`).diagnostics;
     expect(found?.message).toMatch(/more than 20000 tokens|nested too deeply/);

@@ -41,7 +41,7 @@ test("strict reports all broken rules of the fields, in this order", () => {
   ]);
 });
 
-test("a finding knows its line, whatever stands before the frontmatter", () => {
+test("a finding knows its line, whatever comes before the frontmatter", () => {
   for (const [before, line] of [
     ["", 3],
     ["\n\n", 5],

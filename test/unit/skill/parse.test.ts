@@ -261,7 +261,7 @@ describe("rules of the manifest", () => {
     });
   });
 
-  test("S9, S14, S16, S17, S18, S19, S24: messages say what is accepted and what to do", () => {
+  test("S9, S14, S16, S17, S18, S19, S24: messages name the accepted values and the remedy", () => {
     const [mode] = parse("mode: lmm").diagnostics;
     expect(mode).toMatchObject({ column: 7, value: '"lmm"', hint: "Did you mean llm?" });
     for (const name of ["script", "static-file", "proxy", "llm"]) expect(mode?.message).toContain(name);

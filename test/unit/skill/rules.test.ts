@@ -90,7 +90,7 @@ test.each([
   expect(insidePath(path)).toBe(expected);
 });
 
-test("byte order is that of UTF-8", () => {
+test("byte order is the order of UTF-8", () => {
   const names = ["\u{1F600}", "\uFFFD", "a", "B", "ab", ""];
   const bytes = (text: string) => Buffer.from(text);
   expect([...names].sort(byteOrder)).toEqual([...names].sort((a, b) => Buffer.compare(bytes(a), bytes(b))));

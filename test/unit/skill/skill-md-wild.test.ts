@@ -352,7 +352,7 @@ describe.each(Object.entries(SHAPES))(
     });
     const told = diagnostics.filter(({ level }) => level !== "info");
 
-    test("what is said", () => {
+    test("messages", () => {
       expect(verdicts.strict.diagnostics.map(({ code }) => code)).toEqual(strict);
       expect(told.map(({ code }) => code)).toEqual(lenient);
     });

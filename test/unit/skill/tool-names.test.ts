@@ -13,7 +13,7 @@ import {
   workspaceTool,
 } from "../../../src/skill/tool-names.ts";
 
-test("names of other clients stand for Hull's tools, whatever their letter case", () => {
+test("names of other clients mean Hull's tools, in any letter case", () => {
   const names: Record<string, string> = {
     bash: "Bash",
     SHELL: "Bash",
@@ -42,7 +42,7 @@ test("names of other clients stand for Hull's tools, whatever their letter case"
   expect([workspaceTool("view"), workspaceTool("WebFetch")]).toEqual(["Read", null]);
 });
 
-test("a tool of exactly the name comes first, then what the name stands for, then letter case", () => {
+test("a tool with exactly the name comes first, then an alias, then another letter case", () => {
   const offered = ["Bash", "Read", "view", "github__a", "github__b", "Custom"];
   expect(toolsNamed("view", offered)).toEqual(["view"]);
   expect(toolsNamed("read_file", offered)).toEqual(["Read"]);

@@ -62,7 +62,7 @@ test.each<[text: string, told: string, name?: string]>([
   ["jobs: {}", "info workflow_foreign a/workflows/f.yaml:1:1 -"],
   ['{"nodes": [{"id": "1"}], "connections": {}}', "info workflow_foreign a/workflows/f.json:1:1 -", "f.json"],
   ["nodes: [{id: a}]", "error workflow_invalid a/workflows/f.yaml:1:1 nodes"],
-])("%j is told of with its place", async (text, told, name = "f.yaml") => {
+])("%j is reported with its place", async (text, told, name = "f.yaml") => {
   const result = await found({ [`workflows/${name}`]: text });
   expect(result.told).toContain(told);
   expect(result.workflows.length).toBe(told.startsWith("warning") ? 1 : 0);

@@ -62,7 +62,7 @@ describe("zips of other programs come out as they went in", () => {
     expect(files.filter(({ mode }) => mode === 0o755).map(({ path }) => path)).toEqual(["s/run.sh"]);
   });
 
-  test("but links, also those to nowhere, and other types of archives do not", async () => {
+  test("except links, also dangling ones, and other types of archives", async () => {
     symlinkSync("/etc/passwd", join(folder, "s/link"));
     await expect(zipped("zip", "-qry", "out.zip", "s")).rejects.toThrow(/s\/link is a link/);
     rmSync(join(folder, "s/link"));
@@ -80,7 +80,7 @@ const file = (name: string, rest: Partial<ZipEntry> = {}): ZipEntry => ({ name, 
 const zeros = new Uint8Array(2_000_000);
 
 describe("hostile zips are refused, with the entry and the reason", () => {
-  test("control: what the maker of this test makes is read", async () => {
+  test("control: what this test makes can be read", async () => {
     const zip = await makeZip([file("a"), file("b/c", { deflate: true }), { name: "d/", mode: 0o040755 }], {
       comment: "PK\u0005\u0006 in a comment",
     });

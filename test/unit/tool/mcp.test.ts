@@ -162,7 +162,7 @@ describe("simultaneous calls", () => {
     return { opened, called, forgotten, call };
   }
 
-  test("share an opening that outlives the caller who began it", async () => {
+  test("share an opening that outlives its first caller", async () => {
     const { opened, called, call } = opening();
     const [first, second] = [new AbortController(), new AbortController()];
     const [left, stays] = [call(first.signal), call(second.signal)];
@@ -175,7 +175,7 @@ describe("simultaneous calls", () => {
     expect([called, opened.length]).toEqual([["s1", "s1"], 1]);
   });
 
-  test("open one session in place of one that the server forgot", async () => {
+  test("open a new session in place of one that the server forgot", async () => {
     const { opened, forgotten, call } = opening();
     const { signal } = new AbortController();
     const first = call(signal);

@@ -65,7 +65,7 @@ test("zod/mini infers too, and without schemas there is nothing to read", () => 
   expect(defineSkill({ name: "s", description: "d", tools: [small, bare] }).tools).toHaveLength(2);
 });
 
-test("what does not fit is refused by the compiler", () => {
+test("the compiler refuses wrong types", () => {
   type Refused<T> = T extends Parameters<typeof defineSkill>[0] ? false : true;
   expectTypeOf<Refused<{ name: string; tools: [] }>>().toEqualTypeOf<true>();
   type Result = { hits: string[] };

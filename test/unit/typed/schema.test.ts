@@ -231,7 +231,7 @@ describe("8.2: configuration", () => {
     expect(paramsOf(z.object({ p: schema }))).toEqual([{ name: "p", ...param }]);
   });
 
-  test("what cannot be configured is refused by its name", () => {
+  test("a tool that cannot be configured is refused by its name", () => {
     const config = z.object({ at: z.date(), deep: z.object({ a: z.string() }) });
     expect(described({ config }).faults).toEqual([
       "search.config.at: is of a kind that cannot be configured",

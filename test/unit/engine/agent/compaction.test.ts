@@ -265,7 +265,7 @@ describe("in a run", () => {
     ],
     ["truncate", { strategy: "truncate" }, {}, "user: go", { strategy: "truncate" }],
   ])(
-    "%s: the summary stands in the next request, and the record says how",
+    "%s: the next request contains the summary, and the record says how it was made",
     async (_, options, script, text, names) => {
       const { state, requests, records } = await play({ spec: compaction(options), replies, ...script });
       const [first] = userTexts(requests[1] ?? expect.fail("one request only"));

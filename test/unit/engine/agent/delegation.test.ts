@@ -50,7 +50,7 @@ describe("a delegated run", () => {
     expect(limited.delegation?.levels).toBe(0);
   });
 
-  it("keeps to both policies; names what it lost, and fails where nothing is left", () => {
+  it("obeys both policies; names the lost tools, and fails if none is left", () => {
     const ceiling = { policies: policies({ policy: { tools: ["read"], side_effect_level: "read_only" } }) };
     const own = policies({ policy: { tools: ["read", "exec"], side_effect_level: "network" } });
     const spec = below(ceiling, { policies: own });

@@ -46,7 +46,7 @@ describe("a message during the last model call", () => {
     expect(requests[1] && userTexts(requests[1])).toContain('<hull_feedback kind="hint">x</hull_feedback>');
   });
 
-  it("waits for the next run where this one may not go on, and where it is to wait", async () => {
+  it("waits for the next run if this one may not continue, and where it should wait", async () => {
     const late = { 1: [says("late", "finish_step")] };
     const used = await play({ spec: { max_iterations: 1 }, replies: ["one"], incoming: late });
     expect([used.run.status, used.state.waiting.length]).toEqual(["done", 1]);
@@ -68,7 +68,7 @@ describe("a message during the last model call", () => {
     expect(state.visible.at(-1)).toEqual(outside.message);
   });
 
-  it("feedback of the kind prefill_assistant is what the next answer starts with", async () => {
+  it("feedback of the kind prefill_assistant begins the next answer", async () => {
     const prefill: AgentRecord = {
       v: 1,
       at: 0,
@@ -164,7 +164,7 @@ describe("a call that the client answers", () => {
     expect(run.status).toBe("done");
   });
 
-  it("is shown with the arguments that hooks gave it, and told once, as hooks left its result", async () => {
+  it("is shown with the arguments from hooks, and sent once, as hooks left its result", async () => {
     const tool_hooks = [{ pattern: "ask", pre: "change", post: "shorten", deny: null, max_output: null }];
     const spec = { tools: [client("ask")], tool_hooks };
     const hooks = { change: () => ({ args: { q: "changed" } }), shorten: () => "short" };
@@ -201,7 +201,7 @@ describe("a call that the client answers", () => {
   });
 });
 
-it("a message that comes while calls are open stands behind their results in the transcript", async () => {
+it("a message that comes while calls are open follows their results in the transcript", async () => {
   const incoming = { 1: [says("hurry", "interrupt_immediate")] };
   const { records } = await play({
     spec: { tools: [tool("edit")] },
@@ -224,7 +224,7 @@ it("a message that comes while calls are open stands behind their results in the
   ]);
 });
 
-it("SHA-256 is that of the platform, for texts of all lengths around a block", () => {
+it("SHA-256 equals the platform's, for texts of all lengths around a block", () => {
   for (const length of [0, 1, 55, 56, 63, 64, 65, 119, 120, 1000]) {
     const text = "aé".repeat(length).slice(0, length);
     expect([length, sha256(text)]).toEqual([length, createHash("sha256").update(text).digest("hex")]);

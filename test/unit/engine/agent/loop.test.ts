@@ -248,7 +248,7 @@ describe("tools", () => {
     expect(other.executed).toHaveLength(4);
   });
 
-  it("arguments that do not parse, unknown tools and missing parameters are told, not executed", async () => {
+  it("unparsable arguments, unknown tools and missing parameters are reported, not executed", async () => {
     const { requests, executed, run } = await play({
       spec: { tools: [tool("edit", {}, ["path"])] },
       replies: [
@@ -281,7 +281,7 @@ describe("tools", () => {
     expect(kinds[1]).toEqual(["model_call_settled", "turn_taken", "tools_started"]);
   });
 
-  it("post_turn_callback: a text is told to the model, an empty one is not, stop ends the run", async () => {
+  it("post_turn_callback: a text goes to the model, an empty one does not, stop ends the run", async () => {
     const spec = { tools: [edit], post_turn_callback: "post" };
     const said = await play({ spec, replies: [call(), "end"], hooks: { post: () => "look again" } });
     expect(said.requests[1] && userTexts(said.requests[1]).at(-1)).toBe(
@@ -299,7 +299,7 @@ describe("tools", () => {
     expect([stop.run.status, stop.run.iterations]).toEqual(["done", 1]);
   });
 
-  it("context_callback changes what is sent, not what is kept", async () => {
+  it("context_callback changes the request, not the stored messages", async () => {
     const { requests, state } = await play({
       spec: { tools: [edit], context_callback: "context" },
       replies: [call(), "end"],

@@ -129,7 +129,7 @@ describe("calls of a turn", () => {
     },
   );
 
-  it("of a run attempt that died are each taken up, and only those without a result", async () => {
+  it("of a dead run attempt are each resumed, and only those without a result", async () => {
     const first = await play({
       spec: { tools: TOOLS },
       replies: [turn(["plain", "look", "read"]), "end"],
@@ -185,7 +185,7 @@ describe("calls of a turn", () => {
     expect([run.status, records.filter(({ type }) => type === "tool_settled")]).toEqual(["cancelled", []]);
   });
 
-  it("go on while one of them waits for an approval", async () => {
+  it("continue while one of them waits for an approval", async () => {
     const policies = {
       policy: null,
       approval_policy: { require_approval: ["asks"] },

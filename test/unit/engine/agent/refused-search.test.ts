@@ -24,7 +24,7 @@ const remembered = (...records: AgentRecordBody[]): string[] | undefined => {
   ).refusedSearches;
 };
 
-it("remembers the models whose providers refused, each once", () => {
+it("remembers the models of refusing providers, each once", () => {
   const by = (...models: string[]) => ({ ...refused, models });
   expect(remembered(by("second/m"))).toEqual(["second/m"]);
   expect(remembered(by("second/m"), by("first/m", "second/m"))).toEqual(["second/m", "first/m"]);

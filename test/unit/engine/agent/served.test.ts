@@ -152,7 +152,7 @@ describe("a served skill", () => {
     expect(played.records.filter(({ type }) => type === "run_settled")).toHaveLength(1);
   });
 
-  it.each(Object.entries(SCENARIOS))("goes on from every row of its records: %s", async (_, scenario) => {
+  it.each(Object.entries(SCENARIOS))("continues from every row of its records: %s", async (_, scenario) => {
     const whole = await play({ spec: specOf(scenario), replies: scenario.replies });
     const start: AgentRecord = { v: 1, at: 1, type: "run_started", run: "run_1", spec: whole.run.spec };
     for (let rows = 0; rows <= whole.rows.length; rows++) {
@@ -165,7 +165,7 @@ describe("a served skill", () => {
     }
   });
 
-  it("is sent its own text alone, and what a call of an unknown tool was answered", async () => {
+  it("gets only its own text, and the answer to a call of an unknown tool", async () => {
     const { requests } = await play({
       spec: { ...terms(3), tools: [tool("a")] },
       replies: [{ calls: [["nonesuch", {}]] }, "done"],
@@ -185,7 +185,7 @@ describe("a served skill", () => {
     expect(requests[5] && toolTexts(requests[5])).toEqual(["ok", "ok", "ok", "ok", "ok"]);
   });
 
-  it("S91: is stopped at its deadline, which says what was under way", async () => {
+  it("S91: stops at its deadline, and the error names what was in progress", async () => {
     let fire = (): void => {};
     const { run, records } = await play({
       spec: { ...terms(3), tools: [tool("a")], deadline: { at: 9e15, ms: 250 } },

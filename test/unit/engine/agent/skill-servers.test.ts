@@ -37,7 +37,7 @@ test("a matched skill binds its servers before the model is called, and once", a
 test.each<[string, Parameters<typeof play>[0]]>([
   ["loads", { replies: [{ calls: [["load_skill", { name: "docs" }]] }, "ok"], spec: { prompt: says("hm") } }],
   ["is told to follow by its name", { replies: ["ok"], spec: { prompt: says("/docs now") } }],
-])("so does one that the model %s", async (_, { replies, spec }) => {
+])("the same for one that the model %s", async (_, { replies, spec }) => {
   const played = await play({ spec: { ...spec, skills: [DOCS] }, replies, bind: () => BOUND });
   expect(offered(played.requests.at(-1) ?? expect.fail())).toContain("wiki__find");
   expect(binds(played)).toBe(1);
@@ -85,7 +85,7 @@ test("a skill that is dropped takes its servers along, and binds them again with
   expect(binds(played)).toBe(2);
 });
 
-test("a server that fails is told of, costs its tools alone, and is not asked in every turn", async () => {
+test("a failing server is reported, costs only its own tools, and is not asked in every turn", async () => {
   const spec = { skills: [DOCS], prompt: says("the docs"), tools: [tool("work")] };
   const played = await play({ spec, replies: [{ calls: [["work", {}]] }, "ok"], bind: () => FAILED });
   expect([played.run.status, binds(played)]).toEqual(["done", 1]);
@@ -124,7 +124,7 @@ test("the run's own tools win; policies and scopes hold for what was bound", asy
   expect(offered(requests[0] ?? expect.fail())).toEqual(["wiki__edit", "load_skill"]);
 });
 
-test("the session's next run, in which the skill is active already, binds them anew", async () => {
+test("the session's next run has the skill active from the start, and binds the servers again", async () => {
   const first = await play({
     spec: { skills: [DOCS], prompt: says("the docs") },
     replies: ["ok"],

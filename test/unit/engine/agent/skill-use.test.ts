@@ -51,7 +51,7 @@ describe("messages that begin with a skill's name", () => {
     expect(second.hooks).toEqual([]);
   });
 
-  test("one that comes while the run goes on", async () => {
+  test("one that comes while the run continues", async () => {
     const { requests } = await play({
       spec: { skills, tools: [tool("t")] },
       replies: [{ calls: [["t", {}]] }, "ok"],

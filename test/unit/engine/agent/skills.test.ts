@@ -21,7 +21,7 @@ import {
 const matches = (records: readonly AgentRecord[]) =>
   records.filter((record) => record.type === "skills_matched");
 describe("matching", () => {
-  test("the skill that the prompt names is active, with its body; the candidates are told", async () => {
+  test("the skill that the prompt names is active, with its body; the candidates are reported", async () => {
     const skills = [skill("deploying"), skill("testing")];
     const { records, requests } = await play({
       spec: { skills, prompt: says("deploying please") },
@@ -55,7 +55,7 @@ describe("matching", () => {
     expect(matchSkills([skill("x", { description: "none" })], "a b c", [])).toEqual([]);
   });
 
-  test("no match: told with no candidates, nothing active", async () => {
+  test("no match: reported without candidates, nothing active", async () => {
     const { records, requests } = await play({
       spec: { skills: [skill("deploying")], prompt: says("hm") },
       replies: ["ok"],
@@ -183,7 +183,7 @@ describe("scope", () => {
 });
 
 describe("catalog", () => {
-  test("no skills, or none for models: no section and no tool", async () => {
+  test("no skills, or none that models may use: no section and no tool", async () => {
     for (const skills of [[], [skill("a", { disable_model_invocation: true })]]) {
       const { requests } = await play({ spec: { skills, tools: [tool("t")] }, replies: ["ok"] });
       expect(requests[0]?.system).not.toContain("skill");
@@ -318,7 +318,7 @@ describe("load_skill", () => {
     expect(executed).toMatchObject([{ name: "load_skill" }]);
   });
 
-  test("a skill that somebody who is trusted has signed is loaded where a signature is asked for", async () => {
+  test("a skill with a trusted signature is loaded where a signature is required", async () => {
     const signed = skill("a", { signature: { signer: "f".repeat(64), trusted: true } });
     expect(answer(await load({ name: "a", require_signature: true }, [signed]))).toContain("BODY OF a");
   });

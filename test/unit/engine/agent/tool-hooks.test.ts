@@ -164,7 +164,7 @@ describe("predicates of permissions", () => {
 describe("hooks of compaction", () => {
   const compaction = { ...SPEC.compaction, auto: true, threshold_tokens: 1, keep_last: 1 };
 
-  it("mask_callback words what is masked", async () => {
+  it("mask_callback writes the replacement text", async () => {
     const long = `first line\n${"y".repeat(600)}`;
     const played = await play({
       spec: {
@@ -179,7 +179,7 @@ describe("hooks of compaction", () => {
     expect(sent && userTexts(sent).join()).toContain("user: what was asked");
   });
 
-  it("each compaction of an iteration asks its own question, and tells what it saved", async () => {
+  it("each compaction of an iteration asks its own question, and reports what it saved", async () => {
     let asked = 0;
     const played = await play({
       spec: { tools: [edit], compaction: { ...compaction, strategy: "custom", compact_callback: "sum" } },

@@ -30,7 +30,7 @@ describe("after its last round of tools a run", () => {
   it.each([
     ["Enough.", "done"],
     ['<tool_call>{"name":"edit","arguments":{"a":1}}</tool_call>', "budget_exhausted"],
-  ])("is told of no tools that are called in text: %s", async (last, status) => {
+  ])("gets no tools that are called in text: %s", async (last, status) => {
     const written = '<tool_call>{"name":"edit","arguments":{}}</tool_call>';
     const spec = { ...rounds(1), tool_format: "text" as const };
     const { run, requests, executed } = await play({ spec, replies: [written, last] });

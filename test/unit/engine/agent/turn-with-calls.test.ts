@@ -65,7 +65,7 @@ describe("a turn with calls and a sentinel", () => {
     expect([played.run.status, played.run.iterations, kinds]).toEqual(expected);
   });
 
-  it("the model is told what is missing behind its results", async () => {
+  it("the model learns what is missing after its results", async () => {
     const results = { run: [{ exit_code: 3, status: "error" as const }] };
     const { requests } = await play({
       spec: { ...verified, max_iterations: 2 },

@@ -46,7 +46,7 @@ test.each([
   expect(chosen(prompt)).toBe(wanted);
 });
 
-test("the words of a name say what it is for, however common they are", () => {
+test("the words of a name describe its purpose, however common they are", () => {
   const own = [
     skill("code-review", "Comments on changes, file by file"),
     skill("mail", "Answers letters"),
@@ -158,7 +158,7 @@ test.each([
   expect(names(prompt, { name })).toBe(named);
 });
 
-test("a skill whose paths match a file is active, and several that are named", () => {
+test("a skill is active if its paths match a file, and several that are named", () => {
   const own = [skill("a", "Alpha", { paths: ["infra/**"] }), skill("b-c", "Beta"), skill("d-e", "Delta")];
   const index = indexSkills(own);
   expect(chooseSkills(own, index, "go", ["infra/x.tf"]).active).toEqual(["a"]);

@@ -70,7 +70,7 @@ describe("faults name the field, what it takes and what came", () => {
   });
 });
 
-describe("who searches", () => {
+describe("the searcher", () => {
   const forced = { ...OLD_GPT, forced: true };
   const text: SearchTarget = { ...CLAUDE, tool_format: "text" };
   const cases: [string, Json, SearchTarget, string, RegExp[]][] = [

@@ -154,7 +154,7 @@ test("the indexes of a list are made once, also for vaults of other options", ()
   expect(toolSetOf([...tools], [])).not.toBe(toolSetOf(tools, []));
 });
 
-test("a scope hides what it does not name, before the best are chosen", () => {
+test("a scope hides the tools that it does not name, before the best are chosen", () => {
   const tools = manyTools(400);
   const wanted = tools.filter(({ name }) => name.startsWith("open_")).at(-1)?.name ?? "";
   expect(toolSetOf(tools, []).byWords("open", new Set([wanted]))).toEqual([wanted]);

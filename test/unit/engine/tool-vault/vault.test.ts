@@ -37,7 +37,7 @@ async function answer(option: Json, query: Json, delegate?: SearchDelegate): Pro
 }
 
 describe("client mode", () => {
-  it("shows the search first and no deferred tool; what a search finds is there in the next turn", async () => {
+  it("shows the search first and no deferred tool; found tools are there in the next turn", async () => {
     const vault = clientVault(TOOLS);
     const first = offer(vault, EMPTY_VAULT);
     expect(first.tools.map(({ name }) => name)).toEqual(["hull_tool_search", "run"]);
@@ -173,7 +173,7 @@ describe("promotion", () => {
     expect(promoted(start, found, budget)).toEqual({ state: { promoted: names }, added });
   });
 
-  it("all hits are told, also those that the budget keeps out; pins are outside it", async () => {
+  it("all hits are reported, also those that exceed the budget; pins do not count against it", async () => {
     const tools = [...sized, tool("run", "Runs")];
     const vault = clientVault(tools, { budget_tokens: size, always_loaded: ["a"], strategy: "regex" });
     const { state, result, event } = await search(vault, EMPTY_VAULT, searchCall("x+"));
@@ -197,7 +197,7 @@ describe("native mode", () => {
     expect(offer(vaultOf(TOOLS, "regex", CLAUDE), EMPTY_VAULT).tool_search).toEqual({ variant: "regex" });
   });
 
-  it("shows openly what is pinned, to be called, forgotten by the history, or all that a scope leaves", () => {
+  it("shows pinned tools directly, callable, unknown to the history, or all that a scope leaves", () => {
     expect(flagged(vaultOf(TOOLS, { always_loaded: ["send_mail"] }, CLAUDE))).toEqual(["open_file"]);
     const vault = vaultOf(TOOLS, true, CLAUDE);
     expect(flagged(vault, ["open_file"])).toEqual(["open_file", "send_mail"]);
@@ -207,7 +207,7 @@ describe("native mode", () => {
     expect(flagged(vault, [], { scope: new Set(["send_mail"]) })).toEqual([]);
   });
 
-  it("what the provider found is promoted, and stays so when Hull searches afterwards", () => {
+  it("tools that the provider found are promoted, and stay so when Hull searches afterwards", () => {
     const vault = vaultOf(TOOLS, true, CLAUDE);
     if (vault.mode !== "native") return expect.fail(vault.mode);
     const blocks: Block[] = [

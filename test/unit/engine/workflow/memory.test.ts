@@ -49,7 +49,7 @@ function outcomeOf(item: number): Outcome {
   });
 }
 
-it(`at most ${MOST_MB} MB for a map of ${ITEMS} items, as it goes on and as it ends`, () => {
+it(`at most ${MOST_MB} MB for a map of ${ITEMS} items, while it runs and when it ends`, () => {
   const items = Array.from({ length: ITEMS }, (_, n) => `item ${n}`);
   const graph = { nodes: { map: { kind: "map", prompt: "go", map_policy: { items } } } };
   let state: WorkflowState | null = null;

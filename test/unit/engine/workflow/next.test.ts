@@ -150,7 +150,7 @@ describe("maps", () => {
     });
   });
 
-  it("quorum: failed items do not count, those that still run are given up", () => {
+  it("quorum: failed items do not count, running ones are abandoned", () => {
     const play = new Play(graph({ strategy: "quorum", min_completed: 2 }));
     play.fail("map[0]").end("map[1]", made("a"));
     expect(play.status).toBeNull();
@@ -193,7 +193,7 @@ describe("attempts and time", () => {
     expect(play.status).toBe("completed");
   });
 
-  it("retry_on names what is tried again: a branch, an outcome or a code", () => {
+  it("retry_on names what is retried: a branch, an outcome or a code", () => {
     const retry_policy = { max_attempts: 2, retry_on: ["busy"] };
     expect(new Play(one({ retry_policy })).fail("a", "broken").status).toBe("completed");
     expect(new Play(one({ retry_policy })).fail("a", "busy").open).toEqual(["a#2"]);
@@ -201,7 +201,7 @@ describe("attempts and time", () => {
     expect(new Play(one({ retry_policy: branch })).fail("a").open).toEqual(["a#2"]);
   });
 
-  it("a paused run begins nothing, neither a node nor a further attempt, and goes on where it was", () => {
+  it("a paused run starts neither a node nor another attempt, and continues where it was", () => {
     const graph = {
       entry: "a",
       nodes: { a: { retry_policy: { max_attempts: 2, backoff_ms: 10 } }, b: {} },
@@ -291,7 +291,7 @@ describe("waits", () => {
     expect(play.state.stages.at(-1)).toMatchObject({ node_id: "v", error: { code: "timed_out" } });
   });
 
-  it("for a person: granted goes on, denied fails", () => {
+  it("for a person: a grant continues, a denial fails", () => {
     const answer = (granted: boolean) =>
       new Play(wait({ approval: "Sure?" })).note({
         type: "answered",

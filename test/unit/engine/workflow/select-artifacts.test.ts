@@ -70,7 +70,7 @@ describe("what is left out", () => {
     expect(ids(kinds, policy).toSorted()).toEqual(expected);
   });
 
-  it("a copy of what stands there already, unless it is pinned", () => {
+  it("a copy of existing content, unless it is pinned", () => {
     const copies: Given[] = [
       { id: "a", text: "Same." },
       { id: "b", text: "Same." },
@@ -105,7 +105,7 @@ describe("the budget", () => {
     text: id.repeat(tokens * 4),
   });
 
-  it("takes what fits, also behind one that does not; reserve_tokens are not for artifacts", () => {
+  it("takes what fits, also after an item that does not; reserve_tokens do not cover artifacts", () => {
     const given = [sized("a", 100, 90), sized("b", 300, 80), sized("c", 80, 70)];
     expect(ids(given, { max_tokens: 200 })).toEqual(["a", "c"]);
     expect(ids(given, { max_tokens: 200, reserve_tokens: 50 })).toEqual(["a"]);

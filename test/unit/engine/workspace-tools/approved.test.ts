@@ -117,7 +117,7 @@ test.each([
   expect(approvedBeforehand([skillWith(entries)], toolNamed(name), args)).toBe(approved);
 });
 
-test("the parts of a command are those that bash runs", () => {
+test("the parts of a command are the ones that bash runs", () => {
   const parts = splitCommands('a "x $(b | c)" && d `e` <(f) <<X\n$(g)\nX\nh # i');
   expect(parts?.map(({ words }) => words[0]?.text).sort()).toEqual(["a", "b", "c", "d", "e", "f", "g", "h"]);
 });

@@ -12,18 +12,21 @@ const CASES: [command: string, output: string, exit_code: number, note: boolean]
   ["npm run lint", "clean", 0, false],
 ];
 
-test.each(CASES)("%s, %j, %i: told that there is no network: %s", (command, output, exit_code, note) => {
-  const end = { exit_code, remark: null, notKept: [], offline: true, memory_bytes: null };
-  expect(commandText(command, output, end).includes("commands reach no other machine here")).toBe(note);
-  expect(commandText(command, output, { ...end, offline: false })).not.toContain("[hull:");
-});
+test.each(CASES)(
+  "%s, %j, %i: the output says that there is no network: %s",
+  (command, output, exit_code, note) => {
+    const end = { exit_code, remark: null, notKept: [], offline: true, memory_bytes: null };
+    expect(commandText(command, output, end).includes("commands reach no other machine here")).toBe(note);
+    expect(commandText(command, output, { ...end, offline: false })).not.toContain("[hull:");
+  },
+);
 
 test.each([
   ["Traceback\nMemoryError", null, true],
   ["fork: Cannot allocate memory", null, true],
   ["", "killed: it exceeded its memory limit", true],
   ["No such file", null, false],
-])("%j, %j: told of its memory limit: %s", (output, remark, note) => {
+])("%j, %j: the result names its memory limit: %s", (output, remark, note) => {
   const end = { exit_code: remark === null ? 1 : null, remark, notKept: [], offline: false };
   expect(commandText("x", output, { ...end, memory_bytes: 4096 }).includes("may have 4096 bytes")).toBe(note);
   expect(commandText("x", output, { ...end, memory_bytes: null })).not.toContain("memory_limit");

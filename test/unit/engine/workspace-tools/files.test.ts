@@ -84,7 +84,7 @@ test.each([
   expect(edited(text, from, to, all)).toEqual(result);
 });
 
-test("Edit says how often the text stands there, and in which lines", () => {
+test("Edit reports how often the text occurs, and in which lines", () => {
   const fault = (from: string) => edited("x\ny x\n\n  indented\nx", from, "z", false);
   expect(fault("x")).toEqual({ fault: expect.stringContaining("3 times, in the lines 1, 2, 5") });
   expect(fault("nowhere")).toEqual({ fault: expect.stringContaining("0 times") });
@@ -135,7 +135,7 @@ test.each([
   expect(made.search.text()).toBe(text);
 });
 
-test("Grep refuses what cannot be matched in linear time, and ends a search that costs too much", () => {
+test("Grep refuses patterns that need more than linear time, and stops a search that costs too much", () => {
   expect(GrepSearch.of("(?=x)", { mode: "count", context: 0, ignoreCase: false }).ok).toBe(false);
   const made = GrepSearch.of("(a+)+$", { mode: "count", context: 0, ignoreCase: false });
   if (!made.ok) throw new Error(made.reason);

@@ -132,7 +132,7 @@ test.each([...ERROR_CATEGORIES])("an error of the category %s keeps it", async (
   expect(calls).toHaveLength(kind === "transient" ? 3 : 1);
 });
 
-test("the words of a generic error say what it is", async () => {
+test("the words of a generic error identify it", async () => {
   const mock: Mock = { error: { category: "generic", message: "prompt is too long: 9000 tokens" } };
   const error = await failureOf(callModel(REQUEST, ANTHROPIC, mocked([mock]).options));
   expect(error.data.members).toMatchObject({ reason: "context_overflow", offending_tokens: 9000 });
@@ -144,7 +144,7 @@ test("an answer that says nothing is asked for again, up to the retries", async 
   expect(calls).toHaveLength(2);
 });
 
-test("used up, the default answers and no provider does; ids go on", async () => {
+test("when used up, the default answers and no provider does; ids continue", async () => {
   const { options } = mocked([{ tool_calls: [{ name: "look" }] }]);
   const first = await callModel(REQUEST, ANTHROPIC, options);
   const messages: Message[] = [
@@ -190,7 +190,7 @@ test("a prompt to be cached is remembered by the run", async () => {
   ]);
 });
 
-test("where nothing is queued and nothing is to be mocked, the provider is asked", async () => {
+test("with nothing queued and nothing to mock, the provider is asked", async () => {
   const { options } = mocked([]);
   const target = resolveTarget({ provider: "openai", model: "m" }, (name) =>
     name === "OPENAI_API_KEY" ? "key" : undefined,
@@ -210,7 +210,7 @@ test("where nothing is queued and nothing is to be mocked, the provider is asked
   expect(mock).toMatchObject({ provider: "mock", model: "mock", raw_stop_reason: null });
 });
 
-test("mocks that answer everything fail what they do not know", async () => {
+test("mocks that answer everything fail for unknown tools", async () => {
   const { options } = mocked([]);
   const take = () => ({ mock: null, otherwise: { error: "mocks.jsonl" }, seen: false });
   const intercept = answering({ take }, "run");

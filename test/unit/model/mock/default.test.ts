@@ -112,7 +112,7 @@ describe("by itself", () => {
   });
 });
 
-test("a demo: the tool gets the prompt, and its result is told", () => {
+test("a demo: the tool gets the prompt, and the stream has its result", () => {
   const { turn } = answer({ tools: [TOOL] }, { asker: "demo" });
   const args = { who: "Grüße an  alle", ...FILLED };
   expect(turn).toMatchObject({ stop_reason: "tool_use", blocks: [{ arguments: args }] });

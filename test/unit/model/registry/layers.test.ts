@@ -38,7 +38,7 @@ describe("layers", () => {
     expect(tierOf(registry, "ACME-1")).toBe("small");
   });
 
-  test("join a provider's fields with those below, and replace entries of other maps", () => {
+  test("merge a provider's fields with the lower layer's, and replace entries of other maps", () => {
     const registry = layered(root);
     expect(registry.providers.get("openai")).toMatchObject({
       rpm: 50,

@@ -172,7 +172,7 @@ describe("resolution, in order", () => {
 });
 
 describe("tiers", () => {
-  test("whose provider cannot be used are served by the first that can, with a warning", () => {
+  test("without a usable provider are served by the first usable one, with a warning", () => {
     expect(choose({ model_tier: "small" }, OPENAI)).toMatchObject({
       provider: "openai",
       model: "gpt-6-luna",

@@ -27,8 +27,11 @@ test.each<[string, Said, object]>([
     { arg_schema: { path_params: ["path", "file", "file_path", "dir", "directory", "to"] } },
   ],
   ["that it may run again", { idempotent: true }, { idempotent: true }],
-])("%s: all of it counts of a published skill, of an upload what makes it no safer", (_, said, counts) => {
-  const idempotent = said.idempotent === true ? { idempotent: true } : {};
-  expect(commandAnnotations(published, said)).toEqual({ ...said.annotations, ...idempotent });
-  expect(commandAnnotations(uploaded, said)).toEqual(counts);
-});
+])(
+  "%s: a published skill may set all of it, an upload nothing that makes it less safe",
+  (_, said, counts) => {
+    const idempotent = said.idempotent === true ? { idempotent: true } : {};
+    expect(commandAnnotations(published, said)).toEqual({ ...said.annotations, ...idempotent });
+    expect(commandAnnotations(uploaded, said)).toEqual(counts);
+  },
+);

@@ -47,7 +47,7 @@ test("a context hook answers messages as requests hold them; system messages go 
   expect(hookAnswer(step("context"), answer)).toEqual({ messages: [canonical("hi")], system: "Be kind." });
 });
 
-test("a context hook sees what was compacted among the recorded messages only", () => {
+test("a context hook sees compacted messages among the recorded ones only", () => {
   const payload = {
     messages: [canonical("[summary]")],
     compacted: true,
@@ -73,7 +73,7 @@ test("a context hook sees what was compacted among the recorded messages only", 
   expect(asked).toEqual([{ role: "user", content: "x" }]);
 });
 
-test("a context hook gets the latest text of each role, of what is visible and of what was recorded", () => {
+test("a context hook gets the latest text of each role, visible and recorded", () => {
   const said = { role: "assistant" as const, content: [{ type: "output_text" as const, text: "hello" }] };
   const called = { role: "assistant" as const, content: [] };
   const seen = [canonical("hi"), said, canonical("more"), called];

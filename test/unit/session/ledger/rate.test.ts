@@ -48,7 +48,7 @@ test("no span of the window's length holds more requests than the rate, and ever
   );
 });
 
-test("a burst up to the rate passes at once, the next one is told when", () => {
+test("a burst up to the rate passes immediately; the next call learns when to retry", () => {
   const counter = new Counter();
   const rate = { requests: 3, window_ms: 60_000 };
   const at = 1_800_000_000_000;

@@ -153,7 +153,7 @@ describe("a value fits its parameter", () => {
     }
   });
 
-  it("what is wrong with a secret does not show it", () => {
+  it("a fault in a secret does not show the secret", () => {
     expect(configFault(param("secret"), ["hush-0123456789"])?.message).toBe("must be a string");
   });
 });
@@ -255,7 +255,7 @@ describe("given values", () => {
     { name: "plain", config: [] },
   ];
 
-  it("every fault has its path, and one is enough to take none", () => {
+  it("every fault has its path, and one is enough to refuse everything", () => {
     const given = {
       build: { maxCost: 51, site: "x", none: 1, labels: { a: 1 }, constructor: 1 },
       plain: { a: 1 },

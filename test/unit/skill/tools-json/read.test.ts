@@ -251,7 +251,7 @@ describe("conversion to JSON Schema", () => {
     expect(schemaOf({ q: text }, { "x-input-schema": full })).toEqual(full);
   });
 
-  test("parametersOf answers a schema, or what is wrong in words", () => {
+  test("parametersOf answers a schema, or the fault in words", () => {
     expect(parametersOf('{"a": {"type": "number", "description": "n"}}')).toEqual({
       schema: { type: "object", properties: { a: { type: "number", description: "n" } }, required: ["a"] },
     });
@@ -344,7 +344,7 @@ describe("7.1: x- keys", () => {
     expect(diagnostics[0]?.hint).toMatch(/milliseconds/);
   });
 
-  test("network: true is any public host, an empty list is none", () => {
+  test("network: true allows any public host, an empty list none", () => {
     expect(keys({ "x-requires-network": true })?.network).toEqual({ hosts: null });
     expect(keys({ "x-requires-network": false })?.network).toBeNull();
     expect(keys({ "x-requires-network": [] })?.network).toBeNull();
