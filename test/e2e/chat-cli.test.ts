@@ -66,7 +66,7 @@ test("hull chat keeps the conversation, and continues it", async () => {
   expect(said.filter((text) => /My name is Ada|Who am I|And now/.test(text))).toHaveLength(3);
 });
 
-test("hull chat takes each line of stdin byte for byte, and ends at one that is not UTF-8", async () => {
+test("hull chat takes each line of stdin byte for byte, and stops at one that is not UTF-8", async () => {
   const lines = Buffer.concat([
     Buffer.from("\u00e4\u2028\u{1f600} one\r\n\n"),
     Buffer.from([0xff, 0x41, 0x0a]),

@@ -492,7 +492,7 @@ describe("money", () => {
     expect(bodyAt(0).max_completion_tokens).toBe(7);
   });
 
-  test("what calls take adds up in the tenant's usage", async () => {
+  test("the usage of calls adds up for the tenant", async () => {
     const usage = async () => json(await hull.call("/llm/usage", undefined, { method: "GET" }));
     const before = await usage();
     fake.script(() => ({ text: "ok", usage: { input: 100, output: 10 } }));

@@ -134,7 +134,7 @@ async function halfBody(hull: HullDev): Promise<{ text: string; ms: number }> {
   return { text, ms: performance.now() - began };
 }
 
-describe("as many slots as the machine gives", () => {
+describe("as many slots as the machine has", () => {
   test("S81: events at c=8 come faster than at c=1", async () => {
     /** Streamed runs per second. */
     const rate = async (lanes: number): Promise<number> => {

@@ -109,7 +109,7 @@ test("its key reaches no process", async () => {
   await hull.printed(/env\/SKILL\.md:\d+:\d+ warning tool_env\[0\].*MY_PROXY_API_KEY/);
 });
 
-test("the Worker knows all of it", async () => {
+test("the Worker knows everything", async () => {
   expect(await get("/llm/resolve?model=my-fast")).toEqual({
     id: "vendor/fast",
     provider: "my_proxy",

@@ -300,7 +300,7 @@ test("R15: commands in a published skill's text run before it is shown, where Ba
   expect(last()).toContain("were not run");
 });
 
-test("skills of a run lie side by side: a path from one leads to another", async () => {
+test("skills of a run are sibling folders: a path from one leads to another", async () => {
   const run = await inSession({ skills: ["reader", "pdf"] }, [
     { tool_calls: [call("load_skill", { name: "reader" })] },
     { tool_calls: [call("read_skill_resource", { skill: "reader", path: "../pdf/FORMS.md" })] },
@@ -339,7 +339,7 @@ test("session_id: a call uses the session's files, and its history counts", asyn
   }
 });
 
-test("session_id: a repeated call with its key leaves the session's files as they are by now", async () => {
+test("session_id: a repeated call with its key does not change the session's files", async () => {
   const { id } = await json<{ id: string }>(await hull.post("/sessions", {}));
   fake.script([{ text: "Read." }]);
   const ask = () =>

@@ -56,7 +56,7 @@ test("a persistent run is checked when it claims to be done; watchers learn of t
   expect(dataOf(events, "round")).toContainEqual({ round: 2, restarted: true });
 });
 
-test("at Anthropic the answer is the argument of a tool: checked, and kept as text", async () => {
+test("with Anthropic the answer is the argument of a tool: checked, and kept as text", async () => {
   const claude = { provider: "anthropic", model: "claude-opus-4-6", llm_backoff_ms: 0, json_schema: SCHEMA };
   const answer = (n: unknown) => ({ tool_calls: [{ name: "json_response", arguments: { n } }] });
   await hull.post("/sessions", { id: "of-json" });

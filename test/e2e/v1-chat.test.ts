@@ -26,7 +26,7 @@ const messages: OpenAI.ChatCompletionMessageParam[] = [
 const sent = (n = 0): Record<string, unknown> => ({ ...fake.requests[n]?.body });
 
 describe("a chat completion", () => {
-  test("of a model of OpenAI's protocol keeps the members that have no other form", async () => {
+  test("of a model of OpenAI's protocol keeps the members that other protocols cannot express", async () => {
     fake.script([{ text: "Hi.", usage: { input: 9, output: 2, cache_read: 4 } }]);
     const body = {
       model: GPT,

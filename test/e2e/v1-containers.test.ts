@@ -404,7 +404,7 @@ describe("skills", () => {
     await expect(wish("gpt-4o")).rejects.toThrow(/there is no skill .*skill_01atAnthropic/);
   });
 
-  test("may be twenty, of a client of the beta eight", async () => {
+  test("number up to twenty, eight for a client of the beta", async () => {
     const many = (n: number, beta: string) => {
       const skills = Array.from({ length: n }, (_, i) => ({
         type: "custom" as const,
@@ -475,7 +475,7 @@ describe("skills", () => {
   });
 });
 
-test("where hull.toml passes a provider's requests through, they go to it whole, and stored skills still run here", async () => {
+test("if hull.toml passes a provider's requests through, they go to it whole, and stored skills still run here", async () => {
   const web = { type: "web_search_20250305" as const, name: "web_search" as const };
   const body = { ...ask, model: "claude-opus-4-6", tools: [CODE, web], mcp_servers: [] };
   const post = async (url: string, headers: Record<string, string>, more: object = {}) => {

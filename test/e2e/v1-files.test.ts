@@ -96,7 +96,7 @@ describe("files", () => {
 });
 
 describe("errors", () => {
-  test("are of the class that each SDK has for them, with the id of the request and Hull's text", async () => {
+  test("have the class that each SDK has for them, with the id of the request and Hull's text", async () => {
     const unknown = await caught(ga.files.retrieveMetadata("file_none"));
     expect(unknown).toBeInstanceOf(current.NotFoundError);
     expect(unknown).toMatchObject({ type: "not_found_error", requestID: expect.stringMatching(/^\w/) });
@@ -117,7 +117,7 @@ describe("errors", () => {
     ).toBe(true);
   });
 
-  test("of a wrong key show that it is the key", async () => {
+  test("of a wrong key point to the key", async () => {
     const key = { apiKey: "wrong", maxRetries: 0 };
     const anthropic = await caught(new Anthropic({ ...key, baseURL: hull.url }).skills.list());
     expect(anthropic).toBeInstanceOf(current.AuthenticationError);

@@ -34,7 +34,7 @@ const anthropic = new Anthropic({ authToken: mine, apiKey: null, baseURL: hull.u
 const withKey = (key: string) => ({ headers: { "idempotency-key": key } });
 
 describe("a model call", () => {
-  test("is made once; a repetition gets the answer, another key another one", async () => {
+  test("is made once; a repetition gets its answer, another key another one", async () => {
     fake.script([{ text: "one" }, { text: "two" }]);
     const first = await messages("whole", ask("Hi"));
     const text = await first.text();
@@ -74,7 +74,7 @@ describe("a model call", () => {
     expect(await (await messages("shared", ask("Hi"), theirs)).text()).toContain("for them");
   });
 
-  test("asked for many times at once is made once", async () => {
+  test("requested many times at once, it is made once", async () => {
     fake.script([{ text: "once", delay_ms: 200 }]);
     const all = await Promise.all(
       Array.from({ length: 8 }, () =>

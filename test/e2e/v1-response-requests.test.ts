@@ -106,7 +106,7 @@ describe("a request", () => {
       },
       "tools.0.environment.skills.0.skill_id",
     ],
-  ])("that cannot be carried is refused by its path: %j", async (more, param) => {
+  ])("that cannot be passed on is refused by its path: %j", async (more, param) => {
     const body = {
       model: GPT,
       input: "Hello?",

@@ -348,7 +348,7 @@ describe("the shell", () => {
     await expect(found({ ...bundle, source })).rejects.toMatchObject({ status: 400 });
   });
 
-  test("of the client is left to the client", async () => {
+  test("of the client stays the client's", async () => {
     fake.script([shell("ls"), { text: "Two files." }]);
     const environment = {
       type: "local" as const,

@@ -83,7 +83,7 @@ test("S10: broken in the later root, its last good version stays, not the earlie
   expect(await stale("both")).toBe(undefined);
 });
 
-test("its folder gone, the earlier root's skill is served; and back again", async () => {
+test("when its folder is removed, the earlier root's skill is served; and back again", async () => {
   await hull.remove("../over/both");
   expect(await becomes("both", /hidden/)).toBe("200 hidden");
   await hull.write("../over/both/SKILL.md", says("Both", "again"));

@@ -495,7 +495,7 @@ describe("packages", () => {
   });
   afterAll(() => runner.stop());
 
-  test("attack: packages of more bytes than the runner keeps are refused, and say so", async () => {
+  test("attack: packages with more bytes than the runner keeps are refused with a message", async () => {
     const { value, fault } = await callScript(runner, await packed(wheel(42, 3_000_000)), "use.py");
     expect(fault).toBe("tool_error");
     expect(JSON.stringify(value)).toMatch(/more than 1000000 bytes/);

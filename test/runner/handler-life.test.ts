@@ -278,19 +278,22 @@ describe("its folder and its variables", () => {
     expect(late).toMatchObject({ exit_code: 1, stderr: expect.stringContaining("300 ms") });
   });
 
-  test.each(["slow.sh", "slow.py", "stopped.js"])("what %s says comes while it runs", async (script) => {
-    const leaving = new AbortController();
-    const call = handlerCall(files, script, {}, { signal: leaving.signal });
-    const outcome = runInRunner(call, processDeps(runner, files));
-    const over = outcome.then(() => "over");
-    await until(
-      () => call.notes,
-      (notes) => notes.some((note) => note.kind === "output" && note.text.includes("begun\n")),
-    );
-    expect(await Promise.race([over, "under way"])).toBe("under way");
-    leaving.abort();
-    await outcome;
-  });
+  test.each(["slow.sh", "slow.py", "stopped.js"])(
+    "the output of %s arrives while it runs",
+    async (script) => {
+      const leaving = new AbortController();
+      const call = handlerCall(files, script, {}, { signal: leaving.signal });
+      const outcome = runInRunner(call, processDeps(runner, files));
+      const over = outcome.then(() => "over");
+      await until(
+        () => call.notes,
+        (notes) => notes.some((note) => note.kind === "output" && note.text.includes("begun\n")),
+      );
+      expect(await Promise.race([over, "under way"])).toBe("under way");
+      leaving.abort();
+      await outcome;
+    },
+  );
 });
 
 test("memory of a fork is limited as for any process, where the system permits it", async ({ skip }) => {
@@ -355,7 +358,7 @@ def handler(a):
   });
   afterAll(() => apart.stop());
 
-  test("forks have it, and no way back", async () => {
+  test("forks have it, and cannot undo it", async () => {
     const { value } = await callScript(apart, spies, "who.py");
     expect(value).toEqual([CHILD_UID, [], expect.stringMatching(/CapEff:\s0+\n[\s\S]*NoNewPrivs:\s1/)]);
   });

@@ -44,7 +44,7 @@ describe.runIf(root)("a uid of their own (only where the test runs as root)", ()
     expect(stdout.toString()).not.toContain("canary");
   };
 
-  test("they have it, and no way back: no groups, no capabilities, no privileges by setuid files", async () => {
+  test("they have it, and cannot regain more: no groups, no capabilities, no privileges by setuid files", async () => {
     const script = "id -u; id -G; grep -E 'CapEff|CapBnd|NoNewPrivs' /proc/self/status";
     const { stdout } = await run(runner, files, sh(script));
     expect(stdout.toString().trim().split("\n")).toEqual([

@@ -234,14 +234,14 @@ describe.runIf(canUnshareNetwork())("a tool that lists hosts", () => {
     expect(asked).toEqual([]);
   });
 
-  test("past the proxy there is no way: no address of the machine or beyond answers, and no password, no host", async () => {
+  test("nothing bypasses the proxy: no address of the machine or beyond answers, and no password, no host", async () => {
     expect(await ask("direct.py", url)).toMatch(/unreachable|refused/i);
     expect(await ask("nobody.py", "http://api.example.com/")).toContain("407");
     expect(asked).toEqual([]);
   });
 });
 
-test.runIf(canUnshareNetwork() && process.getuid?.() === 0)("the same under a uid of their own", async () => {
+test.runIf(canUnshareNetwork() && process.getuid?.() === 0)("the same under separate uids", async () => {
   const beyond = createServer((_, response) => response.end("passed on"));
   const env = { HTTPS_PROXY: await listening(beyond) };
   const runner = await startRunner({ flags: ["--spawners", "1", "--child-uid", "65125"], env });

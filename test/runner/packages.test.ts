@@ -105,7 +105,7 @@ test("inline metadata comes first; a failure shows the installer's output", asyn
 });
 
 test.runIf(canUnshare)(
-  "whether packages are fetched is a setting apart from the handlers' network",
+  "whether packages are fetched is a separate setting from the handlers' network",
   async () => {
     const asked: string[] = [];
     const content = await wheel();

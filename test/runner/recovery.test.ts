@@ -132,7 +132,7 @@ describe("a runner that died", () => {
     }
   });
 
-  test("the journal keeps to its size, oldest first", async () => {
+  test("the journal keeps its size limit, the oldest go first", async () => {
     const runner = await startRunner({ flags: ["--journal-bytes", "1000000"] });
     try {
       const values = [1, 2, 3].map(() =>

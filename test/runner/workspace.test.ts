@@ -165,7 +165,7 @@ test("files come, changes go: created, changed, deleted, renamed, made executabl
   expect(session.sent.sort()).toEqual(["#!/bin/sh\necho ran", "one", "two"].sort());
 });
 
-test("what programs make again stays in the folder, and is no file of the session", async () => {
+test("generated files stay in the folder, and are not files of the session", async () => {
   const session = new Session();
   const made = await session.run(
     "mkdir -p a/__pycache__ node_modules/x .git .venv/bin; for f in a/__pycache__/m.pyc a/n.pyc node_modules/x/i.js .git/HEAD .venv/bin/python a/kept; do echo 1 > $f; done",
@@ -272,7 +272,7 @@ test("nothing but plain files of this folder leaves it", async () => {
   expect((await session.run("find . ! -type d | sort")).stdout).toBe("./own\n./twin\n");
 });
 
-test("links that are put in the way lead nothing outside", async () => {
+test("links in the path lead nothing outside", async () => {
   const session = new Session();
   const victim = join(runner.stateDir, "victim");
   await mkdir(victim);

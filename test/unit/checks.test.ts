@@ -17,7 +17,7 @@ const HALVES: Record<number, string[]> = {
   119: ["rollback", "uploaded", "held by"],
 };
 
-test("every Check is shown by a test that has its number", () => {
+test("every Check has a test with its number", () => {
   const shown = checksShown();
   const numbers = Array.from({ length: COUNT }, (_, index) => index + 1);
   expect(numbers.filter((number) => !shown.has(number)).map((number) => `S${number}`)).toEqual([]);

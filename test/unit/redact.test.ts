@@ -26,7 +26,7 @@ describe("redaction", () => {
     }
   });
 
-  it("removes it from JSON within text, and takes one that is no Unicode", () => {
+  it("removes it from JSON within text, and accepts one that is not Unicode", () => {
     const key = '-----BEGIN "KÉY"-----\nabc\\def\n';
     const told = new Redactor([key, "\ud800-half-a-pair"]);
     const ascii = JSON.stringify(key).replace("É", "\\u00c9");
@@ -181,7 +181,7 @@ describe("attack: a secret that a process writes in another way", () => {
   });
 });
 
-describe("attack: what keeps the redactor busy", () => {
+describe("attack: input that keeps the redactor busy", () => {
   /** What a stream answers to a text in pieces of some size. */
   const streamed = (redactor: Redactor, text: Uint8Array, size: number): string => {
     const stream = redactor.stream();

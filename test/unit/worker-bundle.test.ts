@@ -16,7 +16,7 @@ const MOST_AT_START = 125;
 const MOST_START_RATIO = 2.5;
 const bundle = once(() => bundleWorker(REPO));
 
-test("an isolate that starts compiles neither the engine nor sessions, pages, parsers or dialects", async () => {
+test("a starting isolate compiles neither the engine nor sessions, pages, parsers or dialects", async () => {
   const [modules, entry] = await Promise.all([bundle(), entryModules(REPO)]);
   const files = Object.values(entry).flatMap(({ inputs }) => Object.keys(inputs));
   expect(files).toContain("src/http/handlers.ts");

@@ -185,7 +185,7 @@ describe("the routes", () => {
     expect(results).toEqual([]);
   });
 
-  it("what was configured of an uploaded skill goes with it", async () => {
+  it("the configuration of an uploaded skill goes with it", async () => {
     const { DB } = red.client.env;
     await red.put("fox", { "SKILL.md": "---\nname: fox\ndescription: d\nmode: llm\nprovider: mock\n---\nx" });
     await put(red, {});
@@ -305,7 +305,7 @@ describe("secrets", () => {
 describe("values of one run", () => {
   const configs = (given: Json, who = red) => readToolConfigs(contextOf(who, "red"), [record], given);
 
-  it("count over all stored ones, where the scope lets them", async () => {
+  it("count over all stored ones, if the scope permits", async () => {
     await put(red, { quality: "draft", apiKey: "stored-secret" }, "shop");
     // A map that looks as a sealed secret does is none.
     const labels = { sealed: "envelope" };

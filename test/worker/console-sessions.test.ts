@@ -7,7 +7,7 @@ beforeAll(publishSkills);
 describe("sessions", () => {
   const options = (mock: unknown[]): string => JSON.stringify({ provider: "mock", mock });
 
-  it("one is opened, spoken to, forked, archived, and deleted only where its id was typed", async () => {
+  it("one is opened, gets a message, is forked, archived, and deleted only if its id was typed", async () => {
     expect((await page("/console/sessions", sent({ id: "talk" }))).response.headers.get("location")).toBe(
       "/console/sessions/talk",
     );
@@ -115,7 +115,7 @@ describe("sessions", () => {
     expect((await page("/console/sessions/nowhere/events")).response.status).toBe(404);
   });
 
-  it("attack: names of files and what artifacts hold are text; an artifact's frame is confined", async () => {
+  it("attack: names of files and contents of artifacts are text; an artifact's frame is confined", async () => {
     await client.post("/sessions", { id: "made" });
     const upload = new FormData();
     upload.set("file", new File(["x"], "a <b> & 'c'.txt"));

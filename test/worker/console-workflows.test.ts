@@ -83,7 +83,7 @@ describe("a stored graph", () => {
     expect((await page("/console/workflows/zebra")).status).toBe(404);
   });
 
-  it("is run with a task and options, which leads to the run's page", async () => {
+  it("runs with a task and options, and leads to the run's page", async () => {
     const wrong = await send("/console/workflows/letters@1/run", { task: "t", options: "{" });
     expect([wrong.status, wrong.text]).toEqual([
       400,

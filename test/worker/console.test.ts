@@ -68,7 +68,7 @@ describe("runs", () => {
       .toContain("It ended without a successful call of a tool that it requires.");
   });
 
-  it("attack: one shows its steps and its answer as text, folded", async () => {
+  it("attack: a run shows its steps and its answer as text, folded", async () => {
     const ask = { name: "ask", description: "Asks.", parameters: { q: { type: "string" } } };
     const run = await ran("evil", [{ tool_calls: [{ name: "ask", arguments: { q: EVIL } }] }], [ask]);
     const { text } = await page(`/console/runs/${run}`);

@@ -125,7 +125,7 @@ describe("answers", () => {
     expect([evil.status, corsHeaders(evil)]).toEqual([403, []]);
   });
 
-  it("without cors_origins nothing of CORS is said", async () => {
+  it("without cors_origins there are no CORS headers", async () => {
     const response = await new Client().fetch("/healthz", { headers: { origin: APP } });
     expect([corsHeaders(response), response.headers.get("vary")]).toEqual([[], null]);
   });

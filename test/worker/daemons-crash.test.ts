@@ -88,7 +88,7 @@ const SCENARIOS: Record<string, Scenario> = {
 describe.each(Object.entries(SCENARIOS))("%s", (name, scenario) => {
   const { script, play, events, reasons, options = {} } = scenario;
   it.each([false, true])(
-    "loses and doubles nothing whatever write is the last (stored: %s)",
+    "loses and repeats nothing whichever write is the last (stored: %s)",
     async (after) => {
       let deaths = 0;
       for (let writes = 1; writes < 200; writes += 1) {

@@ -24,7 +24,7 @@ function held(
 }
 
 describe("events", () => {
-  it("more than fit are refused, and not stored", async () => {
+  it("above the limit they are refused, and not stored", async () => {
     const { script, release, begun } = held(1, answers(3));
     await inWorld(script, async (world) => {
       await world.open();
@@ -47,7 +47,7 @@ describe("events", () => {
     });
   });
 
-  it("one in flight goes back to the front when the daemon is stopped, and is handled once more", async () => {
+  it("one in progress goes back to the front when the daemon is stopped, and is handled once more", async () => {
     const { script, begun, release } = held(1, ["ready", "never", "ready again"]);
     await inWorld(script, async (world) => {
       await world.open();
@@ -210,7 +210,7 @@ describe("a wake", () => {
     });
   });
 
-  it("is not put off when the clock is set back", async () => {
+  it("is not delayed when the clock is set back", async () => {
     await inWorld({ replies: answers(5) }, async (world) => {
       await world.open();
       await idle(world, { wake_interval_ms: 10 * SECOND });

@@ -111,7 +111,7 @@ describe("a daemon", () => {
     });
   });
 
-  it("keeps an event or a message that a budget kept from the model", async () => {
+  it("keeps an event or a message that a budget withheld from the model", async () => {
     const { id } = await spawn({ mock: [{ text: "ready" }, { text: "one" }, { text: "two" }] });
     const limit = (max_output_tokens: number) =>
       send("PUT", `/budgets/session:${id}`, { window: "total", max_output_tokens });

@@ -94,7 +94,7 @@ describe("attack: a caller without a key", () => {
     expect((await opened.fetch(INDEX, wrong)).status).toBe(401);
   });
 
-  it("nor does a tenant find what another one uploaded", async () => {
+  it("and a tenant does not find another tenant's uploads", async () => {
     const [red, blue] = [await tenant("red", "invoke", "publish"), await tenant("blue", "invoke")];
     await red.put("mine", { "SKILL.md": mockSkill("mine") });
     const seen = async (one: Tenant) => (await indexOf(await one.fetch(INDEX))).map(({ name }) => name);

@@ -285,7 +285,7 @@ describe("a persistent tool", () => {
     expect((await turns(null, [remove], skills, author)).answers).toEqual([{ removed: WEATHER.name }]);
   });
 
-  it("that asks for nothing but the session is not stored", async () => {
+  it("that contains only the session is not stored", async () => {
     await turns(await session(), [["define_tool", { ...WEATHER, persistent: "yes" }]]);
     expect(await stored()).toEqual([]);
   });

@@ -442,7 +442,7 @@ describe("a process that outlives its caller", () => {
     });
   });
 
-  it("another run attempt follows it although its own settings differ by now", async () => {
+  it("another run attempt follows it although its own settings differ now", async () => {
     await orphaned("script", "one ", async (storage, id) => {
       storage.sql.exec("UPDATE handed_in SET admitted = 0");
       finish(id, "two");

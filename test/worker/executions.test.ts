@@ -63,7 +63,7 @@ describe("Idempotency-Key", () => {
     expect(later.headers.get("x-hull-finish-reason")).toBe("stop");
   });
 
-  it("another input is refused, another key or skill is another run", async () => {
+  it("another input is refused; another key or skill starts another run", async () => {
     const key = freshKey();
     const first = await call(key);
     expect(await codeOf(await call(key, { body: "other" }))).toEqual([422, "idempotency_key_reused"]);
@@ -95,7 +95,7 @@ describe("Idempotency-Key", () => {
     expect(await codeOf(await call(key))).toEqual([400, "bad_request"]);
   });
 
-  it("what fails before the run is not kept", async () => {
+  it("a failure before the run is not kept", async () => {
     const key = freshKey();
     expect(await codeOf(await call(key, { body: " " }))).toEqual([422, "input_required"]);
     expect((await call(key)).status).toBe(200);

@@ -128,7 +128,7 @@ describe("POST /files", () => {
   it.each([
     ["raw", (bytes: Uint8Array) => [bytes]],
     ["form", (bytes: Uint8Array) => [utf8(part), bytes, utf8("\r\n--b--")]],
-  ])("counts the bytes that come: %s", async (how, pieces) => {
+  ])("counts the bytes that arrive: %s", async (how, pieces) => {
     const before = await tenants.stored("files/acme/");
     const body = new Blob(pieces(new Uint8Array(MAX_BODY_BYTES + 1))).stream();
     const headers = how === "form" ? form : { "content-type": "image/png" };

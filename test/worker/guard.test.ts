@@ -64,7 +64,7 @@ describe("local dev", () => {
     ["192.168.7.9:3000", 200],
     ["[fd00::7]:3000", 200],
     ["localhost:3000", 200],
-  ])("attack: Host %s where others reach it → %i", async (host, status) => {
+  ])("attack: Host %s on a reachable address → %i", async (host, status) => {
     const config = { loopback: false, allowed_hosts: ["192.168.7.9", "[fd00::7]"] };
     const reachable = new Client({
       HULL_ENV: "local",
@@ -97,7 +97,7 @@ describe("local dev", () => {
     "/cdn-cgi/explorer/api/d1/database",
     "/cdn-cgi/local/scheduled",
     "/cdn-cgi/mf/scheduled",
-  ])("attack: %s is nothing, key or not", async (path) => {
+  ])("attack: %s does not exist, with or without a key", async (path) => {
     for (const client of [local, new Client({}), new Client({ HULL_ADMIN_KEY: KEY })]) {
       for (const method of ["GET", "POST", "OPTIONS"]) {
         const response = await client.fetch(path, { method });
@@ -169,7 +169,7 @@ describe("S118 in small: the log line", () => {
     expect(await streamed.text()).not.toContain("canary");
   });
 
-  it("what could be the beginning of a secret keeps its place between reasoning and text", async () => {
+  it("text that could begin a secret keeps its place between reasoning and text", async () => {
     const keyed = new Client({ HULL_ADMIN_KEY: KEY });
     const begun = KEY.slice(0, 4);
     const streamed = await keyed.fetch("/llm/stream", {

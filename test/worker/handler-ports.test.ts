@@ -163,7 +163,7 @@ describe("configured values reach the handler", () => {
 });
 
 describe("artifacts of a handler", () => {
-  it("are no structured content for a client of MCP", async () => {
+  it("are not structured content for a client of MCP", async () => {
     const version = "2026-07-28";
     const name = "artist__draw";
     const _meta = {

@@ -109,7 +109,7 @@ describe("a hook", () => {
   });
 
   it.each(["never", "sleep", "while", "for", "of", "turns"])(
-    "that hangs (%s) is answered for in time, and the next call works",
+    "that hangs (%s) is ended in time, and the next call works",
     async (what) => {
       const before = await call("count");
       const slow = failure(call("hangs", { what }, { timeoutMs: 150 }));
@@ -129,7 +129,7 @@ describe("a hook", () => {
     expect(slow).toMatchObject({ code: "hook_timeout", message: expect.stringContaining("120 ms") });
   });
 
-  it("that ends its isolate, or spoils it, harms itself alone", async () => {
+  it("that ends or damages its isolate harms only itself", async () => {
     expect(await failure(call("end", null, { tenant: "rude", timeoutMs: 200 }))).toMatchObject({
       status: expect.any(Number),
       code: expect.stringMatching(/^hook_/),

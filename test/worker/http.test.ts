@@ -66,7 +66,7 @@ describe("a parameter that says yes or no", () => {
     ["/sessions/none/artifacts/none", "download=yes", "1 or 0"],
     ["/sessions", "stages=1", "true or false"],
     ["/v1/responses/resp_none", "stream=1", "true or false"],
-  ])("takes two words, and nothing begins with another one: %s %s", async (path, value, words, body) => {
+  ])("has two words, and none begins with another one: %s %s", async (path, value, words, body) => {
     const asked = `${path}${path.includes("?") ? "&" : "?"}${value}`;
     const count = async () =>
       (await client.fetch("/runs").then((list) => list.json<{ data: object[] }>())).data.length;

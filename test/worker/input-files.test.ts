@@ -117,7 +117,7 @@ describe("files by id as input", () => {
     expect(await problem(await run("csv", { files: [id] }))).toMatchObject({ status: 404 });
   });
 
-  it("are a durable run's own: it answers the same call again when they are gone", async () => {
+  it("belong to a durable run: it answers the same call again when they are gone", async () => {
     const file = await tenants.uploaded("one", "text/plain", "a.txt");
     const headers = { "idempotency-key": "durable" };
     const first = await run("look", { files: [file.id] }, headers);

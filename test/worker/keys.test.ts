@@ -266,7 +266,7 @@ describe("deployments and local dev", () => {
     expect(await code(await bare.fetch("/skills"))).toEqual([401, "unauthenticated"]);
   });
 
-  it("public, anybody runs; a key that is sent still has to be one", async () => {
+  it("in a public deployment anybody may run; a key that is sent still has to be valid", async () => {
     const open = new Client({ HULL_PUBLIC: "1", HULL_ADMIN_KEY: ADMIN });
     const { key } = await make("acme", "publish");
     expect((await open.fetch("/skills")).status).toBe(200);
@@ -283,7 +283,7 @@ describe("deployments and local dev", () => {
     expect((await local.fetch("/admin/keys")).status).toBe(200);
   });
 
-  it("attack: local without HULL_ADMIN_KEY, but reachable by others, lets strangers run things at most", async () => {
+  it("attack: local without HULL_ADMIN_KEY, but reachable by others, lets strangers only run skills", async () => {
     const local = { HULL_ENV: "local", HULL_CONFIG: JSON.stringify({ loopback: false }) };
     const dev = "hull-dev-canary-0123456789012345";
     const open = new Client({ ...local, HULL_PUBLIC: "1", HULL_DEV_KEY: dev });

@@ -181,7 +181,7 @@ describe("a call with an unreported end", () => {
     expect(await ledger().total()).toMatchObject({ calls: 1, estimated_calls: 0, output_tokens: 30 });
   });
 
-  it("counts in the span in which its time was over, however late that is noticed", async () => {
+  it("counts in the span in which its time ended, however late that is noticed", async () => {
     at(NOON);
     await ledger().putBudget("tenant", { ...NO_LIMITS, window: "hour", max_output_tokens: 150 });
     await ledger().reserve(wish());

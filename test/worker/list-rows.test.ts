@@ -77,7 +77,7 @@ describe("the ends of runs", () => {
     expect(batches()).toBe(5);
   });
 
-  it("go before their time is over where there are many", async () => {
+  it("go before their time is over if there are many", async () => {
     stoppedClock();
     const { DB, batches } = watched(() => {});
     const deployment = new Deployment({ ...bindings, DB });
@@ -95,7 +95,7 @@ describe("the ends of runs", () => {
     expect(notes.flat().every(({ state }) => state === "stored")).toBe(true);
   });
 
-  it("are sent by another one where their collector has ended", async () => {
+  it("are sent by another one if their collector has ended", async () => {
     const forward = stoppedClock();
     const deployment = new Deployment(bindings);
     await deployment.indexRows.settled(
@@ -159,7 +159,7 @@ describe("the ends of runs", () => {
     });
   });
 
-  it("of a session are noted again by its next life: the last one may have died before", async () => {
+  it("of a session are noted again by its next instance: the last one may have died before", async () => {
     await inWorld({ replies: ["hi"] }, async (world) => {
       await world.open();
       await world.run("r-lost", "go");
@@ -174,7 +174,7 @@ describe("the ends of runs", () => {
 });
 
 describe("the beginning of a run", () => {
-  it("is stored with what others bring", async () => {
+  it("is stored together with the work of others", async () => {
     const { DB, batches } = watched(() => {});
     const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
     await inWorld({ replies: ["hi"], env: { DB }, asked: () => answered }, async (world) => {
@@ -207,7 +207,7 @@ describe("the beginning of a run", () => {
     });
   });
 
-  it("is found by whoever reads the list right after the answer", async () => {
+  it("appears in a list that is read right after the answer", async () => {
     const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
     await inWorld({ replies: ["hi"], asked: () => answered }, async (world) => {
       await world.open();
@@ -245,7 +245,7 @@ describe("the beginning of a run", () => {
     });
   });
 
-  it("is noted again by the next life, if the run is still under way", async () => {
+  it("is noted again by the next instance, if the run is still in progress", async () => {
     const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
     await inWorld({ replies: ["hi"], asked: () => answered }, async (world) => {
       await world.open();
@@ -268,7 +268,7 @@ describe("a new session", () => {
     return data.filter((session) => session.id === id).map(({ state }) => state);
   };
 
-  it("is found by whoever reads the list right after the answer, and nothing is due for that any more", async () => {
+  it("appears in a list that is read right after the answer, and no further write of it is due", async () => {
     await inWorld({ replies: ["hi"] }, async (world) => {
       await world.open();
       await flushRows(world.conversation.deployment);
@@ -310,7 +310,7 @@ describe("a new session", () => {
     });
   });
 
-  it("is listed as it is now, though its first row is stored late", async () => {
+  it("is listed in its present state, although its first row is stored late", async () => {
     const { promise: gate, resolve: open } = Promise.withResolvers<void>();
     const { DB } = watched((batch) => (batch === 2 ? gate : undefined));
     await inWorld({ replies: ["hi"], env: { DB } }, async (world) => {
@@ -325,7 +325,7 @@ describe("a new session", () => {
     });
   });
 
-  it("is listed as it is now, though another one sends its first row late", async () => {
+  it("is listed in its present state, although another one sends its first row late", async () => {
     const { promise: gate, resolve: open } = Promise.withResolvers<void>();
     const { DB, batches } = watched((batch) => (batch === 3 ? gate : undefined));
     await inWorld({ replies: ["hi"], env: { DB } }, async (world) => {

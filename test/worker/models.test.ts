@@ -263,7 +263,7 @@ describe("/llm/capabilities", () => {
     expect((await clear()).status).toBe(204);
   });
 
-  it("says where TOML is broken", async () => {
+  it("names the place of a fault in TOML", async () => {
     const problem = await (await put('[provider_family]\na = "b\n')).json<Record<string, unknown>>();
     expect(problem).toMatchObject({
       status: 400,
@@ -272,7 +272,7 @@ describe("/llm/capabilities", () => {
     });
   });
 
-  it("are each tenant's own, and want the scope admin to be changed", async () => {
+  it("belong to each tenant, and changing them needs the scope admin", async () => {
     const [reader, other] = [await keyOf("acme", "invoke"), await keyOf("zoo", "admin", "invoke")];
     expect(await code(await put(OUTAGE, reader))).toEqual([403, "forbidden"]);
     expect(await code(await clear(reader))).toEqual([403, "forbidden"]);
@@ -283,7 +283,7 @@ describe("/llm/capabilities", () => {
     expect(results).toEqual([{ tenant: "zoo" }]);
   });
 
-  it("are seen by another isolate at first sight, and a change of them within 30 s", async () => {
+  it("are seen by another isolate immediately, and a change of them within 30 s", async () => {
     const key = await keyOf("far", "admin", "invoke");
     await put(OUTAGE, key);
     const elsewhere = new Client({ HULL_ADMIN_KEY: ADMIN });

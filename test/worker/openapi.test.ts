@@ -38,7 +38,7 @@ describe("GET /openapi.json", () => {
     }
   });
 
-  it("says which routes need no key, and they do not", async () => {
+  it("names the routes that need no key, and they need none", async () => {
     const { paths } = await document();
     const keyed = new Client({ HULL_ADMIN_KEY: KEY });
     for (const [path, item] of Object.entries(paths)) {
@@ -141,7 +141,7 @@ describe("GET /metrics", () => {
     expect(after.split("\n").filter((line) => !row.test(line))).toEqual([]);
   });
 
-  it("does not grow with what clients make up", async () => {
+  it("does not grow with names that clients invent", async () => {
     const rows = async (): Promise<number> => (await scrape()).split("\n").length;
     const ask = (n: number): Promise<Response> => client.fetch(`/skills/made-up-${n}`, { method: "PURGE" });
     await ask(0);

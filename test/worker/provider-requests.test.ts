@@ -162,7 +162,7 @@ describe("an effort of Anthropic's client, where Hull runs the tools", () => {
       { thinking: { type: "enabled", budget_tokens: 2000 } },
     ],
     ["medium", { thinking: { type: "disabled" } }, {}],
-  ])("reaches Anthropic as it is: %s, %j", async (effort, more, thinking) => {
+  ])("reaches Anthropic unchanged: %s, %j", async (effort, more, thinking) => {
     const body = await sent("/v1/messages", { ...ask, model: OPUS, output_config: { effort }, ...more });
     expect(body).toMatchObject({ output_config: { effort }, ...thinking });
   });

@@ -161,7 +161,7 @@ describe("a run is listed", () => {
     expect(await newestOf(name, keyed)).toMatchObject({ state: "cancelled", code: "client_closed_request" });
   });
 
-  it("of one with a key: once, whatever asks again", async () => {
+  it("of a keyed request: once, however often it is repeated", async () => {
     const headers = { "content-type": "application/json", "idempotency-key": "listed-once" };
     const body = JSON.stringify({ model: "mock", messages });
     const ask = () => client.fetch("/v1/chat/completions", { method: "POST", headers, body });
@@ -378,7 +378,7 @@ describe("a run that the list shows as unsettled for long", () => {
     },
   );
 
-  it("of a session rests as the list says: nothing is written", async () => {
+  it("of a session rests as listed: nothing is written", async () => {
     const tools = [{ ...tool("ask"), executor: "client" as const }];
     await inWorld({ spec: { tools }, replies: [{ calls: [["ask", {}]] }] }, async (world) => {
       await world.open();
@@ -397,7 +397,7 @@ describe("a run that the list shows as unsettled for long", () => {
     });
   });
 
-  it("of a session is under way: it stays", async () => {
+  it("of a session is in progress: it stays", async () => {
     const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
     await inWorld({ replies: ["hi"], asked: () => answered }, async (world) => {
       await world.open();
@@ -410,7 +410,7 @@ describe("a run that the list shows as unsettled for long", () => {
     });
   });
 
-  it("of a session that is removed is listed no more", async () => {
+  it("of a removed session is no longer listed", async () => {
     await left({ id: "run_gone", kind: "run", session: "never-was" }, HOUR);
     await sweepUnsettled(env, Date.now());
     expect(await row("run_gone")).toBeNull();
@@ -506,7 +506,7 @@ describe("a trace", () => {
 });
 
 describe("tables in D1", () => {
-  it("are there for others though whoever was to make them is gone", async () => {
+  it("are there for others although their maker is gone", async () => {
     let batches = 0;
     const db = new Proxy(bindings.DB, {
       get(target, key) {

@@ -180,7 +180,7 @@ describe("the routes", () => {
     expect((await (await get("large")).arrayBuffer()).byteLength).toBe(whole.length);
   });
 
-  it("keeps no more files and bytes than it may", async () => {
+  it("keeps no more files and bytes than permitted", async () => {
     limits = { files: 2, bytes: 10 };
     await putWithin("a", "12345");
     await putWithin("b", "1234");
@@ -208,7 +208,7 @@ describe("two writers", () => {
     expect((await remove("f", { "if-match": `"x", "${await sha256("two")}"` })).status).toBe(204);
   });
 
-  it("of ten at once that all expect the same, one is let through", async () => {
+  it("of ten concurrent ones that expect the same, one passes", async () => {
     await put("f", "start");
     const headers = { "if-match": `"${await sha256("start")}"` };
     const all = await Promise.all(Array.from({ length: 10 }, (_, n) => put("f", `writer ${n}`, headers)));

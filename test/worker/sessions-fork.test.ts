@@ -181,7 +181,7 @@ describe("a fork that is not whole yet", () => {
     return { path: `/sessions/${id}`, id, stub, step, file };
   };
 
-  it("is no session for anybody, and its id is taken", async () => {
+  it("is a session for nobody, and its id is taken", async () => {
     const { path, id, step, file } = await begun();
     expect(await step({ files: [file] })).toBe("more");
     for (const route of ["", "/files", "/files/a", "/messages"]) {
@@ -208,7 +208,7 @@ describe("a fork that is not whole yet", () => {
     expect([await files(path), await objects(path)]).toEqual([{ a: "200 one" }, 1]);
   });
 
-  it("is never shown where something is missing", async () => {
+  it("is never shown if something is missing", async () => {
     const { path, step, file } = await begun();
     expect(await step({ files: [{ ...file, from: "sessions/default/gone" }] })).toBe("lost");
     expect(await step({}, { end: { files: 1, artifacts: 0 } })).toBe("lost");

@@ -95,7 +95,7 @@ it("of many MB arrives complete, and from one moment whatever is added meanwhile
   expect((await textOf(`${path}/transcript`)).split("\n")).toHaveLength(13);
 });
 
-it("breaks off where the session is removed while it is read", async () => {
+it("breaks off if the session is removed while it is read", async () => {
   const path = await session();
   for (let n = 0; n < 8; n += 1) await inject(path, "x".repeat(1024 * 1024));
   const response = await client.stream(`${path}/transcript?view=raw`);

@@ -136,7 +136,7 @@ describe("a run that gets nowhere", () => {
     });
   });
 
-  it("is given up, and listed so, without its records being read: that may be what kills the process", async () => {
+  it("is given up, and listed so, without reading its records: those may kill the process", async () => {
     await hung([...tools(1), "done"], async (world) => {
       for (let life = 0; life < 3; life += 1) {
         await world.revive({ writes: 2, after: false });

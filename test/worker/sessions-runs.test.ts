@@ -20,7 +20,7 @@ import {
 const LOOK = new TextEncoder().encode("export const look = () => 'a view';");
 
 describe("a run", () => {
-  it("is answered later where that is preferred, and can be looked at", async () => {
+  it("is answered later if the client prefers that, and can be looked at", async () => {
     const path = await session();
     const response = await run(path, "one two", {}, { prefer: "respond-async" });
     const document = await response.json<{

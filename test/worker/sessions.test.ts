@@ -24,7 +24,7 @@ import {
 import { type Tenant, tenant } from "./tenant.ts";
 
 describe("a session", () => {
-  it("is opened twice and is one, shows itself, and is gone with everything when it is deleted", async () => {
+  it("is opened twice and stays one, can be read, and is gone with everything when it is deleted", async () => {
     const first = await post("/sessions", { id: "one", metadata: { user: "u1" } });
     expect([first.status, first.headers.get("location")]).toEqual([201, "/sessions/one"]);
     expect(await first.json()).toMatchObject({

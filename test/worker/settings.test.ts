@@ -69,7 +69,7 @@ describe("settings", () => {
     expect(adminKey).toBeNull();
   });
 
-  it("that cannot be read are 500 for a caller, and say why to the operator only", async () => {
+  it("that cannot be read are 500 for a caller, with the reason for the operator only", async () => {
     const log = vi.spyOn(console, "error").mockImplementation(() => {});
     const response = await new Client({ HULL_ENV: "prod" }).fetch("/healthz");
     expect(response.status).toBe(500);

@@ -148,7 +148,7 @@ describe("a served skill", () => {
     expect(await free.text()).toContain("wiped");
   });
 
-  it("names as many of its files in a header as HTTP clients take, and all of them in JSON", async () => {
+  it("names as many of its files in a header as HTTP clients accept, and all of them in JSON", async () => {
     const tool_calls = Array.from({ length: 60 }, (_, i) => {
       return { name: "Write", arguments: { file_path: `ä b/${i}.txt`, content: "x" } };
     });
@@ -279,7 +279,7 @@ describe("a skill that is withdrawn while its run calls the model", () => {
   it.each<[string, Body]>([
     ["skills", { skills: ["count-words"] }],
     ["skill", { skill: "count-words" }],
-  ])("stays as it was for a run with the option %s", async (_, options) => {
+  ])("does not change for a run with the option %s", async (_, options) => {
     const asking = new Client({ HULL_ENV: "local", OPENAI_API_KEY: "sk-canary-1234567890" });
     const call = { name: "count_words", arguments: JSON.stringify({ text: "a b" }) };
     const answers = [

@@ -71,7 +71,7 @@ describe("POST /sub-agents", () => {
     expect(wrong).not.toHaveProperty("data");
   });
 
-  it("is not ok where a tool was refused, even if it went on", async () => {
+  it("is not ok if a tool was refused, even if it continued", async () => {
     const mock = [{ tool_calls: [{ name: "ask", arguments: { q: "?" } }] }, { text: "Without it, then." }];
     const envelope = await subAgent({ tools: [ASK], allowed_tools: ["look"], mock });
     expect(envelope).toMatchObject({
@@ -117,7 +117,7 @@ describe("POST /sub-agents", () => {
     expect(await get(`/sessions/${top}`)).toMatchObject({ child_ids: [within] });
   });
 
-  it("does not run in a session above it, whoever puts them below each other at the same time", async () => {
+  it("does not run in a parent session, even if both are nested at the same time", async () => {
     for (const sessions of [2, 3]) {
       const paths = await Promise.all(Array.from({ length: sessions }, () => session()));
       const ids = paths.map((path) => path.replace("/sessions/", ""));
@@ -327,7 +327,7 @@ describe("the parent", () => {
       expect(await until(at, "budget_exhausted")).toMatchObject({ result: { iterations: 1 } });
     });
 
-    it("is not held by tasks without one, which do not end the run above", async () => {
+    it("is not held by tasks without one, which do not end the parent run", async () => {
       const { id, at } = await above(100);
       const tasks = await Promise.all([begin(id), begin(id), begin(id)]);
       expect(await Promise.all(tasks.map(outcomeOf))).toEqual(["ok", "ok", "ok"]);
@@ -346,7 +346,7 @@ describe("the parent", () => {
       expect(await outcomeOf(await begin(id))).toBe("ok");
     });
 
-    it("does not part a task from the run above it where another request for the task fails", async () => {
+    it("does not separate a task from its parent run if another request for the task fails", async () => {
       const { id, at } = await above(200);
       const task = idOf(await begin(id, 15));
       const { child_run_path } = await get(`/tasks/${task}`);
@@ -358,7 +358,7 @@ describe("the parent", () => {
       expect(ended).toMatchObject({ status: "cancelled" });
     });
 
-    it("does not come back where tasks below a task used it, or still hold it", async () => {
+    it("does not return where tasks below a task used it, or still hold it", async () => {
       const { id } = await above(100);
       const graph = { nodes: { a: { kind: "wait", wait: { event: "go" } } } };
       const flow = await (await post("/tasks", { task: "Wait.", graph, parent_session_id: id })).json<Body>();
@@ -430,7 +430,7 @@ describe("the parent", () => {
 });
 
 describe("a skill with context: fork", () => {
-  it("is carried out by a sub-agent where the model loads it, and never active", async () => {
+  it("runs in a sub-agent if the model loads it, and is never active", async () => {
     await client.publish({
       review: "---\nname: review\ndescription: Reviews things.\ncontext: fork\n---\nReview with care.\n",
     });
@@ -466,7 +466,7 @@ it("a run without a session delegates too, and streams what happens below", asyn
 });
 
 describe("a repeated request with its Idempotency-Key", () => {
-  it("is answered though its skill and the session above are gone", async () => {
+  it("is answered although its skill and the parent session are gone", async () => {
     await client.publish({ helper: mockSkill("helper") });
     const above = await session();
     const mock = { mock: [{ text: "done" }], skills: ["helper"] };
@@ -504,7 +504,7 @@ describe("a repeated request with its Idempotency-Key", () => {
     expect((await ask("anew")).map(([status]) => status)).toEqual(asked.map(() => 404));
   });
 
-  it("takes effect once, also where something undid it since", async () => {
+  it("takes effect once, also if something undid it since", async () => {
     const key = { "idempotency-key": "late" };
     const at = await session();
     const daemon = await (await post("/daemons", { task: "x", ...MOCK, mock: [{ text: "a" }] })).json<Body>();

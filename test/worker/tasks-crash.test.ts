@@ -82,39 +82,42 @@ async function told(session: SessionClient) {
   return readEvents(new Response(text));
 }
 
-it.each([false, true])("loses and doubles nothing whatever write is the last (stored: %s)", async (after) => {
-  let deaths = 0;
-  // Of all writes every other one is the last that is stored, in either way another one.
-  for (let writes = 1; writes < 200; writes += 2) {
-    const parent = await above();
-    const died = await inWorld(
-      SCRIPT,
-      async (world) => {
-        await play(world, parent.id, after);
-        const task = await world.ask("task", null);
-        expect([writes, task.status, task.history]).toEqual([writes, "completed", ["Dig.", "Dig on."]]);
-        expect(task.result).toMatchObject({ ok: true, status: "done" });
-        // An effect of each run, once.
-        expect(world.performed).toEqual(["r1 tool-0-0 write", "r2 tool-0-0 write"]);
-        // Whoever dies after the answer is heard of when its alarm comes.
-        await world.revive();
-        await world.ask("task_wait", { timeout_ms: null });
-        const events = await told(parent);
-        const counted = (name: string): number => events.filter(({ event }) => event === name).length;
-        expect([writes, counted("sub_agent_start"), counted("sub_agent_result")]).toEqual([writes, 2, 2]);
-        expect([writes, counted("tool_call"), counted("tool_result")]).toEqual([writes, 2, 2]);
-        const own = world.events().filter(({ event }) => !["start", "done", "error"].includes(event));
-        const names = events.map(({ event }) => event).filter((name) => !name.startsWith("sub_agent_"));
-        expect(names).toEqual(own.map(({ event }) => event));
-        return world.deaths;
-      },
-      { writes, after },
-    );
-    deaths += died;
-    if (died === 0) break;
-  }
-  expect(deaths).toBeGreaterThan(8);
-});
+it.each([false, true])(
+  "loses and repeats nothing whichever write is the last (stored: %s)",
+  async (after) => {
+    let deaths = 0;
+    // Of all writes every other one is the last that is stored, in either way another one.
+    for (let writes = 1; writes < 200; writes += 2) {
+      const parent = await above();
+      const died = await inWorld(
+        SCRIPT,
+        async (world) => {
+          await play(world, parent.id, after);
+          const task = await world.ask("task", null);
+          expect([writes, task.status, task.history]).toEqual([writes, "completed", ["Dig.", "Dig on."]]);
+          expect(task.result).toMatchObject({ ok: true, status: "done" });
+          // An effect of each run, once.
+          expect(world.performed).toEqual(["r1 tool-0-0 write", "r2 tool-0-0 write"]);
+          // Whoever dies after the answer is heard of when its alarm comes.
+          await world.revive();
+          await world.ask("task_wait", { timeout_ms: null });
+          const events = await told(parent);
+          const counted = (name: string): number => events.filter(({ event }) => event === name).length;
+          expect([writes, counted("sub_agent_start"), counted("sub_agent_result")]).toEqual([writes, 2, 2]);
+          expect([writes, counted("tool_call"), counted("tool_result")]).toEqual([writes, 2, 2]);
+          const own = world.events().filter(({ event }) => !["start", "done", "error"].includes(event));
+          const names = events.map(({ event }) => event).filter((name) => !name.startsWith("sub_agent_"));
+          expect(names).toEqual(own.map(({ event }) => event));
+          return world.deaths;
+        },
+        { writes, after },
+      );
+      deaths += died;
+      if (died === 0) break;
+    }
+    expect(deaths).toBeGreaterThan(8);
+  },
+);
 
 it("a task that dies before its run begins holds no budget; after that it does", async () => {
   const over = Promise.withResolvers<void>();

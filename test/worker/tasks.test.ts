@@ -41,7 +41,7 @@ const RESTING = {
 };
 
 describe("a task", () => {
-  it("is handed over, waited for, given more to do, and closed", async () => {
+  it("is delegated, awaited, given more work, and closed", async () => {
     const begun = await spawn({ name: "counter", options: said("one", "two") });
     expect(begun).toMatchObject({
       _type: "task_handle",
@@ -296,7 +296,7 @@ describe("a task with a graph", () => {
     expect(events.filter(({ event }) => event === "stage")).toHaveLength(4);
   });
 
-  it("is given more to do, from the entry or from where it stopped", async () => {
+  it("gets more work, from the entry or from where it stopped", async () => {
     const begun = await spawned(two, { wait: true });
     const again = await (await input(begun.id, "Count on.")).json<Handle>();
     expect(again).toMatchObject({ task: "Count on.", child_run_id: `${begun.id}.r2` });
@@ -320,7 +320,7 @@ describe("a task with a graph", () => {
     }
   });
 
-  it("is cancelled with all below it, and goes with its session", async () => {
+  it("is cancelled with everything below it, and goes with its session", async () => {
     const nodes = {
       a: said("one"),
       s: { kind: "subagent", tools: [ASK], model_policy: { provider: "mock", mock: RESTING.options.mock } },
@@ -348,7 +348,7 @@ describe("a task with a graph", () => {
     expect(JSON.stringify(await get("/workflows/runs?limit=1000"))).not.toContain(id);
   });
 
-  it("ends with the run above it", async () => {
+  it("ends with its parent run", async () => {
     const path = await session();
     const asked = { tools: [ASK], mock: RESTING.options.mock, tool_format: "native" };
     const above = await (await run(path, "Hello.", asked, { prefer: "respond-async" })).json<{

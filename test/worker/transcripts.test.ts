@@ -203,7 +203,7 @@ describe("what is refused", () => {
     await ask("compact", { transcript, strategy: "best" }, 422);
   });
 
-  it("nothing of names that the typed functions have", async () => {
+  it("no names that the typed functions have", async () => {
     expect(await ask("transcript_messages", { messages: TALK })).toEqual(TALK);
     expect(await ask("transcript_add_user", { messages: [], content: "x" })).toHaveLength(1);
   });
@@ -220,7 +220,7 @@ describe("what is refused", () => {
     expect(large.status).toBe(413);
   });
 
-  it("callers without a key, where there are keys", async () => {
+  it("callers without a key, if there are keys", async () => {
     const keyed = new Client({ HULL_ADMIN_KEY: "hull-admin-canary-0123456789" });
     expect((await keyed.post("/transcripts/stats", {})).status).toBe(401);
   });

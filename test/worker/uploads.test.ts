@@ -211,7 +211,7 @@ describe("a slug or route that is taken", () => {
     for (const pair of [both, same]) expect(pair.map(({ status }) => status).sort()).toEqual([201, 409]);
   });
 
-  it("by a later publish: the folder skill serves, the owner sees it, and gets it back", async () => {
+  it("by a later publish: the folder's skill serves, the owner sees it, and gets it back", async () => {
     await red.put("fox", skill("fox"));
     await red.put("elk", skill("elk", "route: /wild/elk\n"));
     const publisher = new Client();
@@ -283,7 +283,7 @@ describe("other isolates", () => {
     expect((await other.run("/skills/fox")).status).toBe(404);
   });
 
-  it("are not set back by a read that began before an upload and ends after it", async () => {
+  it("are not reverted by a read that began before an upload and ends after it", async () => {
     const { env } = new Client();
     const { DB } = env;
     const answers: PromiseWithResolvers<void>[] = [];
@@ -320,7 +320,7 @@ describe("other isolates", () => {
     expect((await slow).uploads).toHaveLength(1);
   });
 
-  it("ask D1 for nothing while published skills are called, and seldom for skills that do not exist", async () => {
+  it("send D1 no query while published skills are called, and few for skills that do not exist", async () => {
     const now = Date.now();
     vi.spyOn(Date, "now").mockReturnValue(now);
     const other = elsewhere(red);

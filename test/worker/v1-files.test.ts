@@ -271,7 +271,7 @@ describe("lists", () => {
   });
 });
 
-it("another tenant's file is an unknown one", async () => {
+it("another tenant's file is unknown", async () => {
   const { id } = await uploaded("a.csv");
   const unknown = id.replace(/.{6}$/, "000000");
   for (const [method, path] of [

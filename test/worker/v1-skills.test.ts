@@ -27,7 +27,7 @@ import {
 
 useTenants();
 
-describe("an upload that is refused says why, and leaves nothing", () => {
+describe("a refused upload names the reason, and leaves nothing", () => {
   const big = new Uint8Array(2 * 1024 * 1024);
   it.each<[string, () => Promise<FormData | string> | FormData | string, Headers, number, RegExp]>([
     ["no files", () => form([]), GA, 400, /no SKILL\.md/],

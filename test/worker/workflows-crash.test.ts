@@ -156,7 +156,7 @@ describe("a workflow run", () => {
     },
   );
 
-  it("undoes each stage once, whatever write is the last", async () => {
+  it("undoes each stage once, whichever write is the last", async () => {
     const undone = {
       entry: "a",
       nodes: {
@@ -353,7 +353,7 @@ describe("a workflow run", () => {
     });
   });
 
-  it("leaves nothing of an outcome that is on its way to R2 when the run is removed", async () => {
+  it("leaves nothing of an outcome that is being written to R2 when the run is removed", async () => {
     const { FILES } = bindings;
     const [begun, on] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     let cleared = false;

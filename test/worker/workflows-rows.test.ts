@@ -48,7 +48,7 @@ async function more(): Promise<number> {
   return (many.above - few.above) / 10 + many.below - own;
 }
 
-it("are at most 4 more", async () => {
+it("number at most 4 more", async () => {
   let least = await more();
   // On a machine that is busy with other things, a stage may take long enough to send its events in two messages.
   for (let tries = 1; least > 4 && tries < 4; tries += 1) least = Math.min(least, await more());

@@ -122,7 +122,7 @@ describe("a stage", () => {
     },
   );
 
-  it("of a map that failed works on all items again", async () => {
+  it("of a failed map works on all items again", async () => {
     const no = { error: { category: "auth", message: "no" } };
     const m = {
       kind: "map",

@@ -59,7 +59,7 @@ const text = async (path: string) => {
   return object?.text();
 };
 
-it("changes are the session's all at once; taken again they change nothing", async () => {
+it("changes reach the session all at once; applied again they change nothing", async () => {
   const large = "x".repeat(9 * 1024 * 1024);
   const changes = { a: "one", "d/b": "one", large, empty: "" };
   expect(await take(changes, true)).toEqual([]);

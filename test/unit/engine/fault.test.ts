@@ -7,7 +7,7 @@ import { shapeErrors } from "../../../src/engine/fault.ts";
 // As the Worker does, and zod in other test files of this process.
 z.config(en());
 
-test("the commonest faults are said in plain words, with their places", () => {
+test("the commonest faults have plain messages, with their places", () => {
   const shape = z.strictObject({
     task: z.string().check(z.minLength(1)),
     name: z.string(),

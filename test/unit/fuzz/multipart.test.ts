@@ -104,7 +104,7 @@ function encode({
 }
 
 describe("a form", () => {
-  test("comes out as it went in, however it is cut, whatever is skipped", async () => {
+  test("comes out unchanged, however it is cut, whatever is skipped", async () => {
     await fc.assert(
       fc.asyncProperty(
         written,
@@ -122,7 +122,7 @@ describe("a form", () => {
     );
   });
 
-  test("of Node's own encoder is read as it was meant", async () => {
+  test("of Node's own encoder is read correctly", async () => {
     const text = fc.string({ unit: "binary", maxLength: 12 });
     // What an encoder cannot carry over: it makes every line break CR LF, and a lone surrogate U+FFFD.
     const plain = text.map((value) => value.replace(/[\r\n\0-\x08\x0b-\x1f\x7f\\]/g, "").toWellFormed());
@@ -202,7 +202,7 @@ describe("a form", () => {
     ["before its last boundary", head('name="x"')],
     [`longer than ${MAX_HEADER_BYTES} bytes`, `${head(`name="${"x".repeat(MAX_HEADER_BYTES)}"`)}--b--`],
     [`more than ${MAX_PARTS} parts`, `${head('name="x"').repeat(MAX_PARTS + 1)}--b--`],
-  ])("is refused where there is %s: %.40j", async (reason, text) => {
+  ])("is refused if there is %s: %.40j", async (reason, text) => {
     await expect(read([utf8(text)], "b")).rejects.toThrow(reason);
   });
 

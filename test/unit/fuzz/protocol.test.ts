@@ -34,7 +34,7 @@ const latin1 = ({ buffer, byteOffset, byteLength }: Uint8Array): string =>
 const readable = (frames: readonly Frame[]): [number, string][] =>
   frames.map(({ type, payload }) => [type, latin1(payload)]);
 
-test("frames come out as they went in, however they are cut", () => {
+test("frames come out unchanged, however they are cut", () => {
   fc.assert(
     fc.property(fc.array(frame, { maxLength: 12 }), cuts, (frames, points) => {
       const decoder = new FrameDecoder();

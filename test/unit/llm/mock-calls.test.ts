@@ -10,7 +10,7 @@ const call = (system: string, text = "x"): MockCall => ({
 });
 const many = (n: number, text?: string) => Array.from({ length: n }, (_, i) => call(`s${i}`, text));
 
-it("lists the last 1000, and says how many came before", () => {
+it("lists the last 1000, and counts the earlier ones", () => {
   expect(mockCallMembers(many(2))).toEqual({
     mock_calls: [expect.objectContaining({ system: "s0" }), expect.objectContaining({ system: "s1" })],
   });

@@ -113,7 +113,7 @@ describe("schemas", () => {
     "^[^@\\s]+@[^@\\s]+$",
     "^(?:\\d{3}|x)$",
     "^[0-9a-f]{8}-[0-9a-f]{4}$",
-  ])("others are, also to long texts: %s", (pattern) => {
+  ])("others are refused, also for long texts: %s", (pattern) => {
     const schema = readSchema({ pattern }, "schema");
     expect(schemaErrors(schema, `${"a".repeat(500)}!`)).toEqual([expect.stringContaining("pattern")]);
   });

@@ -305,7 +305,7 @@ describe("limits, in real time", () => {
     expect(fake.requests).toHaveLength(0);
   });
 
-  test("deltas are passed on as they come (S80)", async () => {
+  test("deltas are passed on as they arrive (S80)", async () => {
     const seen: string[] = [];
     const paced = (delta: number) =>
       until(

@@ -130,7 +130,7 @@ test("a chat asks where there is no such endpoint, or where it takes no request 
   expect(JSON.stringify(fake.requests[2]?.body)).toContain("fill the gap");
 });
 
-test("what waiting may fix is asked of the same endpoint again", async () => {
+test("a failure that may pass is retried at the same endpoint", async () => {
   fake.script([{ status: 503 }, { text: "x" }]);
   await complete("completions", PREFIX, false, []);
   expect(fake.requests.map(({ path }) => path)).toEqual(["/v1/completions", "/v1/completions"]);

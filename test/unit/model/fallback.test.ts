@@ -91,7 +91,7 @@ test("a timeout after text is final", async () => {
   expect(models()).toEqual(["first"]);
 });
 
-test("where every target fails, the error is the primary's", async () => {
+test("if every target fails, the error is the primary's", async () => {
   for (const status of [500, 400]) {
     answers({ first: { status: 529 }, second: { status } });
     const error = await failureOf(ask(PRIMARY, [SECOND]));

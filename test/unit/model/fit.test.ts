@@ -151,7 +151,7 @@ test.each<[string, Block[], string, string[]]>([
   expect(left.messages).toEqual(warned.length === 0 ? messages : [...messages, asks]);
 });
 
-test("the mock takes everything, and refuses nothing", () => {
+test("the mock accepts everything, and refuses nothing", () => {
   const asked = request("hi", { ...EVERYTHING, thinking: { mode: "enabled" } });
   const blind = { ...MOCK, capabilities: { ...MOCK.capabilities, vision: false } };
   expect(fitRequest(asked, blind, { vision: true })).toEqual({ request: asked, warnings: [] });

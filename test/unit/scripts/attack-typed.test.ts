@@ -92,7 +92,7 @@ describe("while it is loaded", () => {
     },
   );
 
-  test("attack: its home is not the developer's, and is gone afterwards", async () => {
+  test("attack: its home is not the developer's, and is removed afterwards", async () => {
     const home = await descriptionOf(
       doing(`fs.writeFileSync(process.env.HOME + "/x", "1"); return process.env.HOME;`),
     );
@@ -134,7 +134,7 @@ describe("with a signature", () => {
     expect(await hull("validate", dir)).toContain("more.ts was added since");
   });
 
-  test("attack: without the one that the project or the skill wants, it does not run", async () => {
+  test("attack: without the signature that the project or the skill requires, it does not run", async () => {
     const config = '[signatures]\nrequire = "all"\n';
     const project = folder({ "hull.toml": config, "skills/curious/skill.ts": ran });
     const output = await hull("validate", project);
@@ -162,6 +162,6 @@ test("if the network cannot be blocked, validate says so", () => {
   expect([status, stdout + stderr]).toEqual([0, expect.stringContaining("typed_with_network")]);
 });
 
-test("hull validate says that it executes", async () => {
+test("hull validate warns that it executes", async () => {
   expect((await hullHere(["validate", "--help"])).out).toContain("Hull runs a skill.ts");
 });

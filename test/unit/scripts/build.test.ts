@@ -408,7 +408,7 @@ describe("writing", () => {
   });
 });
 
-test("where only the skills are wanted, their bytes are not kept", async () => {
+test("if only the skills are wanted, their bytes are not kept", async () => {
   setFlagsFromString("--expose-gc");
   const collect: () => void = runInNewContext("gc");
   const held = () => {

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { bundleReactFrame } from "../../../scripts/bundle-react-frame.ts";
 import { folder } from "./folder.ts";
 
-test("the script that renders artifacts of React is put in place with its licences, and stays a script inside a page", async () => {
+test("the script that renders React artifacts is copied with its licences, and stays a script inside a page", async () => {
   const assets = folder({});
   expect(await bundleReactFrame(assets)).toBe(true);
   const script = readFileSync(join(assets, "console/react-frame.js"), "utf8");

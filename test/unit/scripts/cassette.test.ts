@@ -236,7 +236,7 @@ describe("what was recorded is replayed", () => {
   });
 });
 
-test("recordings become mocks that say the same", async () => {
+test("recordings become mocks with the same answers", async () => {
   const script: FakeTurn[] = [TURN, TURN, TURN, { status: 429, headers: { "retry-after": "40" } }];
   fake.script([...script, { text: ["half "], cut: true }]);
   const recorder = await record();

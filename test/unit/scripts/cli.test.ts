@@ -110,7 +110,7 @@ test.each([
   expect(await hull(args)).toMatchObject({ code: 2, err: expect.stringContaining(says) });
 });
 
-test("hull doctor takes no word for a port, and checks the one that hull dev would use", async () => {
+test("hull doctor accepts no word as a port, and checks the one that hull dev would use", async () => {
   const refused = { exit: 2, code: "bad_port", message: expect.stringContaining('"abc"') };
   await expect(projectChecks(good(), "abc")).rejects.toMatchObject(refused);
   vi.stubEnv("HULL_PORT", "abc");
@@ -247,7 +247,7 @@ describe("folders (S4)", () => {
     expect(existsSync(join(custom, ".hull/build/catalog.current.json"))).toBe(true);
   });
 
-  test("hull.toml: unknown keys, wrong values and syntax are exit 2 and say where", async () => {
+  test("hull.toml: unknown keys, wrong values and syntax errors exit with 2 and name the place", async () => {
     const cases: [string, RegExp][] = [
       ["prot = 1", /hull\.toml: the key prot is unknown\.\n {2}Did you mean port\?/],
       ["[runner]\nqueu = 1", /runner\.queu is unknown\.\n {2}Did you mean queue\?/],
@@ -353,7 +353,7 @@ test("init makes a project that builds, and keeps existing files", async () => {
   expect(out).toContain(" curl -X POST localhost:4321/skills/hello ");
 });
 
-test("hull clean leaves the state unless it is asked for, and never takes it from a server", async () => {
+test("hull clean leaves the state unless asked to remove it, and never takes it from a server", async () => {
   const files = { "hull.toml": "", ".hull/build/a": "", ".hull/cache/b": "", ".hull/state/c": "" };
   const dir = folder(files);
   const first = await hull(["clean", dir]);
@@ -371,7 +371,7 @@ test("hull clean leaves the state unless it is asked for, and never takes it fro
   expect((await hull(["clean", dir])).out).toContain("Removed nothing");
 });
 
-test("hull clean takes a folder that does not exist for a mistake, not for the project around it", async () => {
+test("hull clean treats a missing folder as a mistake, not as the project around it", async () => {
   const dir = folder({ "hull.toml": "", ".hull/state/c": "" });
   const ended = await hull(["clean", join(dir, "typo"), "--all", "--yes"]);
   expect(ended).toMatchObject({ code: 3, err: expect.stringContaining(`no folder ${join(dir, "typo")}`) });

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { copySwaggerUi } from "../../../scripts/copy-swagger-ui.ts";
 import { folder } from "./folder.ts";
 
-test("the reader of GET /docs is put in place with its licence, and asks nothing of other hosts", async () => {
+test("the reader of GET /docs is copied with its licence, and sends nothing to other hosts", async () => {
   const assets = folder({ "docs/start.js": "SwaggerUIBundle({});" });
   expect(await copySwaggerUi(assets)).toBe(true);
   const placed = readdirSync(join(assets, "docs"));

@@ -101,7 +101,7 @@ describe("hook modules", () => {
     expect(`${diagnostic.message} ${diagnostic.hint}`).toMatch(hint);
   });
 
-  test("of both languages are refused", async () => {
+  test("in both languages are refused", async () => {
     const files = { "skills/a/hooks.ts": "export const a = 1;", "skills/a/hooks.js": "export const a = 1;" };
     const { found } = await build(folder({ "skills/a/SKILL.md": skillText("A"), ...files }));
     expect(found).toEqual(["hooks_two_files a/hooks.js:"]);

@@ -76,7 +76,7 @@ describe("several roots", () => {
     expect(result.slugs).toEqual(["x"]);
   });
 
-  test("one that is not there is passed over, unless it is the only one", async () => {
+  test("a missing one is skipped, unless it is the only one", async () => {
     const project = folder({ "skills/x/SKILL.md": plain("x") });
     const result = await build(project, {}, roots(project, "skills", ".agents/skills"));
     expect(result.found).toEqual(["warning root_missing ."]);

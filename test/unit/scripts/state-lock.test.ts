@@ -47,7 +47,7 @@ test.each([
   await giveBack();
 });
 
-test("of many that find an old lock, one has the folder", async () => {
+test("of many that find an old lock, one gets the folder", async () => {
   const dir = folder();
   put(dir, "server.lock", JSON.stringify({ pid: gone(), began: "1" }));
   put(dir, "out/none", "");

@@ -103,7 +103,7 @@ test("lines of an ignore file match as their expressions do", () => {
   );
 });
 
-describe("attack: a glob that a backtracking matcher follows for ever", () => {
+describe("attack: a glob that takes a backtracking matcher forever", () => {
   const long = "a".repeat(20_000);
   it.each(["*a".repeat(30), "a*".repeat(30), "*?".repeat(30), "**a".repeat(30), "**/".repeat(30)])(
     "%s",

@@ -25,7 +25,7 @@ afterEach(() => {
 });
 
 describe("packs", () => {
-  test("come back as they went in, whatever the chunks and the order", () => {
+  test("come back unchanged, whatever the chunks and the order", () => {
     const pack = packTar(FILES);
     expect(readTar(pack)).toEqual([...FILES].sort(byPath));
     expect(packTar([...FILES].reverse())).toEqual(pack);

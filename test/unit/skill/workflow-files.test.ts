@@ -68,7 +68,7 @@ test.each<[text: string, told: string, name?: string]>([
   expect(result.workflows.length).toBe(told.startsWith("warning") ? 1 : 0);
 });
 
-test("of two files of one name the first is taken", async () => {
+test("if two files have one name, the first is used", async () => {
   const { workflows, told } = await found({ "workflows/f.json": '{"act": {}}', "workflows/f.yaml": GOOD });
   expect([workflows.map(({ graph }) => graph.entry), told]).toEqual([
     ["act"],

@@ -150,7 +150,7 @@ describe("hostile zips are refused, with the entry and the reason", () => {
     await expect(readZip(zip, LIMITS)).rejects.toThrow(/b and a share bytes/);
   });
 
-  test("what follows or precedes the archive", async () => {
+  test("bytes before or after the archive", async () => {
     const zip = await makeZip([file("a")]);
     for (const bytes of [[...zip, 0], [0, ...zip], [...zip].slice(0, -1), [], [0x50, 0x4b, 3, 4]]) {
       await expect(readZip(new Uint8Array(bytes), LIMITS)).rejects.toThrow(ZipError);

@@ -91,7 +91,7 @@ describe("attack: a server", () => {
   }
   const { signal } = new AbortController();
 
-  test("that asks without end before it answers is answered a few times", async () => {
+  test("that asks without end before it answers gets a few answers", async () => {
     const { sent, client } = asking(({ id, method }) => {
       if (method === undefined) return new Response(null, { status: 202 });
       const events = Array.from({ length: 500 }, (_, n) => ({ jsonrpc: "2.0", id: `p${n}`, method: "ping" }));
@@ -104,7 +104,7 @@ describe("attack: a server", () => {
     expect(sent.filter(({ result }) => result !== undefined)).toHaveLength(20);
   });
 
-  test("that lists more than anybody can use is not read to the end", async () => {
+  test("that lists too much is not read to the end", async () => {
     const tool = { description: "x".repeat(100_000), inputSchema: { type: "object" } };
     const { sent, client } = asking(({ id }) => {
       const tools = Array.from({ length: 10 }, (_, n) => ({ name: `${id}_${n}`, ...tool }));
@@ -115,7 +115,7 @@ describe("attack: a server", () => {
     expect(sent).toHaveLength(3);
   });
 
-  test("that lists and answers with much of nothing is read in part", async () => {
+  test("that lists and answers with endless padding is read in part", async () => {
     const nothing = Array.from({ length: 100_000 }, () => 0);
     const { sent, client } = asking(({ id }) => {
       return Response.json({ jsonrpc: "2.0", id, result: { tools: nothing, nextCursor: "more" } });

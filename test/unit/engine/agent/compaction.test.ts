@@ -290,7 +290,7 @@ describe("in a run", () => {
     });
   });
 
-  it("once behind the tools of a turn, however much is left", async () => {
+  it("once after the tools of a turn, however much is left", async () => {
     const asked: number[] = [];
     const { records } = await play({
       spec: {

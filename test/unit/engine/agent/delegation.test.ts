@@ -101,7 +101,7 @@ describe("a delegated run", () => {
   it.each([
     ["side by side", "an equal share of what is left", true, [150, 150, 150, 150, 150, 150, 825]],
     ["in order", "all that is left", false, [900, 890, 880, 870, 860, 850, 825]],
-  ])("has, where the calls of a turn run %s, %s", async (_, __, parallel, tokens) => {
+  ])("has, if the calls of a turn run %s, %s", async (_, __, parallel, tokens) => {
     const delegate = (task: string): [string, JsonObject] => ["sub_agent", { task }];
     const given: Ceilings[] = [];
     await play({
@@ -127,7 +127,7 @@ describe("a delegated run", () => {
     expect(given.map((left) => left.usd)).toEqual(tokens);
   });
 
-  it("keeps to the permissions and approvals of every run above, whatever its own grant", () => {
+  it("obeys the permissions and approvals of every run above, whatever its own grant", () => {
     const strict = policies({
       permissions: { deny: ["exec"] },
       approval_policy: { require_approval: ["write"] },

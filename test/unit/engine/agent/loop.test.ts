@@ -53,7 +53,7 @@ describe("text-only turns", () => {
     expect(gated.requests[0]?.tool_choice).toBe("required");
   });
 
-  it("where the sentinel is not allowed, nothing speaks of it", async () => {
+  it("if the sentinel is not allowed, nothing mentions it", async () => {
     const turn_policy = { require_action_or_yield: false, allow_done_sentinel: false, max_prose_chars: 3 };
     const { requests } = await play({
       spec: { persistent: true, tools: [edit], turn_policy },

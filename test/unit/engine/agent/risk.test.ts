@@ -107,7 +107,7 @@ describe("lists of tools", () => {
     expect(await outcome({ tools: [risky("safe")], policies: policies({ policy }) })).toEqual(expected);
   });
 
-  it("what either policy blocks is blocked", () => {
+  it("a block of either policy holds", () => {
     expect(intersectPolicies({ blocked_tools: ["a"] }, { blocked_tools: ["b"] })).toMatchObject({
       blocked_tools: ["a", "b"],
     });

@@ -138,7 +138,7 @@ describe("read_skill_resource", () => {
     expect((await read({ skill: "hidden", path: "references/a.md" }, "/hidden go")).executed).toHaveLength(1);
   });
 
-  test("images come as a message behind the results", async () => {
+  test("images come as a message after the results", async () => {
     const { requests } = await play({
       spec: { skills },
       replies: [{ calls: [["read_skill_resource", { skill: "s", path: "i.png" }]] }, "ok"],

@@ -42,7 +42,7 @@ test.each([
   ["Count the words in this paragraph", null],
   ["Write the company newsletter for November", "internal-comms"],
   ["Write an incident report for yesterday's outage", "internal-comms"],
-])("words of every request are not clear about a skill: %s", (prompt, wanted) => {
+])("words of every request do not decide for a skill: %s", (prompt, wanted) => {
   expect(chosen(prompt)).toBe(wanted);
 });
 

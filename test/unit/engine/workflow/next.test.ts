@@ -181,7 +181,7 @@ describe("maps", () => {
 describe("attempts and time", () => {
   const one = (node: JsonObject) => ({ entry: "a", nodes: { a: node }, edges: [] });
 
-  it("wait longer each time, and as often as max_attempts", () => {
+  it("wait longer each time, up to max_attempts times", () => {
     const retry_policy = { max_attempts: 3, backoff_ms: 100, backoff_multiplier: 3 };
     const play = new Play(one({ retry_policy })).fail("a");
     expect(play).toMatchObject({ open: [], wake: 100 });
@@ -255,7 +255,7 @@ describe("waits", () => {
   const event = (name: string, key: string | null, id = "e1") =>
     ({ type: "event", at: 0, id, name, key, payload: { n: 1 } }) as const;
 
-  it("for a time, which is their one alarm", () => {
+  it("for a time, with one alarm", () => {
     const play = new Play(wait({ sleep_ms: 5000 }));
     expect(play.wake).toBe(5000);
     expect(play.at(4999).status).toBeNull();

@@ -112,7 +112,7 @@ describe("the budget", () => {
     expect(ids(given, { max_tokens: 1000 })).toEqual(["a", "b", "c"]);
   });
 
-  it("cuts one that would push out all others to its share", () => {
+  it("cuts one that would displace all others to its share", () => {
     const [first, ...others] = selectArtifacts(
       [sized("a", 5000, 90), sized("b", 100, 80), sized("c", 100, 70)].map(made),
       { max_tokens: 1800 },

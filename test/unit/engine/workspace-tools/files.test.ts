@@ -48,7 +48,7 @@ test.each([
   ],
   ["a.txt", "sub", ""],
   ["/s/skills/k/pdf/a.txt", "/s/skills/k/pdf", ""],
-])("what leads %s astray after a command that ended in %j", (given, cwd, told) => {
+])("content that misleads %s after a command that ended in %j", (given, cwd, told) => {
   expect(astray(given, FOLDERS, cwd)).toBe(told);
 });
 

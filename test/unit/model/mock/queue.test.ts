@@ -128,7 +128,7 @@ describe("which mock answers", () => {
     ["roles are no content", [{ text: "role", match: "*user*" }], [a], [null]],
   ])("%s", (_, queue, prompts, answers) => expect(run(queue, ...prompts)).toEqual(answers));
 
-  it("leaves the queue that it was given as it was", () => {
+  it("leaves its queue unchanged", () => {
     const queue: Mock[] = [{ text: "1" }];
     nextMock(queue, a);
     expect(queue).toHaveLength(1);

@@ -52,7 +52,7 @@ describe("layers", () => {
     ).toEqual({ top_p: 1 });
   });
 
-  test("merge alike before and after they are laid upon the shipped one", () => {
+  test("merge the same way before and after they are laid upon the shipped one", () => {
     const package_ = layerSchema.parse({
       llm: {
         providers: { my_proxy: { base_url: "https://package.example", latency_p50_ms: 9 } },

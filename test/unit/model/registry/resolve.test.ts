@@ -160,7 +160,7 @@ describe("resolution, in order", () => {
     );
   });
 
-  test("the missing key is named with how its provider was chosen", () => {
+  test("the missing key is named together with the choice of its provider", () => {
     const choice = choose({ model: "grok-3" });
     expect(() => resolveTarget(choice, env({}))).toThrow(
       /xai needs XAI_API_KEY.*chosen from the model grok-3\./,
@@ -189,7 +189,7 @@ describe("tiers", () => {
     expect(choose({ model_tier: "small" })).toMatchObject({ provider: "openrouter", warnings: [] });
   });
 
-  test("at a provider that was asked for are its own model of the tier", () => {
+  test("at a requested provider mean its own model of the tier", () => {
     expect(choose({ provider: "openai", model_tier: "mid" })).toMatchObject({
       model: "gpt-6-luna",
       warnings: [],

@@ -6,7 +6,7 @@ import { withVariables } from "../../../../src/run/workspace-tools/variables.ts"
 const printed = (command: string): string => execFileSync("bash", ["-c", command], { encoding: "utf8" });
 
 it.each(["plain", "", "two words", "it's", '$HOME `id` \\ "x"', "line\nline", "'; exit 3; '"])(
-  "reaches the command as it is: %j",
+  "reaches the command unchanged: %j",
   (value) => {
     const command = `printf '%s' "$A" && bash -c 'printf "|%s" "$B"'`;
     expect(printed(withVariables(command, { A: value, B: value }))).toBe(`${value}|${value}`);
