@@ -33,10 +33,6 @@ export function fitAnthropic(draft: Draft): void {
   } else if (interleaved_thinking === true) {
     draft.drop(["interleaved_thinking"], "thinking is off");
   }
-  if (version !== null && isAtLeast(version, [4, 6])) {
-    draft.drop(["prefill"], "this model takes no begun answer");
-    draft.askForMore("this model continues no turn of its own");
-  }
   if (cache === true && capabilities.matched && !capabilities.prompt_caching) {
     draft.drop(["cache"], "this model has no prompt cache");
   }

@@ -8,6 +8,7 @@ import type { Capabilities } from "./capabilities.ts";
 import { chatTraits } from "./chat-traits.ts";
 import { Draft } from "./fit-draft.ts";
 import { fitAnthropic, fitEffort, fitReasoningBudget, fitThinkingSwitch } from "./fit-thinking.ts";
+import { claudeVersion, isAtLeast } from "./model-version.ts";
 import type { ResolvedTarget } from "./providers.ts";
 
 /** The abilities that the caller declares to need, whatever the messages contain. */
@@ -73,6 +74,7 @@ export function fitRequest(request: ModelRequest, target: ResolvedTarget, declar
       fitEffort(draft);
       break;
   }
+  fitLastTurn(draft);
   return { request: draft.request, warnings: draft.warnings };
 }
 
@@ -82,6 +84,14 @@ const ONE_CALL_AT_A_TIME = /^(?:openai\/)?o[134](?:-|$)/;
 function fitParallelCalls(draft: Draft): void {
   if (ONE_CALL_AT_A_TIME.test(draft.target.model))
     draft.drop(["parallel_tool_calls"], "this model takes none");
+}
+
+/** Claude from 4.6 on refuses a conversation that ends with its own turn, whichever provider serves it. */
+function fitLastTurn(draft: Draft): void {
+  const version = claudeVersion(draft.target.model);
+  if (version === null || !isAtLeast(version, [4, 6])) return;
+  draft.drop(["prefill"], "this model takes no begun answer");
+  draft.askForMore("this model continues no turn of its own");
 }
 
 /** Refuses only capabilities that a rule of the matrix denies; unknown ones pass. */

@@ -26,6 +26,9 @@ const claude = (model: string) =>
     prompt_caching: true,
   });
 
+const openRouter = (model: string) =>
+  target("openrouter", "openai-chat", model, {}, { variant: "openrouter" });
+
 /** What differs from a request without options. */
 function fitted(more: Partial<ModelRequest>, to: ResolvedTarget, declared: Declared = {}) {
   const plain: { [key: string]: unknown } = { ...request("hi") };
@@ -134,21 +137,28 @@ test.each<[string, ResolvedTarget, string[], string[]]>([
   expect(said).toEqual(warnings);
 });
 
-test.each<[string, Block[], string, string[]]>([
-  [
-    "a text, to one that continues none",
-    [{ type: "output_text", text: "So" }],
-    "claude-sonnet-4-6",
-    ["option_changed messages"],
-  ],
-  ["a text, to one that continues it", [{ type: "output_text", text: "So" }], "claude-sonnet-4-5", []],
-  ["a search that goes on", [{ type: "opaque", provider: "anthropic", value: {} }], "claude-sonnet-4-6", []],
-])("a conversation that ends with the model's turn: %s", (_, content, model, warned) => {
+const TEXT: Block[] = [{ type: "output_text", text: "So" }];
+const SEARCH: Block[] = [{ type: "opaque", provider: "anthropic", value: {} }];
+const changedMessages = ["option_changed messages"];
+
+test.each<[string, Block[], ResolvedTarget, string[]]>([
+  ["a text, to one that continues none", TEXT, claude("claude-sonnet-4-6"), changedMessages],
+  ["a text, to one that continues it", TEXT, claude("claude-sonnet-4-5"), []],
+  ["a search that goes on", SEARCH, claude("claude-sonnet-4-6"), []],
+  ["a text, through OpenRouter", TEXT, openRouter("anthropic/claude-sonnet-4.6"), changedMessages],
+  ["an older one through OpenRouter", TEXT, openRouter("anthropic/claude-sonnet-4.5"), []],
+  ["another model through OpenRouter", TEXT, openRouter("openai/gpt-5.4"), []],
+])("a conversation that ends with the model's turn: %s", (_, content, to, warned) => {
   const messages: Message[] = [...request("hi").messages, { role: "assistant", content }];
-  const { left, warnings } = fitted({ messages }, claude(model));
+  const { left, warnings } = fitted({ messages }, to);
   expect(warnings).toEqual(warned);
   const asks = { role: "user", content: [{ type: "text", text: "Continue where your last message ends." }] };
   expect(left.messages).toEqual(warned.length === 0 ? messages : [...messages, asks]);
+});
+
+test("Claude from 4.6 on takes no begun answer through OpenRouter either", () => {
+  const { left, warnings } = fitted({ prefill: "So" }, openRouter("anthropic/claude-opus-4.6"));
+  expect([left, warnings]).toEqual([{}, ignored("prefill")]);
 });
 
 test("the mock accepts everything, and refuses nothing", () => {
