@@ -114,6 +114,13 @@ function envelopeOf({ checked, turn, figures, attempts, result }: CallOutcome): 
   };
 }
 
+/** The warnings of all these envelopes, each once: a repair has most options of the call before it. */
+function warningsOf(envelopes: readonly StructuredEnvelope[]): Pick<StructuredEnvelope, "warnings"> {
+  const all = envelopes.flatMap(({ warnings = [] }) => warnings);
+  if (all.length === 0) return {};
+  return { warnings: [...new Map(all.map((warning) => [warning.message, warning])).values()] };
+}
+
 const wantsRepair = (repair: Json | undefined): repair is JsonObject | true =>
   repair === true || (isObject(repair) && repair.enabled === true);
 
@@ -140,8 +147,9 @@ async function repaired(
     const second = envelopeOf(outcome);
     const usage = added(first.figures, outcome.figures);
     const attempts = first.attempts + 1;
-    if (!second.ok) return { ...failed, error: second.error, raw_text: first.turn.text, usage, attempts };
-    return { ...second, raw_text: first.turn.text, repaired: true, usage, attempts };
+    const both = { raw_text: first.turn.text, usage, attempts, ...warningsOf([before, second]) };
+    if (!second.ok) return { ...failed, error: second.error, ...both };
+    return { ...second, repaired: true, ...both };
   } catch (error) {
     const described = describe(error);
     if (described === null) throw error;

@@ -172,9 +172,15 @@ describe("structured answers", () => {
     fake.script([{ text: "name is x" }, { text: '{"name":"x"}' }]);
     const repaired = await ok(await ask({ retries: 0, repair: { enabled: true } }));
     expect(repaired).toMatchObject({ ok: true, repaired: true, data: { name: "x" } });
+    // The provider takes no top_k, which both calls have, and no cache, for which the repair does not ask.
+    const warned = { retries: 0, top_k: 3, cache: true, repair: { enabled: true, cache: false } };
+    const warnings = [{ option: "top_k" }, { option: "cache" }];
+    fake.script([{ text: "name is x" }, { text: '{"name":"x"}' }]);
+    expect(await ok(await ask(warned))).toMatchObject({ repaired: true, warnings });
     fake.script(() => ({ text: "still text" }));
     const failed = await ok(await ask({ retries: 0, repair: { enabled: true } }));
     expect(failed).toMatchObject({ ok: false, error_category: "repair_failed", data: null });
+    expect(await ok(await ask(warned))).toMatchObject({ ok: false, warnings });
     expect(await ok(await ask({ retries: 1 }))).toMatchObject({
       ok: false,
       error_category: "missing_json",
