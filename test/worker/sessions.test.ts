@@ -441,6 +441,19 @@ describe("the conversation", () => {
       });
       expect(await texts(path)).not.toContain("1");
     });
+
+    it("the end of the session's work, and a failed call: no warning of messages that there are not", async () => {
+      const path = await session();
+      vi.stubGlobal("fetch", async () => {
+        await post(`${path}/archive`);
+        return new Response("", { status: 401 });
+      });
+      const options = { ...OLLAMA, session_id: idOf(path) };
+      const answer = await post("/llm/structured", { prompt: "one", schema: { type: "object" }, options });
+      const envelope = await answer.json<Body>();
+      expect(envelope).toMatchObject({ ok: false, error_category: "auth" });
+      expect(envelope).not.toHaveProperty("warnings");
+    });
   });
 
   it.each<[string, Body, string]>([

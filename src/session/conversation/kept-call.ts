@@ -22,7 +22,8 @@ export function keepCall(
   }: Omit<ConversationOperations["keep"]["in"], "request">,
 ): ConversationOperations["keep"]["out"] {
   if (created_at !== row.created_at) throw new CallNotFound({ what: "session", id: row.id });
-  if (row.state !== "active") return { not_added: `it is ${row.state}` };
+  // A structured answer without a model's answer has no messages, so none are lost.
+  if (row.state !== "active") return messages.length === 0 ? {} : { not_added: `it is ${row.state}` };
   const live = log.store.liveRun();
   const waits = live !== null && log.state().run?.stage !== "idle";
   if (waits && answersEarlierCalls(messages)) {
