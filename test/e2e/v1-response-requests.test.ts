@@ -1,7 +1,7 @@
 /** What requests of `/v1/responses` carry, and what is refused; the client is OpenAI's own SDK, unmodified. */
 import OpenAI, { toFile } from "openai";
 import { describe, expect, test } from "vitest";
-import { commonHull } from "../support/common-hull.ts";
+import { commonHull, UNSET } from "../support/common-hull.ts";
 import { until } from "../support/runner.ts";
 
 const { hull, fake } = await commonHull({
@@ -11,6 +11,10 @@ const { hull, fake } = await commonHull({
 const client = new OpenAI({ apiKey: "any", baseURL: `${hull.url}/v1`, maxRetries: 0 });
 const GPT = "gpt-4o";
 const SHELL = { type: "shell" as const, environment: { type: "container_auto" as const } };
+const shellWith = (skill_id: string) => ({
+  type: "shell",
+  environment: { type: "container_auto", skills: [{ type: "skill_reference", skill_id }] },
+});
 const sent = (): string => JSON.stringify(fake.requests[0]?.body);
 
 describe("a request", () => {
@@ -92,18 +96,10 @@ describe("a request", () => {
       },
       "tools.0.environment.network_policy.allowed_domains",
     ],
+    [{ tools: [shellWith("skill_none")] }, "tools.0.environment.skills.0.skill_id"],
+    // Its provider has no key.
     [
-      {
-        tools: [
-          {
-            ...SHELL,
-            environment: {
-              type: "container_auto",
-              skills: [{ type: "skill_reference", skill_id: "skill_none" }],
-            },
-          },
-        ],
-      },
+      { model: `${UNSET.provider}/any`, tools: [shellWith("skill_none")] },
       "tools.0.environment.skills.0.skill_id",
     ],
   ])("that cannot be passed on is refused by its path: %j", async (more, param) => {

@@ -10,12 +10,17 @@ import type { JsonObject } from "../../../skill/manifest.ts";
 import type { RequestContext } from "../../context.ts";
 import { checkTwice } from "../skill-references.ts";
 
-/** A new container. @param path of its terms in the request. @throws InvalidRequest BundleInvalid SkillNotFound FileNotFound */
+/**
+ * Checks the terms of a new container and finds its skills.
+ * @param path of the terms in the request
+ * @returns a function that creates the container; it throws FileNotFound
+ * @throws InvalidRequest BundleInvalid SkillNotFound
+ */
 export async function newContainer(
   context: RequestContext,
   terms: ContainerTerms,
   { path, about }: { path: string; about: JsonObject },
-): Promise<Container> {
+): Promise<() => Promise<Container>> {
   const at = path === "" ? "" : `${path}.`;
   const { network_policy: policy, memory_limit = null } = terms;
   const network = (policy?.type === "allowlist" ? policy.allowed_domains : null) ?? [];
@@ -32,7 +37,7 @@ export async function newContainer(
     skills: skills.map(({ id, version, digest }) => ({ id, version, digest })),
     ...(memory_limit === null ? {} : { memory_limit }),
   };
-  return makeContainer(context, terms.file_ids ?? [], kept);
+  return () => makeContainer(context, terms.file_ids ?? [], kept);
 }
 
 /** The skills and terms that a container keeps from the request that created it. */

@@ -68,7 +68,8 @@ function shown(
 export async function postContainer(context: RequestContext): Promise<Response> {
   const { name, expires_after: expires, ...terms } = await vendorBody(context, containerBody);
   const about = { name, ...(expires == null ? {} : { expires_minutes: expires.minutes }) };
-  const container = await newContainer(context, terms, { path: "", about });
+  const make = await newContainer(context, terms, { path: "", about });
+  const container = await make();
   const { id, created_at, metadata } = container;
   // The container's own object writes the row too, a moment later. This write makes the container appear in the list at
   // once.

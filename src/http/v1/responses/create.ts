@@ -78,6 +78,7 @@ export async function postResponses(context: RequestContext): Promise<Response> 
 
 /** @throws HullError for a request that cannot be answered */
 async function prepared(context: RequestContext, asked: ResponsesAsk, body: JsonObject): Promise<Made> {
+  const open = await shellContainer(context, asked.shell, body.tools);
   const { found, ignored } = await checkModel(context, asked, body);
   const history = await historyOf(context, asked);
   const input = inputAfter(history, asked, { asks: true });
@@ -85,7 +86,7 @@ async function prepared(context: RequestContext, asked: ResponsesAsk, body: Json
   await checkFiles(context, input);
   const whole = [...history, ...input].map(withoutFile);
   if (responseRequest(body, whole).messages.length === 0) throw wrong("input", "a message is required");
-  const place = await placeFor(context, asked, { tools: body.tools, items: [...history, ...input] });
+  const place = await placeFor(context, asked, { open, items: [...history, ...input] });
   const container = place?.container ?? null;
   const digits = await idDigits(context, "responses");
   const request: ResponsesOperation & { account: string } = {
@@ -252,18 +253,40 @@ async function checkModel(
 }
 
 /**
+ * Checks the shell's terms and finds its skills.
+ * @returns a function that creates the shell's container or opens the one that it names; `null`: Hull runs no shell
+ * @throws InvalidRequest BundleInvalid SkillNotFound
+ */
+async function shellContainer(
+  context: RequestContext,
+  shell: ResponsesAsk["shell"],
+  tools: Json | undefined,
+): Promise<(() => Promise<Container>) | null> {
+  if (shell === null || shell.type === "local") return null;
+  const at = Array.isArray(tools) ? tools.findIndex((tool) => isObject(tool) && tool.type === "shell") : 0;
+  if (context.settings.workspace_tools.enabled === "never")
+    throw wrong(
+      `tools.${at}`,
+      'this deployment runs no code: its hull.toml says [workspace_tools] enabled = "never"',
+    );
+  if (shell.type === "container_reference") return () => openContainer(context, shell.container_id);
+  return newContainer(context, shell, { path: `tools.${at}.environment`, about: { name: "" } });
+}
+
+/**
  * The container of the shell, or of a skill whose tools work on files, and whether it was made now.
+ * @param open as of `shellContainer`
  * @param items the whole conversation
- * @throws InvalidRequest CallNotFound SkillNotFound
+ * @throws CallNotFound SkillNotFound FileNotFound
  */
 async function placeFor(
   context: RequestContext,
   { model, shell }: ResponsesAsk,
-  { tools, items }: { tools: Json | undefined; items: readonly JsonObject[] },
+  { open, items }: { open: (() => Promise<Container>) | null; items: readonly JsonObject[] },
 ): Promise<{ container: ResponseContainer; made: boolean } | null> {
   const slug = skillNamed(model);
   const anywhere = slug !== null && takesAnyFile(context, await servedSkill(context, slug));
-  if (shell === null || shell.type === "local") {
+  if (open === null) {
     if (!anywhere) return null;
     const earlier = await containerBefore(context, items);
     const opened = earlier ?? (await makeContainer(context, []));
@@ -272,19 +295,10 @@ async function placeFor(
     const container = { id: opened.id, skills: [], terms, shell: false, anywhere, before };
     return { container, made: earlier === null };
   }
-  const at = Array.isArray(tools) ? tools.findIndex((tool) => isObject(tool) && tool.type === "shell") : 0;
-  if (context.settings.workspace_tools.enabled === "never")
-    throw wrong(
-      `tools.${at}`,
-      'this deployment runs no code: its hull.toml says [workspace_tools] enabled = "never"',
-    );
-  const path = `tools.${at}.environment`;
-  const made = shell.type === "container_auto";
-  const opened = made
-    ? await newContainer(context, shell, { path, about: { name: "" } })
-    : await openContainer(context, shell.container_id);
+  const opened = await open();
   const before = await filesForUser(opened, { anywhere });
-  return { container: { id: opened.id, ...termsOf(opened), anywhere, before }, made };
+  const container = { id: opened.id, ...termsOf(opened), anywhere, before };
+  return { container, made: shell?.type === "container_auto" };
 }
 
 /**
