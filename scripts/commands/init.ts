@@ -4,6 +4,7 @@ import hull from "../../package.json" with { type: "json" };
 import { type Command, EXIT, parseFlags } from "../command.ts";
 import { CONFIG_FILE, loadConfig } from "../config.ts";
 import { nameFrom } from "../deploy/worker-name.ts";
+import { portOf } from "../dev/local-addresses.ts";
 import { REPO_DIR } from "../dev/paths.ts";
 import { shellWord } from "../shell-word.ts";
 import { starterSkill, type TemplateFile } from "../templates.ts";
@@ -94,8 +95,8 @@ Writes package.json, tsconfig.json, hull.toml, .gitignore, two skills and a test
       ...inFolder("skills/assistant", starterSkill("Assistant", "llm")),
       { path: "test/skills.test.mts", text: TEST },
     ];
-    // Of an existing file; an unreadable one is refused before anything is written.
-    const { port } = await loadConfig(dir);
+    // That of hull dev, also for an existing file; an unreadable one is refused before anything is written.
+    const port = portOf(process.env.HULL_PORT, (await loadConfig(dir)).port);
     const { written, kept } = await writeNewFiles(dir, files);
     const lines = [...written.map((path) => `  wrote  ${path}`), ...kept.map((path) => `  kept   ${path}`)];
     const installed = REPO_DIR.includes("node_modules");

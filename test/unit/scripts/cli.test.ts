@@ -351,6 +351,16 @@ test("init makes a project that builds, and keeps existing files", async () => {
   const { out } = await hull(["init"], { cwd: dir });
   expect(out).toContain("kept   skills/hello/main.sh");
   expect(out).toContain(" curl -X POST localhost:4321/skills/hello ");
+  vi.stubEnv("HULL_PORT", "4322");
+  try {
+    expect((await hull(["init"], { cwd: dir })).out).toContain(" localhost:4322/skills/hello ");
+    vi.stubEnv("HULL_PORT", "abc");
+    const refused = { code: 2, err: expect.stringContaining('"abc" is not a port') };
+    expect(await hull(["init", "another"], { cwd })).toMatchObject(refused);
+    expect(existsSync(join(cwd, "another"))).toBe(false);
+  } finally {
+    vi.unstubAllEnvs();
+  }
 });
 
 test("hull clean leaves the state unless asked to remove it, and never takes it from a server", async () => {
