@@ -23,7 +23,10 @@ interface TarTerms {
   /** The most bytes of one file and of all files together. */
   max_bytes: number;
   max_files: number;
-  /** Also reads what tar programs write: entries of folders, which it ignores, paths from `./` on, GNU's headers. */
+  /**
+   * Also reads what tar programs write: entries of folders, which it ignores, paths from `./` on, GNU's headers and long
+   * names, pax headers of any records.
+   */
   of_programs?: boolean;
 }
 
@@ -46,7 +49,19 @@ const USTAR = "ustar\u000000";
 const GNU = "ustar  \u0000";
 /** A pax record holds one path; Hull has no longer paths. */
 const MAX_PAX_BYTES = 8192;
+/** Those of tar programs also hold attributes of the file, which Hull ignores. */
+const MAX_PROGRAM_HEADER_BYTES = 65_536;
 const encoder = new TextEncoder();
+/** The entries that tar programs write for what is no regular file. */
+const KINDS: ReadonlyMap<string, string> = new Map([
+  ["1", "a hard link"],
+  ["2", "a symbolic link"],
+  ["3", "a device"],
+  ["4", "a device"],
+  ["5", "a folder"],
+  ["6", "a FIFO"],
+  ["S", "a sparse file"],
+]);
 
 /** Packs files: sorted by path bytes, times and owners 0, so that equal files give equal bytes. */
 export function packTar(files: readonly TarFile[]): Uint8Array<ArrayBuffer> {
@@ -73,6 +88,12 @@ export function readTar(bytes: Uint8Array<ArrayBuffer>, terms: TarTerms = DEFAUL
   return files;
 }
 
+/** What the headers before a file's own say of it. */
+interface Told {
+  path?: string;
+  size?: number;
+}
+
 interface Entry {
   path: string;
   mode: 0o644 | 0o755;
@@ -86,10 +107,12 @@ export class TarReader {
   #chunks: Uint8Array<ArrayBuffer>[] = [];
   #held = 0;
   #entry: Entry | null = null;
-  /** Size of the next pax record. */
-  #pax: number | null = null;
-  /** Path that the last pax record set for the next file. */
-  #nextPath: string | null = null;
+  /** The header whose content is next. */
+  #told: { type: string; size: number } | null = null;
+  /** What headers since the last file say of the next one. */
+  #next: Told = {};
+  /** The types of these headers. */
+  #types = "";
   #bytes = 0;
   #zeroBlocks = 0;
 
@@ -107,16 +130,16 @@ export class TarReader {
         if (this.#take(this.#held).some((byte) => byte !== 0)) throw new TarError("data after the end");
         return files;
       }
-      const body = this.#entry?.size ?? this.#pax ?? BLOCK;
+      const body = this.#entry?.size ?? this.#told?.size ?? BLOCK;
       const need = Math.ceil(body / BLOCK) * BLOCK;
       if (this.#held < need) return files;
       const block = this.#take(need);
       if (this.#entry !== null) {
         files.push({ path: this.#entry.path, mode: this.#entry.mode, bytes: block.subarray(0, body) });
         this.#entry = null;
-      } else if (this.#pax !== null) {
-        this.#nextPath = readPax(block.subarray(0, body));
-        this.#pax = null;
+      } else if (this.#told !== null) {
+        this.#readTold(this.#told.type, block.subarray(0, body));
+        this.#told = null;
       } else {
         this.#readHeader(block);
       }
@@ -137,18 +160,24 @@ export class TarReader {
     const { of_programs = false } = this.#terms;
     checkHeader(block, of_programs ? [USTAR, GNU] : [USTAR]);
     const type = String.fromCharCode(block[156] ?? 0);
-    const size = octal(block, 124, 12);
-    if (type === "x") {
-      if (size > MAX_PAX_BYTES || this.#nextPath !== null)
-        throw new TarError("a pax header is too large or repeated");
-      this.#pax = size;
+    const written = octal(block, 124, 12);
+    if ((of_programs ? "xgLK" : "x").includes(type)) {
+      const most = of_programs ? MAX_PROGRAM_HEADER_BYTES : MAX_PAX_BYTES;
+      if (written > most) throw new TarError(`a header of ${written} bytes; ${most} are allowed`);
+      if (this.#types.includes(type)) throw new TarError("two headers of one kind before a file");
+      // That of all files may come again.
+      if (type !== "g") this.#types += type;
+      this.#told = { type, size: written };
       return;
     }
+    const { path: named = headerPath(block), size = written } = this.#next;
+    this.#next = {};
+    this.#types = "";
     const isFolder = type === "5" && of_programs;
-    if (type !== "0" && !isFolder)
-      throw new TarError(`an entry of type ${JSON.stringify(type)}; only regular files are allowed`);
-    const named = this.#nextPath ?? headerPath(block);
-    this.#nextPath = null;
+    if (type !== "0" && !isFolder) {
+      const kind = KINDS.get(type) ?? `an entry of type ${JSON.stringify(type)}`;
+      throw new TarError(`${JSON.stringify(named)} is ${kind}; only regular files are allowed`);
+    }
     const path = of_programs ? named.replace(/^\.\//, "") : named;
     if (isFolder) {
       checkFolder(path, size);
@@ -156,6 +185,14 @@ export class TarReader {
     }
     this.#admit(path, size);
     this.#entry = { path, size, mode: (octal(block, 100, 8) & 0o111) === 0 ? 0o644 : 0o755 };
+  }
+
+  /** A path of pax counts more than GNU's; what a link points to counts nothing, because no link is allowed. */
+  #readTold(type: string, content: Uint8Array): void {
+    const { of_programs = false } = this.#terms;
+    if (!of_programs) this.#next = { path: readPax(content) };
+    else if (type === "L") this.#next = { path: decode(field(content, 0, content.length)), ...this.#next };
+    else if (type !== "K") this.#next = { ...this.#next, ...readRecords(content, type === "g") };
   }
 
   #admit(path: string, size: number): void {
@@ -247,6 +284,31 @@ function readPax(record: Uint8Array): string {
     throw new TarError("a pax header holds more than a path");
   }
   return match[2];
+}
+
+/**
+ * Reads the records `<length> <key>=<value>\n` of a pax header; most keys mean nothing to Hull.
+ * @param global they are about all files that follow
+ */
+function readRecords(content: Uint8Array, global: boolean): Told {
+  const told: Told = {};
+  for (let rest = content; rest.length > 0; ) {
+    const [digits = ""] = /^\d{1,9} /.exec(text(rest, 0, 10)) ?? [];
+    const record = rest.subarray(0, Number(digits));
+    const equals = record.indexOf(0x3d);
+    if (record.length !== Number(digits) || record.at(-1) !== 0x0a || equals < digits.length)
+      throw new TarError("a pax header is malformed");
+    rest = rest.subarray(record.length);
+    const key = text(record, digits.length, equals - digits.length);
+    if (key.startsWith("GNU.sparse.")) throw new TarError("a sparse file; only regular files are allowed");
+    if (key !== "path" && key !== "size") continue;
+    if (global) throw new TarError(`a global pax header sets the ${key} of all files`);
+    const value = decode(record.subarray(equals + 1, -1));
+    if (key === "path") told.path = value;
+    else if (/^\d{1,15}$/.test(value)) told.size = Number(value);
+    else throw new TarError(`the size ${JSON.stringify(value)} in a pax header is not a number of bytes`);
+  }
+  return told;
 }
 
 function paxRecord(path: string): Uint8Array {

@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { packTar, readTar, readTarFile, TarError, type TarFile, TarReader } from "../../../src/skill/tar.ts";
 
@@ -74,17 +74,29 @@ describe("packs", () => {
 const LIMITS = { max_bytes: 10_000, max_files: 10 };
 
 describe("tars of the system's tar", () => {
-  test.each(["fox", "-C fox .", "--format=ustar fox"])("are read: tar cf x.tar %s", (named) => {
+  const RUN = "a/run.sh";
+  const DEEP = `${"d".repeat(90)}/${"ü".repeat(70)}.sh`;
+  test.each<[string, string[]]>([
+    ["fox", [RUN, DEEP]],
+    ["-C fox .", [RUN, DEEP]],
+    ["--format=ustar fox", [RUN]],
+    ["--format=posix fox", [RUN, DEEP]],
+    ["--format=posix --pax-option=comment=commit -C fox .", [RUN, DEEP]],
+  ])("are read: tar cf x.tar %s", (named, paths) => {
     folder = mkdtempSync(join(tmpdir(), "hull-tar-"));
-    mkdirSync(join(folder, "fox/a"), { recursive: true });
-    writeFileSync(join(folder, "fox/a/run.sh"), "#!/bin/sh\n", { mode: 0o755 });
-    execFileSync("tar", ["-cf", "x.tar", ...named.split(" ")], { cwd: folder });
+    for (const path of paths) {
+      mkdirSync(dirname(join(folder, "fox", path)), { recursive: true });
+      writeFileSync(join(folder, "fox", path), "#!/bin/sh\n", { mode: 0o755 });
+    }
+    execFileSync("tar", ["--sort=name", "-cf", "x.tar", ...named.split(" ")], { cwd: folder });
     const files = readTar(new Uint8Array(readFileSync(join(folder, "x.tar"))), {
       ...LIMITS,
       of_programs: true,
     });
-    const path = named.endsWith(".") ? "a/run.sh" : "fox/a/run.sh";
-    expect(files).toEqual([{ path, mode: 0o755, bytes: bytes("#!/bin/sh\n") }]);
+    const root = named.endsWith(".") ? "" : "fox/";
+    expect(files).toEqual(
+      paths.map((path) => ({ path: `${root}${path}`, mode: 0o755, bytes: bytes("#!/bin/sh\n") })),
+    );
   });
 });
 
@@ -96,6 +108,8 @@ function forged(change: {
   sum?: number;
   link?: string;
   size?: number;
+  /** In a block behind the header, whatever its size says. */
+  content?: string;
 }): Uint8Array<ArrayBuffer> {
   const block = new Uint8Array(512);
   const put = (at: number, text: string) => block.set(bytes(text), at);
@@ -103,7 +117,7 @@ function forged(change: {
   put(100, "0000644");
   put(108, "0000000");
   put(116, "0000000");
-  put(124, `0000000000${change.size ?? 0}`);
+  put(124, (change.size ?? 0).toString(8).padStart(11, "0"));
   put(136, "00000000000");
   put(148, "        ");
   put(156, change.type ?? "0");
@@ -111,10 +125,25 @@ function forged(change: {
   put(257, change.magic ?? "ustar\u000000");
   const sum = block.reduce((a, b) => a + b, 0) + (change.sum ?? 0);
   put(148, `${sum.toString(8).padStart(6, "0")}\u0000 `);
-  const whole = new Uint8Array(512 * 3);
+  const { content } = change;
+  const whole = new Uint8Array(512 * (content === undefined ? 3 : 4));
   whole.set(block);
+  whole.set(bytes(content ?? ""), 512);
   return whole;
 }
+
+/** A header with its content, then a plain file. */
+const headed = (type: string, content: string, file: Parameters<typeof forged>[0] = {}, claimed?: number) => {
+  const body = new Uint8Array(Math.ceil(bytes(content).length / 512) * 512);
+  body.set(bytes(content));
+  const header = forged({ type, size: claimed ?? bytes(content).length }).subarray(0, 512);
+  return new Uint8Array([...header, ...body, ...forged(file)]);
+};
+const record = (text: string) => {
+  const rest = bytes(` ${text}\n`).length;
+  const length = [rest + 1, rest + 2, rest + 3].find((n) => String(n).length + rest === n);
+  return `${length} ${text}\n`;
+};
 
 const pack = (path: string) => packTar([{ path, mode: 0o644, bytes: bytes("x") }]);
 const double = (first: string, second: string) => {
@@ -142,8 +171,9 @@ describe("hostile tars are refused", () => {
     ["device", forged({ type: "3" })],
     ["fifo", forged({ type: "6" })],
     ["folder", forged({ type: "5", path: "a" })],
-    ["GNU long name", forged({ type: "L" })],
-    ["global pax header", forged({ type: "g" })],
+    ["GNU long name", headed("L", "long\0")],
+    ["global pax header", headed("g", record("comment=x"))],
+    ["pax header of more than a path", headed("x", record("mtime=1") + record("path=a"))],
     ["other magic", forged({ magic: "ustar  \0" })],
     ["wrong checksum", forged({ sum: 1 })],
     ["same path twice", double("a", "a")],
@@ -164,11 +194,75 @@ describe("hostile tars are refused", () => {
     ["a folder with content", forged({ type: "5", path: "a/", size: 1 })],
     ["a file named as the folder itself", forged({ path: "./" })],
     ["parent behind the dot", forged({ path: "./../x" })],
+    ["a long name outside", headed("L", "../x\0")],
+    ["a long name behind the dot", headed("L", "./../x\0")],
+    ["an absolute long name", headed("L", "/x\0")],
+    ["an empty long name", headed("L", "\0")],
+    ["two long names", new Uint8Array([...headed("L", "a\0").subarray(0, 1024), ...headed("L", "b\0")])],
+    ["a long name of a symbolic link", headed("L", "a\0", { type: "2", link: "/etc/passwd" })],
+    ["a long link", headed("K", "/etc/passwd\0", { type: "2", link: "/etc" })],
+    ["a huge long name", headed("L", "a\0", {}, 8 ** 11 - 1)],
+    ["a huge pax header", headed("x", record(`comment=${"x".repeat(70_000)}`))],
+    ["a huge global header", headed("g", record(`comment=${"x".repeat(70_000)}`))],
+    ["a pax path outside", headed("x", record("mtime=1") + record("path=a/../../x"))],
+    ["a pax path with NUL", headed("x", record("path=a\0b"))],
+    ["an empty pax path", headed("x", record("path="))],
+    ["a negative size", headed("x", record("size=-1"))],
+    ["a size that is no number", headed("x", record("size=1e3"))],
+    ["a size above the limit", headed("x", record("size=999999999999999"))],
+    ["a size of more than is there", headed("x", record("size=5000"))],
+    ["a path for all files", headed("g", record("path=a"))],
+    ["a size for all files", headed("g", record("size=1"))],
+    ["a sparse file", headed("x", record("GNU.sparse.major=1"))],
+    ["a sparse file of GNU's own form", forged({ type: "S" })],
+    ["a record without a key", headed("x", "5 ab\n")],
+    ["a record of no length", headed("x", "0 a=b\n")],
+    ["a record longer than its header", headed("x", "99 path=a\n")],
+    ["a record without its end", headed("x", "9 path=ab")],
   ];
-  const OF_PROGRAMS = ["dot segment", "folder", "other magic"];
+  const OF_PROGRAMS = [
+    "dot segment",
+    "folder",
+    "other magic",
+    "GNU long name",
+    "global pax header",
+    "pax header of more than a path",
+  ];
   const hostile = HOSTILE.filter(([name]) => !OF_PROGRAMS.includes(name));
   test.each([...hostile, ...MORE])("from a tar program too: %s", (_, tar) => {
     expect(() => readTar(tar, { ...LIMITS, of_programs: true })).toThrow(TarError);
+  });
+
+  test.each<[string, Uint8Array<ArrayBuffer>, string, string]>([
+    ["a long name", headed("L", "long\0"), "long", ""],
+    [
+      "pax over a long name",
+      new Uint8Array([...headed("L", "a\0").subarray(0, 1024), ...headed("x", record("path=b"))]),
+      "b",
+      "",
+    ],
+    [
+      "a size in pax",
+      headed("x", `${record("mtime=1.5")}${record("size=3")}`, { content: "abc" }),
+      "file",
+      "abc",
+    ],
+  ])("control: from a tar program %s is read", (_, tar, path, content) => {
+    const files = readTar(tar, { ...LIMITS, of_programs: true });
+    expect(files).toEqual([{ path, mode: 0o644, bytes: bytes(content) }]);
+  });
+
+  test.each([
+    [
+      forged({ type: "2", path: "a", link: "/etc" }),
+      '"a" is a symbolic link; only regular files are allowed',
+    ],
+    [headed("L", "b\0", { type: "1" }), '"b" is a hard link; only regular files are allowed'],
+    [headed("x", record("size=-1")), 'the size "-1" in a pax header is not a number of bytes'],
+    [headed("L", "a\0", {}, 70_000), "a header of 70000 bytes; 65536 are allowed"],
+    [headed("g", record("path=a")), "a global pax header sets the path of all files"],
+  ])("and the reason says which: %#", (tar, reason) => {
+    expect(() => readTar(tar, { ...LIMITS, of_programs: true })).toThrow(reason);
   });
 
   test("limits on bytes and files", () => {
