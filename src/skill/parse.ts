@@ -10,7 +10,7 @@ import { readDaemon } from "./daemon.ts";
 import { readRequiredText, readText, stripControls, warnUnknown, wrongType } from "./fields.ts";
 import { decodeText, noteSize, reportEncoding } from "./file-text.ts";
 import { Findings } from "./findings.ts";
-import { FOREIGN_MODELS } from "./foreign-fields.ts";
+import { FOREIGN_MODELS, warnMissed } from "./foreign-fields.ts";
 import { readFrontmatter, reportRemedies } from "./frontmatter/read.ts";
 import { liftHullFields } from "./hull-fields.ts";
 import { readInterface, readRoute } from "./interface-fields.ts";
@@ -24,7 +24,7 @@ import { readProxy } from "./proxy.ts";
 import { skillSlug } from "./slug.ts";
 import { readToolEnv } from "./tool-env.ts";
 import { splitAllowedTools } from "./tool-names.ts";
-import { readTools } from "./tools.ts";
+import { namesTools, readTools } from "./tools.ts";
 import { child, items, type MapNode, mapToJson, type Position, type Slot, textOf, toJson } from "./tree.ts";
 
 export interface ParseSource {
@@ -125,7 +125,13 @@ function reportNoSlug(findings: Findings, slot: Slot | undefined, folder: string
   );
 }
 
-function readManifest(findings: Findings, root: MapNode, body: string, source: ParseSource): Manifest | null {
+function readManifest(
+  findings: Findings,
+  given: MapNode,
+  body: string,
+  source: ParseSource,
+): Manifest | null {
+  const root = withoutToolNames(findings, given);
   const top = { path: "", at: { line: 1, column: 1 } };
   const nameSlot = child(root, "name");
   const name = readRequiredText(findings, top, "name", nameSlot)?.replace(/\s+/g, " ");
@@ -170,7 +176,7 @@ function readManifest(findings: Findings, root: MapNode, body: string, source: P
   });
   const declared = daemon === undefined ? {} : { daemon };
   const extra: JsonObject = Object.fromEntries(
-    Object.entries(mapToJson(root)).filter(([key]) => unknown.has(key)),
+    Object.entries(mapToJson(given)).filter(([key]) => unknown.has(key) || !root.entries.has(key)),
   );
   const when = activation === undefined ? {} : { activation };
   return {
@@ -188,6 +194,16 @@ function readManifest(findings: Findings, root: MapNode, body: string, source: P
     ...when,
     extra,
   };
+}
+
+/** The fields that Hull reads: without `tools` if it only names tools, of which a warning then says that it has no effect. */
+function withoutToolNames(findings: Findings, root: MapNode): MapNode {
+  const tools = root.entries.get("tools");
+  if (tools === undefined || !namesTools(tools.value)) return root;
+  warnMissed(findings, root, ["tools"]);
+  const entries = new Map(root.entries);
+  entries.delete("tools");
+  return { ...root, entries };
 }
 
 /** The part that belongs to the mode. */

@@ -21,11 +21,17 @@ import {
   type ToolParameter,
 } from "./manifest.ts";
 import { readEffects } from "./tool-annotations.ts";
-import { child, items, type Slot, toJson } from "./tree.ts";
+import { child, items, type Node, type Slot, textOf, toJson } from "./tree.ts";
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/;
 const TOOL_KEYS = ["name", "description", "command", "parameters", "annotations", "idempotent"];
 const PARAMETER_KEYS = ["name", "description", "required", "type", "enum", "items"];
+
+/** Whether `tools` only names tools, as in files of other clients: `Read, Grep` or `[bash, read]`. */
+export const namesTools = (node: Node): boolean =>
+  node.kind === "list"
+    ? node.items.length > 0 && node.items.every(({ kind }) => kind === "scalar")
+    : (textOf(node) ?? "").trim() !== "";
 
 export function readTools(
   findings: Findings,

@@ -102,6 +102,14 @@ const TABLE: Record<string, [string, string[]][]> = {
       ["error list_member 4 fallback[1]", "error list_member 4 fallback[2]"],
     ],
   ],
+  "names of tools, as other clients list them": [
+    ["model: claude-sonnet-5\ntools: Read, Grep", ["warning field_not_carried_out 5 tools"]],
+    ["mode: llm\ntools: [bash, 'Bash(git:*)', mcp__a__b]", ["warning field_not_carried_out 5 tools"]],
+    ["run: ./main.sh\ntools:\n  - Read", ["warning field_not_carried_out 5 tools"]],
+    [`mode: llm\n${TOOL}  - Read`, ["error wrong_type 9 tools[1]"]],
+    ["mode: llm\ntools: {read: true}", ["error wrong_type 5 tools"]],
+    ["mode: llm\ntools:", ["error wrong_type 5 tools"]],
+  ],
   "S20: tools and their parameters": [
     [
       `${TOOL}  - name: t\n    description: d\n    command: [python3, main.py]`,
@@ -336,6 +344,7 @@ describe("S18, S25 and the rest of normalisation", () => {
     ['timeout_ms: "5000"', { timeout_ms: 5000 }],
     ["timeout_ms: 400000", { deadline_ms: 400000 }],
     ["input_schema: schema.json", { input_schema: { type: "object" } }],
+    ["mode: llm\ntools: Read, Grep\nown: 1", { mode: "llm", extra: { tools: "Read, Grep", own: 1 } }],
     ["allowed-tools: Bash(git add:*), Read", { allowed_tools: ["Bash(git add:*)", "Read"] }],
     ["licence: MIT\ncolour: {deep: [1, .inf]}", { extra: { licence: "MIT", colour: { deep: [1, ".inf"] } } }],
     ["tool_env: [A, OPENAI_API_KEY, A]", { tool_env: ["A"] }],
