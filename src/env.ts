@@ -261,8 +261,8 @@ export interface Settings extends Omit<ServingConfig, "rate_limit"> {
   /** For errors, logs and events: also removes what proxy skills send upstream. */
   eventRedactor: Redactor;
   /**
-   * Reads one variable or secret by name; an empty value counts as unset. If `HULL_X` is not set, `HARN_X` is read,
-   * except for secrets.
+   * Reads one variable or secret by name; an empty value counts as unset. If a variable that Harn has too is not set, it
+   * is the one with Harn's name.
    */
   read: (name: string) => string | undefined;
 }
@@ -331,6 +331,10 @@ export function learnVariables(known: Settings, variables: readonly string[]): v
   known.eventRedactor.learn(variables.flatMap((name) => known.read(name) ?? []));
 }
 
+/** Variables that Harn has too, there with `HARN_` for `HULL_`. Another `HARN_X` of somebody's shell has no effect. */
+const NAMES_OF_HARN =
+  /^HULL_(DEFAULT_PROVIDER|LLM_MODEL|LLM_PROVIDER|LLM_STREAM|LLM_TIMEOUT|PROVIDERS_CONFIG|RATE_LIMIT_.+)$/;
+
 function variable(env: Bindings): (name: string) => string | undefined {
   const own = (name: string): string | undefined => {
     const value: unknown = Reflect.get(env, name);
@@ -338,8 +342,8 @@ function variable(env: Bindings): (name: string) => string | undefined {
   };
   const either = (name: string): string | undefined => {
     const value = own(name);
-    if (value !== undefined || !name.startsWith("HULL_") || SECRET_VARIABLES.includes(name)) return value;
-    return own(`HARN_${name.slice("HULL_".length)}`);
+    if (value !== undefined || !NAMES_OF_HARN.test(name)) return value;
+    return own(name.replace("HULL", "HARN"));
   };
   // The platform answers slowly, and every model call reads several variables.
   const known = new Map<string, string | undefined>();

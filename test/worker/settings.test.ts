@@ -57,16 +57,21 @@ describe("settings", () => {
     expect(settingsOf({ HULL_LLM: "" }).models).toEqual({});
   });
 
-  it("fall back to HARN_ names, but not for secrets", () => {
-    const { read, adminKey } = settingsOf({
+  it("fall back to Harn's own names, and to no others", () => {
+    const { read, adminKey, logsSpans } = settingsOf({
       HARN_LLM_MODEL: "a",
       HARN_LLM_PROVIDER: "b",
       HULL_LLM_PROVIDER: "c",
+      HARN_RATE_LIMIT_OPENAI: "5",
       HARN_ADMIN_KEY: "hull-admin-canary-0123456789",
+      HARN_TRACE: "1",
+      HARN_LLM_MOCKS: "on",
     });
-    const names = ["HULL_LLM_MODEL", "HULL_LLM_PROVIDER", "HULL_ADMIN_KEY", "LLM_MODEL"];
-    expect(names.map(read)).toEqual(["a", "c", undefined, undefined]);
-    expect(adminKey).toBeNull();
+    const names = ["HULL_LLM_MODEL", "HULL_LLM_PROVIDER", "HULL_RATE_LIMIT_OPENAI"];
+    expect(names.map(read)).toEqual(["a", "c", "5"]);
+    const others = ["HULL_ADMIN_KEY", "HULL_TRACE", "HULL_LLM_MOCKS", "LLM_MODEL"];
+    expect(others.map(read)).toEqual(others.map(() => undefined));
+    expect([adminKey, logsSpans]).toEqual([null, false]);
   });
 
   it("that cannot be read are 500 for a caller, with the reason for the operator only", async () => {
