@@ -16,6 +16,7 @@ import { stateOf } from "../dev/paths.ts";
 import { StartProgress } from "../dev/progress.ts";
 import { BuildReport, listed, reportsProblem, skillLines } from "../dev/report.ts";
 import { type LocalServer, startServer } from "../dev/server.ts";
+import { loadEnvironment } from "../dotenv.ts";
 import { openProject, type Project } from "../project.ts";
 
 export const command: Command = {
@@ -74,6 +75,7 @@ Provider keys and *_BASE_URL come from the environment, .env or .dev.vars. They 
     const { cors, name = opened.config.name } = values;
     const cors_origins = cors === undefined ? opened.config.cors_origins : parseOrigins("--cors", cors);
     const project: Project = { ...opened, config: { ...opened.config, name, cors_origins } };
+    const variables = await loadEnvironment(project.dir);
     const host = values.host ?? project.config.host;
     const front = values["no-front"] !== true;
     if (!front)
@@ -86,7 +88,7 @@ Provider keys and *_BASE_URL come from the environment, .env or .dev.vars. They 
       project,
       cache: await BuildCache.open(project.dir),
       host,
-      port: portOf(values.port ?? process.env.HULL_PORT, project.config.port),
+      port: portOf(values.port ?? variables.get("HULL_PORT"), project.config.port),
       stateDir: values.state === undefined ? stateOf(project.dir) : resolve(values.state),
       direct: values.direct === true,
       front,

@@ -49,7 +49,7 @@ export async function projectChecks(dir: string | undefined, port: string | unde
   }
   if (!isProject(project)) throw project;
   // The same choice as that of hull dev.
-  const chosen = portOf(port ?? process.env.HULL_PORT, project.config.port);
+  const chosen = portOf(port ?? (await loadEnvironment(project.dir)).get("HULL_PORT"), project.config.port);
   return [
     await portCheck(project.config.host, chosen),
     await keysCheck(project),
@@ -162,6 +162,7 @@ async function runnerCheck(project: Project): Promise<Finding> {
       repoDir: REPO_DIR,
       stateDir,
       config: project.config.runner,
+      variables: await loadEnvironment(project.dir),
       onLine: () => {},
     });
     const response = await fetch(`${runner.url}/readyz`);

@@ -66,6 +66,8 @@ interface LocalRunnerOptions {
   repoDir: string;
   stateDir: string;
   config: HullConfig["runner"];
+  /** Those of the project. */
+  variables: ReadonlyMap<string, string>;
   onLine: (line: string) => void;
 }
 
@@ -97,7 +99,7 @@ export async function startRunner(options: LocalRunnerOptions): Promise<LocalRun
     name: "runner",
     command: process.execPath,
     args: () => [...NODE_FLAGS, program, ...flags()],
-    env: runnerEnvironment(process.env),
+    env: runnerEnvironment(process.env, options.variables),
     cwd: repoDir,
     onLine: (line, stream) => {
       const known = stream === "stdout" ? listeningPort(line) : null;

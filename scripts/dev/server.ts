@@ -278,6 +278,7 @@ async function ownRunnerOf({ project, stateDir, onLine }: ServerOptions): Promis
     repoDir: REPO_DIR,
     stateDir,
     config: runner,
+    variables: await loadEnvironment(project.dir),
     onLine: (line) => onLine(line, "runner"),
   });
 }

@@ -97,11 +97,18 @@ function variablesOfLayer(layer: Layer): string[] {
 /**
  * Environment of the runner: what a shell needs to find programs, the sources of packages, proxies, and its own switch;
  * never a secret of Hull. The runner decides which of it a process sees.
+ * @param variables those of the project, which may hold the switch
  */
-export function runnerEnvironment(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  const allowed =
-    /^(PATH|HOME|USER|LOGNAME|SHELL|TERM|LANG|LANGUAGE|TZ|LC_[A-Z]+|TMPDIR|HULL_RUNNER_EGRESS)$/;
+export function runnerEnvironment(
+  environment: NodeJS.ProcessEnv,
+  variables: ReadonlyMap<string, string>,
+): NodeJS.ProcessEnv {
+  const allowed = /^(PATH|HOME|USER|LOGNAME|SHELL|TERM|LANG|LANGUAGE|TZ|LC_[A-Z]+|TMPDIR)$/;
   const forInstaller = /^(PIP_\w+|(https?|no|all)_proxy|SSL_CERT_(FILE|DIR))$/i;
   const entries = Object.entries(environment);
-  return Object.fromEntries(entries.filter(([name]) => allowed.test(name) || forInstaller.test(name)));
+  const egress = variables.get("HULL_RUNNER_EGRESS");
+  return {
+    ...Object.fromEntries(entries.filter(([name]) => allowed.test(name) || forInstaller.test(name))),
+    ...(egress === undefined ? {} : { HULL_RUNNER_EGRESS: egress }),
+  };
 }

@@ -119,6 +119,8 @@ test("hull doctor accepts no word as a port, and checks the one that hull dev wo
   } finally {
     vi.unstubAllEnvs();
   }
+  const named = folder({ "skills/.keep": "", ".env": "HULL_PORT=abc\n" });
+  await expect(projectChecks(named, undefined)).rejects.toMatchObject(refused);
 });
 
 test("a refusal of the system is reported without a stack trace", async () => {

@@ -282,7 +282,14 @@ test("the runner of hull dev has what its installer of packages needs, and no se
     AWS_SECRET: "s",
     HTTPS_PROXY_PASSWORD: "p",
   };
-  expect(runnerEnvironment(environment)).toEqual({ ...needed, PATH: "/bin" });
+  const own = { ...needed, PATH: "/bin" };
+  expect(runnerEnvironment(environment, new Map(Object.entries(environment)))).toEqual(own);
+  // The switch counts in a file of the project too, unlike what a program of the system needs.
+  const files = new Map([
+    ["HULL_RUNNER_EGRESS", "off"],
+    ["PIP_PROXY", "http://c.example/"],
+  ]);
+  expect(runnerEnvironment(environment, files)).toEqual({ ...own, HULL_RUNNER_EGRESS: "off" });
   const commands = workerVariables(new Map(), { TOKEN_OF_MINE: "t" }, [], [], [], [], ["TOKEN_OF_MINE"]);
   expect([...commands]).toEqual([["TOKEN_OF_MINE", "t"]]);
 });
