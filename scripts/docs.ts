@@ -102,7 +102,7 @@ const TAGS: [tag: Operation["tag"], heading: string, more: string][] = [
 const SCOPES: { [scope in RouteScope]: string } = {
   open: "open",
   any: "any",
-  own: "invoke, or signed",
+  own: "invoke, or none",
   invoke: "invoke",
   publish: "publish",
   admin: "admin",

@@ -212,7 +212,7 @@ const TERMS = {
     otherwise: "`2`; of the `profile` for runs",
   },
   llm_backoff_ms: {
-    text: "Unit of the pauses before repetitions: these are 2, 4, 8, 16, 16, … units long, or up to 20 % longer; after status 529 four times as long. A `Retry-After` of up to 30 s replaces a pause.",
+    text: "Unit of the pauses before repetitions: these are 2, 4, 8, 16, 16, … units long, or up to 20 % longer; after status 529 four times as long. A `Retry-After` of up to 30 s replaces a pause; with a longer one Hull does not repeat the call.",
     default: 2000,
   },
   stream: {

@@ -124,7 +124,7 @@ export type CallOptions = {
   schema_retry_nudge?: boolean | string;
   /** How often Hull repeats a model call after a transient failure. */
   llm_retries?: number;
-  /** Unit of the pauses before repetitions: these are 2, 4, 8, 16, 16, … units long, or up to 20 % longer; after status 529 four times as long. A `Retry-After` of up to 30 s replaces a pause. */
+  /** Unit of the pauses before repetitions: these are 2, 4, 8, 16, 16, … units long, or up to 20 % longer; after status 529 four times as long. A `Retry-After` of up to 30 s replaces a pause; with a longer one Hull does not repeat the call. */
   llm_backoff_ms?: number;
   /** Whether and how much the model reasons before it answers. */
   thinking?: boolean | "enabled" | "on" | "adaptive" | "low" | "medium" | "high" | "off" | {

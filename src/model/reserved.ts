@@ -46,7 +46,8 @@ const NAMES: Record<string, readonly (readonly [Reason, names: string])[]> = {
     ],
   ],
   anthropic: [
-    ["conversation", "system mcp_servers container"],
+    ["conversation", "system container"],
+    ["tools", "mcp_servers"],
     ["price", "speed inference_geo"],
   ],
   ollama: [["conversation", "images raw template context"]],

@@ -181,12 +181,14 @@ it.each<[z.ZodMiniType, Json, string]>([
   );
 });
 
-it.each([{ speed: "fast" }, { mcp_servers: [] }, { tools: [{ type: "web_search_20250305" }] }])(
-  "extra charges and runs of a provider are named: %j",
-  (more) => {
-    const body = { model: "m", max_tokens: 5, messages: [{ role: "user", content: "x" }], ...more };
-    const [name] = Object.keys(more);
-    const { unaccounted } = readMessagesRequest(body, new Headers());
-    expect(unaccounted.map(({ path }) => path.split(".")[0])).toEqual([name]);
-  },
-);
+it.each([
+  [{ speed: "fast" }, "price"],
+  [{ mcp_servers: [] }, "runs itself"],
+  [{ tools: [{ type: "web_search_20250305" }] }, "runs itself"],
+])("extra charges and runs of a provider are named, with the reason: %j", (more, why) => {
+  const body = { model: "m", max_tokens: 5, messages: [{ role: "user", content: "x" }], ...more };
+  const [name] = Object.keys(more);
+  const { unaccounted } = readMessagesRequest(body, new Headers());
+  expect(unaccounted.map(({ path }) => path.split(".")[0])).toEqual([name]);
+  expect(unaccounted[0]?.reason).toContain(why);
+});
