@@ -115,7 +115,7 @@ export class EventStream<Done> implements AsyncIterable<HullEvent> {
       throwIfError(event);
       if (event.event === "done" && isResult<Done>(event.data)) return event.data;
     }
-    throw new HullConnectionError("The stream", "it has been read before, or ended without a result");
+    throw new TypeError("The stream has been read before, or ended without a result.");
   }
 }
 

@@ -14,13 +14,20 @@ export type SkillInput =
   | boolean
   | undefined;
 
-/** @param files ids of stored files for the run */
+/**
+ * @param files ids of stored files for the run
+ * @throws TypeError for files together with bytes or a form, which Hull could not take
+ */
 export function inputBody(
   input: SkillInput,
   files: readonly string[] = [],
 ): Pick<Call, "json" | "body" | "headers"> {
   const given = input === undefined ? {} : { input };
-  if (files.length > 0 && !isBytes(input)) return { json: { ...given, files } };
+  if (files.length > 0) {
+    if (isBytes(input))
+      throw new TypeError("Stored files go with text or a JSON value, not with bytes or a form.");
+    return { json: { ...given, files } };
+  }
   if (typeof input === "string")
     return { body: input, headers: { "content-type": "text/plain; charset=utf-8" } };
   if (isBytes(input)) return { body: input };

@@ -94,7 +94,9 @@ test("text is the whole answer so far, readable its bytes, result the end", asyn
   expect(text).toBe(lines);
   proxy.cut(800);
   expect(await new Response(hull.stream("count", note("bytes")).readable()).text()).toBe(lines);
-  const answer = await hull.llm.stream({ prompt: "Who?", options: { mock: [{ text: "Me." }] } }).result();
+  const stream = hull.llm.stream({ prompt: "Who?", options: { mock: [{ text: "Me." }] } });
+  const answer = await stream.result();
+  await expect(stream.result()).rejects.toThrow("has been read before");
   expect(answer).toMatchObject({ ok: true, text: "Me." });
   expectTypeOf(answer.text).toEqualTypeOf<string>();
 });
@@ -143,6 +145,7 @@ test("a failure is a HullError with the members of the problem document", async 
   expect(error).toMatchObject({ code: "skill_not_found", status: 404, requestId: expect.any(String) });
   const failed = hull.stream("asker", "x", { headers: { "x-hull-nothing": "1" }, files: ["file_x"] });
   await expect(failed.result()).rejects.toMatchObject({ status: expect.any(Number), name: "HullError" });
+  expect(() => hull.run("count", new Blob(["x"]), { files: ["file_x"] })).toThrow("not with bytes");
   const mock = [{ error: { category: "auth", message: "no" } }];
   await expect(hull.llm.stream({ prompt: "x", options: { mock } }).result()).rejects.toMatchObject({
     code: "provider_auth_failed",

@@ -247,7 +247,7 @@ var EventStream = class {
       throwIfError(event);
       if (event.event === "done" && isResult(event.data)) return event.data;
     }
-    throw new HullConnectionError("The stream", "it has been read before, or ended without a result");
+    throw new TypeError("The stream has been read before, or ended without a result.");
   }
 };
 var fromBase64 = (text2) => Uint8Array.from(atob(text2), (character) => character.charCodeAt(0));
@@ -612,7 +612,11 @@ var DaemonClient = class {
 // src/client/input.ts
 function inputBody(input, files = []) {
   const given = input === void 0 ? {} : { input };
-  if (files.length > 0 && !isBytes(input)) return { json: { ...given, files } };
+  if (files.length > 0) {
+    if (isBytes(input))
+      throw new TypeError("Stored files go with text or a JSON value, not with bytes or a form.");
+    return { json: { ...given, files } };
+  }
   if (typeof input === "string")
     return { body: input, headers: { "content-type": "text/plain; charset=utf-8" } };
   if (isBytes(input)) return { body: input };
