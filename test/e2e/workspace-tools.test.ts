@@ -191,11 +191,14 @@ test("bash counts a command's lines from 1, and processes left in the background
   const { texts } = await run([
     [bash(`sleep ${slept} & disown; sleep ${slept} & echo begun; exit 3`)],
     [bash(`true\nnosuch_program\nps -eo args | grep -c '^sleep ${slept}'`)],
+    [bash("echo waits; sleep 60", { timeout_ms: 300 })],
   ]);
   expect(texts[0]).toBe(
     "begun\n[hull: what the command left in the background was ended with it]\nexit code 3",
   );
   expect(texts[1]).toBe("bash: line 2: nosuch_program: command not found\n0\nexit code 1");
+  // The command that the time limit stopped was in the foreground.
+  expect(texts[2]).toMatch(/^waits\n(Terminated\n)?\[hull: stopped after 300 ms/);
 });
 
 test("R9: 30 MB of output: capped, the whole in a file", async () => {
