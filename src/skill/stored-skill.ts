@@ -59,7 +59,8 @@ export async function readStoredSkill(
   const own = insideFolder(files);
   const fileName = skillFileName(own.map(({ path }) => path)) ?? "SKILL.md";
   const content = own.find(({ path }) => path === fileName)?.bytes ?? new Uint8Array();
-  const { record, verdicts, diagnostics } = parseSkill(content, { fileName, directory: directory ?? "" });
+  const source = directory === null ? { fileName } : { fileName, directory };
+  const { record, verdicts, diagnostics } = parseSkill(content, source);
   if (record === undefined) {
     const fault = verdicts.lenient.diagnostics.find(({ level }) => level === "error");
     throw refused(`${fileName}: ${clause(fault?.message ?? "it cannot be read")}`);

@@ -343,6 +343,11 @@ describe("an upload that is taken", () => {
     expect(version.headers.get("x-hull-diagnostics")).toBe(found);
   });
 
+  it("finds no fault with a folder that the upload does not have", async () => {
+    const response = await create(form([["SKILL.md", skill()]]));
+    expect([response.status, response.headers.get("x-hull-diagnostics")]).toEqual([200, null]);
+  });
+
   it("keeps executable bits and drops what desktop systems add", async () => {
     const body = await zipForm([
       { name: "__MACOSX/x", content: "x" },
