@@ -134,8 +134,8 @@ export const extraMemberNames = (body: JsonObject): string[] =>
 
 /** @throws InvalidRequest for a member that is missing, has another type, is not accounted, or cannot be carried */
 export function readResponses(body: JsonObject): ResponsesAsk {
-  checkFurther(furtherMembers(body));
   if (body.prompt != null) throw wrong("prompt", "prompts are not stored here; send instructions and input");
+  checkFurther(furtherMembers(body));
   const given = readShape(responseBody, body);
   const { model, stream, include, previous_response_id: previous = null, tools } = given;
   const store = given.store !== false;

@@ -16,7 +16,7 @@ import { completionOf } from "../../../src/llm/openai-api/answer.ts";
 import { readChat } from "../../../src/llm/openai-api/conversation.ts";
 import { readChatRequest } from "../../../src/llm/openai-api/request.ts";
 import { readItems } from "../../../src/llm/openai-api/response-items.ts";
-import { responseBody, responseTool } from "../../../src/llm/openai-api/response-request.ts";
+import { readResponses, responseBody, responseTool } from "../../../src/llm/openai-api/response-request.ts";
 import type { Json, JsonObject } from "../../../src/skill/manifest.ts";
 
 const BLOCKS: Block[] = [
@@ -151,6 +151,11 @@ it.each([
 ])("a limit of a chat completion is refused by the name that it was given: %j", (limits, name) => {
   const body = { model: "m", messages: [{ role: "user", content: "x" }], ...limits };
   expect(() => readChatRequest(body)).toThrow(new RegExp(`^${name}: `));
+});
+
+it("a stored prompt of a response is refused with what to send in its place", () => {
+  const ask = () => readResponses({ model: "m", prompt: { id: "p" } });
+  expect(ask).toThrow("prompt: prompts are not stored here; send instructions and input");
 });
 
 it.each<[z.ZodMiniType, Json, string]>([
