@@ -12,7 +12,7 @@ import type { RequestContext } from "./context.ts";
 import { jsonNow, pageLimit } from "./page.ts";
 
 /** `GET /budgets`: a page of limits, sorted by scope. */
-export async function getBudgets(context: RequestContext): Promise<Response> {
+export async function listBudgets(context: RequestContext): Promise<Response> {
   const query = new URL(context.request.url).searchParams;
   const limit = pageLimit(query);
   const after = query.get("cursor") ?? "";

@@ -79,7 +79,7 @@ export async function getExecutionEvents(
 }
 
 /** `GET /executions/:id/trace`: the run's steps so far, a page at a time; a script has none. */
-export async function getExecutionTrace(
+export async function traceExecution(
   context: RequestContext,
   { id = "" }: Record<string, string>,
 ): Promise<Response> {

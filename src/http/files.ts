@@ -37,7 +37,7 @@ const MAX_TYPE_LENGTH = 255;
  * `POST /files`: stores the body, or the one file of a form, for 24 hours. The name comes from `?filename=`, the form or
  * Content-Disposition. A repeated upload with the same `Idempotency-Key` returns the first one's file.
  */
-export async function postFile(context: RequestContext): Promise<Response> {
+export async function uploadFile(context: RequestContext): Promise<Response> {
   const key = idempotencyKey(context.request);
   const form = mediaType(context.request.headers.get("content-type")) === "multipart/form-data";
   const file = form ? await takeForm(context) : await takeBody(context);

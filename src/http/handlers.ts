@@ -1,65 +1,54 @@
-/** What each operation of the fixed routes does. */
+/** What each operation of the fixed routes does: the exported function with the operation's id. */
 import type { ConsoleOperation, Operation } from "../console/api.ts";
 import { Internal } from "../errors.ts";
 import { lazily } from "../lazily.ts";
 import { FIXED_ROUTES, type OperationOf, type RoutePart } from "../skill/fixed-routes.ts";
-import { getDiscoveryArchive, getDiscoveryFile, getDiscoveryIndex, getLlmsText } from "./discovery/routes.ts";
+import * as discovery from "./discovery/routes.ts";
 import { docsFile } from "./docs.ts";
 import { healthz, readyz } from "./health.ts";
-import { deleteKey, getKeys, postKey } from "./keys.ts";
+import * as keys from "./keys.ts";
 import { getMetrics } from "./metrics.ts";
 import { getOpenapi } from "./openapi.ts";
 import type { Handler } from "./routes.ts";
-import { getAllRuns, getIndexedRun, getRunFigures } from "./run-index.ts";
-import { postSignIn, postSignOut, showSignIn } from "./sign-in.ts";
+import * as runIndex from "./run-index.ts";
+import * as signIn from "./sign-in.ts";
 import { listSkills } from "./skills/cards.ts";
-import { cardRoute } from "./skills/routes.ts";
-import { skillVersions } from "./skills/versions.ts";
+import { getCard } from "./skills/routes.ts";
+import { listVersions } from "./skills/versions.ts";
 import { getUsage } from "./usage.ts";
 
 /** The handlers that every isolate compiles, without those of the console. */
 const MAIN: { readonly [id in Exclude<OperationOf<"main">, ConsoleOperation>]: Handler } = {
-  showSignIn,
-  signIn: postSignIn,
-  signOut: postSignOut,
+  ...discovery,
+  ...keys,
+  ...runIndex,
+  ...signIn,
+  docsFile,
+  getCard,
+  getUsage,
   healthz,
-  readyz,
+  listSkills,
+  listVersions,
   metrics: getMetrics,
   openapi: getOpenapi,
-  getLlmsText,
-  getDiscoveryIndex,
-  getDiscoveryArchive,
-  getDiscoveryFile,
-  docsFile,
-  listSkills,
-  getCard: cardRoute,
-  listKeys: getKeys,
-  addKey: postKey,
-  revokeKey: deleteKey,
-  listAllRuns: getAllRuns,
-  getRunFigures,
-  getIndexedRun,
-  getUsage,
-  listVersions: skillVersions,
+  readyz,
 };
 
 type LazyPart = Exclude<RoutePart, "main">;
 
 /** The handlers of the other parts. An isolate compiles a part with the first request for one of them. */
-const PARTS = {
-  agents: () => import("./parts/agents.ts"),
-  catalog: () => import("./parts/catalog.ts"),
-  mcp: () => import("./parts/mcp.ts"),
-  models: () => import("./parts/models.ts"),
-  v1: () => import("./parts/v1.ts"),
-  workflows: () => import("./parts/workflows.ts"),
-} satisfies {
-  [P in LazyPart]: () => Promise<{ readonly HANDLERS: { readonly [id in OperationOf<P>]: Handler } }>;
+const PARTS: { readonly [P in LazyPart]: () => Promise<{ readonly [id in OperationOf<P>]: Handler }> } = {
+  agents: async () => (await import("./parts/agents.ts")).HANDLERS,
+  catalog: async () => (await import("./parts/catalog.ts")).HANDLERS,
+  mcp: () => import("./mcp/endpoint.ts"),
+  models: async () => (await import("./parts/models.ts")).HANDLERS,
+  v1: async () => (await import("./parts/v1.ts")).HANDLERS,
+  workflows: async () => (await import("./parts/workflows.ts")).HANDLERS,
 };
 
 const LAZY: ReadonlyMap<string, Handler> = new Map(
   FIXED_ROUTES.flatMap(([id, , , , part]) =>
-    part === "main" ? [] : [[id, lazily(async () => handlerIn((await PARTS[part]()).HANDLERS, id))] as const],
+    part === "main" ? [] : [[id, lazily(async () => handlerIn(await PARTS[part](), id))] as const],
   ),
 );
 

@@ -35,19 +35,19 @@ export const objectBodyIfAny = (context: RequestContext): Promise<JsonObject> =>
   readJsonIfAny(context.request, anyObject, MAX_MODEL_BODY_BYTES);
 
 /** `POST /llm/call`. */
-export const postCall = async (context: RequestContext): Promise<Response> =>
+export const callModel = async (context: RequestContext): Promise<Response> =>
   answer(context, { operation: "llm/call", body: await read(context, callBody) });
 
 /** `POST /llm/stream`: the same call, always answered with events, whatever `Accept` says. */
-export const postStream = async (context: RequestContext): Promise<Response> =>
+export const streamModel = async (context: RequestContext): Promise<Response> =>
   answer(context, { operation: "llm/call", body: await read(context, callBody) }, { stream: true });
 
 /** `POST /llm/structured`: an envelope with JSON, or with the reason why there is none. */
-export const postStructured = async (context: RequestContext): Promise<Response> =>
+export const callStructured = async (context: RequestContext): Promise<Response> =>
   answer(context, { operation: "llm/structured", body: await read(context, structuredBody) });
 
 /** `POST /llm/completion`: the text between a prefix and a suffix. */
-export const postCompletion = async (context: RequestContext): Promise<Response> =>
+export const completeText = async (context: RequestContext): Promise<Response> =>
   answer(context, { operation: "llm/completion", body: await read(context, completionBody) });
 
 /**

@@ -35,7 +35,7 @@ export async function listObjects(context: RequestContext): Promise<Response> {
  * `PUT /_hull/bundles/:digest`: a tar whose entries are named `<kind>/<sha256>`. Its own SHA-256 is in the path, each
  * entry's in its name; both are verified.
  */
-export async function putBundle(context: RequestContext, params: Record<string, string>): Promise<Response> {
+export async function putObjects(context: RequestContext, params: Record<string, string>): Promise<Response> {
   checkPublisher(context);
   const { env, request } = context;
   const whole = new crypto.DigestStream("SHA-256");

@@ -11,7 +11,7 @@ import { jsonNow, wantedPage } from "./page.ts";
 const DAY_MS = 24 * 3_600_000;
 
 /** `GET /runs`: the newest first; a run appears a moment after it began. Without stages' runs if `?stages=false`. */
-export async function getAllRuns(context: RequestContext): Promise<Response> {
+export async function listAllRuns(context: RequestContext): Promise<Response> {
   const query = new URL(context.request.url).searchParams;
   const filter = {
     ...wantedPage(context),

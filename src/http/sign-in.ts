@@ -20,7 +20,7 @@ export function showSignIn({ request }: RequestContext): Response {
 }
 
 /** `POST /console/sign-in`: checks the key, and redirects to the page that required one. */
-export async function postSignIn(context: RequestContext): Promise<Response> {
+export async function signIn(context: RequestContext): Promise<Response> {
   const { request, deployment } = context;
   if (!isOwnPage(request))
     throw new OriginNotAllowed({
@@ -43,7 +43,7 @@ export async function postSignIn(context: RequestContext): Promise<Response> {
 }
 
 /** `POST /console/sign-out`: removes the cookie. */
-export async function postSignOut(context: RequestContext): Promise<Response> {
+export async function signOut(context: RequestContext): Promise<Response> {
   const fields = await fieldsOf(context);
   await checkFormToken(context, fields.get("token"));
   return seeOther("/", cookie(context.request, "", 0));

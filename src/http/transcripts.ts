@@ -15,7 +15,7 @@ import { objectBody } from "./operations.ts";
 import { jsonNow } from "./page.ts";
 
 /** Sends the operation's result without an envelope. @throws OperationNotFound, and what the operation throws */
-export async function postTranscripts(
+export async function operateOnTranscript(
   context: RequestContext,
   { operation: name = "" }: Record<string, string>,
 ): Promise<Response> {

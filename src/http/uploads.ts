@@ -8,7 +8,7 @@ import type { LoadedCatalog } from "../registry/published.ts";
 import { findBundle } from "../registry/stored-skills/bundles.ts";
 import { findVersion } from "../registry/stored-skills/rows.ts";
 import { publishedHolder } from "../registry/tenant-catalog.ts";
-import { listUploads, type Upload, uploadedVersions } from "../registry/uploads.ts";
+import { listUploads as pageOfUploads, type Upload, uploadedVersions } from "../registry/uploads.ts";
 import { dropSkill, uploadSkill } from "../run/upload.ts";
 import { grantedTo } from "../run/variables.ts";
 import type { SourceFile } from "../skill/bundle.ts";
@@ -71,12 +71,12 @@ function redeclare({ deployment, background }: RequestContext, tenant: string): 
  * `GET /_hull/skills`: the tenant's uploads, including those that are not served now; the operator may choose a
  * `?tenant=`.
  */
-export async function getUploads(context: RequestContext): Promise<Response> {
+export async function listUploads(context: RequestContext): Promise<Response> {
   const query = new URL(context.request.url).searchParams;
   const limit = pageLimit(query);
   const { tenant, operator } = context.caller;
   const owner = (operator ? query.get("tenant") : null) ?? tenant;
-  const uploads = await listUploads(context.env, {
+  const uploads = await pageOfUploads(context.env, {
     owner,
     after: query.get("cursor") ?? "",
     limit: limit + 1,

@@ -5,7 +5,7 @@ import { sha256 } from "../../src/bytes.ts";
 import { deploymentOf } from "../../src/deployment.ts";
 import { HullError } from "../../src/errors.ts";
 import { RequestContext } from "../../src/http/context.ts";
-import { MAX_FILE_BYTES, putSessionFile } from "../../src/http/sessions/files.ts";
+import { MAX_FILE_BYTES, storeFile } from "../../src/http/sessions/files.ts";
 import { detachedContext } from "../../src/run/context.ts";
 import { clientWorkspace, sessionClient, sessionObject } from "../../src/run/session-client.ts";
 import type { FileChange, WorkspaceAccess } from "../../src/run/workspace/access.ts";
@@ -58,7 +58,7 @@ const code = async (response: Response) => (await codeOf(response)).join(" ");
 async function putWithin(path: string, body: string): Promise<number | HullError["data"]> {
   const request = new Request(`http://localhost:3000/sessions/${id}/files/${path}`, { method: "PUT", body });
   try {
-    return (await putSessionFile(new RequestContext(request, deploymentOf(env), () => {}), access)).status;
+    return (await storeFile(new RequestContext(request, deploymentOf(env), () => {}), access)).status;
   } catch (error) {
     if (error instanceof HullError) return error.data;
     throw error;

@@ -2,7 +2,7 @@
 import { nothing, resumeDaemonBody } from "../../api/bodies/sessions.ts";
 import { CallNotFound } from "../../errors/llm.ts";
 import { newRunId } from "../../run/agent/daemon-spec.ts";
-import { daemonAt, listDaemons } from "../../session/daemon/directory.ts";
+import * as directory from "../../session/daemon/directory.ts";
 import { readJson, readJsonIfAny } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { jsonNow, wantedPage } from "../page.ts";
@@ -10,8 +10,8 @@ import { requestName, sessionOf, shown } from "../sessions/object.ts";
 import type { Route } from "../sessions/shapes.ts";
 
 /** `GET /daemons`: the tenant's, the newest first. */
-export async function getDaemons(context: RequestContext): Promise<Response> {
-  return jsonNow(await listDaemons(context.env, wantedPage(context)));
+export async function listDaemons(context: RequestContext): Promise<Response> {
+  return jsonNow(await directory.listDaemons(context.env, wantedPage(context)));
 }
 
 /** `GET /daemons/:id`: the summary with the snapshot. */
@@ -28,28 +28,28 @@ export const deleteDaemon: Route = async (context, { id = "" }) => {
 };
 
 /** `POST /daemons/:id/wake`: wakes the daemon as soon as it is idle. */
-export const postWake: Route = async (context, { id = "" }) => {
+export const wakeDaemon: Route = async (context, { id = "" }) => {
   const request = await requestName(context, await readJsonIfAny(context.request, nothing));
   return jsonNow(shown(context, await sessionOf(context, id, "daemon").ask("wake", { request })));
 };
 
 /** `POST /daemons/:id/stop`: stops the daemon; repeating this changes nothing. */
-export const postStop: Route = async (context, { id = "" }) => {
+export const stopDaemon: Route = async (context, { id = "" }) => {
   const request = await requestName(context, await readJsonIfAny(context.request, nothing));
   return jsonNow(shown(context, await sessionOf(context, id, "daemon").ask("stop", { request })));
 };
 
 /** `POST /daemons/:id/resume`: starts the same daemon again, in the same session. */
-export const postRestart: Route = async (context, { id = "" }) => {
+export const resumeDaemon: Route = async (context, { id = "" }) => {
   const body = await readJsonIfAny(context.request, nothing);
   return restart(context, id, body);
 };
 
 /** `POST /daemons/resume {persist_path}`: the daemon that last had this path. */
-export const postRestartAt: Route = async (context) => {
+export const resumeDaemonAt: Route = async (context) => {
   const body = await readJson(context.request, resumeDaemonBody);
   const { persist_path } = body;
-  const id = await daemonAt(context.env, context.tenant, persist_path);
+  const id = await directory.daemonAt(context.env, context.tenant, persist_path);
   if (id === null) throw new CallNotFound({ what: "daemon with the persist_path", id: persist_path });
   return restart(context, id, body);
 };

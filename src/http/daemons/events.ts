@@ -13,7 +13,7 @@ import { mediaType } from "../skills/media-type.ts";
 import { type SignedCall, signedCall } from "./webhook.ts";
 
 /** Answers 202 when the event is stored. This route has no guard, since it decides itself who may call. */
-export const postEvent: Route = async (context, { id = "" }) => {
+export const sendEvent: Route = async (context, { id = "" }) => {
   const signed = await admitted(context, id);
   await checkRate(context);
   const body = signed?.body ?? (await eventBody(context));

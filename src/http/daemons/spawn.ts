@@ -15,7 +15,7 @@ import { requestName, sessionOf, shown } from "../sessions/object.ts";
 import { idDigits, idempotencyKey } from "../skills/idempotency.ts";
 import { checkSecret } from "./webhook.ts";
 
-export async function postDaemon(context: RequestContext): Promise<Response> {
+export async function spawnDaemon(context: RequestContext): Promise<Response> {
   const body = await readJson(context.request, daemonBody);
   const { task, prompt = task, system = null, name = null, webhook: given, ...further } = body;
   const { state_dir, persist_path = state_dir, queue_capacity, event_queue_capacity, ...options } = further;

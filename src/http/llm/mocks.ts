@@ -17,7 +17,7 @@ import { queryOf } from "./query.ts";
 const MAX_MOCKS_BYTES = 16 * 1024 * 1024;
 
 /** `POST`, one mock or a list: queues them. 201 with the new length of the queue. */
-export async function postMocks(context: RequestContext): Promise<Response> {
+export async function queueMocks(context: RequestContext): Promise<Response> {
   const scope = scopeOf(context);
   const body = parseJson(decodeUtf8(await readBody(context.request, MAX_MOCKS_BYTES), "The body"));
   const read = readMocks(body, "mocks");
@@ -30,13 +30,13 @@ export async function postMocks(context: RequestContext): Promise<Response> {
 }
 
 /** `DELETE`: empties queue, calls and cache; the scope's calls reach their providers again. */
-export async function deleteMocks(context: RequestContext): Promise<Response> {
+export async function clearMocks(context: RequestContext): Promise<Response> {
   await scopeOf(context).clear();
   return new Response(null, { status: 204 });
 }
 
 /** `GET /llm/mocks/calls`: the recorded calls, including retries, the oldest first; the last 1000 are kept. */
-export async function getMockCalls(context: RequestContext): Promise<Response> {
+export async function listMockCalls(context: RequestContext): Promise<Response> {
   const scope = scopeOf(context);
   const query = queryOf(context);
   const { calls, last, more } = await scope.calls(pageLimit(query), numericCursor(query) ?? 0);

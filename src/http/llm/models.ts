@@ -1,7 +1,7 @@
 /** Information about model names: `/llm/info`, `/models`, `/resolve`, `/infer`, `/tier`, `/pick`, `/cost`. */
 import type { Usage } from "../../engine/messages.ts";
 import type { ModelRegistry } from "../../model/registry/definition.ts";
-import { inferProvider, tierOf, wireModel } from "../../model/registry/infer.ts";
+import { inferProvider as inferred, tierOf, wireModel } from "../../model/registry/infer.ts";
 import { capabilitiesOf } from "../../model/registry/matrix.ts";
 import { costOf, priceOf } from "../../model/registry/price.ts";
 import { isAvailable } from "../../model/registry/provider-setup.ts";
@@ -16,7 +16,7 @@ const modelRegistryFor = (context: RequestContext): Promise<ModelRegistry> =>
   context.deployment.tenantRules.registryOf(context.tenant, context.background);
 
 /** `GET /llm/info`: the target of a call that names no model. */
-export async function getInfo(context: RequestContext): Promise<Response> {
+export async function getModelInfo(context: RequestContext): Promise<Response> {
   const registry = await modelRegistryFor(context);
   const { read } = context.settings;
   const { provider, model } = defaultTarget(registry, read);
@@ -24,7 +24,7 @@ export async function getInfo(context: RequestContext): Promise<Response> {
 }
 
 /** `GET /llm/models`: the aliases; with `?id=` one model. */
-export async function getModels(context: RequestContext): Promise<Response> {
+export async function listModels(context: RequestContext): Promise<Response> {
   const registry = await modelRegistryFor(context);
   const asked = queryOf(context).get("id");
   if (asked === null) return jsonNow({ data: [...registry.aliases.keys()], next_cursor: null });
@@ -46,13 +46,13 @@ export async function getModels(context: RequestContext): Promise<Response> {
 }
 
 /** `GET /llm/resolve?model=` */
-export async function getResolved(context: RequestContext): Promise<Response> {
+export async function resolveModel(context: RequestContext): Promise<Response> {
   const registry = await modelRegistryFor(context);
   return jsonNow(shown(required(queryOf(context), "model"), registry));
 }
 
 /** `GET /llm/pick?target=`: like `resolve`, but also for the name of a tier. */
-export async function getPick(context: RequestContext): Promise<Response> {
+export async function pickModel(context: RequestContext): Promise<Response> {
   const registry = await modelRegistryFor(context);
   const target = required(queryOf(context), "target");
   const tier = `tier/${target}`;
@@ -61,19 +61,19 @@ export async function getPick(context: RequestContext): Promise<Response> {
 }
 
 /** `GET /llm/infer?model=` */
-export async function getInferred(context: RequestContext): Promise<Response> {
+export async function inferProvider(context: RequestContext): Promise<Response> {
   const registry = await modelRegistryFor(context);
   return jsonNow({ provider: named(required(queryOf(context), "model"), registry).provider });
 }
 
 /** `GET /llm/tier?model=` */
-export async function getTier(context: RequestContext): Promise<Response> {
+export async function tierOfModel(context: RequestContext): Promise<Response> {
   const registry = await modelRegistryFor(context);
   return jsonNow({ tier: tierOf(registry, named(required(queryOf(context), "model"), registry).id) });
 }
 
 /** `GET /llm/cost?model=&input_tokens=&output_tokens=`: USD, 0 if no price is known. */
-export async function getCost(context: RequestContext): Promise<Response> {
+export async function priceTokens(context: RequestContext): Promise<Response> {
   const registry = await modelRegistryFor(context);
   const query = queryOf(context);
   const { id, provider } = named(required(query, "model"), registry);
@@ -90,7 +90,7 @@ export async function getCost(context: RequestContext): Promise<Response> {
 
 /** An alias's model, or the id with its inferred provider. */
 function named(model: string, registry: ModelRegistry): { id: string; provider: string; alias?: string } {
-  const { id, alias, provider = inferProvider(id, registry).provider } = expand(model, registry);
+  const { id, alias, provider = inferred(id, registry).provider } = expand(model, registry);
   return alias === undefined ? { id, provider } : { id, provider, alias };
 }
 

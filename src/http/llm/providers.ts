@@ -13,12 +13,12 @@ import { jsonNow } from "../page.ts";
 const HEALTH_MS = 5000;
 
 /** `GET /llm/providers`: all of them, in the order of definition. */
-export async function getProviders(context: RequestContext): Promise<Response> {
+export async function listProviders(context: RequestContext): Promise<Response> {
   return listed(context, () => true);
 }
 
 /** `GET /llm/providers/available`: those with a key, and those that need none. */
-export async function getAvailableProviders(context: RequestContext): Promise<Response> {
+export async function listAvailableProviders(context: RequestContext): Promise<Response> {
   return listed(context, (name, registry) => isAvailable(name, registry, context.settings.read));
 }
 
@@ -37,7 +37,7 @@ export async function getProvider(
 }
 
 /** `GET /llm/providers/:name/health`: asks the provider; always 200. */
-export async function getProviderHealth(
+export async function checkProvider(
   context: RequestContext,
   { name = "" }: Record<string, string>,
 ): Promise<Response> {

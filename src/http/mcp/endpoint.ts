@@ -47,7 +47,7 @@ const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
 const MAX_BATCH = 20;
 
 /** @throws OriginNotAllowed, NotAcceptable, UnsupportedMediaType, BodyTooLarge, BadEncoding */
-export async function postMcp(context: RequestContext): Promise<Response> {
+export async function mcp(context: RequestContext): Promise<Response> {
   const { request } = context;
   checkSentOrigin(context, true);
   checkAccept(request);

@@ -11,7 +11,7 @@ import { sessionOf, shown } from "./object.ts";
 import type { Route } from "./shapes.ts";
 
 /** `GET /sessions/:id/artifacts`: the last version of each, without content, in the order of creation. */
-export const getArtifacts: Route = async (context, { id = "" }) => {
+export const listArtifacts: Route = async (context, { id = "" }) => {
   const query = new URL(context.request.url).searchParams;
   const wanted = { limit: pageLimit(query), offset: numericCursor(query) ?? 0 };
   return jsonNow(shown(context, numberedPage(await sessionOf(context, id).ask("artifacts", wanted))));

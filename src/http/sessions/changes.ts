@@ -21,21 +21,21 @@ import { createdSession, newSessionId } from "./sessions.ts";
 import type { Route } from "./shapes.ts";
 
 /** `POST /sessions/:id/reset`: an empty conversation. */
-export const postReset: Route = async (context, { id = "" }) => {
+export const resetSession: Route = async (context, { id = "" }) => {
   const body = await readJsonIfAny(context.request, nothing, MAX_MODEL_BODY_BYTES);
   const request = await requestName(context, body);
   return jsonNow(await sessionOf(context, id).ask("reset", { request }));
 };
 
 /** `POST /sessions/:id/trim`: keeps only the last messages. */
-export const postTrim: Route = async (context, { id = "" }) => {
+export const trimSession: Route = async (context, { id = "" }) => {
   const body = await readJson(context.request, trimBody, MAX_MODEL_BODY_BYTES);
   const request = await requestName(context, body);
   return jsonNow(await sessionOf(context, id).ask("trim", { ...body, request }));
 };
 
 /** `POST /sessions/:id/inject`: a message of any role at the end of the conversation. */
-export const postInject: Route = async (context, { id = "" }) => {
+export const injectMessage: Route = async (context, { id = "" }) => {
   const body = await readJson(context.request, injectBody, MAX_MODEL_BODY_BYTES);
   const request = await requestName(context, body);
   const messages = injected(body.message);
@@ -54,7 +54,7 @@ function injected(message: PublicMessage): Message[] {
 }
 
 /** `POST /sessions/:id/compact`: replaces older messages by a summary. */
-export const postCompact: Route = async (context, { id = "" }) => {
+export const compactSession: Route = async (context, { id = "" }) => {
   const body = await readJsonIfAny(context.request, compactBody, MAX_MODEL_BODY_BYTES);
   const { strategy, keep_first, keep_last, summary = null, options = {} } = body;
   const asks = strategy === "llm" && summary === null;
@@ -66,13 +66,13 @@ export const postCompact: Route = async (context, { id = "" }) => {
 };
 
 /** `POST /sessions/:id/fork`: another session that begins in the present state of this one. */
-export const postFork: Route = async (context, { id = "" }) => {
+export const forkSession: Route = async (context, { id = "" }) => {
   const body = await readJsonIfAny(context.request, forkBody, MAX_MODEL_BODY_BYTES);
   return fork(context, id, { ...body, keep_first: null });
 };
 
 /** `POST /sessions/:id/fork-at`: a session that begins with the first messages of this one. */
-export const postForkAt: Route = async (context, { id = "" }) =>
+export const forkSessionAt: Route = async (context, { id = "" }) =>
   fork(context, id, await readJson(context.request, forkAtBody, MAX_MODEL_BODY_BYTES));
 
 async function fork(
@@ -97,13 +97,13 @@ const changing =
   };
 
 /** The session then accepts no runs until it is resumed. Fails while a run is under way. */
-export const postArchive = changing("archived");
+export const archiveSession = changing("archived");
 /** The same for an abandoned conversation; also cancels a run under way. */
-export const postAbandon = changing("abandoned");
-export const postClose = changing("closed");
+export const abandonSession = changing("abandoned");
+export const closeSession = changing("closed");
 
 /** `POST /sessions/:id/resume`: makes it active again, and wakes an idle run. */
-export const postResume: Route = async (context, { id = "" }) => {
+export const resumeSession: Route = async (context, { id = "" }) => {
   const body = await readJsonIfAny(context.request, nothing, MAX_MODEL_BODY_BYTES);
   const request = await requestName(context, body);
   return jsonNow(await sessionOf(context, id).ask("resume", { request }));

@@ -28,26 +28,23 @@ import { sessionOf } from "./object.ts";
 export const MAX_FILE_BYTES = 32 * 1024 * 1024;
 
 /** A handler that gets the workspace of the path's session. @throws CallNotFound if the tenant has no such session */
-export const inWorkspace =
+const inWorkspace =
   (handle: (context: RequestContext, workspace: WorkspaceAccess) => Promise<Response>): Handler =>
   async (context, { id = "" }) =>
     handle(context, clientWorkspace(sessionOf(context, id)));
 
 /** `GET /sessions/:id/files`: a page of files, sorted by path. */
-export async function listSessionFiles(
-  context: RequestContext,
-  workspace: WorkspaceAccess,
-): Promise<Response> {
+export const listSessionFiles = inWorkspace(async (context, workspace) => {
   const query = new URL(context.request.url).searchParams;
   const limit = pageLimit(query);
   const files = await workspace.listFiles(query.get("cursor"), limit + 1);
   const page = files.slice(0, limit);
   const next = files.length > limit ? (page.at(-1)?.path ?? null) : null;
   return jsonNow({ data: page.map(rowOf), next_cursor: next });
-}
+});
 
 /** `GET /sessions/:id/files/{path}`: the bytes, whole or a range of them. */
-export async function getSessionFile(context: RequestContext, workspace: WorkspaceAccess): Promise<Response> {
+export const getSessionFile = inWorkspace(async (context, workspace) => {
   const path = filePath(context.request);
   const file = await workspace.findFile(path);
   if (file === null) throw new FileNotFound({ path });
@@ -59,13 +56,15 @@ export async function getSessionFile(context: RequestContext, workspace: Workspa
     headers,
     open: openStored(context.env.FILES, file.key),
   });
-}
+});
+
+export const putSessionFile = inWorkspace(storeFile);
 
 /**
  * `PUT /sessions/:id/files/{path}`: stores the body as the file; 201 if the file is new, 200 if it existed. `If-Match`
  * and `If-None-Match: *` set conditions on the present file.
  */
-export async function putSessionFile(context: RequestContext, workspace: WorkspaceAccess): Promise<Response> {
+export async function storeFile(context: RequestContext, workspace: WorkspaceAccess): Promise<Response> {
   const { request, env } = context;
   const path = filePath(request);
   const behind = path.split("/").find(staysBehind);
@@ -82,16 +81,13 @@ export async function putSessionFile(context: RequestContext, workspace: Workspa
 }
 
 /** `DELETE /sessions/:id/files/{path}`. */
-export async function deleteSessionFile(
-  context: RequestContext,
-  workspace: WorkspaceAccess,
-): Promise<Response> {
+export const deleteSessionFile = inWorkspace(async (context, workspace) => {
   const path = filePath(context.request);
   const expected = expectation(context.request);
   const [outcome] = await workspace.changeFiles([{ kind: "delete", path, expected }]);
   if (outcome !== undefined && "refused" in outcome) throw refusalOf(outcome, path);
   return new Response(null, { status: 204 });
-}
+});
 
 /** A file in the form of the routes. */
 function rowOf({ path, size, sha256, modified_at }: Omit<WorkspaceFile, "executable" | "version">) {

@@ -26,10 +26,10 @@ const read = ({ request }: RequestContext): Promise<Asked> =>
   readJson(request, callBody, MAX_MODEL_BODY_BYTES);
 
 /** `POST /sessions/:id/runs`. */
-export const postRun: Route = async (context, { id = "" }) => runIn(context, id, await read(context));
+export const startRun: Route = async (context, { id = "" }) => runIn(context, id, await read(context));
 
 /** `POST /runs`: a run without a session, or in the one that the option `session_id` names. */
-export const postNamedRun: Route = async (context) => {
+export const runAgent: Route = async (context) => {
   const body = await read(context);
   const id = sessionNamed(body.options);
   return id === null ? anonymousRun(context, body) : runIn(context, id, body);
@@ -135,11 +135,11 @@ export function eventStream(
 /**
  * `GET /sessions/:id/events`: those after `Last-Event-ID` or `?after=`, else only future ones. The stream never ends.
  */
-export const getEvents: Route = async (context, { id = "" }) =>
+export const followSession: Route = async (context, { id = "" }) =>
   eventStream(await sessionOf(context, id).events(null, lastSeen(context.request, id)));
 
 /** `GET /sessions/:id/events/list`: the stored events, oldest first, a page at a time. */
-export const getEventList: Route = async (context, { id = "" }) => {
+export const listSessionEvents: Route = async (context, { id = "" }) => {
   const query = new URL(context.request.url).searchParams;
   const page = { after: numericCursor(query) ?? 0, limit: pageLimit(query), name: query.get("event") };
   const { data, next } = await sessionOf(context, id).ask("list_events", page);
@@ -148,7 +148,7 @@ export const getEventList: Route = async (context, { id = "" }) => {
 };
 
 /** `GET /sessions/:id/runs`: the newest first, without their results. */
-export const getRuns: Route = async (context, { id = "" }) => {
+export const listRuns: Route = async (context, { id = "" }) => {
   const query = new URL(context.request.url).searchParams;
   const wanted = { limit: pageLimit(query), before: numericCursor(query) ?? Number.MAX_SAFE_INTEGER };
   return jsonNow(numberedPage(await sessionOf(context, id).ask("runs", wanted)));
@@ -158,17 +158,17 @@ export const getRun: Route = async (context, { id = "", run = "" }) =>
   jsonNow(shown(context, await sessionOf(context, id).ask("run", { run_id: run })));
 
 /** `GET /sessions/:id/runs/:run/trace`: the run's steps so far, a page at a time. */
-export const getRunTrace: Route = async (context, { id = "", run = "" }) => {
+export const traceRun: Route = async (context, { id = "", run = "" }) => {
   const page = await sessionOf(context, id).ask("trace", { run_id: run, ...tracePage(context) });
   return jsonNow(shown(context, traceJson(page)));
 };
 
 /** `GET /sessions/:id/runs/:run/events`: the run's stored events, then future ones, up to its end. */
-export const getRunEvents: Route = async (context, { id = "", run = "" }) =>
+export const followRun: Route = async (context, { id = "", run = "" }) =>
   eventStream(await sessionOf(context, id).events(run, lastSeen(context.request, id)));
 
 /** `POST /sessions/:id/runs/:run/cancel`: ends the run; has no effect on one that has ended. */
-export const postCancel: Route = async (context, { id = "", run = "" }) => {
+export const cancelRun: Route = async (context, { id = "", run = "" }) => {
   await readJsonIfAny(context.request, nothing, MAX_MODEL_BODY_BYTES);
   return jsonNow(shown(context, await sessionOf(context, id).ask("cancel", { run_id: run })));
 };

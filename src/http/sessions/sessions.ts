@@ -9,7 +9,7 @@ import { BadRequest } from "../../errors/request.ts";
 import type { Transcript } from "../../llm/transcript.ts";
 import { transcriptHistory } from "../../llm/transcript-history.ts";
 import { flushRows } from "../../session/index-rows.ts";
-import { listSessions } from "../../session/session-index.ts";
+import * as sessionIndex from "../../session/session-index.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { readJsonIfAny } from "../body.ts";
 import type { RequestContext } from "../context.ts";
@@ -28,7 +28,7 @@ const MAX_METADATA = 16 * 1024;
  * `Idempotency-Key` gets the status of the first request. If the request names an id, the session stores the answer;
  * otherwise the session's id is derived from the key.
  */
-export async function postSession(context: RequestContext): Promise<Response> {
+export async function openSession(context: RequestContext): Promise<Response> {
   const body = await readJsonIfAny(context.request, openBody, MAX_MODEL_BODY_BYTES);
   const metadata: JsonObject = body.metadata ?? {};
   if (JSON.stringify(metadata).length > MAX_METADATA)
@@ -65,11 +65,11 @@ export function createdSession(session: { id: string }, created: boolean): Respo
 }
 
 /** `GET /sessions`: the tenant's, the newest first; with `?stages=true` also the sessions of workflow stages. */
-export async function getSessions(context: RequestContext): Promise<Response> {
+export async function listSessions(context: RequestContext): Promise<Response> {
   const wanted = wantedPage(context);
   const stages = flagIn(new URL(context.request.url).searchParams, "stages", WORDS);
   await flushRows(context.deployment);
-  return jsonNow(shown(context, await listSessions(context.env, { ...wanted, stages })));
+  return jsonNow(shown(context, await sessionIndex.listSessions(context.env, { ...wanted, stages })));
 }
 
 export const getSession: Route = async (context, { id = "" }) =>
@@ -81,24 +81,24 @@ export const deleteSession: Route = async (context, { id = "" }) => {
   return new Response(null, { status: 204 });
 };
 
-export const getExists: Route = async (context, { id = "" }) => {
+export const sessionExists: Route = async (context, { id = "" }) => {
   const exists = SESSION_ID.test(id) && (await sessionOf(context, id).ask("exists", null));
   return jsonNow({ exists });
 };
 
-export const getLength: Route = async (context, { id = "" }) => {
+export const sessionLength: Route = async (context, { id = "" }) => {
   const { length } = await sessionOf(context, id).ask("view", null);
   return jsonNow({ length });
 };
 
-export const getAncestry: Route = async (context, { id = "" }) => {
+export const sessionAncestry: Route = async (context, { id = "" }) => {
   const view = await sessionOf(context, id).ask("view", null);
   const { parent_id, child_ids, branched_at_event_index } = view;
   return jsonNow({ parent_id, child_ids, branched_at_event_index });
 };
 
 /** `GET /sessions/:id/messages`: the messages that the next model call would send, oldest first. */
-export const getMessages: Route = async (context, { id = "" }) => {
+export const listMessages: Route = async (context, { id = "" }) => {
   const query = new URL(context.request.url).searchParams;
   const wanted = { limit: pageLimit(query), offset: numericCursor(query) ?? 0 };
   return jsonNow(shown(context, numberedPage(await sessionOf(context, id).ask("messages", wanted))));

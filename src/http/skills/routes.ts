@@ -25,7 +25,7 @@ const begunSkill = lazily(async () => (await import("./run-durable.ts")).begunSk
 const ANY_METHOD = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
 /** `GET /skills/:slug/card`. */
-export async function cardRoute(context: RequestContext, params: Record<string, string>): Promise<Response> {
+export async function getCard(context: RequestContext, params: Record<string, string>): Promise<Response> {
   const { card } = await findSlug(context, params.slug ?? "");
   return skillCard(context, card);
 }

@@ -5,7 +5,7 @@ import { numberedPage, numericCursor, pageLimit } from "../page.ts";
 import { findSlug } from "../served.ts";
 
 /** A page of versions, the newest first. The cursor is the number of older ones, so new versions do not change it. */
-export async function skillVersions(
+export async function listVersions(
   context: RequestContext,
   params: Record<string, string>,
 ): Promise<Response> {

@@ -60,7 +60,7 @@ interface Handed {
   environment?: CommandEnvironment;
 }
 
-export async function postTask(context: RequestContext): Promise<Response> {
+export async function spawnTask(context: RequestContext): Promise<Response> {
   const body = await readJson(context.request, taskBody);
   const { node, graph } = body;
   if (node !== undefined && graph !== undefined) throw wrong("graph", "replaces node: give one of the two");
@@ -242,7 +242,7 @@ function parentOf(above: Above | null): TaskSettings["parent"] {
   return { session_id, run_id, task_id };
 }
 
-export async function postSubAgent(context: RequestContext): Promise<Response> {
+export async function runSubAgent(context: RequestContext): Promise<Response> {
   const body = await readJson(context.request, subAgentBody);
   const { task, options: given = {}, parent_session_id } = body;
   const { name = "task", system = null, allowed_tools, returns, background = false, session_id } = given;

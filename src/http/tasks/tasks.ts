@@ -5,7 +5,7 @@ import { memberInvalid } from "../../errors/member-invalid.ts";
 import { newRunId } from "../../run/agent/daemon-spec.ts";
 import { inputBody, resumeBody, triggerBody, waitBody } from "../../run/task/bodies.ts";
 import { thrownBy } from "../../session/conversation/done.ts";
-import { listTasks } from "../../session/task/directory.ts";
+import * as directory from "../../session/task/directory.ts";
 import { readJson, readJsonIfAny } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { jsonNow, wantedPage } from "../page.ts";
@@ -14,15 +14,15 @@ import type { Route } from "../sessions/shapes.ts";
 import { handled } from "./spawn.ts";
 
 /** `GET /tasks`: the tenant's, the newest first. */
-export async function getTasks(context: RequestContext): Promise<Response> {
-  return jsonNow(await listTasks(context.env, wantedPage(context)));
+export async function listTasks(context: RequestContext): Promise<Response> {
+  return jsonNow(await directory.listTasks(context.env, wantedPage(context)));
 }
 
 export const getTask: Route = async (context, { id = "" }) =>
   handled(context, await sessionOf(context, id, "task").ask("task", null));
 
 /** `POST /tasks/wait`: a long poll. If a task failed, the answer is the error of the first one, once. */
-export async function postTaskWait(context: RequestContext): Promise<Response> {
+export async function waitForTasks(context: RequestContext): Promise<Response> {
   const { ids, timeout_ms = null } = await readJson(context.request, waitBody);
   const list = typeof ids === "string" ? [ids] : ids;
   const wait = { timeout_ms };
@@ -34,7 +34,7 @@ export async function postTaskWait(context: RequestContext): Promise<Response> {
 }
 
 /** `POST /tasks/:id/input`: gives the same agent another task. */
-export const postTaskInput: Route = async (context, { id = "" }) => {
+export const inputTask: Route = async (context, { id = "" }) => {
   const body = await readJson(context.request, inputBody);
   const request = await requestName(context, body);
   const asked = { run_id: newRunId(), task: body.task, request };
@@ -42,7 +42,7 @@ export const postTaskInput: Route = async (context, { id = "" }) => {
 };
 
 /** `POST /tasks/:id/trigger`: the next cycle of a task that awaits one. */
-export const postTaskTrigger: Route = async (context, { id = "" }) => {
+export const triggerTask: Route = async (context, { id = "" }) => {
   const body = await readJsonIfAny(context.request, triggerBody);
   const request = await requestName(context, body);
   const asked = { run_id: newRunId(), payload: body.payload ?? null, request };
@@ -50,7 +50,7 @@ export const postTaskTrigger: Route = async (context, { id = "" }) => {
 };
 
 /** `POST /tasks/resume`: makes a closed or interrupted task accept input again, or run again immediately. */
-export async function postTaskResume(context: RequestContext): Promise<Response> {
+export async function resumeTask(context: RequestContext): Promise<Response> {
   const body = await readJson(context.request, resumeBody);
   const { snapshot_path = "", run = false } = body;
   const id = body.id ?? /^tasks\/([A-Za-z0-9][A-Za-z0-9._:-]{0,127})\.json$/.exec(snapshot_path)?.[1];
@@ -64,7 +64,7 @@ export async function postTaskResume(context: RequestContext): Promise<Response>
 }
 
 /** `POST /tasks/:id/close`: ends the task's work, and what the task delegated. */
-export const postTaskClose: Route = async (context, { id = "" }) => {
+export const closeTask: Route = async (context, { id = "" }) => {
   const request = await requestName(context, await readJsonIfAny(context.request, nothing));
   return handled(context, await sessionOf(context, id, "task").ask("task_close", { request }));
 };

@@ -16,7 +16,7 @@ import { listedAnswer } from "./listed-answer.ts";
 import { ignoredHeader, ignoredStrict, modelLookup, sendCall, streamedAnswer } from "./model-call.ts";
 
 /** `POST /v1/chat/completions`. */
-export async function postChatCompletions(context: RequestContext): Promise<Response> {
+export async function createChatCompletion(context: RequestContext): Promise<Response> {
   const body = await objectBody(context);
   const read = readChatRequest(body);
   return listedAnswer(context, "chat/completions", (id) => answer(context, read, id));

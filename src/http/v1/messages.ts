@@ -30,7 +30,7 @@ import { referencedSkills } from "./skill-references.ts";
 import { formatted } from "./sse-event.ts";
 
 /** `POST /v1/messages`. */
-export async function postMessages(context: RequestContext): Promise<Response> {
+export async function createMessage(context: RequestContext): Promise<Response> {
   const body = await objectBody(context);
   const asked = readMessagesRequest(body, context.request.headers);
   return listedAnswer(context, "messages", (id) => answer(context, asked, id));
@@ -71,7 +71,7 @@ async function passesThrough(
 }
 
 /** `POST /v1/messages/count_tokens`: an estimate, by the same rule that reserves budgets. */
-export async function postCountTokens(context: RequestContext): Promise<Response> {
+export async function countMessageTokens(context: RequestContext): Promise<Response> {
   const body = await objectBody(context);
   const { request } = readMessagesRequest(body, context.request.headers, true);
   return jsonNow({ input_tokens: promptTokens(request) });

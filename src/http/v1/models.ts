@@ -28,7 +28,7 @@ interface Named {
  * `GET /v1/models`: the models of providers that can be called, aliases, and the llm skills, by name. Anthropic's clients get
  * pages, OpenAI's the whole list, as their lists of models have no pages. @throws BadRequest
  */
-export async function getModelList(context: RequestContext): Promise<Response> {
+export async function listV1Models(context: RequestContext): Promise<Response> {
   const models = await namedModels(context);
   const dialect = dialectOf(context);
   if (dialect === "openai")
@@ -68,7 +68,7 @@ function placeOf(all: readonly Named[], query: URLSearchParams, name: string): n
 }
 
 /** `GET /v1/models/:id`: a listed name, or another id of a provider that can be called. @throws CallNotFound */
-export async function getModel(
+export async function getV1Model(
   context: RequestContext,
   { id = "" }: Record<string, string>,
 ): Promise<Response> {

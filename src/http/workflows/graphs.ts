@@ -9,13 +9,7 @@ import { BadRequest, CatalogMissing, InputInvalid } from "../../errors/request.t
 import { WorkflowInvalid } from "../../errors/workflow.ts";
 import { newId } from "../../llm/transcript.ts";
 import { checkGraph } from "../../run/workflow/check-graph.ts";
-import {
-  listWorkflows,
-  removeWorkflow,
-  type StoredWorkflow,
-  storeWorkflow,
-  workflowNamed,
-} from "../../session/workflow/directory.ts";
+import * as directory from "../../session/workflow/directory.ts";
 import { asJson } from "../../skill/json.ts";
 import type { Json } from "../../skill/manifest.ts";
 import { readJson } from "../body.ts";
@@ -43,7 +37,7 @@ export function refusedAt(at: string, faults: readonly Fault[]): Error {
 }
 
 /** `POST /workflows/validate`. */
-export async function postValidate(context: RequestContext): Promise<Response> {
+export async function validateWorkflow(context: RequestContext): Promise<Response> {
   const { graph, ceiling } = await readJson(context.request, validateBody);
   const limit = ceiling == null ? undefined : asJson(ceiling);
   return jsonNow(await checkGraph(context, graphOf(graph), limit));
@@ -60,16 +54,20 @@ export const putWorkflow: Route = async (context, { name = "" }) => {
   const { valid, errors } = await checkGraph(context, graph);
   if (!valid) throw new WorkflowInvalid({ errors });
   const digest = graphDigest(graph);
-  const { created, ...stored } = await storeWorkflow(context.env, context.tenant, { name, digest, graph });
+  const { created, ...stored } = await directory.storeWorkflow(context.env, context.tenant, {
+    name,
+    digest,
+    graph,
+  });
   return jsonNow(stored, created ? 201 : 200);
 };
 
 /** `GET /workflows`: the last versions of the stored ones and those of the served skills, by name. */
-export const getWorkflows: Route = async (context) => {
+export const listWorkflows: Route = async (context) => {
   const query = new URL(context.request.url).searchParams;
   const after = query.get("cursor") ?? "";
   const limit = pageLimit(query);
-  const stored = await listWorkflows(context.env, context.tenant, limit, after);
+  const stored = await directory.listWorkflows(context.env, context.tenant, limit, after);
   const cards = await servedTo(context).then(
     (catalog) => catalog.cards,
     (error: unknown) => {
@@ -98,13 +96,13 @@ export const getWorkflow: Route = async (context, { skill, name = "" }) =>
 
 /** `DELETE /workflows/{name}`: removes all versions. Runs that began with them continue. */
 export const deleteWorkflow: Route = async (context, { name = "" }) => {
-  if (!(await removeWorkflow(context.env, context.tenant, name)))
+  if (!(await directory.removeWorkflow(context.env, context.tenant, name)))
     throw new CallNotFound({ what: "workflow", id: name });
   return new Response(null, { status: 204 });
 };
 
 /** The workflow of a name. A skill's workflow has neither its own version nor a time. */
-interface NamedWorkflow extends Omit<StoredWorkflow, "version" | "created_at"> {
+interface NamedWorkflow extends Omit<directory.StoredWorkflow, "version" | "created_at"> {
   version: number | null;
   created_at: string | null;
 }
@@ -120,9 +118,17 @@ export async function namedWorkflow(context: RequestContext, name: string): Prom
   return { name, version: null, digest: found.digest, created_at: null, graph: graphOf(found.graph) };
 }
 
-async function storedWorkflow({ env, tenant }: RequestContext, name: string): Promise<StoredWorkflow> {
+async function storedWorkflow(
+  { env, tenant }: RequestContext,
+  name: string,
+): Promise<directory.StoredWorkflow> {
   const [, plain = name, version] = /^(.*?)(?:@(\d{1,9}))?$/.exec(name) ?? [];
-  const stored = await workflowNamed(env, tenant, plain, version === undefined ? null : Number(version));
+  const stored = await directory.workflowNamed(
+    env,
+    tenant,
+    plain,
+    version === undefined ? null : Number(version),
+  );
   if (stored === null) throw new CallNotFound({ what: "workflow", id: name });
   return stored;
 }

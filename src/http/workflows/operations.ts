@@ -47,7 +47,7 @@ const OTHERS: ReadonlyMap<string, (context: RequestContext) => Promise<Response>
 ]);
 
 /** Sends the operation's result without an envelope. @throws OperationNotFound */
-export const postOperation: Route = async (context, { name: given = "" }) => {
+export const operateOnWorkflow: Route = async (context, { name: given = "" }) => {
   const name = given.replace(/^workflow_/, "");
   const other = OTHERS.get(name);
   if (other !== undefined) return other(context);

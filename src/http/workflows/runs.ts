@@ -38,7 +38,7 @@ import { checkGraph } from "../../run/workflow/check-graph.ts";
 import { pinSkills } from "../../run/workflow/pin-skills.ts";
 import { taskRun } from "../../run/workflow/task-run.ts";
 import type { NamedRequest } from "../../session/named-request.ts";
-import { listWorkflowRuns } from "../../session/workflow/directory.ts";
+import * as directory from "../../session/workflow/directory.ts";
 import { objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { readJson, readJsonIfAny } from "../body.ts";
@@ -57,7 +57,7 @@ import { graphOf, namedWorkflow, refusedAt } from "./graphs.ts";
 import { readWorkflowOptions, type WorkflowRunRequest, workflowSpec } from "./run-request.ts";
 
 /** `POST /workflows/execute`: waits for the end, streams, or answers 202. */
-export async function postExecute(context: RequestContext): Promise<Response> {
+export async function executeWorkflow(context: RequestContext): Promise<Response> {
   const body = await readJson(context.request, executeBody);
   return begin(context, body, () => wantedBy(context, body));
 }
@@ -287,13 +287,15 @@ async function endOf(session: SessionClient, now: JsonObject): Promise<JsonObjec
 }
 
 /** `GET /workflows/runs`: the tenant's, the newest first. */
-export const getWorkflowRuns: Route = async (context) => {
+export const listWorkflowRuns: Route = async (context) => {
   const status = new URL(context.request.url).searchParams.get("status");
   if (status !== null && !WORKFLOW_STATUSES.some((one) => one === status))
     throw new BadRequest({
       detail: `status must be one of ${WORKFLOW_STATUSES.join(", ")}, not "${status}".`,
     });
-  return jsonNow(shown(context, await listWorkflowRuns(context.env, { ...wantedPage(context), status })));
+  return jsonNow(
+    shown(context, await directory.listWorkflowRuns(context.env, { ...wantedPage(context), status })),
+  );
 };
 
 /** `GET /workflows/runs/{id}`: the run's record; with `?wait=terminal` when the run has ended. */
@@ -305,7 +307,7 @@ export const getWorkflowRun: Route = async (context, { id = "" }) => {
 };
 
 /** `GET /workflows/runs/{id}/events`: the events after `Last-Event-ID` or `?after=`, up to the run's end. */
-export const getWorkflowEvents: Route = async (context, { id = "" }) => {
+export const followWorkflowRun: Route = async (context, { id = "" }) => {
   const session = sessionOf(context, id, "workflow run");
   // A task's id means the last of its runs.
   const { id: run } = recordOf(await session.ask("workflow", { wait: "none" }));
@@ -330,18 +332,18 @@ const stop =
     const request = await requestName(context, body);
     return jsonNow(shown(context, await session.ask("stopWorkflow", { kill, reason, request })));
   };
-export const postWorkflowCancel = stop(false);
-export const postWorkflowKill = stop(true);
+export const cancelWorkflowRun = stop(false);
+export const killWorkflowRun = stop(true);
 
 /** `POST …/pause`: lets running nodes finish, and begins no further ones. */
-export const postWorkflowPause: Route = async (context, { id = "" }) => {
+export const pauseWorkflowRun: Route = async (context, { id = "" }) => {
   const request = await requestName(context, await readJsonIfAny(context.request, nothing));
   const session = sessionOf(context, id, "workflow run");
   return jsonNow(shown(context, await session.ask("pauseWorkflow", { request })));
 };
 
 /** `POST …/resume`: continues a paused run; a run that ended at its `max_steps` is continued by another run. */
-export const postWorkflowResume: Route = async (context, { id = "" }) => {
+export const resumeWorkflowRun: Route = async (context, { id = "" }) => {
   const request = await requestName(context, await readJsonIfAny(context.request, nothing));
   const form = formOf(context);
   const before = await earlier(context, { resume: id });
@@ -356,7 +358,7 @@ export const postWorkflowResume: Route = async (context, { id = "" }) => {
 };
 
 /** `POST …/fork {from, input?}`: begins another run at a node of this one. */
-export const postWorkflowFork: Route = async (context, { id = "" }) => {
+export const forkWorkflowRun: Route = async (context, { id = "" }) => {
   const body = await readJson(context.request, forkRunBody);
   return begin(context, { fork: id, ...body }, () => wantedFork(context, id, body));
 };
@@ -381,7 +383,7 @@ async function wantedFork(
 }
 
 /** `POST …/migrate {graph}` or `{workflow}`: continues the run with another graph, if that fits its journal. */
-export const postWorkflowMigrate: Route = async (context, { id = "" }) => {
+export const migrateWorkflowRun: Route = async (context, { id = "" }) => {
   const body = await readJson(context.request, migrateBody);
   const session = sessionOf(context, id, "workflow run");
   const record = recordOf(await session.ask("workflow", { wait: "none" }));
@@ -409,7 +411,7 @@ const continuing = (record: RunRecord, graph: Graph): WorkflowRunRequest => ({
 });
 
 /** `POST …/signals {name, key?, payload?}`: an event for wait nodes. An event that arrives early is kept. */
-export const postWorkflowSignal: Route = async (context, { id = "" }) => {
+export const signalWorkflowRun: Route = async (context, { id = "" }) => {
   const body = await readJson(context.request, signalBody);
   const { name, key = null, payload = null } = body;
   const request = await requestName(context, body);
@@ -423,7 +425,7 @@ export const postWorkflowSignal: Route = async (context, { id = "" }) => {
 };
 
 /** `POST …/approvals {node, decision, reason?}`. */
-export const postWorkflowApproval: Route = async (context, { id = "" }) => {
+export const decideWorkflowApproval: Route = async (context, { id = "" }) => {
   const body = await readJson(context.request, answerBody);
   const { node, decision, reason } = body;
   const request = await requestName(context, body);

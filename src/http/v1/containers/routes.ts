@@ -65,7 +65,7 @@ function shown(
 }
 
 /** `POST /v1/containers`. @throws InvalidRequest BundleInvalid SkillNotFound FileNotFound */
-export async function postContainer(context: RequestContext): Promise<Response> {
+export async function createContainer(context: RequestContext): Promise<Response> {
   const { name, expires_after: expires, ...terms } = await vendorBody(context, containerBody);
   const about = { name, ...(expires == null ? {} : { expires_minutes: expires.minutes }) };
   const make = await newContainer(context, terms, { path: "", about });
@@ -85,7 +85,7 @@ export async function getContainer(context: RequestContext, { id = "" }: Params)
 }
 
 /** `GET /v1/containers`. Only the route of one container shows its last use. @throws BadRequest */
-export async function getContainers(context: RequestContext): Promise<Response> {
+export async function listContainers(context: RequestContext): Promise<Response> {
   const { env, tenant, request, deployment } = context;
   const query = new URL(request.url).searchParams;
   const limit = limitOf(query, { max: MAX_LIMIT });
@@ -142,7 +142,7 @@ async function fileOf(context: RequestContext, { id = "", file = "" }: Params) {
 }
 
 /** `GET /v1/containers/:id/files`, by time. @throws CallNotFound BadRequest */
-export async function getContainerFiles(context: RequestContext, { id = "" }: Params): Promise<Response> {
+export async function listContainerFiles(context: RequestContext, { id = "" }: Params): Promise<Response> {
   const { workspace } = await openContainer(context, id);
   const query = new URL(context.request.url).searchParams;
   const listed = await workspace.listFiles(null, MOST_FILES);
@@ -155,7 +155,7 @@ export async function getContainerFiles(context: RequestContext, { id = "" }: Pa
 }
 
 /** `POST /v1/containers/:id/files`: the part `file` of a form, or a stored file by `file_id`. */
-export async function postContainerFile(context: RequestContext, { id = "" }: Params): Promise<Response> {
+export async function createContainerFile(context: RequestContext, { id = "" }: Params): Promise<Response> {
   const container = await openContainer(context, id);
   if (mediaType(context.request.headers.get("content-type")) === "multipart/form-data") {
     for await (const part of formParts(context.request, MAX_FILE_BYTES + FORM_BYTES)) {

@@ -54,7 +54,7 @@ function itemsIn(given: readonly JsonObject[]): JsonObject[] {
 }
 
 /** `POST /v1/conversations`. */
-export async function postConversation(context: RequestContext): Promise<Response> {
+export async function createConversation(context: RequestContext): Promise<Response> {
   const { env, tenant } = context;
   const body = await vendorBodyIfAny(context, conversationBody);
   const items = itemsIn(body.items ?? []);
@@ -85,7 +85,7 @@ export async function deleteConversation(context: RequestContext, params: Params
 }
 
 /** `GET /v1/conversations/:id/items`. @throws BadRequest */
-export async function getItems(context: RequestContext, params: Params): Promise<Response> {
+export async function listConversationItems(context: RequestContext, params: Params): Promise<Response> {
   const { env, tenant, request } = context;
   const { id } = await conversationOf(context, params);
   const query = new URL(request.url).searchParams;
@@ -100,7 +100,7 @@ export async function getItems(context: RequestContext, params: Params): Promise
 }
 
 /** `POST /v1/conversations/:id/items`. */
-export async function postItems(context: RequestContext, params: Params): Promise<Response> {
+export async function createConversationItems(context: RequestContext, params: Params): Promise<Response> {
   const { id } = await conversationOf(context, params);
   const items = itemsIn((await vendorBody(context, newItemsBody)).items);
   await appendItems(context.env, context.tenant, id, items);
@@ -119,13 +119,13 @@ async function itemOf(
   return { conversation, row };
 }
 
-export async function getItem(context: RequestContext, params: Params): Promise<Response> {
+export async function getConversationItem(context: RequestContext, params: Params): Promise<Response> {
   const { row } = await itemOf(context, params);
   return jsonNow(context.redacted(renderItem(row.item, reasoningShown(context))));
 }
 
 /** `DELETE /v1/conversations/:id/items/:item`: removes the item, and answers with the conversation. */
-export async function deleteItem(context: RequestContext, params: Params): Promise<Response> {
+export async function deleteConversationItem(context: RequestContext, params: Params): Promise<Response> {
   const { conversation, row } = await itemOf(context, params);
   await removeItem(context.env, context.tenant, conversation.id, row.id);
   return jsonNow(shown(conversation));

@@ -38,7 +38,7 @@ function fileDocument(file: FileRow, dialect: Dialect): object {
   return { ...shown, expires_at: expires_ms === null ? null : new Date(expires_ms).toISOString() };
 }
 
-export async function postStoredFile(context: RequestContext): Promise<Response> {
+export async function createStoredFile(context: RequestContext): Promise<Response> {
   const { background } = context;
   const file = await readFileForm(context);
   background(sweepAfterChange(context.deployment));
@@ -73,7 +73,7 @@ export async function getStoredFileContent(context: RequestContext, params: Para
   return answerFile(context, await findFile(context.env, context.tenant, id));
 }
 
-export function getStoredFiles(context: RequestContext): Promise<Response> {
+export function listStoredFiles(context: RequestContext): Promise<Response> {
   const dialect = dialectOf(context);
   const query = new URL(context.request.url).searchParams;
   if (dialect === "openai") return listForOpenai(context, query);

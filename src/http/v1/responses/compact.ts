@@ -36,7 +36,7 @@ async function itemsOf(context: RequestContext, body: JsonObject): Promise<JsonO
 }
 
 /** `POST /v1/responses/input_tokens`: an estimate, by the same rule that reserves budgets. */
-export async function postInputTokens(context: RequestContext): Promise<Response> {
+export async function countResponseTokens(context: RequestContext): Promise<Response> {
   const given = await objectBodyIfAny(context);
   const body = { ...given, model: given.model ?? ANY_MODEL };
   const request = responseRequest(body, await itemsOf(context, body));
@@ -44,7 +44,7 @@ export async function postInputTokens(context: RequestContext): Promise<Response
 }
 
 /** `POST /v1/responses/compact`: the request's model writes the summary. */
-export async function postCompaction(context: RequestContext): Promise<Response> {
+export async function compactResponse(context: RequestContext): Promise<Response> {
   const body = await objectBody(context);
   if (namesSkill(String(body.model))) throw wrong("model", "a skill writes no summaries; name a model");
   return listedAnswer(context, "responses/compact", () => summarized(context, body));

@@ -64,7 +64,7 @@ export function keepsResponse(body: Uint8Array): boolean {
 }
 
 /** `POST /v1/responses`. */
-export async function postResponses(context: RequestContext): Promise<Response> {
+export async function createResponse(context: RequestContext): Promise<Response> {
   const body = await objectBody(context);
   const asked = readResponses(body);
   const code = asked.shell === null || asked.shell.type === "local" ? [] : ["shell"];

@@ -194,7 +194,7 @@ export async function cancelResponse(context: RequestContext, { id = "" }: Param
 }
 
 /** `GET /v1/responses/:id/input_items`. @throws BadRequest */
-export async function getInputItems(context: RequestContext, { id = "" }: Params): Promise<Response> {
+export async function listResponseInput(context: RequestContext, { id = "" }: Params): Promise<Response> {
   const { request } = await storedResponse(context, id);
   const query = new URL(context.request.url).searchParams;
   const items = request.input.map((item) => renderItem(item, reasoningShown(context)));

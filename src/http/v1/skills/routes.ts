@@ -53,7 +53,7 @@ const VERSIONS_LIMIT: { [dialect in Dialect]: number } = {
 /** Most bytes of `x-hull-diagnostics`. */
 const MAX_HEADER = 4000;
 
-export async function postSkill(context: RequestContext): Promise<Response> {
+export async function createStoredSkill(context: RequestContext): Promise<Response> {
   const { env, tenant, caller, background } = context;
   const sent = await readSentSkill(context);
   if (sent.vendor !== null) return storeAtVendor(context, sent.vendor, sent);
@@ -91,7 +91,7 @@ function shortened(list: string): string {
 const ascii = (text: string): string =>
   text.replace(/[^\x20-\x7e]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
-export async function getSkills(context: RequestContext): Promise<Response> {
+export async function listStoredSkills(context: RequestContext): Promise<Response> {
   const { env, tenant, request } = context;
   const dialect = dialectOf(context);
   const query = new URL(request.url).searchParams;
@@ -172,7 +172,7 @@ async function versionOf(context: RequestContext, params: Params): Promise<Store
   throw new SkillNotFound({ id, version: name });
 }
 
-export async function getSkill(context: RequestContext, params: Params): Promise<Response> {
+export async function getStoredSkill(context: RequestContext, params: Params): Promise<Response> {
   const dialect = dialectOf(context);
   const { env, tenant, background } = context;
   const { id = "" } = params;
@@ -193,7 +193,7 @@ function checkNotEmpty(skill: StoredSkill, dialect: Dialect): void {
 }
 
 /** `POST /v1/skills/{id}`, for OpenAI's clients: chooses the default version. */
-export async function postDefault(context: RequestContext, params: Params): Promise<Response> {
+export async function updateStoredSkill(context: RequestContext, params: Params): Promise<Response> {
   const { env, tenant, caller, request } = context;
   const skill = await skillOf(context, params);
   const { default_version } = await readJson(request, defaultVersionBody);
@@ -217,7 +217,7 @@ export async function deleteStoredSkill(context: RequestContext, params: Params)
   throw new BadRequest({ detail: `The skill "${id}" has versions. Delete them first.` });
 }
 
-export async function postVersion(context: RequestContext, params: Params): Promise<Response> {
+export async function createStoredSkillVersion(context: RequestContext, params: Params): Promise<Response> {
   const { env, tenant, caller, background } = context;
   const { id, name } = await skillOf(context, params);
   const sent = await readSentSkill(context);
@@ -233,7 +233,7 @@ export async function postVersion(context: RequestContext, params: Params): Prom
   return noted(jsonNow(versionDocument(added, dialect)), added, ignored);
 }
 
-export async function getVersions(context: RequestContext, params: Params): Promise<Response> {
+export async function listStoredSkillVersions(context: RequestContext, params: Params): Promise<Response> {
   const { env, tenant, request } = context;
   const dialect = dialectOf(context);
   const query = new URL(request.url).searchParams;
@@ -264,7 +264,7 @@ async function numberOf(
   throw notListed("version", name);
 }
 
-export async function getVersion(context: RequestContext, params: Params): Promise<Response> {
+export async function getStoredSkillVersion(context: RequestContext, params: Params): Promise<Response> {
   const version = await versionOf(context, params);
   return noted(jsonNow(versionDocument(version, dialectOf(context))), version);
 }
@@ -275,7 +275,7 @@ const REMOVAL: { [dialect in Dialect]: RemovalRule } = {
   openai: "keep_default",
 };
 
-export async function deleteVersion(context: RequestContext, params: Params): Promise<Response> {
+export async function deleteStoredSkillVersion(context: RequestContext, params: Params): Promise<Response> {
   const { env, tenant, background } = context;
   const dialect = dialectOf(context);
   const version = await versionOf(context, params);
@@ -289,14 +289,17 @@ export async function deleteVersion(context: RequestContext, params: Params): Pr
   throw new BadRequest({ detail });
 }
 
-export async function getDefaultContent(context: RequestContext, params: Params): Promise<Response> {
+export async function getStoredSkillContent(context: RequestContext, params: Params): Promise<Response> {
   const skill = await skillOf(context, params);
   checkNotEmpty(skill, "openai");
-  return getContent(context, { ...params, version: String(skill.default_number) });
+  return getStoredSkillVersionContent(context, { ...params, version: String(skill.default_number) });
 }
 
 /** The version's files as one zip; the same files always give the same bytes, however they were uploaded. */
-export async function getContent(context: RequestContext, params: Params): Promise<Response> {
+export async function getStoredSkillVersionContent(
+  context: RequestContext,
+  params: Params,
+): Promise<Response> {
   const { env, tenant, request } = context;
   const version = await versionOf(context, params);
   const gone = (): Error => new SkillNotFound({ id: version.skill, version: params.version ?? "" });

@@ -1,6 +1,0 @@
-/** What the route of the MCP server does. */
-import { postMcp } from "../mcp/endpoint.ts";
-
-export const HANDLERS = {
-  mcp: postMcp,
-};
