@@ -10,6 +10,7 @@ import type { Amount, Budget } from "../session/ledger/rpc.ts";
 import { readJson } from "./body.ts";
 import type { RequestContext } from "./context.ts";
 import { jsonNow, pageLimit } from "./page.ts";
+import type { Params } from "./routes.ts";
 
 /** `GET /budgets`: a page of limits, sorted by scope. */
 export async function listBudgets(context: RequestContext): Promise<Response> {
@@ -22,7 +23,7 @@ export async function listBudgets(context: RequestContext): Promise<Response> {
 }
 
 /** `GET /budgets/:scope`: the limit and its present state. */
-export async function getBudget(context: RequestContext, params: Record<string, string>): Promise<Response> {
+export async function getBudget(context: RequestContext, params: Params): Promise<Response> {
   const scope = scopeIn(params);
   await sendUsage(context);
   const budget = await askTenant(context, async (ledger) => await ledger.budget(scope));
@@ -31,7 +32,7 @@ export async function getBudget(context: RequestContext, params: Record<string, 
 }
 
 /** `PUT /budgets/:scope`: sets or replaces the limit; 201 if there was none. */
-export async function putBudget(context: RequestContext, params: Record<string, string>): Promise<Response> {
+export async function putBudget(context: RequestContext, params: Params): Promise<Response> {
   const scope = scopeIn(params);
   const wanted = await readJson(context.request, budgetBody);
   const limits = {
@@ -49,17 +50,14 @@ export async function putBudget(context: RequestContext, params: Record<string, 
 }
 
 /** `DELETE /budgets/:scope` */
-export async function deleteBudget(
-  context: RequestContext,
-  params: Record<string, string>,
-): Promise<Response> {
+export async function deleteBudget(context: RequestContext, params: Params): Promise<Response> {
   const scope = scopeIn(params);
   const { existed } = await askWithPolicy(context, async (ledger) => await ledger.deleteBudget(scope));
   if (!existed) throw new BudgetNotFound({ scope });
   return new Response(null, { status: 204 });
 }
 
-function scopeIn({ scope = "" }: Record<string, string>): string {
+function scopeIn({ scope = "" }: Params): string {
   if (/^(?:tenant|skill:[a-z0-9]+(?:-{1,2}[a-z0-9]+)*|session:[A-Za-z0-9._:-]{1,128})$/.test(scope))
     return scope;
   throw new BadRequest({

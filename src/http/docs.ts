@@ -4,6 +4,7 @@
  */
 import { NotFound } from "../errors/request.ts";
 import type { RequestContext } from "./context.ts";
+import type { Params } from "./routes.ts";
 
 /** The served files of `assets/docs`, by name: the reader's, and JSON Schemas. */
 const FILES = new Map([
@@ -53,7 +54,7 @@ function readerPage(): Response {
  * `GET /docs/:file`: the reader or one of its files. @throws NotFound for any other file, and if the reader is not
  * installed
  */
-export async function docsFile(context: RequestContext, params: Record<string, string>): Promise<Response> {
+export async function docsFile(context: RequestContext, params: Params): Promise<Response> {
   const name = params.file ?? "";
   if (name === "reader") return readerPage();
   const type = FILES.get(name);

@@ -8,6 +8,7 @@ import { isTextType } from "../skill/media.ts";
 import type { RequestContext } from "./context.ts";
 import { executionOf } from "./execution-client.ts";
 import { jsonNow, numberedPage, numericCursor, pageLimit } from "./page.ts";
+import type { Params } from "./routes.ts";
 import { mediaType } from "./skills/media-type.ts";
 import { withShortList } from "./skills/produced-files.ts";
 
@@ -15,10 +16,7 @@ import { withShortList } from "./skills/produced-files.ts";
 const MAX_INLINE_BYTES = 1024 * 1024;
 
 /** `GET /executions/:id`. */
-export async function getExecution(
-  context: RequestContext,
-  { id = "" }: Record<string, string>,
-): Promise<Response> {
+export async function getExecution(context: RequestContext, { id = "" }: Params): Promise<Response> {
   const status = await executionOf(context, id).status();
   const { created_at, finished_at, skill } = status;
   return jsonNow({
@@ -50,10 +48,7 @@ async function resultOf(
 }
 
 /** `GET /executions/:id/result`: waits for the result, and sends it as the call itself would have. */
-export async function getExecutionResult(
-  context: RequestContext,
-  { id = "" }: Record<string, string>,
-): Promise<Response> {
+export async function getExecutionResult(context: RequestContext, { id = "" }: Params): Promise<Response> {
   const answer = await executionOf(context, id).answer();
   if (!answer.ok) throw storedError(answer);
   const { body, headers } = answer;
@@ -70,19 +65,13 @@ export function storedError({ error, operator }: Extract<ExecutionAnswer, { ok: 
 }
 
 /** `GET /executions/:id/events`: the events after `Last-Event-ID` or `?after=`, or all; follows to the end. */
-export async function getExecutionEvents(
-  context: RequestContext,
-  { id = "" }: Record<string, string>,
-): Promise<Response> {
+export async function getExecutionEvents(context: RequestContext, { id = "" }: Params): Promise<Response> {
   const after = afterOf(context.request, id);
   return eventsResponse(context, id, await executionOf(context, id).follow(after, false), {});
 }
 
 /** `GET /executions/:id/trace`: the run's steps so far, a page at a time; a script has none. */
-export async function traceExecution(
-  context: RequestContext,
-  { id = "" }: Record<string, string>,
-): Promise<Response> {
+export async function traceExecution(context: RequestContext, { id = "" }: Params): Promise<Response> {
   return jsonNow(traceJson(await executionOf(context, id).trace(tracePage(context))));
 }
 
@@ -100,10 +89,7 @@ export const traceJson = ({ steps, next, recovered, text, error }: RunTrace) => 
 });
 
 /** `DELETE /executions/:id`: stops a running execution, removes an ended one. */
-export async function deleteExecution(
-  context: RequestContext,
-  params: Record<string, string>,
-): Promise<Response> {
+export async function deleteExecution(context: RequestContext, params: Params): Promise<Response> {
   const { id = "" } = params;
   const done = await executionOf(context, id).cancel();
   return done === "removed" ? new Response(null, { status: 204 }) : getExecution(context, params);

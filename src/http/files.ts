@@ -1,5 +1,4 @@
 /** `/files`: files that clients uploaded and runs produced, separate for each tenant. */
-
 import { sha256 } from "../bytes.ts";
 import {
   BadRequest,
@@ -27,6 +26,7 @@ import type { RequestContext } from "./context.ts";
 import { formParts } from "./form.ts";
 import { jsonNow } from "./page.ts";
 import { answerBytes, openStored } from "./representation.ts";
+import type { Params } from "./routes.ts";
 import { callName, idempotencyKey } from "./skills/idempotency.ts";
 import { mediaType } from "./skills/media-type.ts";
 
@@ -155,10 +155,7 @@ export function keptType(sent: string | null, filename: string | null): string {
 }
 
 /** `GET /files/:id`: the bytes, whole or a range of them. */
-export async function getFile(
-  context: RequestContext,
-  { id = "" }: Record<string, string>,
-): Promise<Response> {
+export async function getFile(context: RequestContext, { id = "" }: Params): Promise<Response> {
   return answerFile(context, await findFile(context.env, context.tenant, id));
 }
 
@@ -182,10 +179,7 @@ export function fileHeaders(mime: string, filename: string): Headers {
 }
 
 /** `DELETE /files/:id`. Runs that are under way keep what they have already read. */
-export async function deleteFile(
-  context: RequestContext,
-  { id = "" }: Record<string, string>,
-): Promise<Response> {
+export async function deleteFile(context: RequestContext, { id = "" }: Params): Promise<Response> {
   await findFile(context.env, context.tenant, id);
   await removeFile(context.env, context.tenant, id);
   return new Response(null, { status: 204 });

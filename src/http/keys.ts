@@ -8,6 +8,7 @@ import { Forbidden, KeyNotFound } from "../errors/request.ts";
 import { readJson } from "./body.ts";
 import type { RequestContext } from "./context.ts";
 import { jsonNow, pageLimit } from "./page.ts";
+import type { Params } from "./routes.ts";
 
 /** `POST /admin/keys {tenant, scopes, name?}`: 201 with the key, which is never shown again. */
 export async function addKey(context: RequestContext): Promise<Response> {
@@ -32,7 +33,7 @@ export async function listKeys(context: RequestContext): Promise<Response> {
 }
 
 /** `DELETE /admin/keys/:id`: revokes a key: immediately in this isolate, and in others when the cached entry expires. */
-export async function revokeKey(context: RequestContext, params: Record<string, string>): Promise<Response> {
+export async function revokeKey(context: RequestContext, params: Params): Promise<Response> {
   const { id = "" } = params;
   const { tenant, operator } = context.caller;
   const hash = await keyStore.revokeKey(context.env, id, operator ? null : tenant);

@@ -1,5 +1,4 @@
 /** Receives a build: objects first, each verified against its digest, the catalog pointer last. */
-
 import { catalogBody } from "../api/bodies/publishing.ts";
 import { DEFAULT_TENANT } from "../auth/api-key.ts";
 import { toHex } from "../bytes.ts";
@@ -11,6 +10,7 @@ import { TarError, TarReader } from "../skill/tar.ts";
 import { bodyChunks, readJson } from "./body.ts";
 import type { RequestContext } from "./context.ts";
 import { reconcileDaemons } from "./daemons/declared.ts";
+import type { Params } from "./routes.ts";
 
 /** Largest upload: a tar of objects. The platform's own limit for a request body is 100 MB. */
 const MAX_UPLOAD_BYTES = 96 * 1024 * 1024;
@@ -35,7 +35,7 @@ export async function listObjects(context: RequestContext): Promise<Response> {
  * `PUT /_hull/bundles/:digest`: a tar whose entries are named `<kind>/<sha256>`. Its own SHA-256 is in the path, each
  * entry's in its name; both are verified.
  */
-export async function putObjects(context: RequestContext, params: Record<string, string>): Promise<Response> {
+export async function putObjects(context: RequestContext, params: Params): Promise<Response> {
   checkPublisher(context);
   const { env, request } = context;
   const whole = new crypto.DigestStream("SHA-256");

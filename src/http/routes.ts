@@ -5,10 +5,9 @@ import type { RequestContext } from "./context.ts";
 import { guard } from "./guard.ts";
 import { checkRate } from "./rate.ts";
 
-export type Handler = (
-  context: RequestContext,
-  params: Record<string, string>,
-) => Promise<Response> | Response;
+/** The parts of the path that a route names. */
+export type Params = Record<string, string>;
+export type Handler = (context: RequestContext, params: Params) => Promise<Response> | Response;
 
 interface Operation {
   method: string;

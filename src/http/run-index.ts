@@ -7,6 +7,7 @@ import { countWaiting, indexedRun, listIndexedRuns, runFigures } from "../sessio
 import type { RequestContext } from "./context.ts";
 import { flagIn, WORDS } from "./flag.ts";
 import { jsonNow, wantedPage } from "./page.ts";
+import type { Params } from "./routes.ts";
 
 const DAY_MS = 24 * 3_600_000;
 
@@ -36,10 +37,7 @@ function oneOf(query: URLSearchParams, name: string, values: readonly string[]):
 }
 
 /** `GET /runs/:id`. @throws CallNotFound */
-export async function getIndexedRun(
-  context: RequestContext,
-  { id = "" }: Record<string, string>,
-): Promise<Response> {
+export async function getIndexedRun(context: RequestContext, { id = "" }: Params): Promise<Response> {
   await flushRows(context.deployment);
   const run = await indexedRun(context.env, context.tenant, id);
   if (run === null) throw new CallNotFound({ what: "run", id });

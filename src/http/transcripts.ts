@@ -1,5 +1,4 @@
 /** `POST /transcripts/:operation`: reads, changes and shortens transcripts; nothing is stored. */
-
 import { OperationNotFound } from "../errors/request.ts";
 import { newId } from "../llm/transcript.ts";
 import type { Operation } from "../llm/transcript-operations/operation.ts";
@@ -13,11 +12,12 @@ import type { RequestContext } from "./context.ts";
 import { accountOf } from "./llm/account.ts";
 import { objectBody } from "./operations.ts";
 import { jsonNow } from "./page.ts";
+import type { Params } from "./routes.ts";
 
 /** Sends the operation's result without an envelope. @throws OperationNotFound, and what the operation throws */
 export async function operateOnTranscript(
   context: RequestContext,
-  { operation: name = "" }: Record<string, string>,
+  { operation: name = "" }: Params,
 ): Promise<Response> {
   // The names of typed functions have a prefix that the path already states.
   const short = name.replace(/^transcript_/, "");

@@ -19,6 +19,7 @@ import { readBody, readJson } from "./body.ts";
 import type { RequestContext } from "./context.ts";
 import { reconcileDaemons } from "./daemons/declared.ts";
 import { jsonNow, pageLimit } from "./page.ts";
+import type { Params } from "./routes.ts";
 import { mediaType } from "./skills/media-type.ts";
 
 /** The largest archive, and the most unpacked bytes: with its copies it must fit into an isolate. */
@@ -30,7 +31,7 @@ const TAR_TYPES = ["application/x-tar"];
 const UNTYPED = ["", "application/octet-stream", "application/x-www-form-urlencoded"];
 
 /** `PUT /_hull/skills/:slug`: 201 for a new skill, 200 for a replaced one of the tenant. */
-export async function putSkill(context: RequestContext, params: Record<string, string>): Promise<Response> {
+export async function putSkill(context: RequestContext, params: Params): Promise<Response> {
   const { caller, settings } = context;
   const { slug = "" } = params;
   const type = mediaType(context.request.headers.get("content-type"));
@@ -50,10 +51,7 @@ export async function putSkill(context: RequestContext, params: Record<string, s
 }
 
 /** `DELETE /_hull/skills/:slug`: by its owner or the operator. Runs that are under way finish. */
-export async function deleteSkill(
-  context: RequestContext,
-  params: Record<string, string>,
-): Promise<Response> {
+export async function deleteSkill(context: RequestContext, params: Params): Promise<Response> {
   const { slug = "" } = params;
   const { tenant, operator } = context.caller;
   const owner = await dropSkill(context.deployment, slug, operator ? null : tenant);

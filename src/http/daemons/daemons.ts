@@ -6,8 +6,8 @@ import * as directory from "../../session/daemon/directory.ts";
 import { readJson, readJsonIfAny } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { jsonNow, wantedPage } from "../page.ts";
+import type { Handler } from "../routes.ts";
 import { requestName, sessionOf, shown } from "../sessions/object.ts";
-import type { Route } from "../sessions/shapes.ts";
 
 /** `GET /daemons`: the tenant's, the newest first. */
 export async function listDaemons(context: RequestContext): Promise<Response> {
@@ -15,11 +15,11 @@ export async function listDaemons(context: RequestContext): Promise<Response> {
 }
 
 /** `GET /daemons/:id`: the summary with the snapshot. */
-export const getDaemon: Route = async (context, { id = "" }) =>
+export const getDaemon: Handler = async (context, { id = "" }) =>
   jsonNow(shown(context, await sessionOf(context, id, "daemon").ask("daemon", null)));
 
 /** `DELETE /daemons/:id`: stops the daemon and removes all its data. */
-export const deleteDaemon: Route = async (context, { id = "" }) => {
+export const deleteDaemon: Handler = async (context, { id = "" }) => {
   const session = sessionOf(context, id, "daemon");
   // An ordinary session is not a daemon.
   await session.ask("stop", { request: null });
@@ -28,25 +28,25 @@ export const deleteDaemon: Route = async (context, { id = "" }) => {
 };
 
 /** `POST /daemons/:id/wake`: wakes the daemon as soon as it is idle. */
-export const wakeDaemon: Route = async (context, { id = "" }) => {
+export const wakeDaemon: Handler = async (context, { id = "" }) => {
   const request = await requestName(context, await readJsonIfAny(context.request, nothing));
   return jsonNow(shown(context, await sessionOf(context, id, "daemon").ask("wake", { request })));
 };
 
 /** `POST /daemons/:id/stop`: stops the daemon; repeating this changes nothing. */
-export const stopDaemon: Route = async (context, { id = "" }) => {
+export const stopDaemon: Handler = async (context, { id = "" }) => {
   const request = await requestName(context, await readJsonIfAny(context.request, nothing));
   return jsonNow(shown(context, await sessionOf(context, id, "daemon").ask("stop", { request })));
 };
 
 /** `POST /daemons/:id/resume`: starts the same daemon again, in the same session. */
-export const resumeDaemon: Route = async (context, { id = "" }) => {
+export const resumeDaemon: Handler = async (context, { id = "" }) => {
   const body = await readJsonIfAny(context.request, nothing);
   return restart(context, id, body);
 };
 
 /** `POST /daemons/resume {persist_path}`: the daemon that last had this path. */
-export const resumeDaemonAt: Route = async (context) => {
+export const resumeDaemonAt: Handler = async (context) => {
   const body = await readJson(context.request, resumeDaemonBody);
   const { persist_path } = body;
   const id = await directory.daemonAt(context.env, context.tenant, persist_path);

@@ -7,13 +7,13 @@ import type { RequestContext } from "../context.ts";
 import { guard, sentKey } from "../guard.ts";
 import { jsonNow } from "../page.ts";
 import { checkRate } from "../rate.ts";
+import type { Handler } from "../routes.ts";
 import { requestName, sessionOf, shown } from "../sessions/object.ts";
-import type { Route } from "../sessions/shapes.ts";
 import { mediaType } from "../skills/media-type.ts";
 import { type SignedCall, signedCall } from "./webhook.ts";
 
 /** Answers 202 when the event is stored. This route has no guard, since it decides itself who may call. */
-export const sendEvent: Route = async (context, { id = "" }) => {
+export const sendEvent: Handler = async (context, { id = "" }) => {
   const signed = await admitted(context, id);
   await checkRate(context);
   const body = signed?.body ?? (await eventBody(context));

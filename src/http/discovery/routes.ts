@@ -2,7 +2,6 @@
  * How agents find the skills: `/.well-known/agent-skills/index.json` of the Agent Skills Discovery RFC, version 0.2.0
  * (https://github.com/cloudflare/agent-skills-discovery-rfc), the files that it names, and `/llms.txt` (https://llmstxt.org).
  */
-
 import { sha256 } from "../../bytes.ts";
 import { SkillNotFound } from "../../errors/request.ts";
 import type { Card, JsonObject, SkillRecord } from "../../skill/manifest.ts";
@@ -10,6 +9,7 @@ import { mediaTypeOf } from "../../skill/media.ts";
 import { noneMatch } from "../conditional.ts";
 import type { RequestContext } from "../context.ts";
 import { answerBytes } from "../representation.ts";
+import type { Params } from "../routes.ts";
 import { fits, onlyFile, zipDigest, zipOf } from "./artifact.ts";
 import { visibleCards } from "./visible.ts";
 
@@ -63,7 +63,7 @@ async function entryOf(context: RequestContext, card: Card): Promise<JsonObject[
 /** `GET /.well-known/agent-skills/:archive`: the zip of a skill. @throws SkillNotFound */
 export async function getDiscoveryArchive(
   context: RequestContext,
-  { archive = "" }: Record<string, string>,
+  { archive = "" }: Params,
 ): Promise<Response> {
   const slug = archive.replace(/\.zip$/, "");
   const { card, record } = await found(context, archive.endsWith(".zip") ? slug : "");
@@ -78,7 +78,7 @@ export async function getDiscoveryArchive(
 /** `GET /.well-known/agent-skills/:slug/:path`: a file of a skill. @throws SkillNotFound */
 export async function getDiscoveryFile(
   context: RequestContext,
-  { slug = "", path = "" }: Record<string, string>,
+  { slug = "", path = "" }: Params,
 ): Promise<Response> {
   const { record } = await found(context, slug);
   const file = record.files.find((known) => known.path === path);

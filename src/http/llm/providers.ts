@@ -8,6 +8,7 @@ import { canonicalProvider } from "../../model/registry/registry.ts";
 import { nearest } from "../../skill/match.ts";
 import type { RequestContext } from "../context.ts";
 import { jsonNow } from "../page.ts";
+import type { Params } from "../routes.ts";
 
 /** Time limit for a provider's answer to a health check, in ms. */
 const HEALTH_MS = 5000;
@@ -23,10 +24,7 @@ export async function listAvailableProviders(context: RequestContext): Promise<R
 }
 
 /** `GET /llm/providers/:name` @throws ProviderNotFound */
-export async function getProvider(
-  context: RequestContext,
-  { name = "" }: Record<string, string>,
-): Promise<Response> {
+export async function getProvider(context: RequestContext, { name = "" }: Params): Promise<Response> {
   const registry = await context.deployment.tenantRules.registryOf(context.tenant, context.background);
   const provider = canonicalProvider(registry, name);
   const definition = registry.providers.get(provider);
@@ -37,10 +35,7 @@ export async function getProvider(
 }
 
 /** `GET /llm/providers/:name/health`: asks the provider; always 200. */
-export async function checkProvider(
-  context: RequestContext,
-  { name = "" }: Record<string, string>,
-): Promise<Response> {
+export async function checkProvider(context: RequestContext, { name = "" }: Params): Promise<Response> {
   const registry = await context.deployment.tenantRules.registryOf(context.tenant, context.background);
   const { settings, env } = context;
   const { AI } = settings.local ? { AI: undefined } : env;

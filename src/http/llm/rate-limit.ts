@@ -10,12 +10,10 @@ import { nearest } from "../../skill/match.ts";
 import { readJson } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { jsonNow } from "../page.ts";
+import type { Params } from "../routes.ts";
 
 /** `GET`: the effective rate, and which setting it comes from. */
-export async function getRateLimit(
-  context: RequestContext,
-  params: Record<string, string>,
-): Promise<Response> {
+export async function getRateLimit(context: RequestContext, params: Params): Promise<Response> {
   const { provider } = await providerIn(context, params);
   const { policy } = await askWithPolicy(context, async (ledger) => await ledger.policy());
   return jsonNow(await rateOf(context, provider, policy));
@@ -25,10 +23,7 @@ export async function getRateLimit(
  * `PUT {rpm}`: sets the tenant's own rate; 0: removes it, so that the deployment's rate applies again.
  * @throws ProviderNotFound: a rate of no provider would limit nothing
  */
-export async function putRateLimit(
-  context: RequestContext,
-  params: Record<string, string>,
-): Promise<Response> {
+export async function putRateLimit(context: RequestContext, params: Params): Promise<Response> {
   const { provider, known, near } = await providerIn(context, params);
   const { rpm } = await readJson(context.request, rateBody);
   if (rpm > 0 && !known) throw new ProviderNotFound({ name: provider, near });
@@ -47,7 +42,7 @@ async function rateOf(context: RequestContext, provider: string, { rpm }: Policy
 /** The provider, by the name under which its calls are counted. @throws BadRequest */
 async function providerIn(
   { deployment, tenant, background }: RequestContext,
-  { provider: name = "" }: Record<string, string>,
+  { provider: name = "" }: Params,
 ): Promise<{ provider: string; known: boolean; near: string[] }> {
   if (!/^[a-z0-9][a-z0-9._-]{0,63}$/.test(name))
     throw new BadRequest({ detail: `"${name}" cannot be the name of a provider.` });

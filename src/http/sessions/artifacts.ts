@@ -1,5 +1,4 @@
 /** `/sessions/:id/artifacts`: the artifacts that the tools of a session made for people to view. */
-
 import { BadRequest } from "../../errors/request.ts";
 import { contentDisposition } from "../../run/output-files.ts";
 import type { ArtifactView } from "../../session/conversation/answers.ts";
@@ -7,11 +6,11 @@ import { artifactFile } from "../artifact-file.ts";
 import type { RequestContext } from "../context.ts";
 import { DIGITS, flagIn } from "../flag.ts";
 import { jsonNow, numberedPage, numericCursor, pageLimit } from "../page.ts";
+import type { Handler } from "../routes.ts";
 import { sessionOf, shown } from "./object.ts";
-import type { Route } from "./shapes.ts";
 
 /** `GET /sessions/:id/artifacts`: the last version of each, without content, in the order of creation. */
-export const listArtifacts: Route = async (context, { id = "" }) => {
+export const listArtifacts: Handler = async (context, { id = "" }) => {
   const query = new URL(context.request.url).searchParams;
   const wanted = { limit: pageLimit(query), offset: numericCursor(query) ?? 0 };
   return jsonNow(shown(context, numberedPage(await sessionOf(context, id).ask("artifacts", wanted))));
@@ -21,7 +20,7 @@ export const listArtifacts: Route = async (context, { id = "" }) => {
  * `GET /sessions/:id/artifacts/:artifact`: the last version, or the one named by `?version=`; `?download=1`: its content
  * as a file.
  */
-export const getArtifact: Route = async (context, { id = "", artifact = "" }) => {
+export const getArtifact: Handler = async (context, { id = "", artifact = "" }) => {
   const query = new URL(context.request.url).searchParams;
   const version = versionIn(query);
   const downloads = flagIn(query, "download", DIGITS);

@@ -16,26 +16,26 @@ import { readJson, readJsonIfAny } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { MAX_MODEL_BODY_BYTES } from "../operations.ts";
 import { jsonNow } from "../page.ts";
+import type { Handler } from "../routes.ts";
 import { requestName, sessionOf } from "./object.ts";
 import { createdSession, newSessionId } from "./sessions.ts";
-import type { Route } from "./shapes.ts";
 
 /** `POST /sessions/:id/reset`: an empty conversation. */
-export const resetSession: Route = async (context, { id = "" }) => {
+export const resetSession: Handler = async (context, { id = "" }) => {
   const body = await readJsonIfAny(context.request, nothing, MAX_MODEL_BODY_BYTES);
   const request = await requestName(context, body);
   return jsonNow(await sessionOf(context, id).ask("reset", { request }));
 };
 
 /** `POST /sessions/:id/trim`: keeps only the last messages. */
-export const trimSession: Route = async (context, { id = "" }) => {
+export const trimSession: Handler = async (context, { id = "" }) => {
   const body = await readJson(context.request, trimBody, MAX_MODEL_BODY_BYTES);
   const request = await requestName(context, body);
   return jsonNow(await sessionOf(context, id).ask("trim", { ...body, request }));
 };
 
 /** `POST /sessions/:id/inject`: a message of any role at the end of the conversation. */
-export const injectMessage: Route = async (context, { id = "" }) => {
+export const injectMessage: Handler = async (context, { id = "" }) => {
   const body = await readJson(context.request, injectBody, MAX_MODEL_BODY_BYTES);
   const request = await requestName(context, body);
   const messages = injected(body.message);
@@ -54,7 +54,7 @@ function injected(message: PublicMessage): Message[] {
 }
 
 /** `POST /sessions/:id/compact`: replaces older messages by a summary. */
-export const compactSession: Route = async (context, { id = "" }) => {
+export const compactSession: Handler = async (context, { id = "" }) => {
   const body = await readJsonIfAny(context.request, compactBody, MAX_MODEL_BODY_BYTES);
   const { strategy, keep_first, keep_last, summary = null, options = {} } = body;
   const asks = strategy === "llm" && summary === null;
@@ -66,13 +66,13 @@ export const compactSession: Route = async (context, { id = "" }) => {
 };
 
 /** `POST /sessions/:id/fork`: another session that begins in the present state of this one. */
-export const forkSession: Route = async (context, { id = "" }) => {
+export const forkSession: Handler = async (context, { id = "" }) => {
   const body = await readJsonIfAny(context.request, forkBody, MAX_MODEL_BODY_BYTES);
   return fork(context, id, { ...body, keep_first: null });
 };
 
 /** `POST /sessions/:id/fork-at`: a session that begins with the first messages of this one. */
-export const forkSessionAt: Route = async (context, { id = "" }) =>
+export const forkSessionAt: Handler = async (context, { id = "" }) =>
   fork(context, id, await readJson(context.request, forkAtBody, MAX_MODEL_BODY_BYTES));
 
 async function fork(
@@ -89,7 +89,7 @@ async function fork(
 }
 
 const changing =
-  (state: SessionState): Route =>
+  (state: SessionState): Handler =>
   async (context, { id = "" }) => {
     const body = await readJsonIfAny(context.request, nothing, MAX_MODEL_BODY_BYTES);
     const request = await requestName(context, body);
@@ -103,7 +103,7 @@ export const abandonSession = changing("abandoned");
 export const closeSession = changing("closed");
 
 /** `POST /sessions/:id/resume`: makes it active again, and wakes an idle run. */
-export const resumeSession: Route = async (context, { id = "" }) => {
+export const resumeSession: Handler = async (context, { id = "" }) => {
   const body = await readJsonIfAny(context.request, nothing, MAX_MODEL_BODY_BYTES);
   const request = await requestName(context, body);
   return jsonNow(await sessionOf(context, id).ask("resume", { request }));

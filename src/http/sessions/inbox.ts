@@ -2,7 +2,6 @@
  * Routes that send input to a session while its run continues: messages, feedback, decisions, results of the client's
  * tools.
  */
-
 import { decisionBody, feedbackBody, messageBody, toolResultBody } from "../../api/bodies/sessions.ts";
 import { memberInvalid } from "../../errors/member-invalid.ts";
 import { InputInvalid } from "../../errors/request.ts";
@@ -10,11 +9,11 @@ import { readMessages } from "../../llm/messages.ts";
 import { readJson } from "../body.ts";
 import { MAX_MODEL_BODY_BYTES } from "../operations.ts";
 import { jsonNow } from "../page.ts";
-import { requestName, sessionOf, shown } from "./object.ts";
-import { type Route, reasonIn } from "./shapes.ts";
+import type { Handler } from "../routes.ts";
+import { reasonIn, requestName, sessionOf, shown } from "./object.ts";
 
 /** `POST /sessions/:id/messages`: 202 when the message is stored, for the run under way or the next one. */
-export const sendMessage: Route = async (context, { id = "" }) => {
+export const sendMessage: Handler = async (context, { id = "" }) => {
   const body = await readJson(context.request, messageBody, MAX_MODEL_BODY_BYTES);
   const request = await requestName(context, body);
   const [message] = readMessages([{ role: "user", content: body.content }], "message").messages;
@@ -29,20 +28,20 @@ export const sendMessage: Route = async (context, { id = "" }) => {
 };
 
 /** `POST /sessions/:id/feedback`: text that the model receives at its next turn. */
-export const sendFeedback: Route = async (context, { id = "" }) => {
+export const sendFeedback: Handler = async (context, { id = "" }) => {
   const feedback = await readJson(context.request, feedbackBody, MAX_MODEL_BODY_BYTES);
   const request = await requestName(context, feedback);
   return jsonNow(await sessionOf(context, id).ask("feedback", { feedback, request }), 202);
 };
 
 /** `GET /sessions/:id/approvals`: the calls that wait for a decision. */
-export const listApprovals: Route = async (context, { id = "" }) => {
+export const listApprovals: Handler = async (context, { id = "" }) => {
   const data = await sessionOf(context, id).ask("approvals", null);
   return jsonNow(shown(context, { data, next_cursor: null }));
 };
 
 /** `POST /sessions/:id/approvals/:approval`: decides about a call, once. */
-export const decideApproval: Route = async (context, { id = "", approval = "" }) => {
+export const decideApproval: Handler = async (context, { id = "", approval = "" }) => {
   const body = await readJson(context.request, decisionBody, MAX_MODEL_BODY_BYTES);
   const { decision, scope, reason, arguments_digest = null } = body;
   if (decision === "approve" && arguments_digest === null) {
@@ -55,7 +54,7 @@ export const decideApproval: Route = async (context, { id = "", approval = "" })
 };
 
 /** `POST /sessions/:id/tool-results`: the client's answer to a call of its own tool. */
-export const answerToolCall: Route = async (context, { id = "" }) => {
+export const answerToolCall: Handler = async (context, { id = "" }) => {
   const body = await readJson(context.request, toolResultBody, MAX_MODEL_BODY_BYTES);
   const request = await requestName(context, body);
   const { tool_call_id, content, is_error } = body;

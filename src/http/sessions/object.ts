@@ -24,3 +24,7 @@ export async function requestName(context: RequestContext, body: unknown): Promi
   const hash = await sha256(JSON.stringify([context.request.method, pathname, body]));
   return { name: await callName(context, key, pathname), hash };
 }
+
+/** The reason that a person gave; `null` for a blank one, which says nothing. */
+export const reasonIn = (given: string | null | undefined): string | null =>
+  given == null || given.trim() === "" ? null : given;

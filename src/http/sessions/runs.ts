@@ -1,5 +1,4 @@
 /** Routes that start, await, stream, show and cancel the runs of a session. */
-
 import type * as z from "zod/mini";
 import { nothing } from "../../api/bodies/sessions.ts";
 import { newRunId } from "../../run/agent/daemon-spec.ts";
@@ -15,21 +14,21 @@ import { lastSeen, traceJson, tracePage } from "../executions.ts";
 import { anonymousRun, MAX_MODEL_BODY_BYTES } from "../operations.ts";
 import { jsonNow, numberedPage, numericCursor, pageLimit } from "../page.ts";
 import { prefersAsync } from "../prefer.ts";
+import type { Handler } from "../routes.ts";
 import { idempotencyKey } from "../skills/idempotency.ts";
 import { wantsEvents } from "../sse.ts";
 import { waitIn } from "../wait.ts";
 import { requestName, sessionOf, shown } from "./object.ts";
-import type { Route } from "./shapes.ts";
 
 type Asked = z.infer<typeof callBody>;
 const read = ({ request }: RequestContext): Promise<Asked> =>
   readJson(request, callBody, MAX_MODEL_BODY_BYTES);
 
 /** `POST /sessions/:id/runs`. */
-export const startRun: Route = async (context, { id = "" }) => runIn(context, id, await read(context));
+export const startRun: Handler = async (context, { id = "" }) => runIn(context, id, await read(context));
 
 /** `POST /runs`: a run without a session, or in the one that the option `session_id` names. */
-export const runAgent: Route = async (context) => {
+export const runAgent: Handler = async (context) => {
   const body = await read(context);
   const id = sessionNamed(body.options);
   return id === null ? anonymousRun(context, body) : runIn(context, id, body);
@@ -135,11 +134,11 @@ export function eventStream(
 /**
  * `GET /sessions/:id/events`: those after `Last-Event-ID` or `?after=`, else only future ones. The stream never ends.
  */
-export const followSession: Route = async (context, { id = "" }) =>
+export const followSession: Handler = async (context, { id = "" }) =>
   eventStream(await sessionOf(context, id).events(null, lastSeen(context.request, id)));
 
 /** `GET /sessions/:id/events/list`: the stored events, oldest first, a page at a time. */
-export const listSessionEvents: Route = async (context, { id = "" }) => {
+export const listSessionEvents: Handler = async (context, { id = "" }) => {
   const query = new URL(context.request.url).searchParams;
   const page = { after: numericCursor(query) ?? 0, limit: pageLimit(query), name: query.get("event") };
   const { data, next } = await sessionOf(context, id).ask("list_events", page);
@@ -148,27 +147,27 @@ export const listSessionEvents: Route = async (context, { id = "" }) => {
 };
 
 /** `GET /sessions/:id/runs`: the newest first, without their results. */
-export const listRuns: Route = async (context, { id = "" }) => {
+export const listRuns: Handler = async (context, { id = "" }) => {
   const query = new URL(context.request.url).searchParams;
   const wanted = { limit: pageLimit(query), before: numericCursor(query) ?? Number.MAX_SAFE_INTEGER };
   return jsonNow(numberedPage(await sessionOf(context, id).ask("runs", wanted)));
 };
 
-export const getRun: Route = async (context, { id = "", run = "" }) =>
+export const getRun: Handler = async (context, { id = "", run = "" }) =>
   jsonNow(shown(context, await sessionOf(context, id).ask("run", { run_id: run })));
 
 /** `GET /sessions/:id/runs/:run/trace`: the run's steps so far, a page at a time. */
-export const traceRun: Route = async (context, { id = "", run = "" }) => {
+export const traceRun: Handler = async (context, { id = "", run = "" }) => {
   const page = await sessionOf(context, id).ask("trace", { run_id: run, ...tracePage(context) });
   return jsonNow(shown(context, traceJson(page)));
 };
 
 /** `GET /sessions/:id/runs/:run/events`: the run's stored events, then future ones, up to its end. */
-export const followRun: Route = async (context, { id = "", run = "" }) =>
+export const followRun: Handler = async (context, { id = "", run = "" }) =>
   eventStream(await sessionOf(context, id).events(run, lastSeen(context.request, id)));
 
 /** `POST /sessions/:id/runs/:run/cancel`: ends the run; has no effect on one that has ended. */
-export const cancelRun: Route = async (context, { id = "", run = "" }) => {
+export const cancelRun: Handler = async (context, { id = "", run = "" }) => {
   await readJsonIfAny(context.request, nothing, MAX_MODEL_BODY_BYTES);
   return jsonNow(shown(context, await sessionOf(context, id).ask("cancel", { run_id: run })));
 };

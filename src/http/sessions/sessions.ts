@@ -1,5 +1,4 @@
 /** `/sessions`: makes, lists, shows and removes sessions. */
-
 import { openBody } from "../../api/bodies/sessions.ts";
 import { sha256 } from "../../bytes.ts";
 import { SESSION_ID } from "../../engine/session-id.ts";
@@ -16,9 +15,9 @@ import type { RequestContext } from "../context.ts";
 import { flagIn, WORDS } from "../flag.ts";
 import { MAX_MODEL_BODY_BYTES } from "../operations.ts";
 import { jsonNow, numberedPage, numericCursor, pageLimit, wantedPage } from "../page.ts";
+import type { Handler } from "../routes.ts";
 import { idDigits, idempotencyKey } from "../skills/idempotency.ts";
 import { requestName, sessionOf, shown } from "./object.ts";
-import type { Route } from "./shapes.ts";
 
 /** Characters of a session's metadata as JSON. */
 const MAX_METADATA = 16 * 1024;
@@ -72,40 +71,40 @@ export async function listSessions(context: RequestContext): Promise<Response> {
   return jsonNow(shown(context, await sessionIndex.listSessions(context.env, { ...wanted, stages })));
 }
 
-export const getSession: Route = async (context, { id = "" }) =>
+export const getSession: Handler = async (context, { id = "" }) =>
   jsonNow(await sessionOf(context, id).ask("view", null));
 
 /** `DELETE /sessions/:id`: stops its run and removes all its data. */
-export const deleteSession: Route = async (context, { id = "" }) => {
+export const deleteSession: Handler = async (context, { id = "" }) => {
   await sessionOf(context, id).ask("remove", null);
   return new Response(null, { status: 204 });
 };
 
-export const sessionExists: Route = async (context, { id = "" }) => {
+export const sessionExists: Handler = async (context, { id = "" }) => {
   const exists = SESSION_ID.test(id) && (await sessionOf(context, id).ask("exists", null));
   return jsonNow({ exists });
 };
 
-export const sessionLength: Route = async (context, { id = "" }) => {
+export const sessionLength: Handler = async (context, { id = "" }) => {
   const { length } = await sessionOf(context, id).ask("view", null);
   return jsonNow({ length });
 };
 
-export const sessionAncestry: Route = async (context, { id = "" }) => {
+export const sessionAncestry: Handler = async (context, { id = "" }) => {
   const view = await sessionOf(context, id).ask("view", null);
   const { parent_id, child_ids, branched_at_event_index } = view;
   return jsonNow({ parent_id, child_ids, branched_at_event_index });
 };
 
 /** `GET /sessions/:id/messages`: the messages that the next model call would send, oldest first. */
-export const listMessages: Route = async (context, { id = "" }) => {
+export const listMessages: Handler = async (context, { id = "" }) => {
   const query = new URL(context.request.url).searchParams;
   const wanted = { limit: pageLimit(query), offset: numericCursor(query) ?? 0 };
   return jsonNow(shown(context, numberedPage(await sessionOf(context, id).ask("messages", wanted))));
 };
 
 /** `GET /sessions/:id/transcript`: the whole conversation, as text for readers, or as JSON with `?view=raw`. */
-export const getTranscript: Route = async (context, { id = "" }) => {
+export const getTranscript: Handler = async (context, { id = "" }) => {
   const view = new URL(context.request.url).searchParams.get("view") ?? "visible";
   if (view !== "visible" && view !== "full" && view !== "raw") {
     throw new BadRequest({ detail: `view must be visible, full or raw, not "${view}".` });
@@ -114,7 +113,7 @@ export const getTranscript: Route = async (context, { id = "" }) => {
 };
 
 /** `GET /sessions/:id/cassette`: the recorded answers of its models and tools, for runs that replay them. */
-export const getCassette: Route = async (context, { id = "" }) =>
+export const getCassette: Handler = async (context, { id = "" }) =>
   sent(await sessionOf(context, id).document("cassette"), JSON_TYPE);
 
 const JSON_TYPE = "application/json";

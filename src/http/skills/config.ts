@@ -16,22 +16,17 @@ import type { ConfigParam, JsonObject, SkillRecord } from "../../skill/manifest.
 import { readJson } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { jsonNow } from "../page.ts";
+import type { Params } from "../routes.ts";
 import { findSlug } from "../served.ts";
 
 /** The effective values, for every bot or for one, and where each comes from; for secrets only whether they are set. */
-export async function getConfig(
-  context: RequestContext,
-  { slug = "" }: Record<string, string>,
-): Promise<Response> {
+export async function getConfig(context: RequestContext, { slug = "" }: Params): Promise<Response> {
   const bot = botIn(context.request);
   return jsonNow(await shown(context, await recordOf(context, slug), bot));
 }
 
 /** Sets all values in the body, or none; `null` resets a value to the layer below. */
-export async function putConfig(
-  context: RequestContext,
-  { slug = "" }: Record<string, string>,
-): Promise<Response> {
+export async function putConfig(context: RequestContext, { slug = "" }: Params): Promise<Response> {
   const bot = botIn(context.request);
   const record = await recordOf(context, slug);
   const { tools } = await readJson(context.request, configBody);

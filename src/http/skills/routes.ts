@@ -9,6 +9,7 @@ import type { RequestContext } from "../context.ts";
 import { guard } from "../guard.ts";
 import { NO_PATH } from "../path.ts";
 import { checkRate } from "../rate.ts";
+import type { Params } from "../routes.ts";
 import { optionsResponse } from "../routes.ts";
 import { findServed, findSlug, unknownSkill } from "../served.ts";
 import { skillCard } from "./cards.ts";
@@ -25,7 +26,7 @@ const begunSkill = lazily(async () => (await import("./run-durable.ts")).begunSk
 const ANY_METHOD = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
 /** `GET /skills/:slug/card`. */
-export async function getCard(context: RequestContext, params: Record<string, string>): Promise<Response> {
+export async function getCard(context: RequestContext, params: Params): Promise<Response> {
   const { card } = await findSlug(context, params.slug ?? "");
   return skillCard(context, card);
 }

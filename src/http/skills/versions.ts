@@ -2,13 +2,11 @@
 import { versionsOf } from "../../registry/versions.ts";
 import type { RequestContext } from "../context.ts";
 import { numberedPage, numericCursor, pageLimit } from "../page.ts";
+import type { Params } from "../routes.ts";
 import { findSlug } from "../served.ts";
 
 /** A page of versions, the newest first. The cursor is the number of older ones, so new versions do not change it. */
-export async function listVersions(
-  context: RequestContext,
-  params: Record<string, string>,
-): Promise<Response> {
+export async function listVersions(context: RequestContext, params: Params): Promise<Response> {
   const query = new URL(context.request.url).searchParams;
   const limit = pageLimit(query);
   const cursor = numericCursor(query);

@@ -1,5 +1,4 @@
 /** Routes of tasks: list, show, wait for, run again, close. */
-
 import { nothing } from "../../api/bodies/sessions.ts";
 import { memberInvalid } from "../../errors/member-invalid.ts";
 import { newRunId } from "../../run/agent/daemon-spec.ts";
@@ -9,8 +8,8 @@ import * as directory from "../../session/task/directory.ts";
 import { readJson, readJsonIfAny } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { jsonNow, wantedPage } from "../page.ts";
+import type { Handler } from "../routes.ts";
 import { requestName, sessionOf, shown } from "../sessions/object.ts";
-import type { Route } from "../sessions/shapes.ts";
 import { handled } from "./spawn.ts";
 
 /** `GET /tasks`: the tenant's, the newest first. */
@@ -18,7 +17,7 @@ export async function listTasks(context: RequestContext): Promise<Response> {
   return jsonNow(await directory.listTasks(context.env, wantedPage(context)));
 }
 
-export const getTask: Route = async (context, { id = "" }) =>
+export const getTask: Handler = async (context, { id = "" }) =>
   handled(context, await sessionOf(context, id, "task").ask("task", null));
 
 /** `POST /tasks/wait`: a long poll. If a task failed, the answer is the error of the first one, once. */
@@ -34,7 +33,7 @@ export async function waitForTasks(context: RequestContext): Promise<Response> {
 }
 
 /** `POST /tasks/:id/input`: gives the same agent another task. */
-export const inputTask: Route = async (context, { id = "" }) => {
+export const inputTask: Handler = async (context, { id = "" }) => {
   const body = await readJson(context.request, inputBody);
   const request = await requestName(context, body);
   const asked = { run_id: newRunId(), task: body.task, request };
@@ -42,7 +41,7 @@ export const inputTask: Route = async (context, { id = "" }) => {
 };
 
 /** `POST /tasks/:id/trigger`: the next cycle of a task that awaits one. */
-export const triggerTask: Route = async (context, { id = "" }) => {
+export const triggerTask: Handler = async (context, { id = "" }) => {
   const body = await readJsonIfAny(context.request, triggerBody);
   const request = await requestName(context, body);
   const asked = { run_id: newRunId(), payload: body.payload ?? null, request };
@@ -64,7 +63,7 @@ export async function resumeTask(context: RequestContext): Promise<Response> {
 }
 
 /** `POST /tasks/:id/close`: ends the task's work, and what the task delegated. */
-export const closeTask: Route = async (context, { id = "" }) => {
+export const closeTask: Handler = async (context, { id = "" }) => {
   const request = await requestName(context, await readJsonIfAny(context.request, nothing));
   return handled(context, await sessionOf(context, id, "task").ask("task_close", { request }));
 };

@@ -9,6 +9,7 @@ import { expand } from "../../model/registry/resolve.ts";
 import { contextWindow } from "../../model/registry/window.ts";
 import type { RequestContext } from "../context.ts";
 import { jsonNow } from "../page.ts";
+import type { Params } from "../routes.ts";
 import { servedTo } from "../served.ts";
 import { type Dialect, dialectOf } from "./dialect.ts";
 import { limitOf, notListed } from "./lists.ts";
@@ -68,10 +69,7 @@ function placeOf(all: readonly Named[], query: URLSearchParams, name: string): n
 }
 
 /** `GET /v1/models/:id`: a listed name, or another id of a provider that can be called. @throws CallNotFound */
-export async function getV1Model(
-  context: RequestContext,
-  { id = "" }: Record<string, string>,
-): Promise<Response> {
+export async function getV1Model(context: RequestContext, { id = "" }: Params): Promise<Response> {
   const model =
     (await namedModels(context)).find((known) => known.id === id) ?? (await unlisted(context, id));
   if (model !== null) return jsonNow(shown(model, dialectOf(context)));

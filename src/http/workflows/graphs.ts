@@ -15,8 +15,8 @@ import type { Json } from "../../skill/manifest.ts";
 import { readJson } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { jsonNow, pageLimit } from "../page.ts";
+import type { Handler } from "../routes.ts";
 import { findSlug, servedTo } from "../served.ts";
-import type { Route } from "../sessions/shapes.ts";
 
 /** The form of a stored workflow's name. */
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
@@ -44,7 +44,7 @@ export async function validateWorkflow(context: RequestContext): Promise<Respons
 }
 
 /** `PUT /workflows/{name}`: the next version, unless the last one is the same. */
-export const putWorkflow: Route = async (context, { name = "" }) => {
+export const putWorkflow: Handler = async (context, { name = "" }) => {
   if (!NAME.test(name) || RESERVED.has(name)) {
     const detail = `A workflow is called by 1 to 128 characters A-Za-z0-9._-, and not ${[...RESERVED].join(", ")}.`;
     throw new BadRequest({ detail });
@@ -63,7 +63,7 @@ export const putWorkflow: Route = async (context, { name = "" }) => {
 };
 
 /** `GET /workflows`: the last versions of the stored ones and those of the served skills, by name. */
-export const listWorkflows: Route = async (context) => {
+export const listWorkflows: Handler = async (context) => {
   const query = new URL(context.request.url).searchParams;
   const after = query.get("cursor") ?? "";
   const limit = pageLimit(query);
@@ -91,11 +91,11 @@ export const listWorkflows: Route = async (context) => {
 };
 
 /** `GET /workflows/{name}`, of one version as `name@version`; `GET /workflows/{skill}/{name}`. */
-export const getWorkflow: Route = async (context, { skill, name = "" }) =>
+export const getWorkflow: Handler = async (context, { skill, name = "" }) =>
   jsonNow(await namedWorkflow(context, skill === undefined ? name : `${skill}/${name}`));
 
 /** `DELETE /workflows/{name}`: removes all versions. Runs that began with them continue. */
-export const deleteWorkflow: Route = async (context, { name = "" }) => {
+export const deleteWorkflow: Handler = async (context, { name = "" }) => {
   if (!(await directory.removeWorkflow(context.env, context.tenant, name)))
     throw new CallNotFound({ what: "workflow", id: name });
   return new Response(null, { status: 204 });

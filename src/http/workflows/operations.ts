@@ -1,5 +1,4 @@
 /** `POST /workflows/{operation}`: edits graphs, runs a task to its end, and handles workflow sessions. */
-
 import {
   editBody,
   newSessionBody,
@@ -26,9 +25,9 @@ import { pathFault, staysBehind } from "../../tool/workspace-path.ts";
 import { readJson } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { jsonNow } from "../page.ts";
+import type { Handler } from "../routes.ts";
 import { MAX_FILE_BYTES, refusalOf } from "../sessions/files.ts";
 import { sessionOf, shown } from "../sessions/object.ts";
-import type { Route } from "../sessions/shapes.ts";
 import { transcriptAnswer } from "../transcripts.ts";
 import { graphOf } from "./graphs.ts";
 import { postTaskRun } from "./runs.ts";
@@ -47,7 +46,7 @@ const OTHERS: ReadonlyMap<string, (context: RequestContext) => Promise<Response>
 ]);
 
 /** Sends the operation's result without an envelope. @throws OperationNotFound */
-export const operateOnWorkflow: Route = async (context, { name: given = "" }) => {
+export const operateOnWorkflow: Handler = async (context, { name: given = "" }) => {
   const name = given.replace(/^workflow_/, "");
   const other = OTHERS.get(name);
   if (other !== undefined) return other(context);

@@ -1,5 +1,4 @@
 /** Workflow runs: begin, follow, stop, begin again from a node. */
-
 import { nothing } from "../../api/bodies/sessions.ts";
 import {
   answerBody,
@@ -47,9 +46,9 @@ import { lastSeen } from "../executions.ts";
 import { accountOf } from "../llm/account.ts";
 import { jsonNow, wantedPage } from "../page.ts";
 import { prefersAsync } from "../prefer.ts";
-import { requestName, sessionOf, shown } from "../sessions/object.ts";
+import type { Handler } from "../routes.ts";
+import { reasonIn, requestName, sessionOf, shown } from "../sessions/object.ts";
 import { eventStream } from "../sessions/runs.ts";
-import { type Route, reasonIn } from "../sessions/shapes.ts";
 import { idDigits, idempotencyKey } from "../skills/idempotency.ts";
 import { wantsEvents } from "../sse.ts";
 import { waitIn } from "../wait.ts";
@@ -287,7 +286,7 @@ async function endOf(session: SessionClient, now: JsonObject): Promise<JsonObjec
 }
 
 /** `GET /workflows/runs`: the tenant's, the newest first. */
-export const listWorkflowRuns: Route = async (context) => {
+export const listWorkflowRuns: Handler = async (context) => {
   const status = new URL(context.request.url).searchParams.get("status");
   if (status !== null && !WORKFLOW_STATUSES.some((one) => one === status))
     throw new BadRequest({
@@ -299,7 +298,7 @@ export const listWorkflowRuns: Route = async (context) => {
 };
 
 /** `GET /workflows/runs/{id}`: the run's record; with `?wait=terminal` when the run has ended. */
-export const getWorkflowRun: Route = async (context, { id = "" }) => {
+export const getWorkflowRun: Handler = async (context, { id = "" }) => {
   const session = sessionOf(context, id, "workflow run");
   const now = await session.ask("workflow", { wait: "none" });
   const waits = waitIn(context.request) === "terminal" && now.finished_at === null;
@@ -307,7 +306,7 @@ export const getWorkflowRun: Route = async (context, { id = "" }) => {
 };
 
 /** `GET /workflows/runs/{id}/events`: the events after `Last-Event-ID` or `?after=`, up to the run's end. */
-export const followWorkflowRun: Route = async (context, { id = "" }) => {
+export const followWorkflowRun: Handler = async (context, { id = "" }) => {
   const session = sessionOf(context, id, "workflow run");
   // A task's id means the last of its runs.
   const { id: run } = recordOf(await session.ask("workflow", { wait: "none" }));
@@ -315,7 +314,7 @@ export const followWorkflowRun: Route = async (context, { id = "" }) => {
 };
 
 /** `DELETE /workflows/runs/{id}`: stops the run, and removes all its data. */
-export const deleteWorkflowRun: Route = async (context, { id = "" }) => {
+export const deleteWorkflowRun: Handler = async (context, { id = "" }) => {
   const session = sessionOf(context, id, "workflow run");
   // An ordinary session contains no workflow run.
   await session.ask("workflow", { wait: "none" });
@@ -324,7 +323,7 @@ export const deleteWorkflowRun: Route = async (context, { id = "" }) => {
 };
 
 const stop =
-  (kill: boolean): Route =>
+  (kill: boolean): Handler =>
   async (context, { id = "" }) => {
     const body = await readJsonIfAny(context.request, stopBody);
     const reason = reasonIn(body.reason) ?? (kill ? "It was killed." : "It was cancelled.");
@@ -336,14 +335,14 @@ export const cancelWorkflowRun = stop(false);
 export const killWorkflowRun = stop(true);
 
 /** `POST …/pause`: lets running nodes finish, and begins no further ones. */
-export const pauseWorkflowRun: Route = async (context, { id = "" }) => {
+export const pauseWorkflowRun: Handler = async (context, { id = "" }) => {
   const request = await requestName(context, await readJsonIfAny(context.request, nothing));
   const session = sessionOf(context, id, "workflow run");
   return jsonNow(shown(context, await session.ask("pauseWorkflow", { request })));
 };
 
 /** `POST …/resume`: continues a paused run; a run that ended at its `max_steps` is continued by another run. */
-export const resumeWorkflowRun: Route = async (context, { id = "" }) => {
+export const resumeWorkflowRun: Handler = async (context, { id = "" }) => {
   const request = await requestName(context, await readJsonIfAny(context.request, nothing));
   const form = formOf(context);
   const before = await earlier(context, { resume: id });
@@ -358,7 +357,7 @@ export const resumeWorkflowRun: Route = async (context, { id = "" }) => {
 };
 
 /** `POST …/fork {from, input?}`: begins another run at a node of this one. */
-export const forkWorkflowRun: Route = async (context, { id = "" }) => {
+export const forkWorkflowRun: Handler = async (context, { id = "" }) => {
   const body = await readJson(context.request, forkRunBody);
   return begin(context, { fork: id, ...body }, () => wantedFork(context, id, body));
 };
@@ -383,7 +382,7 @@ async function wantedFork(
 }
 
 /** `POST …/migrate {graph}` or `{workflow}`: continues the run with another graph, if that fits its journal. */
-export const migrateWorkflowRun: Route = async (context, { id = "" }) => {
+export const migrateWorkflowRun: Handler = async (context, { id = "" }) => {
   const body = await readJson(context.request, migrateBody);
   const session = sessionOf(context, id, "workflow run");
   const record = recordOf(await session.ask("workflow", { wait: "none" }));
@@ -411,7 +410,7 @@ const continuing = (record: RunRecord, graph: Graph): WorkflowRunRequest => ({
 });
 
 /** `POST …/signals {name, key?, payload?}`: an event for wait nodes. An event that arrives early is kept. */
-export const signalWorkflowRun: Route = async (context, { id = "" }) => {
+export const signalWorkflowRun: Handler = async (context, { id = "" }) => {
   const body = await readJson(context.request, signalBody);
   const { name, key = null, payload = null } = body;
   const request = await requestName(context, body);
@@ -425,7 +424,7 @@ export const signalWorkflowRun: Route = async (context, { id = "" }) => {
 };
 
 /** `POST …/approvals {node, decision, reason?}`. */
-export const decideWorkflowApproval: Route = async (context, { id = "" }) => {
+export const decideWorkflowApproval: Handler = async (context, { id = "" }) => {
   const body = await readJson(context.request, answerBody);
   const { node, decision, reason } = body;
   const request = await requestName(context, body);

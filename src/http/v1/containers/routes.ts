@@ -1,5 +1,4 @@
 /** `/v1/containers`: the places where OpenAI's clients run code. Each is the workspace of a session with its id. */
-
 import type { FileRetrieveResponse } from "openai/resources/containers/files/files";
 import { containerBody, containerFileBody } from "../../../api/bodies/v1.ts";
 import { CODE_FOLDERS } from "../../../engine/workspace-tools/code-tools.ts";
@@ -28,13 +27,12 @@ import { fileHeaders } from "../../files.ts";
 import { formParts } from "../../form.ts";
 import { jsonNow } from "../../page.ts";
 import { answerBytes, openStored } from "../../representation.ts";
+import type { Params } from "../../routes.ts";
 import { MAX_FILE_BYTES, refusalOf } from "../../sessions/files.ts";
 import { mediaType } from "../../skills/media-type.ts";
 import { ascendingOf, limitOf, notListed, openaiPage, pageWithin } from "../lists.ts";
 import { vendorBody } from "../vendor-body.ts";
 import { newContainer } from "./open.ts";
-
-type Params = Record<string, string>;
 
 const PREFIX = "container_01";
 const MAX_LIMIT = 100;

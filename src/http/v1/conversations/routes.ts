@@ -19,12 +19,11 @@ import {
 import type { JsonObject } from "../../../skill/manifest.ts";
 import type { RequestContext } from "../../context.ts";
 import { jsonNow } from "../../page.ts";
+import type { Params } from "../../routes.ts";
 import { ascendingOf, limitOf, notListed, openaiPage } from "../lists.ts";
 import { checkSizes, newDigits, storedItems } from "../responses/ids.ts";
 import { reasoningShown, renderItem } from "../responses/render.ts";
 import { vendorBody, vendorBodyIfAny } from "../vendor-body.ts";
-
-type Params = Record<string, string>;
 
 const MAX_LIMIT = 100;
 

@@ -12,12 +12,11 @@ import { removeFile } from "../../../run/stored-files.ts";
 import type { RequestContext } from "../../context.ts";
 import { answerFile } from "../../files.ts";
 import { jsonNow } from "../../page.ts";
+import type { Params } from "../../routes.ts";
 import { type Dialect, dialectOf } from "../dialect.ts";
 import { ascendingOf, cursorAt, limitOf, listDocument, notListed, pageOf } from "../lists.ts";
 import { sweepAfterChange } from "../sweep.ts";
 import { readFileForm } from "./upload.ts";
-
-type Params = Record<string, string>;
 
 const MAX_LIMIT = 1000;
 const OPENAI_LIMIT = 10_000;

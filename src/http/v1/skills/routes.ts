@@ -23,6 +23,7 @@ import { readJson } from "../../body.ts";
 import type { RequestContext } from "../../context.ts";
 import { jsonNow } from "../../page.ts";
 import { answerBytes, openStored } from "../../representation.ts";
+import type { Params } from "../../routes.ts";
 import { type Dialect, dialectOf } from "../dialect.ts";
 import { ascendingOf, cursorAt, limitOf, listDocument, notListed, pageOf } from "../lists.ts";
 import { sweepAfterChange } from "../sweep.ts";
@@ -36,8 +37,6 @@ import {
 import { searchedSkills } from "./search.ts";
 import { readSentSkill, storeSentSkill } from "./upload.ts";
 import { storeAtVendor } from "./vendor.ts";
-
-type Params = Record<string, string>;
 
 /** The largest `limit` of each list. */
 const SKILLS_LIMIT: { [dialect in Dialect]: number } = {
