@@ -12,9 +12,8 @@ import { getOpenapi } from "./openapi.ts";
 import type { Handler } from "./routes.ts";
 import * as runIndex from "./run-index.ts";
 import * as signIn from "./sign-in.ts";
-import { listSkills } from "./skills/cards.ts";
+import { listSkills, listVersions } from "./skills/cards.ts";
 import { getCard } from "./skills/routes.ts";
-import { listVersions } from "./skills/versions.ts";
 import { getUsage } from "./usage.ts";
 
 /** The handlers that every isolate compiles, without those of the console. */

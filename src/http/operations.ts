@@ -1,5 +1,6 @@
 /** Model calls and agent runs over HTTP: whole, as events, idempotent or asynchronous. */
 import * as z from "zod/mini";
+import { readShape } from "../llm/members.ts";
 import { sealedToolConfigs } from "../run/agent/options.ts";
 import type { OperationHandle, RunOutput } from "../run/handle.ts";
 import { checkOptions, type OperationRequest, operationInput, runOperation } from "../run/operation.ts";
@@ -139,3 +140,11 @@ async function withSealed(context: RequestContext, asked: Asked): Promise<Asked>
   const tool_configs = await sealedToolConfigs(context, asked.body.options);
   return { ...asked, body: { ...asked.body, options }, tool_configs };
 }
+
+/** @throws InvalidRequest for the first fault, what `readJson` throws */
+export const vendorBody = async <T>(context: RequestContext, shape: z.ZodMiniType<T>): Promise<T> =>
+  readShape(shape, await objectBody(context));
+
+/** The same for an optional body. */
+export const vendorBodyIfAny = async <T>(context: RequestContext, shape: z.ZodMiniType<T>): Promise<T> =>
+  readShape(shape, await objectBodyIfAny(context));

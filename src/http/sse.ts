@@ -95,3 +95,7 @@ export function wantsEvents(request: Request): "yes" | "only" | "no" {
 /** Whether an answer is a stream of events. */
 export const isEventStream = ({ headers }: Response): boolean =>
   mediaType(headers.get("content-type")) === "text/event-stream";
+
+/** A server-sent event of Anthropic's streams, whose name is its type. */
+export const formatted = (event: object): string =>
+  `event: ${"type" in event ? event.type : "message"}\ndata: ${JSON.stringify(event)}\n\n`;

@@ -1,7 +1,6 @@
 /** How long to wait before answering a request that begins a run. */
 import { BadRequest } from "../errors/request.ts";
 import type { Wait } from "../session/conversation/rpc.ts";
-import { prefersAsync } from "./prefer.ts";
 
 /** The value of `?wait=`, or `none` for `Prefer: respond-async`; `null`: the default for the run. @throws BadRequest */
 export function waitIn(request: Request): Wait | null {
@@ -10,4 +9,13 @@ export function waitIn(request: Request): Wait | null {
   const wait = new URL(request.url).searchParams.get("wait");
   if (wait === null || wait === "none" || wait === "terminal" || wait === "idle") return wait;
   throw new BadRequest({ detail: `wait must be terminal, idle or none, not "${wait}".` });
+}
+
+const QUOTED = /"(?:\\.|[^"\\])*"/g;
+
+/** Whether the client does not want to wait: `respond-async` is one of its preferences. */
+export function prefersAsync({ headers }: Request): boolean {
+  // Quoted text is the value of some preference.
+  const preferences = (headers.get("prefer") ?? "").replace(QUOTED, "").split(",");
+  return preferences.some((one) => /^\s*respond-async\s*(?:[;=]|$)/i.test(one));
 }

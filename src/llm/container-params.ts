@@ -1,8 +1,7 @@
 /** The member `container` of a request: where code runs, and which skills are there. */
 import * as z from "zod/mini";
 import type { Json, JsonObject } from "../skill/manifest.ts";
-import { lenient, listOf, requiredText, text } from "./members.ts";
-import { wrong } from "./wrong.ts";
+import { lenient, listOf, requiredText, text, wrong } from "./members.ts";
 
 /** The most skills of a request; and of one that uses the beta of skills. */
 const MOST_SKILLS = 20;

@@ -1,9 +1,9 @@
 /** Shapes of members that requests of several vendors have, and the reader of such requests. */
 import * as z from "zod/mini";
 import { checked } from "../engine/fault.ts";
+import { InvalidRequest } from "../errors/llm.ts";
 import { fromJson, isObject, objectOf } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
-import { wrong } from "./wrong.ts";
 
 /**
  * Reads a value in a vendor's shape.
@@ -78,3 +78,14 @@ export function present<T extends object>(members: T): { [N in keyof T]?: NonNul
 /** Whether the shape of a body has a member of this name. */
 export const hasMember = (shape: z.ZodMiniLazy<z.ZodMiniObject>, name: string): boolean =>
   Object.hasOwn(shape._zod.innerType.shape, name);
+
+/** @param option e.g. `messages.0.content`. @param what a phrase without its full stop */
+export const wrong = (option: string, what: string): InstanceType<typeof InvalidRequest> =>
+  new InvalidRequest({ option, detail: `${option}: ${what}.` });
+
+/** @throws InvalidRequest if the member is not a text */
+export function textMember(of: JsonObject, name: string, path: string): string {
+  const value = of[name];
+  if (typeof value === "string") return value;
+  throw wrong(`${path}.${name}`, "a string is required");
+}

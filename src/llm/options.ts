@@ -1,14 +1,12 @@
 /** The options of a model call: this file checks known names and types (422); their users check the meaning (400). */
-
 import * as z from "zod/mini";
-import { MAX_FAULTS, shapeFaults, shown } from "../engine/fault.ts";
+import { checked, MAX_FAULTS, shapeFaults, shown } from "../engine/fault.ts";
 import { once } from "../memo.ts";
 import { reservedMembers } from "../model/reserved.ts";
 import { isObject, withoutNulls } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { nearest } from "../skill/match.ts";
 import { messageShape } from "./messages.ts";
-import { parseSparse } from "./sparse-options.ts";
 import { transcriptShape } from "./transcript.ts";
 
 const maybe = z.exactOptional;
@@ -181,4 +179,25 @@ function reservedIn(provider: string, part: JsonObject): OptionFault[] {
 function suggestion(name: string, known: readonly string[]): string {
   const [near] = nearest(name, known);
   return near === undefined ? "" : `; did you mean "${near}"?`;
+}
+
+/**
+ * Like `schema.safeParse`, for an object whose members are all optional and whose unknown members are ignored. zod
+ * checks every member of the shape, even absent ones; checking only those present is faster.
+ */
+export function parseSparse<Shape extends { readonly [name: string]: z.ZodMiniType }>(
+  schema: z.ZodMiniObject<Shape>,
+  given: Record<string, unknown>,
+): ReturnType<typeof checked<z.infer<typeof schema>>> {
+  const { shape } = schema;
+  const read: unknown[][] = [];
+  for (const [name, value] of Object.entries(given)) {
+    const member = Object.hasOwn(shape, name) ? shape[name] : undefined;
+    if (member === undefined) continue;
+    const parsed = checked(member, value);
+    // The whole schema reports the faults, in its order and words.
+    if (!parsed.success) return checked(schema, given);
+    read.push([name, parsed.data]);
+  }
+  return { success: true, data: Object.fromEntries(read) };
 }

@@ -1,8 +1,16 @@
 /** The result of a model call. */
-
-import type { Block, ModelTurn, StopReason, Usage, Warning } from "../engine/messages.ts";
-import { textOfBlocks } from "../engine/messages.ts";
+import {
+  type Block,
+  type ModelTurn,
+  type StopReason,
+  textOfBlocks,
+  totalUsage,
+  type Usage,
+  type Warning,
+} from "../engine/messages.ts";
+import { sumUsd } from "../engine/usd.ts";
 import { visibleText } from "../engine/visible-text.ts";
+import { cacheFigures } from "../model/registry/price.ts";
 import { tokenCounts } from "../model/usage.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { resultBlock } from "./blocks.ts";
@@ -125,4 +133,17 @@ const SHOWN: Record<StopReason, string | null> = {
 /** The normalised reason; the provider's own word if Hull does not know it. */
 function shownReason({ stop_reason, raw_stop_reason }: ModelTurn): string | null {
   return SHOWN[stop_reason] ?? raw_stop_reason;
+}
+
+/** Adds two parts and recomputes the hit ratio. @param a `null`: there is no earlier part */
+export function added(a: CallFigures | null, b: CallFigures): CallFigures {
+  if (a === null) return b;
+  const sum = totalUsage(a, b);
+  return {
+    ...sum,
+    cost_usd: sumUsd(a.cost_usd, b.cost_usd),
+    price_known: a.price_known && b.price_known,
+    cache_hit_ratio: cacheFigures(sum, null).cache_hit_ratio,
+    cache_savings_usd: sumUsd(a.cache_savings_usd, b.cache_savings_usd),
+  };
 }

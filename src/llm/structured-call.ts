@@ -2,9 +2,8 @@
 import type { Warning } from "../engine/messages.ts";
 import { isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
-import { added } from "./figures.ts";
 import type { CallInput } from "./prepare.ts";
-import type { CallExtras, CallFigures, CallTurn, LlmResult } from "./result.ts";
+import { added, type CallExtras, type CallFigures, type CallTurn, type LlmResult } from "./result.ts";
 import type { Checked } from "./structured.ts";
 
 /** A call's result and the figures of its structured answer. */

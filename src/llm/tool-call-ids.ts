@@ -1,5 +1,5 @@
 /** Finds the call and the tool of each result in a vendor's conversation, and checks that tool names are unique. */
-import { wrong } from "./wrong.ts";
+import { wrong } from "./members.ts";
 
 /** A call of one of the client's own tools. */
 export interface OwnCall {

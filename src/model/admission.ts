@@ -5,9 +5,9 @@
 import { type ModelRequest, type ModelTurn, NO_USAGE, totalUsage, type Usage } from "../engine/messages.ts";
 import { ProviderTimeout } from "../errors/provider.ts";
 import { type AttemptOptions, closedBy } from "./attempts.ts";
+import type { WaitLimits } from "./clock.ts";
 import { utf8Bytes } from "./estimate.ts";
 import type { ResolvedTarget } from "./providers.ts";
-import type { WaitLimits } from "./wait-limits.ts";
 
 /** How a call ended. */
 export type CallEnd =

@@ -1,12 +1,19 @@
 /** The attempts of one model call: how many Hull makes, and their waits and time limits. */
-import { type Block, type ModelTurn, NO_USAGE, totalUsage, type Usage } from "../engine/messages.ts";
+import {
+  type Block,
+  type ModelRequest,
+  type ModelTurn,
+  NO_USAGE,
+  totalUsage,
+  type Usage,
+} from "../engine/messages.ts";
 import { ClientClosedRequest } from "../errors/run.ts";
 import { HullError } from "../errors.ts";
+import type { WaitLimits } from "./clock.ts";
 import type { ExchangeOptions, Outcome } from "./exchange.ts";
 import type { ResolvedTarget } from "./providers.ts";
 import { type RetryPolicy, SKILL_RETRIES } from "./retry.ts";
 import { type TimeLimit, type TimeLimitOptions, timeLimit } from "./time-limit.ts";
-import type { WaitLimits } from "./wait-limits.ts";
 import type { Sink } from "./wire.ts";
 
 /** If a provider asks for a longer wait, Hull does not wait. */
@@ -212,4 +219,11 @@ function entryOf(
     ...(provider_status === undefined ? {} : { provider_status }),
     ...operator,
   };
+}
+
+type Answered = Outcome | null | Promise<Outcome | null>;
+
+export interface Intercept {
+  /** Answers this attempt; `null`: ask the target. */
+  call(request: ModelRequest, target: ResolvedTarget, attempt: Attempt): Answered;
 }

@@ -2,11 +2,10 @@
 import type { ModelRequest, ModelTurn } from "../engine/messages.ts";
 import { type Admit, withAdmission } from "./admission.ts";
 import { anthropic } from "./anthropic.ts";
-import { type Attempt, type AttemptOptions, withAttempts } from "./attempts.ts";
+import { type Attempt, type AttemptOptions, type Intercept, withAttempts } from "./attempts.ts";
 import { exchangeCompletion } from "./completion.ts";
 import { type ExchangeOptions, exchange, type Outcome } from "./exchange.ts";
 import { type Declared, fitRequest } from "./fit.ts";
-import type { Intercept } from "./intercept.ts";
 import { defaultTurn } from "./mock/default.ts";
 import { ollama } from "./ollama.ts";
 import { openAiChat } from "./openai-chat.ts";

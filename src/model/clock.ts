@@ -35,3 +35,10 @@ export const systemClock: Clock = {
       signal.addEventListener("abort", abort, { once: true });
     }),
 };
+
+export interface WaitLimits {
+  clock: Clock;
+  signal: AbortSignal;
+  /** Unix ms; `Infinity`: no bound. */
+  until: number;
+}

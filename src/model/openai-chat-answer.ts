@@ -1,14 +1,15 @@
 /** Turns a chat completion into the canonical turn. */
-
+import * as z from "zod/mini";
 import type { Block, ModelTurn, StopReason } from "../engine/messages.ts";
 import { isObject } from "../skill/json.ts";
-import { completionShape, type WireCall, type WireMessage } from "./openai-chat-shape.ts";
+import type { Json } from "../skill/manifest.ts";
 import { detailsText } from "./openrouter-reasoning.ts";
 import { parseArguments, readShape, unusable } from "./provider-document.ts";
 import { splitThinking } from "./think-tags.ts";
 import { searchBlock } from "./tool-search-blocks.ts";
 import { readUsage } from "./usage.ts";
 import type { CallIdSource, WireTarget } from "./wire.ts";
+import { withFallback } from "./with-fallback.ts";
 
 const STOP_REASONS = new Map<string, StopReason>([
   ["stop", "end_turn"],
@@ -120,3 +121,36 @@ function rawArguments(value: unknown): string {
   if (value === undefined) return "";
   return typeof value === "string" ? value : JSON.stringify(value);
 }
+
+function messageShape() {
+  const text = () => withFallback(z.nullish(z.string()), null);
+  const part = z.looseObject({ type: z.string(), text: z.optional(z.string()) });
+  const called = z.object({ name: text(), arguments: z.optional(z.unknown()) });
+  const call = z.looseObject({
+    id: text(),
+    type: text(),
+    function: z.nullish(called),
+    /** Kept unchanged and sent back; everything in a JSON document is JSON. */
+    extra_content: z.optional(z.custom<Json>()),
+  });
+  return z.object({
+    content: z.nullish(z.union([z.string(), z.array(part)])),
+    refusal: text(),
+    reasoning: text(),
+    reasoning_content: text(),
+    reasoning_details: withFallback(z.nullish(z.array(z.custom<Json>())), null),
+    tool_calls: z.nullish(z.array(call)),
+  });
+}
+export type WireMessage = z.infer<ReturnType<typeof messageShape>>;
+export type WireCall = NonNullable<WireMessage["tool_calls"]>[number];
+
+const completionShape = z.lazy(() => {
+  const text = withFallback(z.nullish(z.string()), null);
+  const choice = z.object({ message: messageShape(), finish_reason: text });
+  return z.object({
+    model: text,
+    choices: z.array(choice).check(z.minLength(1)),
+    usage: z.optional(z.unknown()),
+  });
+});

@@ -1,7 +1,7 @@
 /** Mocks: answers to model calls that replace those of providers. */
 import type { MockRpc, Settings } from "../env.ts";
 import { BadRequest } from "../errors/request.ts";
-import type { Intercept } from "../model/intercept.ts";
+import type { Intercept } from "../model/attempts.ts";
 import { answering } from "../model/mock/answering.ts";
 import type { Asker } from "../model/mock/default.ts";
 import type { Mock, MockCall } from "../model/mock/mock.ts";

@@ -1,7 +1,7 @@
 /** The rate of calls to a provider: a sliding minute per tenant, in which callers wait. */
 import { FAILURES } from "../errors/failure-class.ts";
 import { ProviderMisconfigured, ProviderRateLimited } from "../errors/provider.ts";
-import type { WaitLimits } from "../model/wait-limits.ts";
+import type { WaitLimits } from "../model/clock.ts";
 import type { RunContext } from "./context.ts";
 import { askTenant } from "./ledger.ts";
 

@@ -2,7 +2,6 @@
  * A request of a vendor's client whose tools Hull runs: a run of the engine that has the conversation's container as
  * its work folder.
  */
-
 import { isAtLeast } from "../engine/agent/policy.ts";
 import type { AgentRecord, AgentToolResult } from "../engine/agent/records.ts";
 import type { AgentSkill, AgentSpec, AgentTool } from "../engine/agent/spec.ts";
@@ -19,11 +18,10 @@ import {
 import type { Settings } from "../env.ts";
 import { HullError } from "../errors.ts";
 import type { LlmHost, Reached } from "../llm/host.ts";
-import { present } from "../llm/members.ts";
+import { present, wrong } from "../llm/members.ts";
 import { messageJson } from "../llm/messages.ts";
 import type { ChatRequest } from "../llm/openai-api/request.ts";
 import { skillNamed } from "../llm/skill-model.ts";
-import { wrong } from "../llm/wrong.ts";
 import { asJson } from "../skill/json.ts";
 import type { JsonObject, Manifest } from "../skill/manifest.ts";
 import { type CheckedRun, checkedRun } from "./agent/options.ts";

@@ -2,16 +2,19 @@
  * How agents find the skills: `/.well-known/agent-skills/index.json` of the Agent Skills Discovery RFC, version 0.2.0
  * (https://github.com/cloudflare/agent-skills-discovery-rfc), the files that it names, and `/llms.txt` (https://llmstxt.org).
  */
+import { PUBLIC_CALLER } from "../../auth/caller.ts";
 import { sha256 } from "../../bytes.ts";
-import { SkillNotFound } from "../../errors/request.ts";
+import { SkillNotFound, Unauthenticated } from "../../errors/request.ts";
 import type { Card, JsonObject, SkillRecord } from "../../skill/manifest.ts";
 import { mediaTypeOf } from "../../skill/media.ts";
 import { noneMatch } from "../conditional.ts";
 import type { RequestContext } from "../context.ts";
+import { guard, sentKey } from "../guard.ts";
+import { checkRate } from "../rate.ts";
 import { answerBytes } from "../representation.ts";
 import type { Params } from "../routes.ts";
+import { servedTo } from "../served.ts";
 import { fits, onlyFile, zipDigest, zipOf } from "./artifact.ts";
-import { visibleCards } from "./visible.ts";
 
 const SCHEMA = "https://schemas.agentskills.io/discovery/0.2.0/schema.json";
 const INDEX_PATH = "/.well-known/agent-skills/index.json";
@@ -133,3 +136,24 @@ export async function getLlmsText(context: RequestContext): Promise<Response> {
 
 /** Joins the text to one line, and removes what begins a link. */
 const line = (text: string): string => text.replace(/\s+/g, " ").replace(/[[\]]/g, "").trim();
+
+/**
+ * The cards of the skills that a request may find, sorted by slug: with a key, those that the key may run; without one,
+ * those that hull.toml makes public. Calling this admits the request.
+ * @throws as `guard`, if a key is needed or the sent one is wrong
+ */
+async function visibleCards(context: RequestContext): Promise<readonly Card[]> {
+  const { public_skills } = context.settings;
+  try {
+    await guard(context, "invoke");
+  } catch (error) {
+    const unknown = !(error instanceof Unauthenticated) || sentKey(context.request) !== null;
+    if (unknown || public_skills.length === 0) throw error;
+    context.admit(PUBLIC_CALLER);
+    await checkRate(context);
+    const { cards } = await context.deployment.registry.catalog(context.background);
+    return cards.filter(({ slug }) => public_skills.includes(slug));
+  }
+  await checkRate(context);
+  return (await servedTo(context)).cards;
+}

@@ -13,11 +13,10 @@ import type { RequestContext } from "../context.ts";
 import { lastSeen, traceJson, tracePage } from "../executions.ts";
 import { anonymousRun, MAX_MODEL_BODY_BYTES } from "../operations.ts";
 import { jsonNow, numberedPage, numericCursor, pageLimit } from "../page.ts";
-import { prefersAsync } from "../prefer.ts";
 import type { Handler } from "../routes.ts";
 import { idempotencyKey } from "../skills/idempotency.ts";
 import { wantsEvents } from "../sse.ts";
-import { waitIn } from "../wait.ts";
+import { prefersAsync, waitIn } from "../wait.ts";
 import { requestName, sessionOf, shown } from "./object.ts";
 
 type Asked = z.infer<typeof callBody>;

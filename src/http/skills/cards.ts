@@ -1,15 +1,16 @@
-/** The list and the cards of served skills. */
+/** The list, the cards and the versions of served skills. */
 import { grants } from "../../auth/api-key.ts";
 import type { Settings } from "../../env.ts";
 import { BadRequest } from "../../errors/request.ts";
 import type { LoadedCatalog } from "../../registry/published.ts";
-import { searchCards } from "../../registry/search.ts";
+import { versionsOf } from "../../registry/versions.ts";
 import { type Card, MODES, type SkillRecord } from "../../skill/manifest.ts";
 import { signatureFault } from "../../skill/trust.ts";
 import { noneMatch } from "../conditional.ts";
 import type { RequestContext } from "../context.ts";
-import { pageLimit } from "../page.ts";
-import { servedTo } from "../served.ts";
+import { numberedPage, numericCursor, pageLimit } from "../page.ts";
+import type { Params } from "../routes.ts";
+import { findSlug, servedTo } from "../served.ts";
 
 const DEFAULT_LIMIT = 100;
 
@@ -24,20 +25,25 @@ export async function listSkills(context: RequestContext): Promise<Response> {
   if (mode !== null && !MODES.some((m) => m === mode)) {
     throw new BadRequest({ detail: `mode must be one of ${MODES.join(", ")}, not "${mode}".` });
   }
-  const query = { q: url.searchParams.get("q") ?? "", mode, limit, after: url.searchParams.get("cursor") };
-  const page = searchCards(catalog.cards, query);
+  const after = url.searchParams.get("cursor");
+  const { page, total, next } = searchCards(
+    catalog.cards,
+    url.searchParams.get("q") ?? "",
+    mode,
+    after,
+    limit,
+  );
   const headers = new Headers({
     "content-type": "application/json",
     "cache-control": "no-cache",
-    "x-total-count": String(page.total),
+    "x-total-count": String(total),
     etag,
   });
-  if (page.next !== null) {
-    const next = new URLSearchParams(url.searchParams);
-    next.set("cursor", page.next);
-    headers.set("link", `</skills?${next}>; rel="next"`);
+  if (next !== null) {
+    url.searchParams.set("cursor", next);
+    headers.set("link", `</skills?${url.searchParams}>; rel="next"`);
   }
-  return new Response(JSON.stringify(page.cards), { headers });
+  return new Response(JSON.stringify(page), { headers });
 }
 
 /**
@@ -93,4 +99,45 @@ function publisherDetails(
 
 function notModified(etag: string): Response {
   return new Response(null, { status: 304, headers: { etag } });
+}
+
+/**
+ * `GET /skills/:slug/versions`: a page of those published, or uploaded, the newest first. The cursor is the number of
+ * older ones, so new versions do not change it.
+ */
+export async function listVersions(context: RequestContext, params: Params): Promise<Response> {
+  const query = new URL(context.request.url).searchParams;
+  const limit = pageLimit(query);
+  const cursor = numericCursor(query);
+  const { card, catalog } = await findSlug(context, params.slug ?? "");
+  const all = await versionsOf(context.env, catalog, card);
+  const rest = cursor === null ? all : all.slice(Math.max(0, all.length - cursor));
+  const left = rest.length - limit;
+  const page = numberedPage({ data: rest.slice(0, limit), next: left > 0 ? left : null });
+  return Response.json(page, { headers: { "cache-control": "no-cache" } });
+}
+
+/**
+ * One page of the matching cards; `cards` are sorted by slug.
+ * @param query words that must all occur in name, slug, description or tool names; letter case does not matter
+ * @param after slug after which the page begins
+ */
+function searchCards(
+  cards: readonly Card[],
+  query: string,
+  mode: string | null,
+  after: string | null,
+  limit: number,
+) {
+  const words = query.toLowerCase().split(/\s+/).filter(Boolean);
+  const matching = cards.filter((card) => {
+    if (mode !== null && card.mode !== mode) return false;
+    if (words.length === 0) return true;
+    const text = [card.name, card.slug, card.description, ...(card.tools ?? [])].join("\n").toLowerCase();
+    return words.every((word) => text.includes(word));
+  });
+  const rest = after === null ? matching : matching.filter((card) => card.slug > after);
+  const page = rest.slice(0, limit);
+  const next = rest.length > page.length ? (page.at(-1)?.slug ?? null) : null;
+  return { page, total: matching.length, next };
 }

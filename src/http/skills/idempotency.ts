@@ -1,5 +1,4 @@
 /** Names for calls, by key and input, so that Hull recognises a repeated call. */
-
 import { sha256 } from "../../bytes.ts";
 import { BadRequest } from "../../errors/request.ts";
 import { digested } from "../../run/digest.ts";
@@ -7,7 +6,7 @@ import type { RunInput } from "../../run/input.ts";
 import { type Content, HeldBodies } from "../../run/large-body.ts";
 import type { RequestContext } from "../context.ts";
 import { callerOf } from "../execution-client.ts";
-import { prefersAsync } from "../prefer.ts";
+import { prefersAsync } from "../wait.ts";
 import { mediaType } from "./media-type.ts";
 
 /** Whether and how a call outlives its connection. */

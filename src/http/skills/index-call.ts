@@ -9,6 +9,8 @@ import type { RunContext } from "../../run/context.ts";
 import type { OperationHandle } from "../../run/handle.ts";
 import { queueRows } from "../../session/index-rows.ts";
 import { beginningCall, type RunEntry } from "../../session/run-entry.ts";
+import type { RequestContext } from "../context.ts";
+import { runId } from "../run-id.ts";
 
 /** A call that runs longer than this, in ms, is also noted while it runs. */
 const LONG_MS = 1000;
@@ -68,4 +70,27 @@ function ended(run: RunEntry, state: string, code: string | null, said: unknown)
 
 function indexRun({ deployment, tenant, background }: RunContext, run: RunEntry): void {
   queueRows(deployment, [{ tenant, run }], background);
+}
+
+/**
+ * Answers a request, and notes its outcome once the whole answer is there. The answer does not wait for that.
+ * @param name of the operation
+ * @param answer takes the id of the call, `ex_…`
+ */
+export function listedAnswer(
+  context: RequestContext,
+  name: string,
+  answer: (id: string) => Promise<Response>,
+): Promise<Response> {
+  const id = runId(context);
+  context.log.execution_id = id;
+  const { promise, resolve, reject } = Promise.withResolvers<Response>();
+  const { signal } = context.request;
+  const listed = indexedCall({ id, context, signal }, name, async () => {
+    resolve(await answer(id));
+    await context.finished;
+    if (context.streamFault !== null) throw context.streamFault;
+  });
+  context.background(listed.catch(reject));
+  return promise;
 }

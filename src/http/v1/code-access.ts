@@ -1,7 +1,7 @@
 /** Who may run code of their choice: callers with a key. A public deployment runs its skills for everybody, and nothing else. */
 import { PUBLIC_CALLER } from "../../auth/caller.ts";
 import type { ContainerParams } from "../../llm/container-params.ts";
-import { wrong } from "../../llm/wrong.ts";
+import { wrong } from "../../llm/members.ts";
 import type { RequestContext } from "../context.ts";
 
 /**

@@ -1,22 +1,22 @@
 /** `POST /v1/messages`: Anthropic's API with every provider. */
-
 import { ThreadUnsupported } from "../../errors/llm.ts";
 import { messageOf } from "../../llm/anthropic-api/answer.ts";
 import { type MessagesRequest, readMessagesRequest } from "../../llm/anthropic-api/request.ts";
 import type { Reached } from "../../llm/host.ts";
+import { wrong } from "../../llm/members.ts";
 import { namesSkill } from "../../llm/skill-model.ts";
 import { checkAnswered } from "../../llm/tool-call-ids.ts";
-import { wrong } from "../../llm/wrong.ts";
 import { promptTokens } from "../../model/estimate.ts";
 import type { VendorModel } from "../../run/vendor-model.ts";
 import type { RequestContext } from "../context.ts";
 import { objectBody } from "../operations.ts";
 import { jsonNow } from "../page.ts";
+import { listedAnswer } from "../skills/index-call.ts";
+import { formatted } from "../sse.ts";
 import { answerWithTools, runsTools } from "./agent-messages.ts";
 import { checkCodeAccess } from "./code-access.ts";
 import { dialectOf } from "./dialect.ts";
 import { errorBody } from "./errors.ts";
-import { listedAnswer } from "./listed-answer.ts";
 import { MessageEvents } from "./message-events.ts";
 import {
   ignoredHeader,
@@ -27,7 +27,6 @@ import {
   streamedAnswer,
 } from "./model-call.ts";
 import { referencedSkills } from "./skill-references.ts";
-import { formatted } from "./sse-event.ts";
 
 /** `POST /v1/messages`. */
 export async function createMessage(context: RequestContext): Promise<Response> {

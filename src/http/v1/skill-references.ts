@@ -2,8 +2,8 @@
 import { ProviderNotConfigured } from "../../errors/provider.ts";
 import type { ContainerParams, SkillReference } from "../../llm/container-params.ts";
 import type { Reached } from "../../llm/host.ts";
+import { wrong } from "../../llm/members.ts";
 import { namesSkill } from "../../llm/skill-model.ts";
-import { wrong } from "../../llm/wrong.ts";
 import { type LocalSkill, type NamedSkill, namedSkill, type ReferencedSkills } from "../../run/v1-skills.ts";
 import { isObject } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";

@@ -45,13 +45,12 @@ import type { RequestContext } from "../context.ts";
 import { lastSeen } from "../executions.ts";
 import { accountOf } from "../llm/account.ts";
 import { jsonNow, wantedPage } from "../page.ts";
-import { prefersAsync } from "../prefer.ts";
 import type { Handler } from "../routes.ts";
 import { reasonIn, requestName, sessionOf, shown } from "../sessions/object.ts";
 import { eventStream } from "../sessions/runs.ts";
 import { idDigits, idempotencyKey } from "../skills/idempotency.ts";
 import { wantsEvents } from "../sse.ts";
-import { waitIn } from "../wait.ts";
+import { prefersAsync, waitIn } from "../wait.ts";
 import { graphOf, namedWorkflow, refusedAt } from "./graphs.ts";
 import { readWorkflowOptions, type WorkflowRunRequest, workflowSpec } from "./run-request.ts";
 

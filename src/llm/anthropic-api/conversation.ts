@@ -3,9 +3,9 @@ import type { Block, Media, Message, Part, SystemBlock, ToolResultMessage } from
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { decodeBlock, isEncodedBlock } from "../foreign-blocks.ts";
+import { textMember, wrong } from "../members.ts";
 import { systemBlock } from "../system-prompt.ts";
 import { type OwnCall, ToolCallIds } from "../tool-call-ids.ts";
-import { textMember, wrong } from "../wrong.ts";
 import { executedCall, executedResult } from "./executed.ts";
 
 /** The prefix of ids of calls that Anthropic itself carried out. */

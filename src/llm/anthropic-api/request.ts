@@ -25,10 +25,10 @@ import {
   readShape,
   texts,
   tokens,
+  wrong,
 } from "../members.ts";
 import { systemPrompt } from "../system-prompt.ts";
 import { checkToolNames, type OwnCall } from "../tool-call-ids.ts";
-import { wrong } from "../wrong.ts";
 import { type Foreign, readConversation, textBlocks, withoutOthersThinking } from "./conversation.ts";
 
 export interface MessagesRequest {

@@ -4,7 +4,7 @@ import type { Message, ModelRequest } from "../../engine/messages.ts";
 import { isObject } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { decodeBlock, encodeBlock } from "../foreign-blocks.ts";
-import { wrong } from "../wrong.ts";
+import { wrong } from "../members.ts";
 
 const SUMMARY_TOKENS = 8192;
 

@@ -4,9 +4,9 @@ import { parseArguments } from "../../model/provider-document.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { decodeBlock } from "../foreign-blocks.ts";
+import { textMember, wrong } from "../members.ts";
 import { systemBlock } from "../system-prompt.ts";
 import { type OwnCall, ToolCallIds } from "../tool-call-ids.ts";
-import { textMember, wrong } from "../wrong.ts";
 import { filePart, imagePart, type OwnPart, partsOf, textOf, textsOf } from "./message-content.ts";
 
 interface ChatConversation {

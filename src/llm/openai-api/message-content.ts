@@ -2,7 +2,7 @@
 import type { Media, Part } from "../../engine/messages.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
-import { textMember, wrong } from "../wrong.ts";
+import { textMember, wrong } from "../members.ts";
 
 /** Reads a part type that only one of the two APIs has; `null`: the API does not have it. */
 export type OwnPart = (part: JsonObject, path: string) => Part | null;

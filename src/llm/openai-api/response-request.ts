@@ -14,9 +14,9 @@ import {
   readShape,
   text,
   tokens,
+  wrong,
 } from "../members.ts";
 import { checkToolNames } from "../tool-call-ids.ts";
-import { wrong } from "../wrong.ts";
 import { readItems } from "./response-items.ts";
 import { type ShellEnvironment, shellEnvironment } from "./shell-environment.ts";
 import { LOCAL_SHELL, SHELL } from "./shell-items.ts";

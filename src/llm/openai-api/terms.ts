@@ -4,8 +4,7 @@ import type { ModelRequest, Sampling, ToolDefinition } from "../../engine/messag
 import { reservedMembers } from "../../model/reserved.ts";
 import { EFFORTS, type JsonObject } from "../../skill/manifest.ts";
 import type { Reached } from "../host.ts";
-import { hasMember, lenient, object, present, requiredText } from "../members.ts";
-import { wrong } from "../wrong.ts";
+import { hasMember, lenient, object, present, requiredText, wrong } from "../members.ts";
 
 /** The output limit of a request that has none. */
 const DEFAULT_MAX_TOKENS = 16_384;

@@ -6,9 +6,8 @@ import type { JsonObject } from "../../skill/manifest.ts";
 import { compactionOptions, compactionShapes } from "../compaction-options.ts";
 import { seenAlone } from "../transcript-history.ts";
 import { autoCompacted, compactedTranscript, type Summarise, summarized } from "./compact.ts";
-import type { OperationDeps } from "./deps.ts";
-import { callingOperation, type Operation } from "./operation.ts";
-import { requiredTranscript, transcriptFields } from "./transcript-input.ts";
+import { callingOperation, type Operation, type OperationDeps } from "./operation.ts";
+import { requiredTranscript, transcriptFields } from "./read-body.ts";
 
 const maybe = z.exactOptional;
 const count = () => z.int().check(z.nonnegative());

@@ -1,7 +1,10 @@
 /** One operation on transcripts: the fields of its body, and its result. */
 import * as z from "zod/mini";
 import type { JsonObject } from "../../skill/manifest.ts";
-import type { OperationDeps } from "./deps.ts";
+import type { LlmHost } from "../host.ts";
+import type { CallInput } from "../prepare.ts";
+import type { LlmResult } from "../result.ts";
+import type { IdSource } from "../transcript.ts";
 import { checkCallOptions, present, readFields } from "./read-body.ts";
 
 type Fields = Record<string, z.core.$ZodType>;
@@ -54,4 +57,12 @@ export function callingOperation<F extends Fields>(
       return run(body, call, deps);
     },
   };
+}
+
+export interface OperationDeps {
+  ids: IdSource;
+  /** Called only if a model's name is needed. */
+  host(): Promise<LlmHost>;
+  /** Calls a model. */
+  call(input: CallInput): Promise<LlmResult>;
 }

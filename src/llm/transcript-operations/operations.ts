@@ -1,5 +1,4 @@
 /** The operations of `POST /transcripts/:operation`: by name, with their fields. */
-
 import * as z from "zod/mini";
 import { asJson } from "../../skill/json.ts";
 import { parsedJson } from "../../skill/json-depth.ts";
@@ -8,16 +7,16 @@ import { messageShape, type PublicMessage } from "../messages.ts";
 import { refused } from "../prepare.ts";
 import { type Transcript, transcriptShape, withPublic } from "../transcript.ts";
 import { COMPACTING } from "./compacting.ts";
-import type { OperationDeps } from "./deps.ts";
 import { assetShape, begun, forked, moved, reset, withAsset } from "./lifecycle.ts";
-import { type Operation, operation } from "./operation.ts";
-import { faultsOf, wrong } from "./read-body.ts";
+import { type Operation, type OperationDeps, operation } from "./operation.ts";
 import {
+  faultsOf,
   optionalTranscript,
   requiredTranscript,
   type TranscriptInput,
   transcriptFields,
-} from "./transcript-input.ts";
+  wrong,
+} from "./read-body.ts";
 import { eventsOf, fromMessages, renderFull, renderVisible, statsOf } from "./view.ts";
 
 const maybe = z.exactOptional;

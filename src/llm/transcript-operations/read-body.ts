@@ -1,6 +1,5 @@
 /** Checks the body of an operation against its shape: 422 with the path of each fault. */
-
-import type * as z from "zod/mini";
+import * as z from "zod/mini";
 import {
   checked,
   type Fault,
@@ -13,8 +12,11 @@ import {
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { nearest } from "../../skill/match.ts";
 import type { LlmHost } from "../host.ts";
+import { messageShape, type PublicMessage } from "../messages.ts";
 import { readOptions } from "../options.ts";
 import { refused } from "../prepare.ts";
+import { type IdSource, type Transcript, transcriptShape } from "../transcript.ts";
+import { fromMessages } from "./view.ts";
 
 /** The given members: `null` counts as absent. */
 export function present(given: JsonObject): JsonObject {
@@ -73,3 +75,32 @@ export function checkCallOptions(call: JsonObject, own: readonly string[], host:
 
 /** One fault of a body. */
 export const wrong = (path: string, message: string) => refused([{ path, message }]);
+
+export interface TranscriptInput {
+  transcript?: Transcript;
+  messages?: PublicMessage[];
+}
+
+/** The fields of both forms. */
+export const transcriptFields = () => ({
+  transcript: z.exactOptional(transcriptShape),
+  messages: z.exactOptional(z.array(messageShape)),
+});
+
+/** The conversation as a transcript; `null`: none was given. @throws InputInvalid if two were given */
+export function optionalTranscript(
+  { transcript, messages }: TranscriptInput,
+  ids: IdSource,
+): Transcript | null {
+  if (transcript !== undefined && messages !== undefined) {
+    throw wrong("messages", "give transcript or messages, not both");
+  }
+  return transcript ?? (messages === undefined ? null : fromMessages(messages, ids));
+}
+
+/** The same, but required. @throws InputInvalid */
+export function requiredTranscript(given: TranscriptInput, ids: IdSource): Transcript {
+  const transcript = optionalTranscript(given, ids);
+  if (transcript !== null) return transcript;
+  throw wrong("transcript", "transcript: a transcript is needed, or messages");
+}

@@ -1,5 +1,13 @@
 /** Turns a queued mock into a provider's answer. */
-import type { Block, ModelRequest, ModelTurn, StopReason } from "../../engine/messages.ts";
+import {
+  type Block,
+  type Message,
+  type ModelRequest,
+  type ModelTurn,
+  type StopReason,
+  toolCallIds,
+} from "../../engine/messages.ts";
+import { resultIds } from "../../engine/text-tools/contract.ts";
 import { type ErrorCategory, FAILURES } from "../../errors/failure-class.ts";
 import {
   MockedFailure,
@@ -14,9 +22,7 @@ import { classify } from "../classify.ts";
 import { DEFAULT_RETRY_AFTER_S, type Failure, isTransient } from "../failure.ts";
 import { variablePrefix } from "../registry/layer.ts";
 import type { Sink } from "../wire.ts";
-import { mockIds } from "./call-ids.ts";
 import type { Mock, MockError } from "./mock.ts";
-import { streamText } from "./pieces.ts";
 import { matchText } from "./queue.ts";
 
 const OUTPUT_TOKENS = 30;
@@ -154,4 +160,24 @@ function errorOf(
     default:
       return new MockedFailure({ ...facts, category });
   }
+}
+
+/** How a mock streams: a piece ends after each white space, which it includes. */
+export function streamText(text: string, receive: ((piece: string) => void) | undefined): void {
+  if (receive === undefined || text === "") return;
+  for (const piece of text.split(/(?<=\s)/)) receive(piece);
+}
+
+/** `mock_call_<n>`, counted over the whole conversation, whatever the form of its calls and results. */
+export function mockIds(history: readonly Message[]): () => string {
+  const texts = history.flatMap((message) => (message.role === "user" ? message.content : []));
+  const answered = texts.flatMap((part) => (part.type === "text" ? resultIds(part.text) : []));
+  const taken = new Set([...toolCallIds(history), ...answered]);
+  let n = 0;
+  return () => {
+    let id = "";
+    do id = `mock_call_${++n}`;
+    while (taken.has(id));
+    return id;
+  };
 }

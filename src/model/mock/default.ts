@@ -1,5 +1,4 @@
 /** The mock's answers when nothing is queued: deterministic, without network or key. */
-
 import { utf8Length } from "../../bytes.ts";
 import type {
   Message,
@@ -13,8 +12,7 @@ import { counted } from "../../plural.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { Sink } from "../wire.ts";
-import { mockIds } from "./call-ids.ts";
-import { streamText } from "./pieces.ts";
+import { mockIds, streamText } from "./answer.ts";
 
 const ECHO_CHARACTERS = 100;
 const TEXT_TOKENS = 30;

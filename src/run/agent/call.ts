@@ -10,7 +10,6 @@ import { textOfBlocks } from "../../engine/messages.ts";
 import { type SearchEvent, searchBlock } from "../../engine/tool-vault/events.ts";
 import { definitionOf, readTools, type Tool } from "../../engine/tools.ts";
 import { Internal } from "../../errors.ts";
-import { added } from "../../llm/figures.ts";
 import type { LlmHost, ModelChoice } from "../../llm/host.ts";
 import { type CallOptions, readOptions } from "../../llm/options.ts";
 import {
@@ -21,7 +20,7 @@ import {
   refused,
   tooManyTools,
 } from "../../llm/prepare.ts";
-import { type CallFigures, type CallTurn, resultOf } from "../../llm/result.ts";
+import { added, type CallFigures, type CallTurn, resultOf } from "../../llm/result.ts";
 import { checkAnswer } from "../../llm/structured.ts";
 import type { CallOutcome } from "../../llm/structured-call.ts";
 import { readTextTurn } from "../../llm/text-turn.ts";

@@ -1,7 +1,7 @@
 /** Replaces the ids of stored files in items with the files. */
 import { toBase64 } from "../../bytes.ts";
 import { FileNotFound } from "../../errors/request.ts";
-import { wrong } from "../../llm/wrong.ts";
+import { wrong } from "../../llm/members.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { RunContext } from "../context.ts";

@@ -1,7 +1,7 @@
 /** Opens containers for OpenAI's clients: creates them with skills and files, or opens existing ones. */
 import { fromBase64 } from "../../../bytes.ts";
+import { wrong } from "../../../llm/members.ts";
 import type { ContainerSkill, ContainerTerms } from "../../../llm/openai-api/shell-environment.ts";
-import { wrong } from "../../../llm/wrong.ts";
 import { type Container, codeTerms, makeContainer } from "../../../run/container.ts";
 import type { ResponseContainer } from "../../../run/responses/perform.ts";
 import { inlineSkill, type LocalSkill, type NamedSkill, namedSkill } from "../../../run/v1-skills.ts";

@@ -25,13 +25,13 @@ import { pathFault, staysBehind } from "../../../tool/workspace-path.ts";
 import type { RequestContext } from "../../context.ts";
 import { fileHeaders } from "../../files.ts";
 import { formParts } from "../../form.ts";
+import { vendorBody } from "../../operations.ts";
 import { jsonNow } from "../../page.ts";
 import { answerBytes, openStored } from "../../representation.ts";
 import type { Params } from "../../routes.ts";
 import { MAX_FILE_BYTES, refusalOf } from "../../sessions/files.ts";
 import { mediaType } from "../../skills/media-type.ts";
 import { ascendingOf, limitOf, notListed, openaiPage, pageWithin } from "../lists.ts";
-import { vendorBody } from "../vendor-body.ts";
 import { newContainer } from "./open.ts";
 
 const PREFIX = "container_01";

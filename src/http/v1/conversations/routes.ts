@@ -18,12 +18,12 @@ import {
 } from "../../../registry/conversations/rows.ts";
 import type { JsonObject } from "../../../skill/manifest.ts";
 import type { RequestContext } from "../../context.ts";
+import { vendorBody, vendorBodyIfAny } from "../../operations.ts";
 import { jsonNow } from "../../page.ts";
 import type { Params } from "../../routes.ts";
 import { ascendingOf, limitOf, notListed, openaiPage } from "../lists.ts";
 import { checkSizes, newDigits, storedItems } from "../responses/ids.ts";
 import { reasoningShown, renderItem } from "../responses/render.ts";
-import { vendorBody, vendorBodyIfAny } from "../vendor-body.ts";
 
 const MAX_LIMIT = 100;
 

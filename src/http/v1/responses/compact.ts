@@ -2,6 +2,7 @@
 import { textOfBlocks } from "../../../engine/messages.ts";
 import { visibleText } from "../../../engine/visible-text.ts";
 import { ProviderBadResponse } from "../../../errors/provider.ts";
+import { wrong } from "../../../llm/members.ts";
 import { compactedItems, summaryRequest } from "../../../llm/openai-api/compaction.ts";
 import { readItems } from "../../../llm/openai-api/response-items.ts";
 import {
@@ -10,7 +11,6 @@ import {
   responseRequest,
 } from "../../../llm/openai-api/response-request.ts";
 import { namesSkill } from "../../../llm/skill-model.ts";
-import { wrong } from "../../../llm/wrong.ts";
 import { promptTokens } from "../../../model/estimate.ts";
 import { checkFiles, inlined } from "../../../run/responses/inlined.ts";
 import { responseUsage } from "../../../run/responses/perform.ts";
@@ -18,7 +18,7 @@ import type { JsonObject } from "../../../skill/manifest.ts";
 import type { RequestContext } from "../../context.ts";
 import { objectBody, objectBodyIfAny } from "../../operations.ts";
 import { jsonNow } from "../../page.ts";
-import { listedAnswer } from "../listed-answer.ts";
+import { listedAnswer } from "../../skills/index-call.ts";
 import { ignoredHeader, modelLookup, sendCall } from "../model-call.ts";
 import { historyOf, inputAfter } from "./history.ts";
 import { newDigits } from "./ids.ts";

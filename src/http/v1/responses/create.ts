@@ -1,8 +1,8 @@
 /** `POST /v1/responses`: OpenAI's responses with every provider. */
-
 import { CallNotFound } from "../../../errors/llm.ts";
 import { IdempotencyKeyReused } from "../../../errors/request.ts";
 import type { HullError } from "../../../errors.ts";
+import { wrong } from "../../../llm/members.ts";
 import {
   extraMemberNames,
   type ResponsesAsk,
@@ -11,7 +11,6 @@ import {
   withoutFile,
 } from "../../../llm/openai-api/response-request.ts";
 import { namesSkill, skillNamed } from "../../../llm/skill-model.ts";
-import { wrong } from "../../../llm/wrong.ts";
 import { servedSkill } from "../../../run/agent/skills.ts";
 import { takesAnyFile } from "../../../run/agent/workspace-option.ts";
 import {
@@ -47,11 +46,11 @@ import { accountOf } from "../../llm/account.ts";
 import { objectBody } from "../../operations.ts";
 import { jsonNow } from "../../page.ts";
 import { idDigits, idempotencyKey, requestHash, takeInput } from "../../skills/idempotency.ts";
+import { listedAnswer } from "../../skills/index-call.ts";
+import { formatted } from "../../sse.ts";
 import { checkCodeAccess } from "../code-access.ts";
 import { newContainer, termsOf } from "../containers/open.ts";
-import { listedAnswer } from "../listed-answer.ts";
 import { ignoredHeader, ignoredStrict, modelLookup, streamedAnswer } from "../model-call.ts";
-import { formatted } from "../sse-event.ts";
 import { historyOf, inputAfter } from "./history.ts";
 import { checkSizes, responseExecution } from "./ids.ts";
 import { renderEvent, renderResponse, showsReasoning } from "./render.ts";

@@ -1,8 +1,8 @@
 /** The conversation that a response continues. */
 import { CallNotFound } from "../../../errors/llm.ts";
+import { wrong } from "../../../llm/members.ts";
 import { checkOutputs } from "../../../llm/openai-api/response-items.ts";
 import type { ResponsesAsk } from "../../../llm/openai-api/response-request.ts";
-import { wrong } from "../../../llm/wrong.ts";
 import { findConversation, listItems } from "../../../registry/conversations/rows.ts";
 import type { JsonObject } from "../../../skill/manifest.ts";
 import type { RequestContext } from "../../context.ts";

@@ -1,6 +1,6 @@
 /** Ids of responses and items. A response has the id of the execution that makes it, under another prefix. */
 import { CallNotFound } from "../../../errors/llm.ts";
-import { wrong } from "../../../llm/wrong.ts";
+import { wrong } from "../../../llm/members.ts";
 import type { JsonObject } from "../../../skill/manifest.ts";
 import type { RequestContext } from "../../context.ts";
 import { type ExecutionClient, executionOf } from "../../execution-client.ts";

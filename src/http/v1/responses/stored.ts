@@ -13,9 +13,9 @@ import type { ExecutionClient } from "../../execution-client.ts";
 import { flagIn, WORDS } from "../../flag.ts";
 import { jsonNow } from "../../page.ts";
 import type { Params } from "../../routes.ts";
+import { formatted } from "../../sse.ts";
 import { ascendingOf, pageWithin } from "../lists.ts";
 import { streamedAnswer } from "../model-call.ts";
-import { formatted } from "../sse-event.ts";
 import { responseExecution } from "./ids.ts";
 import { reasoningShown, renderEvent, renderItem, renderResponse } from "./render.ts";
 
