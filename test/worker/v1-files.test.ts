@@ -9,6 +9,7 @@ import { ADMIN, FOLDER, Tenant, tenant } from "./tenant.ts";
 const GA = { "anthropic-version": "2026-10-21" };
 const LEGACY = { ...GA, "anthropic-beta": "files-api-2025-04-14" };
 const OPENAI = {};
+const JSON_TYPE = { "content-type": "application/json" };
 type Headers = Record<string, string>;
 
 const LIMITS = { max_upload_bytes: 1_000_000, max_file_bytes: 100_000, max_stored_bytes: 250_000 };
@@ -269,6 +270,16 @@ describe("lists", () => {
     const { status, body } = await get<{ error: { message: string } }>(`/v1/files?${query}`, headers);
     expect([status, body.error.message]).toEqual([400, expect.stringContaining(message)]);
   });
+});
+
+it("an empty after begins every list at its beginning", async () => {
+  const post = async (path: string, body: object): Promise<{ id: string }> =>
+    (await red.fetch(path, { method: "POST", headers: JSON_TYPE, body: JSON.stringify(body) })).json();
+  const { id: container } = await post("/v1/containers", { name: "box" });
+  const { id: conversation } = await post("/v1/conversations", {});
+  const lists = ["files", "skills", "containers", `containers/${container}/files`];
+  for (const list of [...lists, `conversations/${conversation}/items`])
+    expect([list, (await get(`/v1/${list}?after=`, OPENAI)).status]).toEqual([list, 200]);
 });
 
 it("another tenant's file is unknown", async () => {

@@ -4,6 +4,7 @@ import { BadRequest } from "../../errors/request.ts";
 import { objectOf } from "../../skill/json.ts";
 import type { Json } from "../../skill/manifest.ts";
 import type { RequestContext } from "../context.ts";
+import { jsonNow } from "../page.ts";
 import { type Dialect, dialectOf, withoutVendor } from "./dialect.ts";
 
 const DEFAULT_LIMIT = 20;
@@ -47,18 +48,29 @@ export async function pageOf(context: RequestContext, query: URLSearchParams): P
 }
 
 /** The `next_page` for the position of a page's last item. */
-export async function cursorAt(context: RequestContext, position: number): Promise<string> {
+async function cursorAt(context: RequestContext, position: number): Promise<string> {
   return `page_${position}_${await sealOf(context, position)}`;
 }
 
-/** A page's items and the cursor of the next page. @param next `null` on the last page */
-export function listDocument(
-  data: readonly object[],
-  { dialect, next, hasMore }: { dialect: Dialect; next: string | null; hasMore: boolean },
-): object {
-  if (dialect === "anthropic") return { data, next_page: next };
-  if (dialect === "anthropic_legacy") return { data, has_more: hasMore, next_page: next };
-  return openaiPage(data, hasMore);
+/**
+ * The answer with a page of rows.
+ * @param rows one more than the page's `limit` if there are more
+ * @param positionOf where a row stands in the list
+ */
+export async function pageAnswer<T>(
+  context: RequestContext,
+  { rows, limit }: { rows: readonly T[]; limit: number },
+  shown: (row: T, dialect: Dialect) => object,
+  positionOf: (row: T) => number,
+): Promise<Response> {
+  const dialect = dialectOf(context);
+  const page = rows.slice(0, limit);
+  const data = page.map((row) => shown(row, dialect));
+  const has_more = rows.length > limit;
+  if (dialect === "openai") return jsonNow(openaiPage(data, has_more));
+  const last = page.at(-1);
+  const next_page = has_more && last !== undefined ? await cursorAt(context, positionOf(last)) : null;
+  return jsonNow(dialect === "anthropic" ? { data, next_page } : { data, has_more, next_page });
 }
 
 /** A page of OpenAI's lists. */
@@ -73,18 +85,32 @@ export const openaiPage = (data: readonly unknown[], has_more: boolean): object 
 const idOf = (item: unknown): Json => objectOf(item).id ?? null;
 
 /** A page of a list in memory. @param what an item is. @throws BadRequest */
-export function pageWithin(
+export async function pageWithin(
   all: readonly unknown[],
   query: URLSearchParams,
   { max, what }: { max: number; what: string },
-): object {
+): Promise<object> {
   const limit = limitOf(query, { max });
-  const after = query.get("after");
-  const from = after === null ? 0 : all.findIndex((item) => idOf(item) === after) + 1;
-  if (after !== null && from === 0) throw notListed(what, after);
+  const after = await namedIn(query, "after", what, (id) => all.findIndex((item) => idOf(item) === id));
+  const from = after === null ? 0 : after + 1;
   return openaiPage(all.slice(from, from + limit), all.length > from + limit);
 }
 
-/** A parameter names something that the list does not have. */
-export const notListed = (what: string, id: string, param = "after"): InstanceType<typeof BadRequest> =>
-  new BadRequest({ detail: `${param} names no ${what}: "${id.slice(0, 64)}".`, param });
+/**
+ * What a parameter names in a list; `null`: it is absent or empty.
+ * @param what an item is
+ * @param find `null` or -1: the list has no such item
+ * @throws BadRequest
+ */
+export async function namedIn<T>(
+  query: URLSearchParams,
+  param: string,
+  what: string,
+  find: (id: string) => T | null | Promise<T | null>,
+): Promise<T | null> {
+  const id = query.get(param) ?? "";
+  if (id === "") return null;
+  const found = await find(id);
+  if (found !== null && found !== -1) return found;
+  throw new BadRequest({ detail: `${param} names no ${what}: "${id.slice(0, 64)}".`, param });
+}

@@ -12,7 +12,7 @@ import { jsonNow } from "../page.ts";
 import type { Params } from "../routes.ts";
 import { servedTo } from "../served.ts";
 import { type Dialect, dialectOf } from "./dialect.ts";
-import { limitOf, notListed } from "./lists.ts";
+import { limitOf, namedIn } from "./lists.ts";
 
 const MAX_PAGE = 1000;
 
@@ -34,7 +34,7 @@ export async function listV1Models(context: RequestContext): Promise<Response> {
   const dialect = dialectOf(context);
   if (dialect === "openai")
     return jsonNow({ object: "list", data: models.map((model) => shown(model, dialect)) });
-  const { page, has_more } = anthropicPage(models, new URL(context.request.url).searchParams);
+  const { page, has_more } = await anthropicPage(models, new URL(context.request.url).searchParams);
   const [first_id, last_id] = [page[0]?.id ?? null, page.at(-1)?.id ?? null];
   const data = page.map((model) => shown(model, dialect));
   return jsonNow({ data, has_more, first_id, last_id, next_page: null });
@@ -44,9 +44,14 @@ export async function listV1Models(context: RequestContext): Promise<Response> {
  * The page after `?after_id=` or before `?before_id=`, and whether there is more in that direction
  * (https://platform.claude.com/docs/en/api/models/list). @throws BadRequest
  */
-function anthropicPage(all: readonly Named[], query: URLSearchParams): { page: Named[]; has_more: boolean } {
+async function anthropicPage(
+  all: readonly Named[],
+  query: URLSearchParams,
+): Promise<{ page: Named[]; has_more: boolean }> {
   const limit = limitOf(query, { max: MAX_PAGE });
-  const [after, before] = [placeOf(all, query, "after_id"), placeOf(all, query, "before_id")];
+  const placeOf = (id: string): number => all.findIndex((model) => model.id === id);
+  const after = await namedIn(query, "after_id", "model", placeOf);
+  const before = await namedIn(query, "before_id", "model", placeOf);
   if (after !== null && before !== null) {
     const detail = "after_id and before_id name the two directions of a list: send one of the two.";
     throw new BadRequest({ detail, param: "before_id" });
@@ -57,15 +62,6 @@ function anthropicPage(all: readonly Named[], query: URLSearchParams): { page: N
   }
   const from = after === null ? 0 : after + 1;
   return { page: all.slice(from, from + limit), has_more: all.length > from + limit };
-}
-
-/** The place of the model that a parameter names; `null`: the parameter is absent. @throws BadRequest */
-function placeOf(all: readonly Named[], query: URLSearchParams, name: string): number | null {
-  const id = query.get(name);
-  if (id === null || id === "") return null;
-  const place = all.findIndex((model) => model.id === id);
-  if (place !== -1) return place;
-  throw notListed("model", id, name);
 }
 
 /** `GET /v1/models/:id`: a listed name, or another id of a provider that can be called. @throws CallNotFound */

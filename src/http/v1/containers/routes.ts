@@ -31,7 +31,7 @@ import { answerBytes, openStored } from "../../representation.ts";
 import type { Params } from "../../routes.ts";
 import { MAX_FILE_BYTES, refusalOf } from "../../sessions/files.ts";
 import { mediaType } from "../../skills/media-type.ts";
-import { ascendingOf, limitOf, notListed, openaiPage, pageWithin } from "../lists.ts";
+import { ascendingOf, limitOf, namedIn, openaiPage, pageWithin } from "../lists.ts";
 import { newContainer } from "./open.ts";
 
 const PREFIX = "container_01";
@@ -87,10 +87,10 @@ export async function listContainers(context: RequestContext): Promise<Response>
   const { env, tenant, request, deployment } = context;
   const query = new URL(request.url).searchParams;
   const limit = limitOf(query, { max: MAX_LIMIT });
-  const named = query.get("after");
-  const before = named === null ? null : await openContainer(context, named).catch(() => null);
-  if (named !== null && before === null) throw notListed("container", named);
-  const page = { prefix: PREFIX, limit: limit + 1, after: before, ascending: ascendingOf(query) };
+  const after = await namedIn(query, "after", "container", (id) =>
+    openContainer(context, id).catch(() => null),
+  );
+  const page = { prefix: PREFIX, limit: limit + 1, after, ascending: ascendingOf(query) };
   await flushRows(deployment);
   const found = await listSessionsBy(env, tenant, page);
   const rows = await Promise.all(
@@ -149,7 +149,7 @@ export async function listContainerFiles(context: RequestContext, { id = "" }: P
     .sort((a, b) => b.version - a.version);
   const all = ascendingOf(query) ? newest.reverse() : newest;
   const files = all.map((file) => shownFile(id, file));
-  return jsonNow(pageWithin(files, query, { max: MAX_LIMIT, what: "file" }));
+  return jsonNow(await pageWithin(files, query, { max: MAX_LIMIT, what: "file" }));
 }
 
 /** `POST /v1/containers/:id/files`: the part `file` of a form, or a stored file by `file_id`. */

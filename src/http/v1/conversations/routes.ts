@@ -21,7 +21,7 @@ import type { RequestContext } from "../../context.ts";
 import { vendorBody, vendorBodyIfAny } from "../../operations.ts";
 import { jsonNow } from "../../page.ts";
 import type { Params } from "../../routes.ts";
-import { ascendingOf, limitOf, notListed, openaiPage } from "../lists.ts";
+import { ascendingOf, limitOf, namedIn, openaiPage } from "../lists.ts";
 import { checkSizes, newDigits, storedItems } from "../responses/ids.ts";
 import { reasoningShown, renderItem } from "../responses/render.ts";
 
@@ -89,10 +89,8 @@ export async function listConversationItems(context: RequestContext, params: Par
   const { id } = await conversationOf(context, params);
   const query = new URL(request.url).searchParams;
   const limit = limitOf(query, { max: MAX_LIMIT });
-  const named = query.get("after");
-  const before = named === null ? null : await findItem(env, tenant, id, named);
-  if (named !== null && before === null) throw notListed("item", named);
-  const page = { limit: limit + 1, after: before?.seq ?? null, ascending: ascendingOf(query) };
+  const after = await namedIn(query, "after", "item", (item) => findItem(env, tenant, id, item));
+  const page = { limit: limit + 1, after: after?.seq ?? null, ascending: ascendingOf(query) };
   const found = await listItems(env, tenant, id, page);
   const data = found.slice(0, limit).map(({ item }) => renderItem(item, reasoningShown(context)));
   return jsonNow(context.redacted(openaiPage(data, found.length > limit)));

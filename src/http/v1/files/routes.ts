@@ -14,7 +14,7 @@ import { answerFile } from "../../files.ts";
 import { jsonNow } from "../../page.ts";
 import type { Params } from "../../routes.ts";
 import { type Dialect, dialectOf } from "../dialect.ts";
-import { ascendingOf, cursorAt, limitOf, listDocument, notListed, pageOf } from "../lists.ts";
+import { ascendingOf, limitOf, namedIn, pageAnswer, pageOf } from "../lists.ts";
 import { sweepAfterChange } from "../sweep.ts";
 import { readFileForm } from "./upload.ts";
 
@@ -85,7 +85,6 @@ async function listForAnthropic(context: RequestContext, query: URLSearchParams)
     if (query.has(param))
       throw new BadRequest({ detail: `${param} is not accepted; page on with page.`, param });
   }
-  const dialect = "anthropic";
   const ids = [...new Set([...query.getAll("ids[]"), ...query.getAll("ids")])];
   if (ids.length > 0) {
     if (query.has("limit") || query.has("page")) {
@@ -93,18 +92,12 @@ async function listForAnthropic(context: RequestContext, query: URLSearchParams)
     }
     if (ids.length > MAX_IDS)
       throw new BadRequest({ detail: `ids may have at most ${MAX_IDS} ids.`, param: "ids" });
-    const found = await findFileRows(env, tenant, ids);
-    const data = found.map((file) => fileDocument(file, dialect));
-    return jsonNow(listDocument(data, { dialect, next: null, hasMore: false }));
+    return filesPage(context, await findFileRows(env, tenant, ids), MAX_IDS);
   }
   const limit = limitOf(query, { max: MAX_LIMIT });
   const after = await pageOf(context, query);
   const found = await listFileRows(env, tenant, { limit: limit + 1, after, ascending: false, purpose: null });
-  const shown = found.slice(0, limit);
-  const last = shown.at(-1);
-  const next = found.length > limit && last !== undefined ? await cursorAt(context, last.created_us) : null;
-  const data = shown.map((file) => fileDocument(file, dialect));
-  return jsonNow(listDocument(data, { dialect, next, hasMore: next !== null }));
+  return filesPage(context, found, limit);
 }
 
 /** The pages after `after_id` and before `before_id`, both with the newest file first. */
@@ -130,20 +123,15 @@ async function listForOpenai(context: RequestContext, query: URLSearchParams): P
   const limit = query.has("limit") ? limitOf(query, { max: OPENAI_LIMIT }) : OPENAI_LIMIT;
   const after = await cursorOf(context, query, "after");
   const page = { limit: limit + 1, after, ascending: ascendingOf(query), purpose: query.get("purpose") };
-  const found = await listFileRows(env, tenant, page);
-  const data = found.slice(0, limit).map((file) => fileDocument(file, "openai"));
-  return jsonNow(listDocument(data, { dialect: "openai", next: null, hasMore: found.length > limit }));
+  return filesPage(context, await listFileRows(env, tenant, page), limit);
 }
 
 /** The position in the list of the file that a parameter names. @throws BadRequest */
-async function cursorOf(
-  { env, tenant }: RequestContext,
-  query: URLSearchParams,
-  param: string,
-): Promise<number | null> {
-  const id = query.get(param);
-  if (id === null || id === "") return null;
-  const file = await findFileRow(env, tenant, id);
-  if (file !== null) return file.created_us;
-  throw notListed("file", id, param);
+async function cursorOf({ env, tenant }: RequestContext, query: URLSearchParams, param: string) {
+  const file = await namedIn(query, param, "file", (id) => findFileRow(env, tenant, id));
+  return file?.created_us ?? null;
 }
+
+/** The answer with a page of files. */
+const filesPage = (context: RequestContext, rows: readonly FileRow[], limit: number): Promise<Response> =>
+  pageAnswer(context, { rows, limit }, fileDocument, ({ created_us }) => created_us);

@@ -198,5 +198,5 @@ export async function listResponseInput(context: RequestContext, { id = "" }: Pa
   const query = new URL(context.request.url).searchParams;
   const items = request.input.map((item) => renderItem(item, reasoningShown(context)));
   const all = ascendingOf(query) ? items : items.reverse();
-  return jsonNow(context.redacted(pageWithin(all, query, { max: MAX_INCLUDED, what: "item" })));
+  return jsonNow(context.redacted(await pageWithin(all, query, { max: MAX_INCLUDED, what: "item" })));
 }

@@ -25,7 +25,7 @@ import { jsonNow } from "../../page.ts";
 import { answerBytes, openStored } from "../../representation.ts";
 import type { Params } from "../../routes.ts";
 import { type Dialect, dialectOf } from "../dialect.ts";
-import { ascendingOf, cursorAt, limitOf, listDocument, notListed, pageOf } from "../lists.ts";
+import { ascendingOf, limitOf, namedIn, pageAnswer, pageOf } from "../lists.ts";
 import { sweepAfterChange } from "../sweep.ts";
 import {
   deletedSkill,
@@ -100,51 +100,39 @@ export async function listStoredSkills(context: RequestContext): Promise<Respons
   if (!["custom", "anthropic", "plugin"].includes(source)) {
     throw new BadRequest({ detail: "source must be custom, anthropic or plugin.", param: "source" });
   }
-  if (source === "plugin") return listPublished(context, dialect, limit);
-  if (source !== "custom") return jsonNow(listDocument([], { dialect, next: null, hasMore: false }));
+  if (source === "plugin") return listPublished(context, limit);
+  const answer = (rows: readonly StoredSkill[], most: number): Promise<Response> =>
+    pageAnswer(context, { rows, limit: most }, skillDocument, ({ created_us }) => created_us);
+  if (source !== "custom") return answer([], limit);
   const wanted = query.get("query");
   if (wanted !== null) {
     const found = await searchedSkills(context, wanted, query.get("top_k"));
-    const shown = found.map((skill) => skillDocument(skill, dialect));
-    return jsonNow(listDocument(shown, { dialect, next: null, hasMore: false }));
+    return answer(found, found.length);
   }
-  const after = openai ? await cursorOf(context, query) : await pageOf(context, query);
+  const named = openai ? await namedIn(query, "after", "skill", (id) => findSkill(env, tenant, id)) : null;
+  const after = openai ? (named?.created_us ?? null) : await pageOf(context, query);
   const ascending = openai && ascendingOf(query);
   const page = { limit: limit + 1, after, ascending, withEmpty: dialect === "anthropic_legacy" };
-  const found = await listSkills(env, tenant, page);
-  const shown = found.slice(0, limit);
-  const hasMore = found.length > limit;
-  const last = shown.at(-1);
-  const next = hasMore && !openai && last !== undefined ? await cursorAt(context, last.created_us) : null;
-  const data = shown.map((skill) => skillDocument(skill, dialect));
-  return jsonNow(listDocument(data, { dialect, next, hasMore }));
+  return answer(await listSkills(env, tenant, page), limit);
 }
 
 /** The skills that are part of the deployment, sorted by slug. */
-async function listPublished(context: RequestContext, dialect: Dialect, limit: number): Promise<Response> {
+async function listPublished(context: RequestContext, limit: number): Promise<Response> {
   const { cards } = await context.deployment.registry.catalog(context.background);
   const from = (await pageOf(context, new URL(context.request.url).searchParams)) ?? 0;
   const publishedAt = await lastPublish(context);
-  const shown = cards.slice(from, from + limit);
-  const hasMore = cards.length > from + limit;
-  const next = hasMore ? await cursorAt(context, from + limit) : null;
-  const data = shown.map((card) => publishedDocument(card, publishedAt, dialect));
-  return jsonNow(listDocument(data, { dialect, next, hasMore }));
+  return pageAnswer(
+    context,
+    { rows: cards.slice(from), limit },
+    (card, dialect) => publishedDocument(card, publishedAt, dialect),
+    () => from + limit,
+  );
 }
 
 /** Unix ms; 0 if the catalog is part of the deployment and was never published. */
 async function lastPublish({ env }: RequestContext): Promise<number> {
   const pointer = await readPointer(env);
   return pointer === null ? 0 : Date.parse(pointer.published_at);
-}
-
-/** The position in the list of the skill in `?after=`. @throws BadRequest */
-async function cursorOf({ env, tenant }: RequestContext, query: URLSearchParams): Promise<number | null> {
-  const id = query.get("after");
-  if (id === null || id === "") return null;
-  const skill = await findSkill(env, tenant, id);
-  if (skill !== null) return skill.created_us;
-  throw notListed("skill", id);
 }
 
 /** @throws SkillNotFound SkillReadOnly */
@@ -240,27 +228,12 @@ export async function listStoredSkillVersions(context: RequestContext, params: P
   const limit = limitOf(query, { min: openai ? 0 : 1, max: VERSIONS_LIMIT[dialect] });
   const { id } = await skillOf(context, params);
   const ascending = openai ? ascendingOf(query) : dialect === "anthropic_legacy";
-  const after = openai ? await numberOf(context, id, query) : await pageOf(context, query);
-  const found = await listVersions(env, tenant, id, { limit: limit + 1, after, ascending });
-  const shown = found.slice(0, limit);
-  const hasMore = found.length > limit;
-  const last = shown.at(-1);
-  const next = hasMore && !openai && last !== undefined ? await cursorAt(context, last.number) : null;
-  const data = shown.map((version) => versionDocument(version, dialect));
-  return jsonNow(listDocument(data, { dialect, next, hasMore }));
-}
-
-/** The number of the version in `?after=`. @throws BadRequest */
-async function numberOf(
-  { env, tenant }: RequestContext,
-  id: string,
-  query: URLSearchParams,
-): Promise<number | null> {
-  const name = query.get("after");
-  if (name === null || name === "") return null;
-  const version = await findVersion(env, tenant, id, name);
-  if (version !== null) return version.number;
-  throw notListed("version", name);
+  const named = openai
+    ? await namedIn(query, "after", "version", (name) => findVersion(env, tenant, id, name))
+    : null;
+  const after = openai ? (named?.number ?? null) : await pageOf(context, query);
+  const rows = await listVersions(env, tenant, id, { limit: limit + 1, after, ascending });
+  return pageAnswer(context, { rows, limit }, versionDocument, ({ number }) => number);
 }
 
 export async function getStoredSkillVersion(context: RequestContext, params: Params): Promise<Response> {
