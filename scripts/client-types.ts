@@ -103,7 +103,7 @@ const HEAD = `// \`npm run docs\` writes this file from the schemas of the API.
 function providerMembers(options: JsonObject): string {
   const names = SHIPPED.names.filter((name) => !Object.hasOwn(options, name));
   const union = names.map((name) => JSON.stringify(name)).join(" | ");
-  return `{ [provider in ${union}]?: { [name: string]: unknown } }`;
+  return `{ [provider in ${union}]?: Record<string, unknown> }`;
 }
 
 /** The members of an object, each with whether it is required. */
@@ -160,6 +160,7 @@ function objectText(schema: JsonObject, of: (member: Json | undefined) => string
   const isOpen = more === undefined ? properties === undefined : more !== false;
   if (isOpen) {
     const value = members.length > 0 || more === undefined || more === true ? "unknown" : of(more);
+    if (members.length === 0) return `Record<string, ${value}>`;
     members.push(`  [name: string]: ${indent(value)};`);
   }
   return members.length === 0 ? "Record<string, never>" : `{\n${members.join("\n")}\n}`;

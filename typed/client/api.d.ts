@@ -12,9 +12,7 @@ export type Approvals = {
         run_id: string;
         tool_call_id: string;
         tool: string;
-        arguments: {
-            [name: string]: unknown;
-        };
+        arguments: Record<string, unknown>;
         /** SHA-256 of the tool and the arguments: the decision holds only for these. */
         arguments_digest: string;
         risk: string;
@@ -36,9 +34,7 @@ export type Artifact = {
     version: number;
     /** Text; for an image its URL; for type `custom` any JSON. */
     content: unknown;
-    metadata: {
-        [name: string]: unknown;
-    };
+    metadata: Record<string, unknown>;
     plugin?: string;
     run_id: string;
     call_id: string;
@@ -92,23 +88,15 @@ export type CallOptions = {
     /** Whether the answer is JSON. */
     response_format?: "text" | "json" | "json_object";
     /** The same; `json_schema` wins. */
-    schema?: {
-        [name: string]: unknown;
-    };
+    schema?: Record<string, unknown>;
     /** The JSON Schema for the provider, which the answer must match. */
-    json_schema?: {
-        [name: string]: unknown;
-    };
+    json_schema?: Record<string, unknown>;
     /** The schema that Hull checks the answer against, if it differs. */
-    output_schema?: {
-        [name: string]: unknown;
-    };
+    output_schema?: Record<string, unknown>;
     /** The same as an object or its `kind`: `"text"`, `"json_object"`, `"json_schema"`. */
     output_format?: "text" | "json_object" | "json_schema" | {
         kind: "text" | "json_object" | "json_schema";
-        schema?: {
-            [name: string]: unknown;
-        };
+        schema?: Record<string, unknown>;
         strict?: boolean;
     };
     /** What happens if the answer does not match: nothing, the warning `schema_mismatch` of the result, or 422 `schema_validation`. */
@@ -141,9 +129,7 @@ export type CallOptions = {
     /** The same for PDF files. */
     pdf?: boolean;
     /** Tools that the model may call: `{name, description, parameters?}` each. A hook executes a tool whose `handler` names it, and the host executes a tool with `executor: "webhook"`. The caller answers calls of all others. */
-    tools?: unknown[] | {
-        [name: string]: unknown;
-    };
+    tools?: unknown[] | Record<string, unknown>;
     /** Whether the model must call a tool. Hull sends it in OpenAI's protocols only if the request sets it. */
     tool_choice?: "auto" | "none" | "required" | {
         name: string;
@@ -197,9 +183,7 @@ export type CallOptions = {
     /** Providers that Hull asks in this order after the first one failed, with the same model id. A text lists them with commas. */
     fallback_chain?: string[] | string;
     /** The caller's own data. Hull does not read it. */
-    metadata?: {
-        [name: string]: unknown;
-    };
+    metadata?: Record<string, unknown>;
     /** Answers that replace the provider's, see mocks. */
     mock?: unknown[];
     /** Another name of `schema_retries`. */
@@ -210,9 +194,7 @@ export type CallOptions = {
         [name: string]: unknown;
     };
 } & {
-    [provider in "anthropic" | "openai" | "xai" | "google" | "deepseek" | "openrouter" | "huggingface" | "ollama" | "local" | "workers-ai" | "together" | "groq" | "fireworks" | "dashscope" | "vllm" | "tgi" | "llamacpp" | "mlx"]?: {
-        [name: string]: unknown;
-    };
+    [provider in "anthropic" | "openai" | "xai" | "google" | "deepseek" | "openrouter" | "huggingface" | "ollama" | "local" | "workers-ai" | "together" | "groq" | "fireworks" | "dashscope" | "vllm" | "tgi" | "llamacpp" | "mlx"]?: Record<string, unknown>;
 };
 export type CallRequest = {
     prompt?: string | null;
@@ -245,17 +227,13 @@ export type CallResult = {
     tool_calls?: {
         id: string;
         name: string;
-        arguments: {
-            [name: string]: unknown;
-        };
+        arguments: Record<string, unknown>;
     }[];
     thinking?: string;
     /** The same as `thinking`. */
     private_reasoning?: string;
     thinking_summary?: string;
-    blocks: {
-        [name: string]: unknown;
-    }[];
+    blocks: Record<string, unknown>[];
     stop_reason: string | null;
     raw_stop_reason: string | null;
     transcript: Transcript;
@@ -266,9 +244,7 @@ export type CallResult = {
     tool_parse_errors?: string[];
     done_marker?: string | null;
     /** Which model answered, if Hull chose it. */
-    routing?: {
-        [name: string]: unknown;
-    };
+    routing?: Record<string, unknown>;
     warnings?: {
         code: string;
         message: string;
@@ -277,9 +253,7 @@ export type CallResult = {
     /** The call used up a soft budget. */
     budget_exceeded?: boolean;
     /** The calls that mocks answered: at most the last 1000, and at most 8 MiB. */
-    mock_calls?: {
-        [name: string]: unknown;
-    }[];
+    mock_calls?: Record<string, unknown>[];
     /** How many earlier entries of `mock_calls` are missing. */
     mock_calls_left_out?: number;
 };
@@ -316,9 +290,7 @@ export type Card = {
     /** The author's folder or the plugin of the skill. */
     namespace?: string;
     /** JSON Schema of the input, if the skill declares one; not in listings. */
-    input_schema?: {
-        [name: string]: unknown;
-    };
+    input_schema?: Record<string, unknown>;
     /** Whether the deployment trusts who signed it; not in listings. */
     signature?: {
         signer: string;
@@ -344,9 +316,7 @@ export type CompactRequest = {
 };
 export type CompactedSession = Session & {
     /** `null`: there was nothing to compact. */
-    compacted: {
-        [name: string]: unknown;
-    } | null;
+    compacted: Record<string, unknown> | null;
 };
 export type Daemon = {
     id: string;
@@ -383,9 +353,7 @@ export type Daemon = {
     };
     error?: Problem;
     /** Result of its run without the transcript, once the run has ended. */
-    result?: {
-        [name: string]: unknown;
-    };
+    result?: Record<string, unknown>;
 };
 /** A flat body: the fields of the daemon, and every option of a run. */
 export type DaemonRequest = RunOptions & {
@@ -428,9 +396,7 @@ export type DaemonSnapshot = Daemon & {
     total_iterations: number;
     idle_backoff_ms: number;
     last_run_exit_code: number | null;
-    watch_state: {
-        [name: string]: unknown;
-    };
+    watch_state: Record<string, unknown>;
     pending_events: {
         seq: number;
         enqueued_at: string;
@@ -476,9 +442,7 @@ export type Execution = {
     result?: {
         status: number;
         content_type: string;
-        headers: {
-            [name: string]: string;
-        };
+        headers: Record<string, string>;
         size: number;
         text?: string;
         json?: unknown;
@@ -591,9 +555,7 @@ export type NewMessage = {
 export type NewSession = {
     /** The id that the new session is to have. */
     id?: string;
-    metadata?: {
-        [name: string]: unknown;
-    };
+    metadata?: Record<string, unknown>;
     transcript?: Transcript;
 };
 /** An RFC 9457 problem document. `code` is stable, `detail` is not. */
@@ -622,11 +584,7 @@ export type RunOptions = CallOptions & {
     /** The served llm skill to run, with its body, model, limits and tools. Limits are `max_tokens` and `timeout_ms` of its manifest, and `max_tool_rounds` (rounds of a skill) and `deadline_ms` where it names them; the options of the run win. */
     skill?: string;
     /** Skills that the run may use: slugs, ids or names of stored skills, inline skills, or `"*"` for all that are served. */
-    skills?: string | (string | {
-        [name: string]: unknown;
-    })[] | {
-        [name: string]: unknown;
-    };
+    skills?: string | (string | Record<string, unknown>)[] | Record<string, unknown>;
     /** The model gets `define_tool` and `remove_tool`. */
     dynamic_tools?: boolean;
     /** Tools to work on files: all, none, or those with these names. */
@@ -634,9 +592,7 @@ export type RunOptions = CallOptions & {
     /** When the model gets the tools of the skills' `tools.json`: from the start, or once their skill is active or loaded. If two skills have a tool of the same name, that of the later skill wins; the run's own tool wins over both. */
     skill_tools?: "at_start" | "on_activation";
     /** Aliases of models by slot, which handlers see as `ctx.models`. */
-    models?: {
-        [name: string]: string;
-    };
+    models?: Record<string, string>;
     /** How skills become active, and whether Hull decides again at each turn: `auto`, `metadata`, `host`, `none`. With `top_n: 0`, no skill becomes active by matching. A message that begins with `/slug` loads that skill in any case. */
     skill_match?: {
         strategy?: string;
@@ -718,9 +674,7 @@ export type RunOptions = CallOptions & {
     /** The profile whose configured values tools get. */
     bot?: string;
     /** Configured values for this run alone: `{<tool>: {<param>: value}}`. */
-    tool_configs?: {
-        [name: string]: unknown;
-    };
+    tool_configs?: Record<string, unknown>;
     /** Hooks before and after tool calls, by globs over the names of tools. */
     tool_hooks?: ({
         pattern: string;
@@ -733,9 +687,7 @@ export type RunOptions = CallOptions & {
     policy?: {
         tools?: string[];
         blocked_tools?: string[];
-        capabilities?: {
-            [name: string]: string[];
-        };
+        capabilities?: Record<string, string[]>;
         workspace_roots?: string[];
         side_effect_level?: "none" | "read_only" | "workspace_write" | "process_exec" | "network";
         recursion_limit?: number;
@@ -744,18 +696,12 @@ export type RunOptions = CallOptions & {
             arg_patterns: string[];
             arg_key?: string;
         }[];
-        tool_annotations?: {
-            [name: string]: {
-                kind?: string;
-                side_effect_level?: "none" | "read_only" | "workspace_write" | "process_exec" | "network";
-                capabilities?: {
-                    [name: string]: string[];
-                };
-                arg_schema?: {
-                    [name: string]: unknown;
-                };
-            };
-        };
+        tool_annotations?: Record<string, {
+            kind?: string;
+            side_effect_level?: "none" | "read_only" | "workspace_write" | "process_exec" | "network";
+            capabilities?: Record<string, string[]>;
+            arg_schema?: Record<string, unknown>;
+        }>;
     };
     /** Which calls need an approval. */
     approval_policy?: {
@@ -767,12 +713,8 @@ export type RunOptions = CallOptions & {
     };
     /** Which calls are allowed or denied, by globs or hooks. */
     permissions?: {
-        allow?: string[] | {
-            [name: string]: true | string[] | string;
-        };
-        deny?: string[] | {
-            [name: string]: true | string[] | string;
-        };
+        allow?: string[] | Record<string, true | string[] | string>;
+        deny?: string[] | Record<string, true | string[] | string>;
         on_escalation?: string;
     };
     /** How long an approval may take. */
@@ -865,9 +807,7 @@ export type RunResult = {
     own_cost_usd: number;
     daemon_state: string | null;
     daemon_snapshot_path: string | null;
-    task_ledger: {
-        [name: string]: unknown;
-    } | null;
+    task_ledger: Record<string, unknown> | null;
     /** How often the run wanted to end with open items. */
     ledger_done_rejections: number;
     /** What can wake the daemon. */
@@ -879,13 +819,9 @@ export type RunResult = {
     /** Summary of the messages that compaction removed from the conversation. */
     summary?: string;
     /** The last version of each; in a session without its content. */
-    artifacts?: {
-        [name: string]: unknown;
-    }[];
+    artifacts?: Record<string, unknown>[];
     /** The last 1000 steps of the loop that appear in no message. */
-    trace: {
-        [name: string]: unknown;
-    }[];
+    trace: Record<string, unknown>[];
     warnings?: {
         code: string;
         message: string;
@@ -894,9 +830,7 @@ export type RunResult = {
     /** The call used up a soft budget. */
     budget_exceeded?: boolean;
     /** The calls that mocks answered: at most the last 1000, and at most 8 MiB. */
-    mock_calls?: {
-        [name: string]: unknown;
-    }[];
+    mock_calls?: Record<string, unknown>[];
     /** How many earlier entries of `mock_calls` are missing. */
     mock_calls_left_out?: number;
     transcript: Transcript;
@@ -917,9 +851,7 @@ export type Session = {
     branched_at_event_index: number | null;
     /** Number of the last event. */
     last_event: number;
-    metadata: {
-        [name: string]: unknown;
-    };
+    metadata: Record<string, unknown>;
     run: null | {
         run_id: string;
         status: "running" | "idle" | "awaiting_tool" | "awaiting_approval" | "done" | "stuck" | "budget_exhausted" | "watchdog" | "failed" | "error" | "cancelled";
@@ -954,9 +886,7 @@ export type SessionRun = {
     awaiting?: {
         tool_call_id: string;
         name: string;
-        arguments: {
-            [name: string]: unknown;
-        };
+        arguments: Record<string, unknown>;
     }[];
     /** Calls that wait for a person's decision. */
     approvals?: {
@@ -964,9 +894,7 @@ export type SessionRun = {
         run_id: string;
         tool_call_id: string;
         tool: string;
-        arguments: {
-            [name: string]: unknown;
-        };
+        arguments: Record<string, unknown>;
         /** SHA-256 of the tool and the arguments: the decision holds only for these. */
         arguments_digest: string;
         risk: string;
@@ -988,9 +916,7 @@ export type Sessions = {
         state: "active" | "archived" | "abandoned" | "closed";
         created_at: string;
         parent_id: string | null;
-        metadata: {
-            [name: string]: unknown;
-        };
+        metadata: Record<string, unknown>;
     })[];
     next_cursor: string | null;
 };
@@ -1005,9 +931,7 @@ export type StoredFile = {
 };
 export type StructuredRequest = {
     prompt: string;
-    schema: {
-        [name: string]: unknown;
-    };
+    schema: Record<string, unknown>;
     system?: string | null;
     options?: CallOptions;
 };
@@ -1040,9 +964,7 @@ export type StructuredResult = {
     /** The call used up a soft budget. */
     budget_exceeded?: boolean;
     /** The calls that mocks answered: at most the last 1000, and at most 8 MiB. */
-    mock_calls?: {
-        [name: string]: unknown;
-    }[];
+    mock_calls?: Record<string, unknown>[];
     /** How many earlier entries of `mock_calls` are missing. */
     mock_calls_left_out?: number;
 };
@@ -1055,9 +977,7 @@ export type ToolDetails = {
     name: string;
     description: string;
     /** JSON Schema of its arguments. */
-    parameters: {
-        [name: string]: unknown;
-    };
+    parameters: Record<string, unknown>;
     tier: "isolate" | "runner" | "stub";
     /** Why the build chose the tier, for people. */
     tier_reason?: string;
@@ -1082,9 +1002,7 @@ export type Transcript = {
     }[];
     assets: unknown[];
     summary?: string;
-    metadata?: {
-        [name: string]: unknown;
-    };
+    metadata?: Record<string, unknown>;
     state?: string;
     archived_messages?: number;
 };
@@ -1203,9 +1121,7 @@ export interface EventData {
         /** Text; for an image its URL; for type `custom` any JSON. */
         content: unknown;
         language?: string;
-        metadata: {
-            [name: string]: unknown;
-        };
+        metadata: Record<string, unknown>;
         plugin?: string;
         version: number;
         run_id?: string;
@@ -1217,9 +1133,7 @@ export interface EventData {
         id: string;
         tool_call_id: string;
         tool: string;
-        arguments: {
-            [name: string]: unknown;
-        };
+        arguments: Record<string, unknown>;
         /** SHA-256 of the tool and the arguments: the decision holds only for these. */
         arguments_digest: string;
         risk: string;
@@ -1383,21 +1297,13 @@ export interface EventData {
     /** A part of a stored response. Hull builds the response's stream from it and never sends it itself. */
     response_part: {
         /** Blocks of a finished turn; `delta` events have already sent its text. */
-        turn?: {
-            [name: string]: unknown;
-        }[];
+        turn?: Record<string, unknown>[];
         /** A call that Hull carries out. */
-        call?: {
-            [name: string]: unknown;
-        };
+        call?: Record<string, unknown>;
         /** The result of such a call. */
-        result?: {
-            [name: string]: unknown;
-        };
+        result?: Record<string, unknown>;
         /** Files that the response leaves in its container. */
-        files?: {
-            [name: string]: unknown;
-        }[];
+        files?: Record<string, unknown>[];
     };
     /** A sub-agent has begun. Its events follow among those of the session above, with `run_id` and `parent_run_id`. */
     sub_agent_start: {
@@ -1449,13 +1355,9 @@ export interface EventData {
         /** Of llm skills. */
         finish_reason?: string;
         /** Of llm skills and model calls; `null` if no model answered `/llm/structured`. */
-        usage?: {
-            [name: string]: unknown;
-        } | null;
+        usage?: Record<string, unknown> | null;
         /** Of llm skills: the files that the call made. */
-        files?: {
-            [name: string]: unknown;
-        }[];
+        files?: Record<string, unknown>[];
         [name: string]: unknown;
     };
 }
