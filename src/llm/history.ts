@@ -1,8 +1,10 @@
 /** Builds the transcript of a session from its records. Pure. */
-import type { Entry } from "../engine/agent/entries.ts";
-import { RecordReader, type TraceEntry } from "../engine/agent/reader.ts";
+import { type Applied, fold } from "../engine/agent/apply.ts";
+import { type Entry, leftMessages } from "../engine/agent/entries.ts";
+import { readingOf, type TraceEntry } from "../engine/agent/reader.ts";
 import type { AgentRecord } from "../engine/agent/records.ts";
 import type { AgentSpec } from "../engine/agent/spec.ts";
+import { type AgentState, EMPTY_SESSION, newRun } from "../engine/agent/state.ts";
 import type { Warning } from "../engine/messages.ts";
 import { messageJson } from "./messages.ts";
 import { extraEvent, type IdSource, messageEvent, type Transcript, turnEvents } from "./transcript.ts";
@@ -18,30 +20,45 @@ interface Reading extends Lists {
   warnings: readonly Warning[];
 }
 
+/**
+ * The state where records begin that continue a transcript.
+ * @param run the run that is under way there
+ */
+export const stateBefore = (
+  { summary = null }: { summary?: string | null },
+  run: AgentSpec | null,
+): AgentState => ({
+  ...EMPTY_SESSION,
+  summary,
+  run: run === null ? null : newRun(run, []),
+});
+
 /** Reads records one after the other. The caller keeps what each adds; a `session_reset` voids everything before it. */
 export class HistoryReader {
   readonly #ids: IdSource;
-  readonly #reader: RecordReader;
   #rest: Rest;
+  /** After the last record; `null`: none was read. */
+  #state: AgentState | null = null;
 
-  /** @param run the run that is under way where the records begin */
-  constructor(ids: IdSource, rest: Rest, run: AgentSpec | null = null) {
+  constructor(ids: IdSource, rest: Rest) {
     this.#ids = ids;
     this.#rest = rest;
-    this.#reader = new RecordReader(rest.summary ?? null, run);
   }
 
   /** All except the lists, in its present state. */
   get rest(): Rest {
+    if (this.#state === null) return this.#rest;
     const { summary: _, ...rest } = this.#rest;
-    const { summary } = this.#reader;
+    const { summary } = this.#state;
     return summary === null ? rest : { ...rest, summary };
   }
 
-  read(record: AgentRecord): Reading {
+  read(applied: Applied): Reading {
+    const { record } = applied;
+    this.#state = applied.after;
     if (record.type === "session_state_changed") this.#rest = { ...this.#rest, state: record.state };
     if (record.type === "session_reset") this.#rest = { ...this.#rest, assets: [] };
-    const { entries, trace, warnings } = this.#reader.read(record);
+    const { entries, trace, warnings } = readingOf(applied);
     // The turn's messages already show its end.
     const notes = trace.flatMap(({ kind, ...metadata }): Entry[] =>
       kind === "TurnEnd" ? [] : [{ type: "note", kind, metadata }],
@@ -51,7 +68,8 @@ export class HistoryReader {
 
   /** Results of an incomplete turn, and messages that no run has read. */
   waiting(): Lists {
-    return this.#lists(this.#reader.left());
+    const left = this.#state === null ? [] : leftMessages(this.#state);
+    return this.#lists(left.map((message) => ({ type: "message", message })));
   }
 
   #lists(entries: readonly Entry[]): Lists {
@@ -98,13 +116,13 @@ export function historyOf(
   run: AgentSpec | null = null,
 ): History {
   const { messages, events, ...rest } = start;
-  const reader = new HistoryReader(ids, rest, run);
+  const reader = new HistoryReader(ids, rest);
   const all: Lists = { messages: [...messages], events: [...events] };
   const trace: TraceEntry[] = [];
   const warnings = new Map<string, Warning>();
-  for (const record of records) {
-    const added = reader.read(record);
-    if (record.type === "session_reset") [all.messages, all.events] = [[], []];
+  for (const applied of fold(records, stateBefore(rest, run))) {
+    const added = reader.read(applied);
+    if (applied.record.type === "session_reset") [all.messages, all.events] = [[], []];
     all.messages.push(...added.messages);
     all.events.push(...added.events);
     trace.push(...added.trace);

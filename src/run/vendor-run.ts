@@ -2,12 +2,13 @@
  * A request of a vendor's client whose tools Hull runs: a run of the engine that has the conversation's container as
  * its work folder.
  */
+import { type Applied, fold } from "../engine/agent/apply.ts";
+import { settledBy } from "../engine/agent/entries.ts";
 import { isAtLeast } from "../engine/agent/policy.ts";
-import type { AgentRecord, AgentToolResult } from "../engine/agent/records.ts";
+import type { AgentToolResult } from "../engine/agent/records.ts";
 import type { AgentSkill, AgentSpec, AgentTool } from "../engine/agent/spec.ts";
 import type { RunState } from "../engine/agent/state.ts";
 import { roundsUsedUp } from "../engine/agent/status.ts";
-import { TurnCalls } from "../engine/agent/turn-calls.ts";
 import type { ModelTurn, ToolCallBlock } from "../engine/messages.ts";
 import {
   type CodeTerms,
@@ -374,7 +375,6 @@ class ListenedLog implements RunLog {
   readonly #listener: AgentListener;
   /** Names of the client's own tools. */
   readonly #clients: ReadonlySet<string>;
-  readonly #calls = new TurnCalls();
   /** The provider's own container, from its last turn; `null`: none. */
   hosted: JsonObject | null = null;
 
@@ -382,7 +382,7 @@ class ListenedLog implements RunLog {
     this.#log = log;
     this.#listener = listener;
     this.#clients = clients;
-    for (const record of log.records()) this.#report(record);
+    for (const applied of fold(log.records())) this.#report(applied);
   }
 
   state = (): ReturnType<RunLog["state"]> => this.#log.state();
@@ -391,11 +391,11 @@ class ListenedLog implements RunLog {
 
   append: RunLog["append"] = (batch, memo) => {
     this.#log.append(batch, memo);
-    for (const { record } of batch) this.#report(record);
+    for (const applied of batch) this.#report(applied);
   };
 
-  #report(record: AgentRecord): void {
-    this.#calls.read(record);
+  #report(applied: Applied): void {
+    const { record } = applied;
     if (record.type === "model_call_settled") {
       this.hosted = record.turn.container ?? this.hosted;
       this.#listener.turn(record.turn);
@@ -403,9 +403,8 @@ class ListenedLog implements RunLog {
     if (record.type === "turn_taken") {
       for (const call of record.calls) if (!this.#clients.has(call.name)) this.#listener.call(call);
     }
-    if (!("result" in record) || !("effect" in record) || record.type === "tool_executed") return;
-    if (record.type === "hook_settled" || record.type === "tool_searched") return;
-    const call = this.#calls.ofEffect(record.effect);
-    if (call !== undefined && !this.#clients.has(call.name)) this.#listener.result(call, record.result);
+    const settled = record.type === "tool_searched" ? null : settledBy(applied);
+    if (settled !== null && !this.#clients.has(settled.call.name))
+      this.#listener.result(settled.call, settled.result);
   }
 }

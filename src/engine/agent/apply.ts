@@ -43,6 +43,19 @@ export function applyAll(state: AgentState, records: readonly AgentRecord[]): Ap
   });
 }
 
+/**
+ * Folds a log. The states that it returns lack the messages of earlier records, so a log may exceed the memory.
+ * @param start the state where the records begin
+ */
+export function* fold(records: Iterable<AgentRecord>, start = EMPTY_SESSION): Generator<Applied> {
+  let before = start;
+  for (const record of records) {
+    const after = applyAgentRecord(before, record);
+    yield { record, before, after };
+    before = { ...after, visible: [] };
+  }
+}
+
 /** Applies one record. States are values: the given one never changes. */
 export function applyAgentRecord(state: AgentState, record: AgentRecord): AgentState {
   switch (record.type) {

@@ -1,7 +1,8 @@
 /** The entries of a session's transcript: messages, and notes between them. Pure. */
 import type { JsonObject } from "../../skill/manifest.ts";
-import type { Message, ModelTurn } from "../messages.ts";
+import type { Message, ModelTurn, ToolCallBlock } from "../messages.ts";
 import type { Applied } from "./apply.ts";
+import type { AgentToolResult } from "./records.ts";
 import type { AgentState, OpenCall } from "./state.ts";
 
 export type Entry =
@@ -27,6 +28,20 @@ function wholeResults(message: Message, calls: readonly OpenCall[]): Message {
     return open?.result == null ? result : { ...result, content: open.result.content };
   });
   return { role: "tool", results };
+}
+
+/** The call that a record settles, with its final arguments and its result; `null`: the record settles none. */
+export function settledBy({
+  before,
+  after,
+}: Applied): { call: ToolCallBlock; result: AgentToolResult } | null {
+  const known = before.run?.calls ?? [];
+  for (const { effect, stage, call, result } of after.run?.calls ?? []) {
+    const settled = stage === "settled" && result !== null;
+    if (settled && known.some((open) => open.effect === effect && open.stage !== "settled"))
+      return { call, result };
+  }
+  return null;
 }
 
 /** The messages at the end of a transcript: results of an incomplete turn, and messages that the run has not read. */

@@ -1,20 +1,16 @@
-/**
- * Reads records one after the other with the one fold: what each adds to the transcript, to the trace and to the
- * warnings. The caller keeps the messages, so a log may exceed the memory.
- */
+/** What a record adds to the transcript, to the trace and to the warnings. Pure. */
 import { objectOf } from "../../skill/json.ts";
 import { parsedJson } from "../../skill/json-depth.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { lastOf } from "../cut.ts";
 import type { Warning } from "../messages.ts";
 import type { SearchEvent } from "../tool-vault/events.ts";
-import { type Applied, applyAgentRecord } from "./apply.ts";
+import type { Applied } from "./apply.ts";
 import { isGrant, isSessionGrant } from "./call-permission.ts";
-import { type Entry, leftMessages, messagesOf } from "./entries.ts";
-import type { AgentRecord, AgentToolResult, SessionState } from "./records.ts";
+import { type Entry, messagesOf, settledBy } from "./entries.ts";
+import type { AgentRecord, SessionState } from "./records.ts";
 import { bindingWarnings } from "./skill-servers.ts";
-import type { AgentSpec } from "./spec.ts";
-import { type AgentState, EMPTY_SESSION, effects, newRun, type RunState } from "./state.ts";
+import { type AgentState, effects, type RunState } from "./state.ts";
 import { reachedLimit } from "./status.ts";
 import { otherPhase } from "./turn.ts";
 
@@ -40,40 +36,14 @@ interface Reading {
   warnings: readonly Warning[];
 }
 
-export class RecordReader {
-  /** Without the messages that were read. */
-  #state: AgentState;
-
-  /**
-   * @param summary of the history before the records; `null`: nothing
-   * @param run the run that is under way where the records begin
-   */
-  constructor(summary: string | null, run: AgentSpec | null = null) {
-    this.#state = { ...EMPTY_SESSION, summary, run: run === null ? null : newRun(run, []) };
-  }
-
-  /** The summary of what compaction removed; `null`: nothing. */
-  get summary(): string | null {
-    return this.#state.summary;
-  }
-
-  read(record: AgentRecord): Reading {
-    const before = this.#state;
-    const after = applyAgentRecord(before, record);
-    this.#state = { ...after, visible: [] };
-    const applied = { record, before, after };
-    const { entries = messagesOf(applied), notes = [], warnings = [] } = additionsOf(applied);
-    const run = after.run ?? before.run;
-    if (run === null) return { entries, trace: [], warnings };
-    const iteration = Math.max(1, run.iterations);
-    const all = [...notes, ...turnEnd(before, after)];
-    return { entries, trace: all.map(([kind, members]) => ({ ...members, kind, iteration })), warnings };
-  }
-
-  /** The final entries, if no further record follows. */
-  left(): Entry[] {
-    return leftMessages(this.#state).map((message) => ({ type: "message", message }));
-  }
+export function readingOf(applied: Applied): Reading {
+  const { before, after } = applied;
+  const { entries = messagesOf(applied), notes = [], warnings = [] } = additionsOf(applied);
+  const run = after.run ?? before.run;
+  if (run === null) return { entries, trace: [], warnings };
+  const iteration = Math.max(1, run.iterations);
+  const all = [...notes, ...turnEnd(before, after)];
+  return { entries, trace: all.map(([kind, members]) => ({ ...members, kind, iteration })), warnings };
 }
 
 interface Additions {
@@ -84,7 +54,6 @@ interface Additions {
   warnings?: readonly Warning[];
 }
 
-/** What a record adds to transcript, trace and warnings. */
 function additionsOf(applied: Applied): Additions {
   const { record, before, after } = applied;
   const run = after.run ?? before.run;
@@ -138,9 +107,9 @@ function additionsOf(applied: Applied): Additions {
       return { entries: [...searchNotes(record.events), ...messagesOf(applied)] };
     case "tool_settled":
     case "ledger_updated":
-      return { notes: refused(run, record) };
+      return { notes: refused(applied) };
     case "skill_loaded":
-      return { notes: [["skill.loaded", { name: record.name }], ...refused(run, record)] };
+      return { notes: [["skill.loaded", { name: record.name }], ...refused(applied)] };
     case "approval_requested": {
       const { id: approval, tool, tool_call_id: call_id, risk } = record.request;
       return { notes: [["PermissionEscalation", { tool, call_id, approval, risk }]] };
@@ -190,14 +159,11 @@ function phaseChange(run: RunState | null, { finished, text }: AgentRecord & { t
 }
 
 /** Notes that a call was refused. */
-function refused(
-  run: RunState | null,
-  { effect, result }: { effect: string; result: AgentToolResult },
-): Notes {
-  const open = run?.calls.find((call) => call.effect === effect);
-  if (open === undefined || result.status !== "rejected") return [];
-  const { id: call_id, name: tool } = open.call;
-  const { content, error_category } = result;
+function refused(applied: Applied): Notes {
+  const settled = settledBy(applied);
+  if (settled?.result.status !== "rejected") return [];
+  const { id: call_id, name: tool } = settled.call;
+  const { content, error_category } = settled.result;
   return [
     ["PermissionDeny", { tool, call_id, reason: String(objectOf(parsedJson(content)).reason ?? content) }],
     ["tool_execution", { tool, call_id, rejected: true, error_category }],

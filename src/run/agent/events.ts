@@ -1,11 +1,11 @@
 /** The events that watchers get for the records of a run. Pure. */
 
+import type { Applied } from "../../engine/agent/apply.ts";
+import { settledBy } from "../../engine/agent/entries.ts";
 import type { AgentRecord, AgentToolResult } from "../../engine/agent/records.ts";
-import { clientResult } from "../../engine/agent/settle-call.ts";
 import { droppedBindings } from "../../engine/agent/skill-servers.ts";
 import type { AgentSkill } from "../../engine/agent/spec.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
-import { goesThroughHooks } from "../../engine/agent/tool-hooks.ts";
 import { codeOf } from "../../engine/tool-fault.ts";
 import type { SearchEvent } from "../../engine/tool-vault/events.ts";
 import { parseErrorArguments } from "../../llm/blocks.ts";
@@ -14,8 +14,9 @@ import type { RunEvent } from "../events.ts";
 
 const rfc3339 = (ms: number): string => new Date(ms).toISOString();
 
-/** Events of a record. @param state before the record was applied */
-export function eventsOf(record: AgentRecord, state: AgentState): RunEvent[] {
+/** Events of a record. */
+export function eventsOf(applied: Applied): RunEvent[] {
+  const { record, before: state } = applied;
   const { run } = state;
   const iteration = run?.iterations ?? 0;
   switch (record.type) {
@@ -46,19 +47,11 @@ export function eventsOf(record: AgentRecord, state: AgentState): RunEvent[] {
     case "tool_settled":
     case "skill_loaded":
     case "ledger_updated":
-      return [
-        ...artifactEvents(record.effect, record.result, state),
-        ...toolResult(record.effect, record.result, state),
-      ];
+      return [...artifactEvents(record.effect, record.result, state), ...resultEvents(applied)];
     case "tool_searched":
       return searchEvents(record.events);
-    case "client_tool_answered": {
-      const open = run?.calls.find(({ call, stage }) => call.id === record.call_id && stage !== "settled");
-      if (run === null || open === undefined) return [];
-      const result = clientResult(record);
-      // If hooks may still rewrite the result, its event follows after them.
-      return goesThroughHooks(run.spec, open.call.name, result) ? [] : toolResult(open.effect, result, state);
-    }
+    case "client_tool_answered":
+      return resultEvents(applied);
     case "approval_requested": {
       const { requested_at, expires_at, ...request } = record.request;
       const times = { requested_at: rfc3339(requested_at), expires_at: rfc3339(expires_at) };
@@ -104,15 +97,18 @@ function artifactEvents(
   return artifacts.map((artifact) => ({ event: "artifact", data: { ...call, ...artifact } }));
 }
 
-function toolResult(effect: string, result: AgentToolResult, { run }: AgentState): RunEvent[] {
-  const open = run?.calls.find((call) => call.effect === effect);
-  if (run === null || open === undefined) return [];
+/** The event of the call that a record settles. If hooks may still rewrite a result, its event follows after them. */
+function resultEvents(applied: Applied): RunEvent[] {
+  const { run } = applied.before;
+  const settled = settledBy(applied);
+  if (run === null || settled === null) return [];
+  const { call, result } = settled;
   const { status, exit_code, duration_ms, content } = result;
   const code = shownCode(result, run.spec.served !== undefined);
   const data = {
     round: run.iterations,
-    call_id: open.call.id,
-    name: open.call.name,
+    call_id: call.id,
+    name: call.name,
     ok: status === "ok",
     status,
     ...(code === null ? {} : { code }),

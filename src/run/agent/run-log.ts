@@ -48,10 +48,10 @@ export class MemoryLog implements RunLog {
   }
 
   append(batch: readonly Applied[]): void {
-    for (const { record, before, after } of batch) {
-      this.#records.push(record);
-      this.#state = after;
-      if (this.#emit !== null) for (const event of eventsOf(record, before)) this.#emit(event);
+    for (const applied of batch) {
+      this.#records.push(applied.record);
+      this.#state = applied.after;
+      if (this.#emit !== null) for (const event of eventsOf(applied)) this.#emit(event);
     }
   }
 }

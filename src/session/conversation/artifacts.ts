@@ -2,8 +2,8 @@
  * The artifacts of a session. The record that settled a call holds the content of a version, and a row points to that
  * record, so the content is stored only once.
  */
+import type { Applied } from "../../engine/agent/apply.ts";
 import type { AgentRecord } from "../../engine/agent/records.ts";
-import type { AgentState } from "../../engine/agent/state.ts";
 import type { Artifact, ImportedArtifact } from "../../engine/artifact.ts";
 import { CallNotFound } from "../../errors/llm.ts";
 import type { Tables } from "../tables.ts";
@@ -26,8 +26,8 @@ interface VersionRow {
 
 type Raw = VersionRow & Record<string, SqlStorageValue>;
 
-/** The artifacts in a record, each with the call that made it. @param state the state before the record */
-function artifactsOf(record: AgentRecord, { run }: AgentState): readonly ImportedArtifact[] {
+/** The artifacts in a record, each with the call that made it. */
+function artifactsOf({ record, before: { run } }: Applied): readonly ImportedArtifact[] {
   if (record.type === "artifacts_imported") return record.artifacts;
   const brought = broughtBy(record);
   if (brought.length === 0) return [];
@@ -58,8 +58,8 @@ export class StoredArtifacts {
    * Stores rows for the artifacts of a record. Call it in the transaction that stores the record, after the record's
    * row.
    */
-  note(record: AgentRecord, state: AgentState): void {
-    for (const { artifact, at, run_id, call_id } of artifactsOf(record, state)) {
+  note(applied: Applied): void {
+    for (const { artifact, at, run_id, call_id } of artifactsOf(applied)) {
       const { id, version, type, title, language } = artifact;
       const head: Head = { type, title, ...(language === undefined ? {} : { language }), run_id, call_id };
       this.#tables.need("artifact");

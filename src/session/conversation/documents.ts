@@ -2,13 +2,14 @@
  * Documents about a whole session. They are made from its records page by page while they are sent, so they may be
  * larger than the memory. Each covers the records that exist when it begins.
  */
+import { type Applied, fold } from "../../engine/agent/apply.ts";
 import type { AgentRecord } from "../../engine/agent/records.ts";
 import { CallNotFound } from "../../errors/llm.ts";
-import { HistoryReader } from "../../llm/history.ts";
+import { HistoryReader, stateBefore } from "../../llm/history.ts";
 import { emptyTranscript, newId, type TranscriptEvent } from "../../llm/transcript.ts";
 import { SeenMessages } from "../../llm/transcript-history.ts";
 import { renderFull, renderVisible } from "../../llm/transcript-operations/view.ts";
-import { ResultReader, recordedAnswer } from "./cassette.ts";
+import { recordedAnswer, recordedResult } from "./cassette.ts";
 import type { SessionDocument } from "./rpc.ts";
 import type { SessionLog } from "./session-log.ts";
 import type { ConversationStore, SessionRow } from "./store.ts";
@@ -67,16 +68,15 @@ function* transcript(log: SessionLog, row: SessionRow): Generator<string> {
   const until = log.store.lastRecord();
   const { metadata, state } = row;
   const { messages: _, events: __, ...rest } = { ...emptyTranscript(newId()), metadata, state };
-  const read = () => new HistoryReader(newId, rest, log.state().run?.spec);
   const seen = new SeenMessages(log.state().visible);
   yield opened(log.answered(rest));
-  const said = read();
+  const said = new HistoryReader(newId, rest);
   yield* list(
     log,
     "messages",
     each(
-      conversation(log.store, row, until),
-      (record) => seen.compared(said.read(record).messages),
+      conversation(log, row, until),
+      (applied) => seen.compared(said.read(applied).messages),
       () => said.waiting().messages,
     ),
   );
@@ -87,13 +87,13 @@ function* transcript(log: SessionLog, row: SessionRow): Generator<string> {
     };
     yield* list(log, "visible_messages", all());
   }
-  const reader = read();
+  const reader = new HistoryReader(newId, rest);
   yield* list(
     log,
     "events",
     each(
-      conversation(log.store, row, until),
-      (record) => reader.read(record).events,
+      conversation(log, row, until),
+      (applied) => reader.read(applied).events,
       () => reader.waiting().events,
     ),
   );
@@ -107,10 +107,10 @@ function* lines(
   row: SessionRow,
   render: (events: readonly TranscriptEvent[]) => string,
 ): Generator<string> {
-  const reader = new HistoryReader(newId, emptyTranscript(""), log.state().run?.spec);
+  const reader = new HistoryReader(newId, emptyTranscript(""));
   let between = "";
-  const all = conversation(log.store, row, log.store.lastRecord());
-  const read = (record: AgentRecord) => [reader.read(record).events];
+  const all = conversation(log, row, log.store.lastRecord());
+  const read = (applied: Applied) => [reader.read(applied).events];
   for (const events of each(all, read, () => [reader.waiting().events])) {
     const text = render(events);
     if (text === "") continue;
@@ -128,11 +128,10 @@ function* cassette(log: SessionLog, row: SessionRow): Generator<string> {
     "mocks",
     each(records(store, row, 0, until), (record) => present(recordedAnswer(record))),
   );
-  const results = new ResultReader();
   yield* list(
     log,
     "tool_results",
-    each(records(store, row, 0, until), (record) => present(results.read(record))),
+    each(fold(records(store, row, 0, until)), (applied) => present(recordedResult(applied))),
   );
   yield "}";
 }
@@ -154,9 +153,9 @@ function* list(log: SessionLog, name: string, items: Iterable<unknown>): Generat
 }
 
 /** @param last text that follows the last record */
-function* each<T>(
-  from: Iterable<AgentRecord>,
-  read: (record: AgentRecord) => readonly T[],
+function* each<R, T>(
+  from: Iterable<R>,
+  read: (record: R) => readonly T[],
   last: () => readonly T[] = () => [],
 ): Generator<T> {
   for (const record of from) yield* read(record);
@@ -164,12 +163,14 @@ function* each<T>(
 }
 
 /** The records of a transcript: those after the last reset. */
-function* conversation(store: ConversationStore, row: SessionRow, until: number): Generator<AgentRecord> {
-  const reset = lastReset(store, until);
+function* conversation(log: SessionLog, row: SessionRow, until: number): Generator<Applied> {
+  const reset = lastReset(log.store, until);
+  const rows = records(log.store, row, Math.max(0, reset - 1), until);
+  const before = stateBefore({}, log.state().run?.spec ?? null);
   let begun = reset === 0;
-  for (const record of records(store, row, Math.max(0, reset - 1), until)) {
-    begun ||= record.type === "session_reset";
-    if (begun) yield record;
+  for (const applied of fold(rows, before)) {
+    begun ||= applied.record.type === "session_reset";
+    if (begun) yield applied;
   }
 }
 

@@ -1,8 +1,9 @@
 /** The calls of a run's models and tools, for the record of the workflow run to which it belongs. Pure. */
+import { fold } from "../../engine/agent/apply.ts";
 import type { AgentRecord } from "../../engine/agent/records.ts";
 import type { RecordedCalls, RecordedTool } from "../../engine/workflow/records.ts";
 import { asJson } from "../../skill/json.ts";
-import { ResultReader } from "./cassette.ts";
+import { recordedResult } from "./cassette.ts";
 import { TraceReader, type TraceStep } from "./trace.ts";
 
 /** The most steps of a run to read, and of tool results to keep. */
@@ -20,12 +21,12 @@ export function recordedCalls(records: Iterable<AgentRecord>, redacted: <T>(valu
   const tools: RecordedTool[] = [];
   let made = 0;
   let unkept = 0;
-  const reader = new ResultReader();
-  for (const record of records) {
-    trace.read(record);
+  for (const applied of fold(records)) {
+    const { record } = applied;
+    trace.read(applied);
     if (record.type === "model_call_settled") made += 1;
     if (record.type === "turn_taken") made += record.calls.length;
-    const found = reader.read(record);
+    const found = recordedResult(applied);
     if (found === null) continue;
     if (tools.length === MOST_TOOLS) {
       unkept += 1;

@@ -127,9 +127,9 @@ export class SessionLog {
     const fresh: RunEvent[] = [];
     const state = batch.at(-1)?.after ?? this.state();
     this.#recent = this.#kept(records);
-    for (const { record, before } of batch) {
-      if (options.silent !== true) fresh.push(...eventsOf(record, before));
-      this.store.artifacts.note(record, before);
+    for (const applied of batch) {
+      if (options.silent !== true) fresh.push(...eventsOf(applied));
+      this.store.artifacts.note(applied);
     }
     fresh.push(...(options.events?.(state) ?? []));
     const last = this.store.appendEvents([...waited, ...fresh.map((event) => this.redacted(event))]);

@@ -1,4 +1,6 @@
 /** The steps of a run with their times, read from its records, for people. Pure. */
+import { type Applied, fold } from "../../engine/agent/apply.ts";
+import { settledBy } from "../../engine/agent/entries.ts";
 import type { AgentRecord } from "../../engine/agent/records.ts";
 import type { Block, Usage } from "../../engine/messages.ts";
 import type { Json } from "../../skill/manifest.ts";
@@ -61,7 +63,7 @@ const MAX_SHOWN = 20_000;
  */
 export function tracePage(records: Iterable<AgentRecord>, page: { after: number; limit: number }): TracePage {
   const reader = new TraceReader(page);
-  for (const record of records) reader.read(record);
+  for (const applied of fold(records)) reader.read(applied);
   return reader.page();
 }
 
@@ -70,10 +72,8 @@ export class TraceReader {
   readonly #after: number;
   readonly #limit: number;
   readonly #steps: TraceStep[] = [];
-  /** Steps under way, by the id that ends them; `null`: not on this page. */
+  /** Steps under way, by the id of the call or the approval; `null`: not on this page. */
   readonly #open = new Map<string, { at: number; step: TraceStep | null }>();
-  /** Ids of calls, by the effects that carry them out. */
-  readonly #calls = new Map<string, string>();
   #text: string | null = null;
   #error: TracePage["error"] = null;
   #count = 0;
@@ -89,7 +89,8 @@ export class TraceReader {
     return { steps: this.#steps, next: this.#count > end ? end : null, text: this.#text, error: this.#error };
   }
 
-  read(record: AgentRecord): void {
+  read(applied: Applied): void {
+    const { record } = applied;
     const { at } = record;
     switch (record.type) {
       case "run_started":
@@ -124,25 +125,19 @@ export class TraceReader {
           this.#begin(id, { kind: "tool", name, at, ok: null, input: json(given ?? raw) });
         }
         break;
-      case "tools_started":
-        for (const { effect, call } of record.calls) this.#calls.set(effect, call.id);
-        break;
       case "client_tool_answered":
-        this.#end(record.call_id, at, !record.is_error, shortened(record.content));
-        this.#asked = at;
-        break;
       case "tool_settled":
       case "ledger_updated":
-      case "skill_loaded": {
-        const { status, content } = record.result;
-        this.#end(record.effect, at, status === "ok", shortened(content));
+      case "skill_loaded":
+      case "tool_searched": {
+        const settled = settledBy(applied);
+        if (settled !== null) {
+          const { status, content } = settled.result;
+          this.#end(settled.call.id, at, status === "ok", shortened(content));
+        }
         this.#asked = at;
         break;
       }
-      case "tool_searched":
-        this.#end(record.effect, at, true, shortened(record.result));
-        this.#asked = at;
-        break;
       case "approval_requested": {
         const { id, tool, arguments: given } = record.request;
         this.#begin(id, { kind: "approval", name: tool, at, ok: null, input: json(given) });
@@ -215,9 +210,7 @@ export class TraceReader {
     this.#open.set(key, { at: what.at, step: this.#place(what, null) });
   }
 
-  /** @param of id of a call, of its effect, or of an approval */
-  #end(of: string, at: number, ok: boolean, output: string): void {
-    const key = this.#calls.get(of) ?? of;
+  #end(key: string, at: number, ok: boolean, output: string): void {
     const open = this.#open.get(key);
     this.#open.delete(key);
     if (open === undefined || open.step === null) return;

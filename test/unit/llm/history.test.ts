@@ -1,7 +1,8 @@
 /** The transcript of a session's records: its messages are those that models were sent. */
 import { expect, it } from "vitest";
+import { fold } from "../../../src/engine/agent/apply.ts";
 import type { AgentRecord, Delivery } from "../../../src/engine/agent/records.ts";
-import { HistoryReader, historyOf } from "../../../src/llm/history.ts";
+import { HistoryReader, historyOf, stateBefore } from "../../../src/llm/history.ts";
 import { messageJson } from "../../../src/llm/messages.ts";
 import { emptyTranscript } from "../../../src/llm/transcript.ts";
 import { type Played, play, type Script, started, tool } from "../engine/agent/harness.ts";
@@ -62,7 +63,9 @@ it("a message that came before the run precedes its prompt; one that nobody has 
   const played = await play(script);
   const reader = new HistoryReader(ids, emptyTranscript("t"));
   const all = [says("early", "finish_step"), started({}), ...played.records, says("late", "finish_step")];
-  const texts = all.flatMap((record) => reader.read(record).messages).map(({ content }) => content);
+  const texts = [...fold(all)]
+    .flatMap((applied) => reader.read(applied).messages)
+    .map(({ content }) => content);
   expect(texts).toEqual(["early", "go", "one"]);
   expect(reader.waiting().messages).toEqual([{ role: "user", content: "late" }]);
 });
@@ -76,6 +79,7 @@ it("a daemon's output after its session was emptied is streamed, although its ru
     { ...at, type: "woke", run: "run_1", wake },
     ...records,
   ];
-  const reader = new HistoryReader(ids, emptyTranscript("t"), run.spec);
-  expect(after.flatMap((record) => reader.read(record).messages)).toMatchObject([{ content: "awake" }]);
+  const reader = new HistoryReader(ids, emptyTranscript("t"));
+  const told = [...fold(after, stateBefore({}, run.spec))];
+  expect(told.flatMap((applied) => reader.read(applied).messages)).toMatchObject([{ content: "awake" }]);
 });

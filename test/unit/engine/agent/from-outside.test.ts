@@ -1,10 +1,10 @@
 /** What reaches a run from outside while it goes on. */
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { applyAgentRecord } from "../../../../src/engine/agent/apply.ts";
+import { applyAgentRecord, fold } from "../../../../src/engine/agent/apply.ts";
 import { clientCalls } from "../../../../src/engine/agent/calls.ts";
 import type { AgentRecord, Delivery } from "../../../../src/engine/agent/records.ts";
-import { type AgentState, EMPTY_SESSION } from "../../../../src/engine/agent/state.ts";
+import type { AgentState } from "../../../../src/engine/agent/state.ts";
 import { sha256 } from "../../../../src/engine/sha256.ts";
 import { historyOf } from "../../../../src/llm/history.ts";
 import { emptyTranscript } from "../../../../src/llm/transcript.ts";
@@ -184,14 +184,8 @@ describe("a call that the client answers", () => {
     };
     const rest = await play({ spec, hooks, replies: ["end"], state });
     const records = [started(spec), ...asked.records, answer, ...rest.records];
-    const told = records.reduce(
-      (all, record) => ({
-        state: applyAgentRecord(all.state, record),
-        events: [...all.events, ...eventsOf(record, all.state)],
-      }),
-      { state: EMPTY_SESSION, events: eventsOf(started(spec), EMPTY_SESSION).slice(1) },
-    );
-    const results = told.events.filter(({ event }) => event === "tool_result");
+    const told = [...fold(records)].flatMap(eventsOf);
+    const results = told.filter(({ event }) => event === "tool_result");
     expect(results).toMatchObject([{ data: { name: "ask", ok: true, status: "ok", bytes: 5 } }]);
     const { transcript, trace } = historyOf(emptyTranscript("t"), records, () => "m");
     const { messages } = transcript;

@@ -1,9 +1,8 @@
 /** MCP servers that skills bind while they are active or loaded. */
 import { expect, test } from "vitest";
-import { applyAgentRecord } from "../../../../src/engine/agent/apply.ts";
+import { fold } from "../../../../src/engine/agent/apply.ts";
 import { bindingWarnings } from "../../../../src/engine/agent/skill-servers.ts";
 import type { AgentTool } from "../../../../src/engine/agent/spec.ts";
-import { type AgentState, EMPTY_SESSION } from "../../../../src/engine/agent/state.ts";
 import { eventsOf } from "../../../../src/run/agent/events.ts";
 import { goOn, offered, type Played, play, says, skill, started, tool } from "./harness.ts";
 
@@ -14,15 +13,11 @@ const FAILED = { servers: [], tools: [], failed: [{ server: "wiki", message: "It
 
 /** Names of the events about skills, in order, with what they are about. */
 function told({ records }: Played, spec: Parameters<typeof started>[0]): string[] {
-  let state: AgentState = applyAgentRecord(EMPTY_SESSION, started(spec));
-  return records.flatMap((record) => {
-    const events = eventsOf(record, state);
-    state = applyAgentRecord(state, record);
-    return events
-      .filter(({ event }) => event.startsWith("skill_") && event !== "skill_matched")
-      .map(({ event, data }) => [event, Reflect.get(data, "name"), Reflect.get(data, "server")])
-      .map((words) => words.filter((word) => word !== undefined).join(" "));
-  });
+  return [...fold([started(spec), ...records])]
+    .flatMap(eventsOf)
+    .filter(({ event }) => event.startsWith("skill_") && event !== "skill_matched")
+    .map(({ event, data }) => [event, Reflect.get(data, "name"), Reflect.get(data, "server")])
+    .map((words) => words.filter((word) => word !== undefined).join(" "));
 }
 const binds = ({ records }: Played) => records.filter(({ type }) => type === "skill_mcp_bound").length;
 

@@ -1,6 +1,7 @@
 /** What the loop tells of itself beside messages. */
 import { expect, test } from "vitest";
-import { RecordReader } from "../../../../src/engine/agent/reader.ts";
+import { fold } from "../../../../src/engine/agent/apply.ts";
+import { readingOf } from "../../../../src/engine/agent/reader.ts";
 import { BudgetExceeded } from "../../../../src/errors/budget.ts";
 import { play, type Script, SPEC, says, skill, started, tool } from "./harness.ts";
 
@@ -20,9 +21,8 @@ const REFUSAL = {
 };
 
 async function traced(script: Script) {
-  const reader = new RecordReader(null);
   const { records } = await play(script);
-  return [started(script.spec ?? {}), ...records].flatMap((record) => reader.read(record).trace);
+  return [...fold([started(script.spec ?? {}), ...records])].flatMap((applied) => readingOf(applied).trace);
 }
 
 test.each<[string, Script, object[]]>([
