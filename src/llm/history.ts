@@ -1,5 +1,6 @@
 /** Builds the transcript of a session from its records. Pure. */
 import { type Applied, fold } from "../engine/agent/apply.ts";
+import { joinedSummary } from "../engine/agent/compaction.ts";
 import { type Entry, leftMessages } from "../engine/agent/entries.ts";
 import { readingOf, type TraceEntry } from "../engine/agent/reader.ts";
 import type { AgentRecord } from "../engine/agent/records.ts";
@@ -20,25 +21,10 @@ interface Reading extends Lists {
   warnings: readonly Warning[];
 }
 
-/**
- * The state where records begin that continue a transcript.
- * @param run the run that is under way there
- */
-export const stateBefore = (
-  { summary = null }: { summary?: string | null },
-  run: AgentSpec | null,
-): AgentState => ({
-  ...EMPTY_SESSION,
-  summary,
-  run: run === null ? null : newRun(run, []),
-});
-
 /** Reads records one after the other. The caller keeps what each adds; a `session_reset` voids everything before it. */
 export class HistoryReader {
   readonly #ids: IdSource;
   #rest: Rest;
-  /** After the last record; `null`: none was read. */
-  #state: AgentState | null = null;
 
   constructor(ids: IdSource, rest: Rest) {
     this.#ids = ids;
@@ -47,17 +33,11 @@ export class HistoryReader {
 
   /** All except the lists, in its present state. */
   get rest(): Rest {
-    if (this.#state === null) return this.#rest;
-    const { summary: _, ...rest } = this.#rest;
-    const { summary } = this.#state;
-    return summary === null ? rest : { ...rest, summary };
+    return this.#rest;
   }
 
   read(applied: Applied): Reading {
-    const { record } = applied;
-    this.#state = applied.after;
-    if (record.type === "session_state_changed") this.#rest = { ...this.#rest, state: record.state };
-    if (record.type === "session_reset") this.#rest = { ...this.#rest, assets: [] };
+    this.#rest = restAfter(this.#rest, applied.record);
     const { entries, trace, warnings } = readingOf(applied);
     // The turn's messages already show its end.
     const notes = trace.flatMap(({ kind, ...metadata }): Entry[] =>
@@ -66,10 +46,9 @@ export class HistoryReader {
     return { ...this.#lists([...entries, ...notes]), trace, warnings };
   }
 
-  /** Results of an incomplete turn, and messages that no run has read. */
-  waiting(): Lists {
-    const left = this.#state === null ? [] : leftMessages(this.#state);
-    return this.#lists(left.map((message) => ({ type: "message", message })));
+  /** Results of an incomplete turn, and messages that no run has read. @param state after the last record */
+  waiting(state: AgentState): Lists {
+    return this.#lists(leftMessages(state).map((message) => ({ type: "message", message })));
   }
 
   #lists(entries: readonly Entry[]): Lists {
@@ -96,16 +75,65 @@ export class HistoryReader {
   }
 }
 
-/** The result of reading records. */
-interface History {
+function restAfter(rest: Rest, record: AgentRecord): Rest {
+  switch (record.type) {
+    case "session_state_changed":
+      return { ...rest, state: record.state };
+    case "session_imported":
+      return record.summary === null ? rest : { ...rest, summary: record.summary };
+    case "compacted":
+      return { ...rest, summary: joinedSummary(rest.summary, record.compacted.summary) };
+    case "session_reset": {
+      const { summary: _, ...empty } = rest;
+      return { ...empty, assets: [] };
+    }
+    default:
+      return rest;
+  }
+}
+
+/** What records tell together. */
+export interface Told {
   transcript: Transcript;
   trace: TraceEntry[];
   /** Without duplicates. */
   warnings: Warning[];
 }
 
+/** Gathers what records tell. */
+export class History {
+  readonly #reader: HistoryReader;
+  readonly #lists: Lists;
+  readonly #trace: TraceEntry[] = [];
+  readonly #warnings = new Map<string, Warning>();
+
+  /** @param start the transcript that the records add to */
+  constructor({ messages, events, ...rest }: Transcript, ids: IdSource) {
+    this.#reader = new HistoryReader(ids, rest);
+    this.#lists = { messages: [...messages], events: [...events] };
+  }
+
+  read(applied: Applied): void {
+    const { messages, events, trace, warnings } = this.#reader.read(applied);
+    if (applied.record.type === "session_reset") {
+      this.#lists.messages = [];
+      this.#lists.events = [];
+    }
+    this.#lists.messages.push(...messages);
+    this.#lists.events.push(...events);
+    this.#trace.push(...trace);
+    for (const warning of warnings) this.#warnings.set(warning.message, warning);
+  }
+
+  /** Until now. */
+  get told(): Told {
+    const transcript = { ...this.#reader.rest, ...this.#lists };
+    return { transcript, trace: this.#trace, warnings: [...this.#warnings.values()] };
+  }
+}
+
 /**
- * Reads all of these records.
+ * What all of these records tell.
  * @param start the transcript that they add to
  * @param run the run that is under way where the records begin
  */
@@ -114,19 +142,14 @@ export function historyOf(
   records: Iterable<AgentRecord>,
   ids: IdSource,
   run: AgentSpec | null = null,
-): History {
-  const { messages, events, ...rest } = start;
-  const reader = new HistoryReader(ids, rest);
-  const all: Lists = { messages: [...messages], events: [...events] };
-  const trace: TraceEntry[] = [];
-  const warnings = new Map<string, Warning>();
-  for (const applied of fold(records, stateBefore(rest, run))) {
-    const added = reader.read(applied);
-    if (applied.record.type === "session_reset") [all.messages, all.events] = [[], []];
-    all.messages.push(...added.messages);
-    all.events.push(...added.events);
-    trace.push(...added.trace);
-    for (const warning of added.warnings) warnings.set(warning.message, warning);
-  }
-  return { transcript: { ...reader.rest, ...all }, trace, warnings: [...warnings.values()] };
+): Told {
+  const history = new History(start, ids);
+  for (const applied of fold(records, stateBefore(run))) history.read(applied);
+  return history.told;
 }
+
+/** The state where records begin. @param run the run that is under way there */
+export const stateBefore = (run: AgentSpec | null): AgentState => ({
+  ...EMPTY_SESSION,
+  run: run === null ? null : newRun(run, []),
+});

@@ -2,7 +2,7 @@
  * A request of a vendor's client whose tools Hull runs: a run of the engine that has the conversation's container as
  * its work folder.
  */
-import { type Applied, fold } from "../engine/agent/apply.ts";
+import type { Applied } from "../engine/agent/apply.ts";
 import { settledBy } from "../engine/agent/entries.ts";
 import { isAtLeast } from "../engine/agent/policy.ts";
 import type { AgentToolResult } from "../engine/agent/records.ts";
@@ -26,7 +26,7 @@ import { skillNamed } from "../llm/skill-model.ts";
 import { asJson } from "../skill/json.ts";
 import type { JsonObject, Manifest } from "../skill/manifest.ts";
 import { type CheckedRun, checkedRun } from "./agent/options.ts";
-import { MemoryLog, type RunLog } from "./agent/run-log.ts";
+import { heardLog, MemoryLog } from "./agent/run-log.ts";
 import { withServedTerms } from "./agent/served-terms.ts";
 import { countedSkill, runSlot, servedSkill } from "./agent/skills.ts";
 import { driveStateless } from "./agent/stateless.ts";
@@ -167,7 +167,13 @@ export async function openAgentRun(
     async drive(listener) {
       const clients = new Set(ask.request.tools.map(({ name }) => name));
       const release = await runSlot(context, skill, begun, execution);
-      const log = new ListenedLog(durable?.log ?? new MemoryLog(null), listener, clients);
+      /** The provider's own container, from its last turn. */
+      const last: Pick<AgentOutcome, "hosted"> = { hosted: null };
+      const log = heardLog(durable?.log ?? new MemoryLog(null), (applied) => {
+        const { record } = applied;
+        if (record.type === "model_call_settled") last.hosted = record.turn.container ?? last.hosted;
+        report(applied, listener, clients);
+      });
       try {
         const { run } = await driveStateless(context, spec, {
           host,
@@ -187,7 +193,7 @@ export async function openAgentRun(
           calls: open.map(({ call }) => call),
           max_iterations_reached: roundsUsedUp(run),
           paused: run.status === "budget_exhausted",
-          hosted: log.hosted,
+          ...last,
         };
       } catch (error) {
         throw error instanceof HullError ? llmError(error, context) : error;
@@ -367,44 +373,12 @@ async function pass(given: RunEvent, listener: AgentListener): Promise<void> {
   if (event === "thought") listener.reasoning(String(data.text ?? ""));
 }
 
-/**
- * Reports turns, calls and results as they are recorded, beginning with those that an earlier run attempt recorded.
- */
-class ListenedLog implements RunLog {
-  readonly #log: RunLog;
-  readonly #listener: AgentListener;
-  /** Names of the client's own tools. */
-  readonly #clients: ReadonlySet<string>;
-  /** The provider's own container, from its last turn; `null`: none. */
-  hosted: JsonObject | null = null;
-
-  constructor(log: RunLog, listener: AgentListener, clients: ReadonlySet<string>) {
-    this.#log = log;
-    this.#listener = listener;
-    this.#clients = clients;
-    for (const applied of fold(log.records())) this.#report(applied);
-  }
-
-  state = (): ReturnType<RunLog["state"]> => this.#log.state();
-  records = (): ReturnType<RunLog["records"]> => this.#log.records();
-  begin: RunLog["begin"] = (records) => this.#log.begin(records);
-
-  append: RunLog["append"] = (batch, memo) => {
-    this.#log.append(batch, memo);
-    for (const applied of batch) this.#report(applied);
-  };
-
-  #report(applied: Applied): void {
-    const { record } = applied;
-    if (record.type === "model_call_settled") {
-      this.hosted = record.turn.container ?? this.hosted;
-      this.#listener.turn(record.turn);
-    }
-    if (record.type === "turn_taken") {
-      for (const call of record.calls) if (!this.#clients.has(call.name)) this.#listener.call(call);
-    }
-    const settled = record.type === "tool_searched" ? null : settledBy(applied);
-    if (settled !== null && !this.#clients.has(settled.call.name))
-      this.#listener.result(settled.call, settled.result);
-  }
+/** Reports turns, calls and results as they are recorded. @param clients names of the client's own tools */
+function report(applied: Applied, listener: AgentListener, clients: ReadonlySet<string>): void {
+  const { record } = applied;
+  if (record.type === "model_call_settled") listener.turn(record.turn);
+  if (record.type === "turn_taken")
+    for (const call of record.calls) if (!clients.has(call.name)) listener.call(call);
+  const settled = record.type === "tool_searched" ? null : settledBy(applied);
+  if (settled !== null && !clients.has(settled.call.name)) listener.result(settled.call, settled.result);
 }

@@ -279,12 +279,12 @@ export class World {
           },
         };
       },
-      resultOf: ({ run }, { run_id, session_id }, records) => ({
+      resultOf: ({ run }, { run_id, session_id }, { transcript }) => ({
         run_id,
         session_id,
         status: run?.status ?? "error",
         text: run?.texts.join("") ?? "",
-        records: [...records].length,
+        messages: transcript.messages.length,
       }),
       async stop(_, executions) {
         world.stopped.push(...executions);

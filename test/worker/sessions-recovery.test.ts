@@ -185,8 +185,8 @@ describe("storage", () => {
       await world.revive();
       expect(await world.ask("answer", { run_id: "r1", wait: "terminal" })).toMatchObject({
         error: { code: "run_lost" },
-        // Of all records that could be read, its end among them.
-        result: { status: "error", records: 3 },
+        // Of the records that could be read: the prompt's.
+        result: { status: "error", messages: 1 },
       });
       expect((await visibleTexts(world)).slice(0, before.length)).toEqual(before);
       expect((await world.run("r2", "after", { tools: [] })).status).toBe("done");

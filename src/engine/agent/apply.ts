@@ -6,7 +6,7 @@ import { sumUsd } from "../usd.ts";
 import { applyToCalls } from "./apply-calls.ts";
 import { isSessionGrant } from "./call-permission.ts";
 import { calledAs, judgedArguments } from "./calls.ts";
-import { withoutArchived } from "./compaction.ts";
+import { joinedSummary, withoutArchived } from "./compaction.ts";
 import { afterInvocation } from "./known-skills.ts";
 import { grantOf } from "./policy.ts";
 import type { AgentRecord, Compacted, Feedback, ModelCost, Wake } from "./records.ts";
@@ -86,10 +86,7 @@ export function applyAgentRecord(state: AgentState, record: AgentRecord): AgentS
       return {
         ...state,
         visible: withoutArchived(state.visible, record.compacted),
-        summary:
-          state.summary === null
-            ? record.compacted.summary
-            : `${state.summary}\n\n${record.compacted.summary}`,
+        summary: joinedSummary(state.summary, record.compacted.summary),
         run:
           state.run === null || record.run === null
             ? state.run

@@ -3,13 +3,14 @@ import type { AgentRecord } from "../../engine/agent/records.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import { settled } from "../../engine/agent/turn.ts";
 import type { Artifact } from "../../engine/artifact.ts";
-import { historyOf } from "../../llm/history.ts";
+import { History } from "../../llm/history.ts";
 import { emptyTranscript, type Transcript } from "../../llm/transcript.ts";
 import { transcriptHistory, withVisible } from "../../llm/transcript-history.ts";
 import { systemClock } from "../../model/clock.ts";
 import type { RunResult } from "../../session/conversation/answers.ts";
 import type { RunContext } from "../context.ts";
 import { runResult } from "./result.ts";
+import { heardLog } from "./run-log.ts";
 import { driveStateless, type StatelessOptions } from "./stateless.ts";
 import { WakeTimer } from "./wake-timer.ts";
 
@@ -31,12 +32,26 @@ export async function runAnonymous(
   spec: AgentSpec,
   { until, transcript: given, started, ...options }: AnonymousOptions,
 ): Promise<RunResult> {
-  const { log, host, signal } = options;
+  const { host, signal } = options;
+  const history = new History(given ?? emptyTranscript(host.ids()), host.ids);
+  /** The artifacts in their latest versions. Nothing but the answer keeps them. */
+  const made = new Map<string, Artifact>();
+  let begun = Date.now();
+  const log = heardLog(options.log, (applied) => {
+    const { record } = applied;
+    // The transcript itself is where the history begins.
+    if (record.type === "session_imported") return;
+    history.read(applied);
+    if (record.type === "run_started") begun = record.at;
+    if (record.type === "tool_settled" || record.type === "tool_executed")
+      for (const artifact of record.result.artifacts ?? []) made.set(artifact.id, artifact);
+  });
   const wakeTimer = new WakeTimer(systemClock, signal);
   started();
   const before = given === null ? [] : [importOf(given)];
   const { run, further } = await driveStateless(context, spec, {
     ...options,
+    log,
     before,
     woken: async ({ state }) => {
       if (state.run === null) return null;
@@ -47,16 +62,13 @@ export async function runAnonymous(
     const totals = log.state().run?.totals;
     if (totals !== undefined) context.log.usage = { ...totals };
   });
-  const all = [...log.records()];
-  const own = all.slice(all.findIndex(({ type }) => type === "run_started"));
-  const durationMs = Date.now() - (own[0]?.at ?? Date.now());
-  const made = historyOf(given ?? emptyTranscript(host.ids()), own, host.ids);
-  const shortened = made.transcript.summary !== undefined || given?.visible_messages !== undefined;
-  const transcript = shortened ? withVisible(made.transcript, log.state().visible) : made.transcript;
-  const history = { ...made, transcript };
+  const durationMs = Date.now() - begun;
+  const { transcript: whole, ...told } = history.told;
+  const shortened = whole.summary !== undefined || given?.visible_messages !== undefined;
+  const transcript = shortened ? withVisible(whole, log.state().visible) : whole;
   return {
-    ...runResult(log.state(), run, { history, durationMs }),
-    ...artifactsIn(own),
+    ...runResult(log.state(), run, { told: { ...told, transcript }, durationMs }),
+    ...(made.size === 0 ? {} : { artifacts: [...made.values()] }),
     ...further(),
   };
 }
@@ -66,13 +78,4 @@ function importOf(transcript: Transcript): AgentRecord {
   const { messages } = transcriptHistory(transcript, "options.transcript");
   const at = systemClock.now();
   return { v: 1, at, type: "session_imported", messages, summary: transcript.summary ?? null, skills: [] };
-}
-
-/** The artifacts in their latest versions. Nothing but the answer keeps them. */
-function artifactsIn(records: readonly AgentRecord[]): { artifacts?: Artifact[] } {
-  const made = records.flatMap((record) =>
-    record.type === "tool_settled" || record.type === "tool_executed" ? (record.result.artifacts ?? []) : [],
-  );
-  if (made.length === 0) return {};
-  return { artifacts: [...new Map(made.map((artifact) => [artifact.id, artifact])).values()] };
 }

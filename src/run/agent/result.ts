@@ -3,7 +3,7 @@ import type { AgentState, RunState } from "../../engine/agent/state.ts";
 import { wakeSources } from "../../engine/agent/wake.ts";
 import { sumUsd } from "../../engine/usd.ts";
 import { visibleText } from "../../engine/visible-text.ts";
-import type { historyOf } from "../../llm/history.ts";
+import type { Told } from "../../llm/history.ts";
 import { messageJson } from "../../llm/messages.ts";
 import type { Transcript } from "../../llm/transcript.ts";
 import type { RunResult } from "../../session/conversation/answers.ts";
@@ -12,19 +12,16 @@ import { answerData } from "./structured-turn.ts";
 /** The most entries of a trace; a long run keeps the last ones. */
 const MAX_TRACED = 1000;
 
-/**
- * The result of a run so far. It is complete once the run is settled. @param history computed from this run's
- * records
- */
+/** The result of a run so far. It is complete once the run is settled. @param told by the run's records */
 export function runResult(
   state: AgentState,
   run: RunState,
-  { history, durationMs }: { history: ReturnType<typeof historyOf>; durationMs: number },
+  { told, durationMs }: { told: Told; durationMs: number },
 ): RunResult {
   const { spec, totals, status } = run;
   const markers = [spec.done_sentinel, "DONE", "PLAN_READY"];
   const shown = run.texts.map((text) => visibleText(text, { markers })).filter((text) => text !== "");
-  const { transcript, trace, warnings } = history;
+  const { transcript, trace, warnings } = told;
   const full: Transcript = { ...transcript, state: status === "done" ? "active" : "paused" };
   const { input_tokens, output_tokens, cost_usd: own_cost_usd } = totals;
   const cost_usd = sumUsd(own_cost_usd, run.delegated?.cost_usd ?? 0);

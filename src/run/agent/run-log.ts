@@ -1,5 +1,5 @@
 /** The records of an agent run without a session. They are in memory, or in the object that executes the run. */
-import { type Applied, applyAgentRecord } from "../../engine/agent/apply.ts";
+import { type Applied, fold } from "../../engine/agent/apply.ts";
 import type { AgentRecord } from "../../engine/agent/records.ts";
 import { type AgentState, EMPTY_SESSION } from "../../engine/agent/state.ts";
 import type { Json } from "../../skill/manifest.ts";
@@ -15,7 +15,7 @@ export interface RunLog {
    * Keeps the records with which the run begins. It sends no event: the caller learns in another way that the run
    * began.
    */
-  begin(records: readonly AgentRecord[]): void;
+  begin(batch: readonly Applied[]): void;
   /**
    * Keeps records that belong together, and sends their events. @param memo kept with them for later run attempts; `null`:
    * nothing new
@@ -42,16 +42,32 @@ export class MemoryLog implements RunLog {
     return this.#records;
   }
 
-  begin(records: readonly AgentRecord[]): void {
-    this.#records.push(...records);
-    this.#state = records.reduce(applyAgentRecord, this.#state);
+  begin(batch: readonly Applied[]): void {
+    for (const { record, after } of batch) {
+      this.#records.push(record);
+      this.#state = after;
+    }
   }
 
   append(batch: readonly Applied[]): void {
-    for (const applied of batch) {
-      this.#records.push(applied.record);
-      this.#state = applied.after;
-      if (this.#emit !== null) for (const event of eventsOf(applied)) this.#emit(event);
-    }
+    this.begin(batch);
+    if (this.#emit !== null) for (const event of batch.flatMap(eventsOf)) this.#emit(event);
   }
+}
+
+/** The log, where `hear` gets each record, beginning with those of earlier run attempts. */
+export function heardLog(log: RunLog, hear: (applied: Applied) => void): RunLog {
+  for (const applied of fold(log.records())) hear(applied);
+  return {
+    state: () => log.state(),
+    records: () => log.records(),
+    begin(batch) {
+      log.begin(batch);
+      batch.forEach(hear);
+    },
+    append(batch, memo) {
+      log.append(batch, memo);
+      batch.forEach(hear);
+    },
+  };
 }

@@ -5,6 +5,7 @@ import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
 import type { AgentEffects } from "../../engine/agent/step.ts";
 import type { Artifact } from "../../engine/artifact.ts";
+import type { Told } from "../../llm/history.ts";
 import type { LlmHost } from "../../llm/host.ts";
 import type { RunRequest } from "../../session/conversation/rpc.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
@@ -76,8 +77,8 @@ export interface AgentRuntime {
    * @throws the HullError that ends the run
    */
   begin(spec: AgentSpec, environment: RunEnvironment, signal: AbortSignal): Promise<BegunRun>;
-  /** The result's document. @param records of this run, in order, including those that end it */
-  resultOf(state: AgentState, run: RunFacts, records: Iterable<AgentRecord>): JsonObject;
+  /** The result's document. @param told by the records of this run, including those that end it */
+  resultOf(state: AgentState, run: RunFacts, told: Told): JsonObject;
   /** Ends what the runner may still be doing for an abandoned run. @param executions recorded ids */
   stop(environment: RunEnvironment, executions: readonly string[]): Promise<void>;
 }

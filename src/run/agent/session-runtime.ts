@@ -1,7 +1,5 @@
 /** How Hull executes the runs of sessions: models through the host, tools in the runner, results as documents. */
 import { Internal } from "../../errors.ts";
-import { historyOf } from "../../llm/history.ts";
-import { emptyTranscript, newId } from "../../llm/transcript.ts";
 import { asJson } from "../../skill/json.ts";
 import { RunArtifacts } from "../handler/artifacts.ts";
 import { llmHost } from "../llm-host.ts";
@@ -61,12 +59,11 @@ export const SESSION_RUNTIME: AgentRuntime = {
     });
     return { effects, vault, further, close };
   },
-  resultOf(state, { created_at, settled_at }, records) {
+  resultOf(state, { created_at, settled_at }, told) {
     const { run } = state;
     if (run === null) throw new Internal({ cause: "a run ended without a state" });
-    const history = historyOf(emptyTranscript(newId()), records, newId, run.spec);
     const durationMs = (settled_at ?? Date.now()) - created_at;
-    return asJson(runResult(state, run, { history, durationMs }));
+    return asJson(runResult(state, run, { told, durationMs }));
   },
   async stop({ context, run_id, workspace }, executions) {
     if (executions.length === 0) return;

@@ -82,7 +82,8 @@ async function drive(
 ): Promise<Driven> {
   const { log, host, signal, before = [], woken } = options;
   if (log.state().run === null) {
-    log.begin([...before, { v: 1, at: systemClock.now(), type: "run_started", run: spec.run_id, spec }]);
+    const started = { v: 1 as const, at: systemClock.now(), type: "run_started" as const };
+    log.begin(applyAll(log.state(), [...before, { ...started, run: spec.run_id, spec }]));
   }
   const files = filesOf(context, spec, options);
   const { vault = runVault(spec, context) } = options;

@@ -69,6 +69,7 @@ function* transcript(log: SessionLog, row: SessionRow): Generator<string> {
   const { metadata, state } = row;
   const { messages: _, events: __, ...rest } = { ...emptyTranscript(newId()), metadata, state };
   const seen = new SeenMessages(log.state().visible);
+  const now = log.state();
   yield opened(log.answered(rest));
   const said = new HistoryReader(newId, rest);
   yield* list(
@@ -77,13 +78,13 @@ function* transcript(log: SessionLog, row: SessionRow): Generator<string> {
     each(
       conversation(log, row, until),
       (applied) => seen.compared(said.read(applied).messages),
-      () => said.waiting().messages,
+      () => said.waiting(now).messages,
     ),
   );
   if (!seen.isWhole()) {
     const all = function* () {
       yield* seen.all();
-      yield* said.waiting().messages;
+      yield* said.waiting(now).messages;
     };
     yield* list(log, "visible_messages", all());
   }
@@ -94,7 +95,7 @@ function* transcript(log: SessionLog, row: SessionRow): Generator<string> {
     each(
       conversation(log, row, until),
       (applied) => reader.read(applied).events,
-      () => reader.waiting().events,
+      () => reader.waiting(now).events,
     ),
   );
   const { summary } = reader.rest;
@@ -109,9 +110,10 @@ function* lines(
 ): Generator<string> {
   const reader = new HistoryReader(newId, emptyTranscript(""));
   let between = "";
+  const now = log.state();
   const all = conversation(log, row, log.store.lastRecord());
   const read = (applied: Applied) => [reader.read(applied).events];
-  for (const events of each(all, read, () => [reader.waiting().events])) {
+  for (const events of each(all, read, () => [reader.waiting(now).events])) {
     const text = render(events);
     if (text === "") continue;
     yield between + String(log.answered(text));
@@ -166,7 +168,7 @@ function* each<R, T>(
 function* conversation(log: SessionLog, row: SessionRow, until: number): Generator<Applied> {
   const reset = lastReset(log.store, until);
   const rows = records(log.store, row, Math.max(0, reset - 1), until);
-  const before = stateBefore({}, log.state().run?.spec ?? null);
+  const before = stateBefore(log.state().run?.spec ?? null);
   let begun = reset === 0;
   for (const applied of fold(rows, before)) {
     begun ||= applied.record.type === "session_reset";

@@ -2,9 +2,11 @@
  * The only way to change a session: stores folded records together with their events in one transaction, then announces
  * the events.
  */
-import { type Applied, applyAll } from "../../engine/agent/apply.ts";
+import { type Applied, applyAll, fold } from "../../engine/agent/apply.ts";
 import type { AgentRecord, AgentRecordBody } from "../../engine/agent/records.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
+import { History, historyOf, type Told } from "../../llm/history.ts";
+import { emptyTranscript, newId } from "../../llm/transcript.ts";
 import type { Redactor } from "../../redact.ts";
 import { eventsOf } from "../../run/agent/events.ts";
 import type { RunEvent } from "../../run/events.ts";
@@ -32,13 +34,13 @@ interface Redactors {
 
 /** The most bytes of records that a run's result covers, since it is built in memory. */
 const MAX_RESULT_BYTES = 8 * 1024 * 1024;
-/** Bytes of records to keep in memory. */
+/** Bytes of the records whose history stays in memory. */
 const KEPT_BYTES = 256 * 1024;
 
-/** The last records, if they are few: all in the rows after number `after`. */
-interface LastRecords {
+/** What the records in the rows after number `after` tell, and their number of bytes. */
+interface Recent {
   after: number;
-  records: AgentRecord[];
+  history: History;
   bytes: number;
 }
 
@@ -48,10 +50,8 @@ export class SessionLog {
   readonly now: () => number;
   readonly #fold: Fold;
   readonly #redactors: Redactors;
-  /**
-   * Filled from the beginning of a run, so that its result needs no further read; `null`: read the records from storage.
-   */
-  #recent: LastRecords | null = null;
+  /** The run under way, so that its result needs no further fold; `null`: read its records from storage. */
+  #recent: Recent | null = null;
 
   constructor(store: ConversationStore, now: () => number, redactors: Redactors) {
     this.store = store;
@@ -82,16 +82,14 @@ export class SessionLog {
   }
 
   /**
-   * The records for a run's result, oldest first, and whether they are complete. If there are too many, only the last
-   * ones.
+   * What the records of the last run tell, for its result, and whether they are complete. If there are too many, only the
+   * last ones.
    */
-  recordsOf({ first_record }: Pick<RunRow, "first_record">): {
-    records: Iterable<AgentRecord>;
-    whole: boolean;
-  } {
+  told({ first_record }: Pick<RunRow, "first_record">): { told: Told; whole: boolean } {
     const after = first_record - 1;
-    if (this.#recent?.after === after) return { records: this.#recent.records, whole: true };
-    return this.store.lastRecords(after, MAX_RESULT_BYTES);
+    if (this.#recent?.after === after) return { told: this.#recent.history.told, whole: true };
+    const { records, whole } = this.store.lastRecords(after, MAX_RESULT_BYTES);
+    return { told: historyOf(emptyTranscript(newId()), records, newId, this.state().run?.spec), whole };
   }
 
   record(body: AgentRecordBody): AgentRecord {
@@ -126,7 +124,7 @@ export class SessionLog {
     const waited = this.events.take();
     const fresh: RunEvent[] = [];
     const state = batch.at(-1)?.after ?? this.state();
-    this.#recent = this.#kept(records);
+    this.#keep(batch, records, options.silent !== true);
     for (const applied of batch) {
       if (options.silent !== true) fresh.push(...eventsOf(applied));
       this.store.artifacts.note(applied);
@@ -138,14 +136,18 @@ export class SessionLog {
     return state;
   }
 
-  /** Stores records; returns them with the previous ones, unless they are too many to keep. */
-  #kept(records: readonly AgentRecord[]): LastRecords | null {
-    const begins = records.some(({ type }) => type === "run_started");
-    const from = begins ? { after: this.store.lastRecord(), records: [], bytes: 0 } : this.#recent;
+  /**
+   * Stores records, and reads them into the history of the run under way, unless they are too many.
+   * @param told whether the log is asked for the result of a run that begins here
+   */
+  #keep(batch: readonly Applied[], records: readonly AgentRecord[], told: boolean): void {
+    const begins = told && records.some(({ type }) => type === "run_started");
+    const history = begins ? new History(emptyTranscript(newId()), newId) : null;
+    const from = history === null ? this.#recent : { after: this.store.lastRecord(), history, bytes: 0 };
     const bytes = this.store.appendRecords(records) + (from?.bytes ?? 0);
-    if (from === null || bytes > KEPT_BYTES) return null;
-    from.records.push(...records);
-    return { ...from, bytes };
+    this.#recent = from === null || bytes > KEPT_BYTES ? null : { ...from, bytes };
+    // The history of a run does not include what came before it.
+    for (const applied of begins ? fold(records) : batch) this.#recent?.history.read(applied);
   }
 
   /**

@@ -32,9 +32,9 @@ export function resultOf(
   runtime: AgentRuntime,
   state: AgentState,
   facts: Parameters<AgentRuntime["resultOf"]>[1],
-  { records, whole }: ReturnType<SessionLog["recordsOf"]>,
+  { told, whole }: ReturnType<SessionLog["told"]>,
 ): JsonObject {
-  const result = runtime.resultOf(state, facts, records);
+  const result = runtime.resultOf(state, facts, told);
   return whole ? result : { ...result, transcript_truncated: true };
 }
 
@@ -52,7 +52,7 @@ export function settleRun(
   const facts = { run_id: row.id, session_id, created_at: row.created_at, settled_at };
   log.append(batch, {
     events: (state) => {
-      const result = () => ({ ...resultOf(runtime, state, facts, log.recordsOf(row)), ...further() });
+      const result = () => ({ ...resultOf(runtime, state, facts, log.told(row)), ...further() });
       const { status = "error", error = null } = state.run ?? {};
       const end = { row, session_id, settled_at, status, error };
       return [...lifecycle.ends(row.id, { status, code: error?.code }), ...doneEvents(end, result)];
@@ -81,7 +81,7 @@ export function loseRun(options: EndOptions, row: RunRow): ErrorData {
     [{ type: "run_settled", run: row.id, status: "error", error }],
     (state) => {
       const known = state?.run?.spec.run_id === row.id;
-      const result = known ? () => resultOf(runtime, state, facts, log.recordsOf(row)) : null;
+      const result = known ? () => resultOf(runtime, state, facts, log.told(row)) : null;
       return [...lifecycle.ends(row.id, { status: "error", code: error.code }), ...doneEvents(end, result)];
     },
     (last) => noteEnd(log, row, "error", { settled_at, done_event: last, memo: null }, lifecycle),

@@ -112,7 +112,7 @@ export function runAnswer(log: SessionLog, runtime: AgentRuntime, session: strin
   if (row.settled_at !== null || row.status === "running") return view;
   const { id: run_id, created_at } = row;
   const facts = { run_id, session_id: session, created_at, settled_at: null };
-  const result = resultOf(runtime, log.state(), facts, log.recordsOf(row));
+  const result = resultOf(runtime, log.state(), facts, log.told(row));
   const { status } = row;
   return { ...view, result: log.answered({ ...result, status }) };
 }

@@ -110,7 +110,7 @@ function durableOf(attempt: CallAttempt, run: RunRow, { log, files }: CallEnviro
     log: {
       state: () => log.state(),
       records: () => store.records(),
-      begin: (records) => write(() => log.append(log.applied(records), { silent: true })),
+      begin: (batch) => write(() => log.append(batch, { silent: true })),
       append: (batch, memo) =>
         write(() => {
           const kept = memo === null ? {} : { memo: JSON.stringify(memo) };

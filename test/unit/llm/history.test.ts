@@ -1,7 +1,8 @@
 /** The transcript of a session's records: its messages are those that models were sent. */
 import { expect, it } from "vitest";
-import { fold } from "../../../src/engine/agent/apply.ts";
+import { applyAgentRecord, fold } from "../../../src/engine/agent/apply.ts";
 import type { AgentRecord, Delivery } from "../../../src/engine/agent/records.ts";
+import { EMPTY_SESSION } from "../../../src/engine/agent/state.ts";
 import { HistoryReader, historyOf, stateBefore } from "../../../src/llm/history.ts";
 import { messageJson } from "../../../src/llm/messages.ts";
 import { emptyTranscript } from "../../../src/llm/transcript.ts";
@@ -67,7 +68,9 @@ it("a message that came before the run precedes its prompt; one that nobody has 
     .flatMap((applied) => reader.read(applied).messages)
     .map(({ content }) => content);
   expect(texts).toEqual(["early", "go", "one"]);
-  expect(reader.waiting().messages).toEqual([{ role: "user", content: "late" }]);
+  expect(reader.waiting(all.reduce(applyAgentRecord, EMPTY_SESSION)).messages).toEqual([
+    { role: "user", content: "late" },
+  ]);
 });
 
 it("a daemon's output after its session was emptied is streamed, although its run began before", async () => {
@@ -80,6 +83,6 @@ it("a daemon's output after its session was emptied is streamed, although its ru
     ...records,
   ];
   const reader = new HistoryReader(ids, emptyTranscript("t"));
-  const told = [...fold(after, stateBefore({}, run.spec))];
+  const told = [...fold(after, stateBefore(run.spec))];
   expect(told.flatMap((applied) => reader.read(applied).messages)).toMatchObject([{ content: "awake" }]);
 });
