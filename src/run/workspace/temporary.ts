@@ -17,7 +17,7 @@ import type {
   WorkspaceAccess,
   WorkspaceFile,
 } from "./access.ts";
-import { meets, writeRefusal } from "./write-rules.ts";
+import { madeBy, writeRefusal } from "./write-rules.ts";
 
 export class TemporaryWorkspace implements WorkspaceAccess {
   readonly #context: RunContext;
@@ -62,7 +62,7 @@ export class TemporaryWorkspace implements WorkspaceAccess {
   }
 
   async changeFiles(changes: readonly FileChange[]): Promise<Outcome[]> {
-    return changes.map((change) => (change.kind === "write" ? this.#write(change) : this.#delete(change)));
+    return changes.map((change) => this.#make(change));
   }
 
   async workspaceVersion(): Promise<Pick<Manifest, "id" | "version">> {
@@ -99,30 +99,24 @@ export class TemporaryWorkspace implements WorkspaceAccess {
     return key;
   }
 
-  #write(change: Extract<FileChange, { kind: "write" }>): Outcome {
-    const { path, key, sha256, size } = change;
-    const refusal = this.#refusal(change);
-    if (refusal !== null) return refusal;
-    const known = this.#contents.has(sha256);
-    if (!known && key === null) return { refused: "content" };
-    if (!known && key !== null) this.#contents.set(sha256, key);
-    const old = this.#files.get(path);
-    const executable = change.executable ?? old?.executable ?? false;
-    if (old !== undefined && old.sha256 === sha256 && old.executable === executable)
-      return { done: "unchanged", version: old.version, modified_at: old.modified_at };
-    this.#version += 1;
-    const modified_at = Math.min(change.modified_at ?? Date.now(), Date.now());
-    this.#files.set(path, { path, size, sha256, executable, modified_at, version: this.#version });
-    return { done: old === undefined ? "created" : "changed", version: this.#version, modified_at };
-  }
-
-  #delete({ path, expected }: Extract<FileChange, { kind: "delete" }>): Outcome {
+  #make(change: FileChange): Outcome {
+    const { path } = change;
+    if (change.kind === "write") {
+      const { key, sha256 } = change;
+      const refusal = this.#refusal(change);
+      if (refusal !== null) return refusal;
+      if (!this.#contents.has(sha256)) {
+        if (key === null) return { refused: "content" };
+        this.#contents.set(sha256, key);
+      }
+    }
     const old = this.#files.get(path) ?? null;
-    if (!meets(old, expected)) return { refused: "expected" };
-    if (old === null) return { refused: "missing" };
-    this.#files.delete(path);
+    const { outcome, file } = madeBy(change, old, { version: this.#version + 1, now: Date.now() });
+    if (file === undefined) return outcome;
     this.#version += 1;
-    return { done: "deleted", version: this.#version, modified_at: Date.now() };
+    if (file === null) this.#files.delete(path);
+    else this.#files.set(path, file);
+    return outcome;
   }
 
   #refusal(intent: FileIntent): Refusal | null {

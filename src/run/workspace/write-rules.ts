@@ -1,6 +1,6 @@
-/** Which changes a workspace accepts, wherever it is. Pure. */
+/** Which changes a workspace accepts, and what they make of a file, wherever the workspace is. Pure. */
 import { foldersOf, pathFault } from "../../tool/workspace-path.ts";
-import type { Expected, FileIntent, Refusal, WorkspaceFile } from "./access.ts";
+import type { Expected, FileChange, FileIntent, Outcome, Refusal, WorkspaceFile } from "./access.ts";
 
 type Known = Pick<WorkspaceFile, "sha256" | "size">;
 
@@ -34,8 +34,34 @@ function obstacle(path: string, { find, isFolder }: Present): string | null {
   return file === undefined ? null : `is inside ${file}, which is a file`;
 }
 
+/**
+ * The outcome of a change, and the file after it. The rules of `writeRefusal` have admitted a write.
+ * @param old the file before; `null`: there was none
+ * @param at the version that the change makes, and the time (Unix ms)
+ * @returns `file`: `null`: it is gone; absent: nothing changes
+ */
+export function madeBy(
+  change: FileChange,
+  old: WorkspaceFile | null,
+  { version, now }: { version: number; now: number },
+): { outcome: Outcome; file?: WorkspaceFile | null } {
+  if (change.kind === "delete") {
+    if (!meets(old, change.expected)) return { outcome: { refused: "expected" } };
+    if (old === null) return { outcome: { refused: "missing" } };
+    return { outcome: { done: "deleted", version, modified_at: now }, file: null };
+  }
+  const { path, size, sha256 } = change;
+  const executable = change.executable ?? old?.executable ?? false;
+  if (old?.sha256 === sha256 && old.executable === executable)
+    return { outcome: { done: "unchanged", version: old.version, modified_at: old.modified_at } };
+  // A file is never dated in the future, whatever time a process has set.
+  const modified_at = Math.min(change.modified_at ?? now, now);
+  const file = { path, size, sha256, executable, modified_at, version };
+  return { outcome: { done: old === null ? "created" : "changed", version, modified_at }, file };
+}
+
 /** Whether a file meets the condition of a change. */
-export function meets(file: Known | null, expected: Expected | null): boolean {
+function meets(file: Known | null, expected: Expected | null): boolean {
   if (expected === null) return true;
   if (expected === "none") return file === null;
   return file !== null && (expected === "any" || expected.sha256.includes(file.sha256));

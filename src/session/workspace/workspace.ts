@@ -12,7 +12,7 @@ import type {
   Refusal,
   WorkspaceFile,
 } from "../../run/workspace/access.ts";
-import { meets, writeRefusal } from "../../run/workspace/write-rules.ts";
+import { madeBy, writeRefusal } from "../../run/workspace/write-rules.ts";
 import { WORKSPACE_LIMITS } from "../../tool/workspace-path.ts";
 import { hasSchema, migrate } from "../migrate.ts";
 import { Contents } from "./contents.ts";
@@ -71,9 +71,9 @@ export class Workspace {
   }
 
   find(path: string): (WorkspaceFile & { key: string }) | null {
-    const row = this.#exists ? this.#row(path) : null;
-    const key = row === null ? null : this.#contents.use(row.sha256, this.#now());
-    return row === null || key === null ? null : { ...fileOf(row), key };
+    const file = this.#exists ? this.#row(path) : null;
+    const key = file === null ? null : this.#contents.use(file.sha256, this.#now());
+    return file === null || key === null ? null : { ...file, key };
   }
 
   /** Gives out a key for an upload, or refuses early what `change` would refuse. `change` checks again. */
@@ -94,11 +94,7 @@ export class Workspace {
     const now = this.#now();
     return this.#host.storage.transactionSync(() => {
       const made: WatchedChange[] = [];
-      const outcomes = changes.map((change) =>
-        change.kind === "write"
-          ? this.#write(change, totals, made, now)
-          : this.#delete(change, totals, made, now),
-      );
+      const outcomes = changes.map((change) => this.#make(change, totals, made, now));
       for (const { version, path, kind } of made) {
         this.#sql.exec("INSERT INTO workspace_change VALUES (?, ?, ?, ?)", version, path, kind, now);
       }
@@ -145,14 +141,7 @@ export class Workspace {
   manifest(): Manifest {
     const { id, version } = this.#create();
     const rows = this.#sql.exec<Row>("SELECT * FROM workspace_file ORDER BY path").toArray();
-    const files = rows.map(({ path, sha256, size, executable, modified_at }) => ({
-      path,
-      sha256,
-      size,
-      executable: executable === 1,
-      modified_at,
-    }));
-    return { id, version, files };
+    return { id, version, files: rows.map(fileOf).map(({ version: _, ...file }) => file) };
   }
 
   /** R2 keys of contents, which are protected from removal for a while. Missing contents are left out. */
@@ -180,12 +169,12 @@ export class Workspace {
     return this.#host.storage.transactionSync(() => {
       if (!files.every(({ sha256 }) => this.#contents.keep(sha256, keys.get(sha256) ?? null, now)))
         return false;
-      for (const { path, sha256, size, executable, modified_at } of files) {
+      for (const file of files) {
         totals.version += 1;
         totals.files += 1;
-        totals.bytes += size;
-        const row = [path, sha256, size, Number(executable), modified_at, totals.version];
-        this.#sql.exec("INSERT INTO workspace_file VALUES (?, ?, ?, ?, ?, ?)", ...row);
+        totals.bytes += file.size;
+        const values = valuesOf({ ...file, version: totals.version });
+        this.#sql.exec("INSERT INTO workspace_file VALUES (?, ?, ?, ?, ?, ?)", ...values);
       }
       const { version, files: count, bytes } = totals;
       this.#sql.exec("UPDATE workspace SET version = ?, files = ?, bytes = ?", version, count, bytes);
@@ -217,59 +206,28 @@ export class Workspace {
     this.#sql.exec("DELETE FROM workspace_object");
   }
 
-  #write(
-    change: Extract<FileChange, { kind: "write" }>,
-    totals: Totals,
-    made: WatchedChange[],
-    now: number,
-  ): Outcome {
-    const { path, key, sha256, size } = change;
-    const refusal = this.#refusal(change, totals);
-    if (refusal !== null || !this.#contents.keep(sha256, key, now)) {
-      if (key !== null) this.#contents.discard(key, now);
-      return refusal ?? { refused: "content" };
+  #make(change: FileChange, totals: Totals, made: WatchedChange[], now: number): Outcome {
+    const { path } = change;
+    if (change.kind === "write") {
+      const { key, sha256 } = change;
+      const refusal = this.#refusal(change, totals);
+      if (refusal !== null || !this.#contents.keep(sha256, key, now)) {
+        if (key !== null) this.#contents.discard(key, now);
+        return refusal ?? { refused: "content" };
+      }
     }
     const old = this.#row(path);
-    const executable = Number(change.executable ?? old?.executable === 1);
-    if (old?.sha256 === sha256 && old.executable === executable) {
-      return { done: "unchanged", version: old.version, modified_at: old.modified_at };
-    }
+    const { outcome, file } = madeBy(change, old, { version: totals.version + 1, now });
+    if (file === undefined) return outcome;
     totals.version += 1;
-    totals.files += old === null ? 1 : 0;
-    totals.bytes += size - (old?.size ?? 0);
-    // A file is never dated in the future, whatever time a process has set.
-    const modified_at = Math.min(change.modified_at ?? now, now);
-    this.#sql.exec(
-      "INSERT OR REPLACE INTO workspace_file VALUES (?, ?, ?, ?, ?, ?)",
-      path,
-      sha256,
-      size,
-      executable,
-      modified_at,
-      totals.version,
-    );
+    totals.files += Number(file !== null) - Number(old !== null);
+    totals.bytes += (file?.size ?? 0) - (old?.size ?? 0);
+    if (file === null) this.#sql.exec("DELETE FROM workspace_file WHERE path = ?", path);
+    else this.#sql.exec("INSERT OR REPLACE INTO workspace_file VALUES (?, ?, ?, ?, ?, ?)", ...valuesOf(file));
     if (old !== null) this.#contents.release(old.sha256, now);
-    made.push({ path, kind: old === null ? "create" : "change", version: totals.version });
-    const done = old === null ? "created" : "changed";
-    return { done, version: totals.version, modified_at };
-  }
-
-  #delete(
-    { path, expected }: Extract<FileChange, { kind: "delete" }>,
-    totals: Totals,
-    made: WatchedChange[],
-    now: number,
-  ): Outcome {
-    const old = this.#row(path);
-    if (!meets(old, expected)) return { refused: "expected" };
-    if (old === null) return { refused: "missing" };
-    totals.version += 1;
-    totals.files -= 1;
-    totals.bytes -= old.size;
-    this.#sql.exec("DELETE FROM workspace_file WHERE path = ?", path);
-    this.#contents.release(old.sha256, now);
-    made.push({ path, kind: "delete", version: totals.version });
-    return { done: "deleted", version: totals.version, modified_at: now };
+    const kind = file === null ? "delete" : old === null ? "create" : "change";
+    made.push({ path, kind, version: totals.version });
+    return outcome;
   }
 
   #refusal(intent: FileIntent, { files, bytes }: Totals): Refusal | null {
@@ -289,8 +247,9 @@ export class Workspace {
     return hasSchema(this.#sql, WORKSPACE_VERSIONS);
   }
 
-  #row(path: string): Row | null {
-    return this.#sql.exec<Row>("SELECT * FROM workspace_file WHERE path = ?", path).toArray()[0] ?? null;
+  #row(path: string): WorkspaceFile | null {
+    const [row] = this.#sql.exec<Row>("SELECT * FROM workspace_file WHERE path = ?", path).toArray();
+    return row === undefined ? null : fileOf(row);
   }
 
   #totals(): Totals | null {
@@ -311,3 +270,7 @@ export class Workspace {
 function fileOf({ executable, ...row }: Row): WorkspaceFile {
   return { ...row, executable: executable === 1 };
 }
+
+/** In the order of the table's columns. */
+const valuesOf = ({ path, sha256, size, executable, modified_at, version }: WorkspaceFile) =>
+  [path, sha256, size, Number(executable), modified_at, version] as const;
