@@ -90,7 +90,7 @@ export class Conversation {
     this.log = new SessionLog(this.#store, now, { answers, events });
     this.files = new SessionFiles({ storage, env, now, store: this.#store, lifecycle });
     this.listing = new SessionListing({ log: this.log, deployment, background, lifecycle });
-    const workspace = this.files.byRun();
+    const workspace = this.files.byRun;
     this.runs = new Runs({ log: this.log, deployment, runtime, background, logsAll, workspace, lifecycle });
   }
 

@@ -33,13 +33,17 @@ interface SessionFilesOptions {
 }
 
 export class SessionFiles implements WorkspaceAccess {
+  /** The same for the session's run or daemon, whose own changes do not wake the daemon. */
+  readonly byRun: WorkspaceAccess;
   readonly #options: SessionFilesOptions;
-  /** Whether the session's run is making a change now. */
-  #own = false;
+  readonly #own: boolean;
   #made: { of: SessionRow["id"]; workspace: Workspace } | null = null;
 
-  constructor(options: SessionFilesOptions) {
+  /** @param own whether the session's run makes the changes */
+  constructor(options: SessionFilesOptions, own = false) {
     this.#options = options;
+    this.#own = own;
+    this.byRun = own ? this : new SessionFiles(options, true);
   }
 
   async #prepared(): Promise<Workspace> {
@@ -77,32 +81,6 @@ export class SessionFiles implements WorkspaceAccess {
   async changeFiles(changes: readonly FileChange[]): Promise<Outcome[]> {
     if (this.#row() === null) await this.#forgo(changes);
     return this.#changed((workspace) => workspace.change(changes));
-  }
-
-  /** The workspace for the session's run or daemon, whose own changes do not wake the daemon. */
-  byRun(): WorkspaceAccess {
-    return {
-      listFiles: (after, limit) => this.listFiles(after, limit),
-      findFile: (path) => this.findFile(path),
-      beginFile: (intent) => this.beginFile(intent),
-      noteUpload: (key, uploadId) => this.noteUpload(key, uploadId),
-      changeFiles: async (changes) => {
-        if (this.#row() === null) await this.#forgo(changes);
-        return this.#ownWork(() => this.#changed((workspace) => workspace.change(changes)));
-      },
-      workspaceVersion: () => this.workspaceVersion(),
-      workspaceManifest: () => this.workspaceManifest(),
-      contentKeys: (digests) => this.contentKeys(digests),
-    };
-  }
-
-  #ownWork<T>(work: () => T): T {
-    this.#own = true;
-    try {
-      return work();
-    } finally {
-      this.#own = false;
-    }
   }
 
   async workspaceVersion() {

@@ -54,7 +54,7 @@ async function save(conversation: Conversation, daemon: Daemon, options: DaemonO
   if (path === null || session === null || session.state === "deleted") return;
   const folder = daemon.row().persist_path;
   const meta = folder !== null && path.startsWith(`${folder}/`) ? `${folder}/daemon.meta.json` : null;
-  await persist(env.FILES, files.byRun(), {
+  await persist(env.FILES, files.byRun, {
     [path]: await snapshotOf(daemon, conversation),
     ...(meta === null ? {} : { [meta]: log.answered(summaryOf(daemon, log)) }),
   });

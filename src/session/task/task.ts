@@ -448,7 +448,7 @@ export class Task {
     const path = snapshotPath(log.store.session()?.id ?? "");
     // An earlier instance may have written it, and its owner may have changed it since.
     if ((files.changedAt(path) ?? 0) <= since)
-      await persist(env.FILES, files.byRun(), { [path]: log.answered(this.handle()) });
+      await persist(env.FILES, files.byRun, { [path]: log.answered(this.handle()) });
     this.#savedOf = since;
   }
 
