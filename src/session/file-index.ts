@@ -3,6 +3,7 @@
  * under it, so the alarm also removes what an interrupted upload leaves.
  */
 import type { IdempotentUpload } from "../env.ts";
+import { abortUploads } from "./r2-objects.ts";
 
 /** Keys to remove at once; R2 accepts 1000. */
 const BATCH = 500;
@@ -69,17 +70,11 @@ export class FileIndex {
   }
 
   async drop(keys: readonly string[]): Promise<void> {
-    for (const key of keys) {
-      const [row] = this.#sql
-        .exec<{ upload_id: string | null }>("SELECT upload_id FROM kept WHERE key = ?", key)
-        .toArray();
-      // A completed or aborted upload has nothing to abort.
-      if (row?.upload_id)
-        await this.#bucket
-          .resumeMultipartUpload(key, row.upload_id)
-          .abort()
-          .catch(() => {});
-    }
+    const query = "SELECT key, upload_id FROM kept WHERE key = ?";
+    const rows = keys.flatMap((key) =>
+      this.#sql.exec<{ key: string; upload_id: string | null }>(query, key).toArray(),
+    );
+    await abortUploads(this.#bucket, rows);
     await this.#bucket.delete([...keys]);
     for (const key of keys) this.#sql.exec("DELETE FROM kept WHERE key = ?", key);
   }

@@ -14,12 +14,12 @@ import type { RunEvent } from "../../run/events.ts";
 import type { SessionKind } from "../../run/session-client.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { NamedRequest } from "../named-request.ts";
+import { removeBelow, sessionPrefix } from "../r2-objects.ts";
 import { forgetRuns } from "../run-index.ts";
 import { forgetSession } from "../session-index.ts";
 import type { SessionView } from "./answers.ts";
 import { documentStream } from "./documents.ts";
 import type { DueKind } from "./due-times.ts";
-import { clearFiles } from "./files.ts";
 import { adopt, isBeingMade } from "./fork.ts";
 import type {
   Adopted,
@@ -359,7 +359,7 @@ export class Conversation {
     await this.listing.withdraw();
     await this.#lifecycle.cleared({ tenant, id });
     await this.files.destroy(row);
-    await clearFiles(this.env, tenant, id);
+    await removeBelow(this.env.FILES, sessionPrefix(tenant, id));
     await forgetSession(this.env, tenant, id);
     await forgetRuns(
       this.env,

@@ -10,8 +10,8 @@ import type {
   WorkspaceAccess,
   WorkspaceFile,
 } from "../../run/workspace/access.ts";
+import { sessionPrefix } from "../r2-objects.ts";
 import { Workspace } from "../workspace/workspace.ts";
-import { sessionPrefix } from "./files.ts";
 import type { FileLifecycle } from "./session-lifecycle.ts";
 import type { ConversationStore, SessionRow } from "./store.ts";
 

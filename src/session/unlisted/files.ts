@@ -1,6 +1,7 @@
 /** The files of a call's run, in the session's own storage, removed with it. */
 import type { Bindings } from "../../env.ts";
 import type { WorkspaceAccess } from "../../run/workspace/access.ts";
+import { removeBelow } from "../r2-objects.ts";
 import { Workspace } from "../workspace/workspace.ts";
 
 /** The R2 prefix of a run's files. The next run of the same call has another prefix. */
@@ -26,11 +27,5 @@ export function runFiles(
 
 /** Removes the R2 objects of a call's runs, up to this generation. */
 export async function clearRunFiles(env: Bindings, id: string, generation: number): Promise<void> {
-  for (let one = 0; one <= generation; one++) {
-    for (;;) {
-      const { objects, truncated } = await env.FILES.list({ prefix: prefixOf(id, one) });
-      if (objects.length > 0) await env.FILES.delete(objects.map(({ key }) => key));
-      if (!truncated) break;
-    }
-  }
+  for (let one = 0; one <= generation; one++) await removeBelow(env.FILES, prefixOf(id, one));
 }

@@ -3,7 +3,7 @@
  * and removed with them.
  */
 import type { Outcome, WorkflowRecord } from "../../engine/workflow/records.ts";
-import { sessionPrefix } from "../conversation/files.ts";
+import { sessionPrefix } from "../r2-objects.ts";
 
 /** The most bytes of an outcome in a row of the journal. */
 const MAX_ROW_BYTES = 256 * 1024;

@@ -2,6 +2,7 @@
  * Which R2 objects hold the contents of a workspace; each content is stored once. A key is noted before anything is
  * stored under it. An object stays for a while after its last file is gone, so that readers can finish.
  */
+import { abortUploads, removeBelow } from "../r2-objects.ts";
 
 /** How long an upload may take, and how long a content that somebody is about to use is kept, in ms. */
 export const USE_MS = 3_600_000;
@@ -115,7 +116,7 @@ export class Contents {
     if (rows.length === 0) return;
     // From here on nobody can use these objects, even if R2 takes long or fails.
     for (const { key } of rows) this.#set(key, "dying", now + RETRY_MS);
-    await this.#abort(rows);
+    await abortUploads(this.#bucket, rows);
     await this.#bucket.delete(rows.map(({ key }) => key));
     for (const { key } of rows) this.#sql.exec("DELETE FROM workspace_object WHERE key = ?", key);
   }
@@ -123,23 +124,9 @@ export class Contents {
   /** Removes everything from R2. */
   async destroy(): Promise<void> {
     const query = "SELECT key, upload_id FROM workspace_object WHERE upload_id IS NOT NULL";
-    await this.#abort(this.#sql.exec<{ key: string; upload_id: string | null }>(query).toArray());
-    for (;;) {
-      const { objects, truncated } = await this.#bucket.list({ prefix: this.#prefix, limit: 1000 });
-      if (objects.length > 0) await this.#bucket.delete(objects.map(({ key }) => key));
-      if (!truncated) break;
-    }
-  }
-
-  async #abort(rows: readonly { key: string; upload_id: string | null }[]): Promise<void> {
-    for (const { key, upload_id } of rows) {
-      if (upload_id === null) continue;
-      // A completed or aborted upload has nothing to abort.
-      await this.#bucket
-        .resumeMultipartUpload(key, upload_id)
-        .abort()
-        .catch(() => {});
-    }
+    const rows = this.#sql.exec<{ key: string; upload_id: string | null }>(query).toArray();
+    await abortUploads(this.#bucket, rows);
+    await removeBelow(this.#bucket, this.#prefix);
   }
 
   #find(sha256: string): string | null {

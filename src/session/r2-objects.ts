@@ -1,0 +1,28 @@
+/** Where a session has its R2 objects, and how objects are removed. */
+
+/** Prefix of the keys of a session's R2 objects. */
+export const sessionPrefix = (tenant: string, id: string): string => `sessions/${tenant}/${id}/`;
+
+/** Removes all objects whose keys begin with a prefix. */
+export async function removeBelow(bucket: R2Bucket, prefix: string): Promise<void> {
+  for (;;) {
+    const { objects, truncated } = await bucket.list({ prefix });
+    if (objects.length > 0) await bucket.delete(objects.map(({ key }) => key));
+    if (!truncated) return;
+  }
+}
+
+/** Ends multipart uploads. Keys without one are left out. */
+export async function abortUploads(
+  bucket: R2Bucket,
+  rows: readonly { key: string; upload_id: string | null }[],
+): Promise<void> {
+  for (const { key, upload_id } of rows) {
+    if (upload_id === null) continue;
+    // A completed or aborted upload has nothing to abort.
+    await bucket
+      .resumeMultipartUpload(key, upload_id)
+      .abort()
+      .catch(() => {});
+  }
+}
