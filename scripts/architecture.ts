@@ -27,6 +27,7 @@ const CHECKED = ["src", "container", "scripts", "test"];
 
 /** What each part of src may import in addition to itself: parts, or single files. Everything may use `vocabulary`. */
 const VOCABULARY = [
+  "answer-shape",
   "bytes",
   "memo",
   "lazily",
@@ -39,6 +40,7 @@ const VOCABULARY = [
   "derived-key",
 ];
 const MAY_IMPORT: Record<string, readonly string[]> = {
+  "answer-shape": ["src/skill/json.ts", "src/skill/manifest.ts"],
   errors: ["plural"],
   plural: [],
   secrets: [],
@@ -138,8 +140,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     "src/model/health.ts",
     "src/registry/versions.ts",
     "src/session/conversation/answers.ts",
-    "src/session/conversation/trace.ts",
-    "src/session/index-row.ts",
+    "src/session/session-entry.ts",
     "src/session/ledger/rpc.ts",
     "src/session/run-entry.ts",
   ],
@@ -174,8 +175,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     // The shapes of answers: types, and the lists of words in them.
     "src/run/task/handle.ts",
     "src/session/conversation/answers.ts",
-    "src/session/conversation/trace.ts",
     "src/session/daemon/rpc.ts",
+    "src/session/session-entry.ts",
     "src/session/run-entry.ts",
   ],
   typed: ["skill"],

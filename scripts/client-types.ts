@@ -27,10 +27,12 @@ const NAMED: { readonly [schema: string]: string } = {
   CompactedSession: "CompactedSession",
   Artifacts: "Artifacts",
   Artifact: "Artifact",
+  Approval: "Approval",
   Approvals: "Approvals",
   ApprovalDecision: "ApprovalDecision",
   RunAccepted: "RunAccepted",
   Run: "SessionRun",
+  SessionRunResult: "SessionRunResult",
   Runs: "SessionRuns",
   DaemonRequest: "DaemonRequest",
   Daemon: "Daemon",
@@ -136,7 +138,9 @@ function typeText(schema: JsonObject, named: (schema: string) => string): string
   if (typeof $ref === "string") return named($ref.split("/").at(-1) ?? "");
   if (value !== undefined) return JSON.stringify(value);
   if (Array.isArray(values)) return union(values.map((one) => JSON.stringify(one)));
-  if (Array.isArray(allOf)) return allOf.map(of).join(" & ");
+  if (Array.isArray(allOf)) {
+    return allOf.map((part) => (objectOf(part).oneOf === undefined ? of(part) : `(${of(part)})`)).join(" & ");
+  }
   const either = anyOf ?? oneOf;
   if (Array.isArray(either)) return union(either.map(of));
   if (Array.isArray(type)) return union(type.map((one) => of({ ...schema, type: one })));

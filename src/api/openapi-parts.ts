@@ -36,6 +36,9 @@ export function pageOf(items: JsonObject): JsonObject {
 export const TEXT: JsonObject = { type: "string" };
 export const MAYBE_TEXT: JsonObject = { type: ["string", "null"] };
 export const COUNT: JsonObject = { type: "integer", minimum: 0 };
+export const MAYBE_COUNT: JsonObject = { ...COUNT, type: ["integer", "null"] };
+export const TIME: JsonObject = { type: "string", format: "date-time" };
+export const MAYBE_TIME: JsonObject = { type: ["string", "null"], format: "date-time" };
 export const BINARY: JsonObject = { type: "string", contentMediaType: "application/octet-stream" };
 /** Ids of stored files. */
 export const FILE_IDS: JsonObject = {

@@ -1,5 +1,6 @@
 /** The routes of sessions, and of runs in them. */
 import { SESSION_ID } from "../engine/session-id.ts";
+import { answeredCall, decidedShape } from "../session/conversation/answers.ts";
 import { RUN_KINDS, RUN_STATES } from "../session/run-entry.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import {
@@ -15,6 +16,7 @@ import {
 } from "./bodies/sessions.ts";
 import { answer, answerHeaders, COUNT, inPath, object, query, ref, TEXT } from "./openapi-parts.ts";
 import { body, json, maybeBody, type Operation, type Operations, schema } from "./operation.ts";
+import { schemaOf } from "./shape-schema.ts";
 
 export const ID = inPath("id", { type: "string", pattern: SESSION_ID.source });
 const RUN = inPath("run");
@@ -204,14 +206,16 @@ export const SESSION_OPERATIONS = {
   archiveSession: changes("Archives the session: it accepts no more runs", NOTHING),
   abandonSession: changes("Abandons the conversation; cancels its run", NOTHING),
   closeSession: changes("Ends the conversation; cancels its run", NOTHING),
-  resumeSession: changes("Makes it active again, and wakes an idle run", NOTHING),
+  resumeSession: changes("Makes it active again, and wakes an idle run", NOTHING, {
+    answers: { 200: answer("The session as it is now", json(schema("ResumedSession"))) },
+  }),
   sendFeedback: changes("Gives the model feedback at its next turn", body(feedbackBody), {
     answers: { 202: answer("It is stored", json(schema("Delivered"))) },
   }),
   answerToolCall: changes(
     "The client's answer to a call of a tool that it declared without a handler",
     body(toolResultBody),
-    { answers: { 200: answer("The run has it", json(object({ tool_call_id: TEXT, run_id: TEXT }))) } },
+    { answers: { 200: answer("The run has it", json(schemaOf(answeredCall))) } },
   ),
   listArtifacts: reads(
     "What the session's tools made, in the order in which it was made, without content",
@@ -232,7 +236,7 @@ export const SESSION_OPERATIONS = {
   decideApproval: changes("Decides about a call, once", body(schema("ApprovalDecision")), {
     parameters: [ID, inPath("approval"), KEY],
     answers: {
-      200: answer("It is decided", json(object({ id: TEXT, decision: TEXT, run_id: TEXT }))),
+      200: answer("It is decided", json(schemaOf(decidedShape))),
     },
   }),
   listRuns: reads("The runs of a session, the newest first, without their results", schema("Runs"), {
@@ -253,8 +257,8 @@ export const SESSION_OPERATIONS = {
       ref("parameters", "last-event-id"),
     ],
     answers: {
-      200: answer("The result", {
-        ...json(schema("RunResult")),
+      200: answer("The result, and what the run waits for if it rests", {
+        ...json(schema("SessionRunResult")),
         "text/event-stream": { schema: schema("Events") },
       }),
       202: answer(

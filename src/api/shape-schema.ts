@@ -1,6 +1,7 @@
-/** Turns the shapes with which Hull reads requests into JSON Schema 2020-12, for documents. */
+/** Turns the shapes of requests, answers and events into JSON Schema 2020-12, for documents. */
 import * as z from "zod/mini";
 import { artifactShape } from "../engine/workflow/artifacts.ts";
+import { blockShape } from "../llm/blocks.ts";
 import { messageShape, partShape } from "../llm/messages.ts";
 import { transcriptShape } from "../llm/transcript.ts";
 import { once } from "../memo.ts";
@@ -24,7 +25,14 @@ export function schemaOf(
     override({ zodSchema, jsonSchema }) {
       const def = zodSchema._zod.def;
       if (def.type === "custom" && "fn" in def && def.fn === isObject) jsonSchema.type = "object";
-      const elsewhere = named.get(zodSchema);
+      // The format says the same, in fewer characters.
+      if (jsonSchema.format !== undefined) delete jsonSchema.pattern;
+      // Said of the types in Hull's code, not of what a client may send.
+      delete jsonSchema.readOnly;
+      const { schema } = jsonSchema;
+      delete jsonSchema.schema;
+      const elsewhere =
+        named.get(zodSchema) ?? (typeof schema === "string" ? ref("schemas", schema) : undefined);
       if (elsewhere === undefined || zodSchema === shape) return;
       for (const key of Object.keys(jsonSchema)) Reflect.deleteProperty(jsonSchema, key);
       Object.assign(jsonSchema, elsewhere);
@@ -39,6 +47,7 @@ export const namedShapes = once(
   (): ReadonlyMap<z.core.$ZodType, JsonObject> =>
     new Map<z.core.$ZodType, JsonObject>([
       [partShape, ref("schemas", "MessagePart")],
+      [blockShape, ref("schemas", "MessageBlock")],
       [messageShape, ref("schemas", "Message")],
       [transcriptShape, ref("schemas", "Transcript")],
       [policyShape, ref("schemas", "Policy")],
@@ -48,6 +57,10 @@ export const namedShapes = once(
       [anyGraph, ref("schemas", "WorkflowGraph")],
     ]),
 );
+
+/** Schemas by the names that they have in the document. */
+export const schemasOf = (shapes: { readonly [name: string]: z.core.$ZodType }): JsonObject =>
+  Object.fromEntries(Object.entries(shapes).map(([name, shape]) => [name, schemaOf(shape, namedShapes())]));
 
 /**
  * The schema of a body, of the shape that reads it.

@@ -1,11 +1,12 @@
 /** `POST /transcripts/{operation}`. */
 import * as z from "zod/mini";
+import { blockShape, VISIBILITIES } from "../llm/blocks.ts";
 import { messageShape, partShape } from "../llm/messages.ts";
 import { transcriptShape } from "../llm/transcript.ts";
 import { TRANSCRIPT_OPERATIONS as OPERATIONS } from "../llm/transcript-operations/operations.ts";
 import type { Stats } from "../llm/transcript-operations/view.ts";
 import type { JsonObject } from "../skill/manifest.ts";
-import { answer, COUNT, inPath, ref, view } from "./openapi-parts.ts";
+import { answer, COUNT, inPath, object, ref, view } from "./openapi-parts.ts";
 import { json, type Operations } from "./operation.ts";
 import { namedShapes, schemaOf } from "./shape-schema.ts";
 
@@ -56,6 +57,17 @@ export const TRANSCRIPT_OPERATIONS = {
 export function transcriptSchemas(): JsonObject {
   return {
     MessagePart: schemaOf(partShape),
+    MessageBlock: {
+      allOf: [
+        schemaOf(blockShape),
+        object(
+          {
+            visibility: { enum: [...VISIBILITIES], description: "Who may see it; of no effect in requests." },
+          },
+          ["visibility"],
+        ),
+      ],
+    },
     Message: schemaOf(messageShape, namedShapes()),
     Transcript: schemaOf(transcriptShape, namedShapes()),
   };

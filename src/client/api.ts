@@ -1,5 +1,22 @@
 // `npm run docs` writes this file from the schemas of the API.
 
+export type Approval = {
+  id: string;
+  tool_call_id: string;
+  tool: string;
+  arguments: Record<string, unknown>;
+  /** SHA-256 of the tool and the arguments: the decision holds only for these. */
+  arguments_digest: string;
+  risk: string;
+  /** What requires the approval. */
+  cause?: string;
+  run_id: string;
+  /** What the model said together with the call. */
+  said: string;
+  requested_at: string;
+  expires_at: string;
+};
+
 export type ApprovalDecision = {
   decision: "approve" | "deny";
   scope?: "once" | "session";
@@ -9,39 +26,26 @@ export type ApprovalDecision = {
 };
 
 export type Approvals = {
-  data: {
-    id: string;
-    run_id: string;
-    tool_call_id: string;
-    tool: string;
-    arguments: Record<string, unknown>;
-    /** SHA-256 of the tool and the arguments: the decision holds only for these. */
-    arguments_digest: string;
-    risk: string;
-    /** What requires the approval. */
-    cause?: string;
-    /** What the model said together with the call. */
-    said: string;
-    requested_at: string;
-    expires_at: string;
-  }[];
+  data: Approval[];
   next_cursor: string | null;
 };
 
 export type Artifact = {
+  /** Unique in its session. */
   id: string;
   type: "code" | "html" | "markdown" | "svg" | "mermaid" | "react" | "image" | "custom" | "document";
   title: string;
-  /** Only for `code` and `react`. */
-  language?: string;
-  version: number;
   /** Text; for an image its URL; for type `custom` any JSON. */
   content: unknown;
+  /** Only for `code` and `react`. */
+  language?: string;
   metadata: Record<string, unknown>;
   plugin?: string;
+  version: number;
   run_id: string;
   call_id: string;
   created_at: string;
+  /** All of them, oldest first. */
   versions: {
     version: number;
     created_at: string;
@@ -50,6 +54,7 @@ export type Artifact = {
 
 export type Artifacts = {
   data: ({
+    /** Unique in its session. */
     id: string;
     type: "code" | "html" | "markdown" | "svg" | "mermaid" | "react" | "image" | "custom" | "document";
     title: string;
@@ -216,6 +221,7 @@ export type CallResult = {
   output_tokens: number;
   cache_read_tokens: number;
   cache_write_tokens: number;
+  /** As `cache_write_tokens`, under Anthropic's name. */
   cache_creation_input_tokens: number;
   usage: {
     input_tokens: number;
@@ -256,7 +262,7 @@ export type CallResult = {
     option?: string;
   }[];
   /** The call used up a soft budget. */
-  budget_exceeded?: boolean;
+  budget_exceeded?: true;
   /** The calls that mocks answered: at most the last 1000, and at most 8 MiB. */
   mock_calls?: Record<string, unknown>[];
   /** How many earlier entries of `mock_calls` are missing. */
@@ -324,7 +330,17 @@ export type CompactRequest = {
 
 export type CompactedSession = Session & {
   /** `null`: there was nothing to compact. */
-  compacted: Record<string, unknown> | null;
+  compacted: {
+    mode: "auto" | "preflight" | "manual" | "hard_limit" | "idle";
+    strategy: string;
+    engine_strategy: string;
+    archived_messages: number;
+    estimated_tokens_before: number;
+    estimated_tokens_after: number;
+    keep_first: number;
+    keep_last: number;
+    summary: string;
+  } | null;
 };
 
 export type Daemon = {
@@ -431,7 +447,7 @@ export type Daemons = {
 export type Delivered = {
   session_id: string;
   run_id: string | null;
-  delivery?: string;
+  delivery?: "interrupt_immediate" | "finish_step" | "wait_for_completion";
 };
 
 export type Diagnostic = {
@@ -481,60 +497,65 @@ export type Message = {
     name: string;
     arguments?: unknown;
   }[];
-  blocks?: ({
-    type: "output_text";
-    text: string;
-  } | {
-    type: "reasoning";
-    text: string;
-    signature?: string;
-    native?: {
-      provider: string;
-      value: unknown;
-    };
-  } | {
-    type: "reasoning_summary";
-    text: string;
-    native?: {
-      provider: string;
-      value: unknown;
-    };
-  } | {
-    type: "tool_call";
-    id: string;
-    name: string;
-    arguments: unknown | null;
-    raw: string;
-  } | {
-    type: "tool_search_query";
-    id: string;
-    name: string;
-    query: unknown;
-    native?: {
-      provider: string;
-      value: unknown;
-    };
-  } | {
-    type: "tool_search_result";
-    tool_use_id: string;
-    tool_references: {
-      tool_name: string;
-    }[];
-    native?: {
-      provider: string;
-      value: unknown;
-    };
-  } | {
-    type: "opaque";
-    provider: string;
-    value: unknown;
-  })[];
+  blocks?: MessageBlock[];
 } | {
   role: "tool";
   tool_call_id: string;
   name?: string;
   content?: unknown;
   is_error?: boolean;
+};
+
+export type MessageBlock = ({
+  type: "output_text";
+  text: string;
+} | {
+  type: "reasoning";
+  text: string;
+  signature?: string;
+  native?: {
+    provider: string;
+    value: unknown;
+  };
+} | {
+  type: "reasoning_summary";
+  text: string;
+  native?: {
+    provider: string;
+    value: unknown;
+  };
+} | {
+  type: "tool_call";
+  id: string;
+  name: string;
+  arguments: unknown | null;
+  raw: string;
+} | {
+  type: "tool_search_query";
+  id: string;
+  name: string;
+  query: unknown;
+  native?: {
+    provider: string;
+    value: unknown;
+  };
+} | {
+  type: "tool_search_result";
+  tool_use_id: string;
+  tool_references: {
+    tool_name: string;
+  }[];
+  native?: {
+    provider: string;
+    value: unknown;
+  };
+} | {
+  type: "opaque";
+  provider: string;
+  value: unknown;
+}) & {
+  /** Who may see it; of no effect in requests. */
+  visibility?: "public" | "private" | "internal";
 };
 
 export type MessagePart = {
@@ -813,7 +834,7 @@ export type RunRequest = {
 export type RunResult = {
   run_id: string;
   session_id: string | null;
-  status: string;
+  status: "running" | "idle" | "awaiting_tool" | "awaiting_approval" | "done" | "stuck" | "budget_exhausted" | "watchdog" | "failed" | "error" | "cancelled";
   text: string;
   /** The text without reasoning, tool calls and other parts that are not meant for people. */
   visible_text: string;
@@ -822,6 +843,7 @@ export type RunResult = {
   tools_used: string[];
   successful_tools: string[];
   rejected_tools: string[];
+  /** Messages that arrived too late for the run. */
   deferred_user_messages: Message[];
   tool_calling_mode: "native" | "text";
   input_tokens: number;
@@ -830,7 +852,7 @@ export type RunResult = {
   cost_usd: number;
   /** Cost of the run alone. */
   own_cost_usd: number;
-  daemon_state: string | null;
+  daemon_state: "running" | "idle" | "awaiting_tool" | "awaiting_approval" | "done" | "stuck" | "budget_exhausted" | "watchdog" | "failed" | "error" | "cancelled" | null;
   daemon_snapshot_path: string | null;
   task_ledger: Record<string, unknown> | null;
   /** How often the run wanted to end with open items. */
@@ -844,7 +866,25 @@ export type RunResult = {
   /** Summary of the messages that compaction removed from the conversation. */
   summary?: string;
   /** The last version of each; in a session without its content. */
-  artifacts?: Record<string, unknown>[];
+  artifacts?: ({
+    /** Unique in its session. */
+    id: string;
+    type: "code" | "html" | "markdown" | "svg" | "mermaid" | "react" | "image" | "custom" | "document";
+    title: string;
+    /** Text; for an image its URL; for type `custom` any JSON. */
+    content: unknown;
+    /** Only for `code` and `react`. */
+    language?: string;
+    metadata: Record<string, unknown>;
+    plugin?: string;
+    version: number;
+  } | {
+    /** Unique in its session. */
+    id: string;
+    type: "code" | "html" | "markdown" | "svg" | "mermaid" | "react" | "image" | "custom" | "document";
+    title: string;
+    version: number;
+  })[];
   /** The last 1000 steps of the loop that appear in no message. */
   trace: Record<string, unknown>[];
   warnings?: {
@@ -853,14 +893,14 @@ export type RunResult = {
     option?: string;
   }[];
   /** The call used up a soft budget. */
-  budget_exceeded?: boolean;
+  budget_exceeded?: true;
   /** The calls that mocks answered: at most the last 1000, and at most 8 MiB. */
   mock_calls?: Record<string, unknown>[];
   /** How many earlier entries of `mock_calls` are missing. */
   mock_calls_left_out?: number;
   transcript: Transcript;
   /** The transcript holds only the last records of a very long run. */
-  transcript_truncated?: boolean;
+  transcript_truncated?: true;
 };
 
 export type Session = {
@@ -868,6 +908,7 @@ export type Session = {
   state: "active" | "archived" | "abandoned" | "closed";
   created_at: string;
   updated_at: string;
+  /** Number of messages that the next model call would send. */
   length: number;
   /** Summary of the messages that compaction removed from the conversation. */
   summary: string | null;
@@ -875,13 +916,14 @@ export type Session = {
   child_ids: string[];
   /** Number of the parent's last event when this session branched off. */
   branched_at_event_index: number | null;
-  /** Number of the last event. */
+  /** Number of the last event; 0: there is none. */
   last_event: number;
   metadata: Record<string, unknown>;
-  run: null | {
+  /** The run under way. */
+  run: {
     run_id: string;
     status: "running" | "idle" | "awaiting_tool" | "awaiting_approval" | "done" | "stuck" | "budget_exhausted" | "watchdog" | "failed" | "error" | "cancelled";
-  };
+  } | null;
 };
 
 export type SessionFile = {
@@ -897,10 +939,7 @@ export type SessionFiles = {
 };
 
 export type SessionMessages = {
-  data: ({
-    role: "user" | "assistant" | "tool";
-    content: unknown;
-  })[];
+  data: Message[];
   next_cursor: string | null;
 };
 
@@ -919,22 +958,18 @@ export type SessionRun = {
     arguments: Record<string, unknown>;
   }[];
   /** Calls that wait for a person's decision. */
-  approvals?: {
-    id: string;
-    run_id: string;
+  approvals?: Approval[];
+};
+
+export type SessionRunResult = RunResult & {
+  /** Calls that wait for the client's answer. */
+  awaiting?: {
     tool_call_id: string;
-    tool: string;
+    name: string;
     arguments: Record<string, unknown>;
-    /** SHA-256 of the tool and the arguments: the decision holds only for these. */
-    arguments_digest: string;
-    risk: string;
-    /** What requires the approval. */
-    cause?: string;
-    /** What the model said together with the call. */
-    said: string;
-    requested_at: string;
-    expires_at: string;
   }[];
+  /** Calls that wait for a person's decision. */
+  approvals?: Approval[];
 };
 
 export type SessionRuns = {
@@ -975,6 +1010,7 @@ export type StructuredResult = {
   data: unknown;
   raw_text: string;
   error: unknown;
+  /** `missing_json`, `schema_validation`, `repair_failed` or the category of a failed call. */
   error_category: string | null;
   attempts: number;
   repaired: boolean;
@@ -997,7 +1033,7 @@ export type StructuredResult = {
     option?: string;
   }[];
   /** The call used up a soft budget. */
-  budget_exceeded?: boolean;
+  budget_exceeded?: true;
   /** The calls that mocks answered: at most the last 1000, and at most 8 MiB. */
   mock_calls?: Record<string, unknown>[];
   /** How many earlier entries of `mock_calls` are missing. */

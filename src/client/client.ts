@@ -15,7 +15,7 @@ import { DaemonClient, DaemonsClient } from "./daemons.ts";
 import { HullConnectionError, HullError } from "./error.ts";
 import { EventStream, type HullEvent } from "./event-stream.ts";
 import { inputBody, inputQuery, type SkillInput } from "./input.ts";
-import { posts, reads, SessionClient, type SessionRunResult, SessionsClient } from "./sessions.ts";
+import { posts, reads, SessionClient, SessionsClient } from "./sessions.ts";
 import {
   type Body,
   type Call,
@@ -27,7 +27,7 @@ import {
 } from "./transport.ts";
 
 export type * from "./api.ts";
-export type { CallSettings, HullEvent, HullOptions, RunSettings, SessionRunResult, SkillInput };
+export type { CallSettings, HullEvent, HullOptions, RunSettings, SkillInput };
 export { DaemonClient, EventStream, HullConnectionError, HullError, SessionClient, SkillAnswer };
 
 /** Settings of skill calls. */

@@ -12,12 +12,12 @@ import type {
   NewSession,
   RunAccepted,
   RunRequest,
-  RunResult,
   Session,
   SessionFile,
   SessionFiles,
   SessionMessages,
   SessionRun,
+  SessionRunResult,
   SessionRuns,
   Sessions,
   ToolAnswer,
@@ -32,9 +32,6 @@ import {
   type RunSettings,
   type Transport,
 } from "./transport.ts";
-
-/** The result of a session's run. A resting run says what it waits for. */
-export type SessionRunResult = RunResult & Pick<SessionRun, "awaiting" | "approvals">;
 
 /** An approval in the form of a stream or a list. */
 type NamedApproval = Pick<EventData["approval_request"], "id" | "arguments_digest">;

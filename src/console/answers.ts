@@ -22,12 +22,13 @@ import type {
   ApprovalView,
   ArtifactEntry,
   ArtifactView,
+  CompactedSession,
+  RunSteps,
   SessionView,
 } from "../session/conversation/answers.ts";
-import type { TraceStep } from "../session/conversation/trace.ts";
-import type { SessionEntry } from "../session/index-row.ts";
 import type { UsageGroup } from "../session/ledger/rpc.ts";
-import type { RunEntry } from "../session/run-entry.ts";
+import type { RunEntry, RunFigures } from "../session/run-entry.ts";
+import type { SessionEntry } from "../session/session-entry.ts";
 import type { ConfigParam } from "../skill/manifest.ts";
 
 /** USD per million tokens. */
@@ -72,25 +73,10 @@ export interface Provider {
   available: boolean;
 }
 
-export interface Trace extends List<TraceStep> {
-  text: string | null;
-  error: { title: string; detail: string } | null;
-  recovered: boolean;
-}
-
 export interface ToolConfig {
   params: ConfigParam[];
   values: Record<string, unknown>;
   sources: Record<string, string>;
-}
-
-/** Sums over the runs of a skill. */
-export interface RunFigures {
-  name: string;
-  calls: number;
-  failures: number;
-  p50_ms: number | null;
-  cost_usd: number;
 }
 
 /** One group of usage. The member named after the grouping holds its value; `null`: usage without such a value. */
@@ -168,13 +154,13 @@ export interface Answers {
   getIndexedRun: RunEntry;
   getRunFigures: { data: RunFigures[] };
   getExecution: Execution;
-  traceExecution: Trace;
-  traceRun: Trace;
+  traceExecution: RunSteps;
+  traceRun: RunSteps;
   listSessions: List<SessionEntry>;
   openSession: SessionView;
   getSession: SessionView;
   forkSession: SessionView;
-  compactSession: { compacted: object | null };
+  compactSession: CompactedSession;
   forkSessionAt: SessionView;
   listMessages: List<PublicMessage>;
   listSessionEvents: List<{ id: string; event: string; data: unknown }>;

@@ -2,9 +2,8 @@
 import { html } from "hono/html";
 import * as z from "zod/mini";
 import { HullError } from "../errors.ts";
-import type { TraceStep } from "../session/conversation/trace.ts";
+import type { RunSteps, TraceStep } from "../session/conversation/answers.ts";
 import { beginningCall, type RunEntry } from "../session/run-entry.ts";
-import type { Trace } from "./answers.ts";
 import { type Api, asked } from "./api.ts";
 import { form, nextPage, type Page, seeOther } from "./layout.ts";
 import { problemMembers } from "./problem.ts";
@@ -117,7 +116,7 @@ function answered(text: string, error: { title: string; detail: string } | null)
   return html`${failed}${said}`;
 }
 
-async function stepsOf(api: Api, { id, session }: RunEntry): Promise<Trace> {
+async function stepsOf(api: Api, { id, session }: RunEntry): Promise<RunSteps> {
   const query = { limit: STEPS, cursor: api.url.searchParams.get("cursor") };
   return session === null
     ? asked(api, "traceExecution", { params: { id }, query })

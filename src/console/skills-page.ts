@@ -2,8 +2,8 @@
 
 import { html } from "hono/html";
 import { counted } from "../plural.ts";
+import type { RunFigures } from "../session/run-entry.ts";
 import type { Card } from "../skill/manifest.ts";
-import type { RunFigures } from "./answers.ts";
 import { type Api, asked } from "./api.ts";
 import type { Page } from "./layout.ts";
 import { type Column, optionList, table } from "./table.ts";

@@ -1,8 +1,10 @@
 /** Artifacts that tools make for people to look at: their forms, and what Hull keeps of them. Pure. */
+import * as z from "zod/mini";
+import { about, json, maybe, object, ordinal, type Shaped, text } from "../answer-shape.ts";
 import { isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 
-export const ARTIFACT_TYPES = [
+const ARTIFACT_TYPES = [
   "code",
   "html",
   "markdown",
@@ -16,20 +18,23 @@ export const ARTIFACT_TYPES = [
 export type ArtifactType = (typeof ARTIFACT_TYPES)[number];
 
 /** One version of an artifact. */
-export interface Artifact {
-  /** Unique in its session. */
-  id: string;
-  type: ArtifactType;
-  title: string;
-  /** Text; for an image its URL, or a `data:` URL; for type `custom` any JSON. */
-  content: Json;
-  /** The language of `code` and `react`. */
-  language?: string;
-  metadata: JsonObject;
-  plugin?: string;
-  /** From 1, ascending. */
-  version: number;
-}
+export type Artifact = Shaped<typeof artifactShape>;
+export const artifactShape = () =>
+  z.object({
+    id: about(text(), "Unique in its session."),
+    type: z.enum(ARTIFACT_TYPES),
+    title: text(),
+    content: about(json(), "Text; for an image its URL; for type `custom` any JSON."),
+    language: maybe(about(text(), "Only for `code` and `react`.")),
+    metadata: object(),
+    plugin: maybe(text()),
+    version: ordinal(),
+  });
+
+/** An artifact without its content. */
+export type ArtifactHead = Shaped<typeof artifactHead>;
+export const artifactHead = () =>
+  z.pick(artifactShape(), { id: true, type: true, title: true, version: true });
 
 export interface ArtifactFinding {
   code: "artifact_type_unknown";
@@ -155,9 +160,6 @@ function wrongField(given: JsonObject): string | null {
     return "The version of an artifact must be a whole number from 1.";
   return null;
 }
-
-/** An artifact without its content. */
-export type ArtifactHead = Pick<Artifact, "id" | "type" | "title" | "version">;
 
 /** Old and new artifacts, each in its last version; only records hold contents. */
 export function withArtifacts(

@@ -2,6 +2,8 @@
  * The canonical conversation, independent of the provider. The engine's records hold it, and `src/model` maps it to and
  * from each wire protocol. JSON-safe.
  */
+import * as z from "zod/mini";
+import { count, maybe, type Shaped, text } from "../answer-shape.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 
 /** The bytes of a part: in Base64, or at a URL that the provider fetches. */
@@ -75,12 +77,14 @@ export type StopReason =
   | "other";
 
 /** Tokens; 0 if a provider does not report them. */
-export interface Usage {
-  input_tokens: number;
-  output_tokens: number;
-  cache_read_tokens: number;
-  cache_write_tokens: number;
-}
+export type Usage = Shaped<typeof usageShape>;
+export const usageShape = () =>
+  z.object({
+    input_tokens: count(),
+    output_tokens: count(),
+    cache_read_tokens: count(),
+    cache_write_tokens: count(),
+  });
 
 export const NO_USAGE: Usage = {
   input_tokens: 0,
@@ -114,13 +118,11 @@ export interface ModelTurn {
   container?: JsonObject;
 }
 
-/** Something in the request that Hull did not do, or did differently. */
-export interface Warning {
-  /** Stable, e.g. `option_ignored`. */
-  code: string;
-  message: string;
-  option?: string;
-}
+/** Something in the request that Hull did not do, or did differently. `code` is stable, e.g. `option_ignored`. */
+export type Warning = Shaped<typeof warningShape>;
+const warningShape = () => z.object({ code: text(), message: text(), option: maybe(text()) });
+/** The warnings of an answer. Absent: none. */
+export const warnings = () => maybe(z.readonly(z.array(warningShape())));
 
 /** A tool for a model; `parameters` is a JSON Schema object. */
 export interface ToolDefinition {

@@ -2,6 +2,7 @@
 import { BadRequest } from "../errors/request.ts";
 import { HullError, toProblem } from "../errors.ts";
 import { parseWithOffset } from "../run/json.ts";
+import type { RunSteps } from "../session/conversation/answers.ts";
 import type { RunTrace } from "../session/conversation/trace.ts";
 import type { ExecutionAnswer, ExecutionEvents, ExecutionStatus } from "../session/unlisted/rpc.ts";
 import { isTextType } from "../skill/media.ts";
@@ -81,7 +82,7 @@ export function tracePage({ request }: RequestContext): { after: number; limit: 
   return { after: numericCursor(query) ?? 0, limit: pageLimit(query, 200) };
 }
 
-export const traceJson = ({ steps, next, recovered, text, error }: RunTrace) => ({
+export const traceJson = ({ steps, next, recovered, text, error }: RunTrace): RunSteps => ({
   recovered,
   text,
   error,

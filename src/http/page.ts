@@ -28,7 +28,7 @@ export function numericCursor(query: URLSearchParams): number | null {
 }
 
 /** A page of such a list. @param next where the next page begins; `null`: this is the last one */
-export const numberedPage = <T>({ data, next }: { data: readonly T[]; next: number | null }) => ({
+export const numberedPage = <T>({ data, next }: { data: T[]; next: number | null }) => ({
   data,
   next_cursor: next === null ? null : String(next),
 });

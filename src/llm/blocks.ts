@@ -5,7 +5,8 @@ import { isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 
 /** Who may see a block: everybody, only the model, or a reader who wants to know how an answer came about. */
-export type Visibility = "public" | "private" | "internal";
+export const VISIBILITIES = ["public", "private", "internal"] as const;
+export type Visibility = (typeof VISIBILITIES)[number];
 
 export const VISIBILITY: Record<Block["type"], Visibility> = {
   output_text: "public",

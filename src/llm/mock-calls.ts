@@ -11,15 +11,8 @@ export const mockCallJson = ({ messages, ...call }: MockCall) => ({
   ...call,
 });
 
-export interface MockCallMembers {
-  /** The requests to mocks, if any mock answered: the last ones of many. */
-  mock_calls?: ReturnType<typeof mockCallJson>[];
-  /** How many earlier requests are missing. Absent: none. */
-  mock_calls_left_out?: number;
-}
-
 /** The members of a result for these requests, which are in order. */
-export function mockCallMembers(calls: readonly MockCall[]): MockCallMembers {
+export function mockCallMembers(calls: readonly MockCall[]) {
   const shown: ReturnType<typeof mockCallJson>[] = [];
   let length = 0;
   for (const call of calls.toReversed()) {

@@ -1,12 +1,15 @@
 /** The result of a model call. */
+import * as z from "zod/mini";
+import { about, count, flag, json, maybe, object, type Shaped, text, texts, usd } from "../answer-shape.ts";
 import {
   type Block,
   type ModelTurn,
   type StopReason,
   textOfBlocks,
   totalUsage,
-  type Usage,
+  usageShape,
   type Warning,
+  warnings,
 } from "../engine/messages.ts";
 import { sumUsd } from "../engine/usd.ts";
 import { visibleText } from "../engine/visible-text.ts";
@@ -14,8 +17,8 @@ import { cacheFigures } from "../model/registry/price.ts";
 import { tokenCounts } from "../model/usage.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { resultBlock } from "./blocks.ts";
-import type { MockCallMembers } from "./mock-calls.ts";
-import { calledTools, type Transcript } from "./transcript.ts";
+import type { mockCallJson } from "./mock-calls.ts";
+import { calledTools, type Transcript, transcriptShape } from "./transcript.ts";
 
 /** One model's answer inside a call: a turn, its text, and what a text tool format found in it. */
 export interface CallTurn extends ModelTurn {
@@ -24,53 +27,71 @@ export interface CallTurn extends ModelTurn {
 }
 
 /** What the text tool format found in a text. */
-interface TextFormat {
-  prose: string;
-  canonical_text: string;
-  protocol_violations: string[];
-  tool_parse_errors: string[];
-  done_marker: string | null;
-}
+type TextFormat = Shaped<typeof textFormat>;
+const textFormat = () =>
+  z.object({
+    prose: about(text(), "The text around the calls, if the model calls tools in its text."),
+    canonical_text: text(),
+    protocol_violations: texts(),
+    tool_parse_errors: texts(),
+    done_marker: z.nullable(text()),
+  });
 
-/** The figures of a call: all attempts and search rounds together. USD. */
-export interface CallFigures extends Usage {
-  cost_usd: number;
-  price_known: boolean;
-  cache_hit_ratio: number;
-  cache_savings_usd: number;
-}
+/** The figures of a call: all attempts and search rounds together. */
+export type CallFigures = Shaped<typeof callFigures>;
+export const callFigures = () =>
+  z.extend(usageShape(), {
+    cache_hit_ratio: z.number().check(z.minimum(0), z.maximum(1)),
+    cache_savings_usd: usd(),
+    cost_usd: usd(),
+    price_known: flag(),
+  });
 
 /** What a call adds to its result, and a run to its own. */
-export interface CallExtras extends MockCallMembers {
-  /** The call used up a soft budget. */
-  budget_exceeded?: true;
-}
+export type CallExtras = Shaped<typeof callExtras>;
+export const callExtras = () =>
+  z.object({
+    budget_exceeded: maybe(about(z.literal(true), "The call used up a soft budget.")),
+    mock_calls: maybe(
+      about(
+        z.array(object<ReturnType<typeof mockCallJson>>()),
+        "The calls that mocks answered: at most the last 1000, and at most 8 MiB.",
+      ),
+    ),
+    mock_calls_left_out: maybe(about(count(), "How many earlier entries of `mock_calls` are missing.")),
+  });
+
+/** What calls and runs say in the same words. */
+export const shownText = () =>
+  about(text(), "The text without reasoning, tool calls and other parts that are not meant for people.");
+export const structuredData = () =>
+  maybe(about(json(), "The answer as JSON, if the request asked for JSON."));
 
 /** The answer to a model call. */
-export interface LlmResult extends Usage, Partial<TextFormat>, CallExtras {
-  text: string;
-  /** The text without reasoning, tool calls and other parts that are not meant for people. */
-  visible_text: string;
-  model: string;
-  provider: string;
-  /** As `cache_write_tokens`, under Anthropic's name. */
-  cache_creation_input_tokens: number;
-  usage: CallFigures;
-  /** The parsed JSON answer. Absent: the request asked for no JSON, or the answer has none. */
-  data?: Json;
-  tool_calls?: { id: string; name: string; arguments: JsonObject }[];
-  /** The model's reasoning; the same under both names. */
-  thinking?: string;
-  private_reasoning?: string;
-  thinking_summary?: string;
-  blocks: NonNullable<ReturnType<typeof resultBlock>>[];
-  stop_reason: string | null;
-  raw_stop_reason: string | null;
-  transcript: Transcript;
-  /** Which model answered, if Hull chose it. */
-  routing?: JsonObject;
-  warnings?: readonly Warning[];
-}
+export type LlmResult = Shaped<typeof callResult>;
+export const callResult = () =>
+  z.object({
+    text: text(),
+    visible_text: shownText(),
+    model: text(),
+    provider: text(),
+    ...usageShape().shape,
+    cache_creation_input_tokens: about(count(), "As `cache_write_tokens`, under Anthropic's name."),
+    usage: callFigures(),
+    data: structuredData(),
+    tool_calls: maybe(z.array(z.object({ id: text(), name: text(), arguments: object() }))),
+    thinking: maybe(text()),
+    private_reasoning: maybe(about(text(), "The same as `thinking`.")),
+    thinking_summary: maybe(text()),
+    blocks: z.array(object<NonNullable<ReturnType<typeof resultBlock>>>()),
+    stop_reason: z.nullable(text()),
+    raw_stop_reason: z.nullable(text()),
+    transcript: transcriptShape,
+    ...z.partial(textFormat()).shape,
+    routing: maybe(about(object(), "Which model answered, if Hull chose it.")),
+    warnings: warnings(),
+    ...callExtras().shape,
+  });
 
 interface ResultParts {
   turn: CallTurn;

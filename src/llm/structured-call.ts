@@ -1,9 +1,11 @@
 /** `POST /llm/structured`: JSON or the reason why there is none, in one envelope. */
-import type { Warning } from "../engine/messages.ts";
+import * as z from "zod/mini";
+import { about, count, flag, json, type Shaped, text } from "../answer-shape.ts";
+import { warnings } from "../engine/messages.ts";
 import { isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import type { CallInput } from "./prepare.ts";
-import { added, type CallExtras, type CallFigures, type CallTurn, type LlmResult } from "./result.ts";
+import { added, type CallFigures, type CallTurn, callExtras, callFigures, type LlmResult } from "./result.ts";
 import type { Checked } from "./structured.ts";
 
 /** A call's result and the figures of its structured answer. */
@@ -22,21 +24,26 @@ export interface CallOutcome {
 type Call = (input: CallInput) => Promise<CallOutcome>;
 
 /** JSON, or the reason why there is none. */
-export interface StructuredEnvelope extends CallExtras {
-  ok: boolean;
-  data: Json;
-  raw_text: string;
-  error: Json;
-  /** `missing_json`, `schema_validation`, `repair_failed` or the category of a failed call. */
-  error_category: string | null;
-  attempts: number;
-  repaired: boolean;
-  extracted_json: boolean;
-  usage: CallFigures | null;
-  model: string | null;
-  provider: string | null;
-  warnings?: readonly Warning[];
-}
+export type StructuredEnvelope = Shaped<typeof structuredResult>;
+export const structuredResult = () =>
+  z.object({
+    ok: flag(),
+    data: json(),
+    raw_text: text(),
+    error: json(),
+    error_category: about(
+      z.nullable(text()),
+      "`missing_json`, `schema_validation`, `repair_failed` or the category of a failed call.",
+    ),
+    attempts: count(),
+    repaired: flag(),
+    extracted_json: flag(),
+    usage: z.nullable(callFigures()),
+    model: z.nullable(text()),
+    provider: z.nullable(text()),
+    warnings: warnings(),
+    ...callExtras().shape,
+  });
 
 /** The envelope, and the call that it began with; `null`: no model answered. */
 interface StructuredAnswer {

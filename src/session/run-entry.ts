@@ -34,6 +34,19 @@ export const runEntryShape = z.lazy(() =>
   }),
 );
 
+/** Sums over the runs of a skill, or of an operation. */
+export type RunFigures = z.output<typeof figuresShape>;
+export const figuresShape = z.lazy(() =>
+  z.object({
+    name: z.string(),
+    calls: z.number(),
+    failures: z.number(),
+    /** Median duration of those that ended. */
+    p50_ms: z.nullable(z.number()),
+    cost_usd: z.number(),
+  }),
+);
+
 /** The entry of a call that has just begun. @param now Unix ms */
 export function beginningCall(id: string, name: string | null, now: number): RunEntry {
   return {

@@ -12,7 +12,7 @@ import RUNS_RESTING from "../../migrations/0016_runs_resting.sql?raw";
 import { databaseWith, Tables } from "../database.ts";
 import type { Bindings } from "../env.ts";
 import { type NewestFirst, newestFirst, type Wanted } from "./newest-first.ts";
-import { type RunEntry, runEntryShape } from "./run-entry.ts";
+import { figuresShape, type RunEntry, type RunFigures, runEntryShape } from "./run-entry.ts";
 
 /** How long a row is kept, in ms. */
 const KEPT_MS = 30 * 24 * 3_600_000;
@@ -112,22 +112,10 @@ export async function indexedRun(env: Bindings, tenant: string, id: string): Pro
 }
 
 /** Sums over the runs with one name. */
-type RunFigures = z.output<typeof figures>;
-const figures = z.lazy(() =>
-  z.object({
-    name: z.string(),
-    calls: z.number(),
-    failures: z.number(),
-    /** Over the runs that have ended. */
-    p50_ms: z.nullable(z.number()),
-    cost_usd: z.number(),
-  }),
-);
-
 /** Sums by name over the runs that began at `since` or later (RFC 3339), sorted by name. */
 export async function runFigures(env: Bindings, tenant: string, since: string): Promise<RunFigures[]> {
   return tables(env).rows(
-    figures,
+    figuresShape,
     `WITH found AS (
        SELECT name, state, duration_ms, cost_usd,
          row_number() OVER (PARTITION BY name, duration_ms IS NULL ORDER BY duration_ms) AS place,

@@ -5,8 +5,8 @@
 import SESSIONS from "../../migrations/0004_sessions.sql?raw";
 import { Tables } from "../database.ts";
 import type { Bindings } from "../env.ts";
-import { type SessionEntry, sessionRowShape } from "./index-row.ts";
 import { type NewestFirst, newestFirst, type Wanted } from "./newest-first.ts";
+import { type SessionEntry, sessionRowShape } from "./session-entry.ts";
 
 /** The condition that selects sessions in which stages of workflow runs ran, by id and owner. */
 const OF_STAGE = `(substr(id, 1, 4) = 'wfs_' AND (parent_id IS NOT NULL OR json_extract(metadata, '$.workflow_run_id') IS NOT NULL))`;

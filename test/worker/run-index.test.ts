@@ -1,7 +1,7 @@
 /** The index of a tenant's runs over all surfaces, and the traces of runs. */
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import { databaseWith } from "../../src/database.ts";
-import type { TraceStep } from "../../src/session/conversation/trace.ts";
+import type { TraceStep } from "../../src/session/conversation/answers.ts";
 import { beginningCall, type RunEntry } from "../../src/session/run-entry.ts";
 import { forgetRuns, indexedRun, listIndexedRuns, noteRuns, sweepRuns } from "../../src/session/run-index.ts";
 import { sweepUnsettled } from "../../src/session/unsettled-runs.ts";

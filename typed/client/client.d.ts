@@ -6,10 +6,10 @@ import { DaemonClient, DaemonsClient } from "./daemons.ts";
 import { HullConnectionError, HullError } from "./error.ts";
 import { EventStream, type HullEvent } from "./event-stream.ts";
 import { type SkillInput } from "./input.ts";
-import { SessionClient, type SessionRunResult, SessionsClient } from "./sessions.ts";
+import { SessionClient, SessionsClient } from "./sessions.ts";
 import { type Body, type Call, type CallSettings, type HullOptions, type RunSettings, Transport } from "./transport.ts";
 export type * from "./api.ts";
-export type { CallSettings, HullEvent, HullOptions, RunSettings, SessionRunResult, SkillInput };
+export type { CallSettings, HullEvent, HullOptions, RunSettings, SkillInput };
 export { DaemonClient, EventStream, HullConnectionError, HullError, SessionClient, SkillAnswer };
 /** Settings of skill calls. */
 export interface SkillSettings extends RunSettings {

@@ -1,10 +1,8 @@
 // `npm run docs` writes this file from src/client.
 /** Sessions: conversations that are kept, with their runs, approvals and files. */
-import type { Approvals, Artifact, Artifacts, CompactedSession, CompactRequest, Delivered, EventData, NewMessage, NewSession, RunAccepted, RunRequest, RunResult, Session, SessionFile, SessionFiles, SessionMessages, SessionRun, SessionRuns, Sessions, ToolAnswer } from "./api.ts";
+import type { Approvals, Artifact, Artifacts, CompactedSession, CompactRequest, Delivered, EventData, NewMessage, NewSession, RunAccepted, RunRequest, Session, SessionFile, SessionFiles, SessionMessages, SessionRun, SessionRunResult, SessionRuns, Sessions, ToolAnswer } from "./api.ts";
 import { EventStream } from "./event-stream.ts";
 import { type Body, type Call, type CallSettings, type RunSettings, type Transport } from "./transport.ts";
-/** The result of a session's run. A resting run says what it waits for. */
-export type SessionRunResult = RunResult & Pick<SessionRun, "awaiting" | "approvals">;
 /** An approval in the form of a stream or a list. */
 type NamedApproval = Pick<EventData["approval_request"], "id" | "arguments_digest">;
 export declare class SessionsClient {

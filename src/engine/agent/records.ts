@@ -3,6 +3,8 @@
  * an effect's result before anything follows from it.
  */
 
+import * as z from "zod/mini";
+import { about, count, maybe, object, type Shaped, text } from "../../answer-shape.ts";
 import type { ErrorData } from "../../errors.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { Artifact, ImportedArtifact } from "../artifact.ts";
@@ -79,15 +81,21 @@ export interface Wake {
   resumed: boolean;
 }
 
-export interface ApprovalRequest {
-  id: string;
-  tool_call_id: string;
-  tool: string;
-  arguments: JsonObject;
-  arguments_digest: string;
-  risk: string;
-  /** What requires the approval. Absent in records of earlier versions. */
-  cause?: string;
+/** A call for which somebody must decide, without times. `cause` is absent in records of earlier versions. */
+export const approvalShape = () =>
+  z.object({
+    id: text(),
+    tool_call_id: text(),
+    tool: text(),
+    arguments: object(),
+    arguments_digest: about(
+      text(),
+      "SHA-256 of the tool and the arguments: the decision holds only for these.",
+    ),
+    risk: text(),
+    cause: maybe(about(text(), "What requires the approval.")),
+  });
+export interface ApprovalRequest extends Shaped<typeof approvalShape> {
   /** Unix ms. */
   requested_at: number;
   expires_at: number;
@@ -95,18 +103,20 @@ export interface ApprovalRequest {
 
 export const COMPACTION_MODES = ["auto", "preflight", "manual", "hard_limit", "idle"] as const;
 
-/** A compaction of the prompt-visible history: a `summary` replaced the `archived` messages from `keep_first` on. */
-export interface Compacted {
-  mode: (typeof COMPACTION_MODES)[number];
-  strategy: string;
-  engine_strategy: string;
-  archived_messages: number;
-  estimated_tokens_before: number;
-  estimated_tokens_after: number;
-  keep_first: number;
-  keep_last: number;
-  summary: string;
-}
+/** A compaction of the prompt-visible history: a summary replaced the `archived` messages from `keep_first` on. */
+export const compactionShape = () =>
+  z.object({
+    mode: z.enum(COMPACTION_MODES),
+    strategy: text(),
+    engine_strategy: text(),
+    archived_messages: count(),
+    estimated_tokens_before: count(),
+    estimated_tokens_after: count(),
+    keep_first: count(),
+    keep_last: count(),
+    summary: text(),
+  });
+export type Compacted = Shaped<typeof compactionShape>;
 
 /** Records of version 1; `at` is Unix ms, `run` names the run, `effect` one model, tool or hook call of it. */
 export type AgentRecord = { v: 1; at: number } & (

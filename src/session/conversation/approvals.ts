@@ -6,7 +6,7 @@ import { CallNotFound } from "../../errors/llm.ts";
 import { ApprovalClosed, ToolCallClosed } from "../../errors/session.ts";
 import { resultText } from "../../llm/messages.ts";
 import type { Json } from "../../skill/manifest.ts";
-import type { ApprovalView, RunView } from "./answers.ts";
+import type { AnsweredCall, ApprovalView, Decided, RunView } from "./answers.ts";
 import type { Decision } from "./rpc.ts";
 import type { Runs } from "./runs.ts";
 import type { SessionLog } from "./session-log.ts";
@@ -55,7 +55,7 @@ export function decide(
   log: SessionLog,
   runs: Runs,
   { approval: id, decision, scope, reason, arguments_digest }: Decision,
-): { id: string; decision: string; run_id: string } {
+): Decided {
   const approval = openApprovals(log).find((open) => open.id === id);
   const run = openRun(log)?.spec.run_id;
   if (approval === undefined || run === undefined) throw closed(log, id);
@@ -102,7 +102,7 @@ export function answerCall(
   log: SessionLog,
   runs: Runs,
   { tool_call_id, content, is_error }: { tool_call_id: string; content: Json; is_error: boolean },
-): { tool_call_id: string; run_id: string } {
+): AnsweredCall {
   const run = openRun(log);
   const awaited = awaitedCalls(log).some((call) => call.tool_call_id === tool_call_id);
   if (run === null || !awaited) {

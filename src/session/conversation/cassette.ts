@@ -2,21 +2,10 @@
 import type { Applied } from "../../engine/agent/apply.ts";
 import { settledBy } from "../../engine/agent/entries.ts";
 import { callDigest } from "../../engine/agent/policy.ts";
-import type { AgentRecord, ToolStatus } from "../../engine/agent/records.ts";
+import type { AgentRecord } from "../../engine/agent/records.ts";
 import type { Mock } from "../../model/mock/mock.ts";
 import { mockFromTurn } from "../../model/mock/mock-from-turn.ts";
-import type { JsonObject } from "../../skill/manifest.ts";
-
-interface RecordedResult {
-  run_id: string;
-  tool_call_id: string;
-  name: string;
-  arguments: JsonObject;
-  /** SHA-256 (hex) of name and arguments. */
-  arguments_digest: string;
-  status: ToolStatus;
-  content: string;
-}
+import type { RecordedResult } from "./answers.ts";
 
 /** A model's answer as a mock for `options.mock`; `null`: the record settles no model call. */
 export function recordedAnswer(record: AgentRecord): Mock | null {

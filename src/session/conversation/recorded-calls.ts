@@ -3,8 +3,9 @@ import { fold } from "../../engine/agent/apply.ts";
 import type { AgentRecord } from "../../engine/agent/records.ts";
 import type { RecordedCalls, RecordedTool } from "../../engine/workflow/records.ts";
 import { asJson } from "../../skill/json.ts";
+import type { TraceStep } from "./answers.ts";
 import { recordedResult } from "./cassette.ts";
-import { TraceReader, type TraceStep } from "./trace.ts";
+import { TraceReader } from "./trace.ts";
 
 /** The most steps of a run to read, and of tool results to keep. */
 const MOST_STEPS = 400;

@@ -12,7 +12,18 @@ import type { NamedRequest } from "../named-request.ts";
 import type { TaskOperations } from "../task/rpc.ts";
 import type { UnlistedRpc } from "../unlisted/rpc.ts";
 import type { WorkflowOperations } from "../workflow/rpc.ts";
-import type { ApprovalView, ArtifactEntry, ArtifactView, RunView, SessionView } from "./answers.ts";
+import type {
+  AnsweredCall,
+  ApprovalView,
+  ArtifactEntry,
+  ArtifactView,
+  CompactedSession,
+  Decided,
+  Delivered,
+  ResumedSession,
+  RunView,
+  SessionView,
+} from "./answers.ts";
 import type { EventPage } from "./event-page.ts";
 import type { RunTrace } from "./trace.ts";
 
@@ -111,7 +122,7 @@ export interface ConversationOperations extends WorkspaceOperations {
   };
   set_state: { in: { state: SessionState } & Named; out: SessionView };
   /** Makes an archived, abandoned or closed session active again, and wakes an idle run. */
-  resume: { in: Named; out: SessionView & { woken: boolean } };
+  resume: { in: Named; out: ResumedSession };
   reset: { in: Named; out: SessionView };
   trim: { in: { keep_last: number } & Named; out: SessionView };
   /** Adds injected messages. @throws RunInProgress, SessionNotActive */
@@ -133,7 +144,7 @@ export interface ConversationOperations extends WorkspaceOperations {
   };
   compact: {
     in: CompactCall & { request: NamedRequest };
-    out: SessionView & { compacted: JsonObject | null };
+    out: CompactedSession;
   };
   /** Returns the fork's id. @param keep_first number of messages to begin with; `null`: all */
   fork: { in: { dst: string; keep_first: number | null } & Named; out: string };
@@ -146,9 +157,9 @@ export interface ConversationOperations extends WorkspaceOperations {
 export interface RunOperations {
   message: {
     in: { message: Message; delivery: Delivery } & Named;
-    out: { session_id: string; run_id: string | null; delivery: Delivery };
+    out: Delivered;
   };
-  feedback: { in: { feedback: Feedback } & Named; out: { session_id: string; run_id: string | null } };
+  feedback: { in: { feedback: Feedback } & Named; out: Delivered };
   /**
    * Whether the session has already executed this request; `false` also if there is no session.
    * @throws IdempotencyKeyReused
@@ -191,10 +202,10 @@ export interface RunOperations {
   /** @param version `null`: the last one */
   artifact: { in: { id: string; version: number | null }; out: ArtifactView };
   approvals: { in: null; out: ApprovalView[] };
-  decide: { in: Decision & Named; out: { id: string; decision: string; run_id: string } };
+  decide: { in: Decision & Named; out: Decided };
   tool_result: {
     in: { tool_call_id: string; content: Json; is_error: boolean } & Named;
-    out: { tool_call_id: string; run_id: string };
+    out: AnsweredCall;
   };
 }
 

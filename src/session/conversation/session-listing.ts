@@ -6,10 +6,11 @@
  */
 import type { Deployment } from "../../deployment.ts";
 import type { RowNote } from "../../row-collector.ts";
-import type { IndexEntry, SessionEntry } from "../index-row.ts";
+import type { IndexEntry } from "../index-row.ts";
 import { flushRows, queueRows } from "../index-rows.ts";
 import type { RunEntry } from "../run-entry.ts";
 import { noteRuns } from "../run-index.ts";
+import type { SessionEntry } from "../session-entry.ts";
 import { sessionRows } from "../session-index.ts";
 import { MAX_ROW_WAIT_MS, waitAtMost } from "../wait-at-most.ts";
 import type { ListingSource } from "./session-lifecycle.ts";

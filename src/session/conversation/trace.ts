@@ -2,52 +2,17 @@
 import { type Applied, fold } from "../../engine/agent/apply.ts";
 import { settledBy } from "../../engine/agent/entries.ts";
 import type { AgentRecord } from "../../engine/agent/records.ts";
-import type { Block, Usage } from "../../engine/messages.ts";
+import type { Block } from "../../engine/messages.ts";
 import type { Json } from "../../skill/manifest.ts";
+import type { RunSteps, TraceStep } from "./answers.ts";
 
-export const STEP_KINDS = [
-  "model",
-  "tool",
-  "hook",
-  "approval",
-  "message",
-  "compaction",
-  "wake",
-  "note",
-] as const;
-
-/** One step. Times are RFC 3339. */
-export interface TraceStep {
-  /** From 1, in the order in which the steps began. */
-  number: number;
-  kind: (typeof STEP_KINDS)[number];
-  name: string;
-  started_at: string;
-  /** `null`: the step is under way. */
-  duration_ms: number | null;
-  /** Whether the step succeeded; `null`: neither success nor failure. */
-  ok: boolean | null;
-  input?: Json;
-  output?: Json;
-  /** The model's thoughts. */
-  thoughts?: string;
-  /** The model of a model call. */
-  model?: string;
-  usage?: Usage;
-  cost_usd?: number;
-}
-
-interface TracePage {
+interface TracePage extends Pick<RunSteps, "text" | "error"> {
   steps: TraceStep[];
   /** Number of steps before the next page; `null`: this is the last page. */
   next: number | null;
-  /** The model's last text in the whole run; `null`: none yet. */
-  text: string | null;
-  /** The error that ended the run. */
-  error: { code: string; title: string; detail: string } | null;
 }
 
-/** The same as the route returns it. */
+/** The same with what the session knows of the run. */
 export interface RunTrace extends TracePage {
   /** Whether the run was resumed after its process died. */
   recovered: boolean;
