@@ -78,6 +78,12 @@ export interface BuildResult {
   imported: string[];
 }
 
+/**
+ * How many bytes of skills a build keeps until somebody publishes them. It reads those of further skills again then, so
+ * that a large collection does not fill the memory.
+ */
+const MOST_KEPT_BYTES = 32 * 1024 * 1024;
+
 /** Most findings that a catalog has of a broken folder. */
 const MAX_FAULTS = 20;
 
@@ -86,6 +92,8 @@ interface Surroundings extends Models {
   packages: Packages;
   /** A text that changes with any of these. */
   fingerprint: string;
+  /** How many more bytes of skills to keep. */
+  room: { bytes: number };
 }
 
 /**
@@ -154,7 +162,13 @@ function importedFiles(outcomes: readonly Outcome[]): string[] {
 
 async function surroundingsOf(
   folders: readonly SkillFolder[],
-  { projectDir, models = { file: {}, root: {} }, signatures = NO_SIGNATURES, provided }: BuildOptions,
+  {
+    projectDir,
+    models = { file: {}, root: {} },
+    signatures = NO_SIGNATURES,
+    provided,
+    skillsOnly,
+  }: BuildOptions,
 ): Promise<Surroundings> {
   const packages = await readPackages(folders, projectDir, models);
   const merged = mergedPackages(
@@ -170,6 +184,7 @@ async function surroundingsOf(
     signatures,
     packages,
     fingerprint,
+    room: { bytes: skillsOnly === true ? 0 : MOST_KEPT_BYTES },
     project: projectDir,
     ...(provided === undefined ? {} : { provided }),
   };
@@ -369,17 +384,23 @@ async function buildFolder(
   );
   if (cached !== undefined) return withLostWorkflows(cached, options);
   const read = await readSkill(folder, files, diagnostics, surroundings);
-  const outcome = options.skillsOnly === true ? withoutBytes(read, again) : read;
+  const outcome = await keptWithin(surroundings.room, read, again);
   options.cache?.set(fingerprint, outcome, files, lookedAt);
   return withLostWorkflows(outcome, options);
 }
 
-/** The same without the skill's bytes: where nobody publishes them, those of a large collection would fill the memory. */
-function withoutBytes(
+/** The same, without the skill's bytes unless there is room for them. @param again reads them */
+async function keptWithin(
+  room: Surroundings["room"],
   outcome: Outcome,
   again: (digest: string) => ReturnType<BuiltSkill["contents"]>,
-): Outcome {
+): Promise<Outcome> {
   if (outcome.skill === null) return outcome;
+  const bytes = [...(await outcome.skill.contents()).values()].reduce((sum, { length }) => sum + length, 0);
+  if (bytes <= room.bytes) {
+    room.bytes -= bytes;
+    return outcome;
+  }
   // A function that names `outcome` would keep the bytes.
   const { digest } = outcome.skill;
   return { ...outcome, skill: { ...outcome.skill, contents: () => again(digest) } };

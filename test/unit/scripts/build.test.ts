@@ -408,19 +408,27 @@ describe("writing", () => {
   });
 });
 
-test("if only the skills are wanted, their bytes are not kept", async () => {
+test.each([
+  [{ skillsOnly: true }, 0],
+  [{}, 1],
+])("a build keeps the bytes of few skills, and reads those of others again: %j", async (options, kept) => {
   setFlagsFromString("--expose-gc");
   const collect: () => void = runInNewContext("gc");
   const held = () => {
     collect();
     return process.memoryUsage().arrayBuffers;
   };
-  const size = 32 * 1024 * 1024;
-  const project = folder({ ...SCRIPT, "skills/a/data.txt": "x".repeat(size) });
+  const size = 24 * 1024 * 1024;
+  const data = "x".repeat(size);
+  const project = folder();
+  for (const name of ["a", "b", "c"]) {
+    put(project, `skills/${name}/SKILL.md`, skillText(name, "run: ./data.txt"));
+    put(project, `skills/${name}/data.txt*`, data);
+  }
   const before = held();
-  const { skills } = await build(project, { skillsOnly: true });
-  await expect.poll(() => held() - before).toBeLessThan(size / 2);
-  expect(await pathsOf(skills[0])).toEqual(["SKILL.md", "data.txt", "lib/x.py", "run.sh"]);
+  const { skills } = await build(project, options);
+  await expect.poll(() => held() - before).toBeLessThan((kept + 0.5) * size);
+  for (const skill of skills) expect(await pathsOf(skill)).toEqual(["SKILL.md", "data.txt"]);
 });
 
 test("diagnostics for people name place, field, value and remedy", async () => {
