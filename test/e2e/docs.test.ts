@@ -104,6 +104,7 @@ test.each<[document: string, among: RegExp, printed: RegExp[]]>([
     /\/daemons/,
     [/"daemon_state":"idle"/, /"payload":\{"mail":17\}|"queued_event_count":1/],
   ],
+  ["docs/tasks.md", /\/tasks|\/sub-agents/, [/"status":"completed"/, /"mode":"workflow"/, /"ok":true/]],
   ["docs/workflows.md", /\/execute/, [/"status":"completed"/, /"node_id":"check"/]],
   ["docs/configuration.md", /\/config/, [/"maxLength":"per_bot"/, /"address":"how_long_is_"/]],
 ])("%s: its shell examples do what the page says", async (path, among, printed) => {
