@@ -153,7 +153,7 @@ export const waitBody = z.lazy(() =>
   z.strictObject({
     ids: z.union(
       [sessionId(), z.array(sessionId()).check(z.minLength(1), z.maxLength(100))],
-      "must be an id or a list of them",
+      "must be an id, or a list of 1 to 100 ids",
     ),
     timeout_ms: timeout(),
   }),
