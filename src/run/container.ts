@@ -16,6 +16,7 @@ import { doesNotFit, numbered } from "./served-files.ts";
 import { clientWorkspace, type SessionClient, sessionClient } from "./session-client.ts";
 import { saveFile } from "./stored-files.ts";
 import type { WorkspaceAccess, WorkspaceFile } from "./workspace/access.ts";
+import { allFiles } from "./workspace/all-files.ts";
 import { writeFile } from "./workspace/store.ts";
 
 /** Time to live in ms, counted from the last use. */
@@ -23,8 +24,6 @@ const CONTAINER_TTL_MS = 30 * 24 * 3_600_000;
 const CONTAINER_ID = /^container_01[0-9a-f]{32}$/;
 /** The most files for the user in one answer. */
 export const MOST_FILES = 100;
-/** A workspace never contains more files. */
-const MOST_LISTED = 10_000;
 
 /** The purpose that OpenAI's clients see for a file that code made. */
 const PURPOSE = "assistants_output";
@@ -108,7 +107,7 @@ export async function openContainer(
   const { updated_at, created_at, metadata } = await client.ask("view", null);
   if (Date.parse(updated_at) + containerTtl(metadata) < Date.now()) throw missing;
   const workspace = clientWorkspace(client);
-  const before = id === null ? [] : await workspace.listFiles(null, MOST_LISTED);
+  const before = id === null ? [] : await allFiles(workspace);
   const known = new Map(before.map(({ path, sha256 }) => [path, sha256]));
   return {
     id: own,
@@ -183,8 +182,7 @@ export async function watchMade(
   workspace: WorkspaceAccess,
   copies: ReadonlyMap<string, string>,
 ): Promise<() => Promise<string>> {
-  const listed = async () =>
-    (await workspace.listFiles(null, MOST_LISTED)).filter(({ path }) => isMade(path));
+  const listed = async () => (await allFiles(workspace)).filter(({ path }) => isMade(path));
   const before = new Map((await listed()).map(({ path, sha256 }) => [path, sha256]));
   return async () => {
     const made = changedFiles(await listed(), before).filter(
@@ -258,7 +256,7 @@ export async function filesForUser(
 }
 
 async function forUser(workspace: WorkspaceAccess, anywhere: boolean): Promise<WorkspaceFile[]> {
-  const files = await workspace.listFiles(anywhere ? null : OUTPUT, MOST_LISTED);
+  const files = await allFiles(workspace, anywhere ? null : OUTPUT);
   return files.filter(({ path }) => (anywhere ? isMade(path) : isOutput(path)));
 }
 

@@ -10,6 +10,7 @@ import { PRODUCED_TTL_MS, storeFile } from "./files.ts";
 import type { InputFile, RunInput } from "./input.ts";
 import { decodeUtf8 } from "./utf8.ts";
 import type { WorkspaceAccess } from "./workspace/access.ts";
+import { allFiles } from "./workspace/all-files.ts";
 import { writeFile } from "./workspace/store.ts";
 
 /** A file that a run made or changed, as the caller sees it. */
@@ -28,19 +29,17 @@ export interface ProducedFile {
 export const MOST_FILES = 100;
 /** Hull's own files, such as long outputs of commands. */
 const OWN_FOLDER = ".hull/";
-/** A workspace never contains more files. */
-const MOST_LISTED = 10_000;
 
 /** Empties a work folder in which an earlier run attempt may have begun. */
 export async function emptied(workspace: WorkspaceAccess): Promise<void> {
-  const old = await workspace.listFiles(null, MOST_LISTED);
+  const old = await allFiles(workspace);
   if (old.length > 0)
     await workspace.changeFiles(old.map(({ path }) => ({ kind: "delete", path, expected: null })));
 }
 
 /** SHA-256 of the files of a work folder, by path. */
 export async function digestsOf(workspace: WorkspaceAccess): Promise<{ [path: string]: string }> {
-  const files = await workspace.listFiles(null, MOST_LISTED);
+  const files = await allFiles(workspace);
   return Object.fromEntries(files.map(({ path, sha256 }) => [path, sha256]));
 }
 
@@ -130,7 +129,7 @@ export async function producedFiles(
   workspace: WorkspaceAccess,
   given: { [path: string]: string },
 ): Promise<{ files: ProducedFile[]; headers: Record<string, string> }> {
-  const all = await workspace.listFiles(null, MOST_LISTED);
+  const all = await allFiles(workspace);
   const made = all
     .filter(({ path, sha256 }) => !path.startsWith(OWN_FOLDER) && given[path] !== sha256)
     .slice(0, MOST_FILES);

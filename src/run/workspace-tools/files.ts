@@ -20,6 +20,7 @@ import type { JsonObject } from "../../skill/manifest.ts";
 import { nearest } from "../../skill/match.ts";
 import { isTextType, mediaTypeOf } from "../../skill/media.ts";
 import type { Refusal, WorkspaceAccess, WorkspaceFile } from "../workspace/access.ts";
+import { allFiles } from "../workspace/all-files.ts";
 import { writeFile } from "../workspace/store.ts";
 import type { SkillFolders } from "./skill-folders.ts";
 
@@ -34,7 +35,6 @@ const IMAGE_TYPES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 const MAX_SEARCHED_BYTES = 64 * 1024 * 1024;
 /** Files that a search reads at a time: a Worker has six connections. */
 const SEARCHED_AT_ONCE = 4;
-const MOST_FILES = 10_000;
 /** Files that an answer of `Grep` names as too large. */
 const MOST_NAMED = 10;
 
@@ -433,7 +433,7 @@ function largeFiles(paths: readonly string[]): string {
 
 async function filesBelow(workspace: WorkspaceAccess, inside: string): Promise<WorkspaceFile[]> {
   // `/` is the character before `0`, so whatever sorts between the folder's name with `/` and with `0` is inside.
-  const files = await workspace.listFiles(inside === "" ? null : inside, MOST_FILES);
+  const files = await allFiles(workspace, inside === "" ? null : inside);
   return files.filter(({ path }) => path.startsWith(inside));
 }
 

@@ -12,6 +12,7 @@ import { Internal } from "../../errors.ts";
 import { readText, sendText } from "../../run/long-text.ts";
 import { sessionObject } from "../../run/session-client.ts";
 import type { WorkspaceFile } from "../../run/workspace/access.ts";
+import { allFiles } from "../../run/workspace/all-files.ts";
 import type { Adopted, ForkCall, ForkStep, LongText } from "./rpc.ts";
 import type { ForkedFile, SessionFiles } from "./session-files.ts";
 import type { SessionLog } from "./session-log.ts";
@@ -24,8 +25,6 @@ const STEP_FILE_BYTES = 64 * 1024 * 1024;
 const STEP_ARTIFACT_BYTES = 1024 * 1024;
 /** Hull removes an unfinished fork after this long without progress, in ms. */
 const GIVEN_UP_MS = 10 * 60_000;
-/** Files per page of the listing. */
-const PAGE = 1000;
 
 interface ForkPart {
   messages?: Message[];
@@ -95,16 +94,6 @@ export async function forkInto({ env, log, files }: Parent, row: SessionRow, for
     await send(more, { files: step.map((file) => ({ ...file, from: keys.get(file.sha256) ?? "" })) });
   }
   await send({ first: false, end }, {});
-}
-
-/** Lists all files. It awaits no I/O, so the object does nothing else meanwhile. */
-async function allFiles(files: SessionFiles): Promise<WorkspaceFile[]> {
-  const all: WorkspaceFile[] = [];
-  for (;;) {
-    const page = await files.listFiles(all.at(-1)?.path ?? null, PAGE);
-    all.push(...page);
-    if (page.length < PAGE) return all;
-  }
 }
 
 function* artifactSteps(

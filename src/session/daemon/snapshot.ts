@@ -4,7 +4,7 @@ import { isWatched } from "../../engine/daemon/watch.ts";
 import { historyOf } from "../../llm/history.ts";
 import { messageJson } from "../../llm/messages.ts";
 import { emptyTranscript, newId } from "../../llm/transcript.ts";
-import type { WorkspaceAccess, WorkspaceFile } from "../../run/workspace/access.ts";
+import { allFiles } from "../../run/workspace/all-files.ts";
 import { asJson } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { Conversation } from "../conversation/conversation.ts";
@@ -27,7 +27,9 @@ export async function snapshotOf(
   const { records: recent } = log.store.lastRecords(after, RECENT_BYTES);
   const { transcript } = historyOf(emptyTranscript(newId()), recent, newId, run?.spec);
   const { messages, events } = transcript;
-  const watch_state = await watchState(files, run?.spec.daemon?.watch_paths ?? []);
+  const { watch_paths = [] } = run?.spec.daemon ?? {};
+  const watchable = watch_paths.length === 0 ? [] : await allFiles(files);
+  const watched = watchable.filter(({ path }) => isWatched({ watch_paths }, path));
   const snapshot = {
     _type: "daemon_snapshot",
     saved_at: isoOrNull(row.saved_at),
@@ -46,25 +48,7 @@ export async function snapshotOf(
     total_iterations: daemon.iterations(row),
     idle_backoff_ms: backoff(row.ticks),
     last_run_exit_code: run?.verification?.exit_code ?? null,
-    watch_state,
+    watch_state: Object.fromEntries(watched.map(({ path, version }) => [path, version])),
   };
   return asJson(log.answered(snapshot));
-}
-
-/** Files per page of the listing. */
-const PAGE = 1000;
-
-/** The versions of the watched files. */
-async function watchState(
-  files: Pick<WorkspaceAccess, "listFiles">,
-  watch_paths: readonly string[],
-): Promise<{ [path: string]: number }> {
-  const state: { [path: string]: number } = {};
-  for (let after: string | null = null, more = watch_paths.length > 0; more; ) {
-    const page: WorkspaceFile[] = await files.listFiles(after, PAGE);
-    for (const { path, version } of page) if (isWatched({ watch_paths }, path)) state[path] = version;
-    after = page.at(-1)?.path ?? null;
-    more = page.length === PAGE;
-  }
-  return state;
 }

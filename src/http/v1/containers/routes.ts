@@ -16,6 +16,7 @@ import {
 import { findFile, readFile } from "../../../run/files.ts";
 import { sessionClient } from "../../../run/session-client.ts";
 import type { WorkspaceFile } from "../../../run/workspace/access.ts";
+import { allFiles } from "../../../run/workspace/all-files.ts";
 import { writeFile } from "../../../run/workspace/store.ts";
 import { flushRows } from "../../../session/index-rows.ts";
 import { listSessionsBy, noteSession } from "../../../session/session-index.ts";
@@ -36,7 +37,6 @@ import { newContainer } from "./open.ts";
 
 const PREFIX = "container_01";
 const MAX_LIMIT = 100;
-const MOST_FILES = 10_000;
 /** Bytes of a form without its file. */
 const FORM_BYTES = 64 * 1024;
 
@@ -143,7 +143,7 @@ async function fileOf(context: RequestContext, { id = "", file = "" }: Params) {
 export async function listContainerFiles(context: RequestContext, { id = "" }: Params): Promise<Response> {
   const { workspace } = await openContainer(context, id);
   const query = new URL(context.request.url).searchParams;
-  const listed = await workspace.listFiles(null, MOST_FILES);
+  const listed = await allFiles(workspace);
   const newest = listed
     .filter(({ path }) => !path.startsWith(UPLOAD_NOTES))
     .sort((a, b) => b.version - a.version);
