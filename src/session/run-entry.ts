@@ -47,20 +47,28 @@ export const figuresShape = z.lazy(() =>
   }),
 );
 
+/** What a run has used. */
+export type Used = Pick<RunEntry, "input_tokens" | "output_tokens" | "cost_usd">;
+
+/** State, times (from Unix ms) and usage of a run. @param used as far as known */
+export function figuresOf(
+  { status, created_at, settled_at }: { status: string; created_at: number; settled_at: number | null },
+  used: Used | undefined,
+): Omit<RunEntry, "id" | "kind" | "name" | "session" | "code"> {
+  const time = (ms: number): string => new Date(ms).toISOString();
+  return {
+    state: status,
+    created_at: time(created_at),
+    settled_at: settled_at === null ? null : time(settled_at),
+    duration_ms: settled_at === null ? null : Math.max(0, settled_at - created_at),
+    input_tokens: used?.input_tokens ?? 0,
+    output_tokens: used?.output_tokens ?? 0,
+    cost_usd: used?.cost_usd ?? 0,
+  };
+}
+
 /** The entry of a call that has just begun. @param now Unix ms */
 export function beginningCall(id: string, name: string | null, now: number): RunEntry {
-  return {
-    id,
-    kind: "call",
-    name,
-    session: null,
-    state: "running",
-    created_at: new Date(now).toISOString(),
-    settled_at: null,
-    duration_ms: null,
-    input_tokens: 0,
-    output_tokens: 0,
-    cost_usd: 0,
-    code: null,
-  };
+  const begun = { status: "running", created_at: now, settled_at: null };
+  return { id, kind: "call", name, session: null, ...figuresOf(begun, undefined), code: null };
 }

@@ -3,7 +3,7 @@ import * as z from "zod/mini";
 import type { AgentState } from "../../engine/agent/state.ts";
 import type { AgentRuntime } from "../../run/agent/runtime.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
-import type { RunEntry } from "../run-entry.ts";
+import { figuresOf, type RunEntry, type Used } from "../run-entry.ts";
 import type { RunView, SessionView } from "./answers.ts";
 import { awaitedCalls, listApprovals } from "./approvals.ts";
 import { readEnd } from "./done.ts";
@@ -82,29 +82,12 @@ const codeIn = (error: JsonObject | undefined): string | null =>
 const isLost = (log: SessionLog, row: RunRow): boolean =>
   !log.loaded && row.status === "error" && codeIn(readEnd(log.store, row).error) === "run_lost";
 
-type Used = Pick<RunEntry, "input_tokens" | "output_tokens" | "cost_usd">;
 const usedShape = z.lazy(() =>
   z.object({ input_tokens: z.number(), output_tokens: z.number(), cost_usd: z.number() }),
 );
 
 /** The usage in a run's result, or in the log line of a model call. */
 export const usedIn = (value: unknown): Used | undefined => usedShape.safeParse(value).data;
-
-/** Times and usage of a run for the index. @param used its usage, as far as known */
-export function figuresOf(
-  { status, created_at, settled_at }: RunRow,
-  used: Used | undefined,
-): Omit<RunEntry, "id" | "kind" | "name" | "session" | "code"> {
-  return {
-    state: status,
-    created_at: time(created_at),
-    settled_at: settled_at === null ? null : time(settled_at),
-    duration_ms: settled_at === null ? null : Math.max(0, settled_at - created_at),
-    input_tokens: used?.input_tokens ?? 0,
-    output_tokens: used?.output_tokens ?? 0,
-    cost_usd: used?.cost_usd ?? 0,
-  };
-}
 
 /** An ended or resting run with its present result. */
 export function runAnswer(log: SessionLog, runtime: AgentRuntime, session: string, row: RunRow): RunView {

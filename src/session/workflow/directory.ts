@@ -8,9 +8,10 @@ import WORKFLOWS from "../../../migrations/0010_workflows.sql?raw";
 import { pageOfRows, Tables } from "../../database.ts";
 import { statusOf } from "../../engine/workflow/document.ts";
 import type { Graph } from "../../engine/workflow/graph.ts";
-import { time, totalOutcomes, type WorkflowState } from "../../engine/workflow/state.ts";
+import { totalOutcomes, type WorkflowState } from "../../engine/workflow/state.ts";
 import type { Bindings } from "../../env.ts";
 import { type NewestFirst, newestFirst, type Wanted } from "../newest-first.ts";
+import { figuresOf, type RunEntry } from "../run-entry.ts";
 import { forgetRuns, noteRuns } from "../run-index.ts";
 
 /** The most characters of a task in a list. */
@@ -121,38 +122,17 @@ export async function noteWorkflowRun(
   const db = await tables(env).database();
   const { spec, began, finished } = state;
   const name = spec.workflow?.name ?? spec.graph.name;
-  const { input_tokens, output_tokens, total_cost } = totalOutcomes([
-    ...state.stages,
-    ...state.compensations,
-  ]);
-  const run = {
-    id,
-    kind: "workflow" as const,
-    name,
-    session: id,
-    state: listedAs(state),
-    created_at: time(began),
-    settled_at: finished === null ? null : time(finished.at),
-    duration_ms: finished === null ? null : Math.max(0, finished.at - began),
-    input_tokens,
-    output_tokens,
-    cost_usd: total_cost,
-    code: finished?.error?.code ?? null,
-  };
+  const { total_cost: cost_usd, ...tokens } = totalOutcomes([...state.stages, ...state.compensations]);
+  const times = { status: listedAs(state), created_at: began, settled_at: finished?.at ?? null };
+  const figures = figuresOf(times, { ...tokens, cost_usd });
+  const code = finished?.error?.code ?? null;
+  const run: RunEntry = { id, kind: "workflow", name, session: id, ...figures, code };
   const row = db
     .prepare(
       `INSERT INTO workflow_runs (tenant, id, workflow, task, status, created_at, finished_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
        ON CONFLICT (tenant, id) DO UPDATE SET task = ?4, status = ?5, finished_at = ?7`,
     )
-    .bind(
-      tenant,
-      id,
-      name,
-      spec.task.slice(0, SHOWN_TASK),
-      statusOf(state),
-      time(began),
-      finished === null ? null : time(finished.at),
-    );
+    .bind(tenant, id, name, spec.task.slice(0, SHOWN_TASK), statusOf(state), run.created_at, run.settled_at);
   await noteRuns(env, [{ tenant, run }], [row]);
 }
 
