@@ -10,6 +10,7 @@ import { CallNotFound } from "../../errors/llm.ts";
 import { IdempotencyKeyReused } from "../../errors/request.ts";
 import { RunInProgress, SessionExists, SessionNotActive } from "../../errors/session.ts";
 import type { AgentRuntime } from "../../run/agent/runtime.ts";
+import { detachedContext, type RunContext } from "../../run/context.ts";
 import type { RunEvent } from "../../run/events.ts";
 import type { SessionKind } from "../../run/session-client.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
@@ -243,6 +244,13 @@ export class Conversation {
     if (known === null) return null;
     if (known.hash !== hash) throw new IdempotencyKeyReused({ key: name });
     return { answer: JSON.parse(known.answer) };
+  }
+
+  /** What work in the session needs from its surroundings. @param origin the request behind it; absent: none */
+  context(origin: Partial<Pick<RunContext, "requestId" | "mockScope" | "pinned">> = {}): RunContext {
+    const { tenant } = this.#store.identity();
+    const known = { requestId: crypto.randomUUID(), tenant, startedAt: this.log.now(), ...origin };
+    return detachedContext(this.deployment, known, this.background);
   }
 
   /** Does all writes of `work` in one transaction. */

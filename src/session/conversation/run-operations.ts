@@ -3,7 +3,6 @@
 import { wakeOf } from "../../engine/agent/wake.ts";
 import { Internal } from "../../errors.ts";
 import type { PreparedRun } from "../../run/agent/runtime.ts";
-import { detachedContext } from "../../run/context.ts";
 import type { Task } from "../task/task.ts";
 import type { RunView } from "./answers.ts";
 import { answerCall, decide, listApprovals } from "./approvals.ts";
@@ -17,18 +16,14 @@ import { runAnswer, runEntry, runView, usualWait } from "./views.ts";
 
 /** Checks the request and prepares its run in the session's object, so that the first attempt need not do it again. */
 export function prepareRun(
-  { deployment, background, log, runtime }: Conversation,
+  conversation: Conversation,
   asked: RunRequest,
   run: string,
   { session, caller }: { session: SessionRow; caller: SessionCaller },
 ): Promise<PreparedRun> {
-  const { request_id: requestId, mock_scope: mockScope, tenant } = caller;
-  const context = detachedContext(
-    deployment,
-    { requestId, mockScope, tenant, startedAt: log.now() },
-    background,
-  );
-  return runtime.prepare(asked, { run, session: session.id }, context);
+  const { request_id: requestId, mock_scope: mockScope } = caller;
+  const context = conversation.context({ requestId, mockScope });
+  return conversation.runtime.prepare(asked, { run, session: session.id }, context);
 }
 
 export function runHandlers(conversation: Conversation, task: Task): Handlers<RunOperations> {

@@ -105,13 +105,14 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
     return row;
   }
 
-  /** The specification with which a run began. @throws CallNotFound */
-  specOf(id: string): AgentSpec {
+  /** The specification for another run like this one, which goes on with the mocks that are left. @throws CallNotFound */
+  specAfter(id: string): AgentSpec {
+    const row = this.row(id);
     const { run } = this.log.state();
-    if (run?.spec.run_id === id) return run.spec;
-    const [first] = this.log.store.runRecords(this.row(id));
-    if (first?.type === "run_started") return first.spec;
-    throw new Internal({ cause: `the record that begins ${id} cannot be read` });
+    const [first] = run?.spec.run_id === id ? [] : this.log.store.runRecords(row);
+    const spec = first?.type === "run_started" ? first.spec : run?.spec;
+    if (spec?.run_id !== id) throw new Internal({ cause: `the record that begins ${id} cannot be read` });
+    return row.memo === null ? spec : { ...spec, call: { ...spec.call, mock: JSON.parse(row.memo) } };
   }
 
   /** The run under way if it occupies the conversation, so that nothing else may change it now. */

@@ -50,13 +50,11 @@ export class DaemonRuns {
   /** Begins another run as the last one was begun. */
   again(row: DaemonRow, run_id: string, { request_id, mock_scope }: SessionCaller): void {
     const { runs, log } = this.#conversation;
-    const spec = runs.specOf(row.run);
+    const spec = runs.specAfter(row.run);
     const said = log.state().waiting.some(({ delivery }) => delivery !== "wait_for_completion");
     const begins_idle = !row.interrupted && !said;
-    const { memo } = runs.row(row.run);
-    const call = memo === null ? spec.call : { ...spec.call, mock: JSON.parse(memo) };
     const of = spec.daemon === null ? null : { ...spec.daemon, begins_idle };
-    runs.start({ ...spec, call, run_id, prompt: [], daemon: of }, { request_id, mock_scope });
+    runs.start({ ...spec, run_id, prompt: [], daemon: of }, { request_id, mock_scope });
   }
 
   /** Stops the daemon's run, if it is under way, once the run has had a moment to become idle. */

@@ -1,7 +1,6 @@
 /** What happens whenever a daemon goes idle or ends: writes its snapshot, notifies its host. */
 import type { DaemonOptions } from "../../engine/agent/spec.ts";
 import { backoff } from "../../engine/daemon/schedule.ts";
-import { detachedContext } from "../../run/context.ts";
 import { hostDelegate } from "../../run/host-delegate.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 import type { Daemon } from "./daemon.ts";
@@ -62,18 +61,15 @@ async function save(conversation: Conversation, daemon: Daemon, options: DaemonO
 
 /** Tells the host that the daemon is idle. If that fails, the daemon stays idle. */
 async function notifyHost(conversation: Conversation, daemon: Daemon, options: DaemonOptions): Promise<void> {
-  const { deployment, background, log } = conversation;
-  const session = log.store.session();
+  const session = conversation.log.store.session();
   if (session === null) return;
-  const { tenant, id: session_id } = session;
-  const origin = { requestId: crypto.randomUUID(), tenant, startedAt: log.now() };
-  const host = hostDelegate(detachedContext(deployment, origin, background));
+  const host = hostDelegate(conversation.context());
   const row = daemon.store.row();
   if (host === null || row === null) return;
   const { watch_paths, persist_path } = options;
   const iteration = daemon.run(row)?.iterations ?? 0;
   await host.ask("agent/idle", {
-    session_id,
+    session_id: session.id,
     run_id: row.run,
     iteration,
     backoff_ms: backoff(row.ticks),

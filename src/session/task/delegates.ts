@@ -6,7 +6,6 @@ import { ceilingsOf, NO_CEILINGS, refusal } from "../../engine/agent/delegation.
 import { type ReturnedShare, type Share, type Shares, shareOut } from "../../engine/shares.ts";
 import { ToolsRejected } from "../../errors/llm.ts";
 import { TooManyDelegated } from "../../errors/task.ts";
-import { detachedContext } from "../../run/context.ts";
 import { ignoreMissing, type SessionClient, sessionClient } from "../../run/session-client.ts";
 import { ceilingsBelow } from "../../run/workflow/ceilings.ts";
 import { SUB_AGENT } from "../../skill/tool-names.ts";
@@ -235,9 +234,6 @@ export class Delegates {
   }
 
   #client(child: string): SessionClient {
-    const { log, deployment, background } = this.#conversation;
-    const tenant = log.store.session()?.tenant ?? "";
-    const origin = { requestId: crypto.randomUUID(), tenant, startedAt: log.now() };
-    return sessionClient(detachedContext(deployment, origin, background), child);
+    return sessionClient(this.#conversation.context(), child);
   }
 }

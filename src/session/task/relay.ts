@@ -1,7 +1,6 @@
 /** Sends a delegated run's events to the session above it: each event once, even if a process dies on the way. */
 import type { ReturnedShare } from "../../engine/shares.ts";
 import { CallNotFound } from "../../errors/llm.ts";
-import { detachedContext } from "../../run/context.ts";
 import type { RunEvent } from "../../run/events.ts";
 import { type SessionClient, sessionClient } from "../../run/session-client.ts";
 import { type ChildRun, parentEvents } from "../../run/task/parent-event.ts";
@@ -76,13 +75,12 @@ export class Relay {
   }
 
   async #pump(): Promise<void> {
-    const { log, deployment, background } = this.#conversation;
+    const { log } = this.#conversation;
     const session = log.store.session();
     const parent = this.#task.parent();
     if (session === null) return;
     if (parent === null) return this.#over();
-    const origin = { requestId: crypto.randomUUID(), tenant: session.tenant, startedAt: log.now() };
-    const above = sessionClient(detachedContext(deployment, origin, background), parent.session_id);
+    const above = sessionClient(this.#conversation.context(), parent.session_id);
     const stop = log.events.watch(() => this.#onEvent());
     try {
       await this.#sendAll(above, session.id);

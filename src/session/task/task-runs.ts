@@ -7,7 +7,6 @@ import type { WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
 import type { WorkflowSpec } from "../../engine/workflow/records.ts";
 import { selectArtifacts } from "../../engine/workflow/select-artifacts.ts";
 import { stagePrompt } from "../../engine/workflow/stage-prompt.ts";
-import { detachedContext } from "../../run/context.ts";
 import { ignoreMissing, sessionClient } from "../../run/session-client.ts";
 import type { TaskSettings } from "../../run/task/handle.ts";
 import { nextRun } from "../../run/workflow/next-run.ts";
@@ -178,14 +177,12 @@ export class TaskRuns {
   }
 
   async #announce(
-    { settings, caller: { tenant, id }, newlyBelow, asks }: Announcement,
+    { settings, caller: { id }, newlyBelow, asks }: Announcement,
     begin: (announced: Announced) => Promise<void>,
   ): Promise<void> {
     const { parent } = settings;
     if (parent === null) return begin({ settings, granted: null });
-    const { log, deployment, background } = this.#conversation;
-    const origin = { requestId: crypto.randomUUID(), tenant, startedAt: log.now() };
-    const context = detachedContext(deployment, origin, background);
+    const context = this.#conversation.context();
     const askAbove: AskAbove = async (session) =>
       (await sessionClient(context, session).ask("above", null).catch(ignoreMissing))?.session_ids ?? [];
     if (newlyBelow) await checkBelow(id, parent.session_id, askAbove);
@@ -276,13 +273,12 @@ export class TaskRuns {
     { run_id, artifacts, payload }: NextRun,
   ): AgentSpec {
     const { runs, deployment, log } = this.#conversation;
-    const before = runs.specOf(run);
+    const before = runs.specAfter(run);
     const { policies, delegation, deadline } = before;
     const policy = [deployment.settings.policy ?? null, carry.policy].reduce(
       intersectPolicies,
       policies.policy,
     );
-    const memo = this.#store.run(before.run_id)?.memo ?? null;
     const input = withPayload(text, payload);
     const { context_policy } = carry;
     const shown = selectArtifacts(artifacts, context_policy);
@@ -294,7 +290,6 @@ export class TaskRuns {
       run_id,
       prompt: [{ role: "user", content: [{ type: "text", text: prompt }] }],
       policies: { ...policies, policy },
-      call: memo === null ? before.call : { ...before.call, mock: JSON.parse(memo) },
       ...(delegation === undefined ? {} : { delegation: { ...delegation, parent: above } }),
       ...(deadline === undefined ? {} : { deadline: { at: log.now() + deadline.ms, ms: deadline.ms } }),
     };

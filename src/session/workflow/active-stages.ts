@@ -5,7 +5,6 @@
 import { type ActiveStages, type ChildSession, visitName } from "../../engine/workflow/document.ts";
 import { openAttempts } from "../../engine/workflow/next.ts";
 import type { WorkflowState } from "../../engine/workflow/state.ts";
-import { detachedContext } from "../../run/context.ts";
 import { sessionClient } from "../../run/session-client.ts";
 import { childRun, stageSession } from "../../run/workflow/attempt.ts";
 import type { RunView } from "../conversation/answers.ts";
@@ -30,10 +29,7 @@ export function activeStages(state: WorkflowState): ActiveStages {
 
 /** The sessions with what each of them waits for. A session that does not answer counts as running. */
 export async function waitingStages(conversation: Conversation, state: WorkflowState): Promise<ActiveStages> {
-  const { deployment, background, log } = conversation;
-  const tenant = log.store.session()?.tenant ?? "";
-  const origin = { requestId: crypto.randomUUID(), tenant, startedAt: log.now() };
-  const context = detachedContext(deployment, origin, background);
+  const context = conversation.context();
   const asked = [...activeStages(state)].flatMap(([visit, below]) => below.map((one) => ({ visit, ...one })));
   const answers = await Promise.all(
     asked.slice(0, MOST_ASKED).map(async ({ visit, session }) => {

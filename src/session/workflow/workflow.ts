@@ -19,7 +19,6 @@ import { advanced, applyRecord, visitOf, type WorkflowState } from "../../engine
 import { CallNotFound } from "../../errors/llm.ts";
 import { HullError } from "../../errors.ts";
 import { newId } from "../../llm/transcript.ts";
-import { detachedContext } from "../../run/context.ts";
 import type { RunEvent } from "../../run/events.ts";
 import { ignoreMissing, sessionClient } from "../../run/session-client.ts";
 import { carryOutAttempt, childSessions, stopAttempt } from "../../run/workflow/attempt.ts";
@@ -357,17 +356,15 @@ export class Workflow {
     for (const waiting of this.#waiting) waiting.reject(new CallNotFound({ what: WORKFLOW_RUN, id }));
     this.#waiting.clear();
     const children = this.#runs().flatMap(childSessions);
-    await Promise.all(children.map((child) => this.#removeChild(tenant, child)));
+    await Promise.all(children.map((child) => this.#removeChild(child)));
     await Promise.allSettled(this.#onTheirWay);
     await forgetWorkflowRun(this.#conversation.env, tenant, id);
     this.#state = undefined;
     this.#rows.forget();
   }
 
-  async #removeChild(tenant: string, child: string): Promise<void> {
-    const { deployment, background, log } = this.#conversation;
-    const origin = { requestId: this.#origin.request_id, tenant, startedAt: log.now() };
-    const session = sessionClient(detachedContext(deployment, origin, background), child);
+  async #removeChild(child: string): Promise<void> {
+    const session = sessionClient(this.#conversation.context({ requestId: this.#origin.request_id }), child);
     await session.ask("remove", null).catch(ignoreMissing);
   }
 
@@ -532,18 +529,11 @@ export class Workflow {
   }
 
   async #attempt(state: WorkflowState, key: AttemptKey, signal: AbortSignal): Promise<Outcome> {
-    const { deployment, background, log, files } = this.#conversation;
-    const session = log.store.session();
+    const { log, files } = this.#conversation;
     const { account, request_id: requestId, mock_scope: mockScope } = this.#origin;
     const { skills } = state.spec;
-    const origin = {
-      requestId,
-      tenant: session?.tenant ?? "",
-      mockScope,
-      startedAt: log.now(),
-      ...(skills === undefined ? {} : { pinned: skills }),
-    };
-    const context = detachedContext(deployment, origin, background);
+    const pinned = skills === undefined ? {} : { pinned: skills };
+    const context = this.#conversation.context({ requestId, mockScope, ...pinned });
     const known = {
       known: (execution: string) => log.store.submitted.known(execution),
       note: (execution: string, fact: Parameters<typeof log.store.submitted.note>[1]) => {
@@ -562,7 +552,7 @@ export class Workflow {
       this.#stages.set(child, state.spec.run_id);
     };
     try {
-      const here = { session: session?.id ?? "", announce, account };
+      const here = { session: log.store.identity().id, announce, account };
       const stops = async (): Promise<void> => {
         if (this.#isOver(key, "called")) await new Promise(() => {});
       };
