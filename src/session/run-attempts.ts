@@ -88,7 +88,7 @@ export abstract class RunAttempts<A extends RunAttempt> {
       .finally(() => {
         if (this.#current !== attempt) return;
         this.#current = null;
-        if (!attempt.rerun || attempt.settled || !this.#startNext(attempt.run)) this.#changed();
+        if (!attempt.rerun || attempt.settled || !this.#startNext(attempt.run)) this.changed();
       });
     this.background(ended);
   }
@@ -103,7 +103,7 @@ export abstract class RunAttempts<A extends RunAttempt> {
   protected settled(run: string): void {
     const attempt = this.attemptOf(run);
     if (attempt !== null) attempt.settled = true;
-    this.#changed();
+    this.changed();
   }
 
   /** Drops the run attempt in memory without an event, because its storage is gone. */
@@ -113,7 +113,7 @@ export abstract class RunAttempts<A extends RunAttempt> {
       this.#current.abort.abort(reason(this.#current.run));
       this.#current = null;
     }
-    this.#changed();
+    this.changed();
   }
 
   /** Resolves at the next change that somebody may wait for. */
@@ -121,7 +121,8 @@ export abstract class RunAttempts<A extends RunAttempt> {
     return new Promise<void>((resolve) => this.#waiting.add(resolve));
   }
 
-  #changed(): void {
+  /** Wakes those who wait for a change. */
+  changed(): void {
     const waiting = [...this.#waiting];
     this.#waiting.clear();
     for (const wake of waiting) wake();

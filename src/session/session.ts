@@ -8,7 +8,7 @@ import { SESSION_RUNTIME } from "../run/agent/session-runtime.ts";
 import type { RunEvent } from "../run/events.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { Conversation, type SessionHost } from "./conversation/conversation.ts";
-import type { DueKind } from "./conversation/due-times.ts";
+import { type DueKind, RETRY_MS } from "./conversation/due-times.ts";
 import { SessionDispatcher } from "./conversation/operations.ts";
 import type { RunRow } from "./conversation/run-rows.ts";
 import type { RunEnd, SessionLifecycle, WaitStep } from "./conversation/session-lifecycle.ts";
@@ -24,9 +24,6 @@ import { Task } from "./task/task.ts";
 import { UnlistedSession } from "./unlisted/unlisted-session.ts";
 import { type JournalLifecycle, Workflow } from "./workflow/workflow.ts";
 import type { WatchedChange } from "./workspace/workspace.ts";
-
-/** Delay before a retry, in ms. */
-const RETRY_MS = 60_000;
 
 /** Assembles a session on the storage of its object. */
 export function openSession(ctx: DurableObjectState, env: Bindings): Session {

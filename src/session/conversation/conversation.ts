@@ -20,7 +20,7 @@ import { forgetRuns } from "../run-index.ts";
 import { forgetSession } from "../session-index.ts";
 import type { SessionView } from "./answers.ts";
 import { documentStream } from "./documents.ts";
-import type { DueKind } from "./due-times.ts";
+import { type DueKind, RETRY_MS } from "./due-times.ts";
 import { adopt, isBeingMade } from "./fork.ts";
 import type {
   Adopted,
@@ -40,8 +40,6 @@ import { ConversationStore, type SessionRow } from "./store.ts";
 import { streamEnd } from "./stream-end.ts";
 import { sessionView } from "./views.ts";
 
-/** Delay before a retry, in ms. */
-const RETRY_MS = 60_000;
 /** When a session is removed, Hull removes the index rows of this many runs. Rows of older runs expire by age. */
 const MAX_RUNS = 10_000;
 

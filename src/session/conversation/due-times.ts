@@ -37,6 +37,8 @@ export interface Due {
   at: number;
 }
 
+/** What failed, or may not have happened, is due again after this many ms. */
+export const RETRY_MS = 60_000;
 /**
  * An alarm may fire this much before the first due time, in ms. It then finds nothing due and sets the next alarm. That
  * is cheaper than changing the alarm, since the request waits for each such write. Most often nothing is due any more

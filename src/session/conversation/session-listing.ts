@@ -13,12 +13,11 @@ import { noteRuns } from "../run-index.ts";
 import type { SessionEntry } from "../session-entry.ts";
 import { sessionRows } from "../session-index.ts";
 import { MAX_ROW_WAIT_MS, waitAtMost } from "../wait-at-most.ts";
+import { RETRY_MS } from "./due-times.ts";
 import type { ListingSource } from "./session-lifecycle.ts";
 import type { SessionLog } from "./session-log.ts";
 import type { ConversationStore, SessionRow } from "./store.ts";
 
-/** Delay before a failed write is repeated, in ms. */
-const RETRY_MS = 60_000;
 /**
  * Delay before a session writes its own row if it is not yet known to be stored, in ms. It is no longer than the watch
  * of a first run, so that both need only one alarm.

@@ -25,12 +25,12 @@ import { CallNotFound } from "../../errors/llm.ts";
 import { scheduledWake } from "../../run/agent/wake-timer.ts";
 import type { Json } from "../../skill/manifest.ts";
 import type { Conversation } from "../conversation/conversation.ts";
+import { RETRY_MS } from "../conversation/due-times.ts";
 import type { SessionIdentity } from "../conversation/store.ts";
 import { type DaemonNote, forgetDaemon, noteDaemon } from "./directory.ts";
 import type { DaemonStatus } from "./rpc.ts";
 import { type DaemonRow, DaemonStore, NEW_DAEMON } from "./store.ts";
 
-const RETRY_MS = 60_000;
 /** The most paths that one wake names. */
 const MAX_WATCHED = 100;
 /**

@@ -18,6 +18,7 @@ import { isStage } from "../../run/workflow/attempt.ts";
 import { asJson } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { Conversation } from "../conversation/conversation.ts";
+import { RETRY_MS } from "../conversation/due-times.ts";
 import type { RunRow } from "../conversation/run-rows.ts";
 import type { RunEnd } from "../conversation/session-lifecycle.ts";
 import type { SessionIdentity } from "../conversation/store.ts";
@@ -30,7 +31,6 @@ import { Relay } from "./relay.ts";
 import { type Cycle, type TaskRow, TaskStore } from "./store.ts";
 import { agentWork, howEnded, type Work, workflowWork } from "./work.ts";
 
-const RETRY_MS = 60_000;
 /** The most bytes of artifacts that a task carries over, the newest first. */
 const MAX_CARRIED = 512 * 1024;
 
@@ -39,7 +39,6 @@ export class Task {
   readonly relay: Relay;
   readonly workflow: Workflow;
   readonly #conversation: Conversation;
-  readonly #waiting = new Set<() => void>();
   /** The agent run's work, with what it was computed from. It is cached because the result may be long. */
   #known: { row: TaskRow; run: RunRow; state: AgentState; work: Work } | null = null;
   /** When the run ended whose handle was last written to the files, Unix ms. */
@@ -229,8 +228,7 @@ export class Task {
       if (status !== "running" && status !== "awaiting") return;
       const left = until === null ? null : until - Date.now();
       if (left !== null && left <= 0) return;
-      const closed = new Promise<void>((resolve) => this.#waiting.add(resolve));
-      const change = Promise.race([this.#conversation.runs.change(), closed]);
+      const change = this.#conversation.runs.change();
       await (left === null ? change : waitAtMost(change, left));
     }
   }
@@ -390,9 +388,7 @@ export class Task {
       this.#report(status);
       this.#conversation.dueAt("task_index", this.#conversation.log.now() + RETRY_MS);
     });
-    const waiting = [...this.#waiting];
-    this.#waiting.clear();
-    for (const wake of waiting) wake();
+    this.#conversation.runs.changed();
     if (row.settings.parent !== null) this.relay.ensure();
   }
 

@@ -13,6 +13,7 @@ import type { RunEvent } from "../../run/events.ts";
 import type { RunOutput } from "../../run/handle.ts";
 import { anonymousRunId, operationOf } from "../../run/operation.ts";
 import { closeChildren } from "../../run/task/sub-agent.ts";
+import { RETRY_MS } from "../conversation/due-times.ts";
 import type { RunRow } from "../conversation/run-rows.ts";
 import type { SessionListing } from "../conversation/session-listing.ts";
 import type { SessionLog } from "../conversation/session-log.ts";
@@ -40,8 +41,6 @@ import type {
 /** How long a result is kept after the run's end, in ms. A response is kept as long as its vendor keeps one. */
 const KEPT_MS = 24 * 3_600_000;
 const RESPONSE_KEPT_MS = 30 * KEPT_MS;
-/** Delay before a row of the list is written again, in ms. */
-const RETRY_MS = 60_000;
 /**
  * Longer than the runner remembers an execution. Until then, a new run with this id needs another name at the runner.
  */

@@ -24,6 +24,7 @@ import { ignoreMissing, sessionClient } from "../../run/session-client.ts";
 import { carryOutAttempt, childSessions, stopAttempt } from "../../run/workflow/attempt.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { Conversation } from "../conversation/conversation.ts";
+import { RETRY_MS } from "../conversation/due-times.ts";
 import { Rows } from "../conversation/rows.ts";
 import type { SessionIdentity } from "../conversation/store.ts";
 import { countRecovery, WATCH_MS } from "../run-attempts.ts";
@@ -37,8 +38,6 @@ import {
   type StoredOutcome,
   storeOutcome,
 } from "./outputs.ts";
-
-const RETRY_MS = 60_000;
 
 /** The account and request of the run's calls, which the specification does not contain. */
 interface Origin {
