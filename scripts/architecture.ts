@@ -173,9 +173,11 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     "src/run/task/bodies.ts",
     "src/run/agent/option-shapes.ts",
     // The shapes of answers: types, and the lists of words in them.
+    "src/run/task/envelope.ts",
     "src/run/task/handle.ts",
     "src/session/conversation/answers.ts",
-    "src/session/daemon/rpc.ts",
+    "src/session/daemon/answers.ts",
+    "src/session/daemon/listed.ts",
     "src/session/session-entry.ts",
     "src/session/run-entry.ts",
   ],

@@ -1,18 +1,12 @@
 /** The routes of daemons, and their request and response shapes. */
-import { WAKE_REASONS } from "../engine/agent/records.ts";
-import { WAKE_LIMITS } from "../engine/agent/spec.ts";
-import { DAEMON_STATUSES, type DaemonEvent, type DaemonSummary } from "../session/daemon/rpc.ts";
+import { daemonShape, daemonSnapshot } from "../session/daemon/answers.ts";
+import { listedDaemon } from "../session/daemon/listed.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { nothing, resumeDaemonBody } from "./bodies/sessions.ts";
-import { answer, COUNT, MAYBE_TEXT, type Members, object, pageOf, ref, TEXT, view } from "./openapi-parts.ts";
+import { answer, pageOf, TEXT, TIME } from "./openapi-parts.ts";
 import { body, json, maybeBody, type Operation, type Operations, schema } from "./operation.ts";
 import { ID, KEY, LOCATED, PAGE } from "./session-routes.ts";
-
-const TIME: JsonObject = { type: "string", format: "date-time" };
-const MAYBE_TIME: JsonObject = { type: ["string", "null"], format: "date-time" };
-const STATUS: JsonObject = { enum: [...DAEMON_STATUSES] };
-const REASON: JsonObject = { enum: [...WAKE_REASONS] };
-const POSITIVE: JsonObject = { type: "integer", minimum: 1 };
+import { bodySchema, schemasOf } from "./shape-schema.ts";
 
 const daemon = (summary: string, more: Partial<Operation> = {}): Operation => ({
   tag: "sessions",
@@ -70,68 +64,13 @@ export const DAEMON_OPERATIONS = {
   resumeDaemon: daemon("Starts a daemon again that was stopped or has failed"),
 } satisfies Operations;
 
-const EVENT = view<DaemonEvent>()({ seq: POSITIVE, enqueued_at: TIME, payload: {} }, {});
-const LISTED = {
-  id: TEXT,
-  name: MAYBE_TEXT,
-  status: STATUS,
-  persist_path: MAYBE_TEXT,
-  skill: { ...MAYBE_TEXT, description: "The skill that declares it." },
-  created_at: TIME,
-};
-const SUMMARY: Members<DaemonSummary> = {
-  ...LISTED,
-  session_id: TEXT,
-  run_id: TEXT,
-  snapshot_path: MAYBE_TEXT,
-  pending_event_count: { ...COUNT, description: "How many events wait, without the event in flight." },
-  queued_event_count: { ...COUNT, description: "How many events wait, with the event in flight." },
-  event_queue_capacity: POSITIVE,
-  daemon_state: { ...TEXT, description: "`active`, `idle`, or how its run ended." },
-  saved_at: MAYBE_TIME,
-  next_wake_at: MAYBE_TIME,
-  last_wake: { oneOf: [{ type: "null" }, object({ reason: REASON, at: TIME })] },
-  wake_budget_reached: {
-    enum: [...WAKE_LIMITS, null],
-    description: "The limit of `wake_budget` that ended its last wake.",
-  },
-  pending_wakes: {
-    type: "array",
-    items: REASON,
-    description: "The reasons that wake it as soon as it is idle.",
-  },
-  inflight_event: EVENT,
-  error: ref("schemas", "Problem"),
-  result: {
-    type: "object",
-    description: "Result of its run without the transcript, once the run has ended.",
-  },
-};
-const OPTIONAL = ["inflight_event", "error", "result"];
-const LIST: JsonObject = { type: "array" };
-
 /** All of `components/schemas` that these routes use. */
-export function daemonSchemas(): JsonObject {
-  const snapshot = {
-    _type: { const: "daemon_snapshot" },
-    visible_messages: LIST,
-    recorded_messages: LIST,
-    transcript_events: LIST,
-    transcript_summary: MAYBE_TEXT,
-    total_text: TEXT,
-    last_iteration_text: TEXT,
-    all_tools_used: LIST,
-    rejected_tools: LIST,
-    deferred_user_messages: LIST,
-    total_iterations: COUNT,
-    idle_backoff_ms: COUNT,
-    last_run_exit_code: { type: ["integer", "null"] },
-    watch_state: { type: "object" },
-    pending_events: { type: "array", items: EVENT },
-  };
-  return {
-    Daemon: view<DaemonSummary>()(SUMMARY, { inflight_event: true, error: true, result: true }),
-    Daemons: pageOf(object(LISTED)),
-    DaemonSnapshot: object({ ...SUMMARY, ...snapshot }, OPTIONAL),
-  };
-}
+export const daemonSchemas = (): JsonObject => ({
+  ...schemasOf({ Daemon: daemonShape, DaemonSnapshot: daemonSnapshot }),
+  Daemons: pageOf(
+    bodySchema(listedDaemon(), {
+      skill: { description: "The skill that declares it." },
+      created_at: TIME,
+    }),
+  ),
+});

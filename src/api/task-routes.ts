@@ -1,4 +1,5 @@
 /** The routes of tasks and sub-agents, and their request and response shapes. */
+import * as z from "zod/mini";
 import {
   inputBody,
   resumeBody,
@@ -8,20 +9,16 @@ import {
   triggerBody,
   waitBody,
 } from "../run/task/bodies.ts";
-import { TASK_MODES, TASK_STATUSES, type TaskHandle } from "../run/task/handle.ts";
+import { envelopeShape } from "../run/task/envelope.ts";
+import { acceptedTask, taskShape } from "../run/task/handle.ts";
 import { objectOf } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { nothing } from "./bodies/sessions.ts";
-import { answer, COUNT, MAYBE_TEXT, object, pageOf, ref, TEXT, view } from "./openapi-parts.ts";
+import { answer, pageOf, ref } from "./openapi-parts.ts";
 import { body, json, maybeBody, type Operation, type Operations, schema } from "./operation.ts";
 import { ID, KEY, LOCATED, PAGE } from "./session-routes.ts";
-import { schemaOf } from "./shape-schema.ts";
+import { schemaOf, schemasOf } from "./shape-schema.ts";
 
-const TIME: JsonObject = { type: "string", format: "date-time" };
-const MAYBE_TIME: JsonObject = { type: ["string", "null"], format: "date-time" };
-const MODE: JsonObject = { enum: [...TASK_MODES] };
-const STATUS: JsonObject = { enum: [...TASK_STATUSES] };
-const MAYBE_OBJECT: JsonObject = { type: ["object", "null"] };
 const EVENTS = { "text/event-stream": { schema: ref("schemas", "Events") } };
 
 const task = (summary: string, read: JsonObject, more: Partial<Operation> = {}): Operation => ({
@@ -90,11 +87,7 @@ export const TASK_OPERATIONS = {
       answers: {
         200: answer("The envelope, or the run's events", { ...json(schema("SubAgentResult")), ...EVENTS }),
         201: answer("With `background`: the task", json(schema("Task")), LOCATED),
-        202: answer(
-          "It continues",
-          json(object({ id: TEXT, run_id: TEXT, session_id: TEXT, status: STATUS })),
-          LOCATED,
-        ),
+        202: answer("It continues", json(schemaOf(acceptedTask())), LOCATED),
       },
       faults: [400, 402, 404, 408, 409, 413, 422, 499, 502, 504],
     },
@@ -105,64 +98,22 @@ export const TASK_OPERATIONS = {
 export function taskSchemas(): JsonObject {
   const { properties } = schemaOf(subAgentFields());
   return {
-    Task: view<TaskHandle>()(
-      {
-        _type: { const: "task_handle" },
-        id: TEXT,
-        name: TEXT,
-        task: TEXT,
-        mode: MODE,
-        status: STATUS,
-        created_at: TIME,
-        started_at: TIME,
-        finished_at: MAYBE_TIME,
-        awaiting_started_at: MAYBE_TIME,
-        history: { type: "array", items: TEXT },
-        request: object({ task: TEXT, system: MAYBE_TEXT, payload: {} }),
-        provenance: { type: "object" },
-        result: MAYBE_OBJECT,
-        error: { oneOf: [{ type: "null" }, ref("schemas", "Problem")] },
-        artifact_count: COUNT,
-        has_transcript: { type: "boolean" },
-        parent_task_id: MAYBE_TEXT,
-        parent_stage_id: MAYBE_TEXT,
-        child_run_id: MAYBE_TEXT,
-        child_run_path: MAYBE_TEXT,
-        execution: MAYBE_OBJECT,
-        snapshot_path: MAYBE_TEXT,
-        policy_dropped: { type: "array", items: TEXT },
-        audit: { type: "array", items: object({ at: TIME, action: TEXT, run_id: MAYBE_TEXT }) },
-      },
-      { policy_dropped: true },
-    ),
+    ...schemasOf({ Task: taskShape(), SubAgentResult: envelopeShape() }),
     Tasks: pageOf(
-      object({
-        id: TEXT,
-        name: TEXT,
-        mode: MODE,
-        status: STATUS,
-        parent_task_id: MAYBE_TEXT,
-        created_at: TIME,
-      }),
+      schemaOf(
+        z.pick(taskShape(), {
+          id: true,
+          name: true,
+          mode: true,
+          status: true,
+          parent_task_id: true,
+          created_at: true,
+        }),
+      ),
     ),
     SubAgentOptions: {
       description: "Options of the run, and further ones of the sub-agent.",
       allOf: [ref("schemas", "RunOptions"), { type: "object", properties: objectOf(properties) }],
     },
-    SubAgentResult: object(
-      {
-        ok: { type: "boolean" },
-        status: TEXT,
-        summary: TEXT,
-        artifacts: { type: "array" },
-        evidence_added: COUNT,
-        tokens_used: COUNT,
-        budget_exceeded: { type: "boolean" },
-        session_id: TEXT,
-        data: {},
-        error: object({ category: TEXT, message: TEXT, tool: TEXT }, ["tool"]),
-      },
-      ["data", "error"],
-    ),
   };
 }

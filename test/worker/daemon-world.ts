@@ -1,7 +1,8 @@
 /** Daemons in a world whose clock and models a test controls. */
 import type { AgentSpec, DaemonOptions } from "../../src/engine/agent/spec.ts";
-import type { DaemonSettings, DaemonSummary } from "../../src/session/daemon/rpc.ts";
-import type { Json, JsonObject } from "../../src/skill/manifest.ts";
+import type { DaemonSnapshot, DaemonSummary } from "../../src/session/daemon/answers.ts";
+import type { DaemonSettings } from "../../src/session/daemon/rpc.ts";
+import type { Json } from "../../src/skill/manifest.ts";
 import { SPEC, DAEMON as UNWATCHED, type World } from "./session-world.ts";
 
 export const DAEMON: DaemonOptions = { ...UNWATCHED, watch_events: ["change", "create", "delete"] };
@@ -59,7 +60,7 @@ export const wake = (world: World, name: string): Promise<DaemonSummary> =>
 export const rested = (world: World, run_id = "r1"): Promise<unknown> =>
   world.ask("answer", { run_id, wait: "idle" });
 
-export const daemonOf = (world: World): Promise<JsonObject> => world.ask("daemon", null);
+export const daemonOf = (world: World): Promise<DaemonSnapshot> => world.ask("daemon", null);
 
 /** Lets so much time pass. The alarm fires when it is due, late or not. */
 export async function pass(world: World, ms: number): Promise<void> {

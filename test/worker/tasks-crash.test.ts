@@ -7,6 +7,7 @@ import type { AgentSpec } from "../../src/engine/agent/spec.ts";
 import { detachedContext } from "../../src/run/context.ts";
 import { type SessionClient, sessionClient } from "../../src/run/session-client.ts";
 import type { TaskSettings } from "../../src/run/task/handle.ts";
+import { NOTHING_ASKED } from "../../src/run/task/sub-agent.ts";
 import { readEvents } from "../support/sse.ts";
 import { said, specOf } from "../support/workflow-graphs.ts";
 import { bindings } from "./file-bindings.ts";
@@ -34,7 +35,7 @@ function settingsOf(parent: string): TaskSettings {
     name: "digger",
     task: "Dig.",
     mode: "sub_agent",
-    request: {},
+    request: { ...NOTHING_ASKED, task: "Dig.", system: null },
     stage: null,
     carry: {
       artifact_mode: "inherit",

@@ -337,6 +337,7 @@ export type Daemon = {
     id: string;
     name: string | null;
     status: "running" | "stopped" | "failed";
+    /** A folder of the session's files; `null`: it is a run of an ordinary session. */
     persist_path: string | null;
     /** The skill that declares it. */
     skill: string | null;
@@ -353,13 +354,13 @@ export type Daemon = {
     daemon_state: string;
     saved_at: string | null;
     next_wake_at: string | null;
-    last_wake: null | {
+    last_wake: {
         reason: "message" | "event" | "resume" | "watch" | "cron" | "timer";
         at: string;
-    };
+    } | null;
     /** The limit of `wake_budget` that ended its last wake. */
     wake_budget_reached: "max_iterations" | "max_tokens" | "max_cost_usd" | null;
-    /** The reasons that wake it as soon as it is idle. */
+    /** The reasons that wake it as soon as it is idle, the most urgent first. */
     pending_wakes: ("message" | "event" | "resume" | "watch" | "cron" | "timer")[];
     inflight_event?: {
         seq: number;
@@ -399,19 +400,21 @@ export type DaemonRequest = RunOptions & {
 };
 export type DaemonSnapshot = Daemon & {
     _type: "daemon_snapshot";
-    visible_messages: unknown[];
-    recorded_messages: unknown[];
-    transcript_events: unknown[];
+    visible_messages: Message[];
+    recorded_messages: Message[];
     transcript_summary: string | null;
+    transcript_events: Record<string, unknown>[];
     total_text: string;
     last_iteration_text: string;
-    all_tools_used: unknown[];
-    rejected_tools: unknown[];
-    deferred_user_messages: unknown[];
+    all_tools_used: string[];
+    rejected_tools: string[];
+    deferred_user_messages: Message[];
     total_iterations: number;
     idle_backoff_ms: number;
     last_run_exit_code: number | null;
-    watch_state: Record<string, unknown>;
+    /** The versions of the watched files. */
+    watch_state: Record<string, number>;
+    /** The beginning of its queue, without the event in flight. */
     pending_events: {
         seq: number;
         enqueued_at: string;

@@ -16,7 +16,13 @@ import { agentSpec, type RunInput } from "../../run/agent/options.ts";
 import { llmHost } from "../../run/llm-host.ts";
 import { type SubAgentBody, subAgentBody, type TaskBody, taskBody } from "../../run/task/bodies.ts";
 import { withToolsAbove } from "../../run/task/child-spec.ts";
-import type { RetriggerPolicy, TaskHandle, TaskSettings } from "../../run/task/handle.ts";
+import type {
+  AcceptedTask,
+  RetriggerPolicy,
+  TaskHandle,
+  TaskRequest,
+  TaskSettings,
+} from "../../run/task/handle.ts";
 import { NOTHING_ASKED } from "../../run/task/sub-agent.ts";
 import { nodeFaults } from "../../run/workflow/check-graph.ts";
 import {
@@ -351,7 +357,7 @@ export function handled(context: RequestContext, task: TaskHandle, status = 200)
 }
 
 function accepted({ id, child_run_id: run_id, status }: TaskHandle): Response {
-  const document = { id, run_id, session_id: id, status };
+  const document: AcceptedTask = { id, run_id, session_id: id, status };
   return jsonNow(document, 202, { location: `/tasks/${id}`, "preference-applied": "respond-async" });
 }
 
@@ -372,7 +378,7 @@ function importOf({ transcript }: TaskBody): Handed["imported"] {
   return { messages, summary: transcript.summary ?? null };
 }
 
-function requestOf(given: Partial<TaskBody>, system: string | null): JsonObject {
+function requestOf(given: Partial<TaskBody>, system: string | null): TaskRequest {
   const { task = "", payload = null, research_questions = [], action_items = [] } = given;
   const { workflow_stages = [], verification_steps = [] } = given;
   const asked = { payload, research_questions, action_items, workflow_stages, verification_steps };

@@ -1,4 +1,6 @@
 /** The one answer of a sub-agent, however it ended. Pure. */
+import * as z from "zod/mini";
+import { count, flag, json, maybe, type Shaped, text } from "../../answer-shape.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 
 /** How a sub-agent's run ended. */
@@ -13,8 +15,23 @@ interface Ended {
   token_budget: number | null;
 }
 
+type Envelope = Shaped<typeof envelopeShape>;
+export const envelopeShape = () =>
+  z.object({
+    ok: flag(),
+    status: text(),
+    summary: text(),
+    artifacts: z.array(json()),
+    evidence_added: count(),
+    tokens_used: count(),
+    budget_exceeded: flag(),
+    session_id: text(),
+    data: maybe(json()),
+    error: maybe(z.object({ category: text(), message: text(), tool: maybe(text()) })),
+  });
+
 /** The envelope. `ok` is false if the run failed, its data misses the schema, or a tool call was rejected, in this order. */
-export function envelopeOf({ session_id, result = {}, error, tokens, token_budget }: Ended): JsonObject {
+export function envelopeOf({ session_id, result = {}, error, tokens, token_budget }: Ended): Envelope {
   const artifacts = Array.isArray(result.artifacts) ? result.artifacts : [];
   const fault = faultOf(result, error);
   return {
@@ -31,7 +48,10 @@ export function envelopeOf({ session_id, result = {}, error, tokens, token_budge
   };
 }
 
-function faultOf({ rejected_tools }: JsonObject, error: JsonObject | undefined): JsonObject | null {
+function faultOf(
+  { rejected_tools }: JsonObject,
+  error: JsonObject | undefined,
+): NonNullable<Envelope["error"]> | null {
   if (error !== undefined) {
     const { code, category = categoryOf(code), detail, tool } = error;
     return {

@@ -1,19 +1,27 @@
 /** Tasks as their routes show them, and the settings with which they begin. */
+import * as z from "zod/mini";
+import {
+  about,
+  count,
+  document,
+  flag,
+  json,
+  maybe,
+  named,
+  object,
+  type Shaped,
+  text,
+  texts,
+  time,
+} from "../../answer-shape.ts";
 import type { Share } from "../../engine/shares.ts";
 import type { WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
 import type { ContextPolicy } from "../../engine/workflow/select-artifacts.ts";
 import type { StageTexts } from "../../engine/workflow/stage-prompt.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 
-export const TASK_MODES = ["workflow", "stage", "delegated_stage", "sub_agent"] as const;
-export const TASK_STATUSES = [
-  "running",
-  "completed",
-  "failed",
-  "cancelled",
-  "awaiting",
-  "interrupted",
-] as const;
+const TASK_MODES = ["workflow", "stage", "delegated_stage", "sub_agent"] as const;
+const TASK_STATUSES = ["running", "completed", "failed", "cancelled", "awaiting", "interrupted"] as const;
 export type TaskStatus = (typeof TASK_STATUSES)[number];
 
 /** What happens to a task's conversation and artifacts when it runs again. */
@@ -29,13 +37,28 @@ export interface RetriggerPolicy {
   policy: JsonObject | null;
 }
 
+/** The members of the request that the handle shows; a sub-agent's option `request` may replace any of them. */
+export type TaskRequest = Shaped<typeof taskRequest>;
+const taskRequest = () =>
+  z.catchall(
+    z.object({
+      task: text(),
+      system: z.nullable(text()),
+      payload: json(),
+      research_questions: json(),
+      action_items: json(),
+      workflow_stages: json(),
+      verification_steps: json(),
+    }),
+    json(),
+  );
+
 /** The settings with which a task begins. JSON-safe. */
 export interface TaskSettings {
   name: string;
   task: string;
   mode: (typeof TASK_MODES)[number];
-  /** The members of the request that the handle shows. */
-  request: JsonObject;
+  request: TaskRequest;
   /** `null`: the prompt is the task alone. */
   stage: StageTexts | null;
   carry: RetriggerPolicy;
@@ -51,27 +74,43 @@ export interface TaskSettings {
   policy_dropped?: string[];
 }
 
-/** A task as its routes show it. Times are RFC 3339. */
-export interface TaskHandle
-  extends Pick<TaskSettings, "name" | "task" | "mode" | "request" | "execution" | "policy_dropped"> {
-  _type: "task_handle";
-  id: string;
-  status: TaskStatus;
-  created_at: string;
-  started_at: string;
-  finished_at: string | null;
-  awaiting_started_at: string | null;
-  history: string[];
-  provenance: JsonObject;
-  result: JsonObject | null;
-  /** The failure as a problem document. */
-  error: JsonObject | null;
-  artifact_count: number;
-  has_transcript: boolean;
-  parent_task_id: string | null;
-  parent_stage_id: string | null;
-  child_run_id: string | null;
-  child_run_path: string | null;
-  snapshot_path: string | null;
-  audit: JsonObject[];
-}
+/** A task as its routes show it. */
+export type TaskHandle = Shaped<typeof taskShape>;
+export const taskShape = () =>
+  named(
+    "Task",
+    z.object({
+      _type: z.literal("task_handle"),
+      id: text(),
+      name: text(),
+      task: text(),
+      mode: z.enum(TASK_MODES),
+      status: z.enum(TASK_STATUSES),
+      created_at: time(),
+      started_at: time(),
+      finished_at: z.nullable(time()),
+      awaiting_started_at: z.nullable(time()),
+      history: texts(),
+      request: taskRequest(),
+      provenance: object(),
+      result: z.nullable(object()),
+      error: z.nullable(document("Problem")),
+      artifact_count: count(),
+      has_transcript: flag(),
+      parent_task_id: z.nullable(text()),
+      parent_stage_id: z.nullable(text()),
+      child_run_id: z.nullable(text()),
+      child_run_path: z.nullable(text()),
+      execution: z.nullable(object()),
+      snapshot_path: z.nullable(text()),
+      policy_dropped: maybe(
+        about(texts(), "Tools of a workflow's policy that the session above does not allow."),
+      ),
+      audit: z.array(z.object({ at: time(), action: text(), run_id: z.nullable(text()) })),
+    }),
+  );
+
+/** The answer about a task that continues. */
+export type AcceptedTask = Shaped<typeof acceptedTask>;
+export const acceptedTask = () =>
+  z.object({ id: text(), run_id: z.nullable(text()), session_id: text(), status: z.enum(TASK_STATUSES) });

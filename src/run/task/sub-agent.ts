@@ -11,7 +11,6 @@ import { isFaultCategory } from "../../engine/tool-fault.ts";
 import { CallNotFound } from "../../errors/llm.ts";
 import { HullError } from "../../errors.ts";
 import { objectOf } from "../../skill/json.ts";
-import type { JsonObject } from "../../skill/manifest.ts";
 import { SUB_AGENT } from "../../skill/tool-names.ts";
 import type { RunContext } from "../context.ts";
 import type { RunEvent } from "../events.ts";
@@ -176,7 +175,7 @@ function settingsOf(task: string, name: string, above: Ceilings, spec: AgentSpec
 }
 
 /** The request members of a task whose caller set none of them. */
-export const NOTHING_ASKED: JsonObject = {
+export const NOTHING_ASKED = {
   payload: null,
   research_questions: [],
   action_items: [],

@@ -28,7 +28,7 @@ import type { Conversation } from "../conversation/conversation.ts";
 import { RETRY_MS } from "../conversation/due-times.ts";
 import type { SessionIdentity } from "../conversation/store.ts";
 import { type DaemonNote, forgetDaemon, noteDaemon } from "./directory.ts";
-import type { DaemonStatus } from "./rpc.ts";
+import type { DaemonStatus } from "./listed.ts";
 import { type DaemonRow, DaemonStore, NEW_DAEMON } from "./store.ts";
 
 /** The most paths that one wake names. */

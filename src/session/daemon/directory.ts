@@ -9,7 +9,8 @@ import { Tables } from "../../database.ts";
 import type { Bindings } from "../../env.ts";
 import { DaemonPathTaken } from "../../errors/daemon.ts";
 import { type NewestFirst, newestFirst, type Wanted } from "../newest-first.ts";
-import { DAEMON_STATUSES, type DaemonStatus, type Webhook } from "./rpc.ts";
+import { type DaemonStatus, type ListedDaemon, listedDaemon } from "./listed.ts";
+import type { Webhook } from "./rpc.ts";
 import type { DaemonRow } from "./store.ts";
 
 /** A daemon's entry in the directory. */
@@ -22,20 +23,7 @@ export interface DaemonNote
   check_at: number | null;
 }
 
-const listed = z.lazy(() =>
-  z.object({
-    id: z.string(),
-    name: z.nullable(z.string()),
-    status: z.enum(DAEMON_STATUSES),
-    persist_path: z.nullable(z.string()),
-    skill: z.nullable(z.string()),
-    created_at: z.string(),
-  }),
-);
-
-/** A daemon as lists show it. */
-type ListedDaemon = z.infer<typeof listed>;
-
+const listed = z.lazy(listedDaemon);
 const declared = z.lazy(() => z.object({ id: z.string(), skill: z.string(), status: z.string() }));
 const place = z.lazy(() => z.object({ tenant: z.string(), id: z.string() }));
 const hooked = z.lazy(() =>

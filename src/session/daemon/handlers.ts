@@ -1,13 +1,13 @@
 /** The operations of a session's daemon, by name (`rpc.ts`). */
 import { DaemonNotRunning, DaemonQueueFull, DaemonRunning } from "../../errors/daemon.ts";
-import { asJson } from "../../skill/json.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 import type { Handlers, SessionCaller } from "../conversation/rpc.ts";
 import type { SessionRow } from "../conversation/store.ts";
 import type { NamedRequest } from "../named-request.ts";
+import type { DaemonSummary } from "./answers.ts";
 import type { Daemon } from "./daemon.ts";
 import { DaemonRuns } from "./daemon-runs.ts";
-import type { DaemonOperations, DaemonSummary } from "./rpc.ts";
+import type { DaemonOperations } from "./rpc.ts";
 import { snapshotOf } from "./snapshot.ts";
 import type { DaemonRow } from "./store.ts";
 import { summaryOf, waitingEvents } from "./summary.ts";
@@ -75,14 +75,13 @@ export function daemonHandlers(conversation: Conversation, daemon: Daemon): Hand
       await daemonRuns.rested(row.run);
       return summary();
     }),
-    daemon: onDaemon(async (_, row) => {
-      const document = {
+    daemon: onDaemon(async (_, row) =>
+      log.answered({
         ...(await snapshotOf(daemon, conversation)),
         ...summary(),
         pending_events: waitingEvents(daemon, row),
-      };
-      return asJson(log.answered(document));
-    }),
+      }),
+    ),
     trigger: onDaemon(({ payload, request }, row, { session }) =>
       changed(row, request, session.id, () => {
         if (daemon.store.eventCount() >= row.capacity) {

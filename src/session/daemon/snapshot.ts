@@ -5,9 +5,8 @@ import { historyOf } from "../../llm/history.ts";
 import { messageJson } from "../../llm/messages.ts";
 import { emptyTranscript, newId } from "../../llm/transcript.ts";
 import { allFiles } from "../../run/workspace/all-files.ts";
-import { asJson } from "../../skill/json.ts";
-import type { JsonObject } from "../../skill/manifest.ts";
 import type { Conversation } from "../conversation/conversation.ts";
+import type { StoredSnapshot } from "./answers.ts";
 import type { Daemon } from "./daemon.ts";
 import { isoOrNull } from "./summary.ts";
 
@@ -19,7 +18,7 @@ const RECENT_BYTES = 4 * 1024 * 1024;
 export async function snapshotOf(
   daemon: Daemon,
   { log, files }: Pick<Conversation, "log" | "files">,
-): Promise<JsonObject> {
+): Promise<StoredSnapshot> {
   const row = daemon.row();
   const run = daemon.run(row);
   const { visible, summary, waiting } = log.state();
@@ -30,7 +29,7 @@ export async function snapshotOf(
   const { watch_paths = [] } = run?.spec.daemon ?? {};
   const watchable = watch_paths.length === 0 ? [] : await allFiles(files);
   const watched = watchable.filter(({ path }) => isWatched({ watch_paths }, path));
-  const snapshot = {
+  const snapshot: StoredSnapshot = {
     _type: "daemon_snapshot",
     saved_at: isoOrNull(row.saved_at),
     daemon_state: daemon.state(row),
@@ -50,5 +49,5 @@ export async function snapshotOf(
     last_run_exit_code: run?.verification?.exit_code ?? null,
     watch_state: Object.fromEntries(watched.map(({ path, version }) => [path, version])),
   };
-  return asJson(log.answered(snapshot));
+  return log.answered(snapshot);
 }

@@ -5,7 +5,8 @@ import type { Json } from "../../skill/manifest.ts";
 import { Rows } from "../conversation/rows.ts";
 import { migrate } from "../migrate.ts";
 import type { Tables } from "../tables.ts";
-import type { DaemonEvent, Webhook } from "./rpc.ts";
+import type { DaemonEvent } from "./answers.ts";
+import type { Webhook } from "./rpc.ts";
 import { DAEMON_STEPS, DAEMON_VERSIONS } from "./schema.ts";
 
 /** Times are Unix ms. */

@@ -3,8 +3,8 @@ import type { WakeReason } from "../../engine/agent/records.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { readEnd } from "../conversation/done.ts";
 import type { SessionLog } from "../conversation/session-log.ts";
+import type { DaemonEvent, DaemonSummary } from "./answers.ts";
 import type { Daemon } from "./daemon.ts";
-import type { DaemonEvent, DaemonSummary } from "./rpc.ts";
 import type { DaemonRow } from "./store.ts";
 
 /** The most queued events to show, and the most characters of their payloads. */
