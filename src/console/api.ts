@@ -1,6 +1,7 @@
 /** Gives the console's pages the API: requests in the same process, with the rights of the person who looks at the page. */
 import { BadRequest, Forbidden } from "../errors/request.ts";
-import type { HullError } from "../errors.ts";
+import { HullError } from "../errors.ts";
+import { once } from "../memo.ts";
 import { FIXED_ROUTES, type OperationId, type RouteScope } from "../skill/fixed-routes.ts";
 import type { Answers } from "./answers.ts";
 
@@ -23,29 +24,28 @@ export interface Asked {
 }
 
 /**
- * The API for one request for a page. The caller's key, scopes and tenant have the same effect as on the API's own
- * routes.
+ * What `src/http` tells the console about a request for a page. It is small, because every isolate evaluates the code
+ * that makes it.
  */
-export interface Api {
+export interface Host {
   readonly request: Request;
-  readonly url: URL;
   /** The deployment's name, from its settings. */
   readonly name: string;
   readonly tenant: string;
+  /** The token of a caller who signed in with a form. */
+  readonly signIn: { readonly token: string } | null;
   /** Whether the caller's key has this scope. The console does not offer actions whose scope the key lacks. */
   may(scope: Granted): boolean;
-  /** The token of forms, so that no page of another origin can send them; empty if no cookie identifies the caller. */
-  readonly token: string;
-  /** Whether the caller signed in with a form and can sign out. */
-  readonly signedIn: boolean;
-  /** Calls an operation. @throws HullError as the operation does, Forbidden for a scope that the key lacks */
-  ask(operation: Operation, asked?: Asked): Promise<Response>;
-  /** Calls a skill by its slug. @throws HullError */
-  callSkill(slug: string, asked: Asked): Promise<Response>;
-  /** How many of the tenant's runs wait for an approval; counted once for a request. */
+  /** Executes an operation. */
+  operate(id: Operation, request: Request, params: Record<string, string>): Promise<Response>;
+  /** Calls a skill. @param made the request for its route */
+  callSkill(slug: string, made: (path: string, method: string) => Request): Promise<Response>;
+  /** How many of the tenant's runs wait for an approval. */
   waiting(): Promise<number>;
-  /** The fields of the form that was sent. @throws HullError for a form that is unreadable, or not the console's own */
-  form(): Promise<FormData>;
+  /** @throws BodyTooLarge */
+  checkLength(): void;
+  /** @throws FormNotTrusted */
+  checkToken(token: string | null): Promise<void>;
   /** Logs an error and answers its problem document. */
   problem(error: HullError): {
     status: number;
@@ -59,46 +59,37 @@ export interface Api {
 }
 
 /**
- * What `src/http` tells the console about a request for a page. It is small, because every isolate evaluates the code
- * that makes it.
+ * The API for one request for a page. The caller's key, scopes and tenant have the same effect as on the API's own
+ * routes.
  */
-export interface Host {
-  readonly request: Request;
-  readonly name: string;
-  readonly tenant: string;
-  /** The token of a caller who signed in with a form. */
-  readonly signIn: { readonly token: string } | null;
-  may(scope: Granted): boolean;
-  /** Executes an operation. */
-  operate(id: Operation, request: Request, params: Record<string, string>): Promise<Response>;
-  /** Calls a skill. @param made the request for its route */
-  callSkill(slug: string, made: (path: string, method: string) => Request): Promise<Response>;
-  waiting(): Promise<number>;
-  /** @throws BodyTooLarge */
-  checkLength(): void;
-  /** @throws FormNotTrusted */
-  checkToken(token: string | null): Promise<void>;
-  problem: Api["problem"];
-  asset: Api["asset"];
+export interface Api
+  extends Pick<Host, "request" | "name" | "tenant" | "may" | "waiting" | "problem" | "asset"> {
+  readonly url: URL;
+  /** The token of forms, so that no page of another origin can send them; empty if no cookie identifies the caller. */
+  readonly token: string;
+  /** Whether the caller signed in with a form and can sign out. */
+  readonly signedIn: boolean;
+  /** Calls an operation. @throws HullError as the operation does, Forbidden for a scope that the key lacks */
+  ask(operation: Operation, asked?: Asked): Promise<Response>;
+  /** Calls a skill by its slug. @throws HullError */
+  callSkill(slug: string, asked: Asked): Promise<Response>;
+  /** The fields of the form that was sent. @throws HullError for a form that is unreadable, or not the console's own */
+  form(): Promise<FormData>;
 }
 
 const ROUTES: ReadonlyMap<OperationId, readonly [method: string, path: string, scope: RouteScope]> = new Map(
   FIXED_ROUTES.map(([id, method, path, scope]) => [id, [method, path, scope]]),
 );
 
-/** The API for the pages of one request. */
+/** The API for the pages of one request. It counts what waits once. */
 export function apiOf(host: Host): Api {
-  const { request, name, tenant, signIn } = host;
+  const { request, signIn } = host;
   const url = new URL(request.url);
-  let waiting: Promise<number> | null = null;
   const made = (path: string, method: string, asked: Asked): Request =>
     requestFor(request, `${url.origin}${path}`, method, asked);
   return {
-    request,
+    ...host,
     url,
-    name,
-    tenant,
-    may: (scope) => host.may(scope),
     token: signIn?.token ?? "",
     signedIn: signIn !== null,
     ask: async (id, asked = {}) => {
@@ -109,13 +100,8 @@ export function apiOf(host: Host): Api {
       return host.operate(id, made(filled(path, params), method, asked), params);
     },
     callSkill: (slug, asked) => host.callSkill(slug, (path, method) => made(path, method, asked)),
-    waiting: () => {
-      waiting ??= host.waiting();
-      return waiting;
-    },
+    waiting: once(() => host.waiting()),
     form: () => formOf(host),
-    problem: (error) => host.problem(error),
-    asset: (path) => host.asset(path),
   };
 }
 
@@ -175,4 +161,21 @@ export async function asked<O extends keyof Answers>(
 ): Promise<Answers[O]> {
   const response = await api.ask(operation, how);
   return response.json<Answers[O]>();
+}
+
+/** What is asked for; `null` if it is not there. @throws HullError as the question does, except 404 */
+export async function unless404<T>(question: Promise<T>): Promise<T | null> {
+  try {
+    return await question;
+  } catch (error) {
+    if (error instanceof HullError && error.status === 404) return null;
+    throw error;
+  }
+}
+
+/** An answer of the API as a file to download. @param name with its ending */
+export function download({ body, headers }: Response, name: string): Response {
+  const sent = new Headers(headers);
+  sent.set("content-disposition", `attachment; filename="${name}"`);
+  return new Response(body, { headers: sent });
 }

@@ -1,9 +1,8 @@
 /** `/console/approvals`: the tool calls that wait for a person, the oldest first. */
 import { html } from "hono/html";
-import { HullError } from "../errors.ts";
 import type { ApprovalView } from "../session/conversation/answers.ts";
 import type { RunEntry } from "../session/run-entry.ts";
-import { type Api, asked } from "./api.ts";
+import { type Api, asked, unless404 } from "./api.ts";
 import { form, type Page, seeOther } from "./layout.ts";
 import { type Html, mark, pretty, when } from "./text.ts";
 import { nodeCard, workflowApprovals } from "./workflow-approvals.ts";
@@ -45,13 +44,8 @@ export async function approvalsPage(api: Api): Promise<Page> {
 /** If the run's session is gone meanwhile, the run waits for nothing. */
 async function waitingIn(api: Api, { session, name }: RunEntry): Promise<Waiting[]> {
   if (session === null) return [];
-  try {
-    const { data } = await asked(api, "listApprovals", { params: { id: session } });
-    return data.map((open) => ({ session, skill: name, open }));
-  } catch (error) {
-    if (error instanceof HullError && error.status === 404) return [];
-    throw error;
-  }
+  const list = await unless404(asked(api, "listApprovals", { params: { id: session } }));
+  return (list?.data ?? []).map((open) => ({ session, skill: name, open }));
 }
 
 function nothing(): Html {

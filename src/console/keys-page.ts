@@ -1,6 +1,7 @@
 /** `/console/keys`: API keys, for callers who may manage them. */
 import { html } from "hono/html";
 import { type Api, asked } from "./api.ts";
+import { textOf } from "./fields.ts";
 import { form, nextPage, type Page, seeOther, shownPage } from "./layout.ts";
 import { table } from "./table.ts";
 import { when } from "./text.ts";
@@ -41,11 +42,10 @@ ${nextPage(api, next_cursor)}
 /** Makes a key and shows it this one time. */
 export async function makeKey(api: Api): Promise<Response> {
   const fields = await api.form();
-  const name = String(fields.get("name") ?? "").trim();
   const json = {
-    tenant: String(fields.get("tenant") ?? "").trim(),
+    tenant: textOf(fields, "tenant"),
     scopes: fields.getAll("scopes").map(String),
-    ...(name === "" ? {} : { name }),
+    name: textOf(fields, "name") || undefined,
   };
   const { key, scopes, tenant } = await asked(api, "addKey", { json });
   return shownPage(api, {

@@ -2,6 +2,7 @@
 import { html } from "hono/html";
 import type { ModelFacts, ModelPrice, Provider } from "./answers.ts";
 import { type Api, asked } from "./api.ts";
+import { textOf } from "./fields.ts";
 import { form, type Page, shownPage } from "./layout.ts";
 import { facts, optionList, table } from "./table.ts";
 import { count, type Html, money, pretty } from "./text.ts";
@@ -112,17 +113,11 @@ export async function checkProvider(api: Api, name: string): Promise<Response> {
 /** Makes one call and shows its whole answer. */
 export async function testCall(api: Api): Promise<Response> {
   const fields = await api.form();
-  const text = (name: string): string => String(fields.get(name) ?? "").trim();
-  const options = {
-    provider: text("provider"),
-    ...(text("model") === "" ? {} : { model: text("model") }),
-    max_tokens: 200,
-  };
-  const answer = await asked(api, "callModel", {
-    json: { prompt: text("prompt"), options },
-  });
+  const provider = textOf(fields, "provider");
+  const options = { provider, model: textOf(fields, "model") || undefined, max_tokens: 200 };
+  const answer = await asked(api, "callModel", { json: { prompt: textOf(fields, "prompt"), options } });
   return shownPage(api, {
     title: "Test call",
-    body: html`<h1>Answer of ${options.provider}</h1><pre tabindex="0">${answer.text ?? ""}</pre><details><summary>The whole result</summary><pre tabindex="0">${pretty(answer)}</pre></details><p><a href="/console/models">Models</a></p>`,
+    body: html`<h1>Answer of ${provider}</h1><pre tabindex="0">${answer.text ?? ""}</pre><details><summary>The whole result</summary><pre tabindex="0">${pretty(answer)}</pre></details><p><a href="/console/models">Models</a></p>`,
   });
 }

@@ -1,10 +1,9 @@
 /** `/console/runs/{id}`: what one run did and does, and its result. */
 import { html } from "hono/html";
 import * as z from "zod/mini";
-import { HullError } from "../errors.ts";
 import type { RunSteps, TraceStep } from "../session/conversation/answers.ts";
 import { beginningCall, type RunEntry } from "../session/run-entry.ts";
-import { type Api, asked } from "./api.ts";
+import { type Api, asked, download, unless404 } from "./api.ts";
 import { form, nextPage, type Page, seeOther } from "./layout.ts";
 import { problemMembers } from "./problem.ts";
 import { isOver, pathOf, reason, runName, stateLabel } from "./run-shapes.ts";
@@ -95,15 +94,6 @@ async function known(api: Api, id: string): Promise<Known> {
   return justEnded && indexed?.settled_at == null ? { ...shown, counting: true } : shown;
 }
 
-async function unless404<T>(question: Promise<T>): Promise<T | null> {
-  try {
-    return await question;
-  } catch (error) {
-    if (error instanceof HullError && error.status === 404) return null;
-    throw error;
-  }
-}
-
 function answered(text: string, error: { title: string; detail: string } | null): Html | "" {
   const failed =
     error === null
@@ -178,10 +168,7 @@ export async function runEvents(api: Api, id: string): Promise<Response> {
 /** The answers of its session's models and tools, as a file. */
 export async function runCassette(api: Api, id: string): Promise<Response> {
   const session = await sessionOf(api, id);
-  const answer = await api.ask("getCassette", { params: { id: session ?? id } });
-  const headers = new Headers(answer.headers);
-  headers.set("content-disposition", `attachment; filename="${id}.cassette.json"`);
-  return new Response(answer.body, { headers });
+  return download(await api.ask("getCassette", { params: { id: session ?? id } }), `${id}.cassette.json`);
 }
 
 /** The answer of a call as a file, of any type. */
@@ -211,15 +198,8 @@ export async function runEval(api: Api, id: string): Promise<Response> {
     files: [],
     expectations: [],
   };
-  return Response.json(
-    { skill_name: run?.name ?? null, evals: [one] },
-    {
-      headers: {
-        "content-disposition": `attachment; filename="${id}.evals.json"`,
-        "cache-control": "no-store",
-      },
-    },
-  );
+  const cases = { skill_name: run?.name ?? null, evals: [one] };
+  return download(Response.json(cases, { headers: { "cache-control": "no-store" } }), `${id}.evals.json`);
 }
 
 const spoken = z.union([z.string(), z.array(z.looseObject({ text: z.optional(z.string()) }))]);

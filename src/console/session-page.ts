@@ -8,6 +8,7 @@ import type { RunEntry } from "../session/run-entry.ts";
 import { parsedJson } from "../skill/json-depth.ts";
 import type { Answers } from "./answers.ts";
 import { type Api, type Asked, asked } from "./api.ts";
+import { textOf } from "./fields.ts";
 import { form, type Page, seeOther, tokenField } from "./layout.ts";
 import { firstOf, pageNote } from "./numbered-pages.ts";
 import { stateLabel } from "./run-shapes.ts";
@@ -197,7 +198,7 @@ export async function saySomething(api: Api, id: string): Promise<Response> {
 const optionsShape = z.record(z.string(), z.unknown());
 
 function optionsOf(fields: FormData): Record<string, unknown> {
-  const text = String(fields.get("options") ?? "").trim();
+  const text = textOf(fields, "options");
   if (text === "") return {};
   const read = optionsShape.safeParse(parsedJson(text));
   if (read.success) return read.data;
@@ -230,8 +231,7 @@ export async function changeSession(api: Api, id: string, change: string): Promi
 
 /** Removes the session, if its id was typed in. @throws BadRequest */
 export async function deleteSession(api: Api, id: string): Promise<Response> {
-  const sure = String((await api.form()).get("sure") ?? "").trim();
-  if (sure !== id)
+  if (textOf(await api.form(), "sure") !== id)
     throw new BadRequest({ detail: `Type ${id} to delete this session; nothing was deleted.` });
   await api.ask("deleteSession", { params: { id } });
   return seeOther("/console/sessions");

@@ -1,7 +1,6 @@
 /** Nodes of workflow runs that wait for a person. */
 import { html } from "hono/html";
-import { HullError } from "../errors.ts";
-import { type Api, asked } from "./api.ts";
+import { type Api, asked, unless404 } from "./api.ts";
 import { form } from "./layout.ts";
 import { type Html, when } from "./text.ts";
 
@@ -24,17 +23,13 @@ export async function workflowApprovals(api: Api, runs: readonly { id: string }[
 
 /** If a run is gone meanwhile, it waits for nothing. */
 async function nodesOf(api: Api, run: string): Promise<WaitingNode[]> {
-  try {
-    const { active, workflow_name } = await asked(api, "getWorkflowRun", { params: { id: run } });
-    return active.flatMap(({ node_id: node, started_at: since, waits_until, approval }) => {
-      if (approval === undefined) return [];
-      const { question = "" } = approval;
-      return [{ run, workflow: workflow_name, node, question, since, until: waits_until ?? null }];
-    });
-  } catch (error) {
-    if (error instanceof HullError && error.status === 404) return [];
-    throw error;
-  }
+  const found = await unless404(asked(api, "getWorkflowRun", { params: { id: run } }));
+  if (found === null) return [];
+  return found.active.flatMap(({ node_id: node, started_at: since, waits_until, approval }) => {
+    if (approval === undefined) return [];
+    const { question = "" } = approval;
+    return [{ run, workflow: found.workflow_name, node, question, since, until: waits_until ?? null }];
+  });
 }
 
 /** The question of a node, and a form to answer it. */

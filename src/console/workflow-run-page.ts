@@ -3,7 +3,7 @@ import { html } from "hono/html";
 import type { Attempt, Stage } from "../engine/workflow/records.ts";
 import { BadRequest } from "../errors/request.ts";
 import type { ActiveVisit, WorkflowRun } from "./answers.ts";
-import { type Api, asked } from "./api.ts";
+import { type Api, asked, download } from "./api.ts";
 import { jsonOf, textOf } from "./fields.ts";
 import { graphDrawn, type NodeState, nodeIds, nodeTable } from "./graph-svg.ts";
 import { form, type Page, seeOther } from "./layout.ts";
@@ -266,11 +266,10 @@ export async function killWorkflowRun(api: Api, id: string): Promise<Response> {
 /** Answers a node that waits for an approval. */
 export async function decideWorkflow(api: Api, id: string): Promise<Response> {
   const fields = await api.form();
-  const reason = textOf(fields, "reason");
   const json = {
     node: textOf(fields, "node"),
     decision: textOf(fields, "decision"),
-    ...(reason === "" ? {} : { reason }),
+    reason: textOf(fields, "reason") || undefined,
   };
   await api.ask("decideWorkflowApproval", { params: { id }, json });
   return seeOther(`/console/workflows/runs/${id}`);
@@ -279,12 +278,10 @@ export async function decideWorkflow(api: Api, id: string): Promise<Response> {
 /** Sends the event that a node waits for. */
 export async function signalWorkflow(api: Api, id: string): Promise<Response> {
   const fields = await api.form();
-  const key = textOf(fields, "key");
-  const payload = jsonOf(fields, "payload");
   const json = {
     name: textOf(fields, "name"),
-    ...(key === "" ? {} : { key }),
-    ...(payload === undefined ? {} : { payload }),
+    key: textOf(fields, "key") || undefined,
+    payload: jsonOf(fields, "payload"),
   };
   await api.ask("signalWorkflowRun", { params: { id }, json });
   return seeOther(`/console/workflows/runs/${id}`);
@@ -293,17 +290,12 @@ export async function signalWorkflow(api: Api, id: string): Promise<Response> {
 /** Begins another run from a node of this one, with the task and the artifacts of the form. */
 export async function forkWorkflow(api: Api, id: string): Promise<Response> {
   const fields = await api.form();
-  const artifacts = jsonOf(fields, "artifacts");
-  const task = textOf(fields, "task");
-  const input = { ...(task === "" ? {} : { task }), ...(artifacts === undefined ? {} : { artifacts }) };
+  const input = { task: textOf(fields, "task") || undefined, artifacts: jsonOf(fields, "artifacts") };
   const json = { from: textOf(fields, "from"), input };
   return begun(await api.ask("forkWorkflowRun", { params: { id }, query: { wait: "none" }, json }));
 }
 
 /** The run's record as a file. */
 export async function workflowRecord(api: Api, id: string): Promise<Response> {
-  const answer = await api.ask("getWorkflowRun", { params: { id } });
-  const headers = new Headers(answer.headers);
-  headers.set("content-disposition", `attachment; filename="${id}.json"`);
-  return new Response(answer.body, { headers });
+  return download(await api.ask("getWorkflowRun", { params: { id } }), `${id}.json`);
 }

@@ -88,13 +88,11 @@ ${facts([
 /** Begins a run of a stored graph and redirects to its page. */
 export async function runWorkflow(api: Api, name: string): Promise<Response> {
   const fields = await api.form();
-  const artifacts = jsonOf(fields, "artifacts");
-  const options = jsonOf(fields, "options");
   const json = {
     workflow: name,
     task: textOf(fields, "task"),
-    ...(artifacts === undefined ? {} : { artifacts }),
-    ...(options === undefined ? {} : { options }),
+    artifacts: jsonOf(fields, "artifacts"),
+    options: jsonOf(fields, "options"),
   };
   return begun(await api.ask("executeWorkflow", { query: { wait: "none" }, json }));
 }
