@@ -21,33 +21,16 @@ export function callerOf({ caller }: RequestContext): string {
   return `${caller.tenant}/${caller.key_id ?? "-"}`;
 }
 
-/** An execution of the caller. Every method after `begun` throws ExecutionNotFound if there is none. */
-export interface ExecutionClient {
-  begin(call: Omit<ExecutionCall, "id" | "caller" | "request_id" | "mock_scope">): Promise<Begun>;
-  /** Returns to the execution; `null` if there is none. */
-  attach(requestHash: string): Promise<Begun | null>;
-  /** The skill of the run that a repeated call returns to; `null` if there is no such run. */
-  begun(): Promise<BegunSkill | null>;
-  answer(): Promise<ExecutionAnswer>;
-  follow(after: number, early: boolean): Promise<ExecutionEvents>;
-  status(): Promise<ExecutionStatus>;
-  trace(page: { after: number; limit: number }): Promise<RunTrace>;
-  /** The text of the call that began the execution. */
-  input(): Promise<Uint8Array | ReadableStream<Uint8Array>>;
-  /** @param keeps do not remove an execution that has ended */
-  cancel(keeps?: boolean): Promise<"cancelled" | "removed" | "ended">;
-}
+/** An execution of the caller. */
+export type ExecutionClient = ReturnType<typeof executionOf>;
 
 /**
- * The execution of an id. The client repeats a question that fails on the way: an object that died resumes its run.
+ * The execution of an id. The client repeats a question that fails on the way: an object that died resumes its run. Every
+ * method after `begun` throws ExecutionNotFound if there is no such execution.
  * @param caller the owner, if not the request's caller alone
  * @throws ExecutionNotFound if the id is malformed
  */
-export function executionOf(
-  context: RequestContext,
-  id: string,
-  caller = callerOf(context),
-): ExecutionClient {
+export function executionOf(context: RequestContext, id: string, caller = callerOf(context)) {
   if (!/^ex_[0-9a-f]{32}$/.test(id)) throw new ExecutionNotFound({ id });
   const { SESSIONS } = context.env;
   type Question<T> = (object: DurableObjectStub<SessionRpc>) => Promise<T>;
@@ -59,27 +42,32 @@ export function executionOf(
     return value;
   };
   return {
-    begin: (call) => {
+    begin(call: Omit<ExecutionCall, "id" | "caller" | "request_id" | "mock_scope">): Promise<Begun> {
       const { requestId: request_id, mockScope: mock_scope, bot } = context;
       const scope = mock_scope === "" ? {} : { mock_scope };
       const whole = { ...call, id, caller, request_id, ...scope, ...(bot === null ? {} : { bot }) };
       return ask(async (object) => await object.begin(whole));
     },
-    attach: (request_hash) => ask(async (object) => await object.attach({ caller, request_hash })),
-    begun: () => ask(async (object) => await object.begun(caller)),
+    /** Returns to the execution; `null` if there is none. */
+    attach: (request_hash: string): Promise<Begun | null> =>
+      ask(async (object) => await object.attach({ caller, request_hash })),
+    /** The skill of the run that a repeated call returns to; `null` if there is no such run. */
+    begun: (): Promise<BegunSkill | null> => ask(async (object) => await object.begun(caller)),
     answer: async () => found<ExecutionAnswer>(await ask(async (object) => await object.answer(caller))),
-    follow: async (after, early) =>
+    follow: async (after: number, early: boolean) =>
       found<ExecutionEvents>(await ask(async (object) => await object.follow(caller, after, early))),
-    trace: async (page) => {
-      const trace: RunTrace = JSON.parse(
-        found(await ask(async (object) => await object.steps(caller, page))),
-      );
-      return trace;
+    async trace(page: { after: number; limit: number }): Promise<RunTrace> {
+      return JSON.parse(found(await ask(async (object) => await object.steps(caller, page))));
     },
     status: async () => found<ExecutionStatus>(await ask(async (object) => await object.status(caller))),
-    input: async () => found(await ask(async (object) => await object.input(caller))),
-    // Repeating this request would remove the execution that it should stop.
-    cancel: async (keeps = false) =>
+    /** The text of the call that began the execution. */
+    input: async (): Promise<Uint8Array | ReadableStream<Uint8Array>> =>
+      found(await ask(async (object) => await object.input(caller))),
+    /**
+     * Repeating this request would remove the execution that it should stop.
+     * @param keeps do not remove an execution that has ended
+     */
+    cancel: async (keeps = false): Promise<"cancelled" | "removed" | "ended"> =>
       found(await (keeps ? ask : once)(async (object) => await object.cancel(caller, keeps))),
   };
 }
