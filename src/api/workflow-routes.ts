@@ -1,14 +1,22 @@
 /** The routes of workflows and their runs, and the shapes that they take and give. */
-import { TOOL_STATUSES } from "../engine/agent/records.ts";
+import * as z from "zod/mini";
+import {
+  runDocument,
+  signalledRun,
+  stageShape,
+  validationShape,
+  workflowResult,
+} from "../engine/workflow/answers.ts";
 import { artifactShape } from "../engine/workflow/artifacts.ts";
-import { WORKFLOW_STATUSES } from "../engine/workflow/document.ts";
 import { graphShape, nodeShape } from "../engine/workflow/graph.ts";
-import { CRASH_PLACES } from "../engine/workflow/records.ts";
+import { WORKFLOW_STATUSES } from "../engine/workflow/status.ts";
+import { knownWorkflow, listedRun } from "../session/workflow/listed.ts";
 import { objectOf } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { nothing } from "./bodies/sessions.ts";
 import {
   answerBody,
+  anyGraph,
   editBody,
   executeBody,
   forkRunBody,
@@ -25,16 +33,23 @@ import {
   validateBody,
   workflowOptions,
 } from "./bodies/workflows.ts";
-import { answer, COUNT, inPath, MAYBE_TEXT, object, pageOf, query, ref, TEXT } from "./openapi-parts.ts";
+import {
+  answer,
+  COUNT,
+  inPath,
+  MAYBE_COUNT,
+  MAYBE_TIME,
+  pageOf,
+  query,
+  ref,
+  TEXT,
+  TIME,
+} from "./openapi-parts.ts";
 import { body, json, maybeBody, type Operation, type Operations, schema } from "./operation.ts";
 import { ID, KEY, LOCATED, PAGE } from "./session-routes.ts";
-import { bodySchema, schemaOf } from "./shape-schema.ts";
+import { bodySchema, schemaOf, schemasOf } from "./shape-schema.ts";
 
 const NAME = inPath("name", { type: "string", pattern: "^[A-Za-z0-9][A-Za-z0-9._@-]{0,140}$" });
-const OBJECT: JsonObject = { type: "object" };
-const POSITIVE: JsonObject = { type: "integer", minimum: 1 };
-const TIME: JsonObject = { type: "string", format: "date-time" };
-const MAYBE_TIME: JsonObject = { type: ["string", "null"], format: "date-time" };
 const STATUS: JsonObject = { enum: [...WORKFLOW_STATUSES] };
 const EVENTS = { "text/event-stream": { schema: ref("schemas", "Events") } };
 const WAIT = query("wait", "Until when the answer waits.", { enum: ["terminal", "none"] });
@@ -112,10 +127,14 @@ export const WORKFLOW_OPERATIONS = {
     answers: { 204: answer("It is removed", null) },
     faults: [404],
   },
-  followWorkflowRun: reads("The events of a run, up to its end", OBJECT, {
-    parameters: [ID, query("after", "Number of the last event that the client has.", COUNT)],
-    answers: { 200: answer("Server-sent events", EVENTS) },
-  }),
+  followWorkflowRun: reads(
+    "The events of a run, up to its end",
+    {},
+    {
+      parameters: [ID, query("after", "Number of the last event that the client has.", COUNT)],
+      answers: { 200: answer("Server-sent events", EVENTS) },
+    },
+  ),
   cancelWorkflowRun: onRun("Stops a run, and undoes its finished stages", maybeBody(stopBody)),
   killWorkflowRun: onRun("Stops a run without any further step", maybeBody(stopBody)),
   pauseWorkflowRun: onRun("Pauses a run: what is under way ends, and nothing more begins", NOTHING),
@@ -137,7 +156,7 @@ export const WORKFLOW_OPERATIONS = {
   signalWorkflowRun: onRun(
     "Sends a signal to the nodes that wait for one; Hull keeps one that comes early",
     body(signalBody),
-    { answers: { 202: answer("It is stored", json(schema("WorkflowRun"))) } },
+    { answers: { 202: answer("It is stored", json(schemaOf(signalledRun))) } },
   ),
   decideWorkflowApproval: onRun("Answers a node that waits for an approval", body(answerBody)),
   listWorkflows: reads(
@@ -176,117 +195,13 @@ export const WORKFLOW_OPERATIONS = {
   ),
 } satisfies Operations;
 
-const LIST: JsonObject = { type: "array" };
 const GIVEN_ARTIFACT: JsonObject = { anyOf: [TEXT, schema("WorkflowArtifact")] };
-const FINDING = object({ path: TEXT, message: TEXT, node: TEXT }, ["node"]);
 
 /** All of `components/schemas` that these routes use. */
 export function workflowSchemas(): JsonObject {
-  const stage = object({
-    id: TEXT,
-    node_id: TEXT,
-    kind: TEXT,
-    status: { enum: ["completed", "failed", "partial"] },
-    outcome: TEXT,
-    branch: TEXT,
-    started_at: TIME,
-    finished_at: TIME,
-    visible_text: TEXT,
-    private_reasoning: MAYBE_TEXT,
-    transcript: {},
-    verification: {},
-    usage: OBJECT,
-    artifacts: { type: "array", items: schema("WorkflowArtifact") },
-    consumed_artifact_ids: LIST,
-    produced_artifact_ids: LIST,
-    attempts: LIST,
-    error: { type: ["object", "null"] },
-    input_digest: TEXT,
-    metadata: OBJECT,
-  });
-  const points: JsonObject = {
-    type: "array",
-    items: object(
-      { node: TEXT, visit: POSITIVE, attempt: POSITIVE, item: COUNT, at: { enum: [...CRASH_PLACES] } },
-      ["item"],
-    ),
-  };
-  const unmet = object({
-    crashes: points,
-    mocks: { type: "array", items: object({ node: TEXT, attempt: POSITIVE }) },
-    approvals: { type: "array", items: TEXT },
-    signals: { type: "array", items: object({ name: TEXT, key: MAYBE_TEXT }) },
-  });
-  const run: JsonObject = {
-    _type: { const: "run_record" },
-    id: TEXT,
-    workflow_id: TEXT,
-    workflow_name: TEXT,
-    task: TEXT,
-    status: STATUS,
-    explanation: { ...TEXT, description: "One sentence: what the run does, or why it does not continue." },
-    started_at: TIME,
-    finished_at: MAYBE_TIME,
-    parent_run_id: MAYBE_TEXT,
-    root_run_id: TEXT,
-    stages: { type: "array", items: schema("WorkflowStage") },
-    compensations: { type: "array", items: schema("WorkflowStage") },
-    uncompensated: {
-      type: "array",
-      items: TEXT,
-      description: "Ids of stages that the run has not undone yet.",
-    },
-    transitions: LIST,
-    active: LIST,
-    pending_nodes: LIST,
-    completed_nodes: LIST,
-    failed_stages: LIST,
-    artifacts: { type: "array", items: schema("WorkflowArtifact") },
-    usage: OBJECT,
-    trace_spans: {
-      type: "array",
-      items: object({
-        span_id: TEXT,
-        parent_id: MAYBE_TEXT,
-        kind: { enum: ["workflow", "stage", "attempt", "model", "tool"] },
-        name: TEXT,
-        start_ms: { type: "integer", description: "Since the run began." },
-        duration_ms: { type: ["integer", "null"], description: "`null`: it is under way." },
-        metadata: OBJECT,
-      }),
-    },
-    tool_recordings: {
-      type: "array",
-      items: object({
-        stage_id: TEXT,
-        run_id: TEXT,
-        tool_call_id: TEXT,
-        name: TEXT,
-        arguments: {},
-        arguments_digest: { ...TEXT, description: "SHA-256 of name and arguments, as in a cassette." },
-        status: { enum: [...TOOL_STATUSES] },
-        content: TEXT,
-        at: TIME,
-        duration_ms: { type: ["integer", "null"], description: "`null`: a client answered." },
-      }),
-    },
-    trace_spans_left_out: COUNT,
-    tool_recordings_left_out: COUNT,
-    error: { type: ["object", "null"] },
-    test: {
-      anyOf: [object({ crashed: points, unmet }), { type: "null" }],
-      description: "Of a run that tries a graph: where its process died, and what it has not needed so far.",
-    },
-    persisted_path: {
-      ...TEXT,
-      description: "Names the record in `resume_path`, `replay_path` and `session_restore`.",
-    },
-  };
-  const version = { name: TEXT, version: POSITIVE, digest: TEXT };
   const known = {
-    name: { ...TEXT, description: "As it is stored, or `<skill>/<name>`." },
-    version: { type: ["integer", "null"], description: "`null`: a skill's, which has none of its own." },
-    digest: TEXT,
+    name: { description: "As it is stored, or `<skill>/<name>`." },
+    version: { ...MAYBE_COUNT, description: "`null`: a skill's, which has none of its own." },
     created_at: MAYBE_TIME,
   };
   const named = new Map([[nodeShape(), ref("schemas", "WorkflowNode")]]);
@@ -298,13 +213,11 @@ export function workflowSchemas(): JsonObject {
       anyOf: [GIVEN_ARTIFACT, { type: "array", items: GIVEN_ARTIFACT }],
       description: "Artifacts; a string stands for an artifact with this text.",
     },
-    WorkflowStage: stage,
-    WorkflowRun: object(run, ["trace_spans_left_out", "tool_recordings_left_out"]),
-    WorkflowValidation: object({
-      valid: { type: "boolean" },
-      errors: { type: "array", items: FINDING },
-      warnings: { type: "array", items: FINDING },
-      reachable_nodes: LIST,
+    ...schemasOf({
+      WorkflowStage: stageShape,
+      WorkflowRun: runDocument,
+      WorkflowValidation: validationShape,
+      WorkflowResult: workflowResult,
     }),
     WorkflowRequest: bodySchema(executeBody, { options: ref("schemas", "WorkflowOptions") }),
     WorkflowOptions: {
@@ -314,32 +227,13 @@ export function workflowSchemas(): JsonObject {
         { type: "object", properties: objectOf(schemaOf(workflowOptions()).properties) },
       ],
     },
-    WorkflowResult: object({
-      id: TEXT,
-      status: STATUS,
-      run: schema("WorkflowRun"),
-      artifacts: LIST,
-      transcript: {},
-      path: TEXT,
-    }),
     WorkflowRuns: pageOf(
-      object({
-        id: TEXT,
-        workflow: TEXT,
-        task: TEXT,
-        status: STATUS,
-        created_at: TIME,
-        finished_at: MAYBE_TIME,
-      }),
+      bodySchema(listedRun(), { status: STATUS, created_at: TIME, finished_at: MAYBE_TIME }),
     ),
-    WorkflowVersion: object(version),
-    Workflows: pageOf(object(known)),
-    StoredWorkflow: object({
-      name: known.name,
-      version: known.version,
-      digest: TEXT,
-      created_at: MAYBE_TIME,
-      graph: schema("WorkflowGraph"),
+    WorkflowVersion: bodySchema(z.pick(knownWorkflow(), { name: true, version: true, digest: true }), {
+      version: { type: "integer", minimum: 1 },
     }),
+    Workflows: pageOf(bodySchema(knownWorkflow(), known)),
+    StoredWorkflow: bodySchema(z.extend(knownWorkflow(), { graph: anyGraph }), known),
   };
 }

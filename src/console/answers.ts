@@ -3,18 +3,11 @@
  * process. The client's types follow from the API's schemas. A type that neither the client nor a handler exports lists
  * only the members that the pages read.
  */
+
 import type { ApiKey } from "../auth/api-key.ts";
 import type { Card, DaemonSnapshot, Daemons, Execution, SessionFiles } from "../client/api.ts";
-import type { WorkflowArtifact } from "../engine/workflow/artifacts.ts";
+import type { RunDocument } from "../engine/workflow/answers.ts";
 import type { Graph } from "../engine/workflow/graph.ts";
-import type {
-  Origin,
-  Stage,
-  StageError,
-  Transition,
-  Usage,
-  WorkflowSpec,
-} from "../engine/workflow/records.ts";
 import type { PublicMessage } from "../llm/messages.ts";
 import type { Health } from "../model/health.ts";
 import type { Version } from "../registry/versions.ts";
@@ -29,6 +22,7 @@ import type {
 import type { UsageGroup } from "../session/ledger/rpc.ts";
 import type { RunEntry, RunFigures } from "../session/run-entry.ts";
 import type { SessionEntry } from "../session/session-entry.ts";
+import type { KnownWorkflow, ListedRun } from "../session/workflow/listed.ts";
 import type { ConfigParam } from "../skill/manifest.ts";
 
 /** USD per million tokens. */
@@ -98,52 +92,6 @@ export interface ShownBudget {
   resets_at: string | null;
 }
 
-/** A visit of a node that has not ended. */
-export interface ActiveVisit {
-  node_id: string;
-  started_at: string;
-  attempt: number;
-  retry_at?: string;
-  waits_until?: string | null;
-  approval?: { question?: string };
-}
-
-export interface WorkflowRun extends Pick<WorkflowSpec, "workflow" | "graph" | "task" | "max_steps"> {
-  id: string;
-  workflow_name: string;
-  status: string;
-  explanation: string;
-  started_at: string;
-  finished_at: string | null;
-  origin: Pick<Origin, "run_id" | "how"> | null;
-  stages: Stage[];
-  compensations: Stage[];
-  transitions: Transition[];
-  active: ActiveVisit[];
-  pending_nodes: string[];
-  artifacts: WorkflowArtifact[];
-  usage: Usage;
-  error: StageError | null;
-  steps: number;
-}
-
-/** A workflow of a skill has neither a version of its own nor a time. */
-export interface WorkflowEntry {
-  name: string;
-  version: number | null;
-  digest: string;
-  created_at: string | null;
-}
-
-export interface WorkflowRunEntry {
-  id: string;
-  workflow: string;
-  task: string;
-  status: string;
-  created_at: string;
-  finished_at: string | null;
-}
-
 /** By operation. */
 export interface Answers {
   openapi: { paths: Record<string, Record<string, unknown>> };
@@ -170,11 +118,11 @@ export interface Answers {
   listApprovals: List<ApprovalView>;
   listDaemons: Daemons;
   getDaemon: DaemonSnapshot;
-  listWorkflows: List<WorkflowEntry>;
-  getWorkflow: WorkflowEntry & { graph: Graph };
-  getSkillWorkflow: WorkflowEntry & { graph: Graph };
-  listWorkflowRuns: List<WorkflowRunEntry>;
-  getWorkflowRun: WorkflowRun;
+  listWorkflows: List<KnownWorkflow>;
+  getWorkflow: KnownWorkflow & { graph: Graph };
+  getSkillWorkflow: KnownWorkflow & { graph: Graph };
+  listWorkflowRuns: List<ListedRun>;
+  getWorkflowRun: RunDocument;
   getUsage: List<UsageRow>;
   listBudgets: List<ShownBudget>;
   listProviders: List<Provider>;

@@ -27,7 +27,7 @@ async function nodesOf(api: Api, run: string): Promise<WaitingNode[]> {
   if (found === null) return [];
   return found.active.flatMap(({ node_id: node, started_at: since, waits_until, approval }) => {
     if (approval === undefined) return [];
-    const { question = "" } = approval;
+    const { question } = approval;
     return [{ run, workflow: found.workflow_name, node, question, since, until: waits_until ?? null }];
   });
 }

@@ -1,8 +1,8 @@
 /** `/console/workflows/runs/{id}`: the progress of a run on its graph, what it did, what it waits for, and forms to control it. */
+
 import { html } from "hono/html";
-import type { Attempt, Stage } from "../engine/workflow/records.ts";
+import type { ActiveVisit, Attempt, RunDocument, Stage } from "../engine/workflow/answers.ts";
 import { BadRequest } from "../errors/request.ts";
-import type { ActiveVisit, WorkflowRun } from "./answers.ts";
 import { type Api, asked, download } from "./api.ts";
 import { jsonOf, textOf } from "./fields.ts";
 import { graphDrawn, type NodeState, nodeIds, nodeTable } from "./graph-svg.ts";
@@ -53,7 +53,7 @@ function factsOf({
   steps,
   max_steps,
   origin,
-}: WorkflowRun): Html {
+}: RunDocument): Html {
   const span = finished_at === null ? null : Date.parse(finished_at) - Date.parse(started_at);
   const of =
     workflow === null
@@ -93,7 +93,7 @@ function statesOf({
   pending_nodes,
   status,
   finished_at,
-}: WorkflowRun): Map<string, NodeState> {
+}: RunDocument): Map<string, NodeState> {
   const states = new Map<string, NodeState>();
   const goesOn = finished_at === null || status === "paused";
   for (const id of pending_nodes) states.set(id, { cls: "next", text: goesOn ? "next" : "not run" });
@@ -118,13 +118,13 @@ function activeState({ retry_at, waits_until, approval, attempt: number }: Activ
 /** The forms for a node that waits. */
 function waitShown(
   api: Api,
-  { id, graph }: WorkflowRun,
+  { id, graph }: RunDocument,
   { node_id, approval, waits_until, started_at }: ActiveVisit,
 ): Html | "" {
   const action = `/console/workflows/runs/${id}`;
   const until = waits_until == null ? "" : html` It waits until ${when(waits_until)}.`;
   if (approval !== undefined) {
-    const { question = "" } = approval;
+    const { question } = approval;
     return nodeCard(api, { run: id, node: node_id, question, since: started_at, until: waits_until ?? null });
   }
   const event = graph.nodes[node_id]?.wait?.event;
@@ -134,7 +134,7 @@ function waitShown(
 ${form(api, `${action}/signal`, html`<input type="hidden" name="name" value="${event}"><div><label for="key-${node_id}">Key</label><input id="key-${node_id}" name="key" value="${key ?? ""}"></div><div><label for="payload-${node_id}">Payload, JSON</label><input id="payload-${node_id}" name="payload"></div><button class="main">Send the event</button>`, "row")}</section>`;
 }
 
-function hands(api: Api, { id, status }: WorkflowRun): Html {
+function hands(api: Api, { id, status }: RunDocument): Html {
   const button = (action: string, name: string) =>
     form(api, `/console/workflows/runs/${id}/${action}`, html`<button>${name}</button>`, "inline");
   return html`${status === "paused" ? button("resume", "Resume") : button("pause", "Pause")} ${button("cancel", "Cancel")}`;
@@ -152,7 +152,7 @@ function killForm(api: Api, id: string): Html {
   );
 }
 
-function forkForm(api: Api, { id, graph, task, stages, artifacts }: WorkflowRun): Html {
+function forkForm(api: Api, { id, graph, task, stages, artifacts }: RunDocument): Html {
   const produced = new Set(stages.flatMap((one) => one.artifacts.map((each) => each.id)));
   const given = artifacts.filter((one) => !produced.has(one.id));
   const last = stages.findLast(({ status }) => status === "failed")?.node_id ?? graph.entry;
@@ -163,7 +163,7 @@ function forkForm(api: Api, { id, graph, task, stages, artifacts }: WorkflowRun)
   )}</details>`;
 }
 
-function journal(api: Api, { stages, compensations, active: visits, started_at }: WorkflowRun): Html {
+function journal(api: Api, { stages, compensations, active: visits, started_at }: RunDocument): Html {
   if (stages.length === 0 && visits.length === 0) return html`<p>The run has done nothing yet.</p>`;
   const list = { length: stages.length, most: STAGES };
   const from = firstOf(api, list);
@@ -220,7 +220,7 @@ function attemptShown({
   return html`<li>${number}: ${status} after ${took}${error === null ? "" : html`, <code>${error.code}</code> ${error.message}`}${child_run_id === null ? "" : html`, <a href="/console/runs/${child_run_id}">its run</a>`}</li>`;
 }
 
-function made({ artifacts }: WorkflowRun): Html | "" {
+function made({ artifacts }: RunDocument): Html | "" {
   if (artifacts.length === 0) return "";
   const last = artifacts.slice(-STAGES);
   return html`<h2>Artifacts</h2>${last.length < artifacts.length ? html`<p class="dim">The last ${STAGES} of ${artifacts.length}; the record has all.</p>` : ""}<ul class="flow">${last.map(

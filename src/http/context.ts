@@ -1,9 +1,10 @@
 /** The context of one HTTP request: ids, settings, timings and the fields of its log line. */
+
 import { grants } from "../auth/api-key.ts";
 import type { Caller } from "../auth/caller.ts";
 import type { SignIn } from "../auth/sign-in.ts";
 import type { Deployment } from "../deployment.ts";
-import type { PinnedSkills } from "../engine/workflow/records.ts";
+import type { PinnedSkills } from "../engine/workflow/answers.ts";
 import type { Bindings, Settings } from "../env.ts";
 import { BadRequest } from "../errors/request.ts";
 import { type HullError, Internal } from "../errors.ts";

@@ -1,6 +1,7 @@
 /** What a run needs from its surroundings: a request's context, or that of a durable execution. */
+
 import type { Deployment } from "../deployment.ts";
-import type { PinnedSkills } from "../engine/workflow/records.ts";
+import type { PinnedSkills } from "../engine/workflow/answers.ts";
 import type { Bindings, Settings } from "../env.ts";
 import type { StoredValue } from "../registry/tool-config/store.ts";
 

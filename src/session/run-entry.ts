@@ -1,7 +1,8 @@
 /** A run as the index of a tenant's runs stores it. */
+
 import * as z from "zod/mini";
 import { RUN_STATUSES, type RunStatus } from "../engine/run-status.ts";
-import type { WorkflowStatus } from "../engine/workflow/document.ts";
+import type { WorkflowStatus } from "../engine/workflow/status.ts";
 
 /** `run`: in a session; `daemon`: of a daemon; `call`: of a skill, or without a session; `workflow`: of a graph. */
 export const RUN_KINDS = ["run", "daemon", "call", "workflow"] as const;

@@ -1,6 +1,7 @@
 /** The bodies of requests about workflows and their runs. */
+
 import * as z from "zod/mini";
-import { CRASH_PLACES } from "../../engine/workflow/records.ts";
+import { CRASH_PLACES } from "../../engine/workflow/crash-places.ts";
 import { once } from "../../memo.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";

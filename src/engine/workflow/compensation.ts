@@ -1,5 +1,5 @@
 /** Selects what a stopped run undoes: its finished stages whose nodes name a compensation, the last one first. Pure. */
-import type { Stage } from "./records.ts";
+import type { Stage } from "./answers.ts";
 import type { Visit, WorkflowState } from "./state.ts";
 
 /**

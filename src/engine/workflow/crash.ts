@@ -2,7 +2,8 @@
  * Crash points of a test run: where its process dies, once each, so that the author sees it recover from what is stored.
  * Pure.
  */
-import type { AttemptKey, CrashPoint, WorkflowRecord } from "./records.ts";
+import type { AttemptKey, CrashPoint } from "./answers.ts";
+import type { WorkflowRecord } from "./records.ts";
 import type { WorkflowState } from "./state.ts";
 
 /** The crash point at this place, unless the run has already crashed there; `null`: none. */

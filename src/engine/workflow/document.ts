@@ -1,23 +1,14 @@
 /** A workflow run as its routes show it, with the reason why it does not continue. Pure. */
 import { counted } from "../../plural.ts";
 import { asJson } from "../../skill/json.ts";
-import type { Json, JsonObject } from "../../skill/manifest.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
+import type { ActiveVisit, RunDocument } from "./answers.ts";
 import { uncompensated } from "./compensation.ts";
 import { recordPath } from "./origin.ts";
 import { requiredInputs, time, totalOutcomes, type Visit, type WorkflowState } from "./state.ts";
+import type { WorkflowStatus } from "./status.ts";
 import { traceMembers } from "./trace-members.ts";
 import { trialOf } from "./trial.ts";
-
-/** The status of a run: `waiting` if only time or somebody outside can let it continue. */
-export const WORKFLOW_STATUSES = [
-  "running",
-  "waiting",
-  "paused",
-  "completed",
-  "failed",
-  "cancelled",
-] as const;
-export type WorkflowStatus = (typeof WORKFLOW_STATUSES)[number];
 
 export function statusOf(state: WorkflowState): WorkflowStatus {
   if (state.finished !== null) return state.finished.status;
@@ -45,7 +36,7 @@ export const visitName = ({ node, visit }: { node: string; visit: number }): str
 export function runDocument(state: WorkflowState, active: ActiveStages): JsonObject {
   const { spec, finished, stages, transitions, visits, ready, completed, artifacts } = state;
   const usage = totalOutcomes([...stages, ...state.compensations]);
-  const document = {
+  const document: RunDocument = {
     _type: "run_record",
     id: spec.run_id,
     workflow_id: spec.graph.id,
@@ -71,8 +62,12 @@ export function runDocument(state: WorkflowState, active: ActiveStages): JsonObj
       finished === null ? visits.map((visit) => activeVisit(visit, active.get(visitName(visit)) ?? [])) : [],
     checkpoints: [
       { kind: "start", at: time(state.began) },
-      ...stages.map((stage) => ({ kind: "stage_complete", at: stage.finished_at, stage_id: stage.id })),
-      ...(finished === null ? [] : [{ kind: "finalize", at: time(finished.at) }]),
+      ...stages.map((stage) => ({
+        kind: "stage_complete" as const,
+        at: stage.finished_at,
+        stage_id: stage.id,
+      })),
+      ...(finished === null ? [] : [{ kind: "finalize" as const, at: time(finished.at) }]),
     ],
     pending_nodes: [...visits.map(({ node }) => node), ...ready],
     completed_nodes: completed,
@@ -112,13 +107,13 @@ export function runResult(record: JsonObject): JsonObject {
   };
 }
 
-function originOf({ origin }: WorkflowState["spec"]): JsonObject | null {
+function originOf({ origin }: WorkflowState["spec"]): RunDocument["origin"] {
   if (origin === undefined) return null;
   const { run_id, how, undone = [] } = origin;
   return { run_id, how, ...(undone.length === 0 ? {} : { undone }) };
 }
 
-function activeVisit(active: Visit, children: readonly ChildSession[]): Json {
+function activeVisit(active: Visit, children: readonly ChildSession[]): ActiveVisit {
   const { node, visit, began, running, retry_at, attempts, wait, running_items, compensates } = active;
   return {
     node_id: node,

@@ -1,10 +1,10 @@
 /** Checks whether a run under way can continue with another graph, which must have everything that the run's journal names. Pure. */
 
 import { canonicalJson } from "../../skill/canonical.ts";
+import type { GraphFinding } from "./answers.ts";
 import type { Graph, Node } from "./graph.ts";
 import { edgeTaken } from "./origin.ts";
 import type { WorkflowState } from "./state.ts";
-import type { GraphFinding } from "./validate.ts";
 
 /** The places where a graph does not fit a run's journal; empty: it fits. */
 export function migrationErrors(state: WorkflowState, graph: Graph): GraphFinding[] {

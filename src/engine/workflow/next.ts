@@ -1,12 +1,14 @@
 /** Decides the next steps of a workflow run from its journal's state and the time. Pure. */
+
 import { counted } from "../../plural.ts";
 import { canonicalJson } from "../../skill/canonical.ts";
 import { sha256 } from "../sha256.ts";
+import type { AttemptKey, Stage, StageError } from "./answers.ts";
 import type { WorkflowArtifact } from "./artifacts.ts";
 import { uncompensated, undoes } from "./compensation.ts";
 import type { Node } from "./graph.ts";
 import { failed, type IdSource, instantOutcome, mapOutcome, waitOutcome, waitsUntil } from "./outcomes.ts";
-import type { AttemptKey, Outcome, Stage, StageError, WorkflowRecord } from "./records.ts";
+import type { Outcome, WorkflowRecord } from "./records.ts";
 import { selectArtifacts } from "./select-artifacts.ts";
 import { requiredInputs, time, undoUntil, type Visit, visitOf, type WorkflowState } from "./state.ts";
 

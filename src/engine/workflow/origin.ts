@@ -2,9 +2,10 @@
 
 import { fromJson, isObject, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
+import type { PinnedSkills, Stage, Transition } from "./answers.ts";
 import type { WorkflowArtifact } from "./artifacts.ts";
 import type { Graph } from "./graph.ts";
-import type { Origin, PinnedSkills, Stage, Transition } from "./records.ts";
+import type { Origin } from "./records.ts";
 
 /** The members of a run's record, as `runDocument` makes it, that another run needs. */
 export interface RunRecord {

@@ -1,21 +1,22 @@
 /** The journal of a workflow run: its records are stored before anything acts on them. Pure. */
 import type { Json, JsonObject } from "../../skill/manifest.ts";
-import type { ToolStatus } from "../agent/records.ts";
 import type { Ceilings } from "../agent/spec.ts";
 import type { ReturnedShare, Share } from "../shares.ts";
+import type {
+  AttemptKey,
+  CrashPoint,
+  PinnedSkills,
+  Stage,
+  StageError,
+  ToolRecording,
+  Transition,
+  Usage,
+} from "./answers.ts";
 import type { WorkflowArtifact } from "./artifacts.ts";
 import type { Graph } from "./graph.ts";
 
 /** Time for all compensations of a stopped run together, if the run sets none. */
 export const COMPENSATION_MS = 300_000;
-
-/** The versions of skills that a run keeps to. */
-export interface PinnedSkills {
-  /** By the name that the run gives the skill. */
-  digests: { [name: string]: string };
-  /** The skills that `*` means. */
-  all?: string[];
-}
 
 /** Everything that a run knows when it begins; it never changes. */
 export interface WorkflowSpec {
@@ -73,18 +74,6 @@ export interface CommandMock {
   output: string;
 }
 
-/**
- * The last thing that a process stores before it dies. `begun`: the journal has the attempt, nothing else has happened.
- * `called`: its run has begun in its session, or the runner has its command. `answered`: its work has ended, which the
- * journal does not contain yet. `settled`: the journal has its outcome, and nothing that follows has begun.
- */
-export const CRASH_PLACES = ["begun", "called", "answered", "settled"] as const;
-
-/** Of a map without `item`: the map as a whole, or the first item that is called or answers. */
-export interface CrashPoint extends AttemptKey {
-  at: (typeof CRASH_PLACES)[number];
-}
-
 /** What a run takes over from an earlier one. */
 export interface Origin {
   run_id: string;
@@ -102,15 +91,6 @@ export interface Origin {
   traversals: { [edge: string]: number };
 }
 
-export interface Usage {
-  input_tokens: number;
-  output_tokens: number;
-  total_duration_ms: number;
-  call_count: number;
-  total_cost: number;
-  models: string[];
-}
-
 export const NO_USAGE: Usage = {
   input_tokens: 0,
   output_tokens: 0,
@@ -120,33 +100,25 @@ export const NO_USAGE: Usage = {
   models: [],
 };
 
-export interface StageError {
-  code: string;
-  /** Category of a failed model call, e.g. `rate_limit`, which `retry_on` may also name. */
-  category?: string;
-  message: string;
-}
-
 /** The outcome of one attempt of a node, or of one item of a map. */
-export interface Outcome {
-  status: "completed" | "failed" | "partial";
-  /** Depends on the kind of node: `success`, `verified`, …. */
-  outcome: string;
-  /** Selects the edges to take next. */
-  branch: string;
+export interface Outcome
+  extends Pick<
+    Stage,
+    | "status"
+    | "outcome"
+    | "branch"
+    | "artifacts"
+    | "usage"
+    | "verification"
+    | "transcript"
+    | "error"
+    | "metadata"
+  > {
   text: string;
   reasoning: string | null;
-  artifacts: WorkflowArtifact[];
-  usage: Usage;
-  /** Of a verify node: `{ok, …}` of each check. */
-  verification: Json;
-  transcript: Json;
-  error: StageError | null;
   /** The run and the session that did the work. */
   child_run_id: string | null;
   child_session_id: string | null;
-  /** `tools`, `policy`, `items`, `wait` as the attempt used them. */
-  metadata: JsonObject;
   /** The calls of its models and tools. Absent: it made none, or an earlier version of Hull ran it. */
   recorded?: RecordedCalls;
 }
@@ -167,67 +139,7 @@ export interface RecordedCalls {
 }
 
 /** The result of a tool, as far as a record shows it. */
-export interface RecordedTool {
-  run_id: string;
-  tool_call_id: string;
-  name: string;
-  /** The beginning of their text if they are long. */
-  arguments: Json;
-  /** SHA-256 (hex) of name and arguments. */
-  arguments_digest: string;
-  status: ToolStatus;
-  content: string;
-  /** When it came, RFC 3339. */
-  at: string;
-  /** `null`: a client answered. */
-  duration_ms: number | null;
-}
-
-export interface Attempt extends Pick<Outcome, "outcome" | "branch" | "error" | "child_run_id" | "usage"> {
-  /** From 1. */
-  attempt: number;
-  status: string;
-  /** RFC 3339. */
-  started_at: string;
-  finished_at: string;
-  /** The session of that run. Absent in attempts of runs before it was recorded. */
-  child_session_id?: string | null;
-}
-
-/** A finished visit of a node, as the run's record has it; `usage` is that of all its attempts. */
-export interface Stage
-  extends Omit<Outcome, "status" | "text" | "reasoning" | "child_run_id" | "child_session_id"> {
-  /** `<run>:<node>:<visit>`. */
-  id: string;
-  node_id: string;
-  kind: string;
-  status: string;
-  started_at: string;
-  finished_at: string;
-  visible_text: string;
-  private_reasoning: string | null;
-  consumed_artifact_ids: string[];
-  produced_artifact_ids: string[];
-  attempts: Attempt[];
-  /** SHA-256 (hex) of the stage's input. */
-  input_digest: string;
-}
-
-export interface Transition {
-  from: string;
-  to: string;
-  branch: string | null;
-  /** RFC 3339. */
-  at: string;
-}
-
-/** Identifies an attempt of a visit of a node. `item`: number of the map's item, from 0. */
-export interface AttemptKey {
-  node: string;
-  visit: number;
-  attempt: number;
-  item?: number;
-}
+export type RecordedTool = Omit<ToolRecording, "stage_id">;
 
 interface At {
   /** Unix ms. */
@@ -241,7 +153,7 @@ export type WorkflowRecord = At &
     | ({ type: "started"; input_digest: string; consumed: string[]; compensates?: string } & AttemptKey)
     | ({ type: "ended"; outcome: Outcome } & AttemptKey)
     /** A wait node begins to wait. `until`: Unix ms, `null`: without end. */
-    | { type: "waits"; node: string; visit: number; until: number | null; approval?: JsonObject }
+    | { type: "waits"; node: string; visit: number; until: number | null; approval?: { question: string } }
     | { type: "event"; id: string; name: string; key: string | null; payload: Json }
     | { type: "answered"; node: string; visit: number; granted: boolean; by: string; reason: string | null }
     /** The run skips this much time, in ms. */

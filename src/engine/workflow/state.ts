@@ -1,22 +1,15 @@
 /** The state of a workflow run, folded from its journal one record at a time. Pure. */
-import type { JsonObject } from "../../skill/manifest.ts";
 import { addSpent, type Shares, type Spent, withoutShare } from "../shares.ts";
 import { sumUsd } from "../usd.ts";
+import type { Attempt, AttemptKey, CrashPoint, Stage, StageError, Transition, Usage } from "./answers.ts";
 import type { WorkflowArtifact } from "./artifacts.ts";
 import type { Graph, Node } from "./graph.ts";
 import { traversed } from "./origin.ts";
 import {
-  type Attempt,
-  type AttemptKey,
   COMPENSATION_MS,
-  type CrashPoint,
   type FinalStatus,
   NO_USAGE,
   type Outcome,
-  type Stage,
-  type StageError,
-  type Transition,
-  type Usage,
   type WorkflowRecord,
   type WorkflowSpec,
 } from "./records.ts";
@@ -40,7 +33,7 @@ export interface Visit {
   items: { [item: string]: ItemOutcome };
   running_items: { [item: string]: number };
   /** Of a wait node. `until` as in its record. */
-  wait: { until: number | null; approval: JsonObject | null; answer: Answer | null } | null;
+  wait: { until: number | null; approval: { question: string } | null; answer: Answer | null } | null;
 }
 
 /**

@@ -1,15 +1,12 @@
 /** The trace in a workflow run's record: the spans of the run, of its stages, and of what they did. Pure. */
-import type { Stage } from "./records.ts";
+import type { RunDocument, Stage, TraceSpan } from "./answers.ts";
 import type { Visit, WorkflowState } from "./state.ts";
-import { type ToolRecording, type TraceSpan, visitId } from "./trace.ts";
+import { visitId } from "./trace.ts";
 
-interface TraceMembers {
-  trace_spans: TraceSpan[];
-  tool_recordings: ToolRecording[];
-  /** Absent: none. */
-  trace_spans_left_out?: number;
-  tool_recordings_left_out?: number;
-}
+type TraceMembers = Pick<
+  RunDocument,
+  "trace_spans" | "tool_recordings" | "trace_spans_left_out" | "tool_recordings_left_out"
+>;
 
 export function traceMembers(state: WorkflowState): TraceMembers {
   const { spec, began, finished, stages, compensations, visits, trace } = state;

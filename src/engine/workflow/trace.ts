@@ -1,24 +1,6 @@
 /** What the attempts of a workflow run did and when, as spans, and the results of its tools. Pure. */
-import type { JsonObject } from "../../skill/manifest.ts";
-import type { AttemptKey, Outcome, RecordedTool, WorkflowSpec } from "./records.ts";
-
-/** Times are in ms; `start_ms` counts from the beginning of the run. */
-export interface TraceSpan {
-  span_id: string;
-  /** `null`: the span of the run. */
-  parent_id: string | null;
-  kind: "workflow" | "stage" | "attempt" | "model" | "tool";
-  name: string;
-  start_ms: number;
-  /** `null`: it is under way. */
-  duration_ms: number | null;
-  metadata: JsonObject;
-}
-
-/** A result, and the stage in which the tool was called. */
-export interface ToolRecording extends RecordedTool {
-  stage_id: string;
-}
+import type { AttemptKey, ToolRecording, TraceSpan } from "./answers.ts";
+import type { Outcome, WorkflowSpec } from "./records.ts";
 
 /** What attempts have left, in the order in which they ended. */
 export interface TraceParts {

@@ -1,20 +1,7 @@
 /** What a test run reports: where its process died, and what its author provided without need. Pure. */
+import type { AttemptKey, Trial } from "./answers.ts";
 import { unmetCrashes } from "./crash.ts";
-import type { AttemptKey, CrashPoint } from "./records.ts";
 import type { WorkflowState } from "./state.ts";
-
-interface Trial {
-  crashed: CrashPoint[];
-  /** What the run has not needed so far. */
-  unmet: {
-    crashes: CrashPoint[];
-    /** Answers for attempts that did not happen, from 1. */
-    mocks: { node: string; attempt: number }[];
-    /** Nodes that did not ask. */
-    approvals: string[];
-    signals: { name: string; key: string | null }[];
-  };
-}
 
 /** `null`: the run is no test run. */
 export function trialOf(state: WorkflowState): Trial | null {

@@ -3,26 +3,11 @@ import { counted } from "../../plural.ts";
 import { objectOf } from "../../skill/json.ts";
 import { schemaFaults } from "../../skill/json-schema.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
+import type { GraphFinding, Validation } from "./answers.ts";
 import { exceeds } from "./ceiling.ts";
 import type { Edge, Graph, Node } from "./graph.ts";
 
-/** A finding names its node, or its edge by its place in `edges`. */
-export interface GraphFinding {
-  /** Dotted path, e.g. `nodes.draft.input_contract`, `edges.3.to`. */
-  path: string;
-  message: string;
-  node?: string;
-}
-
-export interface Validation {
-  valid: boolean;
-  errors: GraphFinding[];
-  warnings: GraphFinding[];
-  /** Ids in the order in which a walk from the entry reaches them. */
-  reachable_nodes: string[];
-}
-
-/** @param ceiling a capability policy that limits every node; absent: none */
+/** A finding names its node, or its edge by its place in `edges`. @param ceiling a capability policy that limits every node; absent: none */
 export function validateGraph(graph: Graph, ceiling?: JsonObject): Validation {
   const { nodes, edges } = graph;
   const errors: GraphFinding[] = [];

@@ -101,14 +101,11 @@ export const deleteWorkflow: Handler = async (context, { name = "" }) => {
   return new Response(null, { status: 204 });
 };
 
-/** The workflow of a name. A skill's workflow has neither its own version nor a time. */
-interface NamedWorkflow extends Omit<directory.StoredWorkflow, "version" | "created_at"> {
-  version: number | null;
-  created_at: string | null;
-}
-
 /** @param name `name`, `name@version`, or `skill/name` of a served skill @throws CallNotFound SkillNotFound */
-export async function namedWorkflow(context: RequestContext, name: string): Promise<NamedWorkflow> {
+export async function namedWorkflow(
+  context: RequestContext,
+  name: string,
+): Promise<directory.StoredWorkflow> {
   const slash = name.indexOf("/");
   if (slash === -1) return storedWorkflow(context, name);
   const { card } = await findSlug(context, name.slice(0, slash));

@@ -2,10 +2,11 @@
 
 import { type GivenOptions, workflowOptions } from "../../api/bodies/workflows.ts";
 import type { Ceilings } from "../../engine/agent/spec.ts";
+import type { PinnedSkills } from "../../engine/workflow/answers.ts";
 import type { WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
 import type { Graph } from "../../engine/workflow/graph.ts";
 import { runAt } from "../../engine/workflow/origin.ts";
-import type { Origin, PinnedSkills, WorkflowSpec, WorkflowTest } from "../../engine/workflow/records.ts";
+import type { Origin, WorkflowSpec, WorkflowTest } from "../../engine/workflow/records.ts";
 import { PUBLIC_TENANT } from "../../env.ts";
 import { memberInvalid } from "../../errors/member-invalid.ts";
 import { WorkflowInvalid } from "../../errors/workflow.ts";

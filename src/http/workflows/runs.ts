@@ -13,7 +13,7 @@ import {
   taskRunBody,
 } from "../../api/bodies/workflows.ts";
 import { readArtifacts, type WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
-import { runResult, WORKFLOW_STATUSES } from "../../engine/workflow/document.ts";
+import { runResult } from "../../engine/workflow/document.ts";
 import type { Graph } from "../../engine/workflow/graph.ts";
 import {
   forkedFrom,
@@ -25,6 +25,7 @@ import {
   resumed,
 } from "../../engine/workflow/origin.ts";
 import type { WorkflowSpec } from "../../engine/workflow/records.ts";
+import { WORKFLOW_STATUSES } from "../../engine/workflow/status.ts";
 import { CallNotFound } from "../../errors/llm.ts";
 import { memberInvalid } from "../../errors/member-invalid.ts";
 import { BadRequest, IdempotencyKeyReused, InputInvalid } from "../../errors/request.ts";

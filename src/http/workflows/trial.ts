@@ -2,13 +2,10 @@
 
 import * as z from "zod/mini";
 import type { GivenTest } from "../../api/bodies/workflows.ts";
+import type { CrashPoint } from "../../engine/workflow/answers.ts";
+import { CRASH_PLACES } from "../../engine/workflow/crash-places.ts";
 import type { Graph, NodeKind } from "../../engine/workflow/graph.ts";
-import {
-  type CommandMock,
-  CRASH_PLACES,
-  type CrashPoint,
-  type WorkflowTest,
-} from "../../engine/workflow/records.ts";
+import type { CommandMock, WorkflowTest } from "../../engine/workflow/records.ts";
 import { memberInvalid } from "../../errors/member-invalid.ts";
 import { InputInvalid } from "../../errors/request.ts";
 import { readMocks } from "../../model/mock/read.ts";

@@ -1,20 +1,16 @@
 /** Executes one attempt of a workflow's node: a run in a session of its own, or a command. */
+
 import { narrowed, refusal } from "../../engine/agent/delegation.ts";
 import { droppedTools, mayExecute } from "../../engine/agent/policy.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import { sha256 } from "../../engine/sha256.ts";
+import type { AttemptKey, Usage } from "../../engine/workflow/answers.ts";
 import { artifactOf, type WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
 import { undoes } from "../../engine/workflow/compensation.ts";
 import { type Node, outputKind } from "../../engine/workflow/graph.ts";
 import { consumedBy, itemsOf, suffix } from "../../engine/workflow/next.ts";
 import { completed, failed } from "../../engine/workflow/outcomes.ts";
-import {
-  type AttemptKey,
-  NO_USAGE,
-  type Outcome,
-  type RecordedCalls,
-  type Usage,
-} from "../../engine/workflow/records.ts";
+import { NO_USAGE, type Outcome, type RecordedCalls } from "../../engine/workflow/records.ts";
 import { fitted } from "../../engine/workflow/select-artifacts.ts";
 import { stagePrompt, stageTexts } from "../../engine/workflow/stage-prompt.ts";
 import { time, visitOf, type WorkflowState } from "../../engine/workflow/state.ts";

@@ -1,7 +1,9 @@
 /** Checks a graph before anything begins, with the options of its nodes' runs, which the engine does not know. */
+
 import type { Fault } from "../../engine/fault.ts";
+import type { GraphFinding, Validation } from "../../engine/workflow/answers.ts";
 import type { Graph, Node } from "../../engine/workflow/graph.ts";
-import { type GraphFinding, type Validation, validateGraph } from "../../engine/workflow/validate.ts";
+import { validateGraph } from "../../engine/workflow/validate.ts";
 import { readOptions } from "../../llm/options.ts";
 import { canonicalProvider } from "../../model/registry/registry.ts";
 import type { JsonObject } from "../../skill/manifest.ts";

@@ -1,6 +1,6 @@
 /** Pins the skills that a workflow names to the versions that are served when its run begins. */
+import type { PinnedSkills } from "../../engine/workflow/answers.ts";
 import type { Graph } from "../../engine/workflow/graph.ts";
-import type { PinnedSkills } from "../../engine/workflow/records.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { everySkill, listedVersion } from "../agent/skills.ts";

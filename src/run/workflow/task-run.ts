@@ -1,6 +1,6 @@
 /** A task in the steps act, verify and repair, with the outcome of each. Pure. */
+import type { Stage } from "../../engine/workflow/answers.ts";
 import type { Graph } from "../../engine/workflow/graph.ts";
-import type { Stage } from "../../engine/workflow/records.ts";
 import { asJson } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 

@@ -1,9 +1,10 @@
 /** A task's last run, of either kind: an agent run of its session, or a workflow run in it. */
+
 import { addSpent } from "../../engine/shares.ts";
 import { sumUsd } from "../../engine/usd.ts";
+import type { StageError } from "../../engine/workflow/answers.ts";
 import { artifactOf, type WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
 import { statusOf } from "../../engine/workflow/document.ts";
-import type { StageError } from "../../engine/workflow/records.ts";
 import { totalOutcomes, type WorkflowState } from "../../engine/workflow/state.ts";
 import { DeadlineExceeded } from "../../errors/run.ts";
 import { RunCancelled, RunLost } from "../../errors/session.ts";

@@ -13,39 +13,24 @@ import type { Bindings } from "../../env.ts";
 import { type NewestFirst, newestFirst, type Wanted } from "../newest-first.ts";
 import { figuresOf, type RunEntry } from "../run-entry.ts";
 import { forgetRuns, noteRuns } from "../run-index.ts";
+import { type KnownWorkflow, knownWorkflow, type ListedRun, listedRun } from "./listed.ts";
 
 /** The most characters of a task in a list. */
 const SHOWN_TASK = 200;
 
 const stored = z.lazy(() =>
-  z.object({
-    name: z.string(),
-    version: z.number(),
-    digest: z.string(),
-    created_at: z.string(),
+  z.extend(knownWorkflow(), {
     graph: z.pipe(
       z.string(),
       z.transform((text): Graph => JSON.parse(text)),
     ),
   }),
 );
-/** One version of a stored workflow. */
+/** One version of a workflow. */
 export type StoredWorkflow = z.infer<typeof stored>;
 
-const listed = z.lazy(() =>
-  z.object({ name: z.string(), version: z.number(), digest: z.string(), created_at: z.string() }),
-);
-
-const run = z.lazy(() =>
-  z.object({
-    id: z.string(),
-    workflow: z.string(),
-    task: z.string(),
-    status: z.string(),
-    created_at: z.string(),
-    finished_at: z.nullable(z.string()),
-  }),
-);
+const listed = z.lazy(knownWorkflow);
+const run = z.lazy(listedRun);
 
 const tables = ({ DB }: Bindings): Tables => new Tables(DB, WORKFLOWS);
 
@@ -57,7 +42,7 @@ export async function storeWorkflow(
   env: Bindings,
   tenant: string,
   { name, digest, graph }: { name: string; digest: string; graph: Graph },
-): Promise<{ name: string; version: number; digest: string; created: boolean }> {
+): Promise<Pick<KnownWorkflow, "name" | "version" | "digest"> & { created: boolean }> {
   for (;;) {
     const last = await workflowNamed(env, tenant, name, null);
     if (last?.digest === digest) return { name, version: last.version, digest, created: false };
@@ -148,7 +133,7 @@ export async function forgetWorkflowRun(env: Bindings, tenant: string, id: strin
 export async function listWorkflowRuns(
   env: Bindings,
   { status, ...page }: Wanted & { status: string | null },
-): Promise<NewestFirst<z.infer<typeof run>>> {
+): Promise<NewestFirst<ListedRun>> {
   const select = "SELECT id, workflow, task, status, created_at, finished_at FROM workflow_runs";
   return newestFirst(tables(env), run, page, select, {
     where: "(?5 IS NULL OR status = ?5)",

@@ -3,18 +3,13 @@
  * instance of the object continues the run. Attempts have names, so a new instance follows them without repeating them.
  * The session of a task may have several runs, one after the other, in one journal.
  */
+import type { AttemptKey, CrashPoint } from "../../engine/workflow/answers.ts";
 import { undoes } from "../../engine/workflow/compensation.ts";
 import { crashAt, crashesWith } from "../../engine/workflow/crash.ts";
 import { runDocument, runResult } from "../../engine/workflow/document.ts";
 import { decide, givenUp, nextVirtualTime, openAttempts } from "../../engine/workflow/next.ts";
 import { failed } from "../../engine/workflow/outcomes.ts";
-import type {
-  AttemptKey,
-  CrashPoint,
-  Outcome,
-  WorkflowRecord,
-  WorkflowSpec,
-} from "../../engine/workflow/records.ts";
+import type { Outcome, WorkflowRecord, WorkflowSpec } from "../../engine/workflow/records.ts";
 import { advanced, applyRecord, visitOf, type WorkflowState } from "../../engine/workflow/state.ts";
 import { CallNotFound } from "../../errors/llm.ts";
 import { HullError } from "../../errors.ts";

@@ -1,13 +1,10 @@
 /** Plays a workflow run without a process: the engine decides, the test says what comes of each attempt and how late it is. */
+
 import { expect } from "vitest";
+import type { AttemptKey } from "../../../../src/engine/workflow/answers.ts";
 import { decide, openAttempts } from "../../../../src/engine/workflow/next.ts";
 import { completed, failed } from "../../../../src/engine/workflow/outcomes.ts";
-import type {
-  AttemptKey,
-  Outcome,
-  WorkflowRecord,
-  WorkflowSpec,
-} from "../../../../src/engine/workflow/records.ts";
+import type { Outcome, WorkflowRecord, WorkflowSpec } from "../../../../src/engine/workflow/records.ts";
 import { advanced, applyRecord, type WorkflowState } from "../../../../src/engine/workflow/state.ts";
 import type { Json } from "../../../../src/skill/manifest.ts";
 import { specOf } from "../../../support/workflow-graphs.ts";
