@@ -94,12 +94,15 @@ it("without a key, the built-in mock plays a served skill's tools as it does at 
   }
 });
 
-it.each([
-  ["/v1/messages", "claude-sonnet-4-5"],
-  ["/v1/messages", "gpt-4o"],
-  ["/v1/chat/completions", "gpt-4o"],
-])("%s with %s names an unknown skill before the key that is missing", async (path, model) => {
-  const keyless = new Client({ HULL_ENV: "local" });
+const PASSING = { HULL_CONFIG: '{"pass_through":["anthropic"]}' };
+
+it.each<[string, string, Record<string, string>]>([
+  ["/v1/messages", "claude-sonnet-4-5", {}],
+  ["/v1/messages", "claude-sonnet-4-5", PASSING],
+  ["/v1/messages", "gpt-4o", {}],
+  ["/v1/chat/completions", "gpt-4o", {}],
+])("%s with %s names an unknown skill before the key that is missing: %j", async (path, model, variables) => {
+  const keyless = new Client({ HULL_ENV: "local", ...variables });
   const asked = (skill: object) => keyless.post(path, { ...ask, model, container: { skills: [skill] } });
   const unknown = await asked({ type: "custom", skill_id: "skill_01none" });
   expect([unknown.status, await unknown.text()]).toEqual([400, expect.stringContaining("skill_01none")]);
@@ -108,7 +111,7 @@ it.each([
 });
 
 describe("a request looks up its model once", () => {
-  const passing = new Client({ ...MOCKED, HULL_CONFIG: '{"pass_through":["anthropic"]}' });
+  const passing = new Client({ ...MOCKED, ...PASSING });
   const said = { model: "mock/mock", messages };
   const asks = { model: "mock/mock", input: "Hi.", store: false };
   const whole = { skills: [{ type: "custom", skill_id: "cat" }], injection: "full" };

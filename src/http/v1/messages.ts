@@ -63,9 +63,9 @@ async function passesThrough(
 ): Promise<boolean> {
   const { pass_through } = context.settings;
   if (pass_through.length === 0 || namesSkill(asked.model)) return false;
+  const { local } = await referencedSkills(context, asked, model);
   const { choice, reached } = await model();
   if (reached.protocol !== "anthropic" || !pass_through.includes(choice.target.provider)) return false;
-  const { local } = await referencedSkills(context, asked, model);
   return local.length === 0 && asked.uploads.length === 0;
 }
 
