@@ -25,6 +25,7 @@ reads messages from stdin, and a call that needs an approval waits for hull appr
     const { values, positionals } = parseFlags(argv, RUN_FLAGS, 1);
     const [skill] = positionals;
     const server = await serverOf(values, "hull chat [skill] --url https://…");
+    if (skill !== undefined) await checkMode(server, skill);
     const body = runBody(values, skill);
     const wanted = values.session === undefined ? {} : { id: values.session };
     const { id }: { id: string } = JSON.parse(await server.send("POST", "/sessions", wanted));
@@ -86,6 +87,15 @@ reads messages from stdin, and a call that needs an approval waits for hull appr
     return exit;
   },
 };
+
+/** Throws `CommandError` for a skill that holds no conversation. Only the server knows which one `plugin:name` means. */
+async function checkMode(server: AdminClient, skill: string): Promise<void> {
+  if (skill.includes(":")) return;
+  const { mode }: { mode: string } = JSON.parse(await server.send("GET", `${pathOf("/skills", skill)}/card`));
+  if (mode === "llm") return;
+  const message = `The skill ${skill} has mode: ${mode}; only llm skills hold conversations.`;
+  throw usageError("mode_not_llm", message, `hull call ${skill}`);
+}
 
 /** The lines of a terminal, until it is closed. @param typed lines that nobody has requested yet */
 async function* questions(terminal: Interface, typed: string[], closed: AbortSignal): AsyncGenerator<string> {

@@ -27,6 +27,7 @@ const hull = await sharedHull({
     "asker/SKILL.md": ASKER,
     "payer/SKILL.md": PAYER,
     "payer/tools.json": JSON.stringify([PAY]),
+    "tool/SKILL.md": "---\nname: tool\ndescription: Prints. Use when asked.\nrun: echo hi\n---\nPrint.\n",
     "payer/pay.js": "export default ({ amount }) => `paid ${amount}`;\n",
   },
   project: { "hull.toml": '[llm]\nmock_routes = true\n[approvals]\nrequire_risk = "dangerous"\n' },
@@ -64,6 +65,15 @@ test("hull chat keeps the conversation, and continues it", async () => {
     .filter(({ role }) => role === "user")
     .map(({ content }) => JSON.stringify(content));
   expect(said.filter((text) => /My name is Ada|Who am I|And now/.test(text))).toHaveLength(3);
+});
+
+test.each([
+  ["tool", 2, "The skill tool has mode: script; only llm skills hold conversations."],
+  ["nobody", 3, 'No skill is called "nobody".'],
+])("hull chat %s ends before it asks for a message, and makes no session", async (skill, code, says) => {
+  const ended = await cli(["chat", skill, "--session", `with-${skill}`], "");
+  expect(ended).toMatchObject({ code, output: expect.stringContaining(says) });
+  expect((await hull.call(`/sessions/with-${skill}`)).status).toBe(404);
 });
 
 test("hull chat takes each line of stdin byte for byte, and stops at one that is not UTF-8", async () => {
