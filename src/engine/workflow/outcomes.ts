@@ -48,8 +48,13 @@ export const failed = (
   ...more,
 });
 
+/** The artifact of a node, of the kind that its contract says. */
+export const artifactIn = (node: Node, of: Parameters<typeof artifactOf>[0], made: Made): WorkflowArtifact =>
+  artifactOf({ kind: outputKind(node), title: node.task_label ?? node.id, stage: node.id, ...of }, made);
+
 /** The outcome of a condition, fork, join, reduce or escalation. */
 export function instantOutcome(node: Node, inputs: readonly WorkflowArtifact[], made: Made): Outcome {
+  const lineage = inputs.map(({ id }) => id);
   switch (node.kind) {
     case "fork":
       return completed("forked", "fork");
@@ -62,30 +67,13 @@ export function instantOutcome(node: Node, inputs: readonly WorkflowArtifact[], 
     case "escalation": {
       const { level = null, queue = null, reason = null } = node.escalation_policy ?? {};
       const data: JsonObject = { queue, level, reason };
-      const artifact = artifactOf(
-        {
-          kind: outputKind(node),
-          title: node.task_label ?? "Escalation",
-          data,
-          stage: node.id,
-          lineage: inputs.map(({ id }) => id),
-        },
-        made,
-      );
+      const title = node.task_label ?? "Escalation";
+      const artifact = artifactIn(node, { title, data, lineage }, made);
       return completed("escalated", "escalated", { artifacts: [artifact], text: reason ?? "" });
     }
     default: {
       const text = inputs.map(bodyOf).join(node.reduce_policy?.separator ?? "\n\n");
-      const artifact = artifactOf(
-        {
-          kind: outputKind(node),
-          title: node.task_label ?? node.id,
-          text,
-          stage: node.id,
-          lineage: inputs.map(({ id }) => id),
-        },
-        made,
-      );
+      const artifact = artifactIn(node, { text, lineage }, made);
       return completed("reduced", "reduced", { artifacts: [artifact], text });
     }
   }
@@ -118,15 +106,8 @@ export function waitOutcome(
   if (event !== undefined) {
     const arrived = events.find((one) => one.name === event && (key === undefined || one.key === key));
     if (arrived !== undefined) {
-      const artifact = artifactOf(
-        {
-          kind: node.output_contract?.output_kinds?.[0] ?? "event",
-          title: event,
-          data: arrived.payload,
-          stage: node.id,
-        },
-        made,
-      );
+      const kind = node.output_contract?.output_kinds?.[0] ?? "event";
+      const artifact = artifactIn(node, { kind, title: event, data: arrived.payload }, made);
       return completed("received", "success", { artifacts: [artifact], metadata: { event_id: arrived.id } });
     }
   }
@@ -157,13 +138,12 @@ export function mapOutcome(
   outcomes: { readonly [item: string]: ItemOutcome } | null,
   made: Made,
 ): Outcome {
-  const kind = outputKind(node);
   if (outcomes === null) {
     const artifacts = items.map((item, i) => {
       const given = "value" in item ? item.value : bodyOf(item);
       const text = typeof given === "string" ? { text: given } : { data: asJson<Json>(given ?? null) };
       const lineage = "value" in item ? [] : [item.id];
-      return artifactOf({ kind, title: `Item ${i + 1}`, ...text, lineage, stage: node.id }, made);
+      return artifactIn(node, { title: `Item ${i + 1}`, ...text, lineage }, made);
     });
     if (artifacts.length === 0) return failed("failed", "no_output", `The map "${node.id}" has no items.`);
     return completed("mapped", "mapped", { artifacts });

@@ -23,6 +23,10 @@ export const noParts = (): TraceParts => ({
 export const visitId = (run: string, { node, visit }: { node: string; visit: number }): string =>
   `${run}:${node}:${visit}`;
 
+/** The id of an attempt, or of its item of a map. */
+export const attemptId = (run: string, key: AttemptKey): string =>
+  `${visitId(run, key)}:${key.attempt}${key.item === undefined ? "" : `:${key.item}`}`;
+
 /** Adds an attempt that has ended, or an item of a map, and its calls. Changes the parts in place. @param from Unix ms */
 export function addAttempt(
   {
@@ -36,7 +40,7 @@ export function addAttempt(
   { from, until }: { from: number; until: number },
 ): void {
   const stage_id = visitId(run_id, key);
-  const span_id = `${stage_id}:${key.attempt}${key.item === undefined ? "" : `:${key.item}`}`;
+  const span_id = attemptId(run_id, key);
   const { status, outcome: how, child_run_id, child_session_id, recorded } = outcome;
   addSpan(trace, {
     span_id,

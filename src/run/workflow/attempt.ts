@@ -7,13 +7,14 @@ import { sha256 } from "../../engine/sha256.ts";
 import type { AttemptKey, Usage } from "../../engine/workflow/answers.ts";
 import { artifactOf, type WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
 import { undoes } from "../../engine/workflow/compensation.ts";
-import { type Node, outputKind } from "../../engine/workflow/graph.ts";
+import type { Node } from "../../engine/workflow/graph.ts";
 import { consumedBy, itemsOf, suffix } from "../../engine/workflow/next.ts";
-import { completed, failed } from "../../engine/workflow/outcomes.ts";
+import { artifactIn, completed, failed } from "../../engine/workflow/outcomes.ts";
 import { NO_USAGE, type Outcome, type RecordedCalls } from "../../engine/workflow/records.ts";
 import { fitted } from "../../engine/workflow/select-artifacts.ts";
 import { stagePrompt, stageTexts } from "../../engine/workflow/stage-prompt.ts";
 import { time, visitOf, type WorkflowState } from "../../engine/workflow/state.ts";
+import { visitId } from "../../engine/workflow/trace.ts";
 import { providedFor } from "../../engine/workflow/trial.ts";
 import { commandText } from "../../engine/workspace-tools/command-result.ts";
 import { PUBLIC_TENANT } from "../../env.ts";
@@ -326,7 +327,7 @@ function settingsOf(
   },
 ): TaskSettings {
   const { stage, inputs, session, agent, key } = at;
-  const stage_id = `${spec.run_id}:${key.node}:${key.visit}`;
+  const stage_id = visitId(spec.run_id, key);
   return {
     name: (node.task_label ?? node.id).slice(0, 128),
     task: spec.task,
@@ -400,18 +401,9 @@ function stageOutcome(
   const text = textOf(result.visible_text) || textOf(result.text);
   const data = result.data ?? null;
   const { began, stage, policy, ...names } = at;
-  const artifact = artifactOf(
-    {
-      kind: outputKind(node),
-      title: node.task_label ?? node.id,
-      text,
-      ...(data === null ? {} : { data }),
-      stage: node.id,
-      source: at.child_run_id,
-      lineage: inputs.map(({ id }) => id),
-    },
-    { newId, now: time(Date.now()) },
-  );
+  const lineage = inputs.map(({ id }) => id);
+  const said = { text, ...(data === null ? {} : { data }), source: at.child_run_id, lineage };
+  const artifact = artifactIn(node, said, { newId, now: time(Date.now()) });
   const { iterations = null, tools_used = [], policy_dropped, status } = result;
   const shared: Partial<Outcome> = {
     ...names,
@@ -566,10 +558,8 @@ function verified(node: Node, { text, exit_code, ran }: VerifyText): Outcome {
   ];
   const ok = checks.every((check) => check.ok) && (ran === null || ran.status === "completed");
   const verification = { ok, exit_status: exit_code, checks };
-  const artifact = artifactOf(
-    { kind: outputKind(node), title: node.task_label ?? node.id, text, data: verification, stage: node.id },
-    { newId, now: time(Date.now()) },
-  );
+  const made = { newId, now: time(Date.now()) };
+  const artifact = artifactIn(node, { text, data: verification }, made);
   const shared: Partial<Outcome> = {
     text,
     artifacts: [artifact],

@@ -1,6 +1,7 @@
 /** The events that tell watchers of a workflow run about its records. Pure. */
 import type { WorkflowRecord } from "../../engine/workflow/records.ts";
 import { visitOf, type WorkflowState } from "../../engine/workflow/state.ts";
+import { visitId } from "../../engine/workflow/trace.ts";
 import type { RunEvent } from "../../run/events.ts";
 
 /** The events for a record. @param state the state with the record applied */
@@ -12,9 +13,9 @@ export function eventsOf(record: WorkflowRecord, state: WorkflowState | null): R
       return [{ event: "start", data: { run_id: spec.run_id, operation: "workflows" } }];
     case "started":
     case "ended": {
-      const { node, visit, attempt, item } = record;
+      const { node, attempt, item } = record;
       const data = {
-        stage_id: `${spec.run_id}:${node}:${visit}`,
+        stage_id: visitId(spec.run_id, record),
         node_id: node,
         attempt,
         ...(item === undefined ? {} : { item }),
@@ -25,8 +26,8 @@ export function eventsOf(record: WorkflowRecord, state: WorkflowState | null): R
       return [{ event: "stage", data: { ...data, status, outcome, branch } }];
     }
     case "waits": {
-      const { node, visit, until } = record;
-      const data = { stage_id: `${spec.run_id}:${node}:${visit}`, node_id: node, attempt: 1 };
+      const { node, until } = record;
+      const data = { stage_id: visitId(spec.run_id, record), node_id: node, attempt: 1 };
       const waits_until = until === null ? {} : { waits_until: new Date(until).toISOString() };
       return [{ event: "stage", data: { ...data, status: "waiting", ...waits_until } }];
     }
@@ -52,7 +53,7 @@ function compensating(
   if (record.type === "started")
     return record.compensates === undefined ? {} : { compensates: record.compensates };
   // After the last attempt, the state no longer contains the visit.
-  const id = `${state.spec.run_id}:${record.node}:${record.visit}`;
+  const id = visitId(state.spec.run_id, record);
   const compensates =
     visitOf(state, record)?.compensates ??
     state.compensations.find((stage) => stage.id === id)?.metadata.compensates;

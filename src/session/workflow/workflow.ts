@@ -11,6 +11,7 @@ import { decide, givenUp, nextVirtualTime, openAttempts } from "../../engine/wor
 import { failed } from "../../engine/workflow/outcomes.ts";
 import type { Outcome, WorkflowRecord, WorkflowSpec } from "../../engine/workflow/records.ts";
 import { advanced, applyRecord, visitOf, type WorkflowState } from "../../engine/workflow/state.ts";
+import { attemptId } from "../../engine/workflow/trace.ts";
 import { CallNotFound } from "../../errors/llm.ts";
 import { HullError } from "../../errors.ts";
 import { newId } from "../../llm/transcript.ts";
@@ -431,7 +432,7 @@ export class Workflow {
         this.#conversation.dueAt("workflow_index", log.now() + RETRY_MS);
     });
     const { run_id } = this.state().spec;
-    for (const record of records) if (record.type === "started") this.#fresh.add(nameOf(run_id, record));
+    for (const record of records) if (record.type === "started") this.#fresh.add(attemptId(run_id, record));
     this.#conversation.log.events.announce();
     if (shownAs !== listedAs(this.state())) this.#conversation.background(this.index());
     for (const waiting of this.#waiting) waiting.resolve();
@@ -459,7 +460,7 @@ export class Workflow {
     const state = this.state();
     const { log } = this.#conversation;
     const { run_id } = state.spec;
-    const open = new Map(openAttempts(state).map((key) => [nameOf(run_id, key), key]));
+    const open = new Map(openAttempts(state).map((key) => [attemptId(run_id, key), key]));
     for (const [name, abort] of this.#working) {
       const key = open.get(name);
       if (key === undefined || !wanted(state, key)) abort.abort();
@@ -552,7 +553,7 @@ export class Workflow {
       };
       const called = state.spec.test?.crashes === undefined ? null : stops;
       const place = { context, ...here, workspace: files, known, signal, called };
-      const again = !this.#fresh.delete(nameOf(state.spec.run_id, key));
+      const again = !this.#fresh.delete(attemptId(state.spec.run_id, key));
       return await carryOutAttempt(state, key, place, again);
     } catch (error) {
       if (signal.aborted) return failed("error", "cancelled", "The run was stopped.");
@@ -567,12 +568,9 @@ export class Workflow {
 
 const WORKFLOW_RUN = "workflow run";
 
-const nameOf = (run: string, { node, visit, attempt, item }: AttemptKey): string =>
-  `${run}:${node}:${visit}:${attempt}${item === undefined ? "" : `:${item}`}`;
-
 /** Whether an attempt has begun and not ended. */
 const isOpen = (state: WorkflowState, name: string): boolean =>
-  openAttempts(state).some((key) => nameOf(state.spec.run_id, key) === name);
+  openAttempts(state).some((key) => attemptId(state.spec.run_id, key) === name);
 
 /** Whether an attempt may continue. In a stopped run, only compensations may. */
 const wanted = (state: WorkflowState, key: AttemptKey): boolean =>
