@@ -172,7 +172,8 @@ curl -X POST "$HULL_URL/llm/call" -d '{
 - \`null\` counts as absent, inside an option too.
 - The option with a provider's name holds members for the requests to that provider alone, see
   [models.md](models.md#further-parameters-for-a-provider).
-- If other options make one ineffective, the result has the warning \`option_ignored\`.
+- If an option has no effect, because of other options or because the provider does not take it, the result has the warning
+  \`option_ignored\`.
 `;
 
 function optionsPage(): string {

@@ -526,8 +526,12 @@ it("options that have no effect are told of in the result", async () => {
   };
   const path = await session();
   const skills = [{ name: "a", model: "large", effort: "high" }, { name: "b" }];
-  expect(await told(path, { cron: "0 9 * * *", watch_paths: "in", skills })).toEqual(
-    ["cron", "watch_paths", "skills.0.model", "skills.0.effort"].map((option) => ["option_ignored", option]),
+  const idle = { cron: "0 9 * * *", watch_paths: "in", done_sentinel: "DONE", skills };
+  expect(await told(path, idle)).toEqual(
+    ["cron", "watch_paths", "done_sentinel", "skills.0.model", "skills.0.effort"].map((option) => [
+      "option_ignored",
+      option,
+    ]),
   );
   expect(await told("", { daemon: true, watch_paths: ["in"], persist_path: "a" })).toEqual([
     ["option_ignored", "watch_paths"],

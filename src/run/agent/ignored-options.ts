@@ -9,7 +9,7 @@ const OF_DAEMONS = [
   ...(["wake_interval_ms", "cron", "time_zone", "watch_paths", "watch_events", "wake_budget"] as const),
   ...(["consolidate_on_idle", "idle_watchdog_attempts", "persist_path", "resume_path"] as const),
 ];
-const OF_PERSISTENT = ["exit_when_verified", "break_unless_phase"] as const;
+const OF_PERSISTENT = ["done_sentinel", "exit_when_verified", "break_unless_phase"] as const;
 
 /** @param session `null`: an anonymous run */
 export function ignoredOptions(options: RunOptions, call: CallOptions, session: string | null): Warning[] {
