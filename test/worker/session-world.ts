@@ -279,9 +279,9 @@ export class World {
           },
         };
       },
-      resultOf: ({ run }, { run_id, session_id }, { transcript }) => ({
-        run_id,
-        session_id,
+      resultOf: ({ run }, _, { transcript }) => ({
+        run_id: run?.spec.run_id ?? "",
+        session_id: run?.spec.session_id ?? "",
         status: run?.status ?? "error",
         text: run?.texts.join("") ?? "",
         messages: transcript.messages.length,

@@ -42,9 +42,7 @@ export interface RunEnvironment extends KnownExecutions {
   prepared: PreparedRun | null;
 }
 
-interface RunFacts {
-  run_id: string;
-  session_id: string;
+interface RunTimes {
   /** Unix ms. */
   created_at: number;
   /** `null`: the run is still under way. */
@@ -78,7 +76,7 @@ export interface AgentRuntime {
    */
   begin(spec: AgentSpec, environment: RunEnvironment, signal: AbortSignal): Promise<BegunRun>;
   /** The result's document. @param told by the records of this run, including those that end it */
-  resultOf(state: AgentState, run: RunFacts, told: Told): JsonObject;
+  resultOf(state: AgentState, run: RunTimes, told: Told): JsonObject;
   /** Ends what the runner may still be doing for an abandoned run. @param executions recorded ids */
   stop(environment: RunEnvironment, executions: readonly string[]): Promise<void>;
 }

@@ -68,23 +68,21 @@ function record(log: SessionLog, state: AgentState, plan: CompactionPlan, summar
 async function summaryOf(
   plan: CompactionPlan,
   { strategy }: CompactCall,
-  { runtime, deployment, background, log, files }: Conversation,
-  { session, caller: { request_id, mock_scope }, run_id, prepared, removed: signal }: CompactionOptions,
+  conversation: Conversation,
+  options: CompactionOptions,
 ): Promise<{ plan: CompactionPlan; summary: string }> {
+  const { runtime, log, files } = conversation;
+  const { session, run_id, prepared, removed: signal } = options;
+  const { request_id: requestId, mock_scope: mockScope } = options.caller;
   if (plan.summary !== null) return { plan, summary: plan.summary };
   return summaryFrom(prepared === null || strategy !== "llm" ? "" : await asked(prepared.spec), plan);
 
   async function asked(spec: AgentSpec): Promise<string> {
-    const environment = runEnvironment({
-      deployment,
-      background,
-      store: log.store,
+    const environment = runEnvironment(log.store, {
+      context: prepared?.context ?? conversation.context({ requestId, mockScope }),
       workspace: files,
-      session,
+      session_id: session.id,
       run_id,
-      request_id,
-      mock_scope,
-      startedAt: log.now(),
       emit: () => {},
       memo: null,
       remember: () => {},

@@ -15,7 +15,7 @@ import { RunCancelled, RunInProgress } from "../../errors/session.ts";
 import { type ErrorData, HullError, Internal } from "../../errors.ts";
 import { systemClock } from "../../model/clock.ts";
 import type { PreparedRun, RunEnvironment } from "../../run/agent/runtime.ts";
-import type { SpanNote } from "../../run/context.ts";
+import { detachedContext, type SpanNote } from "../../run/context.ts";
 import type { RunEvent } from "../../run/events.ts";
 import { runAttributes, tracedRun } from "../../run/gen-ai.ts";
 import type { WorkspaceAccess } from "../../run/workspace/access.ts";
@@ -382,21 +382,18 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
   }
 
   #environment(
-    { id: run_id, request_id, mock_scope, created_at: startedAt, memo }: RunRow,
+    { id: run_id, request_id: requestId, mock_scope: mockScope, created_at: startedAt, memo }: RunRow,
     prepared: PreparedRun | null = null,
   ): RunEnvironment {
     const { deployment, background, workspace } = this.#options;
     const { store } = this.log;
-    return runEnvironment({
-      deployment,
-      background,
+    const { id: session_id, tenant } = store.identity();
+    const origin = { requestId, mockScope, tenant, startedAt };
+    return runEnvironment(store, {
+      context: prepared?.context ?? detachedContext(deployment, origin, background),
       workspace,
-      store,
-      session: store.identity(),
+      session_id,
       run_id,
-      request_id,
-      mock_scope,
-      startedAt,
       memo,
       prepared,
       remember: (value) => {

@@ -31,10 +31,10 @@ interface LastAttempt {
 export function resultOf(
   runtime: AgentRuntime,
   state: AgentState,
-  facts: Parameters<AgentRuntime["resultOf"]>[1],
+  times: Parameters<AgentRuntime["resultOf"]>[1],
   { told, whole }: ReturnType<SessionLog["told"]>,
 ): JsonObject {
-  const result = runtime.resultOf(state, facts, told);
+  const result = runtime.resultOf(state, times, told);
   return whole ? result : { ...result, transcript_truncated: true };
 }
 
@@ -49,10 +49,12 @@ export function settleRun(
   // Clocks may go backwards.
   const settled_at = Math.max(log.now(), row.created_at);
   const session_id = log.store.identity().id;
-  const facts = { run_id: row.id, session_id, created_at: row.created_at, settled_at };
   log.append(batch, {
     events: (state) => {
-      const result = () => ({ ...resultOf(runtime, state, facts, log.told(row)), ...further() });
+      const result = () => ({
+        ...resultOf(runtime, state, { ...row, settled_at }, log.told(row)),
+        ...further(),
+      });
       const { status = "error", error = null } = state.run ?? {};
       const end = { row, session_id, settled_at, status, error };
       return [...lifecycle.ends(row.id, { status, code: error?.code }), ...doneEvents(end, result)];
@@ -75,13 +77,14 @@ export function loseRun(options: EndOptions, row: RunRow): ErrorData {
   const { data: error } = new RunLost({ run: row.id });
   const settled_at = Math.max(log.now(), row.created_at);
   const session_id = log.store.identity().id;
-  const facts = { run_id: row.id, session_id, created_at: row.created_at, settled_at };
   const end = { row, session_id, settled_at, status: "error", error } as const;
   log.appendUnseen(
     [{ type: "run_settled", run: row.id, status: "error", error }],
     (state) => {
       const known = state?.run?.spec.run_id === row.id;
-      const result = known ? () => resultOf(runtime, state, facts, log.told(row)) : null;
+      const result = known
+        ? () => resultOf(runtime, state, { ...row, settled_at }, log.told(row))
+        : null;
       return [...lifecycle.ends(row.id, { status: "error", code: error.code }), ...doneEvents(end, result)];
     },
     (last) => noteEnd(log, row, "error", { settled_at, done_event: last, memo: null }, lifecycle),

@@ -93,9 +93,7 @@ export const usedIn = (value: unknown): Used | undefined => usedShape.safeParse(
 export function runAnswer(log: SessionLog, runtime: AgentRuntime, session: string, row: RunRow): RunView {
   const view = runView(log, session, row);
   if (row.settled_at !== null || row.status === "running") return view;
-  const { id: run_id, created_at } = row;
-  const facts = { run_id, session_id: session, created_at, settled_at: null };
-  const result = resultOf(runtime, log.state(), facts, log.told(row));
+  const result = resultOf(runtime, log.state(), row, log.told(row));
   const { status } = row;
   return { ...view, result: log.answered({ ...result, status }) };
 }
