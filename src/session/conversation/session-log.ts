@@ -12,7 +12,6 @@ import { eventsOf } from "../../run/agent/events.ts";
 import type { RunEvent } from "../../run/events.ts";
 import { EventLog } from "../event-log.ts";
 import { Fold } from "./fold.ts";
-import type { RunRow } from "./run-rows.ts";
 import type { ConversationStore } from "./store.ts";
 
 /** What else is stored in the same transaction as records. */
@@ -82,13 +81,12 @@ export class SessionLog {
   }
 
   /**
-   * What the records of the last run tell, for its result, and whether they are complete. If there are too many, only the
-   * last ones.
+   * What the records after a row tell, of the last run or beginning with it, and whether they are complete. If they take
+   * more than this many bytes, only the last ones.
    */
-  told({ first_record }: Pick<RunRow, "first_record">): { told: Told; whole: boolean } {
-    const after = first_record - 1;
+  told(after: number, bytes = MAX_RESULT_BYTES): { told: Told; whole: boolean } {
     if (this.#recent?.after === after) return { told: this.#recent.history.told, whole: true };
-    const { records, whole } = this.store.lastRecords(after, MAX_RESULT_BYTES);
+    const { records, whole } = this.store.lastRecords(after, bytes);
     return { told: historyOf(emptyTranscript(newId()), records, newId, this.state().run?.spec), whole };
   }
 

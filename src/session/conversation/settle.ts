@@ -52,7 +52,7 @@ export function settleRun(
   log.append(batch, {
     events: (state) => {
       const result = () => ({
-        ...resultOf(runtime, state, { ...row, settled_at }, log.told(row)),
+        ...resultOf(runtime, state, { ...row, settled_at }, log.told(row.first_record - 1)),
         ...further(),
       });
       const { status = "error", error = null } = state.run ?? {};
@@ -83,7 +83,7 @@ export function loseRun(options: EndOptions, row: RunRow): ErrorData {
     (state) => {
       const known = state?.run?.spec.run_id === row.id;
       const result = known
-        ? () => resultOf(runtime, state, { ...row, settled_at }, log.told(row))
+        ? () => resultOf(runtime, state, { ...row, settled_at }, log.told(row.first_record - 1))
         : null;
       return [...lifecycle.ends(row.id, { status: "error", code: error.code }), ...doneEvents(end, result)];
     },

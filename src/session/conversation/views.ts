@@ -93,7 +93,7 @@ export const usedIn = (value: unknown): Used | undefined => usedShape.safeParse(
 export function runAnswer(log: SessionLog, runtime: AgentRuntime, session: string, row: RunRow): RunView {
   const view = runView(log, session, row);
   if (row.settled_at !== null || row.status === "running") return view;
-  const result = resultOf(runtime, log.state(), row, log.told(row));
+  const result = resultOf(runtime, log.state(), row, log.told(row.first_record - 1));
   const { status } = row;
   return { ...view, result: log.answered({ ...result, status }) };
 }

@@ -1,9 +1,7 @@
 /** Creates the snapshot of a daemon. */
 import { backoff } from "../../engine/daemon/schedule.ts";
 import { isWatched } from "../../engine/daemon/watch.ts";
-import { historyOf } from "../../llm/history.ts";
 import { messageJson } from "../../llm/messages.ts";
-import { emptyTranscript, newId } from "../../llm/transcript.ts";
 import { allFiles } from "../../run/workspace/all-files.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 import type { StoredSnapshot } from "./answers.ts";
@@ -19,16 +17,14 @@ export async function snapshotOf(
   daemon: Daemon,
   { log, files }: Pick<Conversation, "log" | "files">,
 ): Promise<StoredSnapshot> {
+  const { watch_paths = [] } = daemon.run(daemon.row())?.spec.daemon ?? {};
+  const watchable = watch_paths.length === 0 ? [] : await allFiles(files);
+  const watched = watchable.filter(({ path }) => isWatched({ watch_paths }, path));
   const row = daemon.row();
   const run = daemon.run(row);
   const { visible, summary, waiting } = log.state();
   const after = Math.max(0, log.store.lastRecord() - RECENT_ROWS);
-  const { records: recent } = log.store.lastRecords(after, RECENT_BYTES);
-  const { transcript } = historyOf(emptyTranscript(newId()), recent, newId, run?.spec);
-  const { messages, events } = transcript;
-  const { watch_paths = [] } = run?.spec.daemon ?? {};
-  const watchable = watch_paths.length === 0 ? [] : await allFiles(files);
-  const watched = watchable.filter(({ path }) => isWatched({ watch_paths }, path));
+  const { messages, events } = log.told(after, RECENT_BYTES).told.transcript;
   const snapshot: StoredSnapshot = {
     _type: "daemon_snapshot",
     saved_at: isoOrNull(row.saved_at),
