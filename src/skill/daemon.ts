@@ -1,20 +1,9 @@
 /** The `daemon` of an llm skill: an agent that lives as long as the skill is served. */
 import { isTimeZone, parseCron } from "./cron.ts";
-import {
-  MAX_MS,
-  readInteger,
-  readMap,
-  readRequiredText,
-  readText,
-  readTexts,
-  warnUnknown,
-  wrongType,
-} from "./fields.ts";
+import { readMapping, readText, wrongType } from "./fields.ts";
 import type { Findings } from "./findings.ts";
-import type { DaemonDeclaration, Mode } from "./manifest.ts";
+import { DAEMON_FIELDS, type DaemonDeclaration, type Mode } from "./manifest.ts";
 import { child, type MapNode, mapToJson, type Slot } from "./tree.ts";
-
-const KEYS = ["task", "cron", "time_zone", "wake_interval_ms", "watch_paths", "options"];
 
 export function readDaemon(
   findings: Findings,
@@ -28,25 +17,11 @@ export function readDaemon(
     findings.error("field_of_other_mode", slot, message, "Remove daemon.");
     return undefined;
   }
-  const map = readMap(findings, slot);
-  if (map === undefined) return undefined;
-  warnUnknown(findings, map, "daemon", KEYS);
-  const field = (name: string): Slot | undefined => child(map, name, "daemon");
-  const task = readRequiredText(findings, { path: "daemon", at: slot.at }, "task", field("task"));
-  const cron = readCron(findings, field("cron"));
-  const time_zone = readZone(findings, field("time_zone"));
-  const wake_interval_ms = readInteger(findings, field("wake_interval_ms"), { min: 1, max: MAX_MS });
-  const watch_paths = readTexts(findings, field("watch_paths"), "paths of files", () => null);
-  const options = readOptions(findings, field("options"));
-  if (task === undefined) return undefined;
-  return {
-    task,
-    ...(cron === undefined ? {} : { cron }),
-    ...(time_zone === undefined ? {} : { time_zone }),
-    ...(wake_interval_ms === undefined ? {} : { wake_interval_ms }),
-    ...(watch_paths === undefined ? {} : { watch_paths: watch_paths.map(({ text }) => text) }),
-    ...(options === undefined ? {} : { options }),
-  };
+  return readMapping(findings, slot, DAEMON_FIELDS, {
+    cron: (at) => readCron(findings, at),
+    time_zone: (at) => readZone(findings, at),
+    options: (at) => readOptions(findings, at),
+  });
 }
 
 function readCron(findings: Findings, slot: Slot | undefined): string | undefined {

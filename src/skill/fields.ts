@@ -1,10 +1,107 @@
-/** Readers of single fields, with coercions and messages. `undefined`: absent, or already reported. */
+/** Readers of fields, with coercions and messages. `undefined`: absent, or already reported. */
+import type { Field, Fields, Value, Values } from "./field-kinds.ts";
 import type { Findings } from "./findings.ts";
+import type { Json, JsonObject } from "./manifest.ts";
 import { nearest } from "./match.ts";
-import { items, type MapNode, type Slot } from "./tree.ts";
+import { child, items, type MapNode, type Position, type Slot, toJson } from "./tree.ts";
 
-/** The longest time of a timer, in ms. */
-export const MAX_MS = 2147483647;
+/** @param read the fields before it */
+type Reader<F, T> = (slot: Slot | undefined, read: Partial<Values<T>>) => Value<F> | undefined;
+/** Kinds that are read in different ways. */
+type Various = { kind: "texts" | "command" | "objects" };
+/** Readers for fields that need more than their kinds say. */
+type Readers<T> = { [Name in keyof T as T[Name] extends Various ? Name : never]: Reader<T[Name], T> } & {
+  [Name in keyof T]?: Reader<T[Name], T>;
+};
+
+/**
+ * The values of the fields of a mapping, read in their order. A field that is absent or refused has its default.
+ * @param parent the mapping's own path and position
+ */
+function readFields<T extends Fields>(
+  findings: Findings,
+  map: MapNode,
+  parent: { path: string; at?: Position },
+  fields: T,
+  readers: Readers<T>,
+): Values<T>;
+function readFields(
+  findings: Findings,
+  map: MapNode,
+  parent: { path: string; at?: Position },
+  fields: Fields,
+  readers: { [name: string]: ((slot: Slot | undefined, read: object) => unknown) | undefined },
+): object {
+  const values: { [name: string]: unknown } = {};
+  for (const [name, field] of Object.entries(fields)) {
+    const slot = child(map, name, parent.path);
+    const reader = readers[name];
+    const read =
+      reader !== undefined
+        ? reader(slot, values)
+        : field.kind === "text" && field.required === true
+          ? readRequiredText(findings, parent, name, slot)
+          : slot && readKind(findings, slot, field);
+    const refused = slot !== undefined && field.required === true;
+    const value = read === undefined && !refused ? field.default : read;
+    if (value !== undefined) values[field.stored ?? name] = value;
+  }
+  return values;
+}
+
+/** Reads a mapping with fields of its own; `undefined` also if a required field is absent or refused. */
+export function readMapping<T extends Fields>(
+  findings: Findings,
+  slot: Slot | undefined,
+  fields: T,
+  readers: Readers<T>,
+): Values<T> | undefined {
+  const map = readMap(findings, slot);
+  if (map === undefined || slot === undefined) return undefined;
+  warnUnknown(findings, map, slot.path, Object.keys(fields));
+  const values = readFields(findings, map, slot, fields, readers);
+  return Object.entries(fields).every(([name, { required, stored = name }]) => !required || stored in values)
+    ? values
+    : undefined;
+}
+
+function readKind(findings: Findings, slot: Slot, field: Field): Json | undefined {
+  switch (field.kind) {
+    case "text":
+      return readText(findings, slot);
+    case "number":
+      return readNumber(findings, slot);
+    case "integer":
+      return readInteger(findings, slot, field);
+    case "flag":
+      return readBoolean(findings, slot);
+    case "choice":
+      return readChoice(findings, slot, field.of, field);
+    case "list":
+      return readTexts(findings, slot, field.of ?? "strings", () => null)?.map(({ text }) => text);
+    case "map":
+      return readMembers(findings, slot, field.of ?? { kind: "any" });
+    case "object":
+      return readMapping(findings, slot, field.fields, {});
+    case "values":
+      if (slot.node.kind === "list") return slot.node.items.map(toJson);
+      wrongType(findings, slot, "a list");
+      return undefined;
+    default:
+      return toJson(slot.node);
+  }
+}
+
+function readMembers(findings: Findings, slot: Slot, member: Field): JsonObject | undefined {
+  const map = readMap(findings, slot);
+  if (map === undefined) return undefined;
+  const members = Array.from(map.entries.keys()).flatMap((name) => {
+    const at = child(map, name, slot.path);
+    const value = at && readKind(findings, at, member);
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  return Object.fromEntries(members);
+}
 
 /** Without C0 and C1 control characters; tab and line feed stay. */
 export function stripControls(text: string): string {
@@ -79,6 +176,13 @@ export function readInteger(
       ? "Write milliseconds as digits without a unit, e.g. 5000."
       : "Write digits without a unit.",
   );
+  return undefined;
+}
+
+function readNumber(findings: Findings, slot: Slot): number | undefined {
+  const value = toJson(slot.node);
+  if (typeof value === "number") return value;
+  wrongType(findings, slot, "a number");
   return undefined;
 }
 

@@ -2,7 +2,7 @@
  * The fields of SKILL.md's frontmatter, declared once: type, range, default, and the modes where each counts. The
  * reader, the table of docs/manifest.md and the JSON Schema for editors follow from it.
  */
-import { MAX_MS } from "./fields.ts";
+import { MAX_MS } from "./field-kinds.ts";
 import { INPUTS, METHODS, MODES, type Mode, OUTPUTS } from "./manifest.ts";
 
 /**

@@ -3,6 +3,7 @@
  * trusts them after one parse at the registry's boundary. A type follows from the shape with which that parse is done.
  */
 import * as z from "zod/mini";
+import { type Fields, MAX_MS, shapesOf, type Values } from "./field-kinds.ts";
 import { WORKSPACE_TOOLS } from "./tool-names.ts";
 
 export const MODES = ["script", "static-file", "proxy", "llm"] as const;
@@ -82,46 +83,40 @@ const jsonObject = (): z.ZodMiniType<JsonObject> => z.record(z.string(), json())
 const count = () => z.int().check(z.positive());
 
 /** One declared argument of a tool, in declaration order. */
-export type ToolParameter = Read<typeof toolParameter>;
-function toolParameter() {
-  const text = z.string();
-  return z.object({
-    name: text,
-    description: text,
-    required: z.boolean(),
-    type: z.enum(PARAMETER_TYPES),
-    enum: maybe(z.array(json())),
-    /** Member type, present exactly when `type` is `array`. */
-    items: maybe(z.enum(SCALAR_TYPES)),
-  });
-}
-
-export type CommandAnnotations = Read<typeof commandAnnotations>;
-function commandAnnotations() {
-  return z.object({
-    kind: maybe(z.enum(TOOL_KINDS)),
-    side_effect_level: maybe(z.enum(SIDE_EFFECT_LEVELS)),
-    /** Operations by capability. */
-    capabilities: maybe(z.record(z.string(), z.array(z.string()))),
-    /** `path_params`: names of the arguments that hold paths. */
-    arg_schema: maybe(jsonObject()),
-  });
-}
+export const PARAMETER_FIELDS = {
+  name: { kind: "text", required: true },
+  description: { kind: "text", default: "" },
+  required: { kind: "flag", default: true },
+  type: { kind: "choice", of: PARAMETER_TYPES, required: true, default: "string" },
+  /** Member type, present exactly when `type` is `array`. */
+  items: { kind: "choice", of: SCALAR_TYPES },
+  enum: { kind: "values" },
+} as const satisfies Fields;
+export type ToolParameter = Values<typeof PARAMETER_FIELDS>;
 
 /** A tool of an llm skill: a command that the runner starts. */
-export type CommandTool = Read<typeof commandTool>;
-function commandTool() {
-  return z.object({
-    name: z.string(),
-    description: z.string(),
-    command: z.array(z.string()).check(z.minLength(1)),
-    parameters: z.array(toolParameter()),
-    /** Its effects, for policies of runs. Absent: unknown. */
-    annotations: maybe(commandAnnotations()),
-    /** Repeating a call is harmless. */
-    idempotent: maybe(z.boolean()),
-  });
-}
+export const COMMAND_TOOL_FIELDS = {
+  name: { kind: "text", required: true },
+  description: { kind: "text", required: true },
+  command: { kind: "command", required: true },
+  parameters: { kind: "objects", fields: PARAMETER_FIELDS, default: [] },
+  /** Repeating a call is harmless. */
+  idempotent: { kind: "flag" },
+  /** Its effects, for policies of runs. Absent: unknown. */
+  annotations: {
+    kind: "object",
+    fields: {
+      kind: { kind: "choice", of: TOOL_KINDS },
+      side_effect_level: { kind: "choice", of: SIDE_EFFECT_LEVELS },
+      /** Operations by capability. */
+      capabilities: { kind: "map", of: { kind: "list", of: "operations" } },
+      /** `path_params`: names of the arguments that hold paths. */
+      arg_schema: { kind: "map" },
+    },
+  },
+} as const satisfies Fields;
+export type CommandTool = Values<typeof COMMAND_TOOL_FIELDS>;
+export type CommandAnnotations = NonNullable<CommandTool["annotations"]>;
 
 export type ModelTarget = Read<typeof modelTarget>;
 function modelTarget() {
@@ -137,18 +132,20 @@ function modelTarget() {
 }
 
 /** A remote MCP server of an llm skill. */
+export const MCP_SERVER_FIELDS = {
+  url: { kind: "text", required: true },
+  /** Values may contain `${VAR}`. */
+  headers: { kind: "map", of: { kind: "text" }, default: {} },
+  /** The server's own names of the tools to use; absent: all. */
+  tools: { kind: "list", of: "names of the server's tools" },
+  timeout_ms: { kind: "integer", min: 1, max: 600_000, default: 60_000 },
+} as const satisfies Fields;
 export type McpServer = Read<typeof mcpServer>;
 function mcpServer() {
-  const text = z.string();
   return z.object({
     /** The prefix of its tools' names, with `_` for `-` and followed by `__`. */
-    name: text,
-    url: text,
-    /** Values may contain `${VAR}`. */
-    headers: z.record(text, text),
-    /** The server's own names of the tools to use; absent: all. */
-    tools: maybe(z.array(text)),
-    timeout_ms: count(),
+    name: z.string(),
+    ...shapesOf(MCP_SERVER_FIELDS),
   });
 }
 
@@ -166,20 +163,17 @@ function proxySettings() {
 }
 
 /** An agent that runs the skill as long as Hull serves it. */
-export type DaemonDeclaration = Read<typeof daemonDeclaration>;
-function daemonDeclaration() {
-  const text = z.string();
-  return z.object({
-    task: text,
-    /** Five fields, in the wall time of `time_zone` (IANA; absent: UTC). */
-    cron: maybe(text),
-    time_zone: maybe(text),
-    wake_interval_ms: maybe(count()),
-    watch_paths: maybe(z.array(text)),
-    /** More options of its run. */
-    options: maybe(jsonObject()),
-  });
-}
+export const DAEMON_FIELDS = {
+  task: { kind: "text", required: true },
+  /** Five fields, in the wall time of `time_zone` (IANA; absent: UTC). */
+  cron: { kind: "text" },
+  time_zone: { kind: "text" },
+  wake_interval_ms: { kind: "integer", min: 1, max: MAX_MS },
+  watch_paths: { kind: "list", of: "paths of files" },
+  /** More options of its run. */
+  options: { kind: "map" },
+} as const satisfies Fields;
+export type DaemonDeclaration = Values<typeof DAEMON_FIELDS>;
 
 /** When agent runs may activate a skill, who may do it, and how it runs. An absent member has no effect. */
 export type Activation = Read<typeof activation>;
@@ -253,7 +247,7 @@ function manifest() {
       z.object({
         target: modelTarget(),
         fallback: z.array(modelTarget()),
-        tools: z.array(commandTool()),
+        tools: z.array(z.object(shapesOf(COMMAND_TOOL_FIELDS))),
         max_tokens: limit,
         /** Absent: depends on the tools of a run. */
         max_tool_rounds: maybe(limit),
@@ -263,7 +257,7 @@ function manifest() {
       }),
     ),
     /** Only llm skills have one. */
-    daemon: maybe(daemonDeclaration()),
+    daemon: maybe(z.object(shapesOf(DAEMON_FIELDS))),
     license: maybe(text),
     compatibility: maybe(text),
     metadata: maybe(jsonObject()),
@@ -304,34 +298,30 @@ function hookModule() {
 }
 
 /** One configurable value of a tool. Its keys are those of the format, in camelCase. */
-export type ConfigParam = Read<typeof configParam>;
-function configParam() {
-  const text = z.string();
-  const number = z.number();
-  return z.object({
-    name: text,
-    displayName: maybe(text),
-    description: maybe(text),
-    type: z.enum(CONFIG_TYPES),
-    /** Absent: the parameter has no default, and a handler without a value sees no such key. */
-    default: maybe(json()),
-    scope: z.enum(CONFIG_SCOPES),
-    min: maybe(number),
-    max: maybe(number),
-    step: maybe(number),
-    options: maybe(z.array(text)),
-    unit: maybe(text),
-    placeholder: maybe(text),
-    minItems: maybe(number),
-    maxItems: maybe(number),
-    rows: maybe(number),
-    pathType: maybe(text),
-    keyPlaceholder: maybe(text),
-    valuePlaceholder: maybe(text),
-    itemPlaceholder: maybe(text),
-    language: maybe(text),
-  });
-}
+export const CONFIG_PARAM_FIELDS = {
+  name: { kind: "text", required: true },
+  displayName: { kind: "text" },
+  description: { kind: "text" },
+  type: { kind: "choice", of: CONFIG_TYPES, required: true, default: "string" },
+  /** Absent: the parameter has no default, and a handler without a value sees no such key. */
+  default: { kind: "any" },
+  scope: { kind: "choice", of: CONFIG_SCOPES, default: "per_bot" },
+  min: { kind: "number" },
+  max: { kind: "number" },
+  step: { kind: "number" },
+  options: { kind: "list" },
+  unit: { kind: "text" },
+  placeholder: { kind: "text" },
+  minItems: { kind: "number" },
+  maxItems: { kind: "number" },
+  rows: { kind: "number" },
+  pathType: { kind: "text" },
+  keyPlaceholder: { kind: "text" },
+  valuePlaceholder: { kind: "text" },
+  itemPlaceholder: { kind: "text" },
+  language: { kind: "text" },
+} as const satisfies Fields;
+export type ConfigParam = Values<typeof CONFIG_PARAM_FIELDS>;
 
 /** Which network a handler may reach: none, the named hosts (`api.example.com`, `*.example.com`), or any public one. */
 export type NetworkNeed = Read<typeof networkNeed>;
@@ -386,7 +376,7 @@ function skillTool() {
     risk: z.enum(RISKS),
     /** Absent from tool panels and lists; models see it and may call it. */
     hidden: z.boolean(),
-    config: z.array(configParam()),
+    config: z.array(z.object(shapesOf(CONFIG_PARAM_FIELDS))),
     output_schema: maybe(jsonObject()),
     display: maybe(toolDisplay()),
   });

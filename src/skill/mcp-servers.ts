@@ -1,17 +1,16 @@
 /** `mcp_servers` of an llm skill: remote servers whose tools its model can call (docs/mcp.md). */
-import { readInteger, readMap, readTexts, warnUnknown, wrongType } from "./fields.ts";
+import { readMap, readMapping, wrongType } from "./fields.ts";
 import type { Findings } from "./findings.ts";
-import type { McpServer } from "./manifest.ts";
+import { MCP_SERVER_FIELDS, type McpServer } from "./manifest.ts";
 import { templateVariables } from "./placeholder.ts";
 import { readHeaders } from "./proxy.ts";
-import { child, type MapNode, type Slot } from "./tree.ts";
+import { child, type Slot } from "./tree.ts";
 
-const FIELDS = ["url", "headers", "tools", "timeout_ms"] as const;
 /** The form of its name, so that `<server>__<tool>` is a valid tool name. */
 const NAME = /^[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*$/;
 const MAX_NAME = 32;
 const MAX_SERVERS = 16;
-export const DEFAULT_MCP_TIMEOUT_MS = 60_000;
+export const DEFAULT_MCP_TIMEOUT_MS = MCP_SERVER_FIELDS.timeout_ms.default;
 
 /** @param keyVariables names of variables that hold provider keys, which no server gets */
 export function readMcpServers(
@@ -62,27 +61,19 @@ function readServer(
     const url = readUrl(findings, slot);
     return url === null ? null : { name, url, headers: {}, timeout_ms: DEFAULT_MCP_TIMEOUT_MS };
   }
-  const map = slot.node;
-  warnUnknown(findings, map, slot.path, FIELDS);
-  const urlSlot = child(map, "url", slot.path);
-  if (urlSlot === undefined) {
-    findings.error("mcp_server_url", slot, `The server ${name} has no url.`, "Add url: https://….");
-    return null;
-  }
-  const url = readUrl(findings, urlSlot);
-  const headersSlot = child(map, "headers", slot.path);
-  const headers = readHeaders(findings, headersSlot, "This server will bring no tools.");
-  if (headersSlot !== undefined) checkKeys(findings, headersSlot, headers, keyVariables);
-  const tools = readTools(findings, map, slot.path);
-  const timeout = readInteger(findings, child(map, "timeout_ms", slot.path), { min: 1, max: 600_000 });
-  if (url === null) return null;
-  const timeout_ms = timeout ?? DEFAULT_MCP_TIMEOUT_MS;
-  return { name, url, headers, ...(tools === undefined ? {} : { tools }), timeout_ms };
-}
-
-function readTools(findings: Findings, map: MapNode, parent: string): string[] | undefined {
-  const names = readTexts(findings, child(map, "tools", parent), "names of the server's tools", () => null);
-  return names?.map(({ text }) => text);
+  const server = readMapping(findings, slot, MCP_SERVER_FIELDS, {
+    url: (at) => {
+      if (at !== undefined) return readUrl(findings, at) ?? undefined;
+      findings.error("mcp_server_url", slot, `The server ${name} has no url.`, "Add url: https://….");
+      return undefined;
+    },
+    headers: (at) => {
+      const headers = readHeaders(findings, at, "This server will bring no tools.");
+      if (at !== undefined) checkKeys(findings, at, headers, keyVariables);
+      return headers;
+    },
+  });
+  return server === undefined ? null : { name, ...server };
 }
 
 function readUrl(findings: Findings, slot: Slot): string | null {

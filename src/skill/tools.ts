@@ -1,31 +1,21 @@
 /** The `tools` of an llm skill. */
 
 import { checkCommandFiles, readCommand, type SkillFiles } from "./command.ts";
-import {
-  readBoolean,
-  readChoice,
-  readMap,
-  readRequiredText,
-  readText,
-  warnUnknown,
-  wrongType,
-} from "./fields.ts";
+import { readChoice, readMapping, readRequiredText, wrongType } from "./fields.ts";
 import type { Findings } from "./findings.ts";
 import { isObject } from "./json.ts";
 import {
+  COMMAND_TOOL_FIELDS,
   type CommandTool,
   type Json,
-  PARAMETER_TYPES,
+  PARAMETER_FIELDS,
   type ParameterType,
   SCALAR_TYPES,
   type ToolParameter,
 } from "./manifest.ts";
-import { readEffects } from "./tool-annotations.ts";
-import { child, items, type Node, type Slot, textOf, toJson } from "./tree.ts";
+import { items, type Node, type Slot, textOf, toJson } from "./tree.ts";
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/;
-const TOOL_KEYS = ["name", "description", "command", "parameters", "annotations", "idempotent"];
-const PARAMETER_KEYS = ["name", "description", "required", "type", "enum", "items"];
 
 /** Whether `tools` only names tools, as in files of other clients: `Read, Grep` or `[bash, read]`. */
 export const namesTools = (node: Node): boolean =>
@@ -53,33 +43,35 @@ function readTool(
   names: Map<string, number>,
   files: SkillFiles | undefined,
 ): CommandTool | undefined {
-  const map = readMap(findings, slot);
-  if (map === undefined) return undefined;
-  warnUnknown(findings, map, slot.path, TOOL_KEYS);
-  const name = readName(findings, slot, child(map, "name", slot.path), names, "tool");
-  const description = readRequiredText(findings, slot, "description", child(map, "description", slot.path));
-  const commandSlot = child(map, "command", slot.path);
-  if (commandSlot === undefined) {
+  const parameterNames = new Map<string, number>();
+  return readMapping(findings, slot, COMMAND_TOOL_FIELDS, {
+    name: (at) => readName(findings, slot, at, names, "tool"),
+    command: (at) => readToolCommand(findings, slot, at, files),
+    parameters: (at) =>
+      listItems(findings, at, "parameters").flatMap(
+        (item) => readParameter(findings, item, parameterNames) ?? [],
+      ),
+  });
+}
+
+function readToolCommand(
+  findings: Findings,
+  tool: Slot,
+  slot: Slot | undefined,
+  files: SkillFiles | undefined,
+): string[] | undefined {
+  if (slot === undefined) {
     findings.error(
       "command_missing",
-      { path: `${slot.path}.command`, at: slot.at },
+      { path: `${tool.path}.command`, at: tool.at },
       "A tool needs a command.",
       "Add for example command: [python3, tool.py].",
     );
+    return undefined;
   }
-  const command = readCommand(findings, commandSlot);
-  if (commandSlot !== undefined && command !== undefined && files !== undefined) {
-    checkCommandFiles(findings, commandSlot, command, files);
-  }
-  const parameters: ToolParameter[] = [];
-  const parameterNames = new Map<string, number>();
-  for (const item of listItems(findings, child(map, "parameters", slot.path), "parameters")) {
-    const parameter = readParameter(findings, item, parameterNames);
-    if (parameter !== undefined) parameters.push(parameter);
-  }
-  const effects = readEffects(findings, map, slot.path);
-  if (name === undefined || description === undefined || command === undefined) return undefined;
-  return { name, description, command, parameters, ...effects };
+  const command = readCommand(findings, slot);
+  if (command !== undefined && files !== undefined) checkCommandFiles(findings, slot, command, files);
+  return command;
 }
 
 function readParameter(
@@ -87,34 +79,28 @@ function readParameter(
   slot: Slot,
   names: Map<string, number>,
 ): ToolParameter | undefined {
-  const map = readMap(findings, slot);
-  if (map === undefined) return undefined;
-  warnUnknown(findings, map, slot.path, PARAMETER_KEYS);
-  const name = readName(findings, slot, child(map, "name", slot.path), names, "parameter");
-  const description = readText(findings, child(map, "description", slot.path)) ?? "";
-  const required = readBoolean(findings, child(map, "required", slot.path)) ?? true;
-  const typeSlot = child(map, "type", slot.path);
-  const type = typeSlot === undefined ? "string" : readChoice(findings, typeSlot, PARAMETER_TYPES);
-  const itemsSlot = child(map, "items", slot.path);
-  const itemType = readChoice(findings, itemsSlot, SCALAR_TYPES) ?? "string";
-  if (itemsSlot !== undefined && type !== undefined && type !== "array") {
+  return readMapping(findings, slot, PARAMETER_FIELDS, {
+    name: (at) => readName(findings, slot, at, names, "parameter"),
+    items: (at, { type }) => readItems(findings, at, type),
+    enum: (at, { type }) => (type === undefined ? undefined : readEnum(findings, at, type)),
+  });
+}
+
+function readItems(
+  findings: Findings,
+  slot: Slot | undefined,
+  type: ParameterType | undefined,
+): ToolParameter["items"] {
+  const member = readChoice(findings, slot, SCALAR_TYPES) ?? "string";
+  if (type === "array") return member;
+  if (slot !== undefined && type !== undefined)
     findings.warning(
       "items_without_array",
-      itemsSlot,
+      slot,
       `items has no effect on a parameter of type ${type}.`,
       "Set type: array, or remove items.",
     );
-  }
-  if (name === undefined || type === undefined) return undefined;
-  const members = readEnum(findings, child(map, "enum", slot.path), type);
-  return {
-    name,
-    description,
-    required,
-    type,
-    ...(members === undefined ? {} : { enum: members }),
-    ...(type === "array" ? { items: itemType } : {}),
-  };
+  return undefined;
 }
 
 function readName(

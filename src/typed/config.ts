@@ -1,29 +1,11 @@
 /** Turns a zod object into the configuration parameters of a tool. */
 import * as z from "zod/mini";
 import { asJson, isObject } from "../skill/json.ts";
-import type { Json, JsonObject } from "../skill/manifest.ts";
+import { CONFIG_PARAM_FIELDS, type Json, type JsonObject } from "../skill/manifest.ts";
 import type { SchemaFault } from "./schema.ts";
 
 /** What `.meta()` may add or override; `configType` is the parameter's type. */
-const META = [
-  "displayName",
-  "description",
-  "scope",
-  "min",
-  "max",
-  "step",
-  "options",
-  "unit",
-  "placeholder",
-  "minItems",
-  "maxItems",
-  "rows",
-  "pathType",
-  "keyPlaceholder",
-  "valuePlaceholder",
-  "itemPlaceholder",
-  "language",
-];
+const META = Object.keys(CONFIG_PARAM_FIELDS).filter((key) => !["name", "type", "default"].includes(key));
 
 /** Declarations for `x-config`, in the order of the object's keys; their reader checks them. */
 export function configParamsOf(

@@ -1,23 +1,11 @@
 /** Reads the declaration of a tool's configuration; keys in camelCase or snake_case. */
 import { configFault } from "../config/value.ts";
-import { readChoice, readMap, readText, readTexts, warnUnknown, wrongType } from "../fields.ts";
+import { readMap, readMapping, readText, wrongType } from "../fields.ts";
 import type { Findings } from "../findings.ts";
-import { CONFIG_SCOPES, CONFIG_TYPES, type ConfigParam, type ConfigType } from "../manifest.ts";
-import { child, items, type MapNode, type Slot, toJson } from "../tree.ts";
+import { CONFIG_PARAM_FIELDS, type ConfigParam } from "../manifest.ts";
+import { child, items, type MapNode, type Slot } from "../tree.ts";
 
-const TEXTS = [
-  "displayName",
-  "description",
-  "unit",
-  "placeholder",
-  "pathType",
-  "keyPlaceholder",
-  "valuePlaceholder",
-  "itemPlaceholder",
-  "language",
-] as const;
-const NUMBERS = ["min", "max", "step", "minItems", "maxItems", "rows"] as const;
-const KEYS = ["name", "type", "default", "scope", "options", ...TEXTS, ...NUMBERS];
+const KEYS = Object.keys(CONFIG_PARAM_FIELDS);
 
 const NAME = /^(?!__)[A-Za-z_][A-Za-z0-9_]{0,63}$/;
 
@@ -43,37 +31,15 @@ export function readConfigParams(findings: Findings, slot: Slot | undefined): Co
 }
 
 function readConfigParam(findings: Findings, slot: Slot): ConfigParam | null {
-  const given = readMap(findings, slot);
-  if (given === undefined) return null;
-  const map = camelCased(given);
-  warnUnknown(findings, map, slot.path, KEYS);
-  const at = (key: string) => child(map, key, slot.path);
-  const name = readName(findings, slot, at("name"));
-  const typeSlot = at("type");
-  const type = typeSlot === undefined ? "string" : readChoice(findings, typeSlot, CONFIG_TYPES);
-  const scope = readChoice(findings, at("scope"), CONFIG_SCOPES) ?? "per_bot";
-  const options = readTexts(findings, at("options"), "strings", () => null)?.map(({ text }) => text);
-  const texts = TEXTS.flatMap((key) => {
-    const text = readText(findings, at(key));
-    return text === undefined ? [] : [[key, text] as const];
+  const map = readMap(findings, slot);
+  if (map === undefined) return null;
+  const given = { ...slot, node: camelCased(map) };
+  const param = readMapping(findings, given, CONFIG_PARAM_FIELDS, {
+    name: (at) => readName(findings, slot, at),
   });
-  const numbers = NUMBERS.flatMap((key) => {
-    const number = readNumber(findings, at(key));
-    return number === undefined ? [] : [[key, number] as const];
-  });
-  const fallback = at("default");
-  if (name === null || type === undefined) return null;
-  const param: ConfigParam = {
-    name,
-    type,
-    scope,
-    ...(fallback === undefined ? {} : { default: toJson(fallback.node) }),
-    ...(options === undefined ? {} : { options }),
-    ...Object.fromEntries(texts),
-    ...Object.fromEntries(numbers),
-  };
-  checkParam(findings, slot, param, type);
-  return withFittingDefault(findings, fallback, param);
+  if (param === undefined) return null;
+  checkParam(findings, slot, param);
+  return withFittingDefault(findings, child(given.node, "default", slot.path), param);
 }
 
 /** Removes a default that nobody could set as a value. */
@@ -93,8 +59,8 @@ function withFittingDefault(findings: Findings, slot: Slot | undefined, param: C
 }
 
 /** Finds declarations that no value, or wrong values, can satisfy. */
-function checkParam(findings: Findings, slot: Slot, param: ConfigParam, type: ConfigType): void {
-  const { options, min, max, step, minItems, maxItems } = param;
+function checkParam(findings: Findings, slot: Slot, param: ConfigParam): void {
+  const { type, options, min, max, step, minItems, maxItems } = param;
   const refuse = (message: string, hint: string) =>
     findings.error("config_param", { path: slot.path, at: slot.at }, message, hint);
   const chooses = type === "select" || type === "multiselect";
@@ -118,7 +84,7 @@ function checkParam(findings: Findings, slot: Slot, param: ConfigParam, type: Co
     );
 }
 
-function readName(findings: Findings, parent: Slot, slot: Slot | undefined): string | null {
+function readName(findings: Findings, parent: Slot, slot: Slot | undefined): string | undefined {
   const name = slot === undefined ? undefined : readText(findings, slot);
   if (name !== undefined && NAME.test(name)) return name;
   findings.error(
@@ -127,14 +93,6 @@ function readName(findings: Findings, parent: Slot, slot: Slot | undefined): str
     "A configuration parameter needs a name: a letter or _, then at most 63 letters, digits or _. It must not begin with two _.",
     "Use for example maxCost.",
   );
-  return null;
-}
-
-function readNumber(findings: Findings, slot: Slot | undefined): number | undefined {
-  if (slot === undefined) return undefined;
-  const value = toJson(slot.node);
-  if (typeof value === "number") return value;
-  wrongType(findings, slot, "a number");
   return undefined;
 }
 

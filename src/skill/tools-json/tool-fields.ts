@@ -2,7 +2,7 @@
  * The keys of a tool in tools.json, declared once. The reader, the table of docs/tools.md and the JSON Schema for
  * editors follow from it.
  */
-import { MAX_MS } from "../fields.ts";
+import { MAX_MS } from "../field-kinds.ts";
 import { RISKS } from "../manifest.ts";
 import type { Field } from "../manifest-fields.ts";
 
