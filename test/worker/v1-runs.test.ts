@@ -110,6 +110,14 @@ it.each<[string, string, Record<string, string>]>([
   expect((await asked({ type: "anthropic", skill_id: "pdf" })).status).toBe(503);
 });
 
+it("a queued mock does not stand for a provider that knows the skill", async () => {
+  await open.post("/llm/mocks", { text: "Well." });
+  const asked = (skill: object) => open.post("/v1/messages", { ...ask, container: { skills: [skill] } });
+  const unknown = await asked({ type: "custom", skill_id: "skill_01none" });
+  expect([unknown.status, await unknown.text()]).toEqual([400, expect.stringContaining("skill_01none")]);
+  expect((await asked({ type: "anthropic", skill_id: "pdf" })).status).toBe(200);
+});
+
 describe("a request looks up its model once", () => {
   const passing = new Client({ ...MOCKED, ...PASSING });
   const said = { model: "mock/mock", messages };
