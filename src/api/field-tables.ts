@@ -90,7 +90,7 @@ const MANIFEST_TEXTS: { readonly [name in FieldName]: FieldText } = {
   },
   model: { text: "Any model that the provider accepts.", otherwise: "the provider's default" },
   fallback: {
-    text: "Hull tries these models in order after a retryable failure or a timeout, as long as no text has reached the client.",
+    text: "Hull tries these models in order if the [retries](models.md#retries) fail or the time is up, as long as no text has reached the client.",
     takes: "list of `provider/model`",
   },
   max_tokens: { text: "Output tokens of one model call." },
