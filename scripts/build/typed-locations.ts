@@ -31,7 +31,7 @@ interface Source {
 
 /** Members of a tool's definition by the key of tools.json that the build makes of them. */
 const MEMBERS: ReadonlyMap<string, string> = new Map([
-  ...Object.entries(KEYS).map(([member, key]): [string, string] => [key, member]),
+  ...Array.from(KEYS, ([member, key]): [string, string] => [key, member]),
   ["parameters", "input"],
   ["x-input-schema", "input"],
   ["x-output-schema", "output"],

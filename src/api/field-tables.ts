@@ -2,8 +2,10 @@
  * The meaning of the fields of SKILL.md and tools.json. Their types are in the tables of the readers; the compiler
  * requires a text here for each field. The tables of docs/ and the JSON Schemas for editors follow from it.
  */
+
+import type { Field, Fields } from "../skill/field-kinds.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
-import { type Field, type FieldName, MANIFEST_FIELDS } from "../skill/manifest-fields.ts";
+import { type FieldName, MANIFEST_FIELDS, type ManifestField } from "../skill/manifest-fields.ts";
 import { TOOL_FIELDS } from "../skill/tools-json/tool-fields.ts";
 import { TEXT } from "./openapi-parts.ts";
 import { wordsOf } from "./shape-schema.ts";
@@ -202,7 +204,6 @@ const TOOL_TEXTS: { readonly [name in keyof typeof TOOL_FIELDS]: FieldText } = {
   "x-config": {
     text: "Configuration parameters, see below.",
     takes: "list of configuration parameters",
-    schema: { type: "array", items: { type: "object", required: ["name"] } },
   },
   "x-input-schema": {
     text: "JSON Schema of all arguments; overrides `parameters`.",
@@ -223,7 +224,7 @@ const TOOL_TEXTS: { readonly [name in keyof typeof TOOL_FIELDS]: FieldText } = {
     takes: "`true`, `false` or string",
     schema: { type: ["boolean", "string"] },
   },
-  "x-examples": { text: CONSOLE, takes: "list", schema: { type: "array" } },
+  "x-examples": { text: CONSOLE, takes: "list" },
   "x-estimated-latency-ms": { text: CONSOLE },
 };
 
@@ -241,21 +242,25 @@ export const manifestRows = (): FieldRow[] => rowsOf(MANIFEST_FIELDS, MANIFEST_T
 export const toolRows = (): FieldRow[] => rowsOf(TOOL_FIELDS, TOOL_TEXTS);
 
 function rowsOf(
-  fields: { readonly [name: string]: Field },
+  fields: { readonly [name: string]: ManifestField },
   texts: { readonly [name: string]: FieldText },
 ): FieldRow[] {
   return Object.entries(fields).map(([name, field]) => {
     const { text = "", takes, otherwise, schema } = texts[name] ?? {};
-    const fallback = "default" in field && field.default !== undefined ? `\`${field.default}\`` : "–";
+    const fallback = shownDefault(field);
     return {
       name,
       takes: takes ?? kindWords(field, schema),
-      otherwise: otherwise ?? fallback,
+      otherwise: otherwise ?? (fallback === undefined ? "–" : `\`${fallback}\``),
       modes: field.makes === undefined ? (field.modes ?? []) : [field.makes],
       text,
     };
   });
 }
+
+/** An empty list or mapping says no more than that the field may be absent. */
+const shownDefault = ({ default: value }: Field): boolean | number | string | undefined =>
+  typeof value === "object" || value === "" ? undefined : value;
 
 function kindWords(field: Field, schema: JsonObject | undefined): string {
   switch (field.kind) {
@@ -268,6 +273,7 @@ function kindWords(field: Field, schema: JsonObject | undefined): string {
     case "flag":
       return "boolean";
     case "map":
+    case "object":
       return "mapping";
     case "list":
     case "texts":
@@ -275,8 +281,8 @@ function kindWords(field: Field, schema: JsonObject | undefined): string {
     case "text":
     case "command":
       return "string";
-    case "any":
-      return wordsOf(schema ?? {});
+    default:
+      return wordsOf(schema ?? kindSchema(field));
   }
 }
 
@@ -285,7 +291,7 @@ export function manifestSchema(): JsonObject {
   return {
     $schema: "https://json-schema.org/draft/2020-12/schema",
     title: "Frontmatter of a SKILL.md",
-    ...objectSchema(MANIFEST_FIELDS, MANIFEST_TEXTS, ["name", "description"]),
+    ...objectSchema(MANIFEST_FIELDS, MANIFEST_TEXTS),
   };
 }
 
@@ -295,20 +301,27 @@ export function toolsSchema(): JsonObject {
     $schema: "https://json-schema.org/draft/2020-12/schema",
     title: "tools.json",
     type: "array",
-    items: objectSchema(TOOL_FIELDS, TOOL_TEXTS, ["name", "description"]),
+    items: objectSchema(TOOL_FIELDS, TOOL_TEXTS),
   };
 }
 
-function objectSchema(
-  fields: { readonly [name: string]: Field },
-  texts: { readonly [name: string]: FieldText },
-  required: string[],
-): JsonObject {
-  const properties = Object.entries(fields).map(([name, field]): [string, Json] => {
-    const { text = "", schema } = texts[name] ?? {};
-    const fallback = "default" in field && field.default !== undefined ? { default: field.default } : {};
-    return [name, { ...(schema ?? kindSchema(field)), description: plainText(text), ...fallback }];
+function objectSchema(fields: Fields, texts: { readonly [name: string]: FieldText } = {}): JsonObject {
+  const entries = Object.entries(fields);
+  const properties = entries.map(([name, field]): [string, Json] => {
+    const { text, schema = kindSchema(field) } = texts[name] ?? {};
+    const fallback = shownDefault(field);
+    return [
+      name,
+      {
+        ...schema,
+        ...(text === undefined ? {} : { description: plainText(text) }),
+        ...(fallback === undefined ? {} : { default: fallback }),
+      },
+    ];
   });
+  const required = entries.flatMap(([name, field]) =>
+    field.required === true && field.default === undefined ? [name] : [],
+  );
   return { type: "object", required, properties: Object.fromEntries(properties) };
 }
 
@@ -332,10 +345,20 @@ function kindSchema(field: Field): JsonObject {
         : { enum: [...field.of] };
     case "flag":
       return { type: "boolean" };
+    case "number":
+      return { type: "number" };
     case "map":
-      return { type: "object" };
+      return field.of === undefined
+        ? { type: "object" }
+        : { type: "object", additionalProperties: kindSchema(field.of) };
+    case "object":
+      return objectSchema(field.fields);
+    case "objects":
+      return { type: "array", items: objectSchema(field.fields) };
     case "list":
       return TEXTS;
+    case "values":
+      return { type: "array" };
     case "texts":
     case "command":
       return { anyOf: [TEXT, TEXTS] };

@@ -11,12 +11,13 @@ export const MAX_MS = 2147483647;
 
 /**
  * - `texts`: a list, or one text that is split; `command`: a text, or a list of words; `list`: texts, `of` says of what
- * - `values`: a list of any JSON; `any`: any JSON, or what a reader of its own takes
+ * - `values`: a list of any JSON; `any`: any JSON, or what a reader of its own makes a value of `shape` from
  * - `map`: a mapping of names to values of the kind `of`, absent: to any; `object`: a mapping with fields of its own;
  *   `objects`: a list of such mappings
  */
 export type Field = (
-  | { kind: "text" | "texts" | "command" | "number" | "flag" | "values" | "any" }
+  | { kind: "text" | "texts" | "command" | "number" | "flag" | "values" }
+  | { kind: "any"; shape?: () => z.ZodMiniType }
   | { kind: "list"; of?: string }
   | { kind: "map"; of?: Field }
   | { kind: "integer"; min: number; max: number }
@@ -42,7 +43,6 @@ interface PlainValues {
   integer: number;
   flag: boolean;
   values: Json[];
-  any: Json;
 }
 
 /** The value of a field, as Hull stores it. */
@@ -54,7 +54,11 @@ export type Value<F> = F extends { kind: keyof PlainValues }
       ? Values<Members>
       : F extends { kind: "objects"; fields: infer Members }
         ? Values<Members>[]
-        : { [name: string]: F extends { of: infer Member } ? Value<Member> : Json };
+        : F extends { kind: "map" }
+          ? { [name: string]: F extends { of: infer Member } ? Value<Member> : Json }
+          : F extends { shape: () => z.ZodMiniType<infer Made> }
+            ? Made
+            : Json;
 
 type Shapes<T> = {
   [Name in keyof T as T[Name] extends { stored: infer Stored extends string }
@@ -103,6 +107,6 @@ function shapeOf(field: Field): z.ZodMiniType {
     case "objects":
       return z.array(z.object(shapesOf(field.fields)));
     case "any":
-      return z.custom();
+      return field.shape?.() ?? z.custom();
   }
 }

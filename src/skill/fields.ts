@@ -18,14 +18,14 @@ type Readers<T> = { [Name in keyof T as T[Name] extends Various ? Name : never]:
  * The values of the fields of a mapping, read in their order. A field that is absent or refused has its default.
  * @param parent the mapping's own path and position
  */
-function readFields<T extends Fields>(
+export function readFields<T extends Fields>(
   findings: Findings,
   map: MapNode,
   parent: { path: string; at?: Position },
   fields: T,
   readers: Readers<T>,
 ): Values<T>;
-function readFields(
+export function readFields(
   findings: Findings,
   map: MapNode,
   parent: { path: string; at?: Position },

@@ -2,19 +2,10 @@
  * The fields of SKILL.md's frontmatter, declared once: type, range, default, and the modes where each counts. The
  * reader, the table of docs/manifest.md and the JSON Schema for editors follow from it.
  */
-import { MAX_MS } from "./field-kinds.ts";
+import { type Field, MAX_MS } from "./field-kinds.ts";
 import { INPUTS, METHODS, MODES, type Mode, OUTPUTS } from "./manifest.ts";
 
-/**
- * `texts`: a list, or one text that is split; `command`: a text, or a list of words; `any`: has a reader of its own.
- */
-type Kind = "text" | "texts" | "list" | "map" | "flag" | "command" | "any";
-
-export type Field = (
-  | { kind: Kind; default?: boolean }
-  | { kind: "integer"; min: number; max: number; default?: number }
-  | { kind: "choice"; of: readonly string[]; anyCase?: true; default?: string }
-) & {
+export type ManifestField = Field & {
   /** The field makes a skill one of this mode. */
   makes?: Mode;
   /** The modes where it counts. Absent: all of them. */
@@ -24,8 +15,8 @@ export type Field = (
 const MOST = 2_147_483_647;
 
 export const MANIFEST_FIELDS = {
-  name: { kind: "text" },
-  description: { kind: "text" },
+  name: { kind: "text", required: true },
+  description: { kind: "text", required: true },
   mode: { kind: "choice", of: MODES },
   run: { kind: "command", makes: "script" },
   serve: { kind: "text", makes: "static-file" },
@@ -82,10 +73,11 @@ export const MANIFEST_FIELDS = {
   "trusted-signers": { kind: "texts" },
   mcp: { kind: "texts" },
   hooks: { kind: "map" },
-} as const satisfies Record<string, Field>;
+} as const satisfies Record<string, ManifestField>;
 
 export type FieldName = keyof typeof MANIFEST_FIELDS;
 
 /** Every field with its declaration, in the order of the table. */
-export const FIELDS: readonly (readonly [name: string, field: Field])[] = Object.entries(MANIFEST_FIELDS);
+export const FIELDS: readonly (readonly [name: string, field: ManifestField])[] =
+  Object.entries(MANIFEST_FIELDS);
 export const KNOWN_FIELDS: readonly string[] = FIELDS.map(([name]) => name);

@@ -329,28 +329,46 @@ function networkNeed() {
   return z.nullable(z.object({ hosts: z.nullable(z.array(z.string())) }));
 }
 
+/** Hull's own keys of a tool in tools.json; other runtimes ignore them. */
+export const EXTENSION_FIELDS = {
+  /** Names of the variables that it may see. Provider keys never appear here. */
+  "x-env": { kind: "list", stored: "env", default: [] },
+  "x-timeout-ms": { kind: "integer", min: 1, max: MAX_MS, stored: "timeout_ms", default: 60_000 },
+  /** What an author may request. */
+  "x-tier": { kind: "choice", of: ["isolate", "runner"], stored: "tier" },
+  "x-side-effects": { kind: "flag", stored: "side_effects", default: false },
+  "x-idempotent": { kind: "flag", stored: "idempotent", default: false },
+  "x-requires-network": { kind: "any", shape: networkNeed, stored: "network", default: null },
+  "x-requires-filesystem": { kind: "flag", stored: "filesystem", default: false },
+  "x-risk": { kind: "choice", of: ["auto", ...RISKS], anyCase: true, stored: "risk", default: "auto" },
+  /** Absent from tool panels and lists; models see it and may call it. */
+  "x-hidden": { kind: "flag", stored: "hidden", default: false },
+  "x-config": { kind: "objects", fields: CONFIG_PARAM_FIELDS, stored: "config", default: [] },
+  /** Stored as `parameters`. */
+  "x-input-schema": { kind: "map", stored: "input_schema" },
+  "x-output-schema": { kind: "map", stored: "output_schema" },
+} as const satisfies Fields;
+
 /** What a console shows of a tool; it never changes what the tool does. */
-export type ToolDisplay = Read<typeof toolDisplay>;
-function toolDisplay() {
-  const text = z.string();
-  return z.object({
-    version: maybe(text),
-    category: maybe(text),
-    tags: maybe(z.array(text)),
-    icon: maybe(text),
-    display_name: maybe(text),
-    deprecated: maybe(z.union([z.boolean(), text])),
-    examples: maybe(z.array(json())),
-    group: maybe(text),
-    estimated_latency_ms: maybe(z.number()),
-  });
-}
+export const DISPLAY_FIELDS = {
+  "x-display-name": { kind: "text", stored: "display_name" },
+  "x-version": { kind: "text", stored: "version" },
+  "x-category": { kind: "text", stored: "category" },
+  "x-tags": { kind: "list", of: "texts", stored: "tags" },
+  "x-icon": { kind: "text", stored: "icon" },
+  "x-group": { kind: "text", stored: "group" },
+  "x-deprecated": { kind: "any", shape: () => z.union([z.boolean(), z.string()]), stored: "deprecated" },
+  "x-examples": { kind: "values", stored: "examples" },
+  "x-estimated-latency-ms": { kind: "integer", min: 0, max: MAX_MS, stored: "estimated_latency_ms" },
+} as const satisfies Fields;
 
 /** A tool of a skill's tools.json. JSON-safe; members absent in `tools.json` have their defaults here. */
 export type SkillTool = Read<typeof skillTool>;
 function skillTool() {
   const text = z.string();
+  const { input_schema: _, ...extensions } = shapesOf(EXTENSION_FIELDS);
   return z.object({
+    ...extensions,
     /** `^[a-z][a-z0-9_]*$`, at most 64 characters. */
     name: text,
     description: text,
@@ -365,20 +383,9 @@ function skillTool() {
     source: maybe(text),
     /** SHA-256 of the handler bundled as one ES module, KV `module:<sha256>`; present exactly in tier `isolate`. */
     module: maybe(sha256()),
-    timeout_ms: count(),
-    /** Names of the variables that it may see. Provider keys never appear here. */
-    env: z.array(text),
-    network: networkNeed(),
-    filesystem: z.boolean(),
-    side_effects: z.boolean(),
-    idempotent: z.boolean(),
     /** As declared, or derived from the flags. */
     risk: z.enum(RISKS),
-    /** Absent from tool panels and lists; models see it and may call it. */
-    hidden: z.boolean(),
-    config: z.array(z.object(shapesOf(CONFIG_PARAM_FIELDS))),
-    output_schema: maybe(jsonObject()),
-    display: maybe(toolDisplay()),
+    display: maybe(z.object(shapesOf(DISPLAY_FIELDS))),
   });
 }
 

@@ -1,6 +1,6 @@
 /** Turns a typed skill into what the build needs: the entries of its tools.json. */
 import { asJson, isObject } from "../skill/json.ts";
-import type { Json, JsonObject } from "../skill/manifest.ts";
+import { DISPLAY_FIELDS, EXTENSION_FIELDS, type Json, type JsonObject } from "../skill/manifest.ts";
 import { configParamsOf } from "./config.ts";
 import type { Schema, TypedSkill, TypedTool } from "./definition.ts";
 import { jsonSchemaOf, type SchemaFault } from "./schema.ts";
@@ -20,27 +20,20 @@ export interface SkillDescription {
   stacks: { skill: string; tools: string[] };
 }
 
+/** Keys of tools.json that have members of their own kind. */
+const MADE = ["x-config", "x-input-schema", "x-output-schema"];
+
 /** Members of a definition that become keys of tools.json unchanged. */
-export const KEYS: Record<string, string> = {
-  env: "x-env",
-  timeoutMs: "x-timeout-ms",
-  tier: "x-tier",
-  sideEffects: "x-side-effects",
-  idempotent: "x-idempotent",
-  requiresNetwork: "x-requires-network",
-  requiresFilesystem: "x-requires-filesystem",
-  riskLevel: "x-risk",
-  hidden: "x-hidden",
-  displayName: "x-display-name",
-  version: "x-version",
-  category: "x-category",
-  tags: "x-tags",
-  icon: "x-icon",
-  group: "x-group",
-  deprecated: "x-deprecated",
-  examples: "x-examples",
-  estimatedLatencyMs: "x-estimated-latency-ms",
-};
+export const KEYS = new Map(
+  Object.keys({ ...EXTENSION_FIELDS, ...DISPLAY_FIELDS }).flatMap((key): [member: string, key: string][] =>
+    MADE.includes(key) ? [] : [[key === "x-risk" ? "riskLevel" : memberOf(key), key]],
+  ),
+);
+
+/** `x-timeout-ms` → `timeoutMs`. */
+function memberOf(key: string): string {
+  return key.slice(2).replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
+}
 
 /**
  * Describes the exports of `skill.ts`; anything but a skill gives a fault with an empty path.
@@ -84,7 +77,7 @@ const isTool = (value: unknown): boolean =>
 function entryOf(tool: TypedTool, faults: SchemaFault[]): JsonObject {
   const input = schemaOf(tool, "input", tool.input, faults);
   const output = schemaOf(tool, "output", tool.output, faults);
-  const keys = Object.entries(KEYS).flatMap(([member, key]) =>
+  const keys = Array.from(KEYS).flatMap(([member, key]) =>
     tool[member] === undefined ? [] : [[key, tool[member]] as const],
   );
   const own = asJson(Object.fromEntries(keys));

@@ -1,40 +1,25 @@
 /** The `x-` keys of a tool: what it may do, and how it runs and looks. Other runtimes ignore them. */
-import { readBoolean, readChoice, readInteger, readText, readTexts, wrongType } from "../fields.ts";
+import type { Values } from "../field-kinds.ts";
+import { readBoolean, readFields, readTexts, wrongType } from "../fields.ts";
 import type { Findings } from "../findings.ts";
-import type { NetworkNeed, Risk, SkillTool, ToolDisplay } from "../manifest.ts";
+import {
+  DISPLAY_FIELDS,
+  EXTENSION_FIELDS,
+  type JsonObject,
+  type NetworkNeed,
+  type Risk,
+  type SkillTool,
+} from "../manifest.ts";
 import { nearest } from "../match.ts";
 import { readToolEnv } from "../tool-env.ts";
-import { child, type MapNode, mapToJson, type Slot, toJson } from "../tree.ts";
+import { type MapNode, mapToJson, type Slot, toJson } from "../tree.ts";
 import { readConfigParams } from "./config-param.ts";
 import { checkSchema, readObjectSchema } from "./parameters.ts";
-import { EXTENSION_KEYS, TOOL_FIELDS } from "./tool-fields.ts";
 
-/** Time limit of a handler that declares none, in ms. */
-const DEFAULT_TIMEOUT_MS = TOOL_FIELDS["x-timeout-ms"].default;
+const EXTENSION_KEYS = [...Object.keys(EXTENSION_FIELDS), ...Object.keys(DISPLAY_FIELDS)];
 
-const DISPLAY_TEXTS = {
-  version: "x-version",
-  category: "x-category",
-  icon: "x-icon",
-  display_name: "x-display-name",
-  group: "x-group",
-} as const;
-
-/** What the keys set in a tool, and the tier that its author requests. */
-type Extensions = Pick<
-  SkillTool,
-  | "timeout_ms"
-  | "env"
-  | "network"
-  | "filesystem"
-  | "side_effects"
-  | "idempotent"
-  | "risk"
-  | "hidden"
-  | "config"
-  | "output_schema"
-  | "display"
-> & { tier: "isolate" | "runner" | null; input_schema: SkillTool["parameters"] | null };
+/** What the keys set in a tool, and the tier and the schema of arguments that its author requests. */
+type Extensions = Omit<Values<typeof EXTENSION_FIELDS>, "risk"> & Pick<SkillTool, "risk" | "display">;
 
 /** @param keyVariables variables that hold provider keys, which no tool sees */
 export function readExtensions(
@@ -44,30 +29,20 @@ export function readExtensions(
   keyVariables: readonly string[],
 ): Extensions {
   warnNearMisses(findings, slot, map);
-  const at = (key: string) => child(map, key, slot.path);
-  const flag = (key: string) => readBoolean(findings, at(key)) ?? false;
-  const network = readNetwork(findings, at("x-requires-network"));
-  const filesystem = flag("x-requires-filesystem");
-  const side_effects = flag("x-side-effects");
-  const risk = readChoice(findings, at("x-risk"), TOOL_FIELDS["x-risk"].of, { anyCase: true }) ?? "auto";
-  const input = at("x-input-schema");
-  const output = readOutputSchema(findings, at("x-output-schema"));
-  const display = readDisplay(findings, at);
-  return {
-    timeout_ms: readInteger(findings, at("x-timeout-ms"), TOOL_FIELDS["x-timeout-ms"]) ?? DEFAULT_TIMEOUT_MS,
-    env: readToolEnv(findings, at("x-env"), keyVariables),
-    network,
-    filesystem,
-    side_effects,
-    idempotent: flag("x-idempotent"),
-    risk: risk === "auto" ? deriveRisk({ side_effects, filesystem, network: network !== null }) : risk,
-    hidden: flag("x-hidden"),
-    config: readConfigParams(findings, at("x-config")),
-    ...(output === null ? {} : { output_schema: output }),
-    ...(Object.keys(display).length === 0 ? {} : { display }),
-    tier: readChoice(findings, at("x-tier"), TOOL_FIELDS["x-tier"].of) ?? null,
-    input_schema: input === undefined ? null : readObjectSchema(findings, input),
-  };
+  const read = readFields(findings, map, slot, EXTENSION_FIELDS, {
+    "x-env": (at) => readToolEnv(findings, at, keyVariables),
+    "x-requires-network": (at) => readNetwork(findings, at),
+    "x-config": (at) => readConfigParams(findings, at),
+    "x-input-schema": (at) => at && readObjectSchema(findings, at),
+    "x-output-schema": (at) => at && readOutputSchema(findings, at),
+  });
+  const display = readFields(findings, map, slot, DISPLAY_FIELDS, {
+    "x-deprecated": (at) => readDeprecated(findings, at),
+  });
+  const { tags } = display;
+  if (tags !== undefined) display.tags = tags.map((tag) => tag.toLowerCase());
+  const risk = read.risk === "auto" ? deriveRisk(read) : read.risk;
+  return { ...read, risk, ...(Object.keys(display).length === 0 ? {} : { display }) };
 }
 
 /** A host, or `*.` and a domain, for all hosts below it. */
@@ -88,34 +63,14 @@ function readNetwork(findings: Findings, slot: Slot | undefined): NetworkNeed {
   return names.size === 0 ? null : { hosts: [...names] };
 }
 
-function readOutputSchema(findings: Findings, slot: Slot | undefined): SkillTool["parameters"] | null {
-  if (slot === undefined) return null;
+function readOutputSchema(findings: Findings, slot: Slot): JsonObject | undefined {
   if (slot.node.kind !== "map") {
     wrongType(findings, slot, "a JSON Schema");
-    return null;
+    return undefined;
   }
   const schema = mapToJson(slot.node);
   checkSchema(findings, slot, schema);
   return schema;
-}
-
-function readDisplay(findings: Findings, at: (key: string) => Slot | undefined): ToolDisplay {
-  const texts = Object.entries(DISPLAY_TEXTS).flatMap(([name, key]) => {
-    const text = readText(findings, at(key));
-    return text === undefined ? [] : [[name, text] as const];
-  });
-  const tags = readTexts(findings, at("x-tags"), "texts", () => null)?.map(({ text }) => text.toLowerCase());
-  const examples = at("x-examples");
-  if (examples !== undefined && examples.node.kind !== "list") wrongType(findings, examples, "a list");
-  const deprecated = readDeprecated(findings, at("x-deprecated"));
-  const latency = readInteger(findings, at("x-estimated-latency-ms"), TOOL_FIELDS["x-estimated-latency-ms"]);
-  return {
-    ...Object.fromEntries(texts),
-    ...(tags === undefined ? {} : { tags }),
-    ...(examples?.node.kind === "list" ? { examples: examples.node.items.map(toJson) } : {}),
-    ...(deprecated === undefined ? {} : { deprecated }),
-    ...(latency === undefined ? {} : { estimated_latency_ms: latency }),
-  };
 }
 
 function readDeprecated(findings: Findings, slot: Slot | undefined): boolean | string | undefined {
@@ -142,15 +97,12 @@ function warnNearMisses(findings: Findings, slot: Slot, map: MapNode): void {
   }
 }
 
-interface RiskFlags {
-  side_effects: boolean;
-  /** Whether it may read and write the work folder. */
-  filesystem: boolean;
-  network: boolean;
-}
-
 /** A tool that changes nothing is safe, repeatable or not. `critical` is never derived, only declared. */
-function deriveRisk({ side_effects, filesystem, network }: RiskFlags): Risk {
+function deriveRisk({
+  side_effects,
+  filesystem,
+  network,
+}: Pick<SkillTool, "side_effects" | "filesystem" | "network">): Risk {
   if (!side_effects) return "safe";
-  return filesystem || network ? "dangerous" : "moderate";
+  return filesystem || network !== null ? "dangerous" : "moderate";
 }

@@ -11,7 +11,7 @@ import { child, items, type MapNode, type Position, type Slot } from "../tree.ts
 import { readExtensions } from "./extension-keys.ts";
 import { parseJsonTree } from "./json-tree.ts";
 import { readParameters } from "./parameters.ts";
-import { FORMAT_KEYS } from "./tool-fields.ts";
+import { FORMAT_FIELDS } from "./tool-fields.ts";
 
 /** Counts only at the root of a skill; deeper files of this name are data. */
 export const TOOLS_FILE = "tools.json";
@@ -140,12 +140,12 @@ function readTool(findings: Findings, slot: Slot, source: ToolsSource): ToolDraf
     ...map,
     entries: new Map([...map.entries].filter(([key]) => !key.startsWith("x-"))),
   };
-  warnUnknown(findings, plain, slot.path, FORMAT_KEYS);
+  warnUnknown(findings, plain, slot.path, Object.keys(FORMAT_FIELDS));
   const parameters = readParameters(findings, child(map, "parameters", slot.path));
   const { tier, input_schema, ...extensions } = readExtensions(findings, slot, map, source.keyVariables);
   const scriptSlot = child(map, "script", slot.path);
   const script = readScript(findings, scriptSlot, source.files);
-  if (script === undefined && tier !== null) {
+  if (script === undefined && tier !== undefined) {
     findings.warning("tier_without_script", slot, `The tool ${name} has no script, so x-tier has no effect.`);
   }
   return {
@@ -154,7 +154,7 @@ function readTool(findings: Findings, slot: Slot, source: ToolsSource): ToolDraf
     parameters: input_schema ?? parameters,
     ...(script === undefined ? {} : { script }),
     ...extensions,
-    wanted: tier,
+    wanted: tier ?? null,
     at: scriptSlot?.at ?? slot.at,
     field: scriptSlot?.path ?? slot.path,
   };
