@@ -110,7 +110,7 @@ describe("environment", () => {
     expect(variables.get("TMPDIR")).not.toBe(`${hull.root}/tmp`);
   });
 
-  test("S27: tool_env passes the variables that it names, but never a provider key, whatever its name", async () => {
+  test("S27: tool_env passes the variables that it names, but never a provider key under any name", async () => {
     const variables = await environment("opted");
     expect(variables.get("WEATHER_KEY")).toBe("weather-7");
     expect(variables.get("DOTENV_OPTED")).toBe("opted-5");
