@@ -111,8 +111,7 @@ export async function indexedRun(env: Bindings, tenant: string, id: string): Pro
   return tables(env).first(runEntryShape, query, [tenant, id]);
 }
 
-/** Sums over the runs with one name. */
-/** Sums by name over the runs that began at `since` or later (RFC 3339), sorted by name. */
+/** Sums by name over the runs that began at `since` or later (RFC 3339), sorted by name. Costs are added as by `sumUsd`. */
 export async function runFigures(env: Bindings, tenant: string, since: string): Promise<RunFigures[]> {
   return tables(env).rows(
     figuresShape,
@@ -123,7 +122,7 @@ export async function runFigures(env: Bindings, tenant: string, since: string): 
        FROM runs WHERE tenant = ?1 AND created_at >= ?2 AND name IS NOT NULL)
      SELECT name, count(*) AS calls, sum(state IN ('error', 'failed')) AS failures,
        max(CASE WHEN duration_ms IS NOT NULL AND place = (ended + 1) / 2 THEN duration_ms END) AS p50_ms,
-       sum(cost_usd) AS cost_usd
+       sum(CAST(round(cost_usd * 1e9) AS INTEGER)) / 1e9 AS cost_usd
      FROM found GROUP BY name ORDER BY name`,
     [tenant, since],
   );

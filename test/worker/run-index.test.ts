@@ -265,6 +265,19 @@ describe("a run is listed", () => {
     });
   });
 
+  it("with their costs added to a nano-USD", async () => {
+    const runs = [0.1, 0.2, 4e-10].map((cost_usd, i) => ({
+      ...beginningCall(`paid${i}`, "paid", Date.now()),
+      cost_usd,
+    }));
+    await noteRuns(
+      client.env,
+      runs.map((run) => ({ tenant: "default", run })),
+    );
+    const { data } = await json<{ data: { name: string; cost_usd: number }[] }>("/runs/figures");
+    expect(data.find(({ name }) => name === "paid")).toMatchObject({ calls: 3, cost_usd: 0.3 });
+  });
+
   it("with filters, page by page, and never to another tenant", async () => {
     const at = (second: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toISOString();
     const row = (id: string, second: number): RunEntry => ({
