@@ -69,8 +69,9 @@ export function chooseSkills(
     return calls.some((form) => holds(text, form)) ? [name] : [];
   });
   const open = ({ name }: AgentSkill): boolean => !barred.includes(name);
-  const listed = (skill: AgentSkill): boolean => open(skill) && !skill.disable_model_invocation;
-  const ranked = rank(skills, index, prompt, MOST_RANKED, listed);
+  const { found, told } = rank(skills, index, prompt, open);
+  const listed = found.filter((number) => skills[number]?.disable_model_invocation === false);
+  const ranked = listed.slice(0, MOST_RANKED).map(told);
   const asked = skills.flatMap((skill, number): Candidate[] => {
     if (skill.disable_model_invocation) return [];
     const name = index.names[number];
@@ -95,7 +96,7 @@ export function chooseSkills(
     };
   }
   // Only users may call a hidden skill. If the words mean it, they mean no other.
-  const [first, second] = rank(skills, index, prompt, 2, open);
+  const [first, second] = found.slice(0, 2).map(told);
   const clear =
     first !== undefined &&
     !first.hidden &&
@@ -121,16 +122,21 @@ export const rankSkills = (
   index: SkillIndex,
   text: string,
   most: number,
-): Candidate[] =>
-  rank(skills, index, text, most, ({ disable_model_invocation }) => !disable_model_invocation);
+): Candidate[] => {
+  const { found, told } = rank(skills, index, text, (skill) => !skill.disable_model_invocation);
+  return found.slice(0, most).map(told);
+};
 
+/**
+ * The wanted skills that share words with a text: their numbers, best first, and a function that tells more of one,
+ * which costs more than its rank.
+ */
 function rank(
   skills: readonly AgentSkill[],
   { words, rarest, names }: SkillIndex,
   text: string,
-  most: number,
   wanted: (skill: AgentSkill) => boolean,
-): Ranked[] {
+): { found: number[]; told: (number: number) => Ranked } {
   const query = [...new Set(significantWords(text))];
   const scores = wordScores(words, query);
   const found: number[] = [];
@@ -139,7 +145,7 @@ function rank(
     if (score > 0 && skill !== undefined && wanted(skill)) found.push(number);
   }
   found.sort((a, b) => (scores[b] ?? 0) - (scores[a] ?? 0) || a - b);
-  return found.slice(0, most).map((number) => {
+  const told = (number: number): Ranked => {
     const shared = query.filter((word) => has(words, word, number));
     // A single word of a longer name counts as a plain word.
     const own = names[number]?.words ?? [];
@@ -150,7 +156,8 @@ function rank(
     const score = round((scores[number] ?? 0) / Math.max(rarest, 0.5));
     const { name = "", disable_model_invocation: hidden = false } = skills[number] ?? {};
     return { name, score, reason, clear, hidden };
-  });
+  };
+  return { found, told };
 }
 
 /**
