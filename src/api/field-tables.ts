@@ -159,7 +159,7 @@ const MANIFEST_TEXTS: { readonly [name in FieldName]: FieldText } = {
     otherwise: "everybody whom the deployment trusts",
   },
   mcp: {
-    text: "[MCP servers](mcp.md#servers-of-the-deployment) of hull.toml, or of the run, whose tools come with the skill.",
+    text: "[MCP servers](mcp.md#servers-of-the-deployment) of hull.toml, or of the run. Their tools come with the skill.",
     takes: "list of names, or string split on commas",
   },
   hooks: {

@@ -156,7 +156,7 @@ const THINKING = {
 
 const CALL_TOOLS = {
   tools: {
-    text: 'Tools that the model may call: `{name, description, parameters?}` each. A [hook](runs.md#hooks) executes a tool whose `handler` names it, and the [host](runs.md#the-host-delegate) executes a tool with `executor: "webhook"`. The caller answers calls of all others.',
+    text: 'Tools that the model may call: `{name, description, parameters?}` each. A [hook](runs.md#hooks) executes a tool that names it as its `handler`, and the [host](runs.md#the-host-delegate) executes a tool with `executor: "webhook"`. The caller answers calls of all others.',
     default: [],
   },
   tool_choice: {
@@ -411,7 +411,7 @@ const DAEMONS = {
   wake_interval_ms: { text: "A timer wakes it this long after it went idle; `0` means none.", default: 0 },
   cron: { text: "A schedule that wakes it, in five fields." },
   time_zone: { text: "The zone of the schedule.", default: "UTC" },
-  watch_paths: { text: "Files, folders or globs of the session whose changes wake it.", default: [] },
+  watch_paths: { text: "Files, folders or globs of the session that wake it when they change.", default: [] },
   watch_events: { text: "Which of these changes wake it.", default: ["change", "create", "delete"] },
   consolidate_on_idle: { text: "It shortens its conversation when it goes idle.", default: false },
   idle_watchdog_attempts: { text: "After this many checks without a reason to wake, it ends as `watchdog`." },

@@ -132,7 +132,7 @@ export type CallOptions = {
     audio?: boolean;
     /** The same for PDF files. */
     pdf?: boolean;
-    /** Tools that the model may call: `{name, description, parameters?}` each. A hook executes a tool whose `handler` names it, and the host executes a tool with `executor: "webhook"`. The caller answers calls of all others. */
+    /** Tools that the model may call: `{name, description, parameters?}` each. A hook executes a tool that names it as its `handler`, and the host executes a tool with `executor: "webhook"`. The caller answers calls of all others. */
     tools?: unknown[] | Record<string, unknown>;
     /** Whether the model must call a tool. Hull sends it in OpenAI's protocols only if the request sets it. */
     tool_choice?: "auto" | "none" | "required" | {
@@ -787,7 +787,7 @@ export type RunOptions = CallOptions & {
     cron?: string;
     /** The zone of the schedule. */
     time_zone?: string;
-    /** Files, folders or globs of the session whose changes wake it. */
+    /** Files, folders or globs of the session that wake it when they change. */
     watch_paths?: string[] | string;
     /** Which of these changes wake it. */
     watch_events?: ("change" | "create" | "delete")[];
