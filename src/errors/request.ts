@@ -363,7 +363,7 @@ export const IdempotencyKeyReused = define<{ key: string }>(
   "Idempotency key reused",
   () => ({
     detail:
-      "A request with another body used this Idempotency-Key in the last 24 hours. Use another key for a new request.",
+      "Another request used this Idempotency-Key in the last 24 hours: it had another body, media type, path or query. Use another key for a new request.",
   }),
 );
 export const BundleInvalid = define<{ reason: string; diagnostics?: readonly object[] }>(
