@@ -78,6 +78,32 @@ test("R7: if the runner is killed too, the command's outcome is unknown, and it 
   expect(lines("both")).toBe(1);
 });
 
+test("a workflow's command whose runner is killed too is not repeated by the node's retry_policy", async () => {
+  const command = `echo x >> ${marks}/workflow; sleep 2`;
+  const nodes = { v: { kind: "verify", verify: { command }, retry_policy: { max_attempts: 2 } } };
+  const body = { task: "go", graph: { nodes } };
+  const { id } = await json<{ id: string }>(
+    await post("/workflows/execute", body, { ...admin, prefer: "respond-async" }),
+  );
+  await until(
+    async () => lines("workflow"),
+    (count) => count === 1,
+  );
+  expect(await kill(hull, "worker", "runner")).toBeGreaterThan(1);
+  const ended = await until(
+    async () => {
+      const response = await hull
+        .call(`/workflows/runs/${id}`, undefined, { headers: admin })
+        .catch(() => null);
+      return response?.ok ? json<{ status: string; stages?: object[] }>(response) : { status: "running" };
+    },
+    ({ status }) => status !== "running",
+  );
+  const error = { code: "outcome_unknown" };
+  expect(ended).toMatchObject({ stages: [{ branch: "failed", attempts: [{ error }] }] });
+  expect(lines("workflow")).toBe(1);
+});
+
 test("R14: an uploaded skill has no workspace tools without the grant, and its text runs no commands", async () => {
   const add = (tenant: string) =>
     runHull(["keys", "add", "--tenant", tenant, "--scopes", "invoke,publish", "--url", hull.url], {

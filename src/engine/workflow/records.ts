@@ -100,6 +100,9 @@ export const NO_USAGE: Usage = {
   models: [],
 };
 
+/** The code of a stage whose command may or may not have taken effect. */
+export const OUTCOME_UNKNOWN = "outcome_unknown";
+
 /** The outcome of one attempt of a node, or of one item of a map. */
 export interface Outcome
   extends Pick<

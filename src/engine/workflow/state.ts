@@ -9,6 +9,7 @@ import {
   COMPENSATION_MS,
   type FinalStatus,
   NO_USAGE,
+  OUTCOME_UNKNOWN,
   type Outcome,
   type WorkflowRecord,
   type WorkflowSpec,
@@ -327,6 +328,8 @@ function retryAt(node: Node, visit: Visit, outcome: Outcome, made: number, at: n
   if (made >= max_attempts) return null;
   const { code = "", category = "" } = outcome.error ?? {};
   const said = [outcome.branch, outcome.outcome, code, category];
+  // Repeating it could make it take effect twice.
+  if (code === OUTCOME_UNKNOWN && retry_on?.includes(code) !== true) return null;
   if (retry_on !== undefined && !retry_on.some((word) => said.includes(word))) return null;
   const next = at + backoff_ms * backoff_multiplier ** (made - 1);
   return node.total_timeout_ms !== undefined && next >= visit.began + node.total_timeout_ms ? null : next;

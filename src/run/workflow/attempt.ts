@@ -10,7 +10,12 @@ import { undoes } from "../../engine/workflow/compensation.ts";
 import type { Node } from "../../engine/workflow/graph.ts";
 import { consumedBy, itemsOf, suffix } from "../../engine/workflow/next.ts";
 import { artifactIn, completed, failed } from "../../engine/workflow/outcomes.ts";
-import { NO_USAGE, type Outcome, type RecordedCalls } from "../../engine/workflow/records.ts";
+import {
+  NO_USAGE,
+  OUTCOME_UNKNOWN,
+  type Outcome,
+  type RecordedCalls,
+} from "../../engine/workflow/records.ts";
 import { fitted } from "../../engine/workflow/select-artifacts.ts";
 import { stagePrompt, stageTexts } from "../../engine/workflow/stage-prompt.ts";
 import { time, visitOf, type WorkflowState } from "../../engine/workflow/state.ts";
@@ -464,6 +469,8 @@ interface VerifyText {
   text: string;
   /** The exit code of the command; `null`: there was no command, or it did not end by itself. */
   exit_code: number | null;
+  /** Whether the command may or may not have taken effect. */
+  unknown?: boolean;
   ran: Outcome | null;
 }
 
@@ -533,11 +540,12 @@ async function verifyText(
     },
     { context, workspace, known, emit: () => {}, skills: { toRun: async () => [] }, skillsKey: "" },
   );
-  return { text: result.content, exit_code: result.exit_code ?? null, ran: null };
+  const unknown = result.error_category === "cancelled";
+  return { text: result.content, exit_code: result.exit_code ?? null, unknown, ran: null };
 }
 
 /** Checks the text of a verify node. */
-function verified(node: Node, { text, exit_code, ran }: VerifyText): Outcome {
+function verified(node: Node, { text, exit_code, unknown, ran }: VerifyText): Outcome {
   if (ran !== null && ran.branch === "error") return ran;
   const {
     command,
@@ -572,6 +580,8 @@ function verified(node: Node, { text, exit_code, ran }: VerifyText): Outcome {
     ...(ran?.recorded === undefined ? {} : { recorded: ran.recorded }),
   };
   if (ok) return completed("verified", "passed", shared);
+  if (unknown)
+    return failed("failed", OUTCOME_UNKNOWN, `The node "${node.id}" lost its command. ${text}`, shared);
   const wrong = checks
     .filter((check) => !check.ok)
     .map(({ check, wanted }) => `${check} ${JSON.stringify(wanted)}`);

@@ -72,6 +72,19 @@ describe("steps", () => {
     expect(play.state.ready).toEqual(["c"]);
   });
 
+  it.each([
+    [undefined, "completed"],
+    [["failed"], "completed"],
+    [["outcome_unknown"], null],
+  ])(
+    "a command that may have taken effect is repeated only if retry_on names that: %j",
+    (retry_on, status) => {
+      const retry_policy = { max_attempts: 2, ...(retry_on === undefined ? {} : { retry_on }) };
+      const play = new Play({ nodes: { a: { retry_policy } } }).fail("a", "outcome_unknown");
+      expect([play.status, play.open]).toEqual([status, status === null ? ["a#2"] : []]);
+    },
+  );
+
   it("the edge of the branch counts, else those that name none; max_traversals bounds a loop", () => {
     const graph = {
       entry: "check",
