@@ -1,5 +1,6 @@
 /** Finds the recorded request that is nearest to an unrecorded one, and their first difference. */
 import { type CassetteCall, conversationOf } from "../../src/model/cassette.ts";
+import { objectOf } from "../../src/skill/json.ts";
 import type { Json } from "../../src/skill/manifest.ts";
 
 /** Characters to show before and after the place where two texts differ. */
@@ -8,6 +9,9 @@ const AFTER = 120;
 
 interface Part {
   name: string;
+  /** For comparisons. */
+  exact: string;
+  /** For people. */
   text: string;
 }
 
@@ -30,10 +34,15 @@ export function nearestCall(
 
 function partsOf(body: Json): Part[] {
   const { model, system, messages } = conversationOf(body);
+  const part = (name: string, value: Json, text = textOf(value)): Part => ({
+    name,
+    exact: textOf(value),
+    text,
+  });
   return [
-    { name: "model", text: textOf(model) },
-    { name: "system", text: textOf(system) },
-    ...messages.map((message, index) => ({ name: `message ${index + 1}`, text: messageText(message) })),
+    part("model", model),
+    part("system", system),
+    ...messages.map((message, index) => part(`message ${index + 1}`, message, messageText(message))),
   ];
 }
 
@@ -41,12 +50,18 @@ const textOf = (value: Json): string => (typeof value === "string" ? value : JSO
 
 /** `role: content` for simple messages. */
 function messageText(message: Json): string {
-  if (typeof message !== "object" || message === null || Array.isArray(message)) return textOf(message);
-  const { role, content, ...rest } = message;
-  if (typeof role !== "string" || typeof content !== "string" || Object.keys(rest).length > 0) {
-    return JSON.stringify(message);
-  }
-  return `${role}: ${content}`;
+  const { role, content = null, ...rest } = objectOf(message);
+  const said = onlyText(content);
+  if (typeof role !== "string" || said === null || Object.keys(rest).length > 0) return textOf(message);
+  return `${role}: ${said}`;
+}
+
+/** The text of a content that is a text, or has one part with a text; `null`: it has more. */
+function onlyText(content: Json): string | null {
+  if (typeof content === "string") return content;
+  const [only = null, ...others] = Array.isArray(content) ? content : [];
+  const { type: _, text, ...rest } = objectOf(only);
+  return typeof text === "string" && others.length === 0 && Object.keys(rest).length === 0 ? text : null;
 }
 
 /** Equal parts count 1 each. The first different part counts by the share of it that is equal. */
@@ -56,8 +71,8 @@ function likeness(now: readonly Part[], then: readonly Part[]): number {
   for (const [index, part] of now.entries()) {
     const other = then[index];
     if (other === undefined) break;
-    if (part.text === other.text) equal++;
-    else if (partial === 0) partial = sameShare(part.text, other.text);
+    if (part.exact === other.exact) equal++;
+    else if (partial === 0) partial = sameShare(part.exact, other.exact);
   }
   return equal + partial;
 }
@@ -79,15 +94,16 @@ function commonStart(a: string, b: string): number {
 
 function difference(now: readonly Part[], then: readonly Part[]): string {
   const at = Array.from({ length: Math.max(now.length, then.length) }).findIndex(
-    (_, index) => now[index]?.text !== then[index]?.text,
+    (_, index) => now[index]?.exact !== then[index]?.exact,
   );
   if (at === -1) return "has the same messages, but another path";
   const [mine, theirs] = [now[at], then[at]];
   const { name } = mine ?? theirs ?? { name: "it" };
   if (mine === undefined) return `has a further ${name}: ${shown(theirs?.text ?? "", 0)}`;
   if (theirs === undefined) return `has no ${name}: ${shown(mine.text, 0)}`;
-  const from = commonStart(mine.text, theirs.text);
-  return `differs in ${name}:\n  recorded: ${shown(theirs.text, from)}\n  now:      ${shown(mine.text, from)}`;
+  const form = mine.text === theirs.text ? "exact" : "text";
+  const from = commonStart(mine[form], theirs[form]);
+  return `differs in ${name}:\n  recorded: ${shown(theirs[form], from)}\n  now:      ${shown(mine[form], from)}`;
 }
 
 function shown(text: string, from: number): string {

@@ -358,6 +358,20 @@ describe("the nearest recorded request", () => {
     ["a message more", said("m", "a", "b"), [said("m", "a")], 0, /has no message 2: "assistant: b"/],
     ["a message less", said("m", "a"), [said("m", "a", "b")], 0, /has a further message 2: "assistant: b"/],
     [
+      "a message of one part, as Anthropic has it, by its text",
+      { model: "m", messages: [{ role: "user", content: [{ type: "text", text: "a" }] }] },
+      [{ model: "m", messages: [{ role: "user", content: [{ type: "text", text: "b" }] }] }],
+      0,
+      /differs in message 1:\n.*"user: b"\n.*"user: a"/,
+    ],
+    [
+      "a message of the same text in another form",
+      said("m", "a"),
+      [{ model: "m", messages: [{ role: "user", content: [{ type: "text", text: "a" }] }] }],
+      0,
+      /differs in message 1:\n.*\[\{.*\n.*"content/,
+    ],
+    [
       "a long text around the place",
       said("m", `${"x".repeat(500)}new${"y".repeat(500)}`),
       [said("m", `${"x".repeat(500)}old${"y".repeat(500)}`)],
