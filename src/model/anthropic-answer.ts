@@ -1,13 +1,13 @@
 /** Turns an Anthropic message into the canonical turn. */
 
 import * as z from "zod/mini";
-import type { Block, ModelTurn, StopReason } from "../engine/messages.ts";
+import type { Block, ModelTurn } from "../engine/messages.ts";
 import { exactJson } from "../skill/exact-json.ts";
 import { isObject, objectOf } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { readShape } from "./provider-document.ts";
 import { readUsage } from "./usage.ts";
-import type { CallIdSource, WireTarget } from "./wire.ts";
+import { type CallIdSource, stopReason, type WireTarget } from "./wire.ts";
 import { withFallback } from "./with-fallback.ts";
 
 const messageShape = z.lazy(() => {
@@ -31,16 +31,6 @@ const searchResult = z.lazy(() => {
   return z.object({ tool_use_id: z.string(), content: z.object({ tool_references: references }) });
 });
 
-const STOP_REASONS = new Map<string, StopReason>([
-  ["end_turn", "end_turn"],
-  ["max_tokens", "max_tokens"],
-  ["model_context_window_exceeded", "max_tokens"],
-  ["stop_sequence", "stop_sequence"],
-  ["tool_use", "tool_use"],
-  ["pause_turn", "pause"],
-  ["refusal", "refusal"],
-]);
-
 /** @throws ProviderBadResponse if it is an error object or has another shape */
 export function parseMessage(
   answer: unknown,
@@ -50,7 +40,7 @@ export function parseMessage(
 ): ModelTurn {
   const message = readShape(messageShape, answer, target);
   const raw = message.stop_reason ?? null;
-  const stop_reason = (raw === null ? undefined : STOP_REASONS.get(raw)) ?? "other";
+  const stop_reason = raw === null ? "other" : stopReason(raw);
   const last = message.content.at(-1);
   return {
     // The answer does not show whether the token limit cut a call's arguments, so its last call counts as cut.

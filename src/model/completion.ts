@@ -2,7 +2,7 @@
 
 import type { CompletionCreateParamsBase } from "openai/resources/completions";
 import * as z from "zod/mini";
-import type { Block, ModelRequest, ModelTurn, StopReason } from "../engine/messages.ts";
+import type { Block, ModelRequest, ModelTurn } from "../engine/messages.ts";
 import { ProviderRejectedRequest } from "../errors/provider.ts";
 import { isObject } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
@@ -12,7 +12,7 @@ import { ollamaParameters } from "./ollama.ts";
 import { cutOff, eventObject, lengthLimit, readShape, textIn, unusable } from "./provider-document.ts";
 import type { HttpTarget } from "./providers.ts";
 import { readUsage } from "./usage.ts";
-import type { Sink, StreamReader, Wire, WireTarget } from "./wire.ts";
+import { type Sink, type StreamReader, stopReason, type Wire, type WireTarget } from "./wire.ts";
 import { withFallback } from "./with-fallback.ts";
 
 /** `sampling` already reduced by `fitRequest`: this endpoint does not accept what the chat endpoint refuses. */
@@ -96,12 +96,6 @@ const generatedShape = z.lazy(() => {
   return z.looseObject({ model: text, response: z.string(), done_reason: text });
 });
 
-const STOP_REASONS = new Map<string, StopReason>([
-  ["stop", "end_turn"],
-  ["length", "max_tokens"],
-  ["content_filter", "refusal"],
-]);
-
 function turnOf(
   target: WireTarget,
   model: string | null | undefined,
@@ -112,7 +106,7 @@ function turnOf(
   const blocks: Block[] = text === "" ? [] : [{ type: "output_text", text }];
   return {
     blocks,
-    stop_reason: raw === null ? "end_turn" : (STOP_REASONS.get(raw) ?? "other"),
+    stop_reason: stopReason(raw),
     raw_stop_reason: raw,
     usage: readUsage(usage),
     provider: target.provider,

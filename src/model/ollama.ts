@@ -4,7 +4,7 @@
  */
 
 import * as z from "zod/mini";
-import type { Block, Message, ModelRequest, ModelTurn, Part, StopReason } from "../engine/messages.ts";
+import type { Block, Message, ModelRequest, ModelTurn, Part } from "../engine/messages.ts";
 import { textOfBlocks } from "../engine/messages.ts";
 import { ModelLacks } from "../errors/provider.ts";
 import { UnsupportedMediaType } from "../errors/request.ts";
@@ -16,7 +16,7 @@ import { textBlocks } from "./openai-chat-answer.ts";
 import { parseArguments, readShape } from "./provider-document.ts";
 import { rootObject } from "./root-schema.ts";
 import { readUsage } from "./usage.ts";
-import { type CallIdSource, sendableName, type Wire, type WireTarget } from "./wire.ts";
+import { type CallIdSource, sendableName, stopOrCalls, type Wire, type WireTarget } from "./wire.ts";
 import { withFallback } from "./with-fallback.ts";
 
 /** Hull's defaults: Ollama's own suit short chats. */
@@ -146,11 +146,6 @@ const answerShape = z.lazy(() => {
   });
 });
 
-const STOP_REASONS = new Map<string, StopReason>([
-  ["stop", "end_turn"],
-  ["length", "max_tokens"],
-]);
-
 function parseOllama(answer: unknown, target: WireTarget, callId: CallIdSource, sent = ""): ModelTurn {
   const { model, message, done_reason, ...rest } = readShape(answerShape, answer, target);
   const raw = done_reason ?? null;
@@ -165,11 +160,9 @@ function parseOllama(answer: unknown, target: WireTarget, callId: CallIdSource, 
       return { type: "tool_call", id: callId(id), name, arguments: args, raw: text };
     }),
   ];
-  const finish = raw === null ? "end_turn" : (STOP_REASONS.get(raw) ?? "other");
-  const calls = blocks.some((block) => block.type === "tool_call");
   return {
     blocks,
-    stop_reason: finish === "end_turn" && calls ? "tool_use" : finish,
+    stop_reason: stopOrCalls(raw, blocks),
     raw_stop_reason: raw,
     usage: readUsage(rest),
     provider: target.provider,

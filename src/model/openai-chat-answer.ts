@@ -1,6 +1,6 @@
 /** Turns a chat completion into the canonical turn. */
 import * as z from "zod/mini";
-import type { Block, ModelTurn, StopReason } from "../engine/messages.ts";
+import type { Block, ModelTurn } from "../engine/messages.ts";
 import { isObject } from "../skill/json.ts";
 import type { Json } from "../skill/manifest.ts";
 import { detailsText } from "./openrouter-reasoning.ts";
@@ -8,17 +8,8 @@ import { parseArguments, readShape, unusable } from "./provider-document.ts";
 import { splitThinking } from "./think-tags.ts";
 import { searchBlock } from "./tool-search-blocks.ts";
 import { readUsage } from "./usage.ts";
-import type { CallIdSource, WireTarget } from "./wire.ts";
+import { type CallIdSource, stopOrCalls, stopReason, type WireTarget } from "./wire.ts";
 import { withFallback } from "./with-fallback.ts";
-
-const STOP_REASONS = new Map<string, StopReason>([
-  ["stop", "end_turn"],
-  ["length", "max_tokens"],
-  ["max_tokens", "max_tokens"],
-  ["tool_calls", "tool_use"],
-  ["function_call", "tool_use"],
-  ["content_filter", "refusal"],
-]);
 
 /** @throws ProviderBadResponse if it is an error object or has another shape */
 export function parseCompletion(answer: unknown, target: WireTarget, callId: CallIdSource): ModelTurn {
@@ -26,21 +17,15 @@ export function parseCompletion(answer: unknown, target: WireTarget, callId: Cal
   const [choice] = completion.choices;
   const message = choice?.message ?? {};
   const raw = choice?.finish_reason ?? null;
-  const finish = raw === null ? "end_turn" : (STOP_REASONS.get(raw.toLowerCase()) ?? "other");
-  const blocks = messageBlocks(message, finish === "max_tokens", target, callId);
+  const blocks = messageBlocks(message, stopReason(raw) === "max_tokens", target, callId);
   return {
     blocks,
-    stop_reason: message.refusal ? "refusal" : stopReason(finish, blocks),
+    stop_reason: message.refusal ? "refusal" : stopOrCalls(raw, blocks),
     raw_stop_reason: raw,
     usage: readUsage(completion.usage),
     provider: target.provider,
     model: completion.model ?? target.model,
   };
-}
-
-/** Some providers report "stop" for a turn that ends in calls. */
-function stopReason(finish: StopReason, blocks: readonly Block[]): StopReason {
-  return finish === "end_turn" && blocks.some((block) => block.type === "tool_call") ? "tool_use" : finish;
 }
 
 /**

@@ -1,5 +1,12 @@
-/** The common parts of the wire protocols: their interface, and the ids and names of tool calls. */
-import { type Message, type ModelRequest, type ModelTurn, toolCallIds } from "../engine/messages.ts";
+/** The common parts of the wire protocols: their interface, the ends of turns, and the ids and names of tool calls. */
+import {
+  type Block,
+  type Message,
+  type ModelRequest,
+  type ModelTurn,
+  type StopReason,
+  toolCallIds,
+} from "../engine/messages.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import type { Capabilities } from "./capabilities.ts";
 import type { StreamEvent } from "./frames.ts";
@@ -47,6 +54,32 @@ export interface StreamReader {
   answer(): unknown;
   /** Once the stream has ended: the parts of the document that came as JSON texts, as a JSON text. Absent: none did. */
   text?(): string;
+}
+
+/** The protocols' words for why a turn ended. No word means different things in two of them. */
+const STOP_REASONS = new Map<string, StopReason>([
+  ["end_turn", "end_turn"],
+  ["stop", "end_turn"],
+  ["max_tokens", "max_tokens"],
+  ["length", "max_tokens"],
+  ["model_context_window_exceeded", "max_tokens"],
+  ["stop_sequence", "stop_sequence"],
+  ["tool_use", "tool_use"],
+  ["tool_calls", "tool_use"],
+  ["function_call", "tool_use"],
+  ["pause_turn", "pause"],
+  ["refusal", "refusal"],
+  ["content_filter", "refusal"],
+]);
+
+/** @param raw the provider's word; `null`: it gave none */
+export const stopReason = (raw: string | null): StopReason =>
+  raw === null ? "end_turn" : (STOP_REASONS.get(raw.toLowerCase()) ?? "other");
+
+/** The same, for providers that report "stop" for a turn that ends in calls. */
+export function stopOrCalls(raw: string | null, blocks: readonly Block[]): StopReason {
+  const finish = stopReason(raw);
+  return finish === "end_turn" && blocks.some((block) => block.type === "tool_call") ? "tool_use" : finish;
 }
 
 /** Turns the received id of a tool call into one that is unique in the conversation. */

@@ -4,7 +4,6 @@ import {
   type Message,
   type ModelRequest,
   type ModelTurn,
-  type StopReason,
   toolCallIds,
 } from "../../engine/messages.ts";
 import { resultIds } from "../../engine/text-tools/contract.ts";
@@ -21,7 +20,7 @@ import type { HullError } from "../../errors.ts";
 import { classify } from "../classify.ts";
 import { DEFAULT_RETRY_AFTER_S, type Failure, isTransient } from "../failure.ts";
 import { variablePrefix } from "../registry/layer.ts";
-import type { Sink } from "../wire.ts";
+import { type Sink, stopReason } from "../wire.ts";
 import type { Mock, MockError } from "./mock.ts";
 import { matchText } from "./queue.ts";
 
@@ -58,12 +57,7 @@ export function answerOf(
   streamText(text, sink.onText);
   const turn: ModelTurn = {
     blocks,
-    stop_reason:
-      stop_reason === undefined
-        ? tool_calls.length > 0
-          ? "tool_use"
-          : "end_turn"
-        : (STOP_REASONS.get(stop_reason.toLowerCase()) ?? "other"),
+    stop_reason: stopReason(stop_reason ?? (tool_calls.length > 0 ? "tool_use" : "end_turn")),
     raw_stop_reason: stop_reason ?? null,
     usage: {
       input_tokens: mock.input_tokens ?? new TextEncoder().encode(matchText(request.messages)).byteLength,
@@ -76,20 +70,6 @@ export function answerOf(
   };
   return { ok: true, turn };
 }
-
-/** Normalised reasons, and the providers' names for them. */
-const STOP_REASONS = new Map<string, StopReason>([
-  ["end_turn", "end_turn"],
-  ["stop", "end_turn"],
-  ["max_tokens", "max_tokens"],
-  ["length", "max_tokens"],
-  ["tool_use", "tool_use"],
-  ["tool_calls", "tool_use"],
-  ["stop_sequence", "stop_sequence"],
-  ["refusal", "refusal"],
-  ["content_filter", "refusal"],
-  ["pause_turn", "pause"],
-]);
 
 /** The error that a real failure of this category causes; the next attempt does not wait. */
 function failureOf({ category, message, retry_after_ms }: MockError, asked: Asked): Failure {
