@@ -70,6 +70,15 @@ export function fromBase64(text: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
 }
 
+/** The same; `null`: it is not Base64. */
+export function base64OrNull(text: string): Uint8Array<ArrayBuffer> | null {
+  try {
+    return fromBase64(text);
+  } catch {
+    return null;
+  }
+}
+
 /** Base64url without padding (RFC 4648 §5). */
 export function toBase64Url(bytes: Uint8Array): string {
   return toBase64(bytes).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");

@@ -2,7 +2,7 @@
  * Sends blocks of one provider in the shapes of another vendor. A block that has no place there becomes a text that
  * begins with a mark of Hull's. It comes back with the conversation, and is sent to the provider that made it.
  */
-import { fromBase64, toBase64 } from "../bytes.ts";
+import { base64OrNull, toBase64 } from "../bytes.ts";
 import type { Block } from "../engine/messages.ts";
 import { parsedJson } from "../skill/json-depth.ts";
 import { blockShape } from "./blocks.ts";
@@ -18,10 +18,7 @@ export const isEncodedBlock = (text: string): boolean => text.startsWith(MARK);
 /** The block in a text; `null`: there is none. */
 export function decodeBlock(text: string): Block | null {
   if (!isEncodedBlock(text)) return null;
-  try {
-    const bytes = fromBase64(text.slice(MARK.length));
-    return blockShape.safeParse(parsedJson(new TextDecoder().decode(bytes))).data ?? null;
-  } catch {
-    return null;
-  }
+  const bytes = base64OrNull(text.slice(MARK.length));
+  if (bytes === null) return null;
+  return blockShape.safeParse(parsedJson(new TextDecoder().decode(bytes))).data ?? null;
 }

@@ -16,7 +16,7 @@ import type {
   ToolSearchToolRegex20251119,
   ToolChoice as WireToolChoice,
 } from "@anthropic-ai/sdk/resources/messages";
-import { fromBase64 } from "../bytes.ts";
+import { base64OrNull, unmarkedUtf8 } from "../bytes.ts";
 import type {
   Block,
   Message,
@@ -250,11 +250,10 @@ function documentSource(type: string, data: string): Base64PDFSource | PlainText
 }
 
 function textIn(data: string, type: string): string {
-  try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(fromBase64(data));
-  } catch {
-    throw new BadEncoding({ what: `A document of type ${type}` });
-  }
+  const bytes = base64OrNull(data);
+  const text = bytes === null ? null : unmarkedUtf8(bytes);
+  if (text === null) throw new BadEncoding({ what: `A document of type ${type}` });
+  return text;
 }
 
 const refusedType = (type: string) =>

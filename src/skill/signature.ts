@@ -4,7 +4,7 @@
  */
 
 import * as z from "zod/mini";
-import { fromBase64, toBase64 } from "../bytes.ts";
+import { base64OrNull, toBase64 } from "../bytes.ts";
 import type { Hash, SourceFile } from "./bundle.ts";
 import { canonicalJson } from "./canonical.ts";
 import { SIGNATURE_FILE } from "./file-text.ts";
@@ -67,8 +67,8 @@ export async function verifyFiles(
   if (file === undefined) return null;
   const read = sidecar.safeParse(parsedFile(file.bytes));
   if (!read.success) return { fault: "it is not the JSON that hull sign writes" };
-  const key = keyBytes(read.data.public_key);
-  const signature = keyBytes(read.data.signature);
+  const key = base64OrNull(read.data.public_key);
+  const signature = base64OrNull(read.data.signature);
   if (key?.length !== 32 || signature?.length !== 64)
     return { fault: "its key or its signature does not have the form of Ed25519" };
   const present = await digestsOf(files, hash);
@@ -131,11 +131,3 @@ async function digestsOf(files: readonly SourceFile[], hash: Hash): Promise<Reco
 
 const message = (files: Record<string, string>): Uint8Array<ArrayBuffer> =>
   new Uint8Array(new TextEncoder().encode(PURPOSE + canonicalJson(files)));
-
-function keyBytes(text: string): Uint8Array<ArrayBuffer> | null {
-  try {
-    return fromBase64(text);
-  } catch {
-    return null;
-  }
-}

@@ -1,6 +1,6 @@
 /** `tools/call`: runs a skill as `POST /skills/{slug}` does. */
 
-import { fromBase64 } from "../../bytes.ts";
+import { base64OrNull } from "../../bytes.ts";
 import { InputInvalid, InputRequired } from "../../errors/request.ts";
 import { type HullError, toHullError } from "../../errors.ts";
 import { takesAnyFile } from "../../run/agent/workspace-option.ts";
@@ -204,11 +204,9 @@ function fileOf(file: Json): { bytes: Uint8Array<ArrayBuffer>; type: string; fil
   if (typeof mime_type !== "string" || typeof data !== "string" || !named) {
     throw invalidFiles("have a mime_type, data in Base64 and a filename");
   }
-  try {
-    return { bytes: new Uint8Array(fromBase64(data)), type: mime_type, filename };
-  } catch {
-    throw invalidFiles("have data in Base64");
-  }
+  const bytes = base64OrNull(data);
+  if (bytes === null) throw invalidFiles("have data in Base64");
+  return { bytes, type: mime_type, filename };
 }
 
 function invalidFiles(what: string): HullError {

@@ -35,17 +35,7 @@ const MODERN_METHODS = new Map<string, Method>([
   ["subscriptions/listen", () => ({ result: {} })],
 ]);
 
-/** Results that a modern client may cache, and how long (ms). The set of skills differs between tenants. */
-const CACHEABLE = new Set([
-  "server/discover",
-  "tools/list",
-  "prompts/list",
-  "resources/list",
-  "resources/templates/list",
-  "resources/read",
-  "skills/list",
-  "skills/get",
-]);
+/** How long (ms) a modern client may cache a result. The set of skills differs between tenants. */
 const FRESH_MS = 60_000;
 
 /** The method of this name in this revision, if it exists. */
@@ -61,7 +51,8 @@ export function withResultMeta({ context, protocol }: Exchange, method: string, 
   if ("fault" in outcome || !protocol.modern) return outcome;
   const { _meta = {}, ...result } = outcome.result;
   const meta = { ...(typeof _meta === "object" ? _meta : {}), [SERVER_INFO_KEY]: serverInfo(context) };
-  const caching = CACHEABLE.has(method) ? { ttlMs: FRESH_MS, cacheScope: "private" } : {};
+  const cacheable = method === "server/discover" || (METHODS.has(method) && method !== "tools/call");
+  const caching = cacheable ? { ttlMs: FRESH_MS, cacheScope: "private" } : {};
   return { result: { resultType: "complete", ...result, ...caching, _meta: meta } };
 }
 

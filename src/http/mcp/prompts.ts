@@ -1,24 +1,20 @@
 /** Skills as MCP prompts: the body, followed by what the user adds. */
 import { isObject } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
-import { cursorAfter, keyOf } from "./cursor.ts";
-import { type Exchange, skillOf, skillsAfter, staleMeta } from "./exchange.ts";
+import { type Exchange, listedSkills, skillOf, staleMeta } from "./exchange.ts";
 import { invalidParams, type Outcome } from "./message.ts";
 
 /** `prompts/list`. */
-export async function listPrompts(exchange: Exchange, params: JsonObject): Promise<Outcome> {
-  const after = keyOf(params);
-  if (after === null) return invalidParams("The cursor does not belong to this list.");
-  const { skills, last } = await skillsAfter(exchange, after);
-  const prompts = skills.map(({ card, record: { manifest } }) => ({
-    name: manifest.slug,
-    title: manifest.name,
-    description: manifest.description,
-    arguments: [{ name: "input", description: "What the skill is asked.", required: false }],
-    ...staleMeta(card),
-  }));
-  return { result: { prompts, ...(last === null ? {} : { nextCursor: cursorAfter(last) }) } };
-}
+export const listPrompts = (exchange: Exchange, params: JsonObject): Promise<Outcome> =>
+  listedSkills(exchange, params, "prompts", ({ card, record: { manifest } }) => [
+    {
+      name: manifest.slug,
+      title: manifest.name,
+      description: manifest.description,
+      arguments: [{ name: "input", description: "What the skill is asked.", required: false }],
+      ...staleMeta(card),
+    },
+  ]);
 
 /** `prompts/get`. */
 export async function getPrompt(exchange: Exchange, params: JsonObject): Promise<Outcome> {

@@ -5,8 +5,7 @@ import { skillFileName } from "../../skill/file-text.ts";
 import type { BundledFile, JsonObject } from "../../skill/manifest.ts";
 import { mediaTypeOf } from "../../skill/media.ts";
 import { byteOrder } from "../../skill/path.ts";
-import { cursorAfter, keyOf } from "./cursor.ts";
-import { type Exchange, type Served, skillOf, skillsAfter, staleMeta } from "./exchange.ts";
+import { type Exchange, listed, type Served, skillOf, skillsAfter, staleMeta } from "./exchange.ts";
 import { FAULT_CODES, fault, invalidParams, type Outcome } from "./message.ts";
 
 /** Files on one page of the list. */
@@ -15,25 +14,23 @@ const PAGE = 500;
 const MAX_BYTES = 8 * 1024 * 1024;
 
 /** `resources/list`: the files of each skill, `SKILL.md` first. A page may end in the middle of a skill's files. */
-export async function listResources(exchange: Exchange, params: JsonObject): Promise<Outcome> {
-  const key = keyOf(params);
-  if (key === null) return invalidParams("The cursor does not belong to this list.");
-  const [, slug = "", path] = /^([^\n]*)(?:\n(.*))?$/s.exec(key) ?? [];
-  const begun = path === undefined ? null : await skillOf(exchange, slug);
-  const { skills, last } = await skillsAfter(exchange, slug);
-  const rows: { row: JsonObject; key: string }[] = [];
-  for (const served of begun === null ? skills : [begun, ...skills]) {
-    const files = filesOf(served);
-    const from = served === begun ? files.findIndex((file) => file.shown === path) + 1 : 0;
-    for (const file of files.slice(from)) {
-      rows.push({ row: resource(served, file), key: `${served.card.slug}\n${file.shown}` });
+export const listResources = (exchange: Exchange, params: JsonObject): Promise<Outcome> =>
+  listed(params, "resources", async (key) => {
+    const [, slug = "", path] = /^([^\n]*)(?:\n(.*))?$/s.exec(key) ?? [];
+    const begun = path === undefined ? null : await skillOf(exchange, slug);
+    const { skills, last } = await skillsAfter(exchange, slug);
+    const rows: { row: JsonObject; key: string }[] = [];
+    for (const served of begun === null ? skills : [begun, ...skills]) {
+      const files = filesOf(served);
+      const from = served === begun ? files.findIndex((file) => file.shown === path) + 1 : 0;
+      for (const file of files.slice(from)) {
+        rows.push({ row: resource(served, file), key: `${served.card.slug}\n${file.shown}` });
+      }
     }
-  }
-  const page = rows.slice(0, PAGE);
-  const next = rows.length > PAGE ? (page.at(-1)?.key ?? null) : last;
-  const resources = page.map(({ row }) => row);
-  return { result: { resources, ...(next === null ? {} : { nextCursor: cursorAfter(next) }) } };
-}
+    const page = rows.slice(0, PAGE);
+    const items = page.map(({ row }) => row);
+    return { items, last: rows.length > PAGE ? (page.at(-1)?.key ?? null) : last };
+  });
 
 /** `resources/templates/list`. */
 export function listTemplates({ invokes }: Exchange): Outcome {

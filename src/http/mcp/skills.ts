@@ -4,25 +4,19 @@
  */
 import { utf8OrNull } from "../../bytes.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
-import { cursorAfter, keyOf } from "./cursor.ts";
-import { type Exchange, type Served, skillOf, skillsAfter } from "./exchange.ts";
+import { fits } from "../discovery/artifact.ts";
+import { type Exchange, listedSkills, type Served, skillOf } from "./exchange.ts";
 import { invalidParams, type Outcome } from "./message.ts";
 import { filesOf, resourceUri } from "./resources.ts";
 
 export const SKILLS_EXTENSION = "io.modelcontextprotocol/skills";
-/** Limits that every client accepts. */
-const MAX_FILES = 512;
-const MAX_BYTES = 16 * 1024 * 1024;
 
 /** `skills/list`: the skills whose SKILL.md has the name under which they are served. */
-export async function listSkillEntries(exchange: Exchange, params: JsonObject): Promise<Outcome> {
-  const key = keyOf(params);
-  if (key === null) return invalidParams("The cursor does not belong to this list.");
-  const { skills, last } = await skillsAfter(exchange, key);
-  const entries = await Promise.all(skills.map((served) => entryOf(exchange, served)));
-  const shown = entries.filter((entry) => entry !== null);
-  return { result: { skills: shown, ...(last === null ? {} : { nextCursor: cursorAfter(last) }) } };
-}
+export const listSkillEntries = (exchange: Exchange, params: JsonObject): Promise<Outcome> =>
+  listedSkills(exchange, params, "skills", async (served) => {
+    const entry = await entryOf(exchange, served);
+    return entry === null ? [] : [entry];
+  });
 
 /** `skills/get`: one of them, by the URI of its SKILL.md. */
 export async function getSkillEntry(exchange: Exchange, { uri }: JsonObject): Promise<Outcome> {
@@ -36,9 +30,8 @@ export async function getSkillEntry(exchange: Exchange, { uri }: JsonObject): Pr
 async function entryOf({ context }: Exchange, served: Served): Promise<JsonObject | null> {
   const { record } = served;
   const files = filesOf(served);
-  const size = files.reduce((sum, file) => sum + file.size, 0);
   const own = files.find(({ shown }) => shown === "SKILL.md");
-  if (own === undefined || files.length > MAX_FILES || size > MAX_BYTES) return null;
+  if (own === undefined || !fits(record)) return null;
   const bytes = await context.deployment.registry.file(record, own);
   const text = bytes === null ? null : utf8OrNull(bytes);
   if (text === null) return null;

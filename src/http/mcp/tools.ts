@@ -1,9 +1,8 @@
 /** Skills as MCP tools. */
 import { takesAnyFile } from "../../run/agent/workspace-option.ts";
 import type { JsonObject, Manifest, SkillRecord, SkillTool } from "../../skill/manifest.ts";
-import { cursorAfter, keyOf } from "./cursor.ts";
-import { type Exchange, type Served, skillOf, skillsAfter, staleMeta } from "./exchange.ts";
-import { invalidParams, type Outcome } from "./message.ts";
+import { type Exchange, listedSkills, type Served, skillOf, staleMeta } from "./exchange.ts";
+import type { Outcome } from "./message.ts";
 
 /** Separates the name of a skill from that of one of its own tools, which begins with a letter. */
 const SEPARATOR = "__";
@@ -11,18 +10,13 @@ const SEPARATOR = "__";
 const NAMESPACE = "___";
 
 /** `tools/list`: each skill, followed by its own tools. */
-export async function listTools(exchange: Exchange, params: JsonObject): Promise<Outcome> {
-  const after = keyOf(params);
-  if (after === null) return invalidParams("The cursor does not belong to this list.");
-  const { skills, last } = await skillsAfter(exchange, after);
-  const tools = skills.flatMap(({ card, record }) => [
-    { ...skillAsTool(exchange, record), ...staleMeta(card) },
-    ...(record.tools ?? [])
-      .filter(({ hidden }) => !hidden)
-      .map((tool) => ({ ...ownTool(exchange, record, tool), ...staleMeta(card) })),
-  ]);
-  return { result: { tools, ...(last === null ? {} : { nextCursor: cursorAfter(last) }) } };
-}
+export const listTools = (exchange: Exchange, params: JsonObject): Promise<Outcome> =>
+  listedSkills(exchange, params, "tools", ({ card, record }) =>
+    [
+      skillAsTool(exchange, record),
+      ...(record.tools ?? []).filter(({ hidden }) => !hidden).map((tool) => ownTool(exchange, record, tool)),
+    ].map((tool) => ({ ...tool, ...staleMeta(card) })),
+  );
 
 /** What a tool's name refers to; `null` if nothing has this name. */
 export type Named = Served & { tool: SkillTool | null };

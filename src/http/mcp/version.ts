@@ -4,7 +4,7 @@
  * Pure.
  */
 
-import { fromBase64, utf8OrNull } from "../../bytes.ts";
+import { base64OrNull, utf8OrNull } from "../../bytes.ts";
 import { isObject } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { LEGACY_VERSIONS, META, MODERN_VERSIONS, VERSIONS } from "../../tool/mcp/versions.ts";
@@ -95,9 +95,6 @@ const quoted = (text: string | null): string => (text === null ? "missing" : `"$
 function decodedHeader(value: string): string | null {
   const encoded = /^=\?base64\?(.*)\?=$/.exec(value)?.[1];
   if (encoded === undefined) return value;
-  try {
-    return utf8OrNull(fromBase64(encoded));
-  } catch {
-    return null;
-  }
+  const bytes = base64OrNull(encoded);
+  return bytes === null ? null : utf8OrNull(bytes);
 }

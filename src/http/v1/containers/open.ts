@@ -1,5 +1,5 @@
 /** Opens containers for OpenAI's clients: creates them with skills and files, or opens existing ones. */
-import { fromBase64 } from "../../../bytes.ts";
+import { base64OrNull } from "../../../bytes.ts";
 import { wrong } from "../../../llm/members.ts";
 import type { ContainerSkill, ContainerTerms } from "../../../llm/openai-api/shell-environment.ts";
 import { type Container, codeTerms, makeContainer } from "../../../run/container.ts";
@@ -56,7 +56,7 @@ export function termsOf({
 
 async function skillOf(context: RequestContext, skill: ContainerSkill, path: string): Promise<NamedSkill> {
   if (skill.type === "inline") {
-    const zip = decoded(skill.source.data);
+    const zip = base64OrNull(skill.source.data);
     if (zip === null) throw wrong(`${path}.source.data`, "Base64 is expected");
     return inlineSkill(context, skill.name, zip);
   }
@@ -64,14 +64,6 @@ async function skillOf(context: RequestContext, skill: ContainerSkill, path: str
   const found = await namedSkill(context, id, version === null ? null : String(version), "default");
   if (found !== null) return found;
   throw wrong(`${path}.skill_id`, `there is no skill "${id.slice(0, 64)}"`);
-}
-
-function decoded(text: string): Uint8Array<ArrayBuffer> | null {
-  try {
-    return new Uint8Array(fromBase64(text));
-  } catch {
-    return null;
-  }
 }
 
 /** Refuses hosts that the deployment does not allow for commands. */
