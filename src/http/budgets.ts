@@ -14,7 +14,7 @@ import type { Params } from "./routes.ts";
 
 /** `GET /budgets`: a page of limits, sorted by scope. */
 export async function listBudgets(context: RequestContext): Promise<Response> {
-  const query = new URL(context.request.url).searchParams;
+  const { query } = context;
   const limit = pageLimit(query);
   const after = query.get("cursor") ?? "";
   await sendUsage(context);

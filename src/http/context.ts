@@ -8,6 +8,7 @@ import type { PinnedSkills } from "../engine/workflow/answers.ts";
 import type { Bindings, Settings } from "../env.ts";
 import { BadRequest } from "../errors/request.ts";
 import { type HullError, Internal } from "../errors.ts";
+import type { ModelRegistry } from "../model/registry/definition.ts";
 import type { Redactor } from "../redact.ts";
 import type { StoredValue } from "../registry/tool-config/store.ts";
 import type { RunContext, SpanNote, TimingName } from "../run/context.ts";
@@ -97,6 +98,16 @@ export class RequestContext implements RunContext {
   /** Whether the caller may store skills. */
   get publishes(): boolean {
     return grants(this.caller.scopes, "publish");
+  }
+
+  /** The parameters of the URL. */
+  get query(): URLSearchParams {
+    return new URL(this.request.url).searchParams;
+  }
+
+  /** The models and providers that the tenant's calls may name. */
+  modelRegistry(): Promise<ModelRegistry> {
+    return this.deployment.tenantRules.registryOf(this.tenant, this.background);
   }
 
   get mockScope(): string {

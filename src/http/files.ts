@@ -125,7 +125,7 @@ interface Upload {
 }
 
 function store(context: RequestContext, { filename: sent, type, size, body }: Upload): Promise<FileDocument> {
-  const filename = checkedName(new URL(context.request.url).searchParams.get("filename") ?? sent);
+  const filename = checkedName(context.query.get("filename") ?? sent);
   const mime = keptType(type, filename);
   const { env, tenant } = context;
   return storeFile(env, tenant, { filename, mime, size, ttl_ms: UPLOADED_TTL_MS }, body);

@@ -21,7 +21,7 @@ export async function addKey(context: RequestContext): Promise<Response> {
 
 /** `GET /admin/keys`: a page of keys without the keys themselves; the operator may choose a `?tenant=`. */
 export async function listKeys(context: RequestContext): Promise<Response> {
-  const query = new URL(context.request.url).searchParams;
+  const { query } = context;
   const limit = pageLimit(query);
   const { tenant, operator } = context.caller;
   const page = await keyStore.listKeys(context.env, {

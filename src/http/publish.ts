@@ -27,7 +27,7 @@ function checkPublisher({ caller }: RequestContext): void {
 /** `GET /_hull/bundles`: the keys of the stored objects, so that a publisher sends only the missing ones. */
 export async function listObjects(context: RequestContext): Promise<Response> {
   checkPublisher(context);
-  const cursor = new URL(context.request.url).searchParams.get("cursor");
+  const cursor = context.query.get("cursor");
   return Response.json(await objectKeys(context.env, cursor));
 }
 

@@ -1,19 +1,18 @@
 /** `/runs`: the tenant's runs over all surfaces, from their index. */
 import { CallNotFound } from "../errors/llm.ts";
-import { BadRequest } from "../errors/request.ts";
 import { flushRows } from "../session/index-rows.ts";
 import { RUN_KINDS, RUN_STATES } from "../session/run-entry.ts";
 import { countWaiting, indexedRun, listIndexedRuns, runFigures } from "../session/run-index.ts";
 import type { RequestContext } from "./context.ts";
-import { flagIn, WORDS } from "./flag.ts";
 import { jsonNow, wantedPage } from "./page.ts";
+import { flagIn, oneOf, WORDS } from "./parameters.ts";
 import type { Params } from "./routes.ts";
 
 const DAY_MS = 24 * 3_600_000;
 
 /** `GET /runs`: the newest first; a run appears a moment after it began. Without stages' runs if `?stages=false`. */
 export async function listAllRuns(context: RequestContext): Promise<Response> {
-  const query = new URL(context.request.url).searchParams;
+  const { query } = context;
   const filter = {
     ...wantedPage(context),
     state: oneOf(query, "state", RUN_STATES),
@@ -25,15 +24,6 @@ export async function listAllRuns(context: RequestContext): Promise<Response> {
   };
   await flushRows(context.deployment);
   return jsonNow(await listIndexedRuns(context.env, filter));
-}
-
-/** A parameter with few values; `null`: absent. @throws BadRequest */
-function oneOf(query: URLSearchParams, name: string, values: readonly string[]): string | null {
-  const given = query.get(name);
-  if (given !== null && !values.includes(given)) {
-    throw new BadRequest({ detail: `${name} must be one of ${values.join(", ")}, not "${given}".` });
-  }
-  return given;
 }
 
 /** `GET /runs/:id`. @throws CallNotFound */

@@ -1,6 +1,6 @@
 /** Server-sent events: an open body that sends heartbeats in silence, and whether a client wants one. */
 import { HEARTBEAT, HEARTBEAT_MS } from "../run/events.ts";
-import { DIGITS, flagIn } from "./flag.ts";
+import { DIGITS, flagIn } from "./parameters.ts";
 import { mediaType } from "./skills/media-type.ts";
 
 /** The most unread characters before a writer must wait. */

@@ -70,7 +70,7 @@ function redeclare({ deployment, background }: RequestContext, tenant: string): 
  * `?tenant=`.
  */
 export async function listUploads(context: RequestContext): Promise<Response> {
-  const query = new URL(context.request.url).searchParams;
+  const { query } = context;
   const limit = pageLimit(query);
   const { tenant, operator } = context.caller;
   const owner = (operator ? query.get("tenant") : null) ?? tenant;

@@ -15,7 +15,7 @@ const DEFAULT_GROUP = "day";
 
 /** A page of sums by day, skill, session or model. */
 export async function getUsage(context: RequestContext): Promise<Response> {
-  const query = new URL(context.request.url).searchParams;
+  const { query } = context;
   const by = query.get("group_by") ?? DEFAULT_GROUP;
   const group_by = GROUPS.find((group) => group === by);
   if (group_by === undefined) {

@@ -8,15 +8,15 @@ import { decodeUtf8 } from "../../run/utf8.ts";
 import { readBody } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { jsonNow } from "../page.ts";
-import { queryOf, required } from "./query.ts";
+import { required } from "../parameters.ts";
 
 const MAX_RULES_BYTES = 64 * 1024;
 
 /** `GET ?provider=&model=`; without a model the provider's default one. */
 export async function getCapabilities(context: RequestContext): Promise<Response> {
-  const query = queryOf(context);
+  const { query } = context;
   const asked = required(query, "provider");
-  const registry = await context.deployment.tenantRules.registryOf(context.tenant, context.background);
+  const registry = await context.modelRegistry();
   const provider = canonicalProvider(registry, asked);
   const model = query.get("model")?.trim() || (registry.providers.get(provider)?.default_model ?? "");
   const { matched: _, ...capabilities } = capabilitiesOf(registry, provider, model);

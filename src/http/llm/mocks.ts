@@ -11,7 +11,6 @@ import { decodeUtf8 } from "../../run/utf8.ts";
 import { parseJson, readBody } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { jsonNow, numberedPage, numericCursor, pageLimit } from "../page.ts";
-import { queryOf } from "./query.ts";
 
 /** A queue travels to a Durable Object, where the limit is 32 MiB. */
 const MAX_MOCKS_BYTES = 16 * 1024 * 1024;
@@ -38,7 +37,7 @@ export async function clearMocks(context: RequestContext): Promise<Response> {
 /** `GET /llm/mocks/calls`: the recorded calls, including retries, the oldest first; the last 1000 are kept. */
 export async function listMockCalls(context: RequestContext): Promise<Response> {
   const scope = scopeOf(context);
-  const query = queryOf(context);
+  const { query } = context;
   const { calls, last, more } = await scope.calls(pageLimit(query), numericCursor(query) ?? 0);
   const data = calls.map((text) => {
     const call: MockCall = JSON.parse(text);

@@ -10,14 +10,11 @@ import { retirementOf } from "../../model/registry/retirements.ts";
 import { contextWindow } from "../../model/registry/window.ts";
 import type { RequestContext } from "../context.ts";
 import { jsonNow } from "../page.ts";
-import { queryOf, required, tokens } from "./query.ts";
-
-const modelRegistryFor = (context: RequestContext): Promise<ModelRegistry> =>
-  context.deployment.tenantRules.registryOf(context.tenant, context.background);
+import { required, tokens } from "../parameters.ts";
 
 /** `GET /llm/info`: the target of a call that names no model. */
 export async function getModelInfo(context: RequestContext): Promise<Response> {
-  const registry = await modelRegistryFor(context);
+  const registry = await context.modelRegistry();
   const { read } = context.settings;
   const { provider, model } = defaultTarget(registry, read);
   return jsonNow({ provider, model, api_key_set: isAvailable(provider, registry, read) });
@@ -25,10 +22,10 @@ export async function getModelInfo(context: RequestContext): Promise<Response> {
 
 /** `GET /llm/models`: the aliases; with `?id=` one model. */
 export async function listModels(context: RequestContext): Promise<Response> {
-  const registry = await modelRegistryFor(context);
-  const asked = queryOf(context).get("id");
+  const registry = await context.modelRegistry();
+  const asked = context.query.get("id");
   if (asked === null) return jsonNow({ data: [...registry.aliases.keys()], next_cursor: null });
-  const { id, alias, provider } = named(required(queryOf(context), "id"), registry);
+  const { id, alias, provider } = named(required(context.query, "id"), registry);
   const model = wireModel(id, provider);
   const { matched: _, ...capabilities } = capabilitiesOf(registry, provider, model);
   return jsonNow({
@@ -47,14 +44,14 @@ export async function listModels(context: RequestContext): Promise<Response> {
 
 /** `GET /llm/resolve?model=` */
 export async function resolveModel(context: RequestContext): Promise<Response> {
-  const registry = await modelRegistryFor(context);
-  return jsonNow(shown(required(queryOf(context), "model"), registry));
+  const registry = await context.modelRegistry();
+  return jsonNow(shown(required(context.query, "model"), registry));
 }
 
 /** `GET /llm/pick?target=`: like `resolve`, but also for the name of a tier. */
 export async function pickModel(context: RequestContext): Promise<Response> {
-  const registry = await modelRegistryFor(context);
-  const target = required(queryOf(context), "target");
+  const registry = await context.modelRegistry();
+  const target = required(context.query, "target");
   const tier = `tier/${target}`;
   const isTier = !registry.aliases.has(target) && registry.aliases.has(tier);
   return jsonNow(shown(isTier ? tier : target, registry));
@@ -62,20 +59,20 @@ export async function pickModel(context: RequestContext): Promise<Response> {
 
 /** `GET /llm/infer?model=` */
 export async function inferProvider(context: RequestContext): Promise<Response> {
-  const registry = await modelRegistryFor(context);
-  return jsonNow({ provider: named(required(queryOf(context), "model"), registry).provider });
+  const registry = await context.modelRegistry();
+  return jsonNow({ provider: named(required(context.query, "model"), registry).provider });
 }
 
 /** `GET /llm/tier?model=` */
 export async function tierOfModel(context: RequestContext): Promise<Response> {
-  const registry = await modelRegistryFor(context);
-  return jsonNow({ tier: tierOf(registry, named(required(queryOf(context), "model"), registry).id) });
+  const registry = await context.modelRegistry();
+  return jsonNow({ tier: tierOf(registry, named(required(context.query, "model"), registry).id) });
 }
 
 /** `GET /llm/cost?model=&input_tokens=&output_tokens=`: USD, 0 if no price is known. */
 export async function priceTokens(context: RequestContext): Promise<Response> {
-  const registry = await modelRegistryFor(context);
-  const query = queryOf(context);
+  const registry = await context.modelRegistry();
+  const { query } = context;
   const { id, provider } = named(required(query, "model"), registry);
   const asked = query.get("provider");
   const price = priceOf(registry, asked === null ? provider : knownProvider(asked, registry), id);

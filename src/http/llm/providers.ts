@@ -25,7 +25,7 @@ export async function listAvailableProviders(context: RequestContext): Promise<R
 
 /** `GET /llm/providers/:name` @throws ProviderNotFound */
 export async function getProvider(context: RequestContext, { name = "" }: Params): Promise<Response> {
-  const registry = await context.deployment.tenantRules.registryOf(context.tenant, context.background);
+  const registry = await context.modelRegistry();
   const provider = canonicalProvider(registry, name);
   const definition = registry.providers.get(provider);
   if (definition === undefined) {
@@ -36,7 +36,7 @@ export async function getProvider(context: RequestContext, { name = "" }: Params
 
 /** `GET /llm/providers/:name/health`: asks the provider; always 200. */
 export async function checkProvider(context: RequestContext, { name = "" }: Params): Promise<Response> {
-  const registry = await context.deployment.tenantRules.registryOf(context.tenant, context.background);
+  const registry = await context.modelRegistry();
   const { settings, env } = context;
   const { AI } = settings.local ? { AI: undefined } : env;
   const health = await checkHealth(canonicalProvider(registry, name), {
@@ -53,7 +53,7 @@ async function listed(
   context: RequestContext,
   wanted: (name: string, registry: ModelRegistry) => boolean,
 ): Promise<Response> {
-  const registry = await context.deployment.tenantRules.registryOf(context.tenant, context.background);
+  const registry = await context.modelRegistry();
   const data = [...registry.providers]
     .filter(([name]) => wanted(name, registry))
     .map(([name, definition]) => shown(context, registry, name, definition));

@@ -41,12 +41,12 @@ async function rateOf(context: RequestContext, provider: string, { rpm }: Policy
 
 /** The provider, by the name under which its calls are counted. @throws BadRequest */
 async function providerIn(
-  { deployment, tenant, background }: RequestContext,
+  context: RequestContext,
   { provider: name = "" }: Params,
 ): Promise<{ provider: string; known: boolean; near: string[] }> {
   if (!/^[a-z0-9][a-z0-9._-]{0,63}$/.test(name))
     throw new BadRequest({ detail: `"${name}" cannot be the name of a provider.` });
-  const registry = await deployment.tenantRules.registryOf(tenant, background);
+  const registry = await context.modelRegistry();
   const provider = canonicalProvider(registry, name);
   const known = registry.providers.has(provider);
   return { provider, known, near: known ? [] : nearest(name, registry.providers.keys()) };

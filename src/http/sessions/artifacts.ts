@@ -4,14 +4,14 @@ import { contentDisposition } from "../../run/output-files.ts";
 import type { ArtifactView } from "../../session/conversation/answers.ts";
 import { artifactFile } from "../artifact-file.ts";
 import type { RequestContext } from "../context.ts";
-import { DIGITS, flagIn } from "../flag.ts";
 import { jsonNow, numberedPage, numericCursor, pageLimit } from "../page.ts";
+import { DIGITS, flagIn } from "../parameters.ts";
 import type { Handler } from "../routes.ts";
 import { sessionOf, shown } from "./object.ts";
 
 /** `GET /sessions/:id/artifacts`: the last version of each, without content, in the order of creation. */
 export const listArtifacts: Handler = async (context, { id = "" }) => {
-  const query = new URL(context.request.url).searchParams;
+  const { query } = context;
   const wanted = { limit: pageLimit(query), offset: numericCursor(query) ?? 0 };
   return jsonNow(shown(context, numberedPage(await sessionOf(context, id).ask("artifacts", wanted))));
 };
@@ -21,7 +21,7 @@ export const listArtifacts: Handler = async (context, { id = "" }) => {
  * as a file.
  */
 export const getArtifact: Handler = async (context, { id = "", artifact = "" }) => {
-  const query = new URL(context.request.url).searchParams;
+  const { query } = context;
   const version = versionIn(query);
   const downloads = flagIn(query, "download", DIGITS);
   const view = await sessionOf(context, id).ask("artifact", { id: artifact, version });

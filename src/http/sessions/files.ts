@@ -35,7 +35,7 @@ const inWorkspace =
 
 /** `GET /sessions/:id/files`: a page of files, sorted by path. */
 export const listSessionFiles = inWorkspace(async (context, workspace) => {
-  const query = new URL(context.request.url).searchParams;
+  const { query } = context;
   const limit = pageLimit(query);
   const files = await workspace.listFiles(query.get("cursor"), limit + 1);
   const page = files.slice(0, limit);

@@ -138,7 +138,7 @@ export const followSession: Handler = async (context, { id = "" }) =>
 
 /** `GET /sessions/:id/events/list`: the stored events, oldest first, a page at a time. */
 export const listSessionEvents: Handler = async (context, { id = "" }) => {
-  const query = new URL(context.request.url).searchParams;
+  const { query } = context;
   const page = { after: numericCursor(query) ?? 0, limit: pageLimit(query), name: query.get("event") };
   const { data, next } = await sessionOf(context, id).ask("list_events", page);
   const events = data.map(({ seq, event, data: value }) => ({ id: `${id}:${seq}`, event, data: value }));
@@ -147,7 +147,7 @@ export const listSessionEvents: Handler = async (context, { id = "" }) => {
 
 /** `GET /sessions/:id/runs`: the newest first, without their results. */
 export const listRuns: Handler = async (context, { id = "" }) => {
-  const query = new URL(context.request.url).searchParams;
+  const { query } = context;
   const wanted = { limit: pageLimit(query), before: numericCursor(query) ?? Number.MAX_SAFE_INTEGER };
   return jsonNow(numberedPage(await sessionOf(context, id).ask("runs", wanted)));
 };

@@ -12,9 +12,9 @@ import * as sessionIndex from "../../session/session-index.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { readJsonIfAny } from "../body.ts";
 import type { RequestContext } from "../context.ts";
-import { flagIn, WORDS } from "../flag.ts";
 import { MAX_MODEL_BODY_BYTES } from "../operations.ts";
 import { jsonNow, numberedPage, numericCursor, pageLimit, wantedPage } from "../page.ts";
+import { flagIn, WORDS } from "../parameters.ts";
 import type { Handler } from "../routes.ts";
 import { idDigits, idempotencyKey } from "../skills/idempotency.ts";
 import { requestName, sessionOf, shown } from "./object.ts";
@@ -66,7 +66,7 @@ export function createdSession(session: { id: string }, created: boolean): Respo
 /** `GET /sessions`: the tenant's, the newest first; with `?stages=true` also the sessions of workflow stages. */
 export async function listSessions(context: RequestContext): Promise<Response> {
   const wanted = wantedPage(context);
-  const stages = flagIn(new URL(context.request.url).searchParams, "stages", WORDS);
+  const stages = flagIn(context.query, "stages", WORDS);
   await flushRows(context.deployment);
   return jsonNow(shown(context, await sessionIndex.listSessions(context.env, { ...wanted, stages })));
 }
@@ -98,14 +98,14 @@ export const sessionAncestry: Handler = async (context, { id = "" }) => {
 
 /** `GET /sessions/:id/messages`: the messages that the next model call would send, oldest first. */
 export const listMessages: Handler = async (context, { id = "" }) => {
-  const query = new URL(context.request.url).searchParams;
+  const { query } = context;
   const wanted = { limit: pageLimit(query), offset: numericCursor(query) ?? 0 };
   return jsonNow(shown(context, numberedPage(await sessionOf(context, id).ask("messages", wanted))));
 };
 
 /** `GET /sessions/:id/transcript`: the whole conversation, as text for readers, or as JSON with `?view=raw`. */
 export const getTranscript: Handler = async (context, { id = "" }) => {
-  const view = new URL(context.request.url).searchParams.get("view") ?? "visible";
+  const view = context.query.get("view") ?? "visible";
   if (view !== "visible" && view !== "full" && view !== "raw") {
     throw new BadRequest({ detail: `view must be visible, full or raw, not "${view}".` });
   }

@@ -1,7 +1,6 @@
 /** The list, the cards and the versions of served skills. */
 import { grants } from "../../auth/api-key.ts";
 import type { Settings } from "../../env.ts";
-import { BadRequest } from "../../errors/request.ts";
 import type { LoadedCatalog } from "../../registry/published.ts";
 import { versionsOf } from "../../registry/versions.ts";
 import { type Card, MODES, type SkillRecord } from "../../skill/manifest.ts";
@@ -9,6 +8,7 @@ import { signatureFault } from "../../skill/trust.ts";
 import { noneMatch } from "../conditional.ts";
 import type { RequestContext } from "../context.ts";
 import { numberedPage, numericCursor, pageLimit } from "../page.ts";
+import { oneOf } from "../parameters.ts";
 import type { Params } from "../routes.ts";
 import { findSlug, servedTo } from "../served.ts";
 
@@ -21,10 +21,7 @@ export async function listSkills(context: RequestContext): Promise<Response> {
   const etag = `W/"${catalog.tag}"`;
   if (noneMatch(context.request, etag)) return notModified(etag);
   const limit = pageLimit(url.searchParams, DEFAULT_LIMIT);
-  const mode = url.searchParams.get("mode");
-  if (mode !== null && !MODES.some((m) => m === mode)) {
-    throw new BadRequest({ detail: `mode must be one of ${MODES.join(", ")}, not "${mode}".` });
-  }
+  const mode = oneOf(url.searchParams, "mode", MODES);
   const after = url.searchParams.get("cursor");
   const { page, total, next } = searchCards(
     catalog.cards,
@@ -106,7 +103,7 @@ function notModified(etag: string): Response {
  * older ones, so new versions do not change it.
  */
 export async function listVersions(context: RequestContext, params: Params): Promise<Response> {
-  const query = new URL(context.request.url).searchParams;
+  const { query } = context;
   const limit = pageLimit(query);
   const cursor = numericCursor(query);
   const { card, catalog } = await findSlug(context, params.slug ?? "");

@@ -38,7 +38,7 @@ export function withShortList(answer: Response): Response {
 
 async function inForm(context: RequestContext, manifest: Manifest, answer: Response): Promise<Response> {
   const files = filesInHeader(answer.headers.get("x-hull-files") ?? "");
-  const wanted = new URL(context.request.url).searchParams.get("file");
+  const wanted = context.query.get("file");
   if (wanted !== null) {
     const file = files.find(({ path }) => path === wanted);
     if (file === undefined) {

@@ -34,7 +34,7 @@ export async function listV1Models(context: RequestContext): Promise<Response> {
   const dialect = dialectOf(context);
   if (dialect === "openai")
     return jsonNow({ object: "list", data: models.map((model) => shown(model, dialect)) });
-  const { page, has_more } = await anthropicPage(models, new URL(context.request.url).searchParams);
+  const { page, has_more } = await anthropicPage(models, context.query);
   const [first_id, last_id] = [page[0]?.id ?? null, page.at(-1)?.id ?? null];
   const data = page.map((model) => shown(model, dialect));
   return jsonNow({ data, has_more, first_id, last_id, next_page: null });
@@ -74,16 +74,13 @@ export async function getV1Model(context: RequestContext, { id = "" }: Params): 
 
 /** A model that no list has, if its id tells its provider; `null`: it does not, or the provider is not set up. */
 async function unlisted(context: RequestContext, id: string): Promise<Named | null> {
-  const registry = await registryOf(context);
+  const registry = await context.modelRegistry();
   if (namesSkill(id) || !inferProvider(id, registry).certain) return null;
   return configured(id, registry, context.settings.read);
 }
 
-const registryOf = ({ deployment, tenant, background }: RequestContext): Promise<ModelRegistry> =>
-  deployment.tenantRules.registryOf(tenant, background);
-
 async function namedModels(context: RequestContext): Promise<Named[]> {
-  const [registry, catalog] = await Promise.all([registryOf(context), servedTo(context)]);
+  const [registry, catalog] = await Promise.all([context.modelRegistry(), servedTo(context)]);
   const skills = catalog.cards
     .filter(({ mode }) => mode === "llm")
     .map(({ slug, name }) => ({ id: `${SKILL_MODEL}${slug}`, name, owner: "hull", window: null }));

@@ -64,7 +64,7 @@ export const putWorkflow: Handler = async (context, { name = "" }) => {
 
 /** `GET /workflows`: the last versions of the stored ones and those of the served skills, by name. */
 export const listWorkflows: Handler = async (context) => {
-  const query = new URL(context.request.url).searchParams;
+  const { query } = context;
   const after = query.get("cursor") ?? "";
   const limit = pageLimit(query);
   const stored = await directory.listWorkflows(context.env, context.tenant, limit, after);

@@ -28,7 +28,7 @@ import type { WorkflowSpec } from "../../engine/workflow/records.ts";
 import { WORKFLOW_STATUSES } from "../../engine/workflow/status.ts";
 import { CallNotFound } from "../../errors/llm.ts";
 import { memberInvalid } from "../../errors/member-invalid.ts";
-import { BadRequest, IdempotencyKeyReused, InputInvalid } from "../../errors/request.ts";
+import { IdempotencyKeyReused, InputInvalid } from "../../errors/request.ts";
 import { SessionExists } from "../../errors/session.ts";
 import { ReplayMismatch, WorkflowInvalid } from "../../errors/workflow.ts";
 import { HullError } from "../../errors.ts";
@@ -46,6 +46,7 @@ import type { RequestContext } from "../context.ts";
 import { lastSeen } from "../executions.ts";
 import { accountOf } from "../llm/account.ts";
 import { jsonNow, wantedPage } from "../page.ts";
+import { oneOf } from "../parameters.ts";
 import type { Handler } from "../routes.ts";
 import { reasonIn, requestName, sessionOf, shown } from "../sessions/object.ts";
 import { eventStream } from "../sessions/runs.ts";
@@ -287,11 +288,7 @@ async function endOf(session: SessionClient, now: JsonObject): Promise<JsonObjec
 
 /** `GET /workflows/runs`: the tenant's, the newest first. */
 export const listWorkflowRuns: Handler = async (context) => {
-  const status = new URL(context.request.url).searchParams.get("status");
-  if (status !== null && !WORKFLOW_STATUSES.some((one) => one === status))
-    throw new BadRequest({
-      detail: `status must be one of ${WORKFLOW_STATUSES.join(", ")}, not "${status}".`,
-    });
+  const status = oneOf(context.query, "status", WORKFLOW_STATUSES);
   return jsonNow(
     shown(context, await directory.listWorkflowRuns(context.env, { ...wantedPage(context), status })),
   );

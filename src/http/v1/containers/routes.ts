@@ -142,7 +142,7 @@ async function fileOf(context: RequestContext, { id = "", file = "" }: Params) {
 /** `GET /v1/containers/:id/files`, by time. @throws CallNotFound BadRequest */
 export async function listContainerFiles(context: RequestContext, { id = "" }: Params): Promise<Response> {
   const { workspace } = await openContainer(context, id);
-  const query = new URL(context.request.url).searchParams;
+  const { query } = context;
   const listed = await allFiles(workspace);
   const newest = listed
     .filter(({ path }) => !path.startsWith(UPLOAD_NOTES))

@@ -74,7 +74,7 @@ export async function getStoredFileContent(context: RequestContext, params: Para
 
 export function listStoredFiles(context: RequestContext): Promise<Response> {
   const dialect = dialectOf(context);
-  const query = new URL(context.request.url).searchParams;
+  const { query } = context;
   if (dialect === "openai") return listForOpenai(context, query);
   return dialect === "anthropic" ? listForAnthropic(context, query) : listForLegacy(context, query);
 }

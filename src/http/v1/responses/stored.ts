@@ -10,8 +10,8 @@ import { type ResponsesOperation, shellOf } from "../../../run/responses/perform
 import type { JsonObject } from "../../../skill/manifest.ts";
 import type { RequestContext } from "../../context.ts";
 import type { ExecutionClient } from "../../execution-client.ts";
-import { flagIn, WORDS } from "../../flag.ts";
 import { jsonNow } from "../../page.ts";
+import { flagIn, WORDS } from "../../parameters.ts";
 import type { Params } from "../../routes.ts";
 import { formatted } from "../../sse.ts";
 import { ascendingOf, pageWithin } from "../lists.ts";
@@ -78,7 +78,7 @@ const objectShape = z.array(z.record(z.string(), z.json()));
 
 /** `GET /v1/responses/:id`; with `?stream=true` its events, with `?starting_after=` only those after it. */
 export async function getResponse(context: RequestContext, { id = "" }: Params): Promise<Response> {
-  const query = new URL(context.request.url).searchParams;
+  const { query } = context;
   const streaming = flagIn(query, "stream", WORDS);
   const stored = await storedResponse(context, id);
   const reasoning = reasoningShown(context);
@@ -195,7 +195,7 @@ export async function cancelResponse(context: RequestContext, { id = "" }: Param
 /** `GET /v1/responses/:id/input_items`. @throws BadRequest */
 export async function listResponseInput(context: RequestContext, { id = "" }: Params): Promise<Response> {
   const { request } = await storedResponse(context, id);
-  const query = new URL(context.request.url).searchParams;
+  const { query } = context;
   const items = request.input.map((item) => renderItem(item, reasoningShown(context)));
   const all = ascendingOf(query) ? items : items.reverse();
   return jsonNow(context.redacted(await pageWithin(all, query, { max: MAX_INCLUDED, what: "item" })));

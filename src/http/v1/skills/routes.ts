@@ -119,7 +119,7 @@ export async function listStoredSkills(context: RequestContext): Promise<Respons
 /** The skills that are part of the deployment, sorted by slug. */
 async function listPublished(context: RequestContext, limit: number): Promise<Response> {
   const { cards } = await context.deployment.registry.catalog(context.background);
-  const from = (await pageOf(context, new URL(context.request.url).searchParams)) ?? 0;
+  const from = (await pageOf(context, context.query)) ?? 0;
   const publishedAt = await lastPublish(context);
   return pageAnswer(
     context,

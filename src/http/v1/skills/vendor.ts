@@ -39,7 +39,7 @@ export async function storeAtVendor(
   { files, fields }: VendorUpload,
 ): Promise<Response> {
   const { read } = context.settings;
-  const { providers } = await context.deployment.tenantRules.registryOf(context.tenant, context.background);
+  const { providers } = await context.modelRegistry();
   const definition = providers.get(provider);
   const refused = (why: string): Error => {
     const detail = `Skills cannot be stored at "${provider}": ${why}. Leave custom_llm_provider out, or send litellm_proxy, to store them here.`;
