@@ -16,8 +16,9 @@ import {
 } from "../../tool/protocol.ts";
 import type { WorkspaceSource } from "../../tool/runner-client.ts";
 import type { ToolWorkspace } from "../../tool/with-workspace.ts";
-import type { FileChange, Outcome, Refusal, WorkspaceAccess } from "./access.ts";
+import type { FileChange, Refusal, WorkspaceAccess } from "./access.ts";
 import { storeContent } from "./store.ts";
+import { refusedOf } from "./write-rules.ts";
 
 /**
  * The session's files for one call of a tool. Ask the runner that `runnerEndpoint` finds for `id`: then all calls of a
@@ -104,13 +105,7 @@ export class IncomingChanges {
     await this.#arrived();
     if (this.#changes.length === 0) return this.#notKept;
     const outcomes = await this.#workspace.changeFiles(this.#changes);
-    for (const [index, outcome] of outcomes.entries()) {
-      const change = this.#changes[index];
-      if (change !== undefined && isRefused(outcome, change)) {
-        this.#notKept.push({ path: change.path, why: outcome.refused });
-      }
-    }
-    return this.#notKept;
+    return [...this.#notKept, ...refusedOf(this.#changes, outcomes)];
   }
 
   /** Drops the content that was arriving. */
@@ -149,9 +144,4 @@ export class IncomingChanges {
       throw new RunnerProtocolError({ reason: "a changed file is not what it was said to be" });
     }
   }
-}
-
-/** Whether a change is refused. Deleting a missing file counts as success, whoever deleted it. */
-function isRefused(outcome: Outcome, change: FileChange): outcome is Refusal {
-  return "refused" in outcome && !(change.kind === "delete" && outcome.refused === "missing");
 }

@@ -4,6 +4,7 @@ import type { FolderFile } from "../../tool/isolate/handler-rpc.ts";
 import type { WorkFolder } from "../handler/ports.ts";
 import type { FileChange, WorkspaceAccess } from "./access.ts";
 import { storeContent } from "./store.ts";
+import { refusedOf } from "./write-rules.ts";
 
 /** Most bytes that go into an isolate. */
 const MAX_BYTES = 8 * 1024 * 1024;
@@ -28,13 +29,7 @@ export function workFolder(bucket: R2Bucket, workspace: WorkspaceAccess): WorkFo
       const deletions = removed.map((path): FileChange => ({ kind: "delete", path, expected: null }));
       // Deletions come first, since they may make room for a new file.
       const changes = [...deletions, ...writes];
-      const outcomes = await workspace.changeFiles(changes);
-      return outcomes.flatMap((outcome, index) => {
-        const change = changes[index];
-        if (change === undefined || !("refused" in outcome)) return [];
-        if (change.kind === "delete" && outcome.refused === "missing") return [];
-        return [{ path: change.path, why: outcome.refused }];
-      });
+      return refusedOf(changes, await workspace.changeFiles(changes));
     },
   };
 }

@@ -60,6 +60,19 @@ export function madeBy(
   return { outcome: { done: old === null ? "created" : "changed", version, modified_at }, file };
 }
 
+/** The refused changes, and why. To delete a missing file is no failure, whoever deleted it. */
+export function refusedOf(
+  changes: readonly FileChange[],
+  outcomes: readonly Outcome[],
+): { path: string; why: Refusal["refused"] }[] {
+  return changes.flatMap((change, index) => {
+    const outcome = outcomes[index];
+    if (outcome === undefined || !("refused" in outcome)) return [];
+    if (change.kind === "delete" && outcome.refused === "missing") return [];
+    return [{ path: change.path, why: outcome.refused }];
+  });
+}
+
 /** Whether a file meets the condition of a change. */
 function meets(file: Known | null, expected: Expected | null): boolean {
   if (expected === null) return true;
