@@ -178,6 +178,8 @@ function outcomeOf(prepared: Prepared, log: RunLog, host: LlmHost): CallOutcome 
   const warnings = [...prepared.warnings];
   const events: SearchEvent[] = [];
   const retries: JsonObject[] = [];
+  /** Models whose providers refused to search in this call. */
+  const refused_searches: string[] = [];
   let figures: CallFigures | null = null;
   let last: ModelTurn | null = null;
   /** Searches before the last turn. */
@@ -187,7 +189,10 @@ function outcomeOf(prepared: Prepared, log: RunLog, host: LlmHost): CallOutcome 
   /** The provider's searches in the last turn. */
   let native: readonly SearchEvent[] = [];
   for (const record of log.records()) {
-    if (record.type === "search_refused") warnings.push(...record.warnings);
+    if (record.type === "search_refused") {
+      warnings.push(...record.warnings);
+      refused_searches.push(...(record.models ?? []));
+    }
     if (record.type === "tool_searched") {
       events.push(...record.events);
       searched.push(...record.events);
@@ -228,13 +233,8 @@ function outcomeOf(prepared: Prepared, log: RunLog, host: LlmHost): CallOutcome 
     routing,
     further: host.further(),
   });
-  const refused_searches = refusedIn(log);
   return { result, turn, figures, attempts: retries.length + 1, checked, refused_searches };
 }
-
-/** Models whose providers refused to search in this call. */
-const refusedIn = (log: RunLog): string[] =>
-  [...log.records()].flatMap((record) => (record.type === "search_refused" ? (record.models ?? []) : []));
 
 /** The messages of searches, and the part of the answer that the conversation keeps. */
 function saidSince({ prompt }: AgentSpec, { visible }: AgentState): { further: Message[]; message: Block[] } {
