@@ -239,12 +239,16 @@ interface GivenMedia {
   media_type?: string;
 }
 
-const DATA_URL = /^data:([^;,]+);base64,([A-Za-z0-9+/=\s]*)$/;
+/** The content of a data URL; `null`: it is another URL. Its type may have parameters, which no provider needs. */
+export function inlineMedia(url: string): { media_type: string; data: string } | null {
+  const [head, type = ""] = /^data:([^;,]+)(?:;[^;,]+)*;base64,/i.exec(url) ?? [];
+  return head === undefined ? null : { media_type: type.toLowerCase(), data: url.slice(head.length) };
+}
 
 function media(part: GivenMedia, at: string): Media {
   const data = part.base64 ?? part.data;
-  const inline = DATA_URL.exec(part.url ?? "");
-  if (inline !== null) return { media_type: inline[1] ?? "", data: inline[2] ?? "" };
+  const inline = inlineMedia(part.url ?? "");
+  if (inline !== null && /^[A-Za-z0-9+/=\s]*$/.test(inline.data)) return inline;
   if (part.url !== undefined && data === undefined) {
     if (/^https?:\/\//i.test(part.url)) return { url: part.url };
     throw new InvalidRequest({ option: at, detail: `${at}: url is an http, https or data URL.` });

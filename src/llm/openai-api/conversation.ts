@@ -118,5 +118,5 @@ const ownPart: OwnPart = (part, path) => {
   const file = isObject(part.file) ? part.file : {};
   if (typeof file.file_data !== "string")
     throw wrong(`${path}.file`, "a file is sent as file_data; stored files cannot be named here");
-  return filePart(file.file_data, file.filename, path);
+  return filePart(file.file_data, file.filename);
 };

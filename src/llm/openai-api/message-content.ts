@@ -3,6 +3,7 @@ import type { Media, Part } from "../../engine/messages.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { textMember, wrong } from "../members.ts";
+import { inlineMedia } from "../messages.ts";
 
 /** Reads a part type that only one of the two APIs has; `null`: the API does not have it. */
 export type OwnPart = (part: JsonObject, path: string) => Part | null;
@@ -54,8 +55,8 @@ export function imagePart(url: string, detail: Json | undefined, path: string): 
 }
 
 /** @param data a data URL, or the Base64 of a PDF file */
-export function filePart(data: string, filename: Json | undefined, path: string): Part {
-  const media = DATA_URL.test(data) ? mediaOf(data, path) : { media_type: "application/pdf", data };
+export function filePart(data: string, filename: Json | undefined): Part {
+  const media = inlineMedia(data) ?? { media_type: "application/pdf", data };
   return { type: "document", ...namedFile(filename), ...media };
 }
 
@@ -63,13 +64,9 @@ export function filePart(data: string, filename: Json | undefined, path: string)
 export const namedFile = (filename: Json | undefined): { filename?: string } =>
   typeof filename === "string" ? { filename } : {};
 
-/** A type may have parameters, which no provider needs. */
-const DATA_URL = /^data:([^;,]+)(?:;[^;,]+)*;base64,/i;
-
 function mediaOf(url: string, path: string): Media {
-  const inline = DATA_URL.exec(url);
-  if (inline !== null)
-    return { media_type: (inline[1] ?? "").toLowerCase(), data: url.slice(inline[0].length) };
+  const inline = inlineMedia(url);
+  if (inline !== null) return inline;
   if (/^https?:\/\//i.test(url)) return { url };
   throw wrong(path, "the URL is an http, https or data URL");
 }

@@ -187,7 +187,7 @@ const ownPart: OwnPart = (part, path) => {
     case "input_file":
       if (typeof part.file_url === "string")
         return { type: "document", ...namedFile(part.filename), url: part.file_url };
-      return filePart(textMember(part, "file_data", path), part.filename, `${path}.file_data`);
+      return filePart(textMember(part, "file_data", path), part.filename);
     default:
       return null;
   }

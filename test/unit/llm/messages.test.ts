@@ -80,7 +80,7 @@ describe("messages", () => {
 
   it("a data URL is bytes", () => {
     const { messages } = read([
-      { role: "user", content: [{ type: "image", url: "data:image/png;base64,AAAA" }] },
+      { role: "user", content: [{ type: "image", url: "data:Image/png;name=a;base64,AAAA" }] },
     ]);
     expect(messages[0]).toEqual({
       role: "user",
