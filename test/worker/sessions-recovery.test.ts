@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { callSchemas } from "../../src/api/call-routes.ts";
 import { sha256 } from "../../src/bytes.ts";
-import type { AgentRecord } from "../../src/engine/agent/records.ts";
+import type { AgentRecordBody } from "../../src/engine/agent/records.ts";
 import type { ToolAnnotations } from "../../src/engine/agent/spec.ts";
 import type { AgentRuntime } from "../../src/run/agent/runtime.ts";
 import { SESSION_RUNTIME } from "../../src/run/agent/session-runtime.ts";
@@ -523,9 +523,9 @@ describe("figures", () => {
     await inWorld({ replies: ["ok"] }, async (world) => {
       await world.open();
       const { log } = world.conversation;
-      const said = (n: number): AgentRecord => {
+      const said = (n: number): AgentRecordBody => {
         const message = { role: "user" as const, content: [{ type: "text" as const, text: `message ${n}` }] };
-        return log.record({ type: "message_added", message, source: "inject" });
+        return { type: "message_added", message, source: "inject" };
       };
       for (let n = 0; n < 10_000; n += 1) {
         const events = () => [{ event: "delta" as const, data: { text: `${n}` } }];

@@ -140,7 +140,8 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
     const { store } = this.log;
     const row = store.liveRun();
     const goes = row !== null && goOn;
-    const records = bodies.map((body) => this.log.record(body));
+    const batch = this.log.applied(bodies);
+    const records = batch.map(({ record }) => record);
     const write: AppendOptions["write"] = (state) => {
       if (!goes) return;
       this.#noteStatus(row, state);
@@ -148,7 +149,7 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
       this.#reportWakes(records);
       this.#options.lifecycle.resumes(row.status);
     };
-    this.log.append(this.log.applied(records), { write });
+    this.log.append(batch, { write });
     this.current?.incoming.push(...records);
     this.current?.wake();
     if (goes) this.proceed(row.id);
@@ -185,10 +186,7 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
     if (row.settled_at !== null) return;
     const { data } = new RunCancelled({ run: id });
     const executions = this.log.store.submitted.ids();
-    this.#settle(
-      row,
-      this.log.applied([this.log.record({ type: "run_settled", run: id, status: "cancelled", error: data })]),
-    );
+    this.#settle(row, this.log.applied([{ type: "run_settled", run: id, status: "cancelled", error: data }]));
     this.#stop(row, executions, data);
   }
 
@@ -196,10 +194,7 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
   end(id: string, status: "idle" | "watchdog"): void {
     const row = this.row(id);
     if (row.settled_at !== null || this.log.state().run?.stage !== "idle") return;
-    this.#settle(
-      row,
-      this.log.applied([this.log.record({ type: "run_settled", run: id, status, error: null })]),
-    );
+    this.#settle(row, this.log.applied([{ type: "run_settled", run: id, status, error: null }]));
   }
 
   /** Cancels the run under way, if there is one. */
@@ -288,7 +283,7 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
     } catch (error) {
       if (!(error instanceof HullError)) throw error;
       const settled = { type: "run_settled" as const, run: row.id, status: "error" as const };
-      append(log.applied([log.record({ ...settled, error: error.data })]));
+      append(log.applied([{ ...settled, error: error.data }]));
     }
   }
 

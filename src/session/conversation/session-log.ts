@@ -95,12 +95,15 @@ export class SessionLog {
   }
 
   add(bodies: readonly AgentRecordBody[], options: AppendOptions = {}): void {
-    this.append(this.applied(bodies.map((body) => this.record(body))), options);
+    this.append(this.applied(bodies), options);
   }
 
   /** Applies records to the present state without storing them. */
-  applied(records: readonly AgentRecord[]): Applied[] {
-    return applyAll(this.state(), records);
+  applied(bodies: readonly AgentRecordBody[]): Applied[] {
+    return applyAll(
+      this.state(),
+      bodies.map((body) => this.record(body)),
+    );
   }
 
   /** @param batch records already applied to the stored state */
