@@ -40,6 +40,10 @@ const MAX_WATCHED = 100;
 const CHECK_AFTER_MS = 15 * 60_000;
 const CHECK_MOVED_MS = 10 * 60_000;
 
+/** The times of a daemon that is not idle. Its cron expression goes on. */
+const NOT_IDLE = { idle_at: null, timer_at: null, tick_at: null, ticks: 0 };
+const NONE_IN_FLIGHT = { inflight: null, inflight_at: null };
+
 export class Daemon {
   readonly store: DaemonStore;
   readonly #conversation: Conversation;
@@ -147,9 +151,9 @@ export class Daemon {
     const { inflight } = row;
     this.#conversation.together(() => {
       this.store.removeEvent(inflight);
-      this.store.update({ inflight: null, inflight_at: null });
+      this.store.update(NONE_IN_FLIGHT);
     });
-    return { ...row, inflight: null, inflight_at: null };
+    return { ...row, ...NONE_IN_FLIGHT };
   }
 
   /** Whether the run finished its first iteration with the event that was delivered to it. */
@@ -215,14 +219,13 @@ export class Daemon {
     const cron_at = cronAfter(daemon, now);
     this.#conversation.together(() => {
       const known = before ?? { ...NEW_DAEMON, created_at: now };
-      const fresh = { interrupted: false, idle_at: null, timer_at: null, tick_at: null, ticks: 0 };
       this.store.put({
         ...known,
-        ...fresh,
+        ...NOT_IDLE,
+        ...NONE_IN_FLIGHT,
+        interrupted: false,
         run: spec.run_id,
         cron_at,
-        inflight: null,
-        inflight_at: null,
         iterations,
         earlier_iterations: iterations,
       });
@@ -267,10 +270,7 @@ export class Daemon {
       this.store.update({
         wake_reason: reason,
         wake_at: now,
-        idle_at: null,
-        timer_at: null,
-        tick_at: null,
-        ticks: 0,
+        ...NOT_IDLE,
         ...(reason === "resume" ? { asked_at: null } : {}),
         ...(reason === "watch" ? { watched: [] } : {}),
         ...(reason === "cron" && run.spec.daemon !== null
@@ -289,20 +289,13 @@ export class Daemon {
     // An event that was not handled stays in the queue until the daemon is started again.
     const interrupted = row.idle_at === null && row.inflight === null && run !== null && isBroken(run);
     this.#conversation.together(() => {
-      const idle = {
-        idle_at: null,
-        timer_at: null,
+      this.store.update({
+        ...NOT_IDLE,
+        ...NONE_IN_FLIGHT,
         cron_at: null,
-        tick_at: null,
-        ticks: 0,
         asked_at: null,
         watched: [],
-      };
-      this.store.update({
-        ...idle,
         interrupted,
-        inflight: null,
-        inflight_at: null,
         iterations: this.iterations(row),
         saved_at: this.#conversation.log.now(),
       });
