@@ -131,6 +131,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   console: [
     ...VOCABULARY,
     "skill",
+    "src/api/answers/models.ts",
+    "src/api/answers/spending.ts",
     "src/auth/api-key.ts",
     "src/client/api.ts",
     "src/engine/workflow/answers.ts",
@@ -166,6 +168,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     "engine",
     "llm",
     "src/auth/api-key.ts",
+    "src/model/health.ts",
     "src/model/mock/mock.ts",
     "src/model/mock/read.ts",
     "src/run/event-shapes.ts",

@@ -1,14 +1,20 @@
 /** The routes with information about models, and their response shapes. */
+import { healthShape } from "../model/health.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
-import { answer, COUNT, inPath, MAYBE_TEXT, object, pageOf, query, ref, TEXT } from "./openapi-parts.ts";
+import {
+  inferredProvider,
+  modelCapabilities,
+  modelInfo,
+  modelProvider,
+  modelShape,
+  modelTarget,
+  modelTier,
+  tenantRules,
+  tokensPrice,
+} from "./answers/models.ts";
+import { answer, COUNT, inPath, pageOf, query, ref, TEXT } from "./openapi-parts.ts";
 import { json, type Operation, type Operations, schema } from "./operation.ts";
-
-const TEXTS: JsonObject = { type: "array", items: TEXT };
-const FLAG: JsonObject = { type: "boolean" };
-const MAYBE_FLAG: JsonObject = { type: ["boolean", "null"], description: "`null`: not known" };
-const MAYBE_NUMBER: JsonObject = { type: ["number", "null"] };
-const MAYBE_COUNT: JsonObject = { type: ["integer", "null"], minimum: 0 };
-const TIER: JsonObject = { enum: ["small", "mid", "frontier"] };
+import { schemaOf, schemasOf } from "./shape-schema.ts";
 
 const wanted = (name: string, description: string): JsonObject => ({
   ...query(name, description, { type: "string", minLength: 1 }),
@@ -37,11 +43,11 @@ export const MODEL_OPERATIONS = {
     parameters: [MODEL],
     faults: [400],
   }),
-  inferProvider: reads("The provider of a model", object({ provider: TEXT }), {
+  inferProvider: reads("The provider of a model", schemaOf(inferredProvider), {
     parameters: [MODEL],
     faults: [400],
   }),
-  tierOfModel: reads("The capability tier of a model", object({ tier: TIER }), {
+  tierOfModel: reads("The capability tier of a model", schemaOf(modelTier), {
     parameters: [MODEL],
     faults: [400],
   }),
@@ -49,21 +55,17 @@ export const MODEL_OPERATIONS = {
     parameters: [wanted("target", "An alias or a tier.")],
     faults: [400],
   }),
-  priceTokens: reads(
-    "What tokens of a model cost, in USD",
-    object({ cost_usd: { type: "number" }, price_known: FLAG }),
-    {
-      parameters: [
-        MODEL,
-        query("provider", "Whose price counts where none is known for the model.", TEXT),
-        query("input_tokens", "Of the prompt.", COUNT),
-        query("output_tokens", "Of the answer.", COUNT),
-        query("cache_read_tokens", "Read from the provider's cache.", COUNT),
-        query("cache_write_tokens", "Written to the provider's cache.", COUNT),
-      ],
-      faults: [400],
-    },
-  ),
+  priceTokens: reads("What tokens of a model cost, in USD", schemaOf(tokensPrice), {
+    parameters: [
+      MODEL,
+      query("provider", "Whose price counts where none is known for the model.", TEXT),
+      query("input_tokens", "Of the prompt.", COUNT),
+      query("output_tokens", "Of the answer.", COUNT),
+      query("cache_read_tokens", "Read from the provider's cache.", COUNT),
+      query("cache_write_tokens", "Written to the provider's cache.", COUNT),
+    ],
+    faults: [400],
+  }),
   getCapabilities: reads("What a model can do", schema("ModelCapabilities"), {
     parameters: [
       wanted("provider", "The name of a provider."),
@@ -80,10 +82,7 @@ export const MODEL_OPERATIONS = {
       content: { "application/toml": { schema: TEXT }, "text/plain": { schema: TEXT } },
     },
     answers: {
-      200: answer(
-        "They count from now on",
-        json(object({ providers: TEXTS, provider_family: { type: "object", additionalProperties: TEXT } })),
-      ),
+      200: answer("They count from now on", json(schemaOf(tenantRules))),
     },
     faults: [400, 408, 413, 422],
   },
@@ -105,87 +104,16 @@ export const MODEL_OPERATIONS = {
   ),
 } satisfies Operations;
 
-const CAPABILITIES: JsonObject = {
-  native_tools: FLAG,
-  defer_loading: FLAG,
-  tool_search: TEXTS,
-  max_tools: MAYBE_COUNT,
-  prompt_caching: FLAG,
-  thinking: FLAG,
-  thinking_modes: { type: ["array", "null"], items: { enum: ["enabled", "adaptive", "effort"] } },
-  vision: MAYBE_FLAG,
-  audio: MAYBE_FLAG,
-  pdf: MAYBE_FLAG,
-  structured_output: { enum: ["native", "tool_use", "format_kw", "json_object", null] },
-  interleaved_thinking_supported: MAYBE_FLAG,
-  anthropic_beta_features: { type: ["array", "null"], items: TEXT },
-  preserve_thinking: MAYBE_FLAG,
-  requires_completion_tokens: MAYBE_FLAG,
-  reasoning_effort_supported: MAYBE_FLAG,
-  honors_chat_template_kwargs: MAYBE_FLAG,
-  server_parser: MAYBE_TEXT,
-  recommended_endpoint: MAYBE_TEXT,
-  text_tool_wire_format_supported: FLAG,
-};
-
 /** All of `components/schemas` that these routes use. */
-export function modelSchemas(): JsonObject {
-  return {
-    ModelInfo: object({ provider: TEXT, model: MAYBE_TEXT, api_key_set: FLAG }),
-    ModelAliases: pageOf(TEXT),
-    ModelTarget: object({ id: TEXT, provider: TEXT, tier: TIER }),
-    Model: object({
-      id: TEXT,
-      provider: TEXT,
-      tool_format: { enum: ["native", "text"] },
-      tier: TIER,
-      capabilities: object(CAPABILITIES),
-      catalog: { type: ["object", "null"], description: "What configuration lists of it." },
-      auth_available: FLAG,
-      context_window: { type: ["integer", "null"], description: "Tokens." },
-      price: {
-        type: ["object", "null"],
-        description:
-          "USD per million tokens: `in`, `out`, `cache_read`, `cache_write`, and `above` for longer prompts. `null`: unknown.",
-      },
-      retires_at: {
-        type: ["string", "null"],
-        format: "date",
-        description: "When the provider shuts it down.",
-      },
-    }),
-    ModelCapabilities: object({ provider: TEXT, model: TEXT, ...CAPABILITIES }),
-    ModelProvider: object({
-      name: TEXT,
-      protocol: { enum: ["anthropic", "openai-chat", "openai-responses", "ollama", "workers-ai", "mock"] },
-      base_url: MAYBE_TEXT,
-      base_url_env: { ...TEXTS, description: "Variables that replace the base, the first one set." },
-      auth_style: { enum: ["bearer", "header", "none"] },
-      auth_env: { ...TEXTS, description: "Variables that may hold the key." },
-      extra_headers: { ...TEXTS, description: "Names only." },
-      chat_endpoint: MAYBE_TEXT,
-      completion_endpoint: MAYBE_TEXT,
-      healthcheck: { type: ["object", "null"] },
-      features: TEXTS,
-      fallback: MAYBE_TEXT,
-      default_model: MAYBE_TEXT,
-      rpm: MAYBE_COUNT,
-      cost_per_1k_in: MAYBE_NUMBER,
-      cost_per_1k_out: MAYBE_NUMBER,
-      latency_p50_ms: MAYBE_NUMBER,
-      available: FLAG,
-    }),
-    ModelProviders: pageOf(ref("schemas", "ModelProvider")),
-    ProviderHealth: object({
-      provider: TEXT,
-      valid: FLAG,
-      message: TEXT,
-      metadata: object({ reason: TEXT, status: COUNT, latency_ms: COUNT, variable: TEXT }, [
-        "reason",
-        "status",
-        "latency_ms",
-        "variable",
-      ]),
-    }),
-  };
-}
+export const modelSchemas = (): JsonObject => ({
+  ...schemasOf({
+    ModelInfo: modelInfo,
+    ModelTarget: modelTarget,
+    Model: modelShape,
+    ModelCapabilities: modelCapabilities,
+    ModelProvider: modelProvider,
+    ProviderHealth: healthShape(),
+  }),
+  ModelAliases: pageOf(TEXT),
+  ModelProviders: pageOf(ref("schemas", "ModelProvider")),
+});

@@ -1,6 +1,7 @@
 /** `/console/models`: providers, whether their keys are set, their models and the features of these. */
+
 import { html } from "hono/html";
-import type { ModelFacts, ModelPrice, Provider } from "./answers.ts";
+import type { Model, ModelPrice, ModelProvider } from "../api/answers/models.ts";
 import { type Api, asked } from "./api.ts";
 import { textOf } from "./fields.ts";
 import { form, type Page, shownPage } from "./layout.ts";
@@ -17,7 +18,7 @@ export async function modelsPage(api: Api): Promise<Page> {
   const aliases = "data" in known ? known.data : [];
   const usable = data.filter(({ available }) => available);
   // A server on this machine counts as configured, whether or not it runs.
-  const isRemote = ({ base_url }: Provider): boolean =>
+  const isRemote = ({ base_url }: ModelProvider): boolean =>
     base_url !== null && !base_url.includes("//localhost");
   const first = usable.find(isRemote)?.name ?? "mock";
   return {
@@ -42,7 +43,7 @@ ${one === null || "data" in one ? html`<ul class="chips">${aliases.map((alias) =
   };
 }
 
-function modelFacts({ id, provider, tier, tool_format, ...known }: ModelFacts): Html {
+function modelFacts({ id, provider, tier, tool_format, ...known }: Model): Html {
   const { capabilities, context_window, price, retires_at } = known;
   const unknown = html`<span class="dim">unknown</span>`;
   return html`<h3><code>${id}</code></h3>${facts([
@@ -82,7 +83,7 @@ function capability(value: unknown): string {
 
 function cells(
   api: Api,
-  { name, protocol, auth_env, default_model, available }: Provider,
+  { name, protocol, auth_env, default_model, available }: ModelProvider,
 ): (Html | string)[] {
   const variables = auth_env.map((one, i) => html`${i === 0 ? "" : " or "}<code>${one}</code>`);
   const state = !available

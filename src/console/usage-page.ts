@@ -1,8 +1,9 @@
 /** `/console/usage`: the usage of model calls, and its limits. */
+
 import { html } from "hono/html";
+import type { Budget, Usage } from "../api/answers/spending.ts";
 import { BadRequest } from "../errors/request.ts";
 import type { UsageGroup } from "../session/ledger/rpc.ts";
-import type { ShownBudget, UsageRow } from "./answers.ts";
 import { type Api, asked } from "./api.ts";
 import { textOf } from "./fields.ts";
 import { form, type Page, seeOther } from "./layout.ts";
@@ -43,21 +44,21 @@ ${api.may("admin") ? budgetForm(api) : ""}
   };
 }
 
-function nameOf(row: UsageRow, by: UsageGroup): string {
+function nameOf(row: Usage, by: UsageGroup): string {
   const { provider, model } = row;
   if (by === "model") return `${provider} ${model}`;
   return row[by] ?? `no ${by}`;
 }
 
 /** Cost as bars, or tokens if nothing has a price. */
-export function bars(rows: readonly UsageRow[], by: UsageGroup): Html {
+export function bars(rows: readonly Usage[], by: UsageGroup): Html {
   const priced = rows.some(({ cost_usd }) => cost_usd > 0);
-  const size = ({ cost_usd, input_tokens, output_tokens }: UsageRow): number =>
+  const size = ({ cost_usd, input_tokens, output_tokens }: Usage): number =>
     priced ? cost_usd : input_tokens + output_tokens;
   const most = Math.max(...rows.map(size), Number.MIN_VALUE);
-  const bar = (row: UsageRow) =>
+  const bar = (row: Usage) =>
     html`<svg viewBox="0 0 1000 14" width="160" height="14" preserveAspectRatio="none" aria-hidden="true"><rect class="track" width="1000" height="14"/><rect class="model" width="${Math.round((1000 * size(row)) / most)}" height="14"/></svg>`;
-  const cells = (row: UsageRow): (Html | string)[] => [
+  const cells = (row: Usage): (Html | string)[] => [
     nameOf(row, by),
     bar(row),
     row.price_known
@@ -79,15 +80,15 @@ export function bars(rows: readonly UsageRow[], by: UsageGroup): Html {
   return table(columns, rows.map(cells));
 }
 
-function budgetTable(api: Api, rows: readonly ShownBudget[]): Html {
-  const remove = ({ scope }: ShownBudget): Html =>
+function budgetTable(api: Api, rows: readonly Budget[]): Html {
+  const remove = ({ scope }: Budget): Html =>
     form(
       api,
       "/console/usage/budget/remove",
       html`<input type="hidden" name="scope" value="${scope}"><button class="danger" aria-label="Remove the budget of ${scope}">Remove</button>`,
       "inline",
     );
-  const cells = (row: ShownBudget): (Html | string)[] => [
+  const cells = (row: Budget): (Html | string)[] => [
     row.scope,
     row.window,
     spentText(row),
@@ -102,7 +103,7 @@ function budgetTable(api: Api, rows: readonly ShownBudget[]): Html {
 }
 
 /** The limits of a budget, each with its value. */
-function limitsOf(row: ShownBudget): { max: number; spent: number; text: (value: number) => string }[] {
+function limitsOf(row: Budget): { max: number; spent: number; text: (value: number) => string }[] {
   const tokens = (value: number): string => `${count(value)} ${value === 1 ? "token" : "tokens"}`;
   return [
     { max: row.max_cost_usd, spent: row.spent.cost_usd, text: money },
@@ -119,12 +120,12 @@ function limitsOf(row: ShownBudget): { max: number; spent: number; text: (value:
   ].flatMap(({ max, spent, text }) => (max === null || max === undefined ? [] : [{ max, spent, text }]));
 }
 
-const limitText = (row: ShownBudget): string => inUnits(row, ({ max }) => max);
-const spentText = (row: ShownBudget): string => inUnits(row, ({ spent }) => spent);
-const leftText = (row: ShownBudget): string => inUnits(row, ({ max, spent }) => Math.max(0, max - spent));
+const limitText = (row: Budget): string => inUnits(row, ({ max }) => max);
+const spentText = (row: Budget): string => inUnits(row, ({ spent }) => spent);
+const leftText = (row: Budget): string => inUnits(row, ({ max, spent }) => Math.max(0, max - spent));
 
 /** A value of each limit in the limit's unit. */
-function inUnits(row: ShownBudget, value: (limit: { max: number; spent: number }) => number): string {
+function inUnits(row: Budget, value: (limit: { max: number; spent: number }) => number): string {
   return limitsOf(row)
     .map((limit) => limit.text(value(limit)))
     .join(", ");

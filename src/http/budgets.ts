@@ -1,4 +1,5 @@
 /** `/budgets`: hard limits of the caller's tenant, checked before each model call. */
+import type { Budget } from "../api/answers/spending.ts";
 import { budgetBody } from "../api/bodies/spending.ts";
 import { nanoOf, usdOf } from "../engine/usd.ts";
 import { BudgetNotFound } from "../errors/budget.ts";
@@ -6,7 +7,7 @@ import { BadRequest } from "../errors/request.ts";
 import { askTenant } from "../run/ledger.ts";
 import { askWithPolicy } from "../run/tenant-policy.ts";
 import { sendUsage } from "../run/usage-batch.ts";
-import type { Amount, Budget } from "../session/ledger/rpc.ts";
+import type { Amount, Budget as LedgerBudget } from "../session/ledger/rpc.ts";
 import { readJson } from "./body.ts";
 import type { RequestContext } from "./context.ts";
 import { jsonNow, pageLimit } from "./page.ts";
@@ -65,7 +66,7 @@ function scopeIn({ scope = "" }: Params): string {
   });
 }
 
-function shown(budget: Budget) {
+function shown(budget: LedgerBudget): Budget {
   const { max_cost, max_input_tokens, max_output_tokens } = budget;
   return {
     scope: budget.scope,
@@ -77,7 +78,7 @@ function shown(budget: Budget) {
     reserved: amount(budget.reserved),
     since: time(budget.since),
     resets_at: time(budget.resets_at),
-    updated_at: time(budget.updated_at),
+    updated_at: new Date(budget.updated_at).toISOString(),
   };
 }
 

@@ -1,5 +1,6 @@
 /** `GET /usage`: what the caller's tenant has spent. */
 import * as z from "zod/mini";
+import type { Usage } from "../api/answers/spending.ts";
 import { usdOf } from "../engine/usd.ts";
 import { BadRequest } from "../errors/request.ts";
 import { unknownCursor } from "../errors/unknown-cursor.ts";
@@ -33,7 +34,7 @@ export async function getUsage(context: RequestContext): Promise<Response> {
   };
   await sendUsage(context);
   const { rows, more } = await askTenant(context, async (ledger) => await ledger.usage(wanted));
-  const data = rows.map((row) => ({ ...named(group_by, row), ...figures(row.spend) }));
+  const data: Usage[] = rows.map((row) => ({ ...named(group_by, row), ...figures(row.spend) }));
   const last = rows.at(-1);
   return jsonNow({ data, next_cursor: more && last !== undefined ? JSON.stringify(last.key) : null });
 }
@@ -42,7 +43,7 @@ export async function getUsage(context: RequestContext): Promise<Response> {
 function named(
   group: UsageGroup,
   { key: [first = "", second = ""] }: UsageRow,
-): Record<string, string | null> {
+): Pick<Usage, UsageGroup | "provider"> {
   return group === "model" ? { provider: first, model: second } : { [group]: first === "" ? null : first };
 }
 

@@ -1,4 +1,6 @@
 /** Checks whether a provider accepts its key: one cheap call without a model. */
+import * as z from "zod/mini";
+import { about, count, flag, maybe, type Shaped, text } from "../answer-shape.ts";
 import { HullError } from "../errors.ts";
 import { join } from "./base-url.ts";
 import { addressOf } from "./providers.ts";
@@ -6,23 +8,24 @@ import type { ModelRegistry, ProviderDefinition } from "./registry/definition.ts
 import type { ProtocolName } from "./registry/layer.ts";
 import { baseOverride, protocolOf, type ReadVariable } from "./registry/provider-setup.ts";
 
-export interface Health {
-  provider: string;
-  valid: boolean;
-  message: string;
-  metadata: {
-    /**
-     * The fault: `unknown_provider`, `not_configured`, `auth_failure`, `http_status`, `redirect`, `timeout`,
-     * `unreachable`.
-     */
-    reason?: string;
-    /** HTTP status of the provider's answer. */
-    status?: number;
-    latency_ms?: number;
-    /** The variable to set. */
-    variable?: string;
-  };
-}
+export type Health = Shaped<typeof healthShape>;
+export const healthShape = () =>
+  z.object({
+    provider: text(),
+    valid: flag(),
+    message: text(),
+    metadata: z.object({
+      reason: maybe(
+        about(
+          text(),
+          "The fault: `unknown_provider`, `not_configured`, `auth_failure`, `http_status`, `redirect`, `timeout`, `unreachable`.",
+        ),
+      ),
+      status: maybe(about(count(), "HTTP status of the provider's answer.")),
+      latency_ms: maybe(count()),
+      variable: maybe(about(text(), "The variable to set.")),
+    }),
+  });
 
 interface HealthContext {
   env: ReadVariable;

@@ -1,4 +1,5 @@
 /** `/llm/capabilities`: a model's abilities, and a tenant's own rules about them. */
+import type { ModelCapabilities } from "../../api/answers/models.ts";
 import { shapeErrors } from "../../engine/fault.ts";
 import { InputInvalid, MalformedToml } from "../../errors/request.ts";
 import { type CapabilityTables, capabilityTables } from "../../model/registry/layer.ts";
@@ -20,7 +21,8 @@ export async function getCapabilities(context: RequestContext): Promise<Response
   const provider = canonicalProvider(registry, asked);
   const model = query.get("model")?.trim() || (registry.providers.get(provider)?.default_model ?? "");
   const { matched: _, ...capabilities } = capabilitiesOf(registry, provider, model);
-  return jsonNow({ provider, model, ...capabilities });
+  const shown: ModelCapabilities = { provider, model, ...capabilities };
+  return jsonNow(shown);
 }
 
 /**

@@ -1,4 +1,5 @@
 /** Information about model names: `/llm/info`, `/models`, `/resolve`, `/infer`, `/tier`, `/pick`, `/cost`. */
+import type { Model, ModelInfo, ModelTarget } from "../../api/answers/models.ts";
 import type { Usage } from "../../engine/messages.ts";
 import type { ModelRegistry } from "../../model/registry/definition.ts";
 import { inferProvider as inferred, tierOf, wireModel } from "../../model/registry/infer.ts";
@@ -17,7 +18,8 @@ export async function getModelInfo(context: RequestContext): Promise<Response> {
   const registry = await context.modelRegistry();
   const { read } = context.settings;
   const { provider, model } = defaultTarget(registry, read);
-  return jsonNow({ provider, model, api_key_set: isAvailable(provider, registry, read) });
+  const info: ModelInfo = { provider, model, api_key_set: isAvailable(provider, registry, read) };
+  return jsonNow(info);
 }
 
 /** `GET /llm/models`: the aliases; with `?id=` one model. */
@@ -28,7 +30,7 @@ export async function listModels(context: RequestContext): Promise<Response> {
   const { id, alias, provider } = named(required(context.query, "id"), registry);
   const model = wireModel(id, provider);
   const { matched: _, ...capabilities } = capabilitiesOf(registry, provider, model);
-  return jsonNow({
+  const shown: Model = {
     id,
     provider,
     tool_format: toolFormat(registry, provider, model, alias),
@@ -39,7 +41,8 @@ export async function listModels(context: RequestContext): Promise<Response> {
     context_window: contextWindow(registry, id),
     price: priceOf(registry, provider, id),
     retires_at: retirementOf(provider, model),
-  });
+  };
+  return jsonNow(shown);
 }
 
 /** `GET /llm/resolve?model=` */
@@ -91,7 +94,7 @@ function named(model: string, registry: ModelRegistry): { id: string; provider: 
   return alias === undefined ? { id, provider } : { id, provider, alias };
 }
 
-function shown(model: string, registry: ModelRegistry): object {
+function shown(model: string, registry: ModelRegistry): ModelTarget {
   const { id, provider } = named(model, registry);
   return { id, provider, tier: tierOf(registry, id) };
 }

@@ -1,4 +1,5 @@
 /** The providers of the deployment: `/llm/providers…`. About keys it reveals only which variables may hold them. */
+import type { ModelProvider } from "../../api/answers/models.ts";
 import { ProviderNotFound } from "../../errors/request.ts";
 import { checkHealth } from "../../model/health.ts";
 import type { ModelRegistry, ProviderDefinition } from "../../model/registry/definition.ts";
@@ -66,7 +67,7 @@ function shown(
   registry: ModelRegistry,
   name: string,
   definition: ProviderDefinition,
-): object {
+): ModelProvider {
   const { extra_headers = {}, healthcheck, default_model = null } = definition;
   return {
     name,

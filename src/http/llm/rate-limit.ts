@@ -1,4 +1,5 @@
 /** `/llm/rate-limit/:provider`: the calls per minute that the caller's tenant may make to a provider. */
+import type { ProviderRate } from "../../api/answers/spending.ts";
 import { rateBody } from "../../api/bodies/spending.ts";
 import { BadRequest, ProviderNotFound } from "../../errors/request.ts";
 import { canonicalProvider } from "../../model/registry/registry.ts";
@@ -31,7 +32,7 @@ export async function putRateLimit(context: RequestContext, params: Params): Pro
   return jsonNow(await rateOf(context, provider, policy));
 }
 
-async function rateOf(context: RequestContext, provider: string, { rpm }: Policy) {
+async function rateOf(context: RequestContext, provider: string, { rpm }: Policy): Promise<ProviderRate> {
   const own = rpm[provider];
   if (own !== undefined) return { provider, rpm: own, source: "tenant" };
   const registry = await context.deployment.models.registry();

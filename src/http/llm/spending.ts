@@ -1,4 +1,5 @@
 /** The cost of calls, and soft budgets. */
+import type { SessionCost, SoftBudget, TotalUsage } from "../../api/answers/spending.ts";
 import { softBudgetBody } from "../../api/bodies/spending.ts";
 import { nanoOf, usdOf } from "../../engine/usd.ts";
 import { Unauthenticated } from "../../errors/request.ts";
@@ -16,13 +17,15 @@ export async function getTotalUsage(context: RequestContext): Promise<Response> 
   await sendUsage(context);
   const total = await askTenant(context, async (ledger) => await ledger.total());
   const { input_tokens, output_tokens, duration_ms, calls } = total;
-  return jsonNow({ input_tokens, output_tokens, total_duration_ms: duration_ms, call_count: calls });
+  const sums: TotalUsage = { input_tokens, output_tokens, total_duration_ms: duration_ms, call_count: calls };
+  return jsonNow(sums);
 }
 
 /** `GET /llm/session-cost` */
 export async function getSessionCost(context: RequestContext): Promise<Response> {
   const { cost, input_tokens, output_tokens, calls } = await accountIn(context);
-  return jsonNow({ total_cost: usdOf(cost), input_tokens, output_tokens, call_count: calls });
+  const sums: SessionCost = { total_cost: usdOf(cost), input_tokens, output_tokens, call_count: calls };
+  return jsonNow(sums);
 }
 
 /** `GET /llm/budget` */
@@ -58,7 +61,7 @@ async function setBudget(context: RequestContext, max: number | null): Promise<A
   return account;
 }
 
-function standing({ max_cost, cost }: Account): { budget: number | null; remaining: number | null } {
+function standing({ max_cost, cost }: Account): SoftBudget {
   if (max_cost === null) return { budget: null, remaining: null };
   return { budget: usdOf(max_cost), remaining: usdOf(max_cost - cost) };
 }
