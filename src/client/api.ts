@@ -281,8 +281,6 @@ export type Card = {
   inputMime?: string[];
   outputMime?: string;
   tools?: string[];
-  /** The skill's body; never that of an llm skill. */
-  doc?: string;
   version: string;
   /** The folder is broken, so Hull serves its last good version. `diagnostics` say why. */
   stale?: true;
@@ -292,20 +290,22 @@ export type Card = {
   daemon?: true;
   /** Fingerprint of the key that signed it. */
   signer?: string;
+  /** Runs with it have tools to read and write files and to run commands. */
+  workspaceTools?: true;
+  /** The author's folder or the plugin of the skill. */
+  namespace?: string;
   /** Its workflows, executed as `<slug>/<name>`. */
   workflows?: {
     name: string;
     digest: string;
   }[];
-  /** Runs with it have tools to read and write files and to run commands. */
-  workspaceTools?: true;
-  /** The author's folder or the plugin of the skill. */
-  namespace?: string;
+  /** The skill's body; never that of an llm skill. */
+  doc?: string;
   /** JSON Schema of the input, if the skill declares one; not in listings. */
   input_schema?: Record<string, unknown>;
   /** Whether the deployment trusts who signed it; not in listings. */
   signature?: {
-    signer: string;
+    signer: Digest;
     trusted: boolean;
   };
   /** What the build found wrong with it; for keys that may publish, and not in listings. */
@@ -456,13 +456,13 @@ export type Delivered = {
 export type Diagnostic = {
   level: "error" | "warning" | "info";
   code: string;
-  message: string;
   skill: string;
   file: string;
   line?: number;
   column?: number;
   field?: string;
   value?: string;
+  message: string;
   hint?: string;
 };
 
@@ -996,7 +996,7 @@ export type StoredFile = {
   filename: string | null;
   mime: string;
   size: number;
-  sha256: string;
+  sha256: Digest;
   created_at: string;
   expires_at: string;
 };

@@ -12,7 +12,7 @@ import type { RunDocument } from "../engine/workflow/answers.ts";
 import type { Graph } from "../engine/workflow/graph.ts";
 import type { PublicMessage } from "../llm/messages.ts";
 import type { Health } from "../model/health.ts";
-import type { Version } from "../registry/versions.ts";
+import type { Version } from "../registry/answers.ts";
 import type {
   ApprovalView,
   ArtifactEntry,

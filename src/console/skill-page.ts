@@ -5,7 +5,7 @@ import * as z from "zod/mini";
 import { toBase64 } from "../bytes.ts";
 import type { Card } from "../client/api.ts";
 import { counted } from "../plural.ts";
-import type { Version } from "../registry/versions.ts";
+import type { Version } from "../registry/answers.ts";
 import { parsedJson } from "../skill/json-depth.ts";
 import { type Api, asked } from "./api.ts";
 import { jsonOf, textOf } from "./fields.ts";

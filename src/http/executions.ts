@@ -1,4 +1,5 @@
 /** `/executions`: state, result, events and end of idempotent and asynchronous calls. */
+import type { ShownExecution } from "../api/answers/skills.ts";
 import { BadRequest } from "../errors/request.ts";
 import { HullError, toProblem } from "../errors.ts";
 import { parseWithOffset } from "../run/json.ts";
@@ -20,7 +21,7 @@ const MAX_INLINE_BYTES = 1024 * 1024;
 export async function getExecution(context: RequestContext, { id = "" }: Params): Promise<Response> {
   const status = await executionOf(context, id).status();
   const { created_at, finished_at, skill } = status;
-  return jsonNow({
+  const shown: ShownExecution = {
     id,
     skill,
     status: status.status,
@@ -28,14 +29,15 @@ export async function getExecution(context: RequestContext, { id = "" }: Params)
     ...(finished_at === null ? {} : { finished_at: new Date(finished_at).toISOString() }),
     ...(status.result === null ? {} : { result: await resultOf(context, id, status.result) }),
     ...(status.error === null ? {} : { error: context.redacted(toProblem(status.error, context.requestId)) }),
-  });
+  };
+  return jsonNow(shown);
 }
 
 async function resultOf(
   context: RequestContext,
   id: string,
   { headers, size }: NonNullable<ExecutionStatus["result"]>,
-): Promise<Record<string, unknown>> {
+): Promise<NonNullable<ShownExecution["result"]>> {
   const type = headers["content-type"] ?? "application/octet-stream";
   const common = { status: 200, content_type: type, headers, size };
   const json = /^application\/(?:[a-z0-9.-]+\+)?json$/.test(mediaType(type));

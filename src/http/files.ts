@@ -7,10 +7,10 @@ import {
   IdempotencyKeyReused,
   InputInvalid,
 } from "../errors/request.ts";
+import type { FileDocument } from "../run/answers.ts";
 import {
   claimUpload,
   dropFile,
-  type FileDocument,
   findFile,
   type StoredFile,
   storeFile,

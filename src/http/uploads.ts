@@ -2,6 +2,7 @@
  * `/_hull/skills`: skills that a tenant uploads, served to that tenant without a publish. The archive is checked as the
  * build checks a folder, and stored under the keys of published skills.
  */
+import type { ShownUpload } from "../api/answers/skills.ts";
 import { namedSkillBody } from "../api/bodies/publishing.ts";
 import { BundleInvalid, SkillNotFound, UnsupportedMediaType } from "../errors/request.ts";
 import type { LoadedCatalog } from "../registry/published.ts";
@@ -89,7 +90,7 @@ export async function listUploads(context: RequestContext): Promise<Response> {
 function shown(
   { slug, owner, digest, card, created_at, updated_at }: Upload,
   catalog: LoadedCatalog,
-): object {
+): ShownUpload {
   const holder = publishedHolder(catalog, card);
   const shadow = holder === null ? null : { slug: holder.slug, route: holder.route };
   return { slug, tenant: owner, digest, created_at, updated_at, shadowed_by: shadow, card };

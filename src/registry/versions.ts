@@ -1,16 +1,9 @@
 /** The versions of a skill. */
 import type { Bindings } from "../env.ts";
 import type { Card } from "../skill/manifest.ts";
+import type { Version } from "./answers.ts";
 import { type LoadedCatalog, readCatalog, readPointer } from "./published.ts";
 import { uploadedVersions } from "./uploads.ts";
-
-export interface Version {
-  digest: string;
-  /** RFC 3339; `null` for a catalog that a deployment pins and that was never published. */
-  published_at: string | null;
-  /** Whether this version is served. */
-  current: boolean;
-}
 
 /**
  * The versions of a served skill, the newest first. For a published skill, the list goes as far back as the catalog

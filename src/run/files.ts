@@ -3,8 +3,10 @@
  * nobody can find another tenant's file. Every key is recorded in the tenant's FileIndexObject before a file is stored
  * under it; that object removes expired files.
  */
+
 import type { Bindings, FileIndexRpc, IdempotentUpload } from "../env.ts";
 import { FileNotFound } from "../errors/request.ts";
+import type { FileDocument } from "./answers.ts";
 import { digested } from "./digest.ts";
 import {
   type Body,
@@ -33,19 +35,6 @@ export interface NewFile {
   ttl_ms: number;
   /** In bytes, if known beforehand. */
   size: number | null;
-}
-
-/** A stored file on the wire. */
-export interface FileDocument {
-  /** `file_<32 hex digits>`. */
-  id: string;
-  filename: string | null;
-  mime: string;
-  size: number;
-  sha256: string;
-  /** RFC 3339. */
-  created_at: string;
-  expires_at: string;
 }
 
 /** Stores a file. If its body breaks off, nothing is stored. */

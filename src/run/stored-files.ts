@@ -2,6 +2,7 @@
  * The files that `/v1/files` lists: its own, which stay until they are deleted or expire, and uploads of `/files`. Both are files of
  * either, under the same ids.
  */
+
 import type { Bindings } from "../env.ts";
 import { StorageQuotaExceeded } from "../errors/request.ts";
 import {
@@ -13,8 +14,9 @@ import {
   sweepFileRows,
 } from "../registry/stored-files/rows.ts";
 import { extensionOf } from "../skill/media.ts";
+import type { FileDocument } from "./answers.ts";
 import type { RunContext } from "./context.ts";
-import { dropFile, type FileDocument, fileKey, storeBody } from "./files.ts";
+import { dropFile, fileKey, storeBody } from "./files.ts";
 import type { Body } from "./large-body.ts";
 
 /** Facts about a file that are known once its body has been read. */

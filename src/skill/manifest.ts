@@ -427,7 +427,7 @@ function skillWorkflow() {
 
 /** One finding about a skill folder; the same shape everywhere. */
 export type Diagnostic = Read<typeof diagnostic>;
-function diagnostic() {
+export function diagnostic() {
   const text = z.string();
   return z.object({
     level: z.enum(["error", "warning", "info"]),
@@ -491,7 +491,7 @@ export const skillRecordShape = z.lazy(() =>
 
 /** What `GET /skills` shows of a skill; `version` is the skill digest. */
 export type Card = Read<typeof card>;
-function card() {
+export function card() {
   const text = z.string();
   const texts = z.array(text);
   return z.object({
@@ -545,9 +545,9 @@ export const catalogShape = z.lazy(() =>
 );
 
 /** KV `catalog:current`. */
-export type CatalogPointer = z.output<typeof catalogPointerShape>;
-export const catalogPointerShape = z.lazy(() =>
-  z.object({
+export type CatalogPointer = Read<typeof catalogPointer>;
+export function catalogPointer() {
+  return z.object({
     id: sha256(),
     previous: z.nullable(sha256()),
     /** RFC 3339. */
@@ -556,5 +556,6 @@ export const catalogPointerShape = z.lazy(() =>
     pinned: maybe(sha256()),
     /** Catalogs that were served before, the latest one first. */
     earlier: maybe(z.array(z.object({ id: sha256(), published_at: z.string() }))),
-  }),
-);
+  });
+}
+export const catalogPointerShape = z.lazy(catalogPointer);

@@ -3,7 +3,7 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { sha256 } from "../../src/bytes.ts";
-import type { FileDocument } from "../../src/run/files.ts";
+import type { FileDocument } from "../../src/run/answers.ts";
 import { chunked, MAX_BODY_BYTES, MB, noise, problem, Tenants, utf8 } from "./tenants.ts";
 
 const tenants = new Tenants();

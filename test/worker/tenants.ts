@@ -1,7 +1,7 @@
 /** Two tenants of one deployment, and their uploaded files. */
 import { runInDurableObject } from "cloudflare:test";
 import { expect } from "vitest";
-import type { FileDocument } from "../../src/run/files.ts";
+import type { FileDocument } from "../../src/run/answers.ts";
 import { RUNNER_URL } from "./fake-runner.ts";
 import { Client } from "./served.ts";
 

@@ -274,8 +274,6 @@ export type Card = {
     inputMime?: string[];
     outputMime?: string;
     tools?: string[];
-    /** The skill's body; never that of an llm skill. */
-    doc?: string;
     version: string;
     /** The folder is broken, so Hull serves its last good version. `diagnostics` say why. */
     stale?: true;
@@ -285,20 +283,22 @@ export type Card = {
     daemon?: true;
     /** Fingerprint of the key that signed it. */
     signer?: string;
+    /** Runs with it have tools to read and write files and to run commands. */
+    workspaceTools?: true;
+    /** The author's folder or the plugin of the skill. */
+    namespace?: string;
     /** Its workflows, executed as `<slug>/<name>`. */
     workflows?: {
         name: string;
         digest: string;
     }[];
-    /** Runs with it have tools to read and write files and to run commands. */
-    workspaceTools?: true;
-    /** The author's folder or the plugin of the skill. */
-    namespace?: string;
+    /** The skill's body; never that of an llm skill. */
+    doc?: string;
     /** JSON Schema of the input, if the skill declares one; not in listings. */
     input_schema?: Record<string, unknown>;
     /** Whether the deployment trusts who signed it; not in listings. */
     signature?: {
-        signer: string;
+        signer: Digest;
         trusted: boolean;
     };
     /** What the build found wrong with it; for keys that may publish, and not in listings. */
@@ -441,13 +441,13 @@ export type Delivered = {
 export type Diagnostic = {
     level: "error" | "warning" | "info";
     code: string;
-    message: string;
     skill: string;
     file: string;
     line?: number;
     column?: number;
     field?: string;
     value?: string;
+    message: string;
     hint?: string;
 };
 export type Digest = string;
@@ -960,7 +960,7 @@ export type StoredFile = {
     filename: string | null;
     mime: string;
     size: number;
-    sha256: string;
+    sha256: Digest;
     created_at: string;
     expires_at: string;
 };

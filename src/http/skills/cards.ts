@@ -1,4 +1,5 @@
 /** The list, the cards and the versions of served skills. */
+import type { CardDetails } from "../../api/answers/skills.ts";
 import { grants } from "../../auth/api-key.ts";
 import type { Settings } from "../../env.ts";
 import type { LoadedCatalog } from "../../registry/published.ts";
@@ -58,7 +59,7 @@ export async function skillCard(context: RequestContext, card: Card): Promise<Re
   if (noneMatch(context.request, etag)) return notModified(etag);
   const record = await deployment.registry.skill(card.version);
   const doc = card.mode === "llm" ? {} : { doc: record.body };
-  const signature = record.signature === undefined ? {} : signatureShown(record, settings);
+  const signature = signatureShown(record, settings);
   const { input_schema } = record.manifest;
   const taken = input_schema === undefined ? {} : { input_schema };
   const details = catalog === null ? {} : publisherDetails(record, catalog);
@@ -68,15 +69,16 @@ export async function skillCard(context: RequestContext, card: Card): Promise<Re
 }
 
 /** Who signed a skill, and whether the deployment trusts them. */
-function signatureShown(record: SkillRecord, { signatures }: Settings): object {
-  const fault = signatureFault(record, signatures);
-  return { signature: { signer: record.signature?.signer, trusted: fault === null } };
+function signatureShown(record: SkillRecord, { signatures }: Settings): Pick<CardDetails, "signature"> {
+  if (record.signature === undefined) return {};
+  const { signer } = record.signature;
+  return { signature: { signer, trusted: signatureFault(record, signatures) === null } };
 }
 
 function publisherDetails(
   { manifest, files, tools = [], diagnostics = [] }: SkillRecord,
   { overrides, faults }: Pick<LoadedCatalog, "overrides" | "faults">,
-): object {
+): Pick<CardDetails, "diagnostics" | "tool_details" | "files"> {
   const tool_details = tools.map(
     ({ name, description, parameters, tier, tier_reason, risk, hidden, script, source }) => ({
       name,
