@@ -1193,11 +1193,13 @@ export interface EventData {
   artifact: {
     /** The id that the model gave the call. */
     call_id?: string;
+    /** Unique in its session. */
     id: string;
-    type: string;
+    type: "code" | "html" | "markdown" | "svg" | "mermaid" | "react" | "image" | "custom" | "document";
     title: string;
     /** Text; for an image its URL; for type `custom` any JSON. */
     content: unknown;
+    /** Only for `code` and `react`. */
     language?: string;
     metadata: Record<string, unknown>;
     plugin?: string;

@@ -3,37 +3,23 @@
  * and docs/events.md come from here. The Worker uses only the types and never loads this module.
  */
 import * as z from "zod/mini";
-import { COMPACTION_MODES, TOOL_STATUSES, WAKE_REASONS } from "../engine/agent/records.ts";
+import { about, count, flag, maybe, ordinal, text, texts, time } from "../answer-shape.ts";
+import { approvalShape, compactionShape, TOOL_STATUSES, WAKE_REASONS } from "../engine/agent/records.ts";
+import { artifactShape } from "../engine/artifact.ts";
+import { usageShape } from "../engine/messages.ts";
 import { SEARCH_MODES } from "../engine/tool-vault/events.ts";
 import { MODES } from "../skill/manifest.ts";
 
-const maybe = z.exactOptional;
-const about = <T extends z.core.$ZodType>(shape: T, description: string): T => {
-  z.globalRegistry.add(shape, { description });
-  return shape;
-};
-const text = () => z.string();
-const count = () => z.int().check(z.nonnegative());
-const flag = () => z.boolean();
-const texts = () => z.array(z.string());
-/** Arbitrary JSON from models, tools or callers. */
+/** Members that hold arbitrary JSON of models, tools or callers. */
 const anything = () => z.unknown();
 const object = () => z.record(z.string(), z.unknown());
-const round = () => about(z.int().check(z.nonnegative()), "The model call, counted from 1.");
-const time = () => about(z.iso.datetime(), "RFC 3339.");
+const moment = () => about(time(), "RFC 3339.");
+const round = () => about(count(), "The model call, counted from 1.");
 const iteration = () => about(count(), "Model calls before this event, including itself if it is one.");
 const callId = () => about(text(), "The id that the model gave the call.");
 
 const bytes = () => about(maybe(text()), "Instead of `text`, for bytes that are not UTF-8: Base64.");
 const piece = () => ({ text: maybe(text()), b64: bytes() });
-
-const usage = () =>
-  z.object({
-    input_tokens: count(),
-    output_tokens: count(),
-    cache_read_tokens: count(),
-    cache_write_tokens: count(),
-  });
 
 /** An event of a delegated run, as it appears among the events of the session above it. */
 const below = () => ({
@@ -72,7 +58,7 @@ export const EVENTS = {
       finish_reason: maybe(
         about(text(), "Why the model stopped, e.g. `end_turn`, `tool_use`, `max_tokens`."),
       ),
-      usage: maybe(usage()),
+      usage: maybe(usageShape()),
       restarted: maybe(
         about(z.literal(true), "Hull asks the model again: earlier `delta` events of this round are void."),
       ),
@@ -111,34 +97,15 @@ export const EVENTS = {
     "A tool call has ended. Its content is for the model and not part of the event.",
   ),
   artifact: about(
-    z.object({
-      call_id: maybe(callId()),
-      id: text(),
-      type: text(),
-      title: text(),
-      content: about(anything(), "Text; for an image its URL; for type `custom` any JSON."),
-      language: maybe(text()),
-      metadata: object(),
-      plugin: maybe(text()),
-      version: z.int().check(z.positive()),
-      ...below(),
-    }),
+    z.object({ call_id: maybe(callId()), ...artifactShape().shape, ...below() }),
     "A tool made something for people to look at, or a new version of it.",
   ),
   approval_request: about(
     z.object({
+      ...approvalShape().shape,
       id: about(text(), "Decide it at `POST /sessions/{id}/approvals/{approval}`."),
-      tool_call_id: text(),
-      tool: text(),
-      arguments: object(),
-      arguments_digest: about(
-        text(),
-        "SHA-256 of the tool and the arguments: the decision holds only for these.",
-      ),
-      risk: text(),
-      cause: maybe(about(text(), "What requires the approval.")),
-      requested_at: time(),
-      expires_at: time(),
+      requested_at: moment(),
+      expires_at: moment(),
       ...below(),
     }),
     "A call waits for a person's decision.",
@@ -215,24 +182,14 @@ export const EVENTS = {
     "Hull or a host gave the model feedback.",
   ),
   transcript_compacted: about(
-    z.object({
-      mode: z.enum(COMPACTION_MODES),
-      strategy: text(),
-      engine_strategy: text(),
-      archived_messages: count(),
-      estimated_tokens_before: count(),
-      estimated_tokens_after: count(),
-      keep_first: count(),
-      keep_last: count(),
-      ...below(),
-    }),
+    z.object({ ...z.omit(compactionShape(), { summary: true }).shape, ...below() }),
     "A summary replaced older messages.",
   ),
   stage: about(
     z.object({
       stage_id: about(text(), "`<run>:<node>:<visit>`, as in the run's record."),
       node_id: text(),
-      attempt: about(z.int().check(z.positive()), "Counted from 1."),
+      attempt: about(ordinal(), "Counted from 1."),
       item: maybe(about(count(), "Of a map: which item, counted from 0.")),
       status: z.enum(["running", "waiting", "completed", "partial", "failed"]),
       outcome: maybe(about(text(), "How it ended, e.g. `success`, `verified`, `condition_true`.")),
