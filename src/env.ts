@@ -11,7 +11,7 @@ import { parsedJson } from "./skill/json-depth.ts";
 import { templateVariables } from "./skill/placeholder.ts";
 import { approvalsShape, policyShape } from "./skill/policy.ts";
 import { NO_SIGNATURES, signaturesShape } from "./skill/trust.ts";
-import { DEFAULT_WORKSPACE_TOOLS, workspaceToolsShape } from "./skill/workspace-settings.ts";
+import { workspaceToolsShape } from "./skill/workspace-settings.ts";
 
 /** The tenant of callers without a key on a public deployment; everybody can see its data. */
 export const PUBLIC_TENANT = "public";
@@ -172,7 +172,7 @@ const servingConfig = z.lazy(() => {
     /** Tokens of the list of skills in a run's system text. Absent: the engine's default. */
     skill_catalogue_tokens: z.optional(positive),
     /** The tools with which models read files and run commands. */
-    workspace_tools: z._default(workspaceToolsShape, DEFAULT_WORKSPACE_TOOLS),
+    workspace_tools: z.prefault(workspaceToolsShape, {}),
     /** The rate per key. Absent: `DEPLOYED_RATE`, or no limit locally; `null`: no limit. */
     rate_limit: z.optional(z.nullable(z.strictObject({ requests: positive, window_s: positive }))),
   });

@@ -4,7 +4,7 @@
  */
 
 import type { Field, Fields } from "../skill/field-kinds.ts";
-import type { Json, JsonObject } from "../skill/manifest.ts";
+import { type Json, type JsonObject, MCP_SERVER_FIELDS } from "../skill/manifest.ts";
 import { type FieldName, MANIFEST_FIELDS, type ManifestField } from "../skill/manifest-fields.ts";
 import { TOOL_FIELDS } from "../skill/tools-json/tool-fields.ts";
 import { TEXT } from "./openapi-parts.ts";
@@ -28,7 +28,11 @@ const MANIFEST_TEXTS: { readonly [name in FieldName]: FieldText } = {
   name: { text: "Required. Hull makes the [slug](#slug-and-route) from it." },
   description: { text: "Required. One sentence for people and models." },
   mode: { text: "Lower case only; see [Modes](#modes).", otherwise: "by the other fields" },
-  run: { text: "The command that each call starts.", takes: "command" },
+  run: {
+    text: "The command that each call starts.",
+    takes: "command",
+    schema: { anyOf: [TEXT, TEXTS] },
+  },
   serve: { text: "A file inside the folder.", takes: "path" },
   proxy: {
     text: "http or https with a host, without a user name; `${VAR}` in path and query only.",
@@ -38,21 +42,22 @@ const MANIFEST_TEXTS: { readonly [name in FieldName]: FieldText } = {
   proxy_method: { text: "The method of the call to the upstream.", otherwise: "the call's own" },
   headers: {
     text: "Headers for the upstream. Values may hold `${VAR}`; headers of the connection, `host` and `content-length` are errors.",
-    takes: "mapping of strings to strings",
   },
   forward_headers: {
     text: "Further request headers that go to the upstream.",
-    takes: "list of header names",
   },
-  return_headers: { text: "Further response headers that come back.", takes: "list of header names" },
+  return_headers: { text: "Further response headers that come back." },
   tools: { text: "See [Tools](#tools).", takes: "list", schema: { type: ["array", "object"] } },
   mcp_servers: {
     text: "A server is its URL, or `{url, headers, tools, timeout_ms}`: see [MCP](mcp.md#tools-of-other-servers).",
     takes: "mapping of names to servers",
+    schema: {
+      type: "object",
+      additionalProperties: { anyOf: [TEXT, objectSchema(MCP_SERVER_FIELDS)] },
+    },
   },
   tool_env: {
     text: "For script and llm: variables of the Worker that the skill's processes get. `HULL_*` and `HUSK_*` are errors; Hull withholds provider keys, with a warning.",
-    takes: "list of variable names",
   },
   input: {
     text: "What a call sends. A proxy's upstream gets the body as it is, and with `none` it gets no body.",
@@ -88,12 +93,10 @@ const MANIFEST_TEXTS: { readonly [name in FieldName]: FieldText } = {
   provider: {
     text: "The model provider.",
     takes: "one of the [providers](#providers)",
-    otherwise: "`anthropic`",
   },
   model: { text: "Any model that the provider accepts.", otherwise: "the provider's default" },
   fallback: {
     text: "Hull tries these models in order if the [retries](models.md#retries) fail or the time is up, as long as no text has reached the client.",
-    takes: "list of `provider/model`",
   },
   max_tokens: { text: "Output tokens of one model call." },
   max_tool_rounds: {
@@ -137,7 +140,6 @@ const MANIFEST_TEXTS: { readonly [name in FieldName]: FieldText } = {
   },
   "argument-hint": {
     text: "What a person types after `/slug`; shown to people.",
-    takes: "string",
     schema: { type: ["string", "array"] },
   },
   context: { text: CLIENT },
@@ -184,7 +186,6 @@ const TOOL_TEXTS: { readonly [name in keyof typeof TOOL_FIELDS]: FieldText } = {
   },
   "x-env": {
     text: "Variables that the handler sees. It never sees provider keys; an upload sees only what `HULL_GRANTS` names.",
-    takes: "list of variable names",
   },
   "x-timeout-ms": { text: "Time limit of a call." },
   "x-tier": { text: "Where the handler runs.", otherwise: "[as below](#where-a-handler-runs)" },
@@ -216,7 +217,7 @@ const TOOL_TEXTS: { readonly [name in keyof typeof TOOL_FIELDS]: FieldText } = {
   "x-display-name": { text: CONSOLE },
   "x-version": { text: CONSOLE },
   "x-category": { text: CONSOLE },
-  "x-tags": { text: CONSOLE },
+  "x-tags": { text: CONSOLE, takes: "list of strings" },
   "x-icon": { text: CONSOLE },
   "x-group": { text: CONSOLE },
   "x-deprecated": {
@@ -259,8 +260,9 @@ function rowsOf(
 }
 
 /** An empty list or mapping says no more than that the field may be absent. */
-const shownDefault = ({ default: value }: Field): boolean | number | string | undefined =>
-  typeof value === "object" || value === "" ? undefined : value;
+function shownDefault({ default: value }: Field): boolean | number | string | undefined {
+  return typeof value === "object" || value === "" ? undefined : value;
+}
 
 function kindWords(field: Field, schema: JsonObject | undefined): string {
   switch (field.kind) {
@@ -273,13 +275,12 @@ function kindWords(field: Field, schema: JsonObject | undefined): string {
     case "flag":
       return "boolean";
     case "map":
+      return field.of === undefined ? "mapping" : "mapping of strings to strings";
     case "object":
       return "mapping";
     case "list":
-    case "texts":
-      return "list of strings";
+      return `list of ${field.of ?? "strings"}`;
     case "text":
-    case "command":
       return "string";
     default:
       return wordsOf(schema ?? kindSchema(field));
@@ -356,12 +357,9 @@ function kindSchema(field: Field): JsonObject {
     case "objects":
       return { type: "array", items: objectSchema(field.fields) };
     case "list":
-      return TEXTS;
+      return field.orText === true ? { anyOf: [TEXT, TEXTS] } : TEXTS;
     case "values":
       return { type: "array" };
-    case "texts":
-    case "command":
-      return { anyOf: [TEXT, TEXTS] };
     case "text":
       return TEXT;
     case "any":

@@ -1,80 +1,37 @@
 /** When an agent run may activate a skill, and who may do it: fields in addition to those of the format. */
-import { stripControls } from "./fields.ts";
+import type { Field } from "./field-kinds.ts";
+import { type Readers, readFields, stripControls } from "./fields.ts";
 import type { Findings } from "./findings.ts";
 import { warnMissed } from "./foreign-fields.ts";
-import type { Activation, Manifest } from "./manifest.ts";
+import { ACTIVATION_FIELDS, type Activation, type Json, type Manifest } from "./manifest.ts";
 import { splitAllowedTools, WORKSPACE_TOOLS, workspaceTool } from "./tool-names.ts";
-import { child, items, type MapNode, type Node, type Slot, textOf } from "./tree.ts";
+import { items, type MapNode, type Node, type Slot, textOf } from "./tree.ts";
 import { FINGERPRINT } from "./trust.ts";
-
-/** Spelt with hyphens; `_` is the same. */
-export const ACTIVATION_FIELDS = [
-  "when-to-use",
-  "paths",
-  "disable-model-invocation",
-  "user-invocable",
-  "mcp",
-  "require-signature",
-  "trusted-signers",
-  "hooks",
-  "workspace_tools",
-  "tool_scope",
-  "argument-hint",
-  "context",
-  "agent",
-  "effort",
-  "shell",
-] as const;
-type ActivationField = (typeof ACTIVATION_FIELDS)[number];
-
-/** What the fields set in the manifest outside of `activation`. */
-type ImpliedFields = Pick<Manifest, "tool_scope" | "workspace_tools">;
 
 interface ReadActivation {
   activation: Activation | undefined;
-  implied: ImpliedFields;
+  /** What the fields set in the manifest outside of `activation`. */
+  implied: Pick<Manifest, "tool_scope" | "workspace_tools">;
 }
 
 /** A field that cannot be read has no effect, and gets a warning. */
 export function readActivation(findings: Findings, root: MapNode): ReadActivation {
-  const slots = new Map<ActivationField, Slot>();
-  for (const field of ACTIVATION_FIELDS) {
-    const slot = child(root, field) ?? child(root, field.replaceAll("-", "_"));
-    if (slot !== undefined) slots.set(field, slot);
-  }
-  const whenToUse = text(findings, slots.get("when-to-use"));
-  const paths = texts(findings, slots.get("paths"));
-  const disabled = flag(findings, slots.get("disable-model-invocation"));
-  const invocable = flag(findings, slots.get("user-invocable"));
-  const mcp = texts(findings, slots.get("mcp"));
-  const signed = flag(findings, slots.get("require-signature"));
-  const signers = fingerprints(findings, slots.get("trusted-signers"));
-  const hooks = slots.get("hooks");
-  // YAML reads `[file]` as a list, but all other clients show it as the text that a person types.
-  const hintNode = slots.get("argument-hint")?.node;
-  const hint = hintNode === undefined ? undefined : stripControls(textOf(hintNode) ?? hintNode.source).trim();
-  const context = text(findings, slots.get("context"))?.toLowerCase();
-  const agent = text(findings, slots.get("agent"));
-  const effort = text(findings, slots.get("effort"));
-  const shell = text(findings, slots.get("shell"));
-  const scope = slots.get("tool_scope");
-  const scoped = scope === undefined ? undefined : splitAllowedTools(textsOf(scope.node));
-  const workspace = workspaceTools(findings, slots.get("workspace_tools"));
-  const activation: Activation = {
-    ...(whenToUse === undefined ? {} : { when_to_use: whenToUse }),
-    ...(paths === undefined ? {} : { paths }),
-    ...(disabled === true ? { disable_model_invocation: true } : {}),
-    ...(invocable === false ? { user_invocable: false } : {}),
-    ...(mcp === undefined || mcp.length === 0 ? {} : { mcp: [...new Set(mcp)] }),
-    ...(signed === true ? { require_signature: true } : {}),
-    ...(signers === undefined ? {} : { trusted_signers: signers }),
-    ...(hooks === undefined ? {} : hookNames(hooks)),
-    ...(hint === undefined || hint === "" ? {} : { argument_hint: hint }),
-    ...(context === "fork" ? { context } : {}),
-    ...(agent === undefined || agent === "" ? {} : { agent }),
-    ...(effort === undefined || effort === "" ? {} : { effort }),
-    ...(shell === undefined || shell === "" ? {} : { shell }),
+  const readers: Readers<typeof ACTIVATION_FIELDS> = {
+    tool_scope: (at) => at && splitAllowedTools(textsOf(at.node)),
+    workspace_tools: (at) => workspaceTools(findings, at),
+    // YAML reads `[file]` as a list, but all other clients show it as the text that a person types.
+    "argument-hint": (at) => at && stripControls(textOf(at.node) ?? at.node.source).trim(),
+    context: (at) => (at && text(findings, at)?.toLowerCase() === "fork" ? "fork" : undefined),
+    "trusted-signers": (at) => fingerprints(findings, at),
+    mcp: (at) => at && Array.from(new Set(texts(findings, at))),
   };
+  const {
+    tool_scope,
+    workspace_tools,
+    hooks: _,
+    ...read
+  } = readFields(findings, root, { path: "" }, ACTIVATION_FIELDS, readers, readLeniently);
+  const activation: Activation = { ...read, ...hookNames(root.entries.get("hooks")?.value) };
   warnMissed(
     findings,
     root,
@@ -82,23 +39,34 @@ export function readActivation(findings: Findings, root: MapNode): ReadActivatio
   );
   return {
     implied: {
-      ...(scoped === undefined ? {} : { tool_scope: scoped }),
-      ...(workspace === undefined ? {} : { workspace_tools: workspace }),
+      ...(tool_scope === undefined ? {} : { tool_scope }),
+      ...(workspace_tools === undefined ? {} : { workspace_tools }),
     },
     activation: Object.keys(activation).length === 0 ? undefined : activation,
   };
 }
 
-function text(findings: Findings, slot: Slot | undefined): string | undefined {
-  if (slot === undefined) return undefined;
+function readLeniently(findings: Findings, slot: Slot, { kind }: Field): Json | undefined {
+  switch (kind) {
+    case "text":
+      return text(findings, slot);
+    case "list":
+      return texts(findings, slot);
+    case "flag":
+      return flag(findings, slot);
+    default:
+      return undefined;
+  }
+}
+
+function text(findings: Findings, slot: Slot): string | undefined {
   const value = textOf(slot.node);
   if (value === null) odd(findings, slot, "a string");
   return value === null ? undefined : stripControls(value).trim();
 }
 
 /** A list, or a text split at commas. */
-function texts(findings: Findings, slot: Slot | undefined): string[] | undefined {
-  if (slot === undefined) return undefined;
+function texts(findings: Findings, slot: Slot): string[] | undefined {
   const nodes = slot.node.kind === "list" ? items(slot.node, slot.path).map(({ node }) => node) : [slot.node];
   const values = nodes.map(textOf);
   if (values.some((value) => value === null)) {
@@ -130,9 +98,10 @@ function workspaceTools(findings: Findings, slot: Slot | undefined): Manifest["w
 
 /** A malformed fingerprint matches nobody's key. */
 function fingerprints(findings: Findings, slot: Slot | undefined): string[] | undefined {
+  if (slot === undefined) return undefined;
   const given = texts(findings, slot);
   const odd = given?.filter((text) => !FINGERPRINT.test(text)) ?? [];
-  if (slot !== undefined && odd.length > 0) {
+  if (odd.length > 0) {
     const message = `The field ${slot.path} has values that are not fingerprints of keys: ${odd.join(", ").slice(0, 200)}.`;
     findings.error(
       "signer_fingerprint",
@@ -144,8 +113,7 @@ function fingerprints(findings: Findings, slot: Slot | undefined): string[] | un
   return given;
 }
 
-function flag(findings: Findings, slot: Slot | undefined): boolean | undefined {
-  if (slot === undefined) return undefined;
+function flag(findings: Findings, slot: Slot): boolean | undefined {
   const value = textOf(slot.node)?.trim().toLowerCase();
   if (value === "true" || value === "false") return value === "true";
   odd(findings, slot, "true or false");
@@ -153,8 +121,8 @@ function flag(findings: Findings, slot: Slot | undefined): boolean | undefined {
 }
 
 /** Names of the skill's own hooks. Hooks of other clients are commands by event, and have no effect here. */
-function hookNames({ node }: Slot): Pick<Activation, "on_activate" | "on_deactivate"> {
-  if (node.kind !== "map") return {};
+function hookNames(node: Node | undefined): Pick<Activation, "on_activate" | "on_deactivate"> {
+  if (node?.kind !== "map") return {};
   const named = (key: string) => {
     const value = node.entries.get(key)?.value;
     return value === undefined ? undefined : (textOf(value) ?? undefined);

@@ -3,24 +3,21 @@
  * means that the skill cannot be used.
  */
 import { memo } from "../memo.ts";
-import { ACTIVATION_FIELDS, readActivation } from "./activation.ts";
+import { readActivation } from "./activation.ts";
 import {
   type BrokenRule,
   brokenCompatibilityRules,
   brokenDescriptionRules,
   brokenNameRules,
-  FORMAT_FIELDS,
 } from "./field-rules.ts";
 import { stripControls } from "./fields.ts";
 import type { Findings } from "./findings.ts";
 import { FOREIGN_MODELS, reportWithoutEffect, warnMissed } from "./foreign-fields.ts";
 import type { Activation, JsonObject, Manifest } from "./manifest.ts";
+import { PLAIN_FIELDS } from "./manifest-fields.ts";
 import { skillSlug } from "./slug.ts";
 import { splitAllowedTools } from "./tool-names.ts";
 import { child, items, type MapNode, type Node, type Slot, textOf, toText } from "./tree.ts";
-
-/** Fields of an Agent Skill: none of them makes Hull serve the skill in another way. */
-export const PLAIN_FIELDS: readonly string[] = [...FORMAT_FIELDS, ...ACTIVATION_FIELDS];
 
 const fold = (key: string): string => key.replaceAll("_", "-");
 const spellings = memo((names: readonly string[]) => Map.groupBy(names, fold));

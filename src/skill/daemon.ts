@@ -3,14 +3,13 @@ import { isTimeZone, parseCron } from "./cron.ts";
 import { readMapping, readText, wrongType } from "./fields.ts";
 import type { Findings } from "./findings.ts";
 import { DAEMON_FIELDS, type DaemonDeclaration, type Mode } from "./manifest.ts";
-import { child, type MapNode, mapToJson, type Slot } from "./tree.ts";
+import { mapToJson, type Slot } from "./tree.ts";
 
 export function readDaemon(
   findings: Findings,
-  root: MapNode,
+  slot: Slot | undefined,
   mode: Mode | undefined,
 ): DaemonDeclaration | undefined {
-  const slot = child(root, "daemon");
   if (slot === undefined) return undefined;
   if (mode !== undefined && mode !== "llm") {
     const message = `daemon has no effect in mode: ${mode}; only llm skills can be daemons.`;

@@ -10,15 +10,15 @@ type Json = z.core.util.JSONType;
 export const MAX_MS = 2147483647;
 
 /**
- * - `texts`: a list, or one text that is split; `command`: a text, or a list of words; `list`: texts, `of` says of what
+ * - `list`: texts, `of` says of what; `orText`: also one text that is split
  * - `values`: a list of any JSON; `any`: any JSON, or what a reader of its own makes a value of `shape` from
  * - `map`: a mapping of names to values of the kind `of`, absent: to any; `object`: a mapping with fields of its own;
  *   `objects`: a list of such mappings
  */
 export type Field = (
-  | { kind: "text" | "texts" | "command" | "number" | "flag" | "values" }
+  | { kind: "text" | "number" | "flag" | "values" }
   | { kind: "any"; shape?: () => z.ZodMiniType }
-  | { kind: "list"; of?: string }
+  | { kind: "list"; of?: string; orText?: true }
   | { kind: "map"; of?: Field }
   | { kind: "integer"; min: number; max: number }
   | { kind: "choice"; of: readonly string[]; anyCase?: true }
@@ -28,6 +28,8 @@ export type Field = (
   required?: true;
   /** What an absent field means. */
   default?: Json | readonly [];
+  /** Hull stores only a value other than the default. */
+  sparse?: true;
   /** Its name in the record, if it is another. */
   stored?: string;
 };
@@ -36,8 +38,6 @@ export type Fields = { readonly [name: string]: Field };
 
 interface PlainValues {
   text: string;
-  texts: string[];
-  command: string[];
   list: string[];
   number: number;
   integer: number;
@@ -60,23 +60,30 @@ export type Value<F> = F extends { kind: keyof PlainValues }
             ? Made
             : Json;
 
+/** Whether the record always has a value of the field. */
+type Always<F> = F extends { sparse: true }
+  ? false
+  : F extends { required: true } | { default: unknown }
+    ? true
+    : false;
+type Shape<F> =
+  Always<F> extends true ? z.ZodMiniType<Value<F>> : z.ZodMiniExactOptional<z.ZodMiniType<Value<F>>>;
 type Shapes<T> = {
-  [Name in keyof T as T[Name] extends { stored: infer Stored extends string }
-    ? Stored
-    : Name]: T[Name] extends { required: true } | { default: unknown }
-    ? z.ZodMiniType<Value<T[Name]>>
-    : z.ZodMiniExactOptional<z.ZodMiniType<Value<T[Name]>>>;
+  [Name in keyof T as T[Name] extends { stored: infer Stored extends string } ? Stored : Name]: Shape<
+    T[Name]
+  >;
 };
 /** The values of the fields of a mapping, by their names in the record. */
 export type Values<T> = z.output<z.ZodMiniObject<Shapes<T>>>;
 
-/** The shapes of the stored values. A field that is neither required nor has a default may be absent. */
+/** The shapes of the stored values. */
 export function shapesOf<T extends Fields>(fields: T): Shapes<T>;
 export function shapesOf(fields: Fields): { [name: string]: z.ZodMiniType } {
   const shapes = Object.entries(fields).map(([name, field]): [string, z.ZodMiniType] => {
-    const { required, default: otherwise, stored = name } = field;
+    const { required, default: otherwise, sparse, stored = name } = field;
+    const always = sparse === undefined && (required !== undefined || otherwise !== undefined);
     const shape = shapeOf(field);
-    return [stored, required === undefined && otherwise === undefined ? z.exactOptional(shape) : shape];
+    return [stored, always ? shape : z.exactOptional(shape)];
   });
   return Object.fromEntries(shapes);
 }
@@ -94,10 +101,7 @@ function shapeOf(field: Field): z.ZodMiniType {
     case "choice":
       return z.enum(field.of);
     case "list":
-    case "texts":
       return z.array(z.string());
-    case "command":
-      return z.array(z.string()).check(z.minLength(1));
     case "values":
       return z.array(z.custom());
     case "map":

@@ -3,15 +3,6 @@
  * about them, with the same codes.
  */
 
-/** The fields of the format. */
-export const FORMAT_FIELDS: readonly string[] = [
-  "name",
-  "description",
-  "license",
-  "compatibility",
-  "metadata",
-  "allowed-tools",
-];
 const MAX_NAME = 64;
 const MAX_DESCRIPTION = 1024;
 const MAX_COMPATIBILITY = 500;

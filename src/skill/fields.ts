@@ -7,44 +7,47 @@ import { child, items, type MapNode, type Position, type Slot, toJson } from "./
 
 /** @param read the fields before it */
 type Reader<F, T> = (slot: Slot | undefined, read: Partial<Values<T>>) => Value<F> | undefined;
-/** Kinds that are read in different ways. */
-type Various = { kind: "texts" | "command" | "objects" };
-/** Readers for fields that need more than their kinds say. */
-type Readers<T> = { [Name in keyof T as T[Name] extends Various ? Name : never]: Reader<T[Name], T> } & {
-  [Name in keyof T]?: Reader<T[Name], T>;
+/** Readers for fields that need more than their kinds say, as the members of a list always do. */
+export type Readers<T> = { [Name in keyof T]?: Reader<T[Name], T> } & {
+  [Name in keyof T as T[Name] extends { kind: "objects" } ? Name : never]: Reader<T[Name], T>;
 };
+/** Where a mapping is. */
+type Place = { path: string; at?: Position };
 
 /**
  * The values of the fields of a mapping, read in their order. A field that is absent or refused has its default.
- * @param parent the mapping's own path and position
+ * @param readKind reads what has no reader of its own
  */
 export function readFields<T extends Fields>(
   findings: Findings,
   map: MapNode,
-  parent: { path: string; at?: Position },
+  place: Place,
   fields: T,
   readers: Readers<T>,
+  readKind?: typeof readStrictly,
 ): Values<T>;
 export function readFields(
   findings: Findings,
   map: MapNode,
-  parent: { path: string; at?: Position },
+  place: Place,
   fields: Fields,
   readers: { [name: string]: ((slot: Slot | undefined, read: object) => unknown) | undefined },
+  readKind = readStrictly,
 ): object {
   const values: { [name: string]: unknown } = {};
   for (const [name, field] of Object.entries(fields)) {
-    const slot = child(map, name, parent.path);
+    const slot = child(map, name, place.path);
     const reader = readers[name];
     const read =
       reader !== undefined
         ? reader(slot, values)
         : field.kind === "text" && field.required === true
-          ? readRequiredText(findings, parent, name, slot)
+          ? readRequiredText(findings, place, name, slot)
           : slot && readKind(findings, slot, field);
     const refused = slot !== undefined && field.required === true;
     const value = read === undefined && !refused ? field.default : read;
-    if (value !== undefined) values[field.stored ?? name] = value;
+    const told = field.sparse === undefined || JSON.stringify(value) !== JSON.stringify(field.default);
+    if (value !== undefined && told) values[field.stored ?? name] = value;
   }
   return values;
 }
@@ -65,7 +68,7 @@ export function readMapping<T extends Fields>(
     : undefined;
 }
 
-function readKind(findings: Findings, slot: Slot, field: Field): Json | undefined {
+function readStrictly(findings: Findings, slot: Slot, field: Field): Json | undefined {
   switch (field.kind) {
     case "text":
       return readText(findings, slot);
@@ -97,7 +100,7 @@ function readMembers(findings: Findings, slot: Slot, member: Field): JsonObject 
   if (map === undefined) return undefined;
   const members = Array.from(map.entries.keys()).flatMap((name) => {
     const at = child(map, name, slot.path);
-    const value = at && readKind(findings, at, member);
+    const value = at && readStrictly(findings, at, member);
     return value === undefined ? [] : [[name, value] as const];
   });
   return Object.fromEntries(members);
@@ -148,7 +151,7 @@ export function readText(findings: Findings, slot: Slot | undefined): string | u
 }
 
 /** An integer in a range. Digits in quotes are accepted with a warning; fractions and anything else are errors. */
-export function readInteger(
+function readInteger(
   findings: Findings,
   slot: Slot | undefined,
   range: { min: number; max: number },

@@ -1,6 +1,6 @@
 /** Fields of Hull below `metadata: hull:`, where the Agent Skills format permits unknown keys. */
-import { FORMAT_FIELDS } from "./field-rules.ts";
 import type { Findings } from "./findings.ts";
+import { FORMAT_FIELDS } from "./manifest-fields.ts";
 import type { MapNode } from "./tree.ts";
 
 /**

@@ -1,65 +1,47 @@
 /** How to call a skill and what it answers: input, output, method, route, limits. */
 
 import { checkFile, type SkillFiles } from "./command.ts";
-import { readChoice, readText, wrongType } from "./fields.ts";
+import type { Values } from "./field-kinds.ts";
+import { readText, wrongType } from "./fields.ts";
 import type { Findings } from "./findings.ts";
 import { isObject } from "./json.ts";
 import { parsedFile } from "./json-depth.ts";
 import { schemaFaults } from "./json-schema.ts";
 import type { JsonObject, Manifest, Mode } from "./manifest.ts";
-import { MANIFEST_FIELDS } from "./manifest-fields.ts";
+import type { HULL_FIELDS } from "./manifest-fields.ts";
 import { isMediaPattern, isMediaType, isTextType, mediaTypeOf } from "./media.ts";
-import { readNumber } from "./number-field.ts";
 import { normaliseRoute, reservedBy } from "./route.ts";
-import { child, items, type MapNode, mapToJson, type Slot } from "./tree.ts";
+import { items, mapToJson, type Slot } from "./tree.ts";
 
-type InterfaceFields = Pick<
-  Manifest,
-  | "method"
-  | "input"
-  | "input_mime"
-  | "input_schema"
-  | "output"
-  | "output_mime"
-  | "timeout_ms"
-  | "idle_timeout_ms"
-  | "deadline_ms"
-  | "max_input_bytes"
-  | "max_output_bytes"
-  | "concurrency"
+type Read = Pick<
+  Values<typeof HULL_FIELDS>,
+  "deadline_ms" | "input" | "input_mime" | "method" | "output" | "output_mime" | "serve" | "timeout_ms"
 >;
 
 /** The `deadline_ms` of a manifest that names none. */
 export const usualDeadline = (timeout_ms: number): number => Math.max(300_000, timeout_ms);
 
-export function readInterface(
-  findings: Findings,
-  root: MapNode,
-  mode: Mode | undefined,
-  files: SkillFiles | undefined,
-): InterfaceFields {
-  const inputMime = readInputMime(findings, child(root, "input_mime"));
-  const input =
-    readChoice(findings, child(root, "input"), MANIFEST_FIELDS.input.of) ?? defaultInput(mode, inputMime);
-  const outputMime = readOutputMime(findings, child(root, "output_mime"));
-  const schema = readSchema(findings, child(root, "input_schema"), mode === "proxy" ? "proxy" : input, files);
-  const timeout = readNumber(findings, root, "timeout_ms");
+/** What depends on other fields where the manifest does not say it. */
+export function interfaceOf(
+  read: Read,
+  mode: Mode,
+): Pick<Manifest, "method" | "input" | "output" | "deadline_ms"> {
+  const { serve, output_mime = serve === undefined ? "text/plain" : mediaTypeOf(serve), timeout_ms } = read;
   return {
-    method:
-      readChoice(findings, child(root, "method"), MANIFEST_FIELDS.method.of, { anyCase: true }) ??
-      (mode === "static-file" ? "GET" : "POST"),
-    input,
-    input_mime: inputMime,
-    ...(schema === undefined ? {} : { input_schema: schema }),
-    output: readOutput(findings, root, outputMime),
-    ...(outputMime === undefined ? {} : { output_mime: outputMime }),
-    timeout_ms: timeout,
-    idle_timeout_ms: readNumber(findings, root, "idle_timeout_ms"),
-    deadline_ms: readNumber(findings, root, "deadline_ms") ?? usualDeadline(timeout),
-    ...optional("max_input_bytes", readNumber(findings, root, "max_input_bytes")),
-    ...optional("max_output_bytes", readNumber(findings, root, "max_output_bytes")),
-    ...optional("concurrency", readNumber(findings, root, "concurrency")),
+    method: read.method ?? (mode === "static-file" ? "GET" : "POST"),
+    input: inputOf(read, mode),
+    output: read.output ?? (isTextType(output_mime) ? "text" : "file"),
+    deadline_ms: read.deadline_ms ?? usualDeadline(timeout_ms),
   };
+}
+
+function inputOf(
+  { input, input_mime = [] }: Partial<Read>,
+  mode: Mode | undefined,
+): NonNullable<Read["input"]> {
+  if (input !== undefined) return input;
+  if (mode === "static-file") return "none";
+  return input_mime.some((type) => !isTextType(type)) ? "file" : "text";
 }
 
 /** The `route` field in its exact form; the skill's own path if it is absent or refused. */
@@ -88,18 +70,7 @@ export function readRoute(findings: Findings, slot: Slot | undefined, slug: stri
   return own;
 }
 
-function optional<K extends string>(key: K, value: number | undefined): { [P in K]?: number } {
-  const result: { [P in K]?: number } = {};
-  if (value !== undefined) result[key] = value;
-  return result;
-}
-
-function defaultInput(mode: Mode | undefined, mime: string[]): InterfaceFields["input"] {
-  if (mode === "static-file") return "none";
-  return mime.some((type) => !isTextType(type)) ? "file" : "text";
-}
-
-function readInputMime(findings: Findings, slot: Slot | undefined): string[] {
+export function readInputMime(findings: Findings, slot: Slot | undefined): string[] {
   if (slot === undefined) return [];
   const slots = slot.node.kind === "list" ? items(slot.node, slot.path) : [slot];
   return slots.flatMap((item) => {
@@ -116,7 +87,7 @@ function readInputMime(findings: Findings, slot: Slot | undefined): string[] {
   });
 }
 
-function readOutputMime(findings: Findings, slot: Slot | undefined): string | undefined {
+export function readOutputMime(findings: Findings, slot: Slot | undefined): string | undefined {
   const type = readText(findings, slot)?.trim();
   if (slot === undefined || type === undefined) return undefined;
   if (isMediaType(type)) return type;
@@ -129,23 +100,17 @@ function readOutputMime(findings: Findings, slot: Slot | undefined): string | un
   return undefined;
 }
 
-function readOutput(findings: Findings, root: MapNode, mime: string | undefined): InterfaceFields["output"] {
-  const slot = child(root, "output");
-  const serve = child(root, "serve")?.node;
-  const type =
-    mime ??
-    (serve?.kind === "scalar" && typeof serve.value === "string" ? mediaTypeOf(serve.value) : "text/plain");
-  return readChoice(findings, slot, MANIFEST_FIELDS.output.of) ?? (isTextType(type) ? "text" : "file");
-}
-
-function readSchema(
+/** @param read the fields that say what a call sends */
+export function readSchema(
   findings: Findings,
   slot: Slot | undefined,
-  input: InterfaceFields["input"] | "proxy",
+  read: Partial<Read>,
+  mode: Mode | undefined,
   files: SkillFiles | undefined,
 ): JsonObject | undefined {
   if (slot === undefined) return undefined;
-  if (input === "proxy") {
+  const input = inputOf(read, mode);
+  if (mode === "proxy") {
     findings.warning(
       "schema_without_text",
       slot,
@@ -162,7 +127,7 @@ function readSchema(
   }
   const schema = schemaValue(findings, slot, files);
   const fault = schema === undefined ? undefined : schemaFaults(schema)[0];
-  if (fault === undefined) return input === "text" ? schema : undefined;
+  if (fault === undefined) return input === "text" && mode !== "proxy" ? schema : undefined;
   findings.error(
     "schema_invalid",
     slot,

@@ -1,38 +1,38 @@
-/** The model settings of an llm skill. */
+/** Readers of an llm skill's models. */
 import { readChoice, readTexts, stripControls, wrongType } from "./fields.ts";
 import type { Findings } from "./findings.ts";
 import { type KnownProviders, PROVIDER_ALIASES } from "./known-providers.ts";
-import type { Manifest, ModelTarget } from "./manifest.ts";
-import { readNumber } from "./number-field.ts";
+import type { ModelTarget } from "./manifest.ts";
 import { child, type MapNode, type Slot } from "./tree.ts";
 
-type LlmSettings = Omit<NonNullable<Manifest["llm"]>, "tools">;
-
-export function readLlm(findings: Findings, root: MapNode, known: KnownProviders): LlmSettings {
-  const providerSlot = child(root, "provider");
-  const provider = canonical(readChoice(findings, providerSlot, accepted(known)) ?? "anthropic", known);
-  const modelSlot = child(root, "model");
-  const model = readModel(findings, modelSlot);
-  if (known.model_required.includes(provider) && modelSlot === undefined) {
-    findings.error(
-      "model_missing",
-      providerSlot ?? {},
-      `provider: ${provider} has no default model.`,
-      "Add model: and the model's name.",
-    );
-  }
-  const rounds = readNumber(findings, root, "max_tool_rounds");
-  return {
-    target: { provider, model },
-    fallback: readFallback(findings, child(root, "fallback"), known),
-    max_tokens: readNumber(findings, root, "max_tokens"),
-    ...(rounds === undefined ? {} : { max_tool_rounds: rounds }),
-    max_tool_output_bytes: readNumber(findings, root, "max_tool_output_bytes"),
-  };
+/** The deployment's name of a provider. */
+export function readProvider(
+  findings: Findings,
+  slot: Slot | undefined,
+  known: KnownProviders,
+): string | undefined {
+  const name = readChoice(findings, slot, accepted(known));
+  return name === undefined ? undefined : canonical(name, known);
 }
 
-function readModel(findings: Findings, slot: Slot | undefined): string | null {
-  if (slot === undefined) return null;
+/** @param root with the field `provider`, for findings */
+export function readModel(
+  findings: Findings,
+  slot: Slot | undefined,
+  provider: string | undefined,
+  root: MapNode,
+  known: KnownProviders,
+): string | undefined {
+  if (slot === undefined) {
+    if (provider !== undefined && known.model_required.includes(provider))
+      findings.error(
+        "model_missing",
+        child(root, "provider") ?? {},
+        `provider: ${provider} has no default model.`,
+        "Add model: and the model's name.",
+      );
+    return undefined;
+  }
   const text =
     slot.node.kind === "scalar" && typeof slot.node.value === "string"
       ? stripControls(slot.node.value).trim()
@@ -44,20 +44,27 @@ function readModel(findings: Findings, slot: Slot | undefined): string | null {
     "the name of a model, as a string",
     "Remove the field to use the provider's default model.",
   );
-  return null;
+  return undefined;
 }
 
-function readFallback(findings: Findings, slot: Slot | undefined, known: KnownProviders): ModelTarget[] {
+/** Texts that `targetOf` takes. */
+export function readFallback(
+  findings: Findings,
+  slot: Slot | undefined,
+  known: KnownProviders,
+): string[] | undefined {
   const names = accepted(known);
   const entries = readTexts(findings, slot, "provider/model", (text) => {
     const { provider, model } = splitTarget(text);
     if (!names.includes(provider)) return `it does not begin with one of ${names.join(", ")}, and a slash`;
     return model === "" ? "the model is missing" : null;
   });
-  return (entries ?? []).map(({ text }) => {
-    const { provider, model } = splitTarget(text);
-    return { provider: canonical(provider, known), model };
-  });
+  return entries?.map(({ text }) => text);
+}
+
+export function targetOf(text: string, known: KnownProviders): ModelTarget {
+  const { provider, model } = splitTarget(text);
+  return { provider: canonical(provider, known), model };
 }
 
 const canonical = (name: string, { names }: KnownProviders): string =>

@@ -82,6 +82,9 @@ const json = () => z.custom<Json>();
 const jsonObject = (): z.ZodMiniType<JsonObject> => z.record(z.string(), json());
 const count = () => z.int().check(z.positive());
 
+/** A program and its arguments. */
+export const argv = () => z.array(z.string()).check(z.minLength(1));
+
 /** One declared argument of a tool, in declaration order. */
 export const PARAMETER_FIELDS = {
   name: { kind: "text", required: true },
@@ -98,7 +101,7 @@ export type ToolParameter = Values<typeof PARAMETER_FIELDS>;
 export const COMMAND_TOOL_FIELDS = {
   name: { kind: "text", required: true },
   description: { kind: "text", required: true },
-  command: { kind: "command", required: true },
+  command: { kind: "any", shape: argv, required: true },
   parameters: { kind: "objects", fields: PARAMETER_FIELDS, default: [] },
   /** Repeating a call is harmless. */
   idempotent: { kind: "flag" },
@@ -149,6 +152,8 @@ function mcpServer() {
   });
 }
 
+export const mcpServers = () => z.array(mcpServer());
+
 export type ProxySettings = Read<typeof proxySettings>;
 function proxySettings() {
   const text = z.string();
@@ -175,40 +180,62 @@ export const DAEMON_FIELDS = {
 } as const satisfies Fields;
 export type DaemonDeclaration = Values<typeof DAEMON_FIELDS>;
 
-/** When agent runs may activate a skill, who may do it, and how it runs. An absent member has no effect. */
+/**
+ * When agent runs may activate a skill, who may do it, and how it runs: fields that plain Agent Skills may have too. An
+ * absent member has no effect.
+ */
+export const ACTIVATION_FIELDS = {
+  /** The tools that stay on offer while the skill is active, in the spelling of `allowed_tools`; absent: all of them. */
+  tool_scope: { kind: "list", orText: true },
+  /**
+   * Whether a run with the skill has the workspace tools, or which of them; absent: `wants_workspace_tools` decides.
+   */
+  workspace_tools: {
+    kind: "any",
+    shape: () => z.union([z.boolean(), z.array(z.enum(WORKSPACE_TOOLS))]),
+  },
+  "when-to-use": { kind: "text", stored: "when_to_use" },
+  /** Globs of the files that the skill handles. */
+  paths: { kind: "list", orText: true },
+  /** What a person types after `/name`; shown to people. */
+  "argument-hint": { kind: "text", stored: "argument_hint", default: "", sparse: true },
+  /** `fork`: the skill runs in a sub-agent's own context rather than in the conversation. */
+  context: { kind: "text" },
+  /** The kind of sub-agent, in the words of other clients. */
+  agent: { kind: "text", default: "", sparse: true },
+  /** How much the model thinks, as its author wrote it: a key of `EFFORTS`, or a word that only other clients know. */
+  effort: { kind: "text", default: "", sparse: true },
+  /** The shell for which the commands in its text are written. */
+  shell: { kind: "text", default: "", sparse: true },
+  /** Models neither see nor load it. */
+  "disable-model-invocation": {
+    kind: "flag",
+    stored: "disable_model_invocation",
+    default: false,
+    sparse: true,
+  },
+  /** `false`: no message can activate it by a prefix. */
+  "user-invocable": { kind: "flag", stored: "user_invocable", default: true, sparse: true },
+  /** Hull uses it only with the signature of a trusted signer. */
+  "require-signature": { kind: "flag", stored: "require_signature", default: false, sparse: true },
+  /** Fingerprints of the keys that may sign it; absent: all that the deployment trusts. */
+  "trusted-signers": { kind: "list", orText: true, stored: "trusted_signers" },
+  /** Names of MCP servers of the deployment or the run that are bound while the skill is active. */
+  mcp: { kind: "list", orText: true, default: [], sparse: true },
+  /** Names of the skill's own hooks, stored as `on_activate` and `on_deactivate`. */
+  hooks: { kind: "map" },
+} as const satisfies Fields;
+
 export type Activation = Read<typeof activation>;
 function activation() {
   const text = z.string();
-  const texts = z.array(text);
+  const { hooks: _, tool_scope: __, workspace_tools: ___, ...shapes } = shapesOf(ACTIVATION_FIELDS);
   return z.object({
-    when_to_use: maybe(text),
-    /** Globs of the files that the skill handles. */
-    paths: maybe(texts),
-    /** Models neither see nor load it. */
-    disable_model_invocation: maybe(z.literal(true)),
-    /** No message can activate it by a prefix. */
-    user_invocable: maybe(z.literal(false)),
-    /** Names of MCP servers of the deployment or the run that are bound while the skill is active. */
-    mcp: maybe(texts),
-    /** Hull uses it only with the signature of a trusted signer. */
-    require_signature: maybe(z.literal(true)),
-    /** Fingerprints of the keys that may sign it; absent: all that the deployment trusts. */
-    trusted_signers: maybe(texts),
-    /** Hook references. */
+    ...shapes,
     on_activate: maybe(text),
     on_deactivate: maybe(text),
-    /** What a person types after `/name`; shown to people. */
-    argument_hint: maybe(text),
-    /** The skill runs in a sub-agent's own context rather than in the conversation. */
-    context: maybe(z.literal("fork")),
-    /** The kind of sub-agent, in the words of other clients. */
-    agent: maybe(text),
     /** The model of a plain Agent Skill in the words of other clients: `opus`. */
     model: maybe(text),
-    /** How much the model thinks, as its author wrote it: a key of `EFFORTS`, or a word that only other clients know. */
-    effort: maybe(text),
-    /** The shell for which the commands in its text are written. */
-    shell: maybe(text),
   });
 }
 
@@ -218,6 +245,7 @@ function manifest() {
   const text = z.string();
   const texts = z.array(text);
   const limit = count();
+  const { tool_scope, workspace_tools } = shapesOf(ACTIVATION_FIELDS);
   return z.object({
     name: text,
     slug: z.string().check(z.regex(/^[a-z0-9]+(-{1,2}[a-z0-9]+)*$/)),
@@ -240,7 +268,7 @@ function manifest() {
     concurrency: maybe(limit),
     /** Environment variables for tools and `run`. Provider keys never appear here. */
     tool_env: texts,
-    run: maybe(texts.check(z.minLength(1))),
+    run: maybe(argv()),
     serve: maybe(text),
     proxy: maybe(proxySettings()),
     llm: maybe(
@@ -253,7 +281,7 @@ function manifest() {
         max_tool_rounds: maybe(limit),
         max_tool_output_bytes: limit,
         /** Absent if it has none. */
-        mcp_servers: maybe(z.array(mcpServer())),
+        mcp_servers: maybe(mcpServers()),
       }),
     ),
     /** Only llm skills have one. */
@@ -263,12 +291,8 @@ function manifest() {
     metadata: maybe(jsonObject()),
     /** Calls that need no approval while the skill is active, in the format's own spelling (`tool-names.ts`). */
     allowed_tools: maybe(texts),
-    /** The tools that stay on offer while the skill is active, in the same spelling; absent: all of them. */
-    tool_scope: maybe(texts),
-    /**
-     * Whether a run with the skill has the workspace tools, or which of them; absent: `wants_workspace_tools` decides.
-     */
-    workspace_tools: maybe(z.union([z.boolean(), z.array(z.enum(WORKSPACE_TOOLS))])),
+    tool_scope,
+    workspace_tools,
     activation: maybe(activation()),
     /** Unknown frontmatter keys, unchanged. */
     extra: jsonObject(),
@@ -332,7 +356,7 @@ function networkNeed() {
 /** Hull's own keys of a tool in tools.json; other runtimes ignore them. */
 export const EXTENSION_FIELDS = {
   /** Names of the variables that it may see. Provider keys never appear here. */
-  "x-env": { kind: "list", stored: "env", default: [] },
+  "x-env": { kind: "list", of: "variable names", stored: "env", default: [] },
   "x-timeout-ms": { kind: "integer", min: 1, max: MAX_MS, stored: "timeout_ms", default: 60_000 },
   /** What an author may request. */
   "x-tier": { kind: "choice", of: ["isolate", "runner"], stored: "tier" },

@@ -5,8 +5,6 @@ import { MODES, type Mode } from "./manifest.ts";
 import { FIELDS } from "./manifest-fields.ts";
 import { child, type MapNode, type Slot } from "./tree.ts";
 
-/** The field that makes a skill one of a mode; `llm` needs none. */
-const OWN_KEY = { script: "run", "static-file": "serve", proxy: "proxy", llm: "tools" } as const;
 const MODE_OF_KEY = new Map<string, Mode>(
   FIELDS.flatMap(([name, { makes }]) => (makes === undefined ? [] : [[name, makes]])),
 );
@@ -45,11 +43,12 @@ export function readMode(findings: Findings, root: MapNode): Mode | undefined {
   if (stated === undefined) return inferred;
   if (own !== undefined && inferred !== stated) return reportForeign(findings, own, inferred, stated);
   if (own === undefined && stated !== "llm") {
+    const [key] = FIELDS.find(([, { makes }]) => makes === stated) ?? [];
     findings.error(
       "mode_key_missing",
       modeSlot ?? {},
-      `mode: ${stated} needs the field ${OWN_KEY[stated]}.`,
-      `Add ${OWN_KEY[stated]}:, or change the mode.`,
+      `mode: ${stated} needs the field ${key}.`,
+      `Add ${key}:, or change the mode.`,
     );
     return undefined;
   }

@@ -2,11 +2,12 @@
  * Reads one SKILL.md by the rules of the Agent Skills format alone: a strict reader's verdict, and what Hull can load
  * of it. Import it lazily in the Worker, since it evaluates the `yaml` module.
  */
-import { type AgentSkillText, PLAIN_FIELDS, readAgentSkill, unifySpelling } from "./agent-skill.ts";
+import { type AgentSkillText, readAgentSkill, unifySpelling } from "./agent-skill.ts";
 import { decodeText, noteSize, reportEncoding } from "./file-text.ts";
 import { Findings } from "./findings.ts";
 import { readFrontmatter, reportRemedies } from "./frontmatter/read.ts";
 import type { Diagnostic } from "./manifest.ts";
+import { PLAIN_FIELDS } from "./manifest-fields.ts";
 import { validateStrictly } from "./strict-validation.ts";
 
 interface SkillSource {

@@ -4,28 +4,31 @@
  * in the Worker, since it evaluates the `yaml` module.
  */
 import { readActivation } from "./activation.ts";
-import { PLAIN_FIELDS, readAgentSkill, unifySpelling } from "./agent-skill.ts";
+import { readAgentSkill, unifySpelling } from "./agent-skill.ts";
 import { checkCommandFiles, checkFile, readCommand, type SkillFiles } from "./command.ts";
 import { readDaemon } from "./daemon.ts";
-import { readRequiredText, readText, stripControls, warnUnknown, wrongType } from "./fields.ts";
+import type { Values } from "./field-kinds.ts";
+import { readFields, readRequiredText, stripControls, warnUnknown, wrongType } from "./fields.ts";
 import { decodeText, noteSize, reportEncoding } from "./file-text.ts";
 import { Findings } from "./findings.ts";
 import { FOREIGN_MODELS, warnMissed } from "./foreign-fields.ts";
 import { readFrontmatter, reportRemedies } from "./frontmatter/read.ts";
 import { liftHullFields } from "./hull-fields.ts";
-import { readInterface, readRoute } from "./interface-fields.ts";
+import { interfaceOf, readInputMime, readOutputMime, readRoute, readSchema } from "./interface-fields.ts";
 import { type KnownProviders, SHIPPED } from "./known-providers.ts";
-import { readLlm } from "./llm.ts";
+import { readFallback, readModel, readProvider, targetOf } from "./llm.ts";
 import type { Diagnostic, JsonObject, Manifest, Mode } from "./manifest.ts";
-import { KNOWN_FIELDS } from "./manifest-fields.ts";
+import { CARRIED_FIELDS, HULL_FIELDS, KNOWN_FIELDS, PLAIN_FIELDS } from "./manifest-fields.ts";
 import { readMcpServers } from "./mcp-servers.ts";
 import { checkModeFields, readMode } from "./mode.ts";
-import { readProxy } from "./proxy.ts";
+import { readHeaderNames, readHeaders, readProxyUrl } from "./proxy.ts";
 import { skillSlug } from "./slug.ts";
 import { readToolEnv } from "./tool-env.ts";
 import { splitAllowedTools } from "./tool-names.ts";
 import { namesTools, readTools } from "./tools.ts";
 import { child, items, type MapNode, mapToJson, type Position, type Slot, textOf, toJson } from "./tree.ts";
+
+const TOP = { path: "", at: { line: 1, column: 1 } };
 
 export interface ParseSource {
   /**
@@ -80,9 +83,9 @@ export function parseManifest(content: Uint8Array | string, source: ParseSource)
 
 /** Whether a frontmatter has fields of Hull, in a shape that does not belong to another client. */
 function isServing(root: MapNode): boolean {
-  return KNOWN_FIELDS.some((field) => {
+  return Object.keys(HULL_FIELDS).some((field) => {
     const node = root.entries.get(field)?.value;
-    if (node === undefined || PLAIN_FIELDS.includes(field)) return false;
+    if (node === undefined) return false;
     // A list of tool names that the skill wants, not of definitions.
     if (field === "tools")
       return node.kind === "list" ? node.items.every((item) => item.kind === "map") : node.kind === "map";
@@ -106,11 +109,7 @@ function readPlain(findings: Findings, root: MapNode, body: string, source: Pars
     name,
     slug,
     description,
-    mode: "llm",
-    route: readRoute(findings, undefined, slug),
-    ...readInterface(findings, none, "llm", undefined),
-    tool_env: [],
-    llm: { ...readLlm(findings, none, source.providers ?? SHIPPED), tools: [] },
+    ...settingsOf(readSettings(findings, none, "llm", slug, source), "llm", source),
     ...carried,
     extra: mapToJson({ ...root, entries: new Map(unknown) }),
   };
@@ -119,7 +118,7 @@ function readPlain(findings: Findings, root: MapNode, body: string, source: Pars
 function reportNoSlug(findings: Findings, slot: Slot | undefined, folder: string): void {
   findings.error(
     "slug_empty",
-    slot ?? { path: "", at: { line: 1, column: 1 } },
+    slot ?? TOP,
     `Neither the name nor the folder ${folder} has an ASCII letter or digit, so the skill would have no address.`,
     "Give the folder an ASCII name; the name may stay as it is.",
   );
@@ -132,66 +131,40 @@ function readManifest(
   source: ParseSource,
 ): Manifest | null {
   const root = withoutToolNames(findings, given);
-  const top = { path: "", at: { line: 1, column: 1 } };
   const nameSlot = child(root, "name");
-  const name = readRequiredText(findings, top, "name", nameSlot)?.replace(/\s+/g, " ");
-  const description = readRequiredText(findings, top, "description", child(root, "description"));
+  const name = readRequiredText(findings, TOP, "name", nameSlot)?.replace(/\s+/g, " ");
+  const description = readRequiredText(findings, TOP, "description", child(root, "description"));
   const mode = readMode(findings, root);
   const slug = name === undefined ? null : (source.slug ?? skillSlug(name, source.folder));
   if (name !== undefined && slug === null) reportNoSlug(findings, nameSlot, source.folder);
   if (mode !== undefined) checkModeFields(findings, root, mode);
-  const run = readRun(findings, child(root, "run"), source.files);
-  const serve = readServe(findings, child(root, "serve"), source.files);
-  const proxy = readProxy(findings, root);
-  const tools = readTools(findings, child(root, "tools"), source.files);
-  const { providers = SHIPPED } = source;
-  const llm = readLlm(findings, root, providers);
-  const servers = readMcpServers(findings, child(root, "mcp_servers"), providers.key_variables);
-  const toolEnvSlot = child(root, "tool_env");
-  const toolEnv = readToolEnv(findings, toolEnvSlot, providers.key_variables);
-  if (toolEnvSlot !== undefined && (mode === "proxy" || mode === "static-file")) {
-    const message = `tool_env has no effect in mode: ${mode}; only scripts and tools are processes.`;
-    findings.warning("field_of_other_mode", toolEnvSlot, message, "Remove tool_env.");
-  }
-  const daemon = readDaemon(findings, root, mode);
-  const interfaceFields = readInterface(findings, root, mode, source.files);
-  const route = readRoute(findings, child(root, "route"), slug ?? source.folder);
-  const carried = readCarried(findings, root);
+  const settings = readSettings(findings, root, mode, slug ?? source.folder, source);
+  const carried = readFields(findings, root, TOP, CARRIED_FIELDS, {
+    metadata: (at) => readMetadata(findings, at),
+    "allowed-tools": (at) => readAllowedTools(findings, at),
+  });
   const { activation, implied } = readActivation(findings, root);
   if (mode === "llm" && body === "") {
     findings.error(
       "body_empty",
-      { at: top.at },
+      { at: TOP.at },
       "An llm skill needs a body: the text below the frontmatter is its system prompt.",
       "Write the instructions for the model below the closing ---.",
     );
   }
   const unknown = new Set(warnUnknown(findings, root, "", KNOWN_FIELDS));
   if (name === undefined || description === undefined || mode === undefined || slug === null) return null;
-  const own = modePart(mode, {
-    run,
-    serve,
-    proxy,
-    llm: { ...llm, tools, ...(servers.length === 0 ? {} : { mcp_servers: servers }) },
-  });
-  const declared = daemon === undefined ? {} : { daemon };
   const extra: JsonObject = Object.fromEntries(
     Object.entries(mapToJson(given)).filter(([key]) => unknown.has(key) || !root.entries.has(key)),
   );
-  const when = activation === undefined ? {} : { activation };
   return {
     name,
     slug,
     description,
-    mode,
-    route,
-    ...interfaceFields,
-    tool_env: toolEnv,
-    ...own,
+    ...settingsOf(settings, mode, source),
     ...carried,
-    ...declared,
     ...implied,
-    ...when,
+    ...(activation === undefined ? {} : { activation }),
     extra,
   };
 }
@@ -206,26 +179,88 @@ function withoutToolNames(findings: Findings, root: MapNode): MapNode {
   return { ...root, entries };
 }
 
-/** The part that belongs to the mode. */
-function modePart(
-  mode: Mode,
-  parts: {
-    run: string[] | undefined;
-    serve: string | undefined;
-    proxy: Manifest["proxy"] | undefined;
-    llm: NonNullable<Manifest["llm"]>;
-  },
-): Pick<Manifest, "run" | "serve" | "proxy" | "llm"> {
-  switch (mode) {
-    case "script":
-      return parts.run === undefined ? {} : { run: parts.run };
-    case "static-file":
-      return parts.serve === undefined ? {} : { serve: parts.serve };
-    case "proxy":
-      return parts.proxy === undefined ? {} : { proxy: parts.proxy };
-    case "llm":
-      return { llm: parts.llm };
-  }
+/** The values of Hull's own fields. */
+type Settings = Values<typeof HULL_FIELDS>;
+
+function readSettings(
+  findings: Findings,
+  root: MapNode,
+  mode: Mode | undefined,
+  slug: string,
+  { files, providers = SHIPPED }: ParseSource,
+): Settings {
+  const keys = providers.key_variables;
+  return readFields(findings, root, TOP, HULL_FIELDS, {
+    mode: () => mode,
+    run: (at) => readRun(findings, at, files),
+    serve: (at) => readServe(findings, at, files),
+    proxy: (at) => readProxyUrl(findings, at),
+    proxy_url: (at) => readProxyUrl(findings, at),
+    headers: (at) => readHeaders(findings, at),
+    forward_headers: (at) => readHeaderNames(findings, at),
+    return_headers: (at) => readHeaderNames(findings, at),
+    tools: (at) => readTools(findings, at, files),
+    mcp_servers: (at) => readMcpServers(findings, at, keys),
+    tool_env: (at) => {
+      if (at !== undefined && (mode === "proxy" || mode === "static-file")) {
+        const message = `tool_env has no effect in mode: ${mode}; only scripts and tools are processes.`;
+        findings.warning("field_of_other_mode", at, message, "Remove tool_env.");
+      }
+      return readToolEnv(findings, at, keys);
+    },
+    input_mime: (at) => readInputMime(findings, at),
+    input_schema: (at, read) => readSchema(findings, at, read, mode, files),
+    output_mime: (at) => readOutputMime(findings, at),
+    route: (at) => readRoute(findings, at, slug),
+    provider: (at) => readProvider(findings, at, providers),
+    model: (at, { provider }) => readModel(findings, at, provider, root, providers),
+    fallback: (at) => readFallback(findings, at, providers),
+    daemon: (at) => readDaemon(findings, at, mode),
+  });
+}
+
+/** What the values mean in a manifest. The parts of other modes are left out. */
+function settingsOf(settings: Settings, mode: Mode, { providers = SHIPPED }: ParseSource) {
+  const {
+    run,
+    serve,
+    proxy,
+    proxy_url,
+    proxy_method,
+    headers,
+    forward_headers,
+    return_headers,
+    tools,
+    mcp_servers,
+    provider,
+    model,
+    fallback,
+    max_tokens,
+    max_tool_rounds,
+    max_tool_output_bytes,
+    ...common
+  } = settings;
+  const url = proxy ?? proxy_url;
+  const llm: NonNullable<Manifest["llm"]> = {
+    target: { provider, model: model ?? null },
+    fallback: fallback.map((text) => targetOf(text, providers)),
+    tools,
+    max_tokens,
+    ...(max_tool_rounds === undefined ? {} : { max_tool_rounds }),
+    max_tool_output_bytes,
+    ...(mcp_servers.length === 0 ? {} : { mcp_servers }),
+  };
+  return {
+    ...common,
+    ...interfaceOf(settings, mode),
+    mode,
+    ...(mode === "script" && run !== undefined ? { run } : {}),
+    ...(mode === "static-file" && serve !== undefined ? { serve } : {}),
+    ...(mode === "proxy" && url !== undefined
+      ? { proxy: { url, method: proxy_method ?? null, headers, forward_headers, return_headers } }
+      : {}),
+    ...(mode === "llm" ? { llm } : {}),
+  };
 }
 
 function readRun(
@@ -253,22 +288,10 @@ function readServe(
   return undefined;
 }
 
-/** The fields of the Agent Skills format that Hull keeps. */
-function readCarried(
-  findings: Findings,
-  root: MapNode,
-): Pick<Manifest, "license" | "compatibility" | "metadata" | "allowed_tools"> {
-  const license = readText(findings, child(root, "license"));
-  const compatibility = readText(findings, child(root, "compatibility"));
-  const metadata = child(root, "metadata");
-  if (metadata !== undefined && metadata.node.kind !== "map") wrongType(findings, metadata, "a mapping");
-  const allowedTools = readAllowedTools(findings, child(root, "allowed-tools"));
-  return {
-    ...(license === undefined ? {} : { license }),
-    ...(compatibility === undefined ? {} : { compatibility }),
-    ...(metadata?.node.kind === "map" ? { metadata: mapToJson(metadata.node) } : {}),
-    ...(allowedTools === undefined ? {} : { allowed_tools: allowedTools }),
-  };
+function readMetadata(findings: Findings, slot: Slot | undefined): JsonObject | undefined {
+  if (slot?.node.kind === "map") return mapToJson(slot.node);
+  if (slot !== undefined) wrongType(findings, slot, "a mapping");
+  return undefined;
 }
 
 /** A list, or text split on blanks and commas outside parentheses: `Bash(git add:*), Read`. */

@@ -1,6 +1,7 @@
 /** The shapes of the limits on tool calls of runs, in options and in `[policy]` of hull.toml. */
 import * as z from "zod/mini";
-import { RISKS, SIDE_EFFECT_LEVELS } from "./manifest.ts";
+import { shapesOf } from "./field-kinds.ts";
+import { COMMAND_TOOL_FIELDS, RISKS, SIDE_EFFECT_LEVELS } from "./manifest.ts";
 
 const maybe = z.exactOptional;
 
@@ -10,10 +11,8 @@ export const policyShape = z.lazy(() => {
   const operations = z.record(z.string(), texts);
   const level = z.enum(SIDE_EFFECT_LEVELS);
   const annotations = z.strictObject({
+    ...shapesOf(COMMAND_TOOL_FIELDS.annotations.fields),
     kind: maybe(z.string()),
-    side_effect_level: maybe(level),
-    capabilities: maybe(operations),
-    arg_schema: maybe(z.record(z.string(), z.json())),
   });
   return z.strictObject({
     tools: maybe(texts),

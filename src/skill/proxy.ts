@@ -1,10 +1,9 @@
-/** The fields of a proxy skill. */
-import { readChoice, readMap, readTexts, wrongType } from "./fields.ts";
+/** Readers of the fields of a proxy skill. */
+import { readMap, readTexts, wrongType } from "./fields.ts";
 import type { Findings } from "./findings.ts";
 import type { ProxySettings } from "./manifest.ts";
-import { MANIFEST_FIELDS } from "./manifest-fields.ts";
 import { isReserved, parseTemplate } from "./placeholder.ts";
-import { child, type MapNode, type Slot } from "./tree.ts";
+import { child, type Slot } from "./tree.ts";
 
 const UNCALLABLE = "Every call of this skill will answer 503.";
 
@@ -24,19 +23,7 @@ const FORBIDDEN_HEADERS = new Set([
   "content-length",
 ]);
 
-export function readProxy(findings: Findings, root: MapNode): ProxySettings | undefined {
-  const url = readUrl(findings, child(root, "proxy") ?? child(root, "proxy_url"));
-  const method =
-    readChoice(findings, child(root, "proxy_method"), MANIFEST_FIELDS.proxy_method.of, { anyCase: true }) ??
-    null;
-  const headers = readHeaders(findings, child(root, "headers"), UNCALLABLE);
-  const forward = readHeaderNames(findings, child(root, "forward_headers"));
-  const back = readHeaderNames(findings, child(root, "return_headers"));
-  if (url === undefined) return undefined;
-  return { url, method, headers, forward_headers: forward, return_headers: back };
-}
-
-function readUrl(findings: Findings, slot: Slot | undefined): string | undefined {
+export function readProxyUrl(findings: Findings, slot: Slot | undefined): string | undefined {
   if (slot === undefined) return undefined;
   const text =
     slot.node.kind === "scalar" && typeof slot.node.value === "string" ? slot.node.value.trim() : null;
@@ -72,12 +59,12 @@ function urlProblem(text: string): string | null {
 
 /**
  * Headers by lower-case name, whose values may contain `${VAR}`.
- * @param effect a sentence that says what happens because of a variable that Hull never fills in
+ * @param effect a sentence that says what happens because of a variable that Hull never fills in; absent: that of a proxy
  */
 export function readHeaders(
   findings: Findings,
   slot: Slot | undefined,
-  effect: string,
+  effect: string = UNCALLABLE,
 ): ProxySettings["headers"] {
   const headers = new Map<string, string>();
   const map = readMap(findings, slot);
@@ -117,7 +104,7 @@ export function readHeaders(
   return Object.fromEntries(headers);
 }
 
-function readHeaderNames(findings: Findings, slot: Slot | undefined): string[] {
+export function readHeaderNames(findings: Findings, slot: Slot | undefined): string[] {
   const names = readTexts(findings, slot, "header names", headerNameProblem) ?? [];
   return Array.from(new Set(names.map(({ text }) => text.toLowerCase())));
 }

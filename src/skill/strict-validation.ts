@@ -4,10 +4,10 @@ import {
   brokenCompatibilityRules,
   brokenDescriptionRules,
   brokenNameRules,
-  FORMAT_FIELDS,
 } from "./field-rules.ts";
 import type { Findings } from "./findings.ts";
 import { readStrictly, type StrictFault, type StrictFields } from "./frontmatter/strict.ts";
+import { FORMAT_FIELDS } from "./manifest-fields.ts";
 import { byteOrder } from "./path.ts";
 import type { Position } from "./tree.ts";
 

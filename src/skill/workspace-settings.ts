@@ -46,11 +46,3 @@ export const workspaceToolsShape = z.lazy(() =>
   }),
 );
 export type WorkspaceToolSettings = z.infer<typeof workspaceToolsShape>;
-
-export const DEFAULT_WORKSPACE_TOOLS: WorkspaceToolSettings = {
-  enabled: "auto",
-  network: false,
-  env: [],
-  image: "slim",
-  allowed_tools: "approve",
-};
