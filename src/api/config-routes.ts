@@ -1,6 +1,7 @@
 /** The routes of a tenant's configuration of skills' tools. */
 import { CONFIG_LAYERS } from "../skill/config/effective.ts";
-import { CONFIG_SCOPES, CONFIG_TYPES, type JsonObject } from "../skill/manifest.ts";
+import type { JsonObject } from "../skill/manifest.ts";
+import { CONFIG_SCOPES, CONFIG_TYPES } from "../skill/tools-json/tool-fields.ts";
 import { configBody } from "./bodies/publishing.ts";
 import { answer, MAYBE_TEXT, object, query, TEXT } from "./openapi-parts.ts";
 import { body, json, type Operations, schema, slug } from "./operation.ts";

@@ -4,8 +4,13 @@
  */
 
 import type { Field, Fields } from "../skill/field-kinds.ts";
-import { type Json, type JsonObject, MCP_SERVER_FIELDS } from "../skill/manifest.ts";
-import { type FieldName, MANIFEST_FIELDS, type ManifestField } from "../skill/manifest-fields.ts";
+import type { Json, JsonObject } from "../skill/manifest.ts";
+import {
+  type FieldName,
+  MANIFEST_FIELDS,
+  type ManifestField,
+  MCP_SERVER_FIELDS,
+} from "../skill/manifest-fields.ts";
 import { TOOL_FIELDS } from "../skill/tools-json/tool-fields.ts";
 import { TEXT } from "./openapi-parts.ts";
 import { wordsOf } from "./shape-schema.ts";

@@ -1,6 +1,7 @@
 /** The routes that Hull serves independently of the skills, for the OpenAPI document. */
 import { FIXED_ROUTES, type OperationId } from "../skill/fixed-routes.ts";
-import { type JsonObject, MODES } from "../skill/manifest.ts";
+import type { JsonObject } from "../skill/manifest.ts";
+import { MODES } from "../skill/manifest-fields.ts";
 import { CALL_OPERATIONS } from "./call-routes.ts";
 import { CONFIG_OPERATIONS } from "./config-routes.ts";
 import { DAEMON_OPERATIONS } from "./daemon-routes.ts";

@@ -6,7 +6,8 @@ import { once } from "../memo.ts";
 import { versionShape } from "../registry/answers.ts";
 import { fileShape } from "../run/answers.ts";
 import { objectOf } from "../skill/json.ts";
-import { card, catalogPointer, diagnostic, INPUTS, type JsonObject, OUTPUTS } from "../skill/manifest.ts";
+import { card, catalogPointer, diagnostic, type JsonObject } from "../skill/manifest.ts";
+import { INPUTS, OUTPUTS } from "../skill/manifest-fields.ts";
 import {
   cardDetails,
   executionAccepted,

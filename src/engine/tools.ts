@@ -5,7 +5,8 @@
 import * as z from "zod/mini";
 import { once } from "../memo.ts";
 import { isObject, objectOf } from "../skill/json.ts";
-import { type Json, type JsonObject, SIDE_EFFECT_LEVELS } from "../skill/manifest.ts";
+import type { Json, JsonObject } from "../skill/manifest.ts";
+import { SIDE_EFFECT_LEVELS } from "../skill/manifest-fields.ts";
 import { nearest } from "../skill/match.ts";
 import { type Fault, wrongValue } from "./fault.ts";
 import type { ToolDefinition } from "./messages.ts";

@@ -8,7 +8,7 @@ import { approvalShape, compactionShape, TOOL_STATUSES, WAKE_REASONS } from "../
 import { artifactShape } from "../engine/artifact.ts";
 import { usageShape } from "../engine/messages.ts";
 import { SEARCH_MODES } from "../engine/tool-vault/events.ts";
-import { MODES } from "../skill/manifest.ts";
+import { MODES } from "../skill/manifest-fields.ts";
 
 /** Members that hold arbitrary JSON of models, tools or callers. */
 const anything = () => z.unknown();

@@ -2,7 +2,8 @@
 import { isTimeZone, parseCron } from "./cron.ts";
 import { readMapping, readText, wrongType } from "./fields.ts";
 import type { Findings } from "./findings.ts";
-import { DAEMON_FIELDS, type DaemonDeclaration, type Mode } from "./manifest.ts";
+import type { DaemonDeclaration, Mode } from "./manifest.ts";
+import { DAEMON_FIELDS } from "./manifest-fields.ts";
 import { mapToJson, type Slot } from "./tree.ts";
 
 export function readDaemon(

@@ -95,7 +95,8 @@ function shapeOf(field: Field): z.ZodMiniType {
     case "number":
       return z.number();
     case "integer":
-      return z.int().check(z.gte(field.min));
+      // Only the reader knows the range: records of earlier versions may be outside of it.
+      return z.int().check(z.gte(Math.min(1, field.min)));
     case "flag":
       return z.boolean();
     case "choice":

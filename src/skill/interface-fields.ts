@@ -8,15 +8,12 @@ import { isObject } from "./json.ts";
 import { parsedFile } from "./json-depth.ts";
 import { schemaFaults } from "./json-schema.ts";
 import type { JsonObject, Manifest, Mode } from "./manifest.ts";
-import type { HULL_FIELDS } from "./manifest-fields.ts";
+import type { COMMON_FIELDS } from "./manifest-fields.ts";
 import { isMediaPattern, isMediaType, isTextType, mediaTypeOf } from "./media.ts";
 import { normaliseRoute, reservedBy } from "./route.ts";
 import { items, mapToJson, type Slot } from "./tree.ts";
 
-type Read = Pick<
-  Values<typeof HULL_FIELDS>,
-  "deadline_ms" | "input" | "input_mime" | "method" | "output" | "output_mime" | "serve" | "timeout_ms"
->;
+type Read = Values<typeof COMMON_FIELDS>;
 
 /** The `deadline_ms` of a manifest that names none. */
 export const usualDeadline = (timeout_ms: number): number => Math.max(300_000, timeout_ms);

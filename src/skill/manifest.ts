@@ -3,58 +3,41 @@
  * trusts them after one parse at the registry's boundary. A type follows from the shape with which that parse is done.
  */
 import * as z from "zod/mini";
-import { type Fields, MAX_MS, shapesOf, type Values } from "./field-kinds.ts";
-import { WORKSPACE_TOOLS } from "./tool-names.ts";
+import { shapesOf, type Values } from "./field-kinds.ts";
+import {
+  ACTIVATION_FIELDS,
+  CARRIED_FIELDS,
+  type COMMAND_TOOL_FIELDS,
+  COMMON_FIELDS,
+  type DAEMON_FIELDS,
+  INPUTS,
+  LLM_FIELDS,
+  METHODS,
+  MODES,
+  type mcpServer,
+  OUTPUTS,
+  type PARAMETER_FIELDS,
+  type PARAMETER_TYPES,
+  PROXY_FIELDS,
+  type SIDE_EFFECT_LEVELS,
+} from "./manifest-fields.ts";
+import {
+  type CONFIG_PARAM_FIELDS,
+  type CONFIG_TYPES,
+  DISPLAY_FIELDS,
+  EXTENSION_FIELDS,
+  type networkNeed,
+  RISKS,
+} from "./tools-json/tool-fields.ts";
 
-export const MODES = ["script", "static-file", "proxy", "llm"] as const;
 export type Mode = (typeof MODES)[number];
-
-export const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
-export const INPUTS = ["text", "file", "none"] as const;
-export const OUTPUTS = ["text", "json", "file"] as const;
-
-export const PARAMETER_TYPES = ["string", "number", "integer", "boolean", "array", "object"] as const;
 export type ParameterType = (typeof PARAMETER_TYPES)[number];
-export const SCALAR_TYPES = ["string", "number", "integer", "boolean"] as const;
-
-/** The effects that a tool may have on the world, from the weakest to the strongest. */
-export const SIDE_EFFECT_LEVELS = [
-  "none",
-  "read_only",
-  "workspace_write",
-  "process_exec",
-  "network",
-] as const;
 export type SideEffectLevel = (typeof SIDE_EFFECT_LEVELS)[number];
-
-/** What a tool mainly does; the first four only read. */
-export const TOOL_KINDS = ["read", "search", "think", "fetch", "edit", "execute", "other"] as const;
-
-/** In rising order. */
-export const RISKS = ["safe", "moderate", "dangerous", "critical"] as const;
 export type Risk = (typeof RISKS)[number];
+export type ConfigType = (typeof CONFIG_TYPES)[number];
 
 /** Where a tool's handler runs; `stub`: it has none, and its answer points to the skill's text. */
 export const TIERS = ["isolate", "runner", "stub"] as const;
-
-export const CONFIG_TYPES = [
-  "string",
-  "text",
-  "code",
-  "number",
-  "boolean",
-  "select",
-  "multiselect",
-  "string[]",
-  "number[]",
-  "secret",
-  "path",
-  "map",
-  "url",
-] as const;
-export type ConfigType = (typeof CONFIG_TYPES)[number];
-
-export const CONFIG_SCOPES = ["global", "per_bot", "per_call"] as const;
 
 /** The reasoning efforts that other clients name, as the levels that providers know. */
 export const EFFORTS = {
@@ -82,44 +65,15 @@ const json = () => z.custom<Json>();
 const jsonObject = (): z.ZodMiniType<JsonObject> => z.record(z.string(), json());
 const count = () => z.int().check(z.positive());
 
-/** A program and its arguments. */
-export const argv = () => z.array(z.string()).check(z.minLength(1));
-
 /** One declared argument of a tool, in declaration order. */
-export const PARAMETER_FIELDS = {
-  name: { kind: "text", required: true },
-  description: { kind: "text", default: "" },
-  required: { kind: "flag", default: true },
-  type: { kind: "choice", of: PARAMETER_TYPES, required: true, default: "string" },
-  /** Member type, present exactly when `type` is `array`. */
-  items: { kind: "choice", of: SCALAR_TYPES },
-  enum: { kind: "values" },
-} as const satisfies Fields;
 export type ToolParameter = Values<typeof PARAMETER_FIELDS>;
-
 /** A tool of an llm skill: a command that the runner starts. */
-export const COMMAND_TOOL_FIELDS = {
-  name: { kind: "text", required: true },
-  description: { kind: "text", required: true },
-  command: { kind: "any", shape: argv, required: true },
-  parameters: { kind: "objects", fields: PARAMETER_FIELDS, default: [] },
-  /** Repeating a call is harmless. */
-  idempotent: { kind: "flag" },
-  /** Its effects, for policies of runs. Absent: unknown. */
-  annotations: {
-    kind: "object",
-    fields: {
-      kind: { kind: "choice", of: TOOL_KINDS },
-      side_effect_level: { kind: "choice", of: SIDE_EFFECT_LEVELS },
-      /** Operations by capability. */
-      capabilities: { kind: "map", of: { kind: "list", of: "operations" } },
-      /** `path_params`: names of the arguments that hold paths. */
-      arg_schema: { kind: "map" },
-    },
-  },
-} as const satisfies Fields;
 export type CommandTool = Values<typeof COMMAND_TOOL_FIELDS>;
 export type CommandAnnotations = NonNullable<CommandTool["annotations"]>;
+/** A remote MCP server of an llm skill. */
+export type McpServer = Read<typeof mcpServer>;
+/** An agent that runs the skill as long as Hull serves it. */
+export type DaemonDeclaration = Values<typeof DAEMON_FIELDS>;
 
 export type ModelTarget = Read<typeof modelTarget>;
 function modelTarget() {
@@ -134,97 +88,21 @@ function modelTarget() {
   });
 }
 
-/** A remote MCP server of an llm skill. */
-export const MCP_SERVER_FIELDS = {
-  url: { kind: "text", required: true },
-  /** Values may contain `${VAR}`. */
-  headers: { kind: "map", of: { kind: "text" }, default: {} },
-  /** The server's own names of the tools to use; absent: all. */
-  tools: { kind: "list", of: "names of the server's tools" },
-  timeout_ms: { kind: "integer", min: 1, max: 600_000, default: 60_000 },
-} as const satisfies Fields;
-export type McpServer = Read<typeof mcpServer>;
-function mcpServer() {
-  return z.object({
-    /** The prefix of its tools' names, with `_` for `-` and followed by `__`. */
-    name: z.string(),
-    ...shapesOf(MCP_SERVER_FIELDS),
-  });
-}
-
-export const mcpServers = () => z.array(mcpServer());
-
 export type ProxySettings = Read<typeof proxySettings>;
 function proxySettings() {
   const text = z.string();
   return z.object({
+    ...shapesOf(PROXY_FIELDS),
     url: text,
     /** `null`: the caller's own method. */
     method: z.nullable(text),
-    headers: z.record(text, text),
-    forward_headers: z.array(text),
-    return_headers: z.array(text),
   });
 }
 
-/** An agent that runs the skill as long as Hull serves it. */
-export const DAEMON_FIELDS = {
-  task: { kind: "text", required: true },
-  /** Five fields, in the wall time of `time_zone` (IANA; absent: UTC). */
-  cron: { kind: "text" },
-  time_zone: { kind: "text" },
-  wake_interval_ms: { kind: "integer", min: 1, max: MAX_MS },
-  watch_paths: { kind: "list", of: "paths of files" },
-  /** More options of its run. */
-  options: { kind: "map" },
-} as const satisfies Fields;
-export type DaemonDeclaration = Values<typeof DAEMON_FIELDS>;
-
-/**
- * When agent runs may activate a skill, who may do it, and how it runs: fields that plain Agent Skills may have too. An
- * absent member has no effect.
- */
-export const ACTIVATION_FIELDS = {
-  /** The tools that stay on offer while the skill is active, in the spelling of `allowed_tools`; absent: all of them. */
-  tool_scope: { kind: "list", orText: true },
-  /**
-   * Whether a run with the skill has the workspace tools, or which of them; absent: `wants_workspace_tools` decides.
-   */
-  workspace_tools: {
-    kind: "any",
-    shape: () => z.union([z.boolean(), z.array(z.enum(WORKSPACE_TOOLS))]),
-  },
-  "when-to-use": { kind: "text", stored: "when_to_use" },
-  /** Globs of the files that the skill handles. */
-  paths: { kind: "list", orText: true },
-  /** What a person types after `/name`; shown to people. */
-  "argument-hint": { kind: "text", stored: "argument_hint", default: "", sparse: true },
-  /** `fork`: the skill runs in a sub-agent's own context rather than in the conversation. */
-  context: { kind: "text" },
-  /** The kind of sub-agent, in the words of other clients. */
-  agent: { kind: "text", default: "", sparse: true },
-  /** How much the model thinks, as its author wrote it: a key of `EFFORTS`, or a word that only other clients know. */
-  effort: { kind: "text", default: "", sparse: true },
-  /** The shell for which the commands in its text are written. */
-  shell: { kind: "text", default: "", sparse: true },
-  /** Models neither see nor load it. */
-  "disable-model-invocation": {
-    kind: "flag",
-    stored: "disable_model_invocation",
-    default: false,
-    sparse: true,
-  },
-  /** `false`: no message can activate it by a prefix. */
-  "user-invocable": { kind: "flag", stored: "user_invocable", default: true, sparse: true },
-  /** Hull uses it only with the signature of a trusted signer. */
-  "require-signature": { kind: "flag", stored: "require_signature", default: false, sparse: true },
-  /** Fingerprints of the keys that may sign it; absent: all that the deployment trusts. */
-  "trusted-signers": { kind: "list", orText: true, stored: "trusted_signers" },
-  /** Names of MCP servers of the deployment or the run that are bound while the skill is active. */
-  mcp: { kind: "list", orText: true, default: [], sparse: true },
-  /** Names of the skill's own hooks, stored as `on_activate` and `on_deactivate`. */
-  hooks: { kind: "map" },
-} as const satisfies Fields;
+function llmSettings() {
+  const { provider: _, model: __, ...shapes } = shapesOf(LLM_FIELDS);
+  return z.object({ ...shapes, target: modelTarget(), fallback: z.array(modelTarget()) });
+}
 
 export type Activation = Read<typeof activation>;
 function activation() {
@@ -239,58 +117,28 @@ function activation() {
   });
 }
 
-/** A normalised manifest. Durations in ms, sizes in bytes. Parts of a mode are present exactly in that mode. */
+/**
+ * A normalised manifest. Durations in ms, sizes in bytes. `run`, `serve`, `proxy` and `llm` are present exactly in the
+ * mode that they belong to.
+ */
 export type Manifest = Read<typeof manifest>;
 function manifest() {
   const text = z.string();
-  const texts = z.array(text);
-  const limit = count();
   const { tool_scope, workspace_tools } = shapesOf(ACTIVATION_FIELDS);
   return z.object({
+    ...shapesOf(COMMON_FIELDS),
+    ...shapesOf(CARRIED_FIELDS),
     name: text,
     slug: z.string().check(z.regex(/^[a-z0-9]+(-{1,2}[a-z0-9]+)*$/)),
     description: text,
     mode: z.enum(MODES),
-    /** Exact path, e.g. `/skills/hello`. */
     route: z.string().check(z.startsWith("/")),
     method: z.enum(METHODS),
     input: z.enum(INPUTS),
-    /** Accepted media types, `type/*` allowed; empty = any. */
-    input_mime: texts,
-    input_schema: maybe(jsonObject()),
     output: z.enum(OUTPUTS),
-    output_mime: maybe(text),
-    timeout_ms: limit,
-    idle_timeout_ms: limit,
-    deadline_ms: limit,
-    max_input_bytes: maybe(limit),
-    max_output_bytes: maybe(limit),
-    concurrency: maybe(limit),
-    /** Environment variables for tools and `run`. Provider keys never appear here. */
-    tool_env: texts,
-    run: maybe(argv()),
-    serve: maybe(text),
+    deadline_ms: count(),
     proxy: maybe(proxySettings()),
-    llm: maybe(
-      z.object({
-        target: modelTarget(),
-        fallback: z.array(modelTarget()),
-        tools: z.array(z.object(shapesOf(COMMAND_TOOL_FIELDS))),
-        max_tokens: limit,
-        /** Absent: depends on the tools of a run. */
-        max_tool_rounds: maybe(limit),
-        max_tool_output_bytes: limit,
-        /** Absent if it has none. */
-        mcp_servers: maybe(mcpServers()),
-      }),
-    ),
-    /** Only llm skills have one. */
-    daemon: maybe(z.object(shapesOf(DAEMON_FIELDS))),
-    license: maybe(text),
-    compatibility: maybe(text),
-    metadata: maybe(jsonObject()),
-    /** Calls that need no approval while the skill is active, in the format's own spelling (`tool-names.ts`). */
-    allowed_tools: maybe(texts),
+    llm: maybe(llmSettings()),
     tool_scope,
     workspace_tools,
     activation: maybe(activation()),
@@ -321,70 +169,11 @@ function hookModule() {
   });
 }
 
-/** One configurable value of a tool. Its keys are those of the format, in camelCase. */
-export const CONFIG_PARAM_FIELDS = {
-  name: { kind: "text", required: true },
-  displayName: { kind: "text" },
-  description: { kind: "text" },
-  type: { kind: "choice", of: CONFIG_TYPES, required: true, default: "string" },
-  /** Absent: the parameter has no default, and a handler without a value sees no such key. */
-  default: { kind: "any" },
-  scope: { kind: "choice", of: CONFIG_SCOPES, default: "per_bot" },
-  min: { kind: "number" },
-  max: { kind: "number" },
-  step: { kind: "number" },
-  options: { kind: "list" },
-  unit: { kind: "text" },
-  placeholder: { kind: "text" },
-  minItems: { kind: "number" },
-  maxItems: { kind: "number" },
-  rows: { kind: "number" },
-  pathType: { kind: "text" },
-  keyPlaceholder: { kind: "text" },
-  valuePlaceholder: { kind: "text" },
-  itemPlaceholder: { kind: "text" },
-  language: { kind: "text" },
-} as const satisfies Fields;
+/** One configurable value of a tool. */
 export type ConfigParam = Values<typeof CONFIG_PARAM_FIELDS>;
 
 /** Which network a handler may reach: none, the named hosts (`api.example.com`, `*.example.com`), or any public one. */
 export type NetworkNeed = Read<typeof networkNeed>;
-function networkNeed() {
-  return z.nullable(z.object({ hosts: z.nullable(z.array(z.string())) }));
-}
-
-/** Hull's own keys of a tool in tools.json; other runtimes ignore them. */
-export const EXTENSION_FIELDS = {
-  /** Names of the variables that it may see. Provider keys never appear here. */
-  "x-env": { kind: "list", of: "variable names", stored: "env", default: [] },
-  "x-timeout-ms": { kind: "integer", min: 1, max: MAX_MS, stored: "timeout_ms", default: 60_000 },
-  /** What an author may request. */
-  "x-tier": { kind: "choice", of: ["isolate", "runner"], stored: "tier" },
-  "x-side-effects": { kind: "flag", stored: "side_effects", default: false },
-  "x-idempotent": { kind: "flag", stored: "idempotent", default: false },
-  "x-requires-network": { kind: "any", shape: networkNeed, stored: "network", default: null },
-  "x-requires-filesystem": { kind: "flag", stored: "filesystem", default: false },
-  "x-risk": { kind: "choice", of: ["auto", ...RISKS], anyCase: true, stored: "risk", default: "auto" },
-  /** Absent from tool panels and lists; models see it and may call it. */
-  "x-hidden": { kind: "flag", stored: "hidden", default: false },
-  "x-config": { kind: "objects", fields: CONFIG_PARAM_FIELDS, stored: "config", default: [] },
-  /** Stored as `parameters`. */
-  "x-input-schema": { kind: "map", stored: "input_schema" },
-  "x-output-schema": { kind: "map", stored: "output_schema" },
-} as const satisfies Fields;
-
-/** What a console shows of a tool; it never changes what the tool does. */
-export const DISPLAY_FIELDS = {
-  "x-display-name": { kind: "text", stored: "display_name" },
-  "x-version": { kind: "text", stored: "version" },
-  "x-category": { kind: "text", stored: "category" },
-  "x-tags": { kind: "list", of: "texts", stored: "tags" },
-  "x-icon": { kind: "text", stored: "icon" },
-  "x-group": { kind: "text", stored: "group" },
-  "x-deprecated": { kind: "any", shape: () => z.union([z.boolean(), z.string()]), stored: "deprecated" },
-  "x-examples": { kind: "values", stored: "examples" },
-  "x-estimated-latency-ms": { kind: "integer", min: 0, max: MAX_MS, stored: "estimated_latency_ms" },
-} as const satisfies Fields;
 
 /** A tool of a skill's tools.json. JSON-safe; members absent in `tools.json` have their defaults here. */
 export type SkillTool = Read<typeof skillTool>;

@@ -1,7 +1,8 @@
 /** `mcp_servers` of an llm skill: remote servers whose tools its model can call (docs/mcp.md). */
 import { readMap, readMapping, wrongType } from "./fields.ts";
 import type { Findings } from "./findings.ts";
-import { MCP_SERVER_FIELDS, type McpServer } from "./manifest.ts";
+import type { McpServer } from "./manifest.ts";
+import { MCP_SERVER_FIELDS } from "./manifest-fields.ts";
 import { templateVariables } from "./placeholder.ts";
 import { readHeaders } from "./proxy.ts";
 import { child, type Slot } from "./tree.ts";

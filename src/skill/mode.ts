@@ -1,8 +1,8 @@
 /** The mode of a skill, and which fields belong to which mode. */
 import { readChoice } from "./fields.ts";
 import type { Findings } from "./findings.ts";
-import { MODES, type Mode } from "./manifest.ts";
-import { FIELDS } from "./manifest-fields.ts";
+import type { Mode } from "./manifest.ts";
+import { FIELDS, MODES } from "./manifest-fields.ts";
 import { child, type MapNode, type Slot } from "./tree.ts";
 
 const MODE_OF_KEY = new Map<string, Mode>(

@@ -18,7 +18,14 @@ import { interfaceOf, readInputMime, readOutputMime, readRoute, readSchema } fro
 import { type KnownProviders, SHIPPED } from "./known-providers.ts";
 import { readFallback, readModel, readProvider, targetOf } from "./llm.ts";
 import type { Diagnostic, JsonObject, Manifest, Mode } from "./manifest.ts";
-import { CARRIED_FIELDS, HULL_FIELDS, KNOWN_FIELDS, PLAIN_FIELDS } from "./manifest-fields.ts";
+import {
+  CARRIED_FIELDS,
+  COMMON_FIELDS,
+  KNOWN_FIELDS,
+  LLM_FIELDS,
+  PLAIN_FIELDS,
+  PROXY_FIELDS,
+} from "./manifest-fields.ts";
 import { readMcpServers } from "./mcp-servers.ts";
 import { checkModeFields, readMode } from "./mode.ts";
 import { readHeaderNames, readHeaders, readProxyUrl } from "./proxy.ts";
@@ -83,9 +90,9 @@ export function parseManifest(content: Uint8Array | string, source: ParseSource)
 
 /** Whether a frontmatter has fields of Hull, in a shape that does not belong to another client. */
 function isServing(root: MapNode): boolean {
-  return Object.keys(HULL_FIELDS).some((field) => {
+  return KNOWN_FIELDS.some((field) => {
     const node = root.entries.get(field)?.value;
-    if (node === undefined) return false;
+    if (node === undefined || PLAIN_FIELDS.includes(field)) return false;
     // A list of tool names that the skill wants, not of definitions.
     if (field === "tools")
       return node.kind === "list" ? node.items.every((item) => item.kind === "map") : node.kind === "map";
@@ -180,7 +187,11 @@ function withoutToolNames(findings: Findings, root: MapNode): MapNode {
 }
 
 /** The values of Hull's own fields. */
-type Settings = Values<typeof HULL_FIELDS>;
+interface Settings {
+  common: Values<typeof COMMON_FIELDS>;
+  proxy: Values<typeof PROXY_FIELDS>;
+  llm: Values<typeof LLM_FIELDS>;
+}
 
 function readSettings(
   findings: Findings,
@@ -190,17 +201,10 @@ function readSettings(
   { files, providers = SHIPPED }: ParseSource,
 ): Settings {
   const keys = providers.key_variables;
-  return readFields(findings, root, TOP, HULL_FIELDS, {
+  const common = readFields(findings, root, TOP, COMMON_FIELDS, {
     mode: () => mode,
     run: (at) => readRun(findings, at, files),
     serve: (at) => readServe(findings, at, files),
-    proxy: (at) => readProxyUrl(findings, at),
-    proxy_url: (at) => readProxyUrl(findings, at),
-    headers: (at) => readHeaders(findings, at),
-    forward_headers: (at) => readHeaderNames(findings, at),
-    return_headers: (at) => readHeaderNames(findings, at),
-    tools: (at) => readTools(findings, at, files),
-    mcp_servers: (at) => readMcpServers(findings, at, keys),
     tool_env: (at) => {
       if (at !== undefined && (mode === "proxy" || mode === "static-file")) {
         const message = `tool_env has no effect in mode: ${mode}; only scripts and tools are processes.`;
@@ -212,54 +216,36 @@ function readSettings(
     input_schema: (at, read) => readSchema(findings, at, read, mode, files),
     output_mime: (at) => readOutputMime(findings, at),
     route: (at) => readRoute(findings, at, slug),
+    daemon: (at) => readDaemon(findings, at, mode),
+  });
+  const proxy = readFields(findings, root, TOP, PROXY_FIELDS, {
+    proxy: (at) => readProxyUrl(findings, at),
+    proxy_url: (at) => readProxyUrl(findings, at),
+    headers: (at) => readHeaders(findings, at),
+    forward_headers: (at) => readHeaderNames(findings, at),
+    return_headers: (at) => readHeaderNames(findings, at),
+  });
+  const llm = readFields(findings, root, TOP, LLM_FIELDS, {
+    tools: (at) => readTools(findings, at, files),
+    mcp_servers: (at) => readMcpServers(findings, at, keys),
     provider: (at) => readProvider(findings, at, providers),
     model: (at, { provider }) => readModel(findings, at, provider, root, providers),
     fallback: (at) => readFallback(findings, at, providers),
-    daemon: (at) => readDaemon(findings, at, mode),
   });
+  return { common, proxy, llm };
 }
 
-/** What the values mean in a manifest. The parts of other modes are left out. */
-function settingsOf(settings: Settings, mode: Mode, { providers = SHIPPED }: ParseSource) {
-  const {
-    run,
-    serve,
-    proxy,
-    proxy_url,
-    proxy_method,
-    headers,
-    forward_headers,
-    return_headers,
-    tools,
-    mcp_servers,
-    provider,
-    model,
-    fallback,
-    max_tokens,
-    max_tool_rounds,
-    max_tool_output_bytes,
-    ...common
-  } = settings;
-  const url = proxy ?? proxy_url;
-  const llm: NonNullable<Manifest["llm"]> = {
-    target: { provider, model: model ?? null },
-    fallback: fallback.map((text) => targetOf(text, providers)),
-    tools,
-    max_tokens,
-    ...(max_tool_rounds === undefined ? {} : { max_tool_rounds }),
-    max_tool_output_bytes,
-    ...(mcp_servers.length === 0 ? {} : { mcp_servers }),
-  };
+/** What the values mean in a manifest. */
+function settingsOf({ common, proxy, llm }: Settings, mode: Mode, { providers = SHIPPED }: ParseSource) {
+  const { url, method = null } = proxy;
+  const { provider, model = null, ...ofModel } = llm;
+  const fallback = llm.fallback.map((text) => targetOf(text, providers));
   return {
     ...common,
-    ...interfaceOf(settings, mode),
+    ...interfaceOf(common, mode),
     mode,
-    ...(mode === "script" && run !== undefined ? { run } : {}),
-    ...(mode === "static-file" && serve !== undefined ? { serve } : {}),
-    ...(mode === "proxy" && url !== undefined
-      ? { proxy: { url, method: proxy_method ?? null, headers, forward_headers, return_headers } }
-      : {}),
-    ...(mode === "llm" ? { llm } : {}),
+    ...(url === undefined ? {} : { proxy: { ...proxy, url, method } }),
+    ...(mode === "llm" ? { llm: { ...ofModel, target: { provider, model }, fallback } } : {}),
   };
 }
 

@@ -1,7 +1,8 @@
 /** The shapes of the limits on tool calls of runs, in options and in `[policy]` of hull.toml. */
 import * as z from "zod/mini";
 import { shapesOf } from "./field-kinds.ts";
-import { COMMAND_TOOL_FIELDS, RISKS, SIDE_EFFECT_LEVELS } from "./manifest.ts";
+import { COMMAND_TOOL_FIELDS, SIDE_EFFECT_LEVELS } from "./manifest-fields.ts";
+import { RISKS } from "./tools-json/tool-fields.ts";
 
 const maybe = z.exactOptional;
 

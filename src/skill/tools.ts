@@ -4,15 +4,8 @@ import { checkCommandFiles, readCommand, type SkillFiles } from "./command.ts";
 import { readChoice, readMapping, readRequiredText, wrongType } from "./fields.ts";
 import type { Findings } from "./findings.ts";
 import { isObject } from "./json.ts";
-import {
-  COMMAND_TOOL_FIELDS,
-  type CommandTool,
-  type Json,
-  PARAMETER_FIELDS,
-  type ParameterType,
-  SCALAR_TYPES,
-  type ToolParameter,
-} from "./manifest.ts";
+import type { CommandTool, Json, ParameterType, ToolParameter } from "./manifest.ts";
+import { COMMAND_TOOL_FIELDS, PARAMETER_FIELDS, SCALAR_TYPES } from "./manifest-fields.ts";
 import { items, type Node, type Slot, textOf, toJson } from "./tree.ts";
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/;

@@ -1,7 +1,8 @@
 /** Turns a zod object into the configuration parameters of a tool. */
 import * as z from "zod/mini";
 import { asJson, isObject } from "../skill/json.ts";
-import { CONFIG_PARAM_FIELDS, type Json, type JsonObject } from "../skill/manifest.ts";
+import type { Json, JsonObject } from "../skill/manifest.ts";
+import { CONFIG_PARAM_FIELDS } from "../skill/tools-json/tool-fields.ts";
 import type { SchemaFault } from "./schema.ts";
 
 /** What `.meta()` may add or override; `configType` is the parameter's type. */

@@ -1,6 +1,7 @@
 /** Turns a typed skill into what the build needs: the entries of its tools.json. */
 import { asJson, isObject } from "../skill/json.ts";
-import { DISPLAY_FIELDS, EXTENSION_FIELDS, type Json, type JsonObject } from "../skill/manifest.ts";
+import type { Json, JsonObject } from "../skill/manifest.ts";
+import { DISPLAY_FIELDS, EXTENSION_FIELDS } from "../skill/tools-json/tool-fields.ts";
 import { configParamsOf } from "./config.ts";
 import type { Schema, TypedSkill, TypedTool } from "./definition.ts";
 import { jsonSchemaOf, type SchemaFault } from "./schema.ts";

@@ -2,7 +2,8 @@
 import { describe, expect, it } from "vitest";
 import { readSettings } from "../../src/env.ts";
 import { toolPolicy, unattendedRefusal } from "../../src/run/handler/policy.ts";
-import { RISKS, type Risk, type SkillRecord, type SkillTool } from "../../src/skill/manifest.ts";
+import type { Risk, SkillRecord, SkillTool } from "../../src/skill/manifest.ts";
+import { RISKS } from "../../src/skill/tools-json/tool-fields.ts";
 import { Client, mockSkill } from "./served.ts";
 import { publishTools, skillTool } from "./tool-skills.ts";
 

@@ -14,7 +14,8 @@ import {
   texts,
   time,
 } from "../../answer-shape.ts";
-import { type Card, type Diagnostic, RISKS, TIERS } from "../../skill/manifest.ts";
+import { type Card, type Diagnostic, TIERS } from "../../skill/manifest.ts";
+import { RISKS } from "../../skill/tools-json/tool-fields.ts";
 
 const diagnostics = () => z.array(document<Diagnostic>("Diagnostic"));
 /** A member that a handler may leave `undefined`. */

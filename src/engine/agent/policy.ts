@@ -3,14 +3,9 @@
 import { canonicalJson } from "../../skill/canonical.ts";
 import { globMatches, nameMatches } from "../../skill/glob.ts";
 import { isObject, objectOf } from "../../skill/json.ts";
-import {
-  type Json,
-  type JsonObject,
-  RISKS,
-  type Risk,
-  SIDE_EFFECT_LEVELS,
-  type SideEffectLevel,
-} from "../../skill/manifest.ts";
+import type { Json, JsonObject, Risk, SideEffectLevel } from "../../skill/manifest.ts";
+import { SIDE_EFFECT_LEVELS } from "../../skill/manifest-fields.ts";
+import { RISKS } from "../../skill/tools-json/tool-fields.ts";
 import { sha256 } from "../sha256.ts";
 import { isNamed } from "../workspace-tools/definitions.ts";
 import type { AgentTool, RunPolicies } from "./spec.ts";

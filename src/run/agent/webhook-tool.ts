@@ -7,7 +7,7 @@ import { onlyReads, rankOf } from "../../engine/agent/policy.ts";
 import type { AgentTool, ToolAnnotations } from "../../engine/agent/spec.ts";
 import type { Settings } from "../../env.ts";
 import { nameMatches } from "../../skill/glob.ts";
-import { RISKS } from "../../skill/manifest.ts";
+import { RISKS } from "../../skill/tools-json/tool-fields.ts";
 import { morePaths } from "./command-annotations.ts";
 
 type Known = Required<Pick<AgentTool, "annotations" | "risk" | "needs_approval">>;

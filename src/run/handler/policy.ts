@@ -3,8 +3,9 @@ import { denied } from "../../engine/agent/call-results.ts";
 import { judgeCall } from "../../engine/agent/policy.ts";
 import type { AgentTool, ToolAnnotations } from "../../engine/agent/spec.ts";
 import type { Settings } from "../../env.ts";
-import { type JsonObject, RISKS, type SkillRecord, type SkillTool } from "../../skill/manifest.ts";
+import type { JsonObject, SkillRecord, SkillTool } from "../../skill/manifest.ts";
 import type { RequiredRisk } from "../../skill/policy.ts";
+import { RISKS } from "../../skill/tools-json/tool-fields.ts";
 
 /** What policies know about a skill's tool in a run. */
 export function toolPolicy(

@@ -2,8 +2,9 @@
 import { configFault } from "../config/value.ts";
 import { readMap, readMapping, readText, wrongType } from "../fields.ts";
 import type { Findings } from "../findings.ts";
-import { CONFIG_PARAM_FIELDS, type ConfigParam } from "../manifest.ts";
+import type { ConfigParam } from "../manifest.ts";
 import { child, items, type MapNode, type Slot } from "../tree.ts";
+import { CONFIG_PARAM_FIELDS } from "./tool-fields.ts";
 
 const KEYS = Object.keys(CONFIG_PARAM_FIELDS);
 

@@ -2,19 +2,13 @@
 import type { Values } from "../field-kinds.ts";
 import { readBoolean, readFields, readTexts, wrongType } from "../fields.ts";
 import type { Findings } from "../findings.ts";
-import {
-  DISPLAY_FIELDS,
-  EXTENSION_FIELDS,
-  type JsonObject,
-  type NetworkNeed,
-  type Risk,
-  type SkillTool,
-} from "../manifest.ts";
+import type { JsonObject, NetworkNeed, Risk, SkillTool } from "../manifest.ts";
 import { nearest } from "../match.ts";
 import { readToolEnv } from "../tool-env.ts";
 import { type MapNode, mapToJson, type Slot, toJson } from "../tree.ts";
 import { readConfigParams } from "./config-param.ts";
 import { checkSchema, readObjectSchema } from "./parameters.ts";
+import { DISPLAY_FIELDS, EXTENSION_FIELDS } from "./tool-fields.ts";
 
 const EXTENSION_KEYS = [...Object.keys(EXTENSION_FIELDS), ...Object.keys(DISPLAY_FIELDS)];
 

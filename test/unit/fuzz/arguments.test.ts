@@ -2,7 +2,8 @@
 
 import { expect, test } from "vitest";
 import { commandLine } from "../../../src/engine/arguments.ts";
-import { PARAMETER_TYPES, type ToolParameter } from "../../../src/skill/manifest.ts";
+import type { ToolParameter } from "../../../src/skill/manifest.ts";
+import { PARAMETER_TYPES } from "../../../src/skill/manifest-fields.ts";
 import { fc } from "../../support/property.ts";
 
 const name = fc.oneof(
