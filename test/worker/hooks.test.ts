@@ -25,6 +25,7 @@ export const answers = ({ what }) => ({
 export const fails = ({ what }) => {
   if (what === "error") throw new TypeError("it is ${CANARY}, so there");
   if (what === "object") throw { code: 7 };
+  if (what === "words") throw { toString: () => "in its own words" };
   if (what === "nothing") throw undefined;
   if (what === "spoilt") throw { toString() { throw 1; }, get toJSON() { throw 1; } };
   return what.x.y;
@@ -97,6 +98,7 @@ describe("a hook", () => {
     ["fails", "error", "hook_failed", /^The hook "fails" failed: it is \[redacted\], so there$/],
     ["fails", "object", "hook_failed", /\{"code":7\}/],
     ["fails", "nothing", "hook_failed", /undefined/],
+    ["fails", "words", "hook_failed", /in its own words/],
     ["fails", "spoilt", "hook_failed", /cannot be shown/],
     ["fails", "type", "hook_failed", /^The hook "fails" failed: Cannot read prop[^\n]*$/],
     ["value", "", "hook_failed", /not a function/],

@@ -5,7 +5,7 @@
 
 import { WorkerEntrypoint } from "cloudflare:workers";
 import process from "node:process";
-import { calls, encoded, now, shown, TimeUp } from "./harness.mjs";
+import { calls, encoded, failed, messageOf, now, shown, TimeUp } from "./harness.mjs";
 
 /** @import { FolderFile, HarnessCall, HostCallback } from "./handler-rpc.ts" */
 /**
@@ -25,20 +25,6 @@ for (const stream of [process.stdout, process.stderr]) {
     return true;
   };
 }
-
-/**
- * A thrown value in words. An object without words of its own is shown as JSON.
- * @param {unknown} error
- */
-const messageOf = (error) => {
-  try {
-    if (error instanceof Error) return String(error.message || error.name);
-    const words = String(error);
-    return words === "[object Object]" ? (JSON.stringify(error) ?? words) : words;
-  } catch {
-    return "a value that cannot be shown";
-  }
-};
 
 /**
  * @param {unknown} error
@@ -231,9 +217,7 @@ const answer = async (call, folder, ctx) => {
     if (handler === undefined) return { kind: "thrown", text: fault };
     return encoded(await handler({ ...call.args, __workDir: folder }, ctx), call.most);
   } catch (error) {
-    return error instanceof TimeUp
-      ? { kind: "timeout", text: "" }
-      : { kind: "thrown", text: messageOf(error) };
+    return failed(error);
   }
 };
 

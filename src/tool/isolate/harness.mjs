@@ -80,3 +80,24 @@ export const encoded = (value, most) => {
   if (text.length > most) return { kind: "invalid", text: `it is longer than ${most} characters` };
   return { kind: "value", text };
 };
+
+/**
+ * A thrown value in words. An object without words of its own is shown as JSON.
+ * @param {unknown} error
+ */
+export const messageOf = (error) => {
+  try {
+    if (error instanceof Error) return String(error.message || error.name);
+    const words = String(error);
+    return words === "[object Object]" ? (JSON.stringify(error) ?? words) : words;
+  } catch {
+    return "a value that cannot be shown";
+  }
+};
+
+/**
+ * The answer of a call that threw.
+ * @param {unknown} error
+ */
+export const failed = (error) =>
+  error instanceof TimeUp ? { kind: "timeout", text: "" } : { kind: "thrown", text: messageOf(error) };

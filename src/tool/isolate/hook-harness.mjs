@@ -3,7 +3,7 @@
  * too.
  */
 import { WorkerEntrypoint } from "cloudflare:workers";
-import { calls, encoded, now, shown, TimeUp } from "./harness.mjs";
+import { calls, encoded, failed, messageOf, now, TimeUp } from "./harness.mjs";
 
 const HOOKS = "./hooks.js";
 const MAX_LOGS = 50;
@@ -11,16 +11,6 @@ const MAX_LINE = 1000;
 
 /** @type {Record<string, unknown> | null} */
 let hooks = null;
-
-/** @param {unknown} error */
-const messageOf = (error) => {
-  try {
-    if (error instanceof Error) return String(error.message || error.name);
-    return typeof error === "object" && error !== null ? shown(error) : String(error);
-  } catch {
-    return "a value that cannot be shown";
-  }
-};
 
 /**
  * Waits for a promise until the time limit. The timer is necessary: if nothing is pending, the platform treats a call
@@ -53,9 +43,7 @@ const answer = async (name, payload, timeout, most) => {
     const isPending = typeof result?.then === "function";
     return encoded(isPending ? await withTimeout(result, timeout) : result, most);
   } catch (error) {
-    return error instanceof TimeUp
-      ? { kind: "timeout", text: "" }
-      : { kind: "thrown", text: messageOf(error) };
+    return failed(error);
   }
 };
 
