@@ -144,13 +144,15 @@ async function envelopeFrom(
 
 /** Waits for the end. If the run is stopped, stops the delegated run, too. */
 async function ended(session: SessionClient, signal: AbortSignal, background: RunContext["background"]) {
-  const stop = (): void => background(close(session));
-  if (signal.aborted) stop();
-  signal.addEventListener("abort", stop, { once: true });
   const stopped = Promise.withResolvers<never>();
-  signal.addEventListener("abort", () => stopped.reject(signal.reason), { once: true });
   stopped.promise.catch(() => {});
+  const stop = (): void => {
+    background(close(session));
+    stopped.reject(signal.reason);
+  };
+  signal.addEventListener("abort", stop, { once: true });
   try {
+    if (signal.aborted) stop();
     signal.throwIfAborted();
     return await Promise.race([session.ask("task_wait", { timeout_ms: null }), stopped.promise]);
   } finally {
