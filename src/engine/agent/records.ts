@@ -101,7 +101,7 @@ export interface ApprovalRequest extends Shaped<typeof approvalShape> {
   expires_at: number;
 }
 
-export const COMPACTION_MODES = ["auto", "preflight", "manual", "hard_limit", "idle"] as const;
+const COMPACTION_MODES = ["auto", "preflight", "manual", "hard_limit", "idle"] as const;
 
 /** A compaction of the prompt-visible history: a summary replaced the `archived` messages from `keep_first` on. */
 export const compactionShape = () =>
