@@ -81,6 +81,10 @@ export function oneLine(text: string, columns: number | undefined): string {
   return characters.length <= width ? line : `${characters.slice(0, width - 1).join("")}…`;
 }
 
-/** Whether a log line with this event says that something went wrong, by the words with which such names end. */
+/**
+ * Whether a log line with this event says that something went wrong: a setting that Hull cannot read, or an event with
+ * one of the words with which such names end.
+ */
 export const reportsProblem = (event: unknown): boolean =>
-  typeof event === "string" && /_(?:failed|failure|lost|broke_off|unreadable|not_\w+)$/.test(event);
+  typeof event === "string" &&
+  /^settings$|_(?:failed|failure|lost|broke_off|unreadable|not_\w+)$/.test(event);

@@ -83,6 +83,7 @@ test("the events of log lines that report a problem", () => {
     "mcp_failure",
     "output_lost",
     "event_not_stored",
+    "settings",
   ];
   expect(problems.filter((event) => !reportsProblem(event))).toEqual([]);
   expect(["request", "run", "run_attempt", "daemon_wake", "daemons_swept", 7].filter(reportsProblem)).toEqual(
