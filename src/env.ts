@@ -196,7 +196,16 @@ const variables = z.lazy(() => {
     HULL_CONFIG: z._default(z.string(), "{}"),
     /** `[llm]` and `[capabilities]` of hull.toml, on top of those of skill folders; split into parts if long. */
     HULL_LLM: z._default(z.string(), "{}"),
-    HULL_ADMIN_KEY: z.optional(z.string().check(z.minLength(16))),
+    HULL_ADMIN_KEY: z.optional(
+      z
+        .string()
+        .check(
+          z.refine(
+            (key) => key === "" || key.length >= 16,
+            "Too small: expected string to have >=16 characters",
+          ),
+        ),
+    ),
     /**
      * The key for publishing to a local Hull that other machines can reach, if it has no `HULL_ADMIN_KEY`; made at each
      * start.
@@ -302,7 +311,7 @@ export function readSettings(env: Bindings): Settings {
     logsAll: v.HULL_LOG === "requests",
     logsSpans: v.HULL_TRACE,
     traceContent: v.HULL_TRACE_CONTENT,
-    adminKey: v.HULL_ADMIN_KEY ?? null,
+    adminKey: v.HULL_ADMIN_KEY || null,
     devKey: v.HULL_DEV_KEY ?? null,
     pinnedCatalog: v.HULL_CATALOG || null,
     secretKeys,

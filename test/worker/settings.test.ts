@@ -74,6 +74,10 @@ describe("settings", () => {
     expect([adminKey, logsSpans]).toEqual([null, false]);
   });
 
+  it("count an empty admin key as unset", () => {
+    expect(settingsOf({ HULL_ADMIN_KEY: "" }).adminKey).toBeNull();
+  });
+
   it("that cannot be read are 500 for a caller, with the reason for the operator only", async () => {
     const log = vi.spyOn(console, "error").mockImplementation(() => {});
     const response = await new Client({ HULL_ENV: "prod" }).fetch("/healthz");
