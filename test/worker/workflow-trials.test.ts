@@ -222,4 +222,9 @@ describe("a run that tells what was of no use", () => {
       { errors: [{ path: `options.test.${path}` }] },
     ]);
   });
+
+  it("says why a node takes no mocks", async () => {
+    const response = await executed(GRAPH, { options: { test: { mocks: { f: [] } } } });
+    expect(await response.text()).toContain("a node of kind fork, which asks no model and runs no command");
+  });
 });

@@ -42,7 +42,7 @@ export function readTest(test: GivenTest, graph: Graph): WorkflowTest {
     const path = `mocks.${id}`;
     const node = nodeOf(graph, id, path);
     if (!ASKS.has(node.kind))
-      throw refused(path, `names a node of kind ${node.kind}, which needs no approval`);
+      throw refused(path, `names a node of kind ${node.kind}, which asks no model and runs no command`);
     const lists = byAttempt(list, path);
     if (node.kind === "verify" && node.verify?.command !== undefined)
       commands.push([id, lists.map(commandIn)]);
