@@ -5,7 +5,7 @@ import { formatEvent, type RunEvent } from "../run/events.ts";
 import type { OperationHandle, RunOutput } from "../run/handle.ts";
 import { logError, problemOf } from "../run/problem.ts";
 import type { RequestContext } from "./context.ts";
-import { EventBody } from "./sse.ts";
+import { EventBody, eventStream } from "./sse.ts";
 
 /** Work that writes events. */
 interface Work {
@@ -63,9 +63,7 @@ export async function eventAnswer(
   context.finished = finished;
   context.background(finished);
   await begun.promise;
-  return new Response(body.stream, {
-    headers: { ...headers, "content-type": "text/event-stream; charset=utf-8" },
-  });
+  return eventStream(body.stream, headers);
 }
 
 interface StreamedRun {
@@ -120,3 +118,19 @@ export function runEvents(
     };
   });
 }
+
+/** For operations, whose request itself is passed along. */
+export const NO_INPUT = { text: null, files: [] };
+
+/** What a run gets that nobody watches, and that ends with its process. */
+export const silentHandle = (context: RequestContext, id: string, signal: AbortSignal): OperationHandle => ({
+  id,
+  context,
+  input: NO_INPUT,
+  signal,
+  durable: null,
+  streaming: false,
+  keep: true,
+  started: () => {},
+  emit: async () => {},
+});

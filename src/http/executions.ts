@@ -13,6 +13,7 @@ import { jsonNow, numberedPage, numericCursor, pageLimit } from "./page.ts";
 import type { Params } from "./routes.ts";
 import { mediaType } from "./skills/media-type.ts";
 import { withShortList } from "./skills/produced-files.ts";
+import { eventStream } from "./sse.ts";
 
 /** A longer result is not part of the status document, which then has the result's URL. */
 const MAX_INLINE_BYTES = 1024 * 1024;
@@ -128,12 +129,5 @@ export function eventsResponse(
 ): Response {
   if (!events.ok) throw new HullError(events.error);
   context.log.execution_id = id;
-  return new Response(events.body, {
-    headers: {
-      "cache-control": "no-store",
-      "x-hull-execution-id": id,
-      ...headers,
-      "content-type": "text/event-stream; charset=utf-8",
-    },
-  });
+  return eventStream(events.body, { "x-hull-execution-id": id, ...headers });
 }

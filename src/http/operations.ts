@@ -11,7 +11,7 @@ import { isObject } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { readJson, readJsonIfAny } from "./body.ts";
 import type { RequestContext } from "./context.ts";
-import { runEvents } from "./event-answer.ts";
+import { NO_INPUT, runEvents, silentHandle } from "./event-answer.ts";
 import { executionOf } from "./execution-client.ts";
 import { accountOf } from "./llm/account.ts";
 import { runId } from "./run-id.ts";
@@ -108,26 +108,12 @@ async function answer(
       run: (begun) => indexed({ ...begun, input: NO_INPUT }, request),
       done: (output) => output?.done ?? { duration_ms: context.durationMs },
     });
-  const handle: OperationHandle = {
-    id,
-    context,
-    input: NO_INPUT,
-    signal: context.request.signal,
-    durable: null,
-    streaming: false,
-    keep: true,
-    started: () => {},
-    emit: async () => {},
-  };
-  const output = await indexed(handle, request);
+  const output = await indexed(silentHandle(context, id, context.request.signal), request);
   return new Response(output.body, { headers: { ...headers, ...output.headers } });
 }
 
 const indexed = (handle: OperationHandle, request: OperationRequest): Promise<RunOutput> =>
   indexedCall(handle, request.operation, () => runOperation(handle, request));
-
-/** The request itself is passed along. */
-const NO_INPUT = { text: null, files: [] };
 
 /** Whether the request has values for tools. Hull reads those according to the skills' present definitions. */
 const configured = ({ operation, body }: Asked): boolean =>

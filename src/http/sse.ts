@@ -78,6 +78,15 @@ export class EventBody {
   }
 }
 
+/** An answer with events, which nobody may store. */
+export const eventStream = (
+  body: ReadableStream<Uint8Array>,
+  headers: Record<string, string> = {},
+): Response =>
+  new Response(body, {
+    headers: { ...headers, "cache-control": "no-store", "content-type": "text/event-stream; charset=utf-8" },
+  });
+
 /** Whether the client asked for events, and whether it accepts anything else. @throws BadRequest for `?stream=yes` */
 export function wantsEvents(request: Request): "yes" | "only" | "no" {
   const asked = request.url.includes("stream") && flagIn(new URL(request.url).searchParams, "stream", DIGITS);

@@ -20,7 +20,7 @@ import { checkRate } from "../rate.ts";
 import { RUN_ID } from "../run-id.ts";
 import { isJson, mediaType } from "../skills/media-type.ts";
 import type { Watch } from "../skills/run.ts";
-import { EventBody, wantsEvents } from "../sse.ts";
+import { EventBody, eventStream, wantsEvents } from "../sse.ts";
 import type { Exchange } from "./exchange.ts";
 import {
   FAULT_CODES,
@@ -194,13 +194,7 @@ function streamed(
   };
   context.finished = answered();
   context.background(context.finished);
-  return new Response(body.stream, {
-    headers: {
-      "content-type": "text/event-stream; charset=utf-8",
-      "cache-control": "no-store",
-      "x-accel-buffering": "no",
-    },
-  });
+  return eventStream(body.stream, { "x-accel-buffering": "no" });
 }
 
 /** Confirms a subscription, but to none of the requested parts. */

@@ -15,7 +15,7 @@ import { anonymousRun, MAX_MODEL_BODY_BYTES } from "../operations.ts";
 import { jsonNow, numberedPage, numericCursor, pageLimit } from "../page.ts";
 import type { Handler } from "../routes.ts";
 import { idempotencyKey } from "../skills/idempotency.ts";
-import { wantsEvents } from "../sse.ts";
+import { eventStream, wantsEvents } from "../sse.ts";
 import { prefersAsync, waitIn } from "../wait.ts";
 import { requestName, sessionOf, shown } from "./object.ts";
 
@@ -120,14 +120,6 @@ function answered(context: RequestContext, run: RunView, headers: Record<string,
   return new Response(body, {
     headers: { ...headers, "content-type": "application/json", "cache-control": "no-store" },
   });
-}
-
-export function eventStream(
-  body: ReadableStream<Uint8Array>,
-  headers: Record<string, string> = {},
-): Response {
-  const type = "text/event-stream; charset=utf-8";
-  return new Response(body, { headers: { ...headers, "cache-control": "no-store", "content-type": type } });
 }
 
 /**

@@ -1,6 +1,7 @@
 /** Names for calls, by key and input, so that Hull recognises a repeated call. */
 import { sha256 } from "../../bytes.ts";
-import { BadRequest } from "../../errors/request.ts";
+import { BadRequest, IdempotencyKeyReused } from "../../errors/request.ts";
+import type { HullError } from "../../errors.ts";
 import { digested } from "../../run/digest.ts";
 import type { RunInput } from "../../run/input.ts";
 import { type Content, HeldBodies } from "../../run/large-body.ts";
@@ -44,6 +45,10 @@ export function idempotencyKey({ headers }: Request): string | null {
   if (key === null || /^[\x20-\x7e]{1,255}$/.test(key)) return key;
   throw new BadRequest({ detail: "Idempotency-Key holds 1 to 255 printable ASCII characters." });
 }
+
+/** Another request has the key of this one. */
+export const keyReused = ({ request }: RequestContext): HullError =>
+  new IdempotencyKeyReused({ key: request.headers.get("idempotency-key") ?? "" });
 
 /** The id of all calls with this key: a hash of the key, the caller and the operation. */
 export function callName(context: RequestContext, key: string, called: string): Promise<string> {

@@ -1,7 +1,6 @@
 /** Runs of a skill that outlive their connection: idempotent and asynchronous calls. */
 
 import { sha256 } from "../../bytes.ts";
-import { IdempotencyKeyReused } from "../../errors/request.ts";
 import { takesAnyFile } from "../../run/agent/workspace-option.ts";
 import type { RunInput } from "../../run/input.ts";
 import { holdFiles, userParts } from "../../run/llm-input.ts";
@@ -16,6 +15,7 @@ import {
   type DurableCall,
   durableCall,
   idempotencyKey,
+  keyReused,
   requestHash,
   takeInput,
 } from "./idempotency.ts";
@@ -55,9 +55,7 @@ export async function answerDurable(
   { id, respondAsync }: DurableCall,
   { execution, begun, streaming, headers }: BegunRun,
 ): Promise<Response> {
-  if (begun === "other_request") {
-    throw new IdempotencyKeyReused({ key: context.request.headers.get("idempotency-key") ?? "" });
-  }
+  if (begun === "other_request") throw keyReused(context);
   context.log.execution = begun;
   const all = { ...headers, ...(begun === "finished" ? { "x-hull-replayed": "1" } : {}) };
   if (respondAsync) {

@@ -16,7 +16,7 @@ import type { Card, SkillRecord } from "../../skill/manifest.ts";
 import { isTextType } from "../../skill/media.ts";
 import { discardBody } from "../body.ts";
 import type { RequestContext } from "../context.ts";
-import { runEvents } from "../event-answer.ts";
+import { runEvents, silentHandle } from "../event-answer.ts";
 import { runId } from "../run-id.ts";
 import { wantsEvents } from "../sse.ts";
 import { calledAt, durableCall } from "./idempotency.ts";
@@ -154,14 +154,11 @@ function perform(handle: RunHandle): Promise<RunOutput> {
 
 async function whole(run: OpenRun, headers: Record<string, string>, watch: Watch | null): Promise<Response> {
   const { state, ...rest } = run;
+  const silent = silentHandle(run.context, run.id, run.context.request.signal);
   const handle: RunHandle = {
+    ...silent,
     ...rest,
-    signal: run.context.request.signal,
-    streaming: watch !== null,
-    keep: true,
-    durable: null,
-    started: () => {},
-    emit: watch ?? (async () => {}),
+    ...(watch === null ? {} : { streaming: true, emit: watch }),
   };
   try {
     const output = await perform(handle);

@@ -10,10 +10,9 @@ import { type Container, type GeneratedFile, openContainer } from "../../run/con
 import { type AgentListener, type AgentOutcome, type AgentRun, openAgentRun } from "../../run/vendor-run.ts";
 import type { RequestContext } from "../context.ts";
 import { accountOf } from "../llm/account.ts";
-import { ChatChunks } from "./chat-chunks.ts";
+import { chunkedAnswer } from "./chat-chunks.ts";
 import { storeTurns } from "./container-turns.ts";
-import { errorBody } from "./errors.ts";
-import { ignoredHeader, ignoredStrict, type ModelLookup, modelOfRun, streamedAnswer } from "./model-call.ts";
+import { ignoredHeader, ignoredStrict, type ModelLookup, modelOfRun } from "./model-call.ts";
 import { referencedSkills, shownSkills } from "./skill-references.ts";
 
 /** The most bytes of generated files in an answer. */
@@ -57,21 +56,15 @@ export async function answerChatWithTools(
     const whole = { ...completionOf(turn, run.excludesCached, Date.now()), ...further };
     return Response.json(context.redacted(whole), { headers: { "cache-control": "no-store", ...ignored } });
   }
-  return streamedAnswer(context, {
-    headers: ignored,
-    async run(write, signal) {
-      signal.addEventListener("abort", () => abort.abort(), { once: true });
-      const emit = (chunk: unknown): void => write(`data: ${JSON.stringify(chunk)}\n\n`);
-      const chunks = new ChatChunks(run.spec.model.model, context, { usage: asked.reports_usage, emit });
-      const text = (piece: string): void => chunks.sink.onText?.(piece);
-      const reasoning = (piece: string): void => chunks.sink.onReasoning?.(piece);
-      // A comment, which clients skip. It keeps the stream alive while a tool runs.
-      const call = ({ name }: ToolCallBlock): void => write(`: ${name.replace(/[^\w-]/g, "_")}\n\n`);
-      const { turn, further } = await drive(context, run, asked, { text, reasoning, call });
-      chunks.finish(turn, { excludesCached: run.excludesCached, further });
-      write("data: [DONE]\n\n");
-    },
-    failed: (error) => `data: ${JSON.stringify(errorBody(error, context, "openai"))}\n\n`,
+  const about = { model: run.spec.model.model, usage: asked.reports_usage, headers: ignored };
+  return chunkedAnswer(context, about, async (chunks, signal, write) => {
+    signal.addEventListener("abort", () => abort.abort(), { once: true });
+    const text = (piece: string): void => chunks.sink.onText?.(piece);
+    const reasoning = (piece: string): void => chunks.sink.onReasoning?.(piece);
+    // A comment, which clients skip. It keeps the stream alive while a tool runs.
+    const call = ({ name }: ToolCallBlock): void => write(`: ${name.replace(/[^\w-]/g, "_")}\n\n`);
+    const { turn, further } = await drive(context, run, asked, { text, reasoning, call });
+    chunks.finish(turn, { excludesCached: run.excludesCached, further });
   });
 }
 

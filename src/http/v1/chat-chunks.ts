@@ -12,14 +12,17 @@ import {
   wireCalls,
 } from "../../llm/openai-api/answer.ts";
 import { openAiStop } from "../../llm/stop-words.ts";
+import { announce } from "../../model/exchange.ts";
 import type { Sink } from "../../model/wire.ts";
 import { AnswerText } from "../../run/answer-text.ts";
 import { textOf } from "../../run/delta.ts";
 import type { RequestContext } from "../context.ts";
+import { errorBody } from "./errors.ts";
+import { streamedAnswer } from "./model-call.ts";
 
 type Choice = WireChunk["choices"][number];
 
-export class ChatChunks {
+class ChatChunks {
   readonly #head: CompletionHead;
   readonly #context: RequestContext;
   readonly #emit: (chunk: unknown) => void;
@@ -64,7 +67,7 @@ export class ChatChunks {
     turn: ModelTurn,
     { excludesCached, further = {} }: { excludesCached: boolean; further?: object },
   ): void {
-    if (!this.#spoke) this.#announce(turn);
+    if (!this.#spoke) announce(turn, this.sink);
     void this.#answer.end();
     const reasoning = reasoningOf(turn.blocks, false);
     if (reasoning.reasoning_details !== undefined) this.#delta(reasoning);
@@ -75,13 +78,6 @@ export class ChatChunks {
     }
     this.#choice({}, openAiStop(turn), further);
     if (this.#usage) this.#chunk([], { usage: completionUsage(turn.usage, excludesCached) });
-  }
-
-  #announce({ blocks }: ModelTurn): void {
-    for (const block of blocks) {
-      if (block.type === "reasoning") this.sink.onReasoning?.(block.text);
-      if (block.type === "output_text") this.sink.onText?.(block.text);
-    }
   }
 
   #delta(delta: Choice["delta"]): void {
@@ -100,3 +96,22 @@ export class ChatChunks {
     this.#emit(this.#context.redacted({ ...chunk, ...more }));
   }
 }
+
+/**
+ * Answers with the chunks of a completion.
+ * @param run makes its turn; what it writes itself are whole events
+ */
+export const chunkedAnswer = (
+  context: RequestContext,
+  { model, usage, headers }: { model: string; usage: boolean; headers: Record<string, string> },
+  run: (chunks: ChatChunks, signal: AbortSignal, write: (event: string) => void) => Promise<void>,
+): Promise<Response> =>
+  streamedAnswer(context, {
+    headers,
+    async run(write, signal) {
+      const emit = (chunk: unknown): void => write(`data: ${JSON.stringify(chunk)}\n\n`);
+      await run(new ChatChunks(model, context, { usage, emit }), signal, write);
+      write("data: [DONE]\n\n");
+    },
+    failed: (error) => `data: ${JSON.stringify(errorBody(error, context, "openai"))}\n\n`,
+  });

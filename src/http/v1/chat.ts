@@ -9,11 +9,10 @@ import type { RequestContext } from "../context.ts";
 import { objectBody } from "../operations.ts";
 import { listedAnswer } from "../skills/index-call.ts";
 import { answerChatWithTools, runsChatTools } from "./agent-chat.ts";
-import { ChatChunks } from "./chat-chunks.ts";
+import { chunkedAnswer } from "./chat-chunks.ts";
 import { checkCodeAccess } from "./code-access.ts";
 import { withStoredTurns } from "./container-turns.ts";
-import { errorBody } from "./errors.ts";
-import { ignoredHeader, ignoredStrict, modelLookup, sendCall, streamedAnswer } from "./model-call.ts";
+import { ignoredHeader, ignoredStrict, modelLookup, sendCall } from "./model-call.ts";
 
 /** `POST /v1/chat/completions`. */
 export async function createChatCompletion(context: RequestContext): Promise<Response> {
@@ -44,20 +43,14 @@ async function whole(context: RequestContext, asked: ChatRequest, model: VendorM
 
 async function streamed(context: RequestContext, asked: ChatRequest, model: VendorModel): Promise<Response> {
   const { request, ignored } = fitted(asked, model.reached);
-  return streamedAnswer(context, {
+  const about = {
+    model: model.reached.model,
+    usage: asked.reports_usage,
     headers: ignoredHeader(ignored, null),
-    async run(write, signal) {
-      const emit = (chunk: unknown): void => write(`data: ${JSON.stringify(chunk)}\n\n`);
-      const chunks = new ChatChunks(model.reached.model, context, { usage: asked.reports_usage, emit });
-      const turn = await sendCall(context, model, request, {
-        signal,
-        stream: true,
-        sink: chunks.sink,
-      });
-      chunks.finish(turn, { excludesCached: model.excludesCached });
-      write("data: [DONE]\n\n");
-    },
-    failed: (error) => `data: ${JSON.stringify(errorBody(error, context, "openai"))}\n\n`,
+  };
+  return chunkedAnswer(context, about, async (chunks, signal) => {
+    const turn = await sendCall(context, model, request, { signal, stream: true, sink: chunks.sink });
+    chunks.finish(turn, { excludesCached: model.excludesCached });
   });
 }
 

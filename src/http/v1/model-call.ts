@@ -86,7 +86,7 @@ export function streamedAnswer(
   context: RequestContext,
   { headers, run, failed }: Streamed,
 ): Promise<Response> {
-  return eventAnswer(context, { ...headers, "cache-control": "no-store" }, ({ body, begin, signal }) => ({
+  return eventAnswer(context, headers, ({ body, begin, signal }) => ({
     run() {
       const write = (event: string): void => {
         begin();

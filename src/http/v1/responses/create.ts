@@ -1,7 +1,5 @@
 /** `POST /v1/responses`: OpenAI's responses with every provider. */
 import { CallNotFound } from "../../../errors/llm.ts";
-import { IdempotencyKeyReused } from "../../../errors/request.ts";
-import type { HullError } from "../../../errors.ts";
 import { wrong } from "../../../llm/members.ts";
 import {
   extraMemberNames,
@@ -22,7 +20,6 @@ import {
   removeContainer,
 } from "../../../run/container.ts";
 import type { RunEvent } from "../../../run/events.ts";
-import type { OperationHandle } from "../../../run/handle.ts";
 import { operationInput } from "../../../run/operation.ts";
 import { problemOf } from "../../../run/problem.ts";
 import { ResponseEvents } from "../../../run/responses/events.ts";
@@ -41,11 +38,12 @@ import { isObject } from "../../../skill/json.ts";
 import { parsedJson } from "../../../skill/json-depth.ts";
 import type { Json, JsonObject } from "../../../skill/manifest.ts";
 import type { RequestContext } from "../../context.ts";
+import { silentHandle } from "../../event-answer.ts";
 import { storedError } from "../../executions.ts";
 import { accountOf } from "../../llm/account.ts";
 import { objectBody } from "../../operations.ts";
 import { jsonNow } from "../../page.ts";
-import { idDigits, idempotencyKey, requestHash, takeInput } from "../../skills/idempotency.ts";
+import { idDigits, idempotencyKey, keyReused, requestHash, takeInput } from "../../skills/idempotency.ts";
 import { listedAnswer } from "../../skills/index-call.ts";
 import { formatted } from "../../sse.ts";
 import { checkCodeAccess } from "../code-access.ts";
@@ -170,9 +168,6 @@ async function answerBegun(
   return jsonNow(renderResponse(document, reasoning), 200, headers);
 }
 
-const keyReused = ({ request }: RequestContext): HullError =>
-  new IdempotencyKeyReused({ key: request.headers.get("idempotency-key") ?? "" });
-
 /** Creates a response that is not stored. @param id of the call */
 async function passing(
   context: RequestContext,
@@ -184,17 +179,7 @@ async function passing(
   if (request.container !== null || namesSkill(asked.model)) await context.beforeEffects();
   const reasoning = showsReasoning(include, false);
   const abort = new AbortController();
-  const handle: OperationHandle = {
-    id,
-    context,
-    input: { text: null, files: [] },
-    signal: abort.signal,
-    durable: null,
-    streaming: stream,
-    keep: true,
-    started: () => {},
-    emit: async () => {},
-  };
+  const handle = { ...silentHandle(context, id, abort.signal), streaming: stream };
   if (!stream) {
     context.request.signal.addEventListener("abort", () => abort.abort(), { once: true });
     const output = await runResponse(handle, request, found);
