@@ -1,9 +1,8 @@
 /** A command's output: the model gets its beginning and end, and a long output goes completely into a file. */
 import { MAX_OUTPUT_CHARS } from "../../engine/workspace-tools/definitions.ts";
 import { shownOutput } from "../../engine/workspace-tools/lines.ts";
-import { Internal } from "../../errors.ts";
 import type { WorkspaceAccess } from "../workspace/access.ts";
-import { storeContent } from "../workspace/store.ts";
+import { ArrivingContent, keyFor } from "../workspace/store.ts";
 
 /** Where long outputs go in the work folder. */
 const OUTPUT_FOLDER = ".hull/output";
@@ -33,11 +32,7 @@ export class BashOutput {
   readonly #ends = new Ends();
   /** The output so far, while all of it can be shown. */
   #held: Uint8Array[] = [];
-  #file: {
-    key: string;
-    writer: WritableStreamDefaultWriter<Uint8Array>;
-    stored: Promise<{ sha256: string; size: number }>;
-  } | null = null;
+  #file: ArrivingContent | null = null;
 
   /** @param name of the call, for its file */
   constructor(bucket: R2Bucket, workspace: WorkspaceAccess, name: string) {
@@ -63,38 +58,21 @@ export class BashOutput {
     this.#ends.push(this.#decoder.decode());
     const file = this.#file;
     if (file === null) return shownOutput(this.#ends, null);
-    await Promise.race([file.writer.close(), file.stored]);
-    const { sha256, size } = await file.stored;
-    const write = {
-      kind: "write" as const,
-      path: this.#path,
-      key: file.key,
-      sha256,
-      size,
-      executable: false,
-      expected: null,
-    };
+    const kept = { path: this.#path, executable: false, expected: null };
+    const write = { kind: "write" as const, key: file.key, ...(await file.end()), ...kept };
     const [outcome] = await this.#workspace.changeFiles([write]);
-    const kept = outcome !== undefined && !("refused" in outcome);
-    return shownOutput(this.#ends, kept ? this.#path : null);
+    const stays = outcome !== undefined && !("refused" in outcome);
+    return shownOutput(this.#ends, stays ? this.#path : null);
   }
 
   /** Drops what arrived. */
   async abandon(): Promise<void> {
-    await this.#file?.writer.abort().catch(() => {});
+    await this.#file?.abandon();
   }
 
   async #write(bytes: Uint8Array): Promise<void> {
-    if (this.#file === null) {
-      const begun = await this.#workspace.beginFile(null);
-      if ("refused" in begun) throw new Internal({ cause: `a file is refused: ${begun.refused}` });
-      const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
-      const stored = storeContent(this.#bucket, this.#workspace, begun.key, readable);
-      stored.catch(() => {});
-      this.#file = { key: begun.key, writer: writable.getWriter(), stored };
-    }
-    const { writer, stored } = this.#file;
-    for (const piece of [...this.#held.splice(0), bytes.slice()])
-      await Promise.race([writer.write(piece), stored]);
+    const workspace = this.#workspace;
+    this.#file ??= new ArrivingContent(this.#bucket, workspace, await keyFor(workspace));
+    for (const piece of [...this.#held.splice(0), bytes.slice()]) await this.#file.write(piece);
   }
 }

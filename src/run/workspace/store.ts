@@ -49,3 +49,41 @@ export async function storeContent(
   const { size } = held instanceof Uint8Array ? await storeWhole(storage, held) : held;
   return { sha256: await sha256, size };
 }
+
+/** A key for a content whose file may still be refused: whether there is room is known after earlier changes. */
+export async function keyFor(workspace: Pick<WorkspaceAccess, "beginFile">): Promise<string> {
+  const begun = await workspace.beginFile(null);
+  if ("refused" in begun) throw new Internal({ cause: `a file is refused: ${begun.refused}` });
+  return begun.key;
+}
+
+/** A content that is stored as it arrives. If storing fails, its own error gives the reason. */
+export class ArrivingContent {
+  readonly key: string;
+  readonly #writer: WritableStreamDefaultWriter<Uint8Array>;
+  readonly #stored: ReturnType<typeof storeContent>;
+
+  /** @param key from `keyFor` */
+  constructor(bucket: R2Bucket, workspace: WorkspaceAccess, key: string) {
+    const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+    this.key = key;
+    this.#writer = writable.getWriter();
+    this.#stored = storeContent(bucket, workspace, key, readable);
+    this.#stored.catch(() => {});
+  }
+
+  async write(bytes: Uint8Array): Promise<void> {
+    await Promise.race([this.#writer.write(bytes), this.#stored]);
+  }
+
+  /** After the last byte. */
+  async end(): ReturnType<typeof storeContent> {
+    await Promise.race([this.#writer.close(), this.#stored]);
+    return this.#stored;
+  }
+
+  /** Drops what arrived. */
+  async abandon(): Promise<void> {
+    await this.#writer.abort().catch(() => {});
+  }
+}

@@ -17,7 +17,7 @@ import {
 import type { WorkspaceSource } from "../../tool/runner-client.ts";
 import type { ToolWorkspace } from "../../tool/with-workspace.ts";
 import type { FileChange, Refusal, WorkspaceAccess } from "./access.ts";
-import { storeContent } from "./store.ts";
+import { ArrivingContent, keyFor } from "./store.ts";
 import { refusedOf } from "./write-rules.ts";
 
 /**
@@ -64,8 +64,7 @@ interface NotKept {
 
 interface Arriving {
   change: Extract<WorkspaceChange, { kind: "write" }>;
-  writer: WritableStreamDefaultWriter<Uint8Array>;
-  stored: Promise<{ sha256: string; size: number }>;
+  content: ArrivingContent;
 }
 
 /**
@@ -94,10 +93,8 @@ export class IncomingChanges {
   }
 
   async bytes(bytes: Uint8Array): Promise<void> {
-    // These bytes belong to a content that the workspace already has.
-    if (this.#arriving === null) return;
-    // If storing fails, its own error gives the reason.
-    await Promise.race([this.#arriving.writer.write(bytes), this.#arriving.stored]);
+    // Otherwise these bytes belong to a content that the workspace already has.
+    await this.#arriving?.content.write(bytes);
   }
 
   /** Applies the changes to the session; returns those that it refuses. @throws RunnerProtocolError */
@@ -112,7 +109,7 @@ export class IncomingChanges {
   async abandon(): Promise<void> {
     const arriving = this.#arriving;
     this.#arriving = null;
-    await arriving?.writer.abort().catch(() => {});
+    await arriving?.content.abandon();
   }
 
   async #begin(change: Arriving["change"]): Promise<void> {
@@ -123,14 +120,9 @@ export class IncomingChanges {
       this.#changes.push({ kind: "write", path, key: null, ...content });
       return;
     }
-    // Whether there is room is known only after the earlier deletions.
-    const begun = await this.#workspace.beginFile(null);
-    if ("refused" in begun) throw new Internal({ cause: `a change is refused: ${begun.refused}` });
-    const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
-    const stored = storeContent(this.#bucket, this.#workspace, begun.key, readable);
-    stored.catch(() => {});
-    this.#arriving = { change, writer: writable.getWriter(), stored };
-    this.#changes.push({ kind: "write", path, key: begun.key, ...content });
+    const key = await keyFor(this.#workspace);
+    this.#arriving = { change, content: new ArrivingContent(this.#bucket, this.#workspace, key) };
+    this.#changes.push({ kind: "write", path, key, ...content });
   }
 
   /** Completes the content that was arriving. */
@@ -138,8 +130,7 @@ export class IncomingChanges {
     const arriving = this.#arriving;
     if (arriving === null) return;
     this.#arriving = null;
-    await Promise.race([arriving.writer.close(), arriving.stored]);
-    const { sha256, size } = await arriving.stored;
+    const { sha256, size } = await arriving.content.end();
     if (sha256 !== arriving.change.sha256 || size !== arriving.change.size) {
       throw new RunnerProtocolError({ reason: "a changed file is not what it was said to be" });
     }

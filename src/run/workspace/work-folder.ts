@@ -3,7 +3,7 @@ import { Internal } from "../../errors.ts";
 import type { FolderFile } from "../../tool/isolate/handler-rpc.ts";
 import type { WorkFolder } from "../handler/ports.ts";
 import type { FileChange, WorkspaceAccess } from "./access.ts";
-import { storeContent } from "./store.ts";
+import { keyFor, storeContent } from "./store.ts";
 import { refusedOf } from "./write-rules.ts";
 
 /** Most bytes that go into an isolate. */
@@ -48,9 +48,7 @@ async function stored(
   workspace: WorkspaceAccess,
   { path, bytes }: FolderFile,
 ): Promise<FileChange> {
-  const begun = await workspace.beginFile(null);
-  if ("refused" in begun) throw new Internal({ cause: `a change is refused: ${begun.refused}` });
-  const { key } = begun;
+  const key = await keyFor(workspace);
   const content = await storeContent(bucket, workspace, key, [bytes]);
   return { kind: "write", path, key, ...content, executable: null, expected: null };
 }
