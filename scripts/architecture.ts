@@ -174,6 +174,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     "src/registry/answers.ts",
     "src/run/answers.ts",
     "src/run/event-shapes.ts",
+    "src/run/files-document.ts",
     "src/run/request-bodies.ts",
     "src/run/task/bodies.ts",
     "src/run/agent/option-shapes.ts",

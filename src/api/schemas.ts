@@ -5,6 +5,7 @@ import { keyRowShape, SCOPES } from "../auth/api-key.ts";
 import { once } from "../memo.ts";
 import { versionShape } from "../registry/answers.ts";
 import { fileShape } from "../run/answers.ts";
+import { producedFile } from "../run/files-document.ts";
 import { objectOf } from "../skill/json.ts";
 import { card, catalogPointer, diagnostic, type JsonObject } from "../skill/manifest.ts";
 import { INPUTS, OUTPUTS } from "../skill/manifest-fields.ts";
@@ -106,17 +107,12 @@ export const schemaComponents = once(
       note: TEXT,
       files: {
         type: "array",
-        items: object(
-          {
-            filename: TEXT,
-            mime: TEXT,
-            size: COUNT,
-            sha256: DIGEST,
-            dataBase64: { type: "string", contentEncoding: "base64" },
-            url: { type: "string", format: "uri-reference", description: "`/files/{id}`, for one hour" },
-          },
-          ["dataBase64", "url"],
-        ),
+        items: bodySchema(producedFile(), {
+          size: COUNT,
+          sha256: ref("schemas", "Digest"),
+          dataBase64: { contentEncoding: "base64" },
+          url: { format: "uri-reference", description: "`/files/{id}`, for one hour" },
+        }),
       },
     }),
     ObjectKeys: pageOf(TEXT),

@@ -1,7 +1,9 @@
 /** The routes of a session's workspace. */
+import { sessionFile } from "../run/answers.ts";
 import type { JsonObject } from "../skill/manifest.ts";
-import { answer, BINARY, COUNT, header, inPath, object, pageOf, query, ref, TEXT } from "./openapi-parts.ts";
+import { answer, BINARY, header, inPath, pageOf, query, ref } from "./openapi-parts.ts";
 import { cursor, json, NO_MATCH, type Operations, schema, tagged, UNCHANGED } from "./operation.ts";
+import { schemasOf } from "./shape-schema.ts";
 
 const CONDITIONS = [
   header("If-Match", "The file must have one of these tags; `*`: the file must exist."),
@@ -55,14 +57,7 @@ export const SESSION_FILE_OPERATIONS = {
   },
 } satisfies Operations;
 
-export function sessionFileSchemas(): JsonObject {
-  return {
-    SessionFile: object({
-      path: TEXT,
-      size: COUNT,
-      sha256: ref("schemas", "Digest"),
-      modified_at: { type: "string", format: "date-time" },
-    }),
-    SessionFiles: pageOf(ref("schemas", "SessionFile")),
-  };
-}
+export const sessionFileSchemas = (): JsonObject => ({
+  ...schemasOf({ SessionFile: sessionFile }),
+  SessionFiles: pageOf(ref("schemas", "SessionFile")),
+});

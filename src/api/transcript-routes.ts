@@ -4,9 +4,9 @@ import { blockShape, VISIBILITIES } from "../llm/blocks.ts";
 import { messageShape, partShape } from "../llm/messages.ts";
 import { transcriptShape } from "../llm/transcript.ts";
 import { TRANSCRIPT_OPERATIONS as OPERATIONS } from "../llm/transcript-operations/operations.ts";
-import type { Stats } from "../llm/transcript-operations/view.ts";
+import { statsShape } from "../llm/transcript-operations/view.ts";
 import type { JsonObject } from "../skill/manifest.ts";
-import { answer, COUNT, inPath, object, ref, view } from "./openapi-parts.ts";
+import { answer, inPath, object, ref } from "./openapi-parts.ts";
 import { json, type Operations } from "./operation.ts";
 import { namedShapes, schemaOf } from "./shape-schema.ts";
 
@@ -28,18 +28,7 @@ function bodies(): JsonObject[] {
 const ANSWERS: JsonObject[] = [
   ref("schemas", "Transcript"),
   { type: "array", description: "Messages, events or assets." },
-  view<Stats>()(
-    {
-      message_count: COUNT,
-      user_facing_message_count: COUNT,
-      tool_result_message_count: COUNT,
-      tool_call_count: COUNT,
-      assistant_message_count: COUNT,
-      user_message_count: COUNT,
-      visible_event_count: COUNT,
-    },
-    {},
-  ),
+  schemaOf(statsShape()),
   { type: ["string", "null"], description: "A rendered or exported transcript, its id, its summary." },
 ];
 

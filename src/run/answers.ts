@@ -16,3 +16,10 @@ export const fileShape = named(
     expires_at: time(),
   }),
 );
+
+/** A file of a session. */
+export type SessionFile = z.infer<typeof sessionFile>;
+export const sessionFile = named(
+  "SessionFile",
+  z.object({ path: text(), size: count(), sha256: digest(), modified_at: time() }),
+);

@@ -5,6 +5,7 @@ import { OutputMissing, RunnerProtocolError } from "../errors/run.ts";
 import { mediaTypeOf } from "../skill/media.ts";
 import type { RunContext } from "./context.ts";
 import { PRODUCED_TTL_MS, storeFile } from "./files.ts";
+import type { FilesDocument } from "./files-document.ts";
 import type { Spool } from "./spool.ts";
 
 export interface OutputFile {
@@ -46,7 +47,7 @@ export async function filesAnswer(
     return { body: await bytesOf(0), headers };
   }
   const inline = files.reduce((sum, file) => sum + file.size, 0) <= MAX_INLINE_BYTES;
-  const rows: Record<string, unknown>[] = [];
+  const rows: FilesDocument["files"] = [];
   for (const [index, { filename, size, sha256 }] of files.entries()) {
     const mime = mediaTypeOf(filename);
     const bytes = await bytesOf(index);
@@ -62,7 +63,8 @@ export async function filesAnswer(
       throw new RunnerProtocolError({ reason: "a file is not what it was said to be" });
     rows.push({ ...common, url: `/files/${stored.id}` });
   }
-  return { body: JSON.stringify({ note, files: rows }), headers: { "content-type": "application/json" } };
+  const document: FilesDocument = { note, files: rows };
+  return { body: JSON.stringify(document), headers: { "content-type": "application/json" } };
 }
 
 /**

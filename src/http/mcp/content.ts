@@ -5,6 +5,7 @@ import { fromBase64, toBase64, utf8OrNull } from "../../bytes.ts";
 import type { Artifact } from "../../engine/artifact.ts";
 import { counted } from "../../plural.ts";
 import { findFile, type NewFile, PRODUCED_TTL_MS, readFile, storeFile } from "../../run/files.ts";
+import { type FilesDocument, filesDocument } from "../../run/files-document.ts";
 import { Gathered } from "../../run/large-body.ts";
 import { filesInHeader } from "../../run/served-files.ts";
 import { parsedFile } from "../../skill/json-depth.ts";
@@ -126,29 +127,13 @@ function linkTo(
   return { type: "resource_link", uri, name: filename, mimeType: mediaType(mime), size };
 }
 
-const filesDocument = z.lazy(() =>
-  z.object({
-    note: z.string(),
-    files: z.array(
-      z.object({
-        filename: z.string(),
-        mime: z.string(),
-        size: z.number(),
-        dataBase64: z.exactOptional(z.string()),
-        url: z.exactOptional(z.string()),
-      }),
-    ),
-  }),
-);
+const severalShape = z.lazy(filesDocument);
 
-function severalFiles(body: Uint8Array): z.infer<typeof filesDocument> | null {
-  return filesDocument.safeParse(parsedFile(body)).data ?? null;
+function severalFiles(body: Uint8Array): FilesDocument | null {
+  return severalShape.safeParse(parsedFile(body)).data ?? null;
 }
 
-async function severalContents(
-  exchange: Exchange,
-  { note, files }: z.infer<typeof filesDocument>,
-): Promise<JsonObject[]> {
+async function severalContents(exchange: Exchange, { note, files }: FilesDocument): Promise<JsonObject[]> {
   const contents: JsonObject[] = note.trim() === "" ? [] : [{ type: "text", text: note }];
   for (const { filename, mime, size, dataBase64, url } of files) {
     const bytes = dataBase64 === undefined ? null : fromBase64(dataBase64);

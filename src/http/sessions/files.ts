@@ -10,6 +10,7 @@ import {
   WorkspaceFull,
 } from "../../errors/request.ts";
 import { Internal } from "../../errors.ts";
+import type { SessionFile } from "../../run/answers.ts";
 import { clientWorkspace } from "../../run/session-client.ts";
 import type { Expected, Refusal, WorkspaceAccess, WorkspaceFile } from "../../run/workspace/access.ts";
 import { writeFile } from "../../run/workspace/store.ts";
@@ -90,7 +91,12 @@ export const deleteSessionFile = inWorkspace(async (context, workspace) => {
 });
 
 /** A file in the form of the routes. */
-function rowOf({ path, size, sha256, modified_at }: Omit<WorkspaceFile, "executable" | "version">) {
+function rowOf({
+  path,
+  size,
+  sha256,
+  modified_at,
+}: Omit<WorkspaceFile, "executable" | "version">): SessionFile {
   return { path, size, sha256, modified_at: new Date(modified_at).toISOString() };
 }
 

@@ -1,4 +1,6 @@
 /** Views of transcripts: their events, as text, and counted. Pure. */
+import * as z from "zod/mini";
+import { count, type Shaped } from "../../answer-shape.ts";
 import type { PublicMessage } from "../messages.ts";
 import {
   emptyTranscript,
@@ -63,15 +65,17 @@ const isCall = (block: unknown): block is Called =>
   "name" in block &&
   typeof block.name === "string";
 
-export interface Stats {
-  message_count: number;
-  user_facing_message_count: number;
-  tool_result_message_count: number;
-  tool_call_count: number;
-  assistant_message_count: number;
-  user_message_count: number;
-  visible_event_count: number;
-}
+type Stats = Shaped<typeof statsShape>;
+export const statsShape = () =>
+  z.object({
+    message_count: count(),
+    user_facing_message_count: count(),
+    tool_result_message_count: count(),
+    tool_call_count: count(),
+    assistant_message_count: count(),
+    user_message_count: count(),
+    visible_event_count: count(),
+  });
 
 /** User-facing are the messages of user and assistant without tool results; visible are the public events. */
 export function statsOf(messages: readonly PublicMessage[], events: readonly TranscriptEvent[]): Stats {
