@@ -2,6 +2,7 @@
 
 import * as z from "zod/mini";
 import { CRASH_PLACES } from "../../engine/workflow/crash-places.ts";
+import { editInput } from "../../engine/workflow/edit.ts";
 import { once } from "../../memo.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
@@ -109,15 +110,9 @@ export type GivenOptions = z.infer<ReturnType<typeof workflowOptions>>;
 export const editBody = z.lazy(() =>
   z.strictObject({
     graph: maybe(anyGraph),
-    node_id: maybe(z.string()),
-    node: maybe(object()),
-    edge: maybe(object()),
-    from: maybe(z.string()),
-    to: maybe(z.string()),
-    policy: maybe(z.union([text(), object()], "must be an object")),
+    ...editInput().shape,
     left: maybe(anyGraph),
     right: maybe(anyGraph),
-    reason: maybe(z.string()),
   }),
 );
 export const taskRunBody = z.lazy(() =>

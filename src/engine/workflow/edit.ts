@@ -1,25 +1,29 @@
 /** Editing operations on graphs: each answers a new graph, whose audit log records the change. Pure. */
+import * as z from "zod/mini";
+import { maybe } from "../../answer-shape.ts";
 import { canonicalJson } from "../../skill/canonical.ts";
-import { asJson } from "../../skill/json.ts";
+import { asJson, isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { intersectPolicies } from "../agent/policy.ts";
 import type { Fault } from "../fault.ts";
 import { type Graph, readGraph } from "./graph.ts";
 import { toolNames, validateGraph } from "./validate.ts";
 
+const object = () => z.custom<JsonObject>(isObject, "must be an object");
+
 /** The input of an operation besides the graph. */
-export interface EditInput {
-  node_id?: string;
-  node?: JsonObject;
-  edge?: JsonObject;
-  from?: string;
-  to?: string;
-  /** A text for `set_output_visibility`, else an object. */
-  policy?: JsonObject | string;
-  left?: Json;
-  right?: Json;
-  reason?: string;
-}
+type EditInput = z.infer<ReturnType<typeof editInput>>;
+export const editInput = () =>
+  z.object({
+    node_id: maybe(z.string()),
+    node: maybe(object()),
+    edge: maybe(object()),
+    from: maybe(z.string()),
+    to: maybe(z.string()),
+    /** A text for `set_output_visibility`, else an object. */
+    policy: maybe(z.union([z.string().check(z.minLength(1)), object()], "must be an object")),
+    reason: maybe(z.string()),
+  });
 
 /** Provides ids and the time. */
 interface EditSource {

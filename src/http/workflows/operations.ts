@@ -7,7 +7,7 @@ import {
   restoreBody,
   runSessionBody,
 } from "../../api/bodies/workflows.ts";
-import { diffGraphs, EDIT_OPERATIONS, type EditInput } from "../../engine/workflow/edit.ts";
+import { diffGraphs, EDIT_OPERATIONS } from "../../engine/workflow/edit.ts";
 import { runAt } from "../../engine/workflow/origin.ts";
 import { memberInvalid } from "../../errors/member-invalid.ts";
 import { BadPath, FileNotFound, InputInvalid, OperationNotFound } from "../../errors/request.ts";
@@ -56,8 +56,7 @@ export const operateOnWorkflow: Handler = async (context, { name: given = "" }) 
     throw new OperationNotFound({ name, near: nearest(name, known, 3), known });
   }
   const { graph = null, ...input } = await readJson(context.request, editBody);
-  const edit: EditInput = input;
-  return answered(operation(graphOf(graph), edit, { now: new Date().toISOString(), newId }));
+  return answered(operation(graphOf(graph), input, { now: new Date().toISOString(), newId }));
 };
 
 async function postDiff({ request }: RequestContext): Promise<Response> {
