@@ -4,47 +4,37 @@ import { type Readers, readFields, stripControls } from "./fields.ts";
 import type { Findings } from "./findings.ts";
 import { warnMissed } from "./foreign-fields.ts";
 import type { Activation, Json, Manifest } from "./manifest.ts";
-import { ACTIVATION_FIELDS } from "./manifest-fields.ts";
+import { ACTIVATION_FIELDS, TOOLSET_FIELDS } from "./manifest-fields.ts";
 import { splitAllowedTools, WORKSPACE_TOOLS, workspaceTool } from "./tool-names.ts";
 import { items, type MapNode, type Node, type Slot, textOf } from "./tree.ts";
 import { FINGERPRINT } from "./trust.ts";
 
-interface ReadActivation {
-  activation: Activation | undefined;
-  /** What the fields set in the manifest outside of `activation`. */
-  implied: Pick<Manifest, "tool_scope" | "workspace_tools">;
-}
-
-/** A field that cannot be read has no effect, and gets a warning. */
-export function readActivation(findings: Findings, root: MapNode): ReadActivation {
-  const readers: Readers<typeof ACTIVATION_FIELDS> = {
+/** What the fields set in a manifest. A field that cannot be read has no effect, and gets a warning. */
+export function readActivation(
+  findings: Findings,
+  root: MapNode,
+): Pick<Manifest, "activation" | "tool_scope" | "workspace_tools"> {
+  const top = { path: "" };
+  const toolset: Readers<typeof TOOLSET_FIELDS> = {
     tool_scope: (at) => at && splitAllowedTools(textsOf(at.node)),
     workspace_tools: (at) => workspaceTools(findings, at),
+  };
+  const readers: Readers<typeof ACTIVATION_FIELDS> = {
     // YAML reads `[file]` as a list, but all other clients show it as the text that a person types.
     "argument-hint": (at) => at && stripControls(textOf(at.node) ?? at.node.source).trim(),
     context: (at) => (at && text(findings, at)?.toLowerCase() === "fork" ? "fork" : undefined),
     "trusted-signers": (at) => fingerprints(findings, at),
     mcp: (at) => at && Array.from(new Set(texts(findings, at))),
   };
-  const {
-    tool_scope,
-    workspace_tools,
-    hooks: _,
-    ...read
-  } = readFields(findings, root, { path: "" }, ACTIVATION_FIELDS, readers, readLeniently);
-  const activation: Activation = { ...read, ...hookNames(root.entries.get("hooks")?.value) };
+  const tools = readFields(findings, root, top, TOOLSET_FIELDS, toolset, readLeniently);
+  const { hooks: _, ...read } = readFields(findings, root, top, ACTIVATION_FIELDS, readers, readLeniently);
+  const activation = { ...read, ...hookNames(root.entries.get("hooks")?.value) };
   warnMissed(
     findings,
     root,
     ["hooks", "context", "agent", "effort", "shell"].filter((field) => root.entries.has(field)),
   );
-  return {
-    implied: {
-      ...(tool_scope === undefined ? {} : { tool_scope }),
-      ...(workspace_tools === undefined ? {} : { workspace_tools }),
-    },
-    activation: Object.keys(activation).length === 0 ? undefined : activation,
-  };
+  return Object.keys(activation).length === 0 ? tools : { ...tools, activation };
 }
 
 function readLeniently(findings: Findings, slot: Slot, { kind }: Field): Json | undefined {
@@ -81,7 +71,7 @@ function texts(findings: Findings, slot: Slot): string[] | undefined {
 }
 
 /** The texts of a list, or the single text. */
-const textsOf = (node: Node): string[] =>
+export const textsOf = (node: Node): string[] =>
   (node.kind === "list" ? node.items : [node]).map((each) => stripControls(textOf(each) ?? ""));
 
 /** `true`, `false`, or names of workspace tools, including their names in other clients. */

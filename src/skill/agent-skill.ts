@@ -3,7 +3,7 @@
  * means that the skill cannot be used.
  */
 import { memo } from "../memo.ts";
-import { readActivation } from "./activation.ts";
+import { readActivation, textsOf } from "./activation.ts";
 import {
   type BrokenRule,
   brokenCompatibilityRules,
@@ -13,11 +13,11 @@ import {
 import { stripControls } from "./fields.ts";
 import type { Findings } from "./findings.ts";
 import { FOREIGN_MODELS, reportWithoutEffect, warnMissed } from "./foreign-fields.ts";
-import type { Activation, JsonObject, Manifest } from "./manifest.ts";
+import type { JsonObject, Manifest } from "./manifest.ts";
 import { PLAIN_FIELDS } from "./manifest-fields.ts";
 import { skillSlug } from "./slug.ts";
 import { splitAllowedTools } from "./tool-names.ts";
-import { child, items, type MapNode, type Node, type Slot, textOf, toText } from "./tree.ts";
+import { child, type MapNode, type Node, type Slot, textOf, toText } from "./tree.ts";
 
 const fold = (key: string): string => key.replaceAll("_", "-");
 const spellings = memo((names: readonly string[]) => Map.groupBy(names, fold));
@@ -35,18 +35,16 @@ export function unifySpelling(root: MapNode, names: readonly string[]): MapNode 
 }
 
 /** The content of a SKILL.md. */
-export interface AgentSkillText {
+export interface AgentSkillText
+  extends Pick<
+    Manifest,
+    "license" | "compatibility" | "allowed_tools" | "activation" | "tool_scope" | "workspace_tools"
+  > {
   name: string;
   /** `null`: neither the name nor the folder contains an ASCII letter or digit. */
   slug: string | null;
   description: string;
-  license?: string;
-  compatibility?: string;
   metadata?: { [key: string]: string };
-  allowed_tools?: string[];
-  activation?: Activation;
-  tool_scope?: string[];
-  workspace_tools?: NonNullable<Manifest["workspace_tools"]>;
   body: string;
   /** The other fields, with every scalar as text. */
   extra: JsonObject;
@@ -77,7 +75,6 @@ export function readAgentSkill(
   const reported = [...warnMissed(findings, root, others), ...(model === undefined ? [] : ["model"])];
   const unreported = others.filter((key) => !reported.includes(key));
   reportWithoutEffect(findings, root, unreported, known);
-  const activation = model === undefined ? read.activation : { ...read.activation, model };
   if (metadata === null) others.push("metadata");
   if (body.trim() === "") {
     const message = "The skill has no instructions: there is nothing below the frontmatter.";
@@ -92,9 +89,9 @@ export function readAgentSkill(
     ...(license === undefined ? {} : { license: plainText(license.node) }),
     ...(compatibility === undefined ? {} : { compatibility }),
     ...(metadata === undefined || metadata === null ? {} : { metadata }),
-    ...(allowed === undefined ? {} : { allowed_tools: allowedTools(allowed) }),
-    ...(activation === undefined ? {} : { activation }),
-    ...read.implied,
+    ...(allowed === undefined ? {} : { allowed_tools: splitAllowedTools(textsOf(allowed.node)) }),
+    ...read,
+    ...(model === undefined ? {} : { activation: { ...read.activation, model } }),
     body,
     extra: Object.fromEntries(others.map((key) => [key, asTexts(root.entries.get(key)?.value)])),
   };
@@ -165,11 +162,6 @@ function readMetadata(findings: Findings, root: MapNode): { [key: string]: strin
   }
   if (node.kind !== "map") return null;
   return Object.fromEntries(Array.from(node.entries, ([key, { value }]) => [key, plainText(value)]));
-}
-
-function allowedTools({ node, path }: Slot): string[] {
-  const entries = node.kind === "list" ? items(node, path).map((item) => item.node) : [node];
-  return splitAllowedTools(entries.map((entry) => stripControls(textOf(entry) ?? "")));
 }
 
 function warn(findings: Findings, slot: Slot | undefined, rules: readonly BrokenRule[]): void {

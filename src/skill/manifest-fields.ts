@@ -88,20 +88,22 @@ export const DAEMON_FIELDS = {
   options: { kind: "map" },
 } as const satisfies Fields;
 
+/** The tools of a run while the skill is active: fields that plain Agent Skills may have too. */
+export const TOOLSET_FIELDS = {
+  /** The tools that stay on offer, in the spelling of `allowed_tools`; absent: all of them. */
+  tool_scope: { kind: "list", orText: true },
+  /** Whether the run has the workspace tools, or which of them; absent: `wants_workspace_tools` decides. */
+  workspace_tools: {
+    kind: "any",
+    shape: () => z.union([z.boolean(), z.array(z.enum(WORKSPACE_TOOLS))]),
+  },
+} as const satisfies Fields;
+
 /**
  * When agent runs may activate a skill, who may do it, and how it runs: fields that plain Agent Skills may have too. An
  * absent member has no effect.
  */
 export const ACTIVATION_FIELDS = {
-  /** The tools that stay on offer while the skill is active, in the spelling of `allowed_tools`; absent: all of them. */
-  tool_scope: { kind: "list", orText: true },
-  /**
-   * Whether a run with the skill has the workspace tools, or which of them; absent: `wants_workspace_tools` decides.
-   */
-  workspace_tools: {
-    kind: "any",
-    shape: () => z.union([z.boolean(), z.array(z.enum(WORKSPACE_TOOLS))]),
-  },
   "when-to-use": { kind: "text", stored: "when_to_use" },
   /** Globs of the files that the skill handles. */
   paths: { kind: "list", orText: true },
@@ -215,6 +217,7 @@ export const MANIFEST_FIELDS = {
   ...PROXY_FIELDS,
   ...LLM_FIELDS,
   ...CARRIED_FIELDS,
+  ...TOOLSET_FIELDS,
   ...ACTIVATION_FIELDS,
 };
 export type FieldName = keyof typeof MANIFEST_FIELDS;
@@ -226,4 +229,7 @@ export const KNOWN_FIELDS: readonly string[] = FIELDS.map(([name]) => name);
 /** The fields of the Agent Skills format. */
 export const FORMAT_FIELDS: readonly string[] = Object.keys({ ...REQUIRED_FIELDS, ...CARRIED_FIELDS });
 /** Fields of an Agent Skill: none of them makes Hull serve the skill in another way. */
-export const PLAIN_FIELDS: readonly string[] = [...FORMAT_FIELDS, ...Object.keys(ACTIVATION_FIELDS)];
+export const PLAIN_FIELDS: readonly string[] = [
+  ...FORMAT_FIELDS,
+  ...Object.keys({ ...TOOLSET_FIELDS, ...ACTIVATION_FIELDS }),
+];

@@ -20,6 +20,7 @@ import {
   type PARAMETER_TYPES,
   PROXY_FIELDS,
   type SIDE_EFFECT_LEVELS,
+  TOOLSET_FIELDS,
 } from "./manifest-fields.ts";
 import {
   type CONFIG_PARAM_FIELDS,
@@ -107,7 +108,7 @@ function llmSettings() {
 export type Activation = Read<typeof activation>;
 function activation() {
   const text = z.string();
-  const { hooks: _, tool_scope: __, workspace_tools: ___, ...shapes } = shapesOf(ACTIVATION_FIELDS);
+  const { hooks: _, ...shapes } = shapesOf(ACTIVATION_FIELDS);
   return z.object({
     ...shapes,
     on_activate: maybe(text),
@@ -124,10 +125,10 @@ function activation() {
 export type Manifest = Read<typeof manifest>;
 function manifest() {
   const text = z.string();
-  const { tool_scope, workspace_tools } = shapesOf(ACTIVATION_FIELDS);
   return z.object({
     ...shapesOf(COMMON_FIELDS),
     ...shapesOf(CARRIED_FIELDS),
+    ...shapesOf(TOOLSET_FIELDS),
     name: text,
     slug: z.string().check(z.regex(/^[a-z0-9]+(-{1,2}[a-z0-9]+)*$/)),
     description: text,
@@ -139,8 +140,6 @@ function manifest() {
     deadline_ms: count(),
     proxy: maybe(proxySettings()),
     llm: maybe(llmSettings()),
-    tool_scope,
-    workspace_tools,
     activation: maybe(activation()),
     /** Unknown frontmatter keys, unchanged. */
     extra: jsonObject(),

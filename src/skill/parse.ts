@@ -150,7 +150,7 @@ function readManifest(
     metadata: (at) => readMetadata(findings, at),
     "allowed-tools": (at) => readAllowedTools(findings, at),
   });
-  const { activation, implied } = readActivation(findings, root);
+  const activation = readActivation(findings, root);
   if (mode === "llm" && body === "") {
     findings.error(
       "body_empty",
@@ -170,8 +170,7 @@ function readManifest(
     description,
     ...settingsOf(settings, mode, source),
     ...carried,
-    ...implied,
-    ...(activation === undefined ? {} : { activation }),
+    ...activation,
     extra,
   };
 }
