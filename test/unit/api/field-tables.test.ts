@@ -51,6 +51,23 @@ describe("the schema of a frontmatter", () => {
     const text = Object.entries(frontmatter).map(([key, one]) => `${key}: ${JSON.stringify(one)}`);
     expect(fits(schema, frontmatter)).toBe(taken(text.join("\n"), name));
   });
+
+  test.each([
+    [{ daemon: { task: "Look.", wake_interval_ms: 1 } }, true],
+    [{ daemon: { task: "Look.", wake_interval_ms: 0 } }, false],
+    [{ daemon: { cron: "* * * * *" } }, false],
+    [{ mcp_servers: { a: "https://a.example/mcp" } }, true],
+    [{ mcp_servers: { a: { url: "https://a.example/mcp", timeout_ms: 600_001 } } }, false],
+    [{ mcp_servers: { a: { headers: {} } } }, false],
+  ])("%j is taken: %s", (more, good) => {
+    const frontmatter = { name: "a", description: "A.", mode: "llm", ...more };
+    const { manifest } = parseManifest(`---\n${JSON.stringify(frontmatter)}\n---\nDo it.\n`, {
+      folder: "a",
+      file: "a/SKILL.md",
+    });
+    expect(manifest !== null).toBe(good);
+    expect(fits(schema, frontmatter)).toBe(good);
+  });
 });
 
 describe("the schema of a tools.json", () => {
@@ -74,6 +91,9 @@ describe("the schema of a tools.json", () => {
     [{ "x-requires-network": 1 }, false],
     [{ "x-deprecated": "Use look2." }, true],
     [{ "x-estimated-latency-ms": -1 }, false],
+    [{ "x-config": [{ name: "p", type: "number", max: 2 }] }, true],
+    [{ "x-config": [{ name: "p", type: "moon" }] }, false],
+    [{ "x-config": [{ name: "p", max: "2" }] }, false],
   ])("%j is taken: %s", (more, good) => {
     const { diagnostics } = readToolsJson(JSON.stringify(tool(more)), {
       folder: "a",

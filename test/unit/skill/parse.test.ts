@@ -70,6 +70,10 @@ const TABLE: Record<string, [string, string[]][]> = {
     ["mcp_servers: [https://a.example/]", ["error wrong_type 4 mcp_servers"]],
     ["mcp_servers: {a: 7}", ["error wrong_type 4 mcp_servers.a"]],
     ["mcp_servers: {a: {tools: [x]}}", ["error mcp_server_url 4 mcp_servers.a"]],
+    [
+      "mcp_servers: {a: {timeout_ms: 0}}",
+      ["error mcp_server_url 4 mcp_servers.a", "error not_an_integer_in_range 4 mcp_servers.a.timeout_ms"],
+    ],
     ["mcp_servers: {a: ftp://a.example/}", ["error mcp_server_url 4 mcp_servers.a"]],
     ["mcp_servers: {a: https://u:p@a.example/}", ["error mcp_server_url 4 mcp_servers.a"]],
     ["mcp_servers: {a: {url: 'https://a.example/${X}'}}", ["error mcp_server_url 4 mcp_servers.a.url"]],
