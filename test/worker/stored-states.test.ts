@@ -124,6 +124,38 @@ const GO_ON: Record<string, (stored: StoredCase) => Promise<void>> = {
     expect(await codeOf(await post("/tasks", next))).toEqual([403, "tool_rejected"]);
     await goOnWithTask(stored);
   },
+  /** A graph waits for an approval; a task below it holds a share of the budget of the run above. */
+  async workflow_share({ id, objects }) {
+    const [task, above] = objects.slice(1).map(({ name }) => name.split("/")[1] ?? expect.fail());
+    const begun = (mock: Body) => {
+      const node = { model_policy: { provider: "mock", token_budget: 1000 } };
+      return post("/tasks", { task: "Go.", node, options: { mock: [mock] }, parent_session_id: id });
+    };
+    const done = async (ids: string, more = {}) => {
+      const ended = await (await post("/tasks/wait", { ids })).json();
+      expect(ended).toMatchObject({ status: "completed", ...more });
+    };
+    // Without the share there would be 168 tokens for it, and some left for the next one.
+    const other = await (await begun({ text: "Gone.", output_tokens: 112 })).json<{ id: string }>();
+    await done(other.id, { result: { status: "budget_exhausted" } });
+    expect(await codeOf(await begun({ text: "Gone." }))).toEqual([403, "tool_rejected"]);
+    await answer(task ?? "");
+    await done(task ?? "");
+    expect((await post(`/workflows/runs/${id}/approvals`, { node: "w", decision: "approve" })).status).toBe(
+      200,
+    );
+    await done(id);
+    await answer(above ?? "");
+    // What those below it used counts as used by it.
+    await until(await lastRun(above ?? ""), "budget_exhausted");
+  },
+  /** A budget refused the run's call, from before its end said which limit that was. */
+  async refused_run({ id }) {
+    const { result } = await until(await lastRun(id), "budget_exhausted");
+    const { trace } = await (await run(`/sessions/${id}`, "more", { mock: [{ text: "hi" }] })).json<Body>();
+    expect([result, trace]).toMatchObject([{ trace: [{ kind: "BudgetExhausted", max_iterations: 3 }] }, []]);
+    expect(await texts(`/sessions/${id}`)).toEqual(["go on and on", "more", "hi"]);
+  },
   /** The process died during an edit of a file that changed meanwhile; the stored fold does not say when the call started. */
   async edit({ id }) {
     const { result } = await until(await lastRun(id), "done");
