@@ -75,16 +75,18 @@ interface Conversation {
   messages: Message[];
 }
 
+/** Adds results of tools to a conversation; those that follow each other are one message. */
+export function addResults(messages: Message[], results: ToolResultMessage[]): void {
+  const last = messages.at(-1);
+  if (last?.role === "tool") last.results.push(...results);
+  else if (results.length > 0) messages.push({ role: "tool", results });
+}
+
 /** Canonical messages of a parsed list. @throws InvalidRequest for media without bytes and URL, or a part out of place */
 export function readMessages(list: readonly PublicMessage[], option = "messages"): Conversation {
   const system: string[] = [];
   const messages: Message[] = [];
   const names = new Map<string, string>();
-  const addResults = (results: ToolResultMessage[]): void => {
-    const last = messages.at(-1);
-    if (last?.role === "tool") last.results.push(...results);
-    else if (results.length > 0) messages.push({ role: "tool", results });
-  };
   for (const [index, message] of list.entries()) {
     const at = `${option}.${index}`;
     switch (message.role) {
@@ -93,7 +95,10 @@ export function readMessages(list: readonly PublicMessage[], option = "messages"
         break;
       case "user": {
         const parts = contentParts(message.content);
-        addResults(parts.flatMap((part) => (part.type === "tool_result" ? [resultOf(part, names)] : [])));
+        addResults(
+          messages,
+          parts.flatMap((part) => (part.type === "tool_result" ? [resultOf(part, names)] : [])),
+        );
         const own = parts.flatMap((part) => (part.type === "tool_result" ? [] : [readPart(part, at)]));
         if (own.length > 0) messages.push({ role: "user", content: own });
         break;
@@ -108,7 +113,7 @@ export function readMessages(list: readonly PublicMessage[], option = "messages"
         const { tool_call_id, name, content, is_error } = message;
         const part = { type: "tool_result" as const, tool_use_id: tool_call_id, content: content ?? null };
         const result = resultOf({ ...part, is_error: is_error ?? false }, names);
-        addResults([name === undefined ? result : { ...result, name }]);
+        addResults(messages, [name === undefined ? result : { ...result, name }]);
         break;
       }
     }

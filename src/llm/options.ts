@@ -176,7 +176,8 @@ function reservedIn(provider: string, part: JsonObject): OptionFault[] {
   });
 }
 
-function suggestion(name: string, known: readonly string[]): string {
+/** @param known names of options */
+export function suggestion(name: string, known: readonly string[]): string {
   const [near] = nearest(name, known);
   return near === undefined ? "" : `; did you mean "${near}"?`;
 }

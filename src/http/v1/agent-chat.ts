@@ -2,6 +2,7 @@
 import { toBase64 } from "../../bytes.ts";
 import type { AgentToolResult } from "../../engine/agent/records.ts";
 import type { Block, Message, ToolCallBlock } from "../../engine/messages.ts";
+import { addResults } from "../../llm/messages.ts";
 import { completionOf } from "../../llm/openai-api/answer.ts";
 import type { ChatRequest } from "../../llm/openai-api/request.ts";
 import { namesSkill } from "../../llm/skill-model.ts";
@@ -151,10 +152,7 @@ class RanTurns {
 
   result({ id: call_id, name }: ToolCallBlock, { status, content }: AgentToolResult): void {
     this.any = true;
-    const result = { call_id, name, content, is_error: status !== "ok" };
-    const last = this.messages.at(-1);
-    if (last?.role === "tool") last.results.push(result);
-    else this.messages.push({ role: "tool", results: [result] });
+    addResults(this.messages, [{ call_id, name, content, is_error: status !== "ok" }]);
   }
 }
 

@@ -5,6 +5,7 @@ import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { decodeBlock } from "../foreign-blocks.ts";
 import { textMember, wrong } from "../members.ts";
+import { addResults } from "../messages.ts";
 import { systemBlock } from "../system-prompt.ts";
 import { type OwnCall, ToolCallIds } from "../tool-call-ids.ts";
 import { filePart, imagePart, type OwnPart, partsOf, textOf, textsOf } from "./message-content.ts";
@@ -44,13 +45,9 @@ export function readChat(list: readonly Json[]): ChatConversation {
         if (content.length > 0) messages.push({ role: "assistant", content });
         break;
       }
-      case "tool": {
-        const result = resultOf(message, path, called);
-        const last = messages.at(-1);
-        if (last?.role === "tool") last.results.push(result);
-        else messages.push({ role: "tool", results: [result] });
+      case "tool":
+        addResults(messages, [resultOf(message, path, called)]);
         break;
-      }
       default:
         throw wrong(`${path}.role`, "the role is system, developer, user, assistant or tool");
     }

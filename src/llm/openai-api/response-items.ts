@@ -5,6 +5,7 @@ import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { decodeBlock } from "../foreign-blocks.ts";
 import { textMember, wrong } from "../members.ts";
+import { addResults } from "../messages.ts";
 import { checkAnswered, ToolCallIds } from "../tool-call-ids.ts";
 import { compactedText } from "./compaction.ts";
 import { filePart, imagePart, namedFile, type OwnPart, partsOf, textOf } from "./message-content.ts";
@@ -136,9 +137,7 @@ class ItemReader {
       ? shellResult(item.output, `${path}.output`)
       : { content: this.#output(item.output, `${path}.output`), is_error: false };
     const result: ToolResultMessage = { call_id, name: this.#names.get(call_id) ?? "", content, is_error };
-    const last = this.messages.at(-1);
-    if (last?.role === "tool") last.results.push(result);
-    else this.messages.push({ role: "tool", results: [result] });
+    addResults(this.messages, [result]);
   }
 
   #output(output: Json | undefined, path: string): string {

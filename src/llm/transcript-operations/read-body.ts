@@ -13,7 +13,7 @@ import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { nearest } from "../../skill/match.ts";
 import type { LlmHost } from "../host.ts";
 import { messageShape, type PublicMessage } from "../messages.ts";
-import { readOptions } from "../options.ts";
+import { readOptions, suggestion } from "../options.ts";
 import { refused } from "../prepare.ts";
 import { type IdSource, type Transcript, transcriptShape } from "../transcript.ts";
 import { fromMessages } from "./view.ts";
@@ -50,9 +50,7 @@ function valueAt(value: Json, path: readonly PropertyKey[]): Json | undefined {
 }
 
 function noOption(name: string, names: readonly string[]): Fault {
-  const [near] = nearest(name, names);
-  const hint = near === undefined ? "" : `; did you mean "${near}"?`;
-  return { path: name, message: `there is no option "${name}"${hint}` };
+  return { path: name, message: `there is no option "${name}"${suggestion(name, names)}` };
 }
 
 /**
