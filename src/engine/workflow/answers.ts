@@ -32,7 +32,7 @@ export type Usage = z.infer<typeof usageShape>;
 const usageShape = z.object({
   input_tokens: count(),
   output_tokens: count(),
-  total_duration_ms: count(),
+  total_duration_ms: z.int(),
   call_count: count(),
   total_cost: usd(),
   models: texts(),
