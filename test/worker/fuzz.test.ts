@@ -5,7 +5,7 @@ import * as provider from "../../src/errors/provider.ts";
 import * as request from "../../src/errors/request.ts";
 import * as run from "../../src/errors/run.ts";
 import { contentDisposition, noteHeader } from "../../src/run/output-files.ts";
-import { fc } from "../support/property.ts";
+import { anyText, fc, webPath, webQuery } from "../support/property.ts";
 import { Client, mockSkill } from "./served.ts";
 
 const codes = [request, run, provider].flatMap((module) => Object.values(module).map(({ code }) => code));
@@ -85,7 +85,7 @@ const path = fc
         weight: 2,
         arbitrary: fc.constantFrom(...fixed, ...publishing, "/admin/keys/x", "/skills/text/card"),
       },
-      { weight: 1, arbitrary: fc.webPath().map((text) => `/${text}`) },
+      { weight: 1, arbitrary: webPath.map((text) => `/${text}`) },
     ),
     fc.oneof(
       fc.constantFrom(
@@ -111,7 +111,7 @@ const path = fc
         "?tenant=%F0",
         "/..;/",
       ),
-      fc.webQueryParameters().map((text) => `?${text}`),
+      webQuery.map((text) => `?${text}`),
     ),
   )
   .map((parts) => parts.join(""));
@@ -166,7 +166,7 @@ const form = fc
   )
   .map((parts) => parts.join(""));
 const wholeForm = fc
-  .array(fc.tuple(fc.constantFrom("text", "input", "f", "", "__proto__"), fc.string({ unit: "binary" })), {
+  .array(fc.tuple(fc.constantFrom("text", "input", "f", "", "__proto__"), anyText()), {
     maxLength: 3,
   })
   .map((parts) => {
@@ -316,7 +316,7 @@ for (const [name, client] of [
 
 it("S36: any file name and any note travel in a header, and are read back exactly", () => {
   const texts = fc.oneof(
-    fc.string({ unit: "binary", maxLength: 40 }),
+    anyText({ maxLength: 40 }),
     fc.string({ unit: fc.constantFrom("/", "\\", ".", "%", "2", "f", " ", "\n", "é", '"'), maxLength: 12 }),
   );
   fc.assert(

@@ -12,7 +12,7 @@ import {
   MultipartReader,
 } from "../../../src/tool/multipart-reader.ts";
 import { cutAt, join } from "../../support/chunks.ts";
-import { fc } from "../../support/property.ts";
+import { anyText, fc } from "../../support/property.ts";
 
 class Malformed extends Error {}
 
@@ -123,7 +123,7 @@ describe("a form", () => {
   });
 
   test("of Node's own encoder is read correctly", async () => {
-    const text = fc.string({ unit: "binary", maxLength: 12 });
+    const text = anyText({ maxLength: 12 });
     // What an encoder cannot carry over: it makes every line break CR LF, and a lone surrogate U+FFFD.
     const plain = text.map((value) => value.replace(/[\r\n\0-\x08\x0b-\x1f\x7f\\]/g, "").toWellFormed());
     const entry = fc.tuple(
