@@ -62,12 +62,17 @@ export const rested = (world: World, run_id = "r1"): Promise<unknown> =>
 
 export const daemonOf = (world: World): Promise<DaemonSnapshot> => world.ask("daemon", null);
 
-/** Lets so much time pass. The alarm fires when it is due, late or not. */
+/**
+ * Lets so much time pass. The alarm fires when it is due, late or not. What the session does in the background ends before
+ * that, as it does within a minute.
+ */
 export async function pass(world: World, ms: number): Promise<void> {
   const end = world.now + ms;
   const settle = async (): Promise<void> => {
     const live = world.store.liveRun();
     if (live !== null) await rested(world, live.id);
+    // The process may die in the background, too.
+    await world.over().catch(() => {});
   };
   await settle();
   for (;;) {

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import type { DaemonOptions } from "../../src/engine/agent/spec.ts";
 import { DAEMON, daemonOf, pass, restart, rested, spawn, trigger, wakes } from "./daemon-world.ts";
-import { inWorld, type Script, tool, type World } from "./session-world.ts";
+import { eachWrite, inWorld, type Script, tool, type World } from "./session-world.ts";
 
 interface Scenario {
   script: Script;
@@ -87,29 +87,26 @@ const SCENARIOS: Record<string, Scenario> = {
 
 describe.each(Object.entries(SCENARIOS))("%s", (name, scenario) => {
   const { script, play, events, reasons, options = {} } = scenario;
+  const deaths = eachWrite((death) =>
+    inWorld(
+      script,
+      async (world) => {
+        world.now = Date.parse("2090-01-01T00:10:00Z");
+        await world.open();
+        if (name === "stop and start") await spawn(world);
+        else await world.start("r1", "watch", { daemon: { ...DAEMON, ...options } });
+        await rested(world);
+        await play(world);
+        await check(world, { writes: death.writes, events, reasons });
+        return world;
+      },
+      death,
+    ),
+  );
   it.each([false, true])(
     "loses and repeats nothing whichever write is the last (stored: %s)",
     async (after) => {
-      let deaths = 0;
-      for (let writes = 1; writes < 200; writes += 1) {
-        const died = await inWorld(
-          script,
-          async (world) => {
-            world.now = Date.parse("2090-01-01T00:10:00Z");
-            await world.open();
-            if (name === "stop and start") await spawn(world);
-            else await world.start("r1", "watch", { daemon: { ...DAEMON, ...options } });
-            await rested(world);
-            await play(world);
-            await check(world, { writes, events, reasons });
-            return world.deaths;
-          },
-          { writes, after },
-        );
-        deaths += died;
-        if (died === 0) break;
-      }
-      expect(deaths).toBeGreaterThan(8);
+      expect(await deaths(after)).toBeGreaterThan(8);
     },
   );
 });

@@ -76,15 +76,22 @@ export function refusing(which = /^/) {
 
 class Died extends Error {}
 
-/** Storage that accepts so many writes. The next one is not stored, or is the last that is stored (`after`). */
+/**
+ * Storage that accepts so many writes. The next one is not stored, or is the last that is stored (`after`).
+ * @param outside grows with everything that happens outside the process; `quiet` then says whether nothing did between
+ * the last write that was stored and the one that was not
+ */
 export function mortal(
   storage: DurableObjectStorage,
   writes: number,
   after: boolean,
-): { storage: DurableObjectStorage; kill: () => void; died: () => boolean } {
+  outside: () => number = () => 0,
+): { storage: DurableObjectStorage; kill: () => void; died: () => boolean; quiet: () => boolean } {
   let left = writes;
   let dead = false;
   let depth = 0;
+  let then = outside();
+  let quiet = false;
   const live = (): void => {
     if (dead) throw new Died();
   };
@@ -93,10 +100,12 @@ export function mortal(
     if (depth > 0) return work();
     left -= 1;
     dead = left < 0;
+    quiet = dead && outside() === then;
     live();
     depth += 1;
     const done = work();
     depth -= 1;
+    then = outside();
     dead = after && left === 0;
     live();
     return done;
@@ -127,5 +136,5 @@ export function mortal(
   const kill = (): void => {
     dead = true;
   };
-  return { storage: proxy, kill, died: () => dead };
+  return { storage: proxy, kill, died: () => dead, quiet: () => quiet };
 }

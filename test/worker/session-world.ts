@@ -65,6 +65,8 @@ interface Life {
   /** Resolves when this life has no work left. */
   over: () => Promise<void>;
   kill: () => void;
+  /** Whether nothing happened outside between its last two writes, of which the second was not stored. */
+  quiet: () => boolean;
 }
 
 const IMMORTAL = { writes: Number.POSITIVE_INFINITY, after: false };
@@ -85,6 +87,10 @@ export class World {
   readonly performed: string[] = [];
   readonly requests: AgentRequest[] = [];
   readonly stopped: string[] = [];
+  /** Answers to clients, and alarms. */
+  #exchanged = 0;
+  /** Whether the first death finds what it would have found right after the write before. */
+  readonly diesAsBefore: () => boolean;
   deaths = 0;
 
   constructor(
@@ -97,6 +103,7 @@ export class World {
     this.script = script;
     this.#storage = storage;
     this.#life = this.#born(storage, death);
+    this.diesAsBefore = this.#life.quiet;
   }
 
   get desk(): SessionDispatcher {
@@ -109,6 +116,7 @@ export class World {
 
   /** Fires the alarm. */
   alarm(): void {
+    this.#exchanged += 1;
     this.#life.session.alarm();
   }
 
@@ -122,7 +130,9 @@ export class World {
   }
 
   #born(real: DurableObjectStorage, death = IMMORTAL): Life {
-    const { storage, kill } = mortal(real, death.writes, death.after);
+    const outside = (): number =>
+      this.performed.length + this.requests.length + this.stopped.length + this.#exchanged;
+    const { storage, kill, quiet } = mortal(real, death.writes, death.after, outside);
     const work: Promise<unknown>[] = [];
     const session = new Session({
       storage,
@@ -138,7 +148,7 @@ export class World {
         await Promise.all(work);
       }
     };
-    return { session, over, kill };
+    return { session, over, kill, quiet };
   }
 
   /** The process dies, another one loads the session, and its alarm fires after a while. */
@@ -178,6 +188,7 @@ export class World {
   ): Promise<{ ok: true; value: SessionOperations[K]["out"] } | { ok: false; error: ErrorData }> {
     const caller = { tenant: "t", id: this.id, request_id: "request-1", mock_scope: "" };
     const text = await this.desk.ask(JSON.stringify({ caller, type, input }));
+    this.#exchanged += 1;
     const answer: SessionAnswer = JSON.parse(await readText(text));
     if (answer.ok) return JSON.parse(JSON.stringify(answer));
     return answer;
@@ -316,6 +327,26 @@ function turnOf(reply: Exclude<Reply, HullError>, ids: string): ModelTurn {
     usage: { input_tokens: 1, output_tokens: 1, cache_read_tokens: 0, cache_write_tokens: 0 },
     provider: "mock",
     model: "mock",
+  };
+}
+
+/**
+ * Lets a process die at each of its writes, until one lives on; returns the number of deaths. Two deaths find the same:
+ * right after a write, and before the next one if nothing happened outside in between. Only one of them is played.
+ */
+export function eachWrite(
+  life: (death: { writes: number; after: boolean }) => Promise<World>,
+): (after: boolean) => Promise<number> {
+  /** The writes after which nothing happens outside before the next one. */
+  const same = new Set<number>();
+  return async (after) => {
+    for (let writes = 1; writes < 200; writes += 1) {
+      if (after && same.has(writes)) continue;
+      const world = await life({ writes, after });
+      if (!after && world.diesAsBefore()) same.add(writes - 1);
+      if (world.deaths === 0) return writes - 1;
+    }
+    throw new RangeError("no process lived on");
   };
 }
 

@@ -3,7 +3,7 @@
 import { describe, expect, it } from "vitest";
 import type { DaemonOptions } from "../../src/engine/agent/spec.ts";
 import type { RunStatus } from "../../src/engine/run-status.ts";
-import { DAEMON, inWorld, type Script, SPEC, said, tool, type World } from "./session-world.ts";
+import { DAEMON, eachWrite, inWorld, type Script, SPEC, said, tool, type World } from "./session-world.ts";
 
 const BOUNDED: DaemonOptions = { ...DAEMON, bounded: true };
 /** A tool that is found again by its effect. */
@@ -169,24 +169,22 @@ const SCENARIOS: Record<string, Scenario> = {
 
 describe.each(Object.entries(SCENARIOS))("%s", (_, { script, play, ...expected }) => {
   const { status = "done", text, artifacts = [] } = expected;
+  const deaths = eachWrite((death) =>
+    inWorld(
+      script,
+      async (world) => {
+        const { writes } = death;
+        await world.open();
+        await play(world);
+        checkArtifacts(world, { writes, artifacts });
+        await check(world, { writes, status, text });
+        return world;
+      },
+      death,
+    ),
+  );
   it.each([false, true])("settles once whatever write is the last (stored: %s)", async (after) => {
-    let deaths = 0;
-    for (let writes = 1; writes < 200; writes += 1) {
-      const died = await inWorld(
-        script,
-        async (world) => {
-          await world.open();
-          await play(world);
-          checkArtifacts(world, { writes, artifacts });
-          await check(world, { writes, status, text });
-          return world.deaths;
-        },
-        { writes, after },
-      );
-      deaths += died;
-      if (died === 0) break;
-    }
-    expect(deaths).toBeGreaterThan(10);
+    expect(await deaths(after)).toBeGreaterThan(10);
   });
 });
 
