@@ -6,7 +6,7 @@ import { mkdtemp, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { commonHull } from "../support/common-hull.ts";
-import { hullStart, json, REPO, runHull, shared } from "../support/hull-dev.ts";
+import { hullScript, json, REPO, runHull, shared } from "../support/hull-dev.ts";
 import { gone, running } from "../support/runner.ts";
 
 /** A skill whose whole behaviour is one shell script. */
@@ -302,10 +302,9 @@ test("hull call shows a script's note next to several files, its stderr once, an
 
 test("Ctrl-C ends hull call with the server that it started, and nothing stays", async () => {
   const temporary = await mkdtemp(join(hull.root, "tmp-"));
-  const { script, variables } = hullStart(REPO);
-  const child = spawn(process.execPath, [script, "call", "waits", "-i", "x", "-d", hull.root], {
+  const child = spawn(process.execPath, [hullScript(REPO), "call", "waits", "-i", "x", "-d", hull.root], {
     cwd: hull.root,
-    env: { ...shared(REPO), ...variables, PATH: process.env.PATH ?? "", HOME: hull.root, TMPDIR: temporary },
+    env: { ...shared(REPO), PATH: process.env.PATH ?? "", HOME: hull.root, TMPDIR: temporary },
     stdio: "ignore",
   });
   await running("sleep 82.9");

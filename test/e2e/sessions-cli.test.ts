@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { commonHull } from "../support/common-hull.ts";
 import { blocks } from "../support/documents.ts";
-import { hullStart, json, REPO, runHull } from "../support/hull-dev.ts";
+import { hullScript, json, REPO, runHull, shared } from "../support/hull-dev.ts";
 import { until } from "../support/runner.ts";
 import { edge } from "../support/workflow-graphs.ts";
 
@@ -138,11 +138,10 @@ test("workflows are run from a file or by name, shown, explained and forked", as
 
 test("the id of a workflow run is known while it waits, and an interrupted command leaves it alone", async () => {
   writeFileSync(join(hull.root, "ask.yaml"), 'nodes:\n  ask: {kind: wait, wait: {approval: "Now?"}}\n');
-  const { script, variables } = hullStart(REPO);
-  const args = [script, "workflow", "run", "ask.yaml", "--task", "x", "--url", hull.url];
+  const args = [hullScript(REPO), "workflow", "run", "ask.yaml", "--task", "x", "--url", hull.url];
   const child = spawn(process.execPath, args, {
     cwd: hull.root,
-    env: { PATH: process.env.PATH ?? "", ...variables },
+    env: { PATH: process.env.PATH ?? "", ...shared(REPO) },
     stdio: ["ignore", "ignore", "pipe"],
   });
   const [line] = await once(child.stderr.setEncoding("utf8"), "data");

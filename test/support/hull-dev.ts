@@ -16,29 +16,23 @@ const { PATH = "", HULL_WORKER_BUNDLE, HULL_RUNNER_BUNDLE, HULL_CLI_BUNDLE, HULL
 
 /**
  * What the servers of this checkout share: the Worker and the runner that the run bundled (`global-setup.ts`), and
- * Node's compiled code.
+ * Node's compiled code, for which `bin/hull.mjs` sets the variable otherwise. All that a command starts gets it too.
  */
 export const shared = (repo: string): Record<string, string> => {
   const alone = HULL_WORKER_BUNDLE === undefined || HULL_RUNNER_BUNDLE === undefined || repo !== REPO;
   return {
-    ...(HULL_TEST_CACHE === undefined ? {} : { XDG_CACHE_HOME: HULL_TEST_CACHE }),
+    ...(HULL_TEST_CACHE === undefined
+      ? {}
+      : { XDG_CACHE_HOME: HULL_TEST_CACHE, NODE_COMPILE_CACHE: join(HULL_TEST_CACHE, "hull") }),
     ...(alone ? {} : { HULL_WORKER_BUNDLE, HULL_RUNNER_BUNDLE }),
   };
 };
 
-/**
- * How to start a process of `hull`: as users do, or, for this checkout, from the bundle of the run (`global-setup.ts`),
- * with the variable that `bin/hull.mjs` sets.
- */
-export function hullStart(
-  repo: string,
-  asEverybody = false,
-): { script: string; variables: Record<string, string> } {
-  if (asEverybody || repo !== REPO || HULL_CLI_BUNDLE === undefined || HULL_TEST_CACHE === undefined) {
-    return { script: join(repo, "bin", "hull.mjs"), variables: {} };
-  }
-  return { script: HULL_CLI_BUNDLE, variables: { NODE_COMPILE_CACHE: join(HULL_TEST_CACHE, "hull") } };
-}
+/** The script that starts `hull`: what users start, or, for this checkout, the bundle of the run (`global-setup.ts`). */
+export const hullScript = (repo: string, asEverybody = false): string =>
+  asEverybody || repo !== REPO || HULL_CLI_BUNDLE === undefined
+    ? join(repo, "bin", "hull.mjs")
+    : HULL_CLI_BUNDLE;
 
 /** The body types of `fetch`. */
 export type Body = NonNullable<RequestInit["body"]>;
@@ -101,10 +95,9 @@ export async function startHullDev(options: HullDevOptions = {}): Promise<HullDe
 
   const roots = ownRoots === true ? [] : ["--skills", skillsDir];
   const flags = ["dev", "--port", "0", ...roots, "--state", stateDir, ...args];
-  const { script, variables } = hullStart(repo);
-  const child = spawn(process.execPath, [script, ...flags], {
+  const child = spawn(process.execPath, [hullScript(repo), ...flags], {
     cwd: root,
-    env: { PATH, HOME: join(root, "home"), TMPDIR: temporary, ...shared(repo), ...variables, ...env },
+    env: { PATH, HOME: join(root, "home"), TMPDIR: temporary, ...shared(repo), ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
   let output = "";
@@ -214,8 +207,7 @@ export async function runHull(
     const { code, printed } = await runHere(args, cwd, full);
     return { code, output: printed.map(({ text }) => text).join("") };
   }
-  const { script, variables } = hullStart(repo, wanted);
-  return hullProcess([script, ...args], cwd, { ...variables, ...full }, stdin);
+  return hullProcess([hullScript(repo, wanted), ...args], cwd, full, stdin);
 }
 
 async function hullProcess(
