@@ -55,16 +55,18 @@ export const workerBuild = (repoDir: string) => {
 
 /** Bundles the Worker, minified. */
 export async function bundleWorker(repoDir: string): Promise<WorkerModules> {
-  return (await bundleFrom(repoDir)).modules;
+  return (await bundleWithMetafile(repoDir)).modules;
 }
 
-/** Bundles the Worker; `inputs` are the absolute paths of its source files. */
-async function bundleFrom(repoDir: string): Promise<{ modules: WorkerModules; inputs: string[] }> {
+/** Bundles the Worker, and says what each module was made of. */
+export async function bundleWithMetafile(
+  repoDir: string,
+): Promise<{ modules: WorkerModules; metafile: Metafile }> {
   const options = workerBuild(repoDir);
   const { outputFiles, metafile } = await build({ ...options, metafile: true });
   return {
     modules: new Map(outputFiles.map(({ path, text }) => [relative(options.outdir, path), text])),
-    inputs: inputsOf(metafile, repoDir),
+    metafile,
   };
 }
 
@@ -83,9 +85,9 @@ export async function workerFolder(dir: string): Promise<string> {
   return (
     process.env.HULL_WORKER_BUNDLE ??
     buildCached("worker", dir, async (folder) => {
-      const { modules, inputs } = await bundleFrom(REPO_DIR);
+      const { modules, metafile } = await bundleWithMetafile(REPO_DIR);
       await writeModules(folder, modules);
-      return inputs;
+      return inputsOf(metafile, REPO_DIR);
     })
   );
 }

@@ -2,7 +2,7 @@
 import { basename, join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { convertV4MiniflareOptions, Miniflare } from "miniflare";
-import { bundleWorker, ENTRY, type WorkerModules } from "../../scripts/dev/worker-bundle.ts";
+import { ENTRY, type WorkerModules } from "../../scripts/dev/worker-bundle.ts";
 import { bindingsOf } from "../../scripts/dev/wrangler-toml.ts";
 import { entryModules } from "./entry-modules.ts";
 import { ms, type Row, row } from "./row.ts";
@@ -15,7 +15,7 @@ const STARTS = 30;
 const SUBJECT = `import "./${ENTRY}"; export default { fetch: () => new Response("ok") };`;
 
 export async function bundleRows(): Promise<Row[]> {
-  const modules = await bundleWorker(REPO);
+  const { modules, entry: outputs } = await entryModules(REPO);
   const { compatibility_date, compatibility_flags } = await bindingsOf(REPO);
   const start = (type: "ESModule" | "Text"): Promise<number> =>
     startTime(type, modules, compatibility_date, compatibility_flags);
@@ -30,7 +30,7 @@ export async function bundleRows(): Promise<Row[]> {
   }
   const all = gzipped(modules.keys(), modules);
   const entry = gzipped(
-    Object.keys(await entryModules(REPO)).map((path) => basename(path)),
+    Object.keys(outputs).map((path) => basename(path)),
     modules,
   );
   return [

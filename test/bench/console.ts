@@ -20,7 +20,8 @@ export async function consoleRows(rounds: number): Promise<Row[]> {
 
 /** Of the console in the modules that every isolate compiles, whether or not anybody asks for a page. */
 async function entryRow(): Promise<Row> {
-  const inputs = Object.values(await entryModules(REPO)).flatMap((output) => Object.entries(output.inputs));
+  const { entry } = await entryModules(REPO);
+  const inputs = Object.values(entry).flatMap((output) => Object.entries(output.inputs));
   const own = inputs.filter(([file]) => /^src\/(?:http\/)?console[/.]/.test(file));
   const glue = own.reduce((sum, [, { bytesInOutput }]) => sum + bytesInOutput, 0);
   return row("console: of it in the modules that each isolate compiles", "", bytes(glue), glue, 2048, bytes);
