@@ -17,7 +17,7 @@ const script = (name: string, run: string, more = ""): Record<string, string> =>
 
 const { hull: roomy } = await commonHull({
   ...script("upper", "[sh, -c, 'exec tr a-z A-Z']"),
-  ...script("python", "[python3, -c, 'import json, sys; print(json.dumps(sys.stdin.read()))']"),
+  ...script("python", "[python3, -I, -S, -c, 'import json, sys; print(json.dumps(sys.stdin.read()))']"),
 });
 
 let gates: string;
