@@ -136,6 +136,29 @@ it("a run that said too much has the last of it in its result, and all of it in 
   expect(said(await get(`${path}/transcript?view=raw`))).toBe(rounds);
 });
 
+it.each([false, true])(
+  "a run's result holds only what followed its prompt (evicted: %s)",
+  async (evicted) => {
+    const path = await session();
+    await inject(path, "before");
+    await post(`${path}/feedback`, { kind: "hint", content: "be brief" });
+    const { run_id } = await (await run(path, "go", { tools: [ASK], mock: asking })).json<{
+      run_id: string;
+    }>();
+    const at = `${path}/runs/${run_id}`;
+    const { awaiting } = await get<{ awaiting: { tool_call_id: string }[] }>(at);
+    if (evicted) await evictDurableObject(stub(path));
+    await post(`${path}/tool-results`, { tool_call_id: awaiting[0]?.tool_call_id, content: "Ann" });
+    const { result } = await until<{ status: string; result: { transcript: { messages: Body[] } } }>(
+      at,
+      "done",
+    );
+    expect(result.transcript.messages.map(({ content }) => content)).toEqual(["go", "", "Ann", "thanks"]);
+    const hint = '<hull_feedback kind="hint">be brief</hull_feedback>';
+    expect(await texts(path)).toEqual(["before", "go", hint, "", "Ann", "thanks"]);
+  },
+);
+
 it("a run's memo for its later attempts, and the answer to a repeated request, may exceed one row", async () => {
   const path = await session();
   const long = "0123456789abcdef".repeat(300_000);

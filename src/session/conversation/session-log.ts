@@ -142,12 +142,14 @@ export class SessionLog {
    * @param told whether the log is asked for the result of a run that begins here
    */
   #keep(batch: readonly Applied[], records: readonly AgentRecord[], told: boolean): void {
-    const begins = told && records.some(({ type }) => type === "run_started");
+    const start = told ? batch.find(({ record }) => record.type === "run_started") : undefined;
+    // The history of a run does not include what came before it. Earlier feedback joins the conversation during the
+    // run, and only a fold of the run's own records leaves it out.
+    const begins = start !== undefined && start.before.feedback.length === 0;
     const history = begins ? new History(emptyTranscript(newId()), newId) : null;
     const from = history === null ? this.#recent : { after: this.store.lastRecord(), history, bytes: 0 };
     const bytes = this.store.appendRecords(records) + (from?.bytes ?? 0);
     this.#recent = from === null || bytes > KEPT_BYTES ? null : { ...from, bytes };
-    // The history of a run does not include what came before it.
     for (const applied of begins ? fold(records) : batch) this.#recent?.history.read(applied);
   }
 
