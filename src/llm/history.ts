@@ -125,10 +125,11 @@ export class History {
     for (const warning of warnings) this.#warnings.set(warning.message, warning);
   }
 
-  /** Until now. */
+  /** Until now: records that are read later do not change it. */
   get told(): Told {
-    const transcript = { ...this.#reader.rest, ...this.#lists };
-    return { transcript, trace: this.#trace, warnings: [...this.#warnings.values()] };
+    const { messages, events } = this.#lists;
+    const transcript = { ...this.#reader.rest, messages: [...messages], events: [...events] };
+    return { transcript, trace: [...this.#trace], warnings: [...this.#warnings.values()] };
   }
 }
 

@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { applyAgentRecord, fold } from "../../../src/engine/agent/apply.ts";
 import type { AgentRecord, Delivery } from "../../../src/engine/agent/records.ts";
 import { EMPTY_SESSION } from "../../../src/engine/agent/state.ts";
-import { HistoryReader, historyOf, stateBefore } from "../../../src/llm/history.ts";
+import { History, HistoryReader, historyOf, stateBefore } from "../../../src/llm/history.ts";
 import { messageJson } from "../../../src/llm/messages.ts";
 import { emptyTranscript } from "../../../src/llm/transcript.ts";
 import { type Played, play, type Script, started, tool } from "../engine/agent/harness.ts";
@@ -85,4 +85,18 @@ it("a daemon's output after its session was emptied is streamed, although its ru
   const reader = new HistoryReader(ids, emptyTranscript("t"));
   const told = [...fold(after, stateBefore(run.spec))];
   expect(told.flatMap((applied) => reader.read(applied).messages)).toMatchObject([{ content: "awake" }]);
+});
+
+it("records that are read later do not change what was told before", async () => {
+  const { records } = await play({
+    spec: { tools: [tool("look")] },
+    replies: [{ calls: [["look", {}]] }, "one"],
+  });
+  const history = new History(emptyTranscript("t"), ids);
+  const [first, ...rest] = fold([started({ tools: [tool("look")] }), ...records]);
+  if (first !== undefined) history.read(first);
+  const { transcript, trace } = history.told;
+  for (const applied of rest) history.read(applied);
+  expect([transcript.messages.length, transcript.events.length, trace]).toEqual([1, 1, []]);
+  expect(history.told.transcript.messages).toHaveLength(4);
 });
