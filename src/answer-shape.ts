@@ -1,7 +1,7 @@
 /**
  * What the shapes of answers and events consist of. The types of answers, their schemas in the OpenAPI document and the
- * client's types come from such shapes. The Worker uses only the types: a module that it
- * loads makes such shapes in functions, which the bundler leaves out.
+ * client's types come from such shapes. The Worker uses only the types: a module that it loads makes such shapes in
+ * functions, which the bundler leaves out.
  */
 import * as z from "zod/mini";
 import { isObject } from "./skill/json.ts";

@@ -1,5 +1,4 @@
 /** What a run needs from its surroundings: a request's context, or that of a durable execution. */
-
 import type { Deployment } from "../deployment.ts";
 import type { PinnedSkills } from "../engine/workflow/answers.ts";
 import type { Bindings, Settings } from "../env.ts";

@@ -2,7 +2,6 @@
  * The files that `/v1/files` lists: its own, which stay until they are deleted or expire, and uploads of `/files`. Both are files of
  * either, under the same ids.
  */
-
 import type { Bindings } from "../env.ts";
 import { StorageQuotaExceeded } from "../errors/request.ts";
 import {

@@ -1,5 +1,4 @@
 /** A run as the index of a tenant's runs stores it. */
-
 import * as z from "zod/mini";
 import { RUN_STATUSES, type RunStatus } from "../engine/run-status.ts";
 import type { WorkflowStatus } from "../engine/workflow/status.ts";

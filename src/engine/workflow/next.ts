@@ -1,5 +1,4 @@
 /** Decides the next steps of a workflow run from its journal's state and the time. Pure. */
-
 import { counted } from "../../plural.ts";
 import { canonicalJson } from "../../skill/canonical.ts";
 import { sha256 } from "../sha256.ts";

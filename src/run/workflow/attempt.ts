@@ -1,5 +1,4 @@
 /** Executes one attempt of a workflow's node: a run in a session of its own, or a command. */
-
 import { narrowed, refusal } from "../../engine/agent/delegation.ts";
 import { droppedTools, mayExecute } from "../../engine/agent/policy.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";

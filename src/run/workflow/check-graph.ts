@@ -1,5 +1,4 @@
 /** Checks a graph before anything begins, with the options of its nodes' runs, which the engine does not know. */
-
 import type { Fault } from "../../engine/fault.ts";
 import type { GraphFinding, Validation } from "../../engine/workflow/answers.ts";
 import type { Graph, Node } from "../../engine/workflow/graph.ts";

@@ -1,5 +1,4 @@
 /** A task's last run, of either kind: an agent run of its session, or a workflow run in it. */
-
 import { addSpent } from "../../engine/shares.ts";
 import { sumUsd } from "../../engine/usd.ts";
 import type { StageError } from "../../engine/workflow/answers.ts";

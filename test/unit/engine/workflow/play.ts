@@ -1,5 +1,4 @@
 /** Plays a workflow run without a process: the engine decides, the test says what comes of each attempt and how late it is. */
-
 import { expect } from "vitest";
 import type { AttemptKey } from "../../../../src/engine/workflow/answers.ts";
 import { decide, openAttempts } from "../../../../src/engine/workflow/next.ts";
