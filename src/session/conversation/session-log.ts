@@ -81,8 +81,8 @@ export class SessionLog {
   }
 
   /**
-   * What the records after a row tell, of the last run or beginning with it, and whether they are complete. If they take
-   * more than this many bytes, only the last ones.
+   * What the records after a row tell, and whether these are all; if they take more than `bytes`, only the last ones.
+   * @param after the last run is under way after this row, or begins right after it
    */
   told(after: number, bytes = MAX_RESULT_BYTES): { told: Told; whole: boolean } {
     if (this.#recent?.after === after) return { told: this.#recent.history.told, whole: true };
