@@ -2,7 +2,6 @@
  * The meaning of the fields of SKILL.md and tools.json. Their types are in the tables of the readers; the compiler
  * requires a text here for each field. The tables of docs/ and the JSON Schemas for editors follow from it.
  */
-
 import type { Field, Fields } from "../skill/field-kinds.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import {

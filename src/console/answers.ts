@@ -3,7 +3,6 @@
  * process. The client's types follow from the API's schemas. A type that neither the client nor a handler exports lists
  * only the members that the pages read.
  */
-
 import type { Model, ModelProvider } from "../api/answers/models.ts";
 import type { Budget, Usage } from "../api/answers/spending.ts";
 import type { ApiKey } from "../auth/api-key.ts";

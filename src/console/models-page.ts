@@ -1,5 +1,4 @@
 /** `/console/models`: providers, whether their keys are set, their models and the features of these. */
-
 import { html } from "hono/html";
 import type { Model, ModelPrice, ModelProvider } from "../api/answers/models.ts";
 import { type Api, asked } from "./api.ts";

@@ -1,5 +1,4 @@
 /** `/console/usage`: the usage of model calls, and its limits. */
-
 import { html } from "hono/html";
 import type { Budget, Usage } from "../api/answers/spending.ts";
 import { BadRequest } from "../errors/request.ts";

@@ -1,5 +1,4 @@
 /** The context of one HTTP request: ids, settings, timings and the fields of its log line. */
-
 import { grants } from "../auth/api-key.ts";
 import type { Caller } from "../auth/caller.ts";
 import type { SignIn } from "../auth/sign-in.ts";

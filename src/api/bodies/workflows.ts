@@ -1,5 +1,4 @@
 /** The bodies of requests about workflows and their runs. */
-
 import * as z from "zod/mini";
 import { CRASH_PLACES } from "../../engine/workflow/crash-places.ts";
 import { editInput } from "../../engine/workflow/edit.ts";
