@@ -149,6 +149,11 @@ describe("every revision", () => {
     );
     expect(called.result).toMatchObject({ resultType: "complete", content: [{ type: "text" }] });
     expect(called.result).not.toHaveProperty("ttlMs");
+    const prompt = await read(
+      await send(modern("prompts/get", { name: "cat" }), named("prompts/get", "cat")),
+    );
+    expect(prompt.result).toMatchObject({ resultType: "complete", messages: [{ role: "user" }] });
+    expect(prompt.result).not.toHaveProperty("ttlMs");
   });
 
   it("a subscription is confirmed to nothing, and over", async () => {

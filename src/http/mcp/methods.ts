@@ -37,6 +37,8 @@ const MODERN_METHODS = new Map<string, Method>([
 
 /** How long (ms) a modern client may cache a result. The set of skills differs between tenants. */
 const FRESH_MS = 60_000;
+/** Their results depend on the arguments, so the protocol lets no client cache them. */
+const FOR_ONE_CALL = ["tools/call", "prompts/get"];
 
 /** The method of this name in this revision, if it exists. */
 export function methodOf({ protocol }: Pick<Exchange, "protocol">, name: string): Method | null {
@@ -51,7 +53,7 @@ export function withResultMeta({ context, protocol }: Exchange, method: string, 
   if ("fault" in outcome || !protocol.modern) return outcome;
   const { _meta = {}, ...result } = outcome.result;
   const meta = { ...(typeof _meta === "object" ? _meta : {}), [SERVER_INFO_KEY]: serverInfo(context) };
-  const cacheable = method === "server/discover" || (METHODS.has(method) && method !== "tools/call");
+  const cacheable = method === "server/discover" || (METHODS.has(method) && !FOR_ONE_CALL.includes(method));
   const caching = cacheable ? { ttlMs: FRESH_MS, cacheScope: "private" } : {};
   return { result: { resultType: "complete", ...result, ...caching, _meta: meta } };
 }
