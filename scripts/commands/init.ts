@@ -6,6 +6,7 @@ import { CONFIG_FILE, loadConfig } from "../config.ts";
 import { nameFrom } from "../deploy/worker-name.ts";
 import { portOf } from "../dev/local-addresses.ts";
 import { REPO_DIR } from "../dev/paths.ts";
+import { loadEnvironment } from "../dotenv.ts";
 import { shellWord } from "../shell-word.ts";
 import { starterSkill, type TemplateFile } from "../templates.ts";
 import { writeNewFiles } from "../write-files.ts";
@@ -96,7 +97,7 @@ Writes package.json, tsconfig.json, hull.toml, .gitignore, two skills and a test
       { path: "test/skills.test.mts", text: TEST },
     ];
     // That of hull dev, also for an existing file; an unreadable one is refused before anything is written.
-    const port = portOf(process.env.HULL_PORT, (await loadConfig(dir)).port);
+    const port = portOf((await loadEnvironment(dir)).get("HULL_PORT"), (await loadConfig(dir)).port);
     const { written, kept } = await writeNewFiles(dir, files);
     const lines = [...written.map((path) => `  wrote  ${path}`), ...kept.map((path) => `  kept   ${path}`)];
     const installed = REPO_DIR.includes("node_modules");

@@ -353,6 +353,8 @@ test("init makes a project that builds, and keeps existing files", async () => {
   const { out } = await hull(["init"], { cwd: dir });
   expect(out).toContain("kept   skills/hello/main.sh");
   expect(out).toContain(" curl -X POST localhost:4321/skills/hello ");
+  writeFileSync(join(dir, ".env"), "HULL_PORT=4323\n");
+  expect((await hull(["init"], { cwd: dir })).out).toContain(" localhost:4323/skills/hello ");
   vi.stubEnv("HULL_PORT", "4322");
   try {
     expect((await hull(["init"], { cwd: dir })).out).toContain(" localhost:4322/skills/hello ");
