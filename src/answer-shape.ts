@@ -1,5 +1,5 @@
 /**
- * What the shapes of answers and events consist of. The types of answers, their schemas in the OpenAPI document and the
+ * The parts of the shapes of answers and events. The types of answers, their schemas in the OpenAPI document and the
  * client's types come from such shapes. The Worker uses only the types: a module that it loads makes such shapes in
  * functions, which the bundler leaves out.
  */

@@ -96,7 +96,7 @@ Writes package.json, tsconfig.json, hull.toml, .gitignore, two skills and a test
       ...inFolder("skills/assistant", starterSkill("Assistant", "llm")),
       { path: "test/skills.test.mts", text: TEST },
     ];
-    // That of hull dev, also for an existing file; an unreadable one is refused before anything is written.
+    // The port that hull dev would use, also with files that are there already. If one is unreadable, init writes nothing.
     const port = portOf((await loadEnvironment(dir)).get("HULL_PORT"), (await loadConfig(dir)).port);
     const { written, kept } = await writeNewFiles(dir, files);
     const lines = [...written.map((path) => `  wrote  ${path}`), ...kept.map((path) => `  kept   ${path}`)];

@@ -1,4 +1,4 @@
-/** What the local Worker is started with, and what its starters return. */
+/** The options with which the local Worker starts, and the started Worker. */
 import type { WranglerConfig } from "./wrangler-toml.ts";
 
 export interface WorkerOptions {

@@ -163,7 +163,7 @@ export async function asked<O extends keyof Answers>(
   return response.json<Answers[O]>();
 }
 
-/** What is asked for; `null` if it is not there. @throws HullError as the question does, except 404 */
+/** The answer to a question; `null` for the status 404. @throws HullError as the question does, for any other status */
 export async function unless404<T>(question: Promise<T>): Promise<T | null> {
   try {
     return await question;

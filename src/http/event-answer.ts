@@ -122,7 +122,7 @@ export function runEvents(
 /** For operations, whose request itself is passed along. */
 export const NO_INPUT = { text: null, files: [] };
 
-/** What a run gets that nobody watches, and that ends with its process. */
+/** The handle of a run that nobody watches, and that ends with its process. */
 export const silentHandle = (context: RequestContext, id: string, signal: AbortSignal): OperationHandle => ({
   id,
   context,

@@ -111,7 +111,10 @@ export async function indexedRun(env: Bindings, tenant: string, id: string): Pro
   return tables(env).first(runEntryShape, query, [tenant, id]);
 }
 
-/** Sums by name over the runs that began at `since` or later (RFC 3339), sorted by name. Costs are added as by `sumUsd`. */
+/**
+ * Sums by name over the runs that began at `since` or later (RFC 3339), sorted by name. The database adds costs as
+ * `sumUsd` does.
+ */
 export async function runFigures(env: Bindings, tenant: string, since: string): Promise<RunFigures[]> {
   return tables(env).rows(
     figuresShape,

@@ -175,7 +175,7 @@ function readManifest(
   };
 }
 
-/** The fields that Hull reads: without `tools` if it only names tools, of which a warning then says that it has no effect. */
+/** The fields that Hull reads. They lack a `tools` that only names tools, about which there is a warning. */
 function withoutToolNames(findings: Findings, root: MapNode): MapNode {
   const tools = root.entries.get("tools");
   if (tools === undefined || !namesTools(tools.value)) return root;

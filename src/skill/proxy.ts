@@ -59,7 +59,8 @@ function urlProblem(text: string): string | null {
 
 /**
  * Headers by lower-case name, whose values may contain `${VAR}`.
- * @param effect a sentence that says what happens because of a variable that Hull never fills in; absent: that of a proxy
+ * @param effect a sentence that says what happens because of a variable that Hull never fills in; absent: the sentence
+ * about proxies
  */
 export function readHeaders(
   findings: Findings,

@@ -52,7 +52,7 @@ const MAX_PAX_BYTES = 8192;
 /** Those of tar programs also hold attributes of the file, which Hull ignores. */
 const MAX_PROGRAM_HEADER_BYTES = 65_536;
 const encoder = new TextEncoder();
-/** The entries that tar programs write for what is no regular file. */
+/** The types of entries other than regular files, in words. */
 const KINDS: ReadonlyMap<string, string> = new Map([
   ["1", "a hard link"],
   ["2", "a symbolic link"],
@@ -88,7 +88,7 @@ export function readTar(bytes: Uint8Array<ArrayBuffer>, terms: TarTerms = DEFAUL
   return files;
 }
 
-/** What the headers before a file's own say of it. */
+/** The path and the size of a file from headers before its own, which win over its own. */
 interface Told {
   path?: string;
   size?: number;

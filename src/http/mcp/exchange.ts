@@ -1,4 +1,4 @@
-/** What is needed to answer one MCP request, and the pages of lists. */
+/** The context of one MCP request, and the pages of lists. */
 import { fromBase64Url, toBase64Url, utf8, utf8OrNull } from "../../bytes.ts";
 import type { Card, Json, JsonObject, SkillRecord } from "../../skill/manifest.ts";
 import { byteOrder } from "../../skill/path.ts";

@@ -50,7 +50,10 @@ export function checkTwice(skills: readonly LocalSkill[]): void {
   }
 }
 
-/** @throws InvalidRequest if the model is not one of Anthropic's, or a mock is to know a stored skill; other errors if the model cannot be called */
+/**
+ * @throws InvalidRequest if the model is not one of Anthropic's, or if a mock would have to know a stored skill; other
+ * errors if Hull cannot call the model
+ */
 async function checkNative(
   model: string,
   native: readonly SkillReference[],
