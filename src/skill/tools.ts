@@ -141,7 +141,7 @@ function readEnum(findings: Findings, slot: Slot | undefined, type: ParameterTyp
       const hint =
         type === "string"
           ? "Put the value in quotes, or set another type."
-          : `Write a ${type}, or set another type.`;
+          : `Write a value of type ${type}, or set another type.`;
       findings.error("enum_member_type", item, `Every member of ${slot.path} must be of type ${type}.`, hint);
     } else if (typeof value === "string" && value.startsWith("-")) {
       findings.error(

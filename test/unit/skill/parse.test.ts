@@ -300,6 +300,8 @@ describe("rules of the manifest", () => {
       }
     }
     expect(parse(`run: "a 'b'"`).diagnostics[0]?.hint).toMatch(/list form/);
+    const odd = `${TOOL}    parameters:\n      - name: n\n        type: array\n        enum: [1]`;
+    expect(parse(odd).diagnostics[0]?.hint).toBe("Write a value of type array, or set another type.");
     expect(parse("route: /healthz").diagnostics[0]?.message).toContain("/healthz");
   });
 });
