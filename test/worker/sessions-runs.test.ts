@@ -233,7 +233,7 @@ describe("a run", () => {
     const path = await session();
     const mock = [{ error: { category: "auth", message: "no such key" } }];
     const response = await run(path, "x", { mock });
-    expect(response.status).toBe(502);
+    expect([response.status, response.headers.get("cache-control")]).toEqual([502, "no-store"]);
     const { code } = await response.json<{ code: string }>();
     const { data } = await get<{ data: { run_id: string; status: string }[] }>(`${path}/runs`);
     expect(data).toMatchObject([{ status: "error", run_id: response.headers.get("x-hull-run-id") }]);

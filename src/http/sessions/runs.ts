@@ -49,7 +49,7 @@ export async function runIn(context: RequestContext, id: string, body: Asked): P
     ...(streaming ? { followed: streamUntil(wait) } : {}),
   });
   context.log.run_id = run.run_id;
-  const headers: Record<string, string> = { "x-hull-run-id": run.run_id };
+  const headers: Record<string, string> = { "cache-control": "no-store", "x-hull-run-id": run.run_id };
   if (run.run_id !== asked.run_id) headers["x-hull-replayed"] = "1";
   context.runHeaders = { ...context.runHeaders, ...headers };
   if (wait === "none") return later(context, run, headers);
@@ -118,7 +118,7 @@ function answered(context: RequestContext, run: RunView, headers: Record<string,
   };
   const body = context.settings.redactor.jsonText({ ...made, ...waits });
   return new Response(body, {
-    headers: { ...headers, "content-type": "application/json", "cache-control": "no-store" },
+    headers: { ...headers, "content-type": "application/json" },
   });
 }
 
