@@ -1,5 +1,5 @@
 /** The index of a tenant's runs over all surfaces, and the traces of runs. */
-import { beforeAll, describe, expect, it, vi } from "vitest";
+import { beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { databaseWith } from "../../src/database.ts";
 import type { TraceStep } from "../../src/session/conversation/answers.ts";
 import { beginningCall, type RunEntry } from "../../src/session/run-entry.ts";
@@ -174,6 +174,7 @@ describe("a run is listed", () => {
   it("of a response that does not wait for the list", async () => {
     const stuck = new Client();
     const batch = vi.spyOn(stuck.env.DB, "batch").mockImplementation(() => new Promise(() => {}));
+    onTestFinished(() => batch.mockRestore());
     for (const stream of [false, true]) {
       const body = JSON.stringify({ model: "mock", messages, stream });
       const init = { method: "POST", headers: { "content-type": "application/json" }, body };
@@ -181,7 +182,6 @@ describe("a run is listed", () => {
       expect([answer.status, await answer.text()]).toEqual([200, expect.stringContaining("Hi.")]);
     }
     expect(batch).toHaveBeenCalledTimes(1);
-    batch.mockRestore();
   });
 
   it("while it continues: immediately if nobody waits for it, otherwise after a moment", async () => {
