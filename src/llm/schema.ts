@@ -4,7 +4,9 @@
  */
 
 import { InvalidRequest } from "../errors/llm.ts";
+import { InputInvalid } from "../errors/request.ts";
 import { isObject } from "../skill/json.ts";
+import { schemaFaults } from "../skill/json-schema.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 
 const MAX_DEPTH = 64;
@@ -51,6 +53,20 @@ export function readSchema(schema: JsonObject, option: string): JsonObject {
   if (!isObject(clean)) throw refuse("is not an object");
   checkReferences(clean, refuse);
   return clean;
+}
+
+/**
+ * Refuses a schema that is not JSON Schema 2020-12, since each answer could fail it. A stored run may still have one.
+ * @param schema as `readSchema` returns it
+ * @param path of the schema in the request
+ * @throws InputInvalid
+ */
+export function checkSchema(schema: JsonObject, path: string): void {
+  const [fault] = schemaFaults(schema);
+  if (fault === undefined) return;
+  const where = fault === "" ? "its top" : fault.slice(0, 200);
+  const message = `${path} is not a JSON Schema 2020-12: the value at ${where} is not allowed there.`;
+  throw new InputInvalid({ reason: message, errors: [{ path, message }] });
 }
 
 type Refuse = (reason: string) => InstanceType<typeof InvalidRequest>;

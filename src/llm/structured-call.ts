@@ -6,6 +6,7 @@ import { isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import type { CallInput } from "./prepare.ts";
 import { added, type CallFigures, type CallTurn, callExtras, callFigures, type LlmResult } from "./result.ts";
+import { checkSchema, readSchema } from "./schema.ts";
 import type { Checked } from "./structured.ts";
 
 /** A call's result and the figures of its structured answer. */
@@ -64,6 +65,7 @@ export async function callStructured(
   call: Call,
   describe: (error: unknown) => { error: Json; category: string } | null,
 ): Promise<StructuredAnswer> {
+  checkSchema(readSchema(schema, "schema"), "schema");
   const { repair, retries, ...options } = input.options;
   const asked: JsonObject = {
     response_format: "json",

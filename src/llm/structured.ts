@@ -6,7 +6,7 @@ import type { Json, JsonObject } from "../skill/manifest.ts";
 import { extractJson } from "./extract.ts";
 import type { CallOptions } from "./options.ts";
 import type { CallTurn } from "./result.ts";
-import { readSchema } from "./schema.ts";
+import { checkSchema, readSchema } from "./schema.ts";
 import { schemaErrors } from "./validate.ts";
 
 export interface Structured {
@@ -42,12 +42,7 @@ export function readStructured(options: CallOptions): Structured | null {
     throw notOneOf("output_validation", [...VALIDATIONS], String(options.output_validation));
   }
   if (!wanted) return null;
-  const source =
-    options.json_schema !== undefined
-      ? "json_schema"
-      : options.schema !== undefined
-        ? "schema"
-        : "output_format";
+  const source = sourceOf(options);
   const wire = wireSchema ?? options.output_schema;
   if (format?.kind === "json_schema" && wire === undefined) {
     throw new InvalidRequest({
@@ -66,6 +61,21 @@ export function readStructured(options: CallOptions): Structured | null {
     retries: options.schema_retries ?? options.retries ?? 1,
     nudge: options.schema_retry_nudge ?? true,
   };
+}
+
+/** The option that holds the schema for the provider. */
+function sourceOf({ json_schema, schema }: CallOptions): string {
+  if (json_schema !== undefined) return "json_schema";
+  return schema === undefined ? "output_format" : "schema";
+}
+
+/** Refuses schemas of a new request that are not JSON Schema. @param structured of these options @throws InputInvalid */
+export function checkSchemas(options: CallOptions, structured: Structured | null): void {
+  const { check = null, wire = null } = structured ?? {};
+  const source = sourceOf(options);
+  const checked = options.output_schema === undefined ? source : "output_schema";
+  if (check !== null) checkSchema(check, `options.${checked}`);
+  if (wire !== null) checkSchema(wire.schema, `options.${source}`);
 }
 
 interface Format {

@@ -41,6 +41,27 @@ it.each([
   },
 );
 
+it.each([
+  ["/llm/structured", {}, "schema", { type: "dict", properties: { a: { type: "strnig" } } }],
+  ["/llm/call", { json_schema: { required: "a" } }, "options.json_schema", undefined],
+  ["/llm/call", { output_format: { kind: "json_schema", schema: { type: [] } } }, "options.output_format"],
+  ["/runs", { json_schema: {}, output_schema: { anyOf: [] } }, "options.output_schema"],
+])(
+  "%s refuses a schema that no answer could match, before it asks a model: %j",
+  async (path, given, at, schema?) => {
+    const asked = vi.spyOn(globalThis, "fetch").mockResolvedValue(new Response("", { status: 500 }));
+    const options = { provider: "ollama", model: "llama3", llm_retries: 0, ...given };
+    const body = { prompt: "x", options, ...(schema === undefined ? {} : { schema }) };
+    const response = await plain.post(path, body);
+    const problem = await response.json();
+    expect([response.status, problem]).toMatchObject([
+      422,
+      { code: "input_invalid", errors: [{ path: at }] },
+    ]);
+    expect(asked).not.toHaveBeenCalled();
+  },
+);
+
 it("a completion has its prefix and suffix instead of messages", async () => {
   const options = { provider: "mock", messages: [{ role: "user", content: "x" }] };
   const response = await plain.post("/llm/completion", { prefix: "a", options });

@@ -21,7 +21,7 @@ import {
   tooManyTools,
 } from "../../llm/prepare.ts";
 import { added, type CallFigures, type CallTurn, resultOf } from "../../llm/result.ts";
-import { checkAnswer } from "../../llm/structured.ts";
+import { checkAnswer, checkSchemas } from "../../llm/structured.ts";
 import type { CallOutcome } from "../../llm/structured-call.ts";
 import { readTextTurn } from "../../llm/text-turn.ts";
 import {
@@ -105,6 +105,7 @@ function prepare(context: RunContext, input: CallInput, host: LlmHost): Prepared
   checkConflicts(options);
   const choice = host.choose(options);
   const chosen = chosenModel(read, choice, host);
+  checkSchemas(options, chosen.structured);
   const { system, history, added: said } = conversation(input, options);
   if (history.length + said.length === 0) throw nothingToAnswer();
   const tools = toolsOf(options);

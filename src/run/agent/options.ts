@@ -7,6 +7,7 @@ import { InvalidRequest, ToolsRejected } from "../../errors/llm.ts";
 import type { LlmHost, ModelChoice } from "../../llm/host.ts";
 import { type CallOptions, readOptions } from "../../llm/options.ts";
 import { checkConflicts, conversation, refused, tooManyTools } from "../../llm/prepare.ts";
+import { checkSchemas } from "../../llm/structured.ts";
 import type { RunRequest } from "../../session/conversation/rpc.ts";
 import type { JsonObject, SkillRecord } from "../../skill/manifest.ts";
 import type { RunContext } from "../context.ts";
@@ -96,6 +97,7 @@ export async function checkedRun(
     host,
     fallback.fallback,
   );
+  checkSchemas(call, model.structured);
   const resumed =
     options.daemon === true && options.resume_path !== undefined
       ? await resumedFrom(context, session_id, options.resume_path)
