@@ -160,6 +160,26 @@ it.each([
   },
 );
 
+it("a shell's result without output has an empty stdout, and goes back as the model read it", async () => {
+  const client = clientWith(true);
+  runner.behave = (execution) => {
+    execution.end = { exit_code: 0 };
+    execution.ended = true;
+  };
+  const first = await (await respond(client, undefined)).json<{ output: object[] }>();
+  const result = { type: "shell_call_output", output: [{ stdout: "", outcome: { exit_code: 0 } }] };
+  expect(first.output).toMatchObject([{ type: "shell_call" }, result, { type: "message" }]);
+  await client.post("/llm/mocks", [{ text: "More." }]);
+  const input = [{ role: "user", content: "Go." }, ...first.output, { role: "user", content: "On." }];
+  const tools = [{ type: "shell", environment: { type: "container_auto" } }];
+  const again = await client.post("/v1/responses", { model: "mock/any", store: false, input, tools });
+  expect(again.status).toBe(200);
+  const calls = await (await client.fetch("/llm/mocks/calls")).json<{ data: { messages: unknown[] }[] }>();
+  const [, then, later] = calls.data.map(({ messages }) => JSON.stringify(messages[2]));
+  expect(then).toContain("[hull: no output]");
+  expect(later).toBe(then);
+});
+
 it("a call without its command runs nothing and reports it", async () => {
   const client = clientWith(true);
   await client.fetch("/llm/mocks", { method: "DELETE" });

@@ -3,6 +3,7 @@
 import { asJson, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { AgentTool } from "../agent/spec.ts";
+import { NO_OUTPUT } from "./command-result.ts";
 import { EDITOR_TOOL, editorTool } from "./editor-tool.ts";
 
 /** A tool that runs code. */
@@ -174,6 +175,7 @@ export function shellOutputs(
   content: string,
   commands: number,
 ): { stdout: string; exit_code: number | null }[] {
+  if (content === NO_OUTPUT) return [{ stdout: "", exit_code: null }];
   const outputs: { stdout: string; exit_code: number | null }[] = [];
   let from = 0;
   for (const found of content.matchAll(ENDED)) {

@@ -15,7 +15,8 @@ interface CommandEnd {
   memory_bytes: number | null;
 }
 
-const NO_OUTPUT = "[hull: no output]";
+/** The whole text of a command that succeeded and printed nothing. */
+export const NO_OUTPUT = "[hull: no output]";
 const exitLine = (exit_code: number | null): string[] =>
   exit_code === null || exit_code === 0 ? [] : [`exit code ${exit_code}`];
 

@@ -1,5 +1,6 @@
 /** Items of a response's input and output as canonical messages. */
 import type { Block, Message, Part, ToolResultMessage } from "../../engine/messages.ts";
+import { NO_OUTPUT } from "../../engine/workspace-tools/command-result.ts";
 import { parseArguments } from "../../model/provider-document.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
@@ -40,8 +41,7 @@ export function checkOutputs(
   const called = new ToolCallIds();
   for (const [index, { type, call_id, environment }] of items.entries()) {
     if (typeof call_id !== "string") continue;
-    const hosted = isObject(environment) && environment.type === "container_reference";
-    if (type === "function_call" || (type === "shell_call" && !hosted))
+    if (type === "function_call" || (type === "shell_call" && !isContainer(environment)))
       called.add(call_id, type, pathOf(index));
     else if (type === "shell_call") called.add(call_id, type);
     else if (type === "function_call_output" || type === "shell_call_output")
@@ -50,10 +50,16 @@ export function checkOutputs(
   if (asks) checkAnswered(called.unanswered);
 }
 
+/** Whether Hull ran the commands of a call, not the client. @param environment of the call */
+const isContainer = (environment: Json | undefined): boolean =>
+  isObject(environment) && environment.type === "container_reference";
+
 class ItemReader {
   readonly system: string[] = [];
   readonly messages: Message[] = [];
   readonly #names = new Map<string, string>();
+  /** Ids of calls that Hull carried out. */
+  readonly #hosted = new Set<string>();
   /** Images and files of the results since the last message. */
   #attachments: Part[] = [];
 
@@ -120,6 +126,7 @@ class ItemReader {
   #called(name: string, raw: string, item: JsonObject, path: string): void {
     const id = textMember(item, "call_id", path);
     this.#names.set(id, name);
+    if (isContainer(item.environment)) this.#hosted.add(id);
     this.#said([{ type: "tool_call", id, name, arguments: parseArguments(raw), raw }]);
   }
 
@@ -136,7 +143,12 @@ class ItemReader {
     const { content, is_error } = shell
       ? shellResult(item.output, `${path}.output`)
       : { content: this.#output(item.output, `${path}.output`), is_error: false };
-    const result: ToolResultMessage = { call_id, name: this.#names.get(call_id) ?? "", content, is_error };
+    const result: ToolResultMessage = {
+      call_id,
+      name: this.#names.get(call_id) ?? "",
+      content: content === "" && shell && this.#hosted.has(call_id) ? NO_OUTPUT : content,
+      is_error,
+    };
     addResults(this.messages, [result]);
   }
 
