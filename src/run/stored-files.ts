@@ -63,7 +63,7 @@ export const unnamed = (mime: string): string => `unnamed${extensionOf(mime)}`;
 
 /** Lists an upload of `/files`. Its bytes are stored; if this fails they are removed. @throws StorageQuotaExceeded */
 export async function listUpload({ env, tenant, settings }: RunContext, file: FileDocument): Promise<void> {
-  const { id, filename, mime, size, expires_at } = file;
+  const { id, filename, mime, size, created_at, expires_at } = file;
   const row = {
     id,
     filename: filename?.split("/").at(-1) || unnamed(mime),
@@ -72,6 +72,7 @@ export async function listUpload({ env, tenant, settings }: RunContext, file: Fi
     purpose: UPLOAD_PURPOSE,
     downloadable: false,
     expires_ms: Date.parse(expires_at),
+    created_ms: Date.parse(created_at),
   };
   const limit = settings.limits.max_stored_bytes;
   try {

@@ -311,12 +311,12 @@ describe("an upload of /files", () => {
   const made = async (...of: Parameters<typeof native>) => {
     const response = await native(...of);
     expect(response.status).toBe(201);
-    return response.json<{ id: string; expires_at: string }>();
+    return response.json<{ id: string; created_at: string; expires_at: string }>();
   };
 
   it("is a file of each dialect, until it expires or is deleted", async () => {
-    const { id, expires_at } = await made("a,b\n");
-    const shown = { id, filename: "b.csv", expires_at };
+    const { id, created_at, expires_at } = await made("a,b\n");
+    const shown = { id, filename: "b.csv", created_at, expires_at };
     expect((await get(`/v1/files/${id}`)).body).toMatchObject({
       ...shown,
       mime_type: "text/plain;charset=UTF-8",

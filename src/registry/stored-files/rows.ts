@@ -83,22 +83,43 @@ export async function finishFile(
 
 /**
  * Creates the row of a file whose bytes are stored, unless there is one.
- * @param file all except the time of creation
+ * @param file `created_ms`: Unix ms; a file created before the tenant's newest one is listed as a moment later than that
  * @returns whether the tenant stays within `quota` bytes with it; otherwise there is no row
  */
 export async function addFile(
   env: Bindings,
   tenant: string,
-  { id, filename, mime, size, purpose, downloadable, expires_ms }: Omit<FileRow, "created_us">,
+  {
+    id,
+    filename,
+    mime,
+    size,
+    purpose,
+    downloadable,
+    expires_ms,
+    created_ms,
+  }: Omit<FileRow, "created_us"> & { created_ms: number },
   quota: number,
 ): Promise<boolean> {
   const changed = await tables(env).run(
     `INSERT INTO stored_files (tenant, id, filename, mime, size, purpose, downloadable, stored, created_us, expires_ms)
      SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, 1,
-       max(?9 * 1000, 1 + coalesce((SELECT max(created_us) FROM stored_files WHERE tenant = ?1), 0)), ?8
+       max(?11 * 1000, 1 + coalesce((SELECT max(created_us) FROM stored_files WHERE tenant = ?1), 0)), ?8
      WHERE ?5 + (${USED}) <= ?10 OR EXISTS (SELECT 1 FROM stored_files WHERE tenant = ?1 AND id = ?2)
      ON CONFLICT (tenant, id) DO UPDATE SET stored = stored`,
-    [tenant, id, filename, mime, size, purpose, downloadable ? 1 : 0, expires_ms, Date.now(), quota],
+    [
+      tenant,
+      id,
+      filename,
+      mime,
+      size,
+      purpose,
+      downloadable ? 1 : 0,
+      expires_ms,
+      Date.now(),
+      quota,
+      created_ms,
+    ],
   );
   return changed > 0;
 }
