@@ -7,7 +7,7 @@ import { namedSkillBody } from "../api/bodies/publishing.ts";
 import { BundleInvalid, SkillNotFound, UnsupportedMediaType } from "../errors/request.ts";
 import type { LoadedCatalog } from "../registry/published.ts";
 import { findBundle } from "../registry/stored-skills/bundles.ts";
-import { findVersion } from "../registry/stored-skills/rows.ts";
+import { findSkill, findVersion } from "../registry/stored-skills/rows.ts";
 import { publishedHolder } from "../registry/tenant-catalog.ts";
 import { listUploads as pageOfUploads, type Upload, uploadedVersions } from "../registry/uploads.ts";
 import { dropSkill, uploadSkill } from "../run/upload.ts";
@@ -126,6 +126,7 @@ async function readEarlier(
 /** The files of a version that the tenant stored through `/v1/skills`. @throws SkillNotFound */
 async function readStored({ env, tenant }: RequestContext, id: string, named: string): Promise<SourceFile[]> {
   const gone = (): Error => new SkillNotFound({ id, version: named });
+  if ((await findSkill(env, tenant, id)) === null) throw new SkillNotFound({ id });
   const version = await findVersion(env, tenant, id, named);
   if (version === null) throw gone();
   const bundle = await findBundle(env, tenant, version.digest);

@@ -490,8 +490,15 @@ it("a stored skill becomes an endpoint by its id, and stays one without it", asy
       headers: { "content-type": "application/json" },
       body: JSON.stringify(body),
     });
-  expect((await put({ skill_id: id }, blue)).status).toBe(404);
-  expect((await put({ skill_id: id, version: 2 })).status).toBe(404);
+  const refusal = async (response: Response) => {
+    const { detail } = await response.json<{ detail: string }>();
+    return [response.status, detail];
+  };
+  expect(await refusal(await put({ skill_id: id }, blue))).toEqual([404, `There is no skill "${id}".`]);
+  const unknown = [404, `There is no version "2" of the skill "${id}".`];
+  expect(await refusal(await put({ skill_id: id, version: 2 }))).toEqual(unknown);
+  const both = [422, expect.stringContaining("either {skill_id, version?} or {digest}")];
+  expect(await refusal(await put({ skill_id: id, digest: "0".repeat(64) }))).toEqual(both);
   expect((await put({ skill_id: id, version: 1 })).status).toBe(201);
   await send(red, "DELETE", `/v1/skills/${id}`, GA);
   expect(await (await red.run("/skills/owl")).text()).toContain("hi");

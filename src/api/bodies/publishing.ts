@@ -10,10 +10,13 @@ export const catalogBody = z.lazy(() =>
 
 /** What replaces an archive: a stored skill, or an earlier version of the same upload. */
 export const namedSkillBody = z.lazy(() =>
-  z.union([
-    z.strictObject({ skill_id: z.string(), version: z.optional(z.union([z.string(), z.int()])) }),
-    z.strictObject({ digest: z.string() }),
-  ]),
+  z.union(
+    [
+      z.strictObject({ skill_id: z.string(), version: z.optional(z.union([z.string(), z.int()])) }),
+      z.strictObject({ digest: z.string() }),
+    ],
+    "must be either {skill_id, version?} or {digest}",
+  ),
 );
 
 /** `POST /v1/skills/{id}` of OpenAI's. */
