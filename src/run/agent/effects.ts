@@ -2,7 +2,7 @@
 
 import { interrupted, plainResult } from "../../engine/agent/call-results.ts";
 import { onlyReads } from "../../engine/agent/policy.ts";
-import type { AgentRecord, AgentToolResult } from "../../engine/agent/records.ts";
+import type { AgentToolResult } from "../../engine/agent/records.ts";
 import { READ_SKILL_RESOURCE } from "../../engine/agent/skill-resource.ts";
 import type { AgentSpec, AgentTool, VendorTerms } from "../../engine/agent/spec.ts";
 import { modelName } from "../../engine/agent/state.ts";
@@ -46,9 +46,10 @@ import { toolWorkspace } from "../workspace/transfer.ts";
 import { WorkspaceTools } from "../workspace-tools/call.ts";
 import { runDynamicTool } from "./define-tool.ts";
 import { attemptOf, executionIdOf } from "./execution-id.ts";
-import { hookAnswer, hookPayload } from "./hook-exchange.ts";
+import { hookAnswer, hookPayload, RecordedMessages } from "./hook-exchange.ts";
 import { callRunHook } from "./hooks.ts";
 import { callHostTool, hostAnswer, hostPermission } from "./host-tools.ts";
+import type { RecordSource } from "./run-log.ts";
 import { modelOf, type RunModel } from "./run-model.ts";
 import { readSkillFile } from "./skill-files.ts";
 import { runSkillTool } from "./skill-tools.ts";
@@ -65,7 +66,7 @@ export interface EffectsOptions {
   /** Remembered detached executions; `null`: the run does not outlive its process. */
   known: KnownExecutions | null;
   /** All records of the session or the anonymous run so far. */
-  records: () => Iterable<AgentRecord>;
+  records: RecordSource;
   /** The session's files, or those of the run alone; `null`: it has no files. */
   workspace: WorkspaceAccess | null;
   artifacts: RunArtifacts;
@@ -104,6 +105,7 @@ export function agentEffects(options: EffectsOptions): AgentEffects & { close():
     return model;
   };
   const passthrough = passthroughOf(options.spec);
+  const recorded = new RecordedMessages(options.records);
   return {
     close: () => servers.close(),
     callModel: async (step, at) => callModel({ ...options, passthrough }, chosen(), step, at),
@@ -116,7 +118,7 @@ export function agentEffects(options: EffectsOptions): AgentEffects & { close():
         return hostAnswer(context, "skill/match", step.payload, signal);
       if (step.purpose === "skill_commands") return skillCommands(options, step, signal);
       if (step.purpose === "host_permission") return hostPermission(context, step.payload, signal);
-      const payload = hookPayload(step, options.records);
+      const payload = hookPayload(step, recorded);
       return hookAnswer(step, await callRunHook(context, spec, { reference: step.hook, payload, signal }));
     },
     pause: (ms, signal) => systemClock.sleep(ms, signal),

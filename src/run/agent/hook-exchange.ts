@@ -4,39 +4,69 @@
  */
 
 import * as z from "zod/mini";
-import type { AgentRecord } from "../../engine/agent/records.ts";
+import { fold } from "../../engine/agent/apply.ts";
+import { type AgentState, EMPTY_SESSION } from "../../engine/agent/state.ts";
 import type { AgentStep, HookPurpose } from "../../engine/agent/step.ts";
 import type { Message } from "../../engine/messages.ts";
 import { HookInvalid } from "../../errors/hook.ts";
 import { HullError } from "../../errors.ts";
-import { historyOf } from "../../llm/history.ts";
+import { HistoryReader } from "../../llm/history.ts";
 import { messageJson, messageShape, readMessages } from "../../llm/messages.ts";
 import { emptyTranscript } from "../../llm/transcript.ts";
 import { once } from "../../memo.ts";
 import { asJson, fromJson, isObject, objectOf } from "../../skill/json.ts";
 import type { Json } from "../../skill/manifest.ts";
+import type { RecordSource } from "./run-log.ts";
 
 type HookStep = AgentStep & { type: "call_hook" };
 
-/** The payload as the hook gets it. @param records of the session or run; read only if something in it was compacted */
-export function hookPayload({ purpose, payload }: HookStep, records: () => Iterable<AgentRecord>): Json {
+/** The messages of all records. Each record is read once, although each model call may ask for the messages. */
+export class RecordedMessages {
+  readonly #source: RecordSource;
+  readonly #reader: HistoryReader;
+  #messages: Json[] = [];
+  /** The place of the last record that was read, and the state after it. */
+  #read: { place: number; state: AgentState } = { place: 0, state: EMPTY_SESSION };
+
+  constructor(source: RecordSource) {
+    let number = 0;
+    this.#source = source;
+    this.#reader = new HistoryReader(() => `m${++number}`, emptyTranscript(""));
+  }
+
+  /** Until now. */
+  all(): Json[] {
+    let { state } = this.#read;
+    for (const applied of fold(this.#source.records(this.#read.place), state)) {
+      const { messages } = this.#reader.read(applied);
+      if (applied.record.type === "session_reset") this.#messages = [];
+      this.#messages.push(...asJson<Json[]>(messages));
+      state = { ...applied.after, visible: [] };
+    }
+    this.#read = { place: this.#source.lastRecord(), state };
+    return [...this.#messages];
+  }
+}
+
+/** The payload as the hook gets it. @param recorded of the session or run; read only if something in it was compacted */
+export function hookPayload({ purpose, payload }: HookStep, recorded: Pick<RecordedMessages, "all">): Json {
   if (purpose === "compact" || purpose === "mask") return publicForm(payload);
   if (purpose !== "context" || !isObject(payload)) return payload;
   const { compacted, ...given } = payload;
   const visible = publicForm(payload.messages ?? []);
-  const recorded = compacted === true ? recordedMessages(records()) : visible;
+  const all = compacted === true ? recorded.all() : visible;
   return {
     ...given,
     messages: visible,
     visible_messages: visible,
-    recorded_messages: recorded,
+    recorded_messages: all,
     recent_visible_messages: lastOf(visible, 8),
-    recent_recorded_messages: lastOf(recorded, 12),
+    recent_recorded_messages: lastOf(all, 12),
     latest_visible_user_message: latestText(visible, "user"),
     latest_visible_assistant_message: latestText(visible, "assistant"),
-    latest_recorded_user_message: latestText(recorded, "user"),
-    latest_recorded_assistant_message: latestText(recorded, "assistant"),
-    latest_recorded_tool_result: latestText(recorded, "tool"),
+    latest_recorded_user_message: latestText(all, "user"),
+    latest_recorded_assistant_message: latestText(all, "assistant"),
+    latest_recorded_tool_result: latestText(all, "tool"),
   };
 }
 
@@ -133,11 +163,6 @@ const shapes = once((): Record<HookPurpose, Shape> => {
 /** Turns canonical messages, which a payload holds as JSON, into the form of requests. */
 function publicForm(messages: Json): Json[] {
   return asJson(fromJson<Message[]>(messages).flatMap(messageJson));
-}
-
-function recordedMessages(records: Iterable<AgentRecord>): Json[] {
-  let number = 0;
-  return asJson(historyOf(emptyTranscript(""), records, () => `m${++number}`).transcript.messages);
 }
 
 const lastOf = (messages: Json, count: number): Json =>

@@ -53,6 +53,6 @@ export function runEffects({ streams, admitted, emit, around, ...options }: RunE
   return {
     effects: { ...effects, callModel },
     close,
-    further: () => extraResultFields(records(), { spec, host, vault, before: first }),
+    further: () => extraResultFields(records.records(), { spec, host, vault, before: first }),
   };
 }

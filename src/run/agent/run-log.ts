@@ -6,11 +6,17 @@ import type { Json } from "../../skill/manifest.ts";
 import type { RunEvent } from "../events.ts";
 import { eventsOf } from "./events.ts";
 
-export interface RunLog {
+/** The records of a session, or of a run without one. */
+export interface RecordSource {
+  /** All of them, or those after the place `after`, oldest first. */
+  records(after?: number): Iterable<AgentRecord>;
+  /** The place of the last record; 0: there is none. */
+  lastRecord(): number;
+}
+
+export interface RunLog extends RecordSource {
   /** The state computed from the records. */
   state(): AgentState;
-  /** All of them, oldest first. */
-  records(): Iterable<AgentRecord>;
   /**
    * Keeps the records with which the run begins. It sends no event: the caller learns in another way that the run
    * began.
@@ -38,8 +44,12 @@ export class MemoryLog implements RunLog {
     return this.#state;
   }
 
-  records(): readonly AgentRecord[] {
-    return this.#records;
+  records(after = 0): readonly AgentRecord[] {
+    return after === 0 ? this.#records : this.#records.slice(after);
+  }
+
+  lastRecord(): number {
+    return this.#records.length;
   }
 
   begin(batch: readonly Applied[]): void {
@@ -60,7 +70,8 @@ export function heardLog(log: RunLog, hear: (applied: Applied) => void): RunLog 
   for (const applied of fold(log.records())) hear(applied);
   return {
     state: () => log.state(),
-    records: () => log.records(),
+    records: (after) => log.records(after),
+    lastRecord: () => log.lastRecord(),
     begin(batch) {
       log.begin(batch);
       batch.forEach(hear);

@@ -1,6 +1,5 @@
 /** What a session needs to execute its runs, and what it provides for them. */
 import type { Vault } from "../../engine/agent/next.ts";
-import type { AgentRecord } from "../../engine/agent/records.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
 import type { AgentEffects } from "../../engine/agent/step.ts";
@@ -14,6 +13,7 @@ import type { RunContext } from "../context.ts";
 import type { RunEvent } from "../events.ts";
 import type { WorkspaceAccess } from "../workspace/access.ts";
 import type { CheckedRun } from "./options.ts";
+import type { RecordSource } from "./run-log.ts";
 
 /** A request checked in the place where its run begins, with what the first attempt would have to find out again. */
 export interface PreparedRun extends CheckedRun {
@@ -22,12 +22,10 @@ export interface PreparedRun extends CheckedRun {
 }
 
 /** The place where a run happens. Its methods have stored their values when they return. */
-export interface RunEnvironment extends KnownExecutions {
+export interface RunEnvironment extends KnownExecutions, RecordSource {
   run_id: string;
   session_id: string;
   context: RunContext;
-  /** All records of the session, in order. */
-  records(): Iterable<AgentRecord>;
   /** The last version of an artifact of the session; `null`: there is none. */
   artifact(id: string): Artifact | null;
   /** The session's files. */

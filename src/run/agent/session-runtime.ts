@@ -42,7 +42,7 @@ export const SESSION_RUNTIME: AgentRuntime = {
       ...(prepared === null ? {} : { model: prepared.model }),
       known: environment,
       artifacts: new RunArtifacts((id) => environment.artifact(id)),
-      records: () => environment.records(),
+      records: environment,
       workspace,
       streams: "text and reasoning",
       emit: async (event) => environment.emit(event),

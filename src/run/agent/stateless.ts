@@ -97,7 +97,7 @@ async function drive(
     known: options.durable,
     workspace: files,
     artifacts: new RunArtifacts((id) => options.durable?.artifact(id) ?? null),
-    records: () => log.records(),
+    records: log,
     ...(options.own === undefined ? {} : { own: options.own }),
     ...(options.model === undefined ? {} : { model: options.model }),
     streams: options.streams,

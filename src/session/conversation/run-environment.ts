@@ -13,7 +13,8 @@ export function runEnvironment(
   return {
     ...given,
     memo: memo === null ? null : JSON.parse(memo),
-    records: () => store.records(),
+    records: (after) => store.records(after),
+    lastRecord: () => store.lastRecord(),
     artifact: (id) => store.artifacts.latest(id),
     known: (execution) => store.submitted.known(execution),
     note: (execution, fact) => store.submitted.note(execution, fact),

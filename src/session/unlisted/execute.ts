@@ -109,7 +109,8 @@ function durableOf(attempt: CallAttempt, run: RunRow, { log, files }: CallEnviro
   return {
     log: {
       state: () => log.state(),
-      records: () => store.records(),
+      records: (after) => store.records(after),
+      lastRecord: () => store.lastRecord(),
       begin: (batch) => write(() => log.append(batch, { silent: true })),
       append: (batch, memo) =>
         write(() => {

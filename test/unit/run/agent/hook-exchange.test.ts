@@ -2,7 +2,8 @@
 import { expect, test } from "vitest";
 import type { AgentRecord } from "../../../../src/engine/agent/records.ts";
 import type { HookPurpose } from "../../../../src/engine/agent/step.ts";
-import { hookAnswer, hookPayload } from "../../../../src/run/agent/hook-exchange.ts";
+import { hookAnswer, hookPayload, RecordedMessages } from "../../../../src/run/agent/hook-exchange.ts";
+import { objectOf } from "../../../../src/skill/json.ts";
 import type { Json } from "../../../../src/skill/manifest.ts";
 
 const step = (purpose: HookPurpose, payload: Json = null) => ({
@@ -13,7 +14,8 @@ const step = (purpose: HookPurpose, payload: Json = null) => ({
   payload,
 });
 const canonical = (text: string) => ({ role: "user" as const, content: [{ type: "text" as const, text }] });
-const none = () => [];
+const recordsOf = (records: readonly AgentRecord[]) =>
+  new RecordedMessages({ records: (after) => records.slice(after), lastRecord: () => records.length });
 
 test.each<[HookPurpose, Json[], Json[]]>([
   [
@@ -61,7 +63,7 @@ test("a context hook sees compacted messages among the recorded ones only", () =
     source: "inject",
     message: canonical(text),
   }));
-  const given = hookPayload(step("context", JSON.parse(JSON.stringify(payload))), () => records);
+  const given = hookPayload(step("context", JSON.parse(JSON.stringify(payload))), recordsOf(records));
   expect(given).toMatchObject({
     system: "s",
     messages: [{ role: "user", content: "[summary]" }],
@@ -69,7 +71,7 @@ test("a context hook sees compacted messages among the recorded ones only", () =
     recent_recorded_messages: [{ content: "one" }, { content: "two" }],
   });
   expect(given).not.toHaveProperty("compacted");
-  const asked = hookPayload(step("mask", JSON.parse(JSON.stringify([canonical("x")]))), none);
+  const asked = hookPayload(step("mask", JSON.parse(JSON.stringify([canonical("x")]))), recordsOf([]));
   expect(asked).toEqual([{ role: "user", content: "x" }]);
 });
 
@@ -82,7 +84,7 @@ test("a context hook gets the latest text of each role, visible and recorded", (
   const records: AgentRecord[] = [canonical("first"), { role: "tool" as const, results: [result] }].map(
     (message) => ({ v: 1, at: 0, type: "message_added", source: "inject", message }),
   );
-  const given = hookPayload(step("context", JSON.parse(JSON.stringify(payload))), () => records);
+  const given = hookPayload(step("context", JSON.parse(JSON.stringify(payload))), recordsOf(records));
   expect(given).toMatchObject({
     latest_visible_user_message: "more",
     latest_visible_assistant_message: "hello",
@@ -91,4 +93,33 @@ test("a context hook gets the latest text of each role, visible and recorded", (
     latest_recorded_assistant_message: null,
     latest_recorded_tool_result: "found",
   });
+});
+
+test("the recorded messages are read once, however often a model is called; a reset voids them", () => {
+  const said = (text: string): AgentRecord => ({
+    v: 1,
+    at: 0,
+    type: "message_added",
+    source: "inject",
+    message: canonical(text),
+  });
+  const records = [said("one"), said("two")];
+  const read: AgentRecord[] = [];
+  const recorded = new RecordedMessages({
+    *records(after = 0) {
+      for (const record of records.slice(after)) {
+        read.push(record);
+        yield record;
+      }
+    },
+    lastRecord: () => records.length,
+  });
+  const texts = () => recorded.all().map((message) => objectOf(message).content);
+  expect(texts()).toEqual(["one", "two"]);
+  records.push(said("three"));
+  expect(texts()).toEqual(["one", "two", "three"]);
+  expect(texts()).toHaveLength(3);
+  expect(read).toEqual(records);
+  records.push({ v: 1, at: 0, type: "session_reset" }, said("four"));
+  expect(texts()).toEqual(["four"]);
 });
