@@ -221,6 +221,15 @@ describe("the tool sub_agent", () => {
   });
 });
 
+it("a tool sub_agent of the run's own replaces the runtime's, with a warning", async () => {
+  const tools = [{ name: "sub_agent", description: "Mine.", parameters: {} }];
+  const path = await session();
+  const options = { sub_agents: true, tools, mock: [{ text: "Done." }] };
+  expect(await (await run(path, "Go.", options)).json<Body>()).toMatchObject({
+    warnings: [{ code: "option_ignored", option: "sub_agents" }],
+  });
+});
+
 describe("the parent", () => {
   it("leaves less: tools, depth, and no more runs than there may be", async () => {
     const path = await session();

@@ -8,10 +8,12 @@ import type { CallOptions } from "../../llm/options.ts";
 import { refused } from "../../llm/prepare.ts";
 import type { McpServer, SkillRecord } from "../../skill/manifest.ts";
 import { TOOL_KINDS } from "../../skill/manifest-fields.ts";
+import { SUB_AGENT } from "../../skill/tool-names.ts";
 import type { RunContext } from "../context.ts";
 import { withRemoteTools } from "../mcp/agent-tools.ts";
 import { subAgentTool } from "../task/sub-agent-tool.ts";
 import { dynamicTools } from "./define-tool.ts";
+import { ignored } from "./ignored-options.ts";
 import { readServersOption } from "./mcp-option.ts";
 import type { RunOptions } from "./option-shapes.ts";
 import { toolsOfSkill, withSkillTools } from "./skill-tools.ts";
@@ -58,10 +60,9 @@ export async function collectTools(context: RunContext, sources: ToolSources): P
     ownTools(settings, sources, listed.tools),
     toolsOfSkills(settings, sources, records),
   );
-  const defined = [
-    ...registered,
-    ...runtimeTools(options, publishes).filter((tool) => !isNamed(registered, tool)),
-  ];
+  const offered = runtimeTools(options, publishes);
+  const replaced = offered.filter((tool) => isNamed(registered, tool));
+  const defined = [...registered, ...offered.filter((tool) => !replaced.includes(tool))];
   const local = [...defined, ...workspaceToolsOf(context, options.workspace_tools, records, defined)];
   const servers = readServersOption(context, options.mcp_servers ?? []);
   const { tools, warnings } = await withRemoteTools(context, local, {
@@ -71,7 +72,13 @@ export async function collectTools(context: RunContext, sources: ToolSources): P
   });
   checkTools(tools, { answers, daemon: options.daemon === true, hosted: settings.host !== undefined });
   const skills = [...listed.skills, ...named.map(({ record, digest }) => skillOf(settings, record, digest))];
-  return { skills, records, tools, servers: servers.brought.servers, warnings };
+  const own = replaced.map(({ definition: { name } }) =>
+    ignored(
+      name === SUB_AGENT ? "sub_agents" : "dynamic_tools",
+      `the run or one of its skills has a tool ${name} of its own`,
+    ),
+  );
+  return { skills, records, tools, servers: servers.brought.servers, warnings: [...own, ...warnings] };
 }
 
 /** The tools of skills' tools.json. */
