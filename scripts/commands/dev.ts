@@ -71,6 +71,8 @@ Provider keys and *_BASE_URL come from the environment, .env or .dev.vars. They 
     if (record !== undefined && replay !== undefined) {
       throw usageError("flags_exclude", "--record and --replay exclude each other.");
     }
+    if (realtime === true && replay === undefined)
+      process.stderr.write("--realtime has no effect without --replay.\n");
     const opened = await openProject(positionals[0], values.skills ?? []);
     const { cors, name = opened.config.name } = values;
     const cors_origins = cors === undefined ? opened.config.cors_origins : parseOrigins("--cors", cors);

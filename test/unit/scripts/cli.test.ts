@@ -204,6 +204,14 @@ test("hull validate compiles Python handlers, and counts a skill with an error a
   expect(await hull(["validate", project])).toMatchObject({ code: 0, err: "" });
 });
 
+test("hull dev says that --realtime needs --replay", async () => {
+  const said = "--realtime has no effect without --replay.\n";
+  const { code, err } = await hull(["dev", "/no/such/folder", "--realtime"]);
+  expect([code, err]).toEqual([3, expect.stringContaining(said)]);
+  const replayed = await hull(["dev", "/no/such/folder", "--realtime", "--replay", "calls.jsonl"]);
+  expect(replayed.err).not.toContain(said);
+});
+
 test("help of a command; --json prints the failure as an object", async () => {
   expect(await hull(["build", "--help"])).toMatchObject({
     code: 0,
