@@ -180,12 +180,12 @@ class FilesClient {
     this.#transport = transport;
   }
 
-  /** Stores a file for 24 hours. */
+  /** Stores a file for 24 hours. @param settings `filename`: default: that of a `File` */
   upload(
     content: Exclude<Body, FormData>,
     settings: RunSettings & { filename?: string; mime?: string } = {},
   ): Promise<StoredFile> {
-    const { filename, mime } = settings;
+    const { filename = content instanceof File ? content.name : undefined, mime } = settings;
     const headers = idempotent(settings);
     const type = mime === undefined ? {} : { "content-type": mime };
     return this.#transport.json(

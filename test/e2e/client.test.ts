@@ -230,6 +230,8 @@ test("files of calls and of sessions go there and come back", async () => {
   const stored = await hull.files.upload("a,b\n", { filename: "t.csv", mime: "text/csv" });
   expect(stored).toMatchObject({ filename: "t.csv", mime: "text/csv", size: 4 });
   expect(await (await hull.files.get(stored.id)).text()).toBe("a,b\n");
+  const named = await hull.files.upload(new File(["a"], "ä b.csv", { type: "text/csv" }));
+  expect(named).toMatchObject({ filename: "ä b.csv", mime: "text/csv", size: 1 });
   await hull.files.delete(stored.id);
   await expect(hull.files.get(stored.id)).rejects.toMatchObject({ code: "file_not_found" });
   const session = await hull.sessions.open();

@@ -77,7 +77,7 @@ declare class ModelsClient {
 declare class FilesClient {
     #private;
     constructor(transport: Transport);
-    /** Stores a file for 24 hours. */
+    /** Stores a file for 24 hours. @param settings `filename`: default: that of a `File` */
     upload(content: Exclude<Body, FormData>, settings?: RunSettings & {
         filename?: string;
         mime?: string;

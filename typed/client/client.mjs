@@ -735,9 +735,9 @@ var FilesClient = class {
   constructor(transport) {
     this.#transport = transport;
   }
-  /** Stores a file for 24 hours. */
+  /** Stores a file for 24 hours. @param settings `filename`: default: that of a `File` */
   upload(content, settings = {}) {
-    const { filename, mime } = settings;
+    const { filename = content instanceof File ? content.name : void 0, mime } = settings;
     const headers = idempotent(settings);
     const type = mime === void 0 ? {} : { "content-type": mime };
     return this.#transport.json(
