@@ -1,6 +1,6 @@
 /** A session's files on their way to the runner and back, with a real object and a real bucket. */
 import { runInDurableObject } from "cloudflare:test";
-import { beforeEach, expect, it } from "vitest";
+import { beforeEach, expect, it, onTestFinished, vi } from "vitest";
 import { sha256 } from "../../src/bytes.ts";
 import type { WorkspaceAccess } from "../../src/run/workspace/access.ts";
 import { IncomingChanges, workspaceSource } from "../../src/run/workspace/transfer.ts";
@@ -71,6 +71,21 @@ it("changes reach the session all at once; applied again they change nothing", a
   expect(await access.workspaceVersion()).toMatchObject({ version: 4 });
   await within((w) => w.collect(Date.now() + 1));
   expect(await objects()).toBe(3);
+});
+
+it("small contents are stored side by side", async () => {
+  const together = Promise.withResolvers<void>();
+  const store = FILES.put.bind(FILES);
+  let begun = 0;
+  const put = vi.spyOn(FILES, "put").mockImplementation(async (...args: Parameters<typeof store>) => {
+    begun += 1;
+    if (begun === 3) together.resolve();
+    await together.promise;
+    return store(...args);
+  });
+  onTestFinished(() => put.mockRestore());
+  expect(await take({ a: "1", b: "2", c: "3" })).toEqual([]);
+  expect([await paths(), await text("c")]).toEqual([["a", "b", "c"], "3"]);
 });
 
 it("a file replaces a folder, and a folder a file; deletions make room first", async () => {

@@ -62,6 +62,11 @@ interface NotKept {
   why: Extract<WorkspaceChange, { kind: "refused" }>["reason"] | Refusal["refused"];
 }
 
+/** Contents up to this many bytes are stored side by side, since storing many small ones takes long. */
+const SMALL_BYTES = 256 * 1024;
+/** How many of them: a Worker may wait for six subrequests at a time. */
+const MOST_STORING = 5;
+
 interface Arriving {
   change: Extract<WorkspaceChange, { kind: "write" }>;
   content: ArrivingContent;
@@ -77,13 +82,15 @@ export class IncomingChanges {
   readonly #changes: FileChange[] = [];
   readonly #notKept: NotKept[] = [];
   #arriving: Arriving | null = null;
+  /** Small contents that have arrived and are not stored yet, the first ones first. */
+  readonly #storing: Promise<void>[] = [];
 
   constructor(bucket: R2Bucket, workspace: WorkspaceAccess) {
     this.#bucket = bucket;
     this.#workspace = workspace;
   }
 
-  /** @throws RunnerProtocolError if the previous content does not match its description */
+  /** @throws RunnerProtocolError if an earlier content does not match its description */
   async change(change: WorkspaceChange): Promise<void> {
     await this.#arrived();
     const { path } = change;
@@ -100,6 +107,7 @@ export class IncomingChanges {
   /** Applies the changes to the session; returns those that it refuses. @throws RunnerProtocolError */
   async finish(): Promise<NotKept[]> {
     await this.#arrived();
+    await Promise.all(this.#storing);
     if (this.#changes.length === 0) return this.#notKept;
     const outcomes = await this.#workspace.changeFiles(this.#changes);
     return [...this.#notKept, ...refusedOf(this.#changes, outcomes)];
@@ -125,14 +133,24 @@ export class IncomingChanges {
     this.#changes.push({ kind: "write", path, key, ...content });
   }
 
-  /** Completes the content that was arriving. */
+  /** Ends the content that was arriving. If it is small, it may still have to be stored. */
   async #arrived(): Promise<void> {
     const arriving = this.#arriving;
     if (arriving === null) return;
     this.#arriving = null;
-    const { sha256, size } = await arriving.content.end();
-    if (sha256 !== arriving.change.sha256 || size !== arriving.change.size) {
-      throw new RunnerProtocolError({ reason: "a changed file is not what it was said to be" });
-    }
+    const stored = whole(arriving);
+    if (arriving.change.size > SMALL_BYTES) return stored;
+    // A failure is thrown by the call that waits for it.
+    stored.catch(() => {});
+    this.#storing.push(stored);
+    if (this.#storing.length >= MOST_STORING) await this.#storing.shift();
+  }
+}
+
+/** Stores the rest of a content. @throws RunnerProtocolError if it does not match its description */
+async function whole({ change, content }: Arriving): Promise<void> {
+  const { sha256, size } = await content.end();
+  if (sha256 !== change.sha256 || size !== change.size) {
+    throw new RunnerProtocolError({ reason: "a changed file is not what it was said to be" });
   }
 }
