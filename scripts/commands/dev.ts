@@ -14,6 +14,7 @@ import { portOf } from "../dev/local-addresses.ts";
 import { missingKeyLine } from "../dev/missing-keys.ts";
 import { stateOf } from "../dev/paths.ts";
 import { StartProgress } from "../dev/progress.ts";
+import { unknownPublicSkills } from "../dev/public-skills.ts";
 import { BuildReport, listed, reportsProblem, skillLines } from "../dev/report.ts";
 import { type LocalServer, startServer } from "../dev/server.ts";
 import { loadEnvironment } from "../dotenv.ts";
@@ -102,6 +103,8 @@ Provider keys and *_BASE_URL come from the environment, .env or .dev.vars. They 
       onLine: (line, from) => printLine(line, from, values.verbose === true),
     }).finally(() => progress.end());
     if (values.demo === true) await seedDemo(server.url, server.adminKey);
+    for (const line of unknownPublicSkills(project.config.public_skills, server.skills))
+      process.stderr.write(`${line}\n`);
     printBanner(server, project.roots, values["no-watch"] !== true);
     return untilStopped(server);
   },

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { buildRoots } from "../../../scripts/build/build.ts";
 import { missingKeyLine, missingKeys } from "../../../scripts/dev/missing-keys.ts";
+import { unknownPublicSkills } from "../../../scripts/dev/public-skills.ts";
 import { shippedModels } from "../../../src/model/registry/registry.ts";
 import { folder, skillText } from "./folder.ts";
 
@@ -26,4 +27,11 @@ test("names the variable that each llm skill lacks; a fallback that can be calle
   expect(missingKeyLine(empty, "b")).toContain(
     "b lacks its model: OPENAI_API_KEY is set, but empty. Hull takes the first of",
   );
+});
+
+test("names each of public_skills that no skill has", async () => {
+  const project = folder({ "skills/a/SKILL.md": skillText("a", "run: [echo, hi]") });
+  const { skills } = await buildRoots([join(project, "skills")], { projectDir: project });
+  expect(unknownPublicSkills(["a"], skills)).toEqual([]);
+  expect(unknownPublicSkills(["a", "b"], skills)).toEqual([expect.stringContaining("names b,")]);
 });
