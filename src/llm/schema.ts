@@ -38,6 +38,8 @@ const ONE = new Set([
 ]);
 const MANY = new Set(["allOf", "anyOf", "oneOf", "prefixItems"]);
 const NAMED = new Set(["$defs", "definitions", "properties", "patternProperties", "dependentSchemas"]);
+/** Keywords that fail each value if their own value is not allowed. The check ignores other keywords with such a value. */
+const DECISIVE = new Set(["type", "enum", "allOf", "anyOf", "oneOf", "multipleOf"]);
 /** Keywords that apply to the same value, not to a part of it. */
 const IN_PLACE = new Set(["not", "if", "then", "else", "allOf", "anyOf", "oneOf", "dependentSchemas"]);
 
@@ -56,16 +58,16 @@ export function readSchema(schema: JsonObject, option: string): JsonObject {
 }
 
 /**
- * Refuses a schema that is not JSON Schema 2020-12, since each answer could fail it. A stored run may still have one.
+ * Refuses a schema that no answer can match, because a keyword has a value that JSON Schema 2020-12 does not allow. A
+ * stored run may still have one.
  * @param schema as `readSchema` returns it
  * @param path of the schema in the request
  * @throws InputInvalid
  */
 export function checkSchema(schema: JsonObject, path: string): void {
-  const [fault] = schemaFaults(schema);
+  const fault = schemaFaults(schema).find((at) => DECISIVE.has(at.slice(at.lastIndexOf("/") + 1)));
   if (fault === undefined) return;
-  const where = fault === "" ? "its top" : fault.slice(0, 200);
-  const message = `${path} is not a JSON Schema 2020-12: the value at ${where} is not allowed there.`;
+  const message = `No answer can match ${path}: JSON Schema 2020-12 does not allow the value at ${fault.slice(0, 200)}.`;
   throw new InputInvalid({ reason: message, errors: [{ path, message }] });
 }
 

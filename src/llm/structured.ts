@@ -69,7 +69,7 @@ function sourceOf({ json_schema, schema }: CallOptions): string {
   return schema === undefined ? "output_format" : "schema";
 }
 
-/** Refuses schemas of a new request that are not JSON Schema. @param structured of these options @throws InputInvalid */
+/** Refuses schemas of a new request that no answer can match. @param structured of these options @throws InputInvalid */
 export function checkSchemas(options: CallOptions, structured: Structured | null): void {
   const { check = null, wire = null } = structured ?? {};
   const source = sourceOf(options);

@@ -43,7 +43,7 @@ it.each([
 
 it.each([
   ["/llm/structured", {}, "schema", { type: "dict", properties: { a: { type: "strnig" } } }],
-  ["/llm/call", { json_schema: { required: "a" } }, "options.json_schema", undefined],
+  ["/llm/call", { json_schema: { enum: "a" } }, "options.json_schema", undefined],
   ["/llm/call", { output_format: { kind: "json_schema", schema: { type: [] } } }, "options.output_format"],
   ["/runs", { json_schema: {}, output_schema: { anyOf: [] } }, "options.output_schema"],
 ])(
@@ -61,6 +61,19 @@ it.each([
     expect(asked).not.toHaveBeenCalled();
   },
 );
+
+it("a schema with values of earlier drafts, or of no draft, is accepted if answers can match it", async () => {
+  const tuple = { items: [{ type: "string" }] };
+  const properties = { a: { type: "string", required: true, description: null, examples: "x" }, b: tuple };
+  const schema = { type: "object", title: 5, properties };
+  const given = {
+    prompt: "x",
+    schema,
+    options: { provider: "mock", mock: [{ text: '{"a": "x", "b": ["y"]}' }] },
+  };
+  const answer = await plain.post("/llm/structured", given);
+  expect([answer.status, await answer.json()]).toMatchObject([200, { ok: true, data: { a: "x", b: ["y"] } }]);
+});
 
 it("a completion has its prefix and suffix instead of messages", async () => {
   const options = { provider: "mock", messages: [{ role: "user", content: "x" }] };
