@@ -104,7 +104,7 @@ export const SPENDING = {
     summary: "How many calls per minute the tenant may make to a provider",
     parameters: [PROVIDER],
     answers: { 200: answer("The rate", json(schema("ProviderRate"))) },
-    faults: [400, 404],
+    faults: [400],
   },
   putRateLimit: {
     tag: "spending",

@@ -13,16 +13,11 @@ import type { RequestContext } from "../context.ts";
 import { jsonNow } from "../page.ts";
 import type { Params } from "../routes.ts";
 
-/**
- * `GET`: the effective rate, and which setting it comes from.
- * @throws ProviderNotFound, unless a rate is left from a time when there was such a provider
- */
+/** `GET`: the effective rate, and which setting it comes from. */
 export async function getRateLimit(context: RequestContext, params: Params): Promise<Response> {
-  const { provider, known, near } = await providerIn(context, params);
+  const { provider } = await providerIn(context, params);
   const { policy } = await askWithPolicy(context, async (ledger) => await ledger.policy());
-  const rate = await rateOf(context, provider, policy);
-  if (rate.rpm === null && !known) throw new ProviderNotFound({ name: provider, near });
-  return jsonNow(rate);
+  return jsonNow(await rateOf(context, provider, policy));
 }
 
 /**
