@@ -1,7 +1,7 @@
 /** The steps of a run with their times, read from its records, for people. Pure. */
 import { type Applied, fold } from "../../engine/agent/apply.ts";
 import { settledBy } from "../../engine/agent/entries.ts";
-import type { AgentRecord } from "../../engine/agent/records.ts";
+import type { AgentRecord, AgentToolResult } from "../../engine/agent/records.ts";
 import type { Block } from "../../engine/messages.ts";
 import type { Json } from "../../skill/manifest.ts";
 import type { RunSteps, TraceStep } from "./answers.ts";
@@ -39,6 +39,8 @@ export class TraceReader {
   readonly #steps: TraceStep[] = [];
   /** Steps under way, by the id of the call or the approval; `null`: not on this page. */
   readonly #open = new Map<string, { at: number; step: TraceStep | null }>();
+  /** Ids of started calls by their effects, for a run with an unreadable beginning: the fold then knows no call. */
+  readonly #started = new Map<string, string>();
   #text: string | null = null;
   #error: TracePage["error"] = null;
   #count = 0;
@@ -90,16 +92,18 @@ export class TraceReader {
           this.#begin(id, { kind: "tool", name, at, ok: null, input: json(given ?? raw) });
         }
         break;
+      case "tools_started":
+        for (const { effect, call } of record.calls) this.#started.set(effect, call.id);
+        break;
       case "client_tool_answered":
       case "tool_settled":
       case "ledger_updated":
       case "skill_loaded":
       case "tool_searched": {
         const settled = settledBy(applied);
-        if (settled !== null) {
-          const { status, content } = settled.result;
-          this.#end(settled.call.id, at, status === "ok", shortened(content));
-        }
+        if (settled !== null) this.#endCall(settled.call.id, at, settled.result);
+        else if (record.type === "tool_settled" && applied.before.run?.spec.run_id !== record.run)
+          this.#endCall(this.#started.get(record.effect) ?? "", at, record.result);
         this.#asked = at;
         break;
       }
@@ -173,6 +177,10 @@ export class TraceReader {
 
   #begin(key: string, what: Omit<TraceStep, "number" | "started_at" | "duration_ms"> & { at: number }): void {
     this.#open.set(key, { at: what.at, step: this.#place(what, null) });
+  }
+
+  #endCall(id: string, at: number, { status, content }: AgentToolResult): void {
+    this.#end(id, at, status === "ok", shortened(content));
   }
 
   #end(key: string, at: number, ok: boolean, output: string): void {

@@ -29,3 +29,13 @@ test.each<[string, Script, object]>([
   const calls = steps.filter(({ kind }) => kind === "tool");
   expect(calls).toEqual([expect.objectContaining({ duration_ms: expect.any(Number), ...ended })]);
 });
+
+test("a call of a run with an unreadable beginning ends too", async () => {
+  const { records } = await play({
+    spec: { tools: [tool("look")] },
+    replies: [{ calls: [["look", {}]] }, "end"],
+  });
+  const { steps } = tracePage(records, { after: 0, limit: 100 });
+  const ended = { ok: true, output: "ok", duration_ms: expect.any(Number) };
+  expect(steps.filter(({ kind }) => kind === "tool")).toEqual([expect.objectContaining(ended)]);
+});
