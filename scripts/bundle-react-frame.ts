@@ -13,7 +13,7 @@ const NAME = "react-frame.js";
 const PACKAGES = ["react", "react-dom", "sucrase"];
 
 /**
- * Writes the files; returns whether the packages were there. Files that are right already stay untouched: a server may be serving
+ * Writes the files; returns whether the packages were there. Correct files stay untouched: a server may be serving
  * them, or watching the folder.
  */
 export async function bundleReactFrame(assetsDir: string): Promise<boolean> {

@@ -165,7 +165,7 @@ export class TarReader {
       const most = of_programs ? MAX_PROGRAM_HEADER_BYTES : MAX_PAX_BYTES;
       if (written > most) throw new TarError(`a header of ${written} bytes; ${most} are allowed`);
       if (this.#types.includes(type)) throw new TarError("two headers of one kind before a file");
-      // That of all files may come again.
+      // A global header may come again.
       if (type !== "g") this.#types += type;
       this.#told = { type, size: written };
       return;
@@ -288,7 +288,7 @@ function readPax(record: Uint8Array): string {
 
 /**
  * Reads the records `<length> <key>=<value>\n` of a pax header; most keys mean nothing to Hull.
- * @param global they are about all files that follow
+ * @param global the records apply to all files that follow
  */
 function readRecords(content: Uint8Array, global: boolean): Told {
   const told: Told = {};

@@ -101,7 +101,7 @@ const transitionShape = z.object({
   at: time(),
 });
 
-/** The versions of skills that a run keeps to. */
+/** The versions of skills that a run uses from its beginning to its end. */
 export type PinnedSkills = z.infer<typeof pinnedSkills>;
 const pinnedSkills = z.object({
   digests: about(z.record(text(), text()), "By the name that the run gives the skill."),

@@ -105,7 +105,7 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
     return row;
   }
 
-  /** The specification for another run like this one, which goes on with the mocks that are left. @throws CallNotFound */
+  /** The specification for another run like this one, with the mocks that are left. @throws CallNotFound */
   specAfter(id: string): AgentSpec {
     const row = this.row(id);
     const { run } = this.log.state();

@@ -139,7 +139,7 @@ export class SessionLog {
 
   /**
    * Stores records, and reads them into the history of the run under way, unless they are too many.
-   * @param told whether the log is asked for the result of a run that begins here
+   * @param told whether a caller will ask for the result of a run that begins here
    */
   #keep(batch: readonly Applied[], records: readonly AgentRecord[], told: boolean): void {
     const start = told ? batch.find(({ record }) => record.type === "run_started") : undefined;

@@ -57,7 +57,7 @@ export const daemonShape = named(
   }),
 );
 
-/** What a daemon's file has of it, too. */
+/** The members that the answer shares with a daemon's stored snapshot. */
 const snapshot = {
   _type: z.literal("daemon_snapshot"),
   saved_at: z.nullable(time()),

@@ -40,7 +40,7 @@ const MAX_WATCHED = 100;
 const CHECK_AFTER_MS = 15 * 60_000;
 const CHECK_MOVED_MS = 10 * 60_000;
 
-/** The times of a daemon that is not idle. Its cron expression goes on. */
+/** The times of a daemon that is not idle. The due time of its cron expression stays. */
 const NOT_IDLE = { idle_at: null, timer_at: null, tick_at: null, ticks: 0 };
 const NONE_IN_FLIGHT = { inflight: null, inflight_at: null };
 
