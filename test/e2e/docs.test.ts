@@ -1,35 +1,37 @@
 /** The shell examples of README.md and of pages in docs, run as they stand against a real server. */
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { writeFile } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { experimental_getWranglerCommands } from "wrangler";
+import { ADMIN, commonHull } from "../support/common-hull.ts";
 import { blocks, printedPattern, shellLines } from "../support/documents.ts";
 import { exampleShell, withOwnClient } from "../support/example-shell.ts";
-import { type HullDev, REPO, startHullDev } from "../support/hull-dev.ts";
+import { REPO } from "../support/hull-dev.ts";
 import { until } from "../support/runner.ts";
 
-const KEY = "documentation-admin-key";
 const read = (path: string): string => readFileSync(join(REPO, path), "utf8");
 const run = promisify(execFile);
 type CommandTree = ReturnType<typeof experimental_getWranglerCommands>["registry"];
 
-let open: HullDev;
-let keyed: HullDev;
+const { hull: open } = await commonHull(join(REPO, "skills"));
+// Its catalog is replaced by what the pages publish. Once the skill is removed, it is that of the folder again.
+const { hull: keyed } = await commonHull(
+  { "own/SKILL.md": "---\nname: own\ndescription: Of the folder.\nrun: [cat]\n---\nTest.\n" },
+  "keyed",
+);
+
+let home: string;
 beforeAll(async () => {
-  [open, keyed] = await Promise.all([
-    startHullDev({ skills: join(REPO, "skills"), args: ["--direct"] }),
-    startHullDev({ env: { HULL_ADMIN_KEY: KEY }, args: ["--direct"] }),
-  ]);
+  home = await mkdtemp(join(tmpdir(), "hull-docs-"));
 });
-afterAll(async () => {
-  await Promise.all([open?.stop(), keyed?.stop()]);
-});
+afterAll(() => rm(home, { recursive: true }));
 
 const shell = (script: string, env: Record<string, string> = {}, cwd = REPO): Promise<string> =>
-  exampleShell(script, { cwd, home: keyed.root, env });
+  exampleShell(script, { cwd, home, env });
 
 /** The calls of a document without keys, each with the comment below it. */
 const commented = (document: string) =>
@@ -110,7 +112,7 @@ test.each<[document: string, among: RegExp, printed: RegExp[]]>([
 ])("%s: its shell examples do what the page says", async (path, among, printed) => {
   const examples = blocks(read(path)).filter(({ language, text }) => language === "bash" && among.test(text));
   expect(examples.length).toBeGreaterThan(0);
-  const text = await shell(here(examples.map((block) => block.text).join("")), {}, keyed.root);
+  const text = await shell(here(examples.map((block) => block.text).join("")), {}, home);
   expect(text).not.toContain("urn:hull:problem");
   for (const expected of printed) expect(text).toMatch(expected);
 });
@@ -119,7 +121,7 @@ test("docs/client.md: its programs print what the comments below them say", asyn
   const programs = blocks(read("docs/client.md")).filter(({ language }) => language === "ts");
   expect(programs).toHaveLength(3);
   for (const [index, { text }] of programs.entries()) {
-    const file = join(open.root, `client-${index}.mts`);
+    const file = join(home, `client-${index}.mts`);
     await writeFile(file, withOwnClient(text));
     const { stdout } = await run(process.execPath, [file], { env: { HULL_URL: open.url } });
     for (const [, comment = ""] of text.matchAll(/^\/\/ (.*)$/gm))
@@ -156,7 +158,10 @@ test.each<[path: string, but: string, expected: string[]]>([
     (line) => /^(?:npx hull|curl|[A-Z_]+="\$\()/.test(line) && !others.has(line),
   );
   expect(lines.length).toBeGreaterThan(4);
-  const env = { HULL_URL: keyed.url, HULL_ADMIN_KEY: KEY };
+  // deploy.test.ts calls the real wrangler for a dry run; here any program does.
+  const wrangler = join(home, "wrangler.mjs");
+  await writeFile(wrangler, "");
+  const env = { HULL_URL: keyed.url, HULL_ADMIN_KEY: ADMIN, HULL_WRANGLER: wrangler };
   const printed: string[] = [];
   let assigned = "";
   let id = "";

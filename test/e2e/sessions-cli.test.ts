@@ -23,31 +23,31 @@ const run = (id: string, mock: object[], more: object = {}) =>
   hull.post(`/sessions/${id}/runs`, { prompt: "go", options: { provider: "mock", mock, ...more } });
 
 test("a session is listed, shown, sent a message, read as a log, and removed", async () => {
-  await hull.post("/sessions", { id: "desk" });
-  expect(await sessions("send", "desk", "a word before")).toEqual({
+  await hull.post("/sessions", { id: "counter" });
+  expect(await sessions("send", "counter", "a word before")).toEqual({
     code: 0,
     output: "Kept for the next run.\n",
   });
-  await run("desk", [{ text: "hello there" }]);
-  expect((await started("sessions", "ls")).output).toMatch(/^ID +STATE .*\ndesk +active /);
-  const { output } = await sessions("show", "desk");
+  await run("counter", [{ text: "hello there" }]);
+  expect((await started("sessions", "ls")).output).toMatch(/^ID +STATE .*\ncounter +active /);
+  const { output } = await sessions("show", "counter");
   for (const part of [/^state +active$/m, /^run_\w+ +done /m, "a word before", "hello there"]) {
     expect(output).toMatch(part);
   }
-  const log = await started("logs", "desk");
+  const log = await started("logs", "counter");
   expect(log.output.split("\n").map((line) => line.trim().split(/ +/)[1])).toEqual(
     expect.arrayContaining(["start", "delta", "round", "done"]),
   );
   expect(log.output).toMatch(/^ +\d+ {2}delta +hello there$/m);
   expect(log.output).toMatch(/^ +\d+ {2}done +run_\w+ done$/m);
   expect(log.output.split("\n").filter((line) => line.length > 120)).toEqual([]);
-  expect((await cli("logs", "desk", "-v")).output).toMatch(/^ +\d+ {2}done +ok=true .*"input_tokens"/m);
-  const last = JSON.parse((await sessions("show", "desk", "--json")).output).last_event;
-  const end = (await cli("logs", "desk", "--after", String(last - 1), "--json")).output;
+  expect((await cli("logs", "counter", "-v")).output).toMatch(/^ +\d+ {2}done +ok=true .*"input_tokens"/m);
+  const last = JSON.parse((await sessions("show", "counter", "--json")).output).last_event;
+  const end = (await cli("logs", "counter", "--after", String(last - 1), "--json")).output;
   expect(JSON.parse(end)).toMatchObject({ seq: last, event: "done", data: { ok: true } });
-  expect(await cli("logs", "desk", "--after", String(last))).toEqual({ code: 0, output: "" });
-  expect(await sessions("rm", "desk")).toEqual({ code: 0, output: "Removed desk.\n" });
-  expect(await sessions("show", "desk")).toMatchObject({
+  expect(await cli("logs", "counter", "--after", String(last))).toEqual({ code: 0, output: "" });
+  expect(await sessions("rm", "counter")).toEqual({ code: 0, output: "Removed counter.\n" });
+  expect(await sessions("show", "counter")).toMatchObject({
     code: 3,
     output: expect.stringMatching(/not_found/),
   });
