@@ -5,6 +5,7 @@ import { type FakeProvider, startFakeProvider } from "../support/fake-provider.t
 import { type HullDev, json, startHullDev } from "../support/hull-dev.ts";
 import { startMcpServer, type TestMcpServer } from "../support/mcp-server.ts";
 import { until } from "../support/runner.ts";
+import { killWorker } from "../support/shared.ts";
 import { readEvents } from "../support/sse.ts";
 
 const SECRET = "mcp-runs-canary-55";
@@ -18,33 +19,27 @@ const SKILLS = {
 let fake: FakeProvider;
 let remote: TestMcpServer;
 let hull: HullDev;
-const start = (from?: HullDev): Promise<HullDev> =>
-  startHullDev({
-    args: ["--direct"],
-    env: { OPENAI_API_KEY: "sk-openai-e2e-key", OPENAI_BASE_URL: `${fake.url}/v1`, KEEPER_TOKEN: SECRET },
-    ...(from === undefined
-      ? {
-          skills: SKILLS,
-          project: {
-            "hull.toml": [
-              '[mcp]\nallow_loopback = true\nallowed_hosts = ["mcp.example.com"]\n',
-              `[mcp.servers.keeper]\nurl = "${remote.url}/stateful"\ntools = ["echo", "remember"]\n`,
-              'headers = { authorization = "Bearer ${KEEPER_TOKEN}" }\n',
-              `[mcp.servers.others]\nurl = "${remote.url}/stateless"\ntenants = ["somebody-else"]\n`,
-              `[mcp.servers.down]\nurl = "${remote.url}/nothing"\n`,
-              ...["repeats", "repeats-refused"].map(
-                (name) =>
-                  `[mcp.servers.${name}]\nurl = "${remote.url}/${name}"\nheaders = { authorization = "\${KEEPER_TOKEN}" }\n`,
-              ),
-            ].join(""),
-          },
-        }
-      : { from }),
-  });
 beforeAll(async () => {
   fake = await startFakeProvider();
   remote = await startMcpServer();
-  hull = await start();
+  hull = await startHullDev({
+    args: ["--direct"],
+    env: { OPENAI_API_KEY: "sk-openai-e2e-key", OPENAI_BASE_URL: `${fake.url}/v1`, KEEPER_TOKEN: SECRET },
+    skills: SKILLS,
+    project: {
+      "hull.toml": [
+        '[mcp]\nallow_loopback = true\nallowed_hosts = ["mcp.example.com"]\n',
+        `[mcp.servers.keeper]\nurl = "${remote.url}/stateful"\ntools = ["echo", "remember"]\n`,
+        'headers = { authorization = "Bearer ${KEEPER_TOKEN}" }\n',
+        `[mcp.servers.others]\nurl = "${remote.url}/stateless"\ntenants = ["somebody-else"]\n`,
+        `[mcp.servers.down]\nurl = "${remote.url}/nothing"\n`,
+        ...["repeats", "repeats-refused"].map(
+          (name) =>
+            `[mcp.servers.${name}]\nurl = "${remote.url}/${name}"\nheaders = { authorization = "\${KEEPER_TOKEN}" }\n`,
+        ),
+      ].join(""),
+    },
+  });
 });
 afterAll(async () => {
   await hull?.stop();
@@ -342,11 +337,10 @@ describe("a session whose Worker dies in a call of a bound server", () => {
       async () => calls(),
       (count) => count === 1,
     );
-    await hull.end("SIGKILL");
-    await until(hull.processes, (left) => left.size === 0);
-    remote.holds = false;
-    remote.asked.length = 0;
-    hull = await start(hull);
+    await killWorker(hull, () => {
+      remote.holds = false;
+      remote.asked.length = 0;
+    });
     const done = await until(
       async () => json(await hull.call(`/sessions/${id}/runs/${run_id}`)),
       ({ status }) => status !== "running",

@@ -50,9 +50,14 @@ export async function kill(
   return all.length;
 }
 
-/** Sends SIGKILL to the Worker's processes, and waits until others answer. */
-export async function killWorker(hull: Pick<HullDev, "processes" | "root" | "call">): Promise<void> {
-  if ((await kill(hull, "worker")) === 0) throw new RangeError("no process of the Worker was there");
+/** Sends SIGKILL to the Worker's processes, and waits until others answer. @param between happens before those start */
+export async function killWorker(
+  hull: Pick<HullDev, "processes" | "root" | "call">,
+  between: () => void = () => {},
+): Promise<void> {
+  const killed = await kill(hull, "worker");
+  between();
+  if (killed === 0) throw new RangeError("no process of the Worker was there");
   await until(
     async () => (await hull.call("/healthz").catch(() => null))?.status,
     (status) => status === 200,
