@@ -2,8 +2,9 @@
 import { globSync, readFileSync, statSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type HullDev, json, startHullDev } from "../support/hull-dev.ts";
+import { expect, test } from "vitest";
+import { commonHull, restarted } from "../support/common-hull.ts";
+import { json } from "../support/hull-dev.ts";
 import { dataOf, readEvents } from "../support/sse.ts";
 
 const CANARY = "canary-41c7aa90-secret";
@@ -34,11 +35,7 @@ const SKILLS = {
   "keyed/scripts/leak.js": HANDLER,
 };
 
-let hull: HullDev;
-beforeAll(async () => {
-  hull = await startHullDev({ skills: SKILLS, args: ["--direct"] });
-});
-afterAll(() => hull.stop());
+let { hull } = await commonHull(SKILLS);
 
 const send = (method: string, path: string, body?: object): Promise<Response> =>
   hull.call(path, body === undefined ? undefined : JSON.stringify(body), {
@@ -47,24 +44,25 @@ const send = (method: string, path: string, body?: object): Promise<Response> =>
   });
 
 test("a session's handler gets its secrets; nothing stored, streamed or logged contains them", async () => {
+  const at = hull.output().length;
   const set = await send("PUT", "/skills/keyed/config", { tools: { leak: { token: CANARY } } });
   expect(await json(set)).toMatchObject({ tools: { leak: { values: { token: { set: true } } } } });
-  await send("POST", "/sessions", { id: "s1" });
+  await send("POST", "/sessions", { id: "sealed" });
   const options = {
     skills: ["keyed"],
     tool_configs: { leak: { once: CALL_CANARY } },
     mock: [{ tool_calls: [{ name: "leak", arguments: {} }] }, { text: "end" }],
   };
-  const run = await send("POST", "/sessions/s1/runs", { prompt: "go", options });
+  const run = await send("POST", "/sessions/sealed/runs", { prompt: "go", options });
   const text = await run.text();
   expect(run.status).toBe(200);
   expect(text).toContain(`[${CANARY.length},${CALL_CANARY.length}]`);
   const told = [text];
   for (const path of ["/messages", "/transcript?view=raw", "/artifacts"]) {
-    told.push(await (await send("GET", `/sessions/s1${path}`)).text());
+    told.push(await (await send("GET", `/sessions/sealed${path}`)).text());
   }
   expect(told.join()).toContain("[redacted]");
-  expect(told.join("") + hull.output()).not.toMatch(/canary-/);
+  expect(told.join("") + hull.output().slice(at)).not.toMatch(/canary-/);
 
   const state = hull.stateDir;
   const key = join(state, "secret.key");
@@ -87,7 +85,7 @@ test("a Python handler's artifact is one event before its result, and kept; its 
   const mock = [{ tool_calls: [{ name: "paint", arguments: {} }] }, { text: "end" }];
   const body = JSON.stringify({ prompt: "go", options: { skills: ["keyed"], mock } });
   const headers = { "content-type": "application/json", accept: "text/event-stream" };
-  const events = await readEvents(await hull.call("/sessions/s1/runs", body, { headers }));
+  const events = await readEvents(await hull.call("/sessions/sealed/runs", body, { headers }));
   const names = events
     .map(({ event }) => event)
     .filter((name) => /^(artifact|tool_output|tool_result)$/.test(name));
@@ -99,16 +97,18 @@ test("a Python handler's artifact is one event before its result, and kept; its 
       .map(({ text }) => text)
       .join(""),
   ).toContain("printed [redacted]");
-  expect(await json(await send("GET", "/sessions/s1/artifacts/py"))).toMatchObject({ content, version: 1 });
-  const messages = await (await send("GET", "/sessions/s1/messages")).text();
+  expect(await json(await send("GET", "/sessions/sealed/artifacts/py"))).toMatchObject({
+    content,
+    version: 1,
+  });
+  const messages = await (await send("GET", "/sessions/sealed/messages")).text();
   expect(messages).toContain('Artifact \\"From Python\\" was made');
   expect(messages).not.toContain(content);
   expect(JSON.stringify(events) + hull.output()).not.toContain(CANARY);
 });
 
 test("the next start opens what this one sealed", async () => {
-  await hull.end("SIGTERM");
-  hull = await startHullDev({ from: hull, args: ["--direct"] });
+  hull = await restarted("plain", "SIGTERM");
   const { tools } = await json<{ tools: object }>(await send("GET", "/skills/keyed/config"));
   expect(tools).toMatchObject({
     leak: { values: { token: { set: true }, once: { set: false } }, diagnostics: [] },
@@ -117,6 +117,6 @@ test("the next start opens what this one sealed", async () => {
     skills: ["keyed"],
     mock: [{ tool_calls: [{ name: "leak", arguments: {} }] }, { text: "end" }],
   };
-  const run = await send("POST", "/sessions/s1/runs", { prompt: "go", options });
+  const run = await send("POST", "/sessions/sealed/runs", { prompt: "go", options });
   expect(await run.text()).toContain(`[${CANARY.length},0]`);
 });

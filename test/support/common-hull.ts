@@ -138,8 +138,9 @@ const noteOf = (kind: Kind): string => join(HULL_TEST_SERVERS, `${process.pid}-$
 let provider: Promise<FakeProvider> | null = null;
 const servers = new Map<Kind, Promise<HullDev>>();
 
-async function start(kind: Kind, fake: FakeProvider): Promise<HullDev> {
-  const hull = await startHullDev(KINDS[kind](fake));
+async function start(kind: Kind, fake: FakeProvider, from?: HullDev): Promise<HullDev> {
+  const settings: HullDevOptions = KINDS[kind](fake);
+  const hull = await startHullDev(from === undefined ? settings : { ...settings, skills: {}, from });
   await writeFile(noteOf(kind), "");
   return hull;
 }
@@ -165,7 +166,7 @@ const ending = anyTest
  * A common server with these skills and no others, for the tests of the calling file: `const { hull, fake } = await
  * commonHull({...})`. Whatever a file stores there (sessions, files, uploads) has names that no other file uses, and the
  * file requests no complete lists. Before each test, the provider forgets its calls and its script. Tests may kill the
- * Worker and the runner (`kill` in `shared.ts`).
+ * Worker and the runner (`kill` in `shared.ts`), and restart the whole server (`restarted`).
  * @param skills files by path, or a folder that is copied; the last folder's skill is without errors, and its slug is
  * the folder's name
  */
@@ -215,9 +216,24 @@ export async function commonHull(
   return { hull, fake };
 }
 
+/** Ends the common server of the calling file with a signal; returns the next one, with the same folder and skills. */
+export async function restarted(kind: Kind, signal: "SIGTERM" | "SIGKILL"): Promise<CommonHull> {
+  const [fake, hull] = await Promise.all([provider, servers.get(kind)]);
+  if (fake === null || hull === undefined) throw new RangeError(`there is no ${kind} server`);
+  await hull.end(signal);
+  await until(hull.processes, (all) => all.size === 0);
+  const next = start(kind, fake, hull);
+  servers.set(kind, next);
+  return next;
+}
+
 /** A new key of a tenant of a `keyed` server. */
-export async function keyOf(hull: CommonHull, tenant: string): Promise<string> {
-  const asked = { tenant, scopes: ["invoke", "publish"], name: tenant };
+export async function keyOf(
+  hull: CommonHull,
+  tenant: string,
+  scopes: readonly string[] = ["invoke", "publish"],
+): Promise<string> {
+  const asked = { tenant, scopes, name: tenant };
   const made = await json<{ key: string }>(
     await hull.post("/admin/keys", asked, { authorization: `Bearer ${ADMIN}` }),
   );
