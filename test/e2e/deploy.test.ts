@@ -178,7 +178,7 @@ test("S114: from an empty account to a skill that answers, and on: code and cata
     ...SKILLS,
     "skills/large/SKILL.md": page("l").replace("Page", "Large").replace("page.txt", "l.bin"),
     "skills/large/l.bin": large,
-    "hull.toml": 'name = "Kitchen"\nrate_limit = "5/60s"\nallowed_hosts = ["127.0.0.1"]\n',
+    "hull.toml": 'name = "Kitchen"\nrate_limit = "8/60s"\nallowed_hosts = ["127.0.0.1"]\n',
   });
   const get = (path: string, url = account.url) => fetch(url + path, { headers });
   const said = async (path: string): Promise<string> => (await get(path)).text();
@@ -211,27 +211,26 @@ test("S114: from an empty account to a skill that answers, and on: code and cata
     code: "host_not_allowed",
   });
   expect(await said("/")).toContain("Kitchen");
-  const rates = await Promise.all(Array.from({ length: 6 }, async () => (await get("/skills/page")).status));
-  expect(rates.filter((status) => status === 429).length).toBeGreaterThan(0);
 
   await put(dir, "skills/page/page.txt", "two");
-  await put(dir, "hull.toml", 'name = "hull"\n');
-  expect((await account.deploy(dir)).output).toContain("(4 objects sent)");
-  expect((await account.calls()).filter((call) => call.includes("create"))).toEqual([]);
-  expect(account.states[1]?.before).toEqual(served);
+  const remote = ["--url", account.url, "--key", KEY];
+  await runHull(["publish", dir, ...remote], { cwd: dir });
   expect(await said("/skills/page")).toBe("two");
+  await runHull(["publish", "--rollback", ...remote], { cwd: dir });
+  expect(await said("/skills/page")).toBe("one");
+  const rates = await Promise.all(Array.from({ length: 9 }, async () => (await get("/skills/page")).status));
+  expect(rates.filter((status) => status === 429).length).toBeGreaterThan(0);
 
   await put(dir, "skills/page/page.txt", "three");
-  const remote = () => ["--url", account.url, "--key", KEY];
-  await runHull(["publish", dir, ...remote()], { cwd: dir });
+  await put(dir, "hull.toml", 'name = "hull"\n');
+  expect(await account.deploy(dir)).toMatchObject({
+    code: 0,
+    output: expect.stringContaining("(4 objects sent)"),
+  });
+  expect((await account.calls()).filter((call) => call.includes("create"))).toEqual([]);
+  expect(account.states[1]?.before).toEqual(served);
   expect(await said("/skills/page")).toBe("three");
-  await runHull(["publish", "--rollback", ...remote()], { cwd: dir });
-  expect(await said("/skills/page")).toBe("two");
-
-  await put(dir, "skills/page/page.txt", "four");
-  expect((await account.deploy(dir)).code).toBe(0);
-  expect(await said("/skills/page")).toBe("four");
-  const back = await runHull(["publish", "--rollback", ...remote()], { cwd: dir });
+  const back = await runHull(["publish", "--rollback", "--url", account.url, "--key", KEY], { cwd: dir });
   expect(back).toMatchObject({
     code: 2,
     output: expect.stringContaining("no earlier catalog to go back to"),
