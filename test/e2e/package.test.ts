@@ -55,11 +55,13 @@ const WITHOUT_ROOT = process.getuid?.() === 0 ? "setpriv --bounding-set=-dac_ove
 
 test("without root, hull call works and hull dev reports an installation that it cannot write to", async () => {
   await mkdir(join(dir, "tmp"));
-  const called = await shell(`TMPDIR=${dir}/tmp ${WITHOUT_ROOT}npx hull call hello --input Ada`);
+  const called = await shell(
+    `TMPDIR=${dir}/tmp ${WITHOUT_ROOT}node_modules/.bin/hull call hello --input Ada`,
+  );
   expect(called).toEqual({ stdout: "Hello, Ada!\n", stderr: "" });
   expect((await readdir(join(dir, "tmp"))).filter((name) => name.startsWith("hull-call"))).toEqual([]);
   await chmod(join(dir, "node_modules/hullrun"), 0o555);
-  const dev = await shell(`${WITHOUT_ROOT}npx hull dev --port 0 2>&1; echo exit $?`);
+  const dev = await shell(`${WITHOUT_ROOT}node_modules/.bin/hull dev --port 0 2>&1; echo exit $?`);
   await chmod(join(dir, "node_modules/hullrun"), 0o755);
   expect(dev.stdout).toMatch(
     /^hull: Hull is installed in \S+hullrun\. wrangler must write .*\n.*--direct.*\nexit 2\n$/,
