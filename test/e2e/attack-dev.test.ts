@@ -1,10 +1,14 @@
-/** Attacks on a running `hull dev`: by whoever reaches its port, and by pages of other sites in the developer's browser. */
+/**
+ * Attacks on a running `hull dev`: by whoever reaches its port, by pages of other sites in the developer's browser, and by values
+ * of a project's variables. These reach the Worker as they are, or not at all and with a word.
+ */
 import { request } from "node:http";
 import { connect } from "node:net";
 import { networkInterfaces } from "node:os";
 import { beforeAll, describe, expect, test } from "vitest";
 import { type CommonHull, commonHull } from "../support/common-hull.ts";
 import { REPO, runHull, startHullDev } from "../support/hull-dev.ts";
+import { sharedHull } from "../support/shared.ts";
 import { folder } from "../unit/scripts/folder.ts";
 
 const KEY = "hull-admin-canary-$x-0123456789";
@@ -54,16 +58,79 @@ function sendLine(url: string, target: string): Promise<number> {
   return promise;
 }
 
-const { hull: common } = await commonHull(SKILLS);
+/** A handler that answers which of its variables it has. */
+const TOOL = {
+  "vars/SKILL.md":
+    "---\nname: vars\ndescription: Tells its variables\nrun: [bash, run.sh]\ntool_env: [NAMES]\n---\n",
+  "vars/run.sh": "env -0\n",
+};
+
+/** Every character that a value may hold; each kind of quote is in one that another kind, or none, encloses. */
+const ASCII = Array.from({ length: 127 }, (_, code) => String.fromCharCode(code))
+  .slice(1)
+  .filter((char) => !/[\r\n"'`#]/.test(char))
+  .join("");
+const LATER = `${Array.from({ length: 128 }, (_, i) => String.fromCharCode(128 + i)).join("")}\u2028\uFFFD\u{1F600}`;
+const VALUES: Record<string, [written: string, value: string]> = {
+  ASCII: [`'${ASCII}'`, ASCII],
+  LATER: [`'${LATER}'`, LATER],
+  DOLLARS: ["$x${y}\\$z$$", "$x${y}\\$z$$"],
+  QUOTES: ["a\"b'c`d", "a\"b'c`d"],
+  DOUBLE: ['"it\'s `so` $HOME \\\\ \\n#"', "it's `so` $HOME \\\\ \n#"],
+  SINGLE: ["'a \"b\" `c` # \\n'", 'a "b" `c` # \\n'],
+  BACK: ["`a \"b\" 'c'`", "a \"b\" 'c'"],
+  LINES: ["'one\ntwo\n\nfour'", "one\ntwo\n\nfour"],
+  SLASHES: ["\\\\a\\b\\", "\\\\a\\b\\"],
+  BLANKS: ["'  a\t '", "  a\t "],
+  EQUALS: ["a=b==", "a=b=="],
+};
+const NAMES = Object.keys(VALUES);
+
+/** A tool whose handler has the variables that it names. */
+const PEEK = {
+  name: "peek",
+  description: "Peeks.",
+  script: "peek.mjs",
+  "x-env": ["TOKEN_OF_TOOL"],
+  parameters: {},
+};
+const ENVIRONMENT = "e$x\"'`\\ \n é";
+
+/** A server with these variables and further lines of .env. */
+const withVariables = (args: string[], more = "") =>
+  sharedHull({
+    skills: {
+      ...SKILLS,
+      ...TOOL,
+      "vars/SKILL.md": TOOL["vars/SKILL.md"].replace("NAMES", [...NAMES, "OUTER"].join(", ")),
+      "peeks/SKILL.md": "---\nname: peeks\ndescription: Peeks\nmode: llm\nprovider: mock\n---\nPeek.\n",
+      "peeks/tools.json": JSON.stringify([PEEK]),
+      "peeks/peek.mjs":
+        "export default async (_args, ctx) => ({ token: ctx.env.TOKEN_OF_TOOL ?? null, other: ctx.env.TOKEN_OF_NOBODY ?? null });",
+    },
+    project: {
+      ".env": `\uFEFF${Object.entries(VALUES)
+        .map(([name, [written]]) => `${name}=${written}\n`)
+        .join("")}${more}`,
+    },
+    env: { OUTER: ENVIRONMENT, TOKEN_OF_TOOL: "value-of-the-token", TOKEN_OF_NOBODY: "x" },
+    args,
+  });
+
+const [{ hull: common }, fronted, guarded] = await Promise.all([
+  commonHull(SKILLS),
+  withVariables([]),
+  withVariables(["-H", "0.0.0.0", "--public", "--direct"], `HULL_ADMIN_KEY=${KEY}"'\`\\\n`),
+]);
 
 describe.each([
   ["the front", []],
   ["--direct", ["--direct"]],
   ["--no-front", ["--no-front"]],
 ])("assets that wrangler serves next to the Worker, with %s", (mode, args) => {
-  let hull: CommonHull = common;
+  let hull: CommonHull = mode === "--direct" ? common : fronted;
   beforeAll(async () => {
-    if (mode === "--direct") return;
+    if (mode !== "--no-front") return;
     const own = await startHullDev({ skills: SKILLS, args });
     hull = own;
     return () => own.stop();
@@ -194,19 +261,66 @@ describe("an address that others reach", () => {
   });
 
   test("attack: HULL_ADMIN_KEY in .env holds there, whatever it is made of, and --public leaves publishing to it", async () => {
-    const hull = await startHullDev({
-      skills: SKILLS,
-      args: ["-H", "0.0.0.0", "--public", "--direct"],
-      project: { ".env": `HULL_ADMIN_KEY=${KEY}"'\`\\\n` },
-    });
-    try {
-      expect((await hull.call("/skills/hello", "x")).status).toBe(200);
-      expect((await hull.call("/_hull/bundles")).status).toBe(401);
-      const bearer = (key: string) => ({ headers: { authorization: `Bearer ${key}` } });
-      expect((await hull.call("/_hull/bundles", undefined, bearer(KEY))).status).toBe(401);
-      expect((await hull.call("/_hull/bundles", undefined, bearer(`${KEY}"'\`\\`))).status).toBe(200);
-    } finally {
-      await hull.stop();
-    }
+    expect((await guarded.call("/skills/hello", "x")).status).toBe(200);
+    expect((await guarded.call("/_hull/bundles")).status).toBe(401);
+    const bearer = (key: string) => ({ headers: { authorization: `Bearer ${key}` } });
+    expect((await guarded.call("/_hull/bundles", undefined, bearer(KEY))).status).toBe(401);
+    expect((await guarded.call("/_hull/bundles", undefined, bearer(`${KEY}"'\`\\`))).status).toBe(200);
   });
+});
+
+describe.each([
+  ["wrangler", fronted],
+  ["workerd", guarded],
+])("by %s", (_, hull) => {
+  test("attack: no value of .env is changed on its way", async () => {
+    const text = await (await hull.call("/skills/vars", "x")).text();
+    const got = new Map(
+      text.split("\0").map((line) => [line.replace(/=.*/s, ""), line.replace(/^[^=]*=/, "")]),
+    );
+    const wanted = Object.entries(VALUES).map(([name, [, value]]) => [name, value]);
+    expect([...NAMES, "OUTER"].map((name) => [name, got.get(name)])).toEqual([
+      ...wanted,
+      ["OUTER", ENVIRONMENT],
+    ]);
+  });
+
+  test("attack: the names of x-env in tools.json reach the handler from the environment, and no other does", async () => {
+    const response = await hull.post("/runs", {
+      prompt: "go",
+      options: {
+        skill: "peeks",
+        mock: [{ tool_calls: [{ name: "peek", arguments: {} }] }, { text: "done" }],
+      },
+    });
+    const text = await response.text();
+    expect([response.status, text]).toEqual([200, expect.stringContaining("value-of-the-token")]);
+    expect(text).not.toContain('"x"');
+    // The Worker got its variables at the start: who names one later is told.
+    const at = hull.output().length;
+    const later = [{ ...PEEK, "x-env": ["TOKEN_OF_TOOL", "TOKEN_OF_NOBODY"] }];
+    await hull.write("peeks/tools.json", JSON.stringify(later));
+    await hull.printed(/TOKEN_OF_NOBODY of the environment: .*restart to use it/, at);
+  });
+});
+
+test.each([
+  [
+    "bytes of another encoding",
+    Buffer.from([...Buffer.from("# ü\nA=1\nHULL_ADMIN_KEY=caf"), 0xe9, 0x0a]),
+    ".env:3: HULL_ADMIN_KEY",
+  ],
+  ["a NUL", "K=a\0b\n", ".env:1: K"],
+  ["a carriage return", "A=1\r\nK=a\rb\r\n", ".env:2: K"],
+  ["text behind the quote", "A=1\nHULL_ADMIN_KEY='a\"b'c`d'\n", ".env:2: HULL_ADMIN_KEY"],
+  ["a binding's name", "DB=x\n", "DB is the name of a binding"],
+])("attack: %s in .env is an error that names the variable", async (_, text, says) => {
+  const dir = folder({
+    ".env": text,
+    "skills/a/SKILL.md": TOOL["vars/SKILL.md"].replace("name: vars", "name: a"),
+    "skills/a/run.sh": "",
+  });
+  const { code, output } = await runHull(["dev", dir, "--port", "0"], { cwd: dir });
+  expect([code, output]).toEqual([2, expect.stringContaining(says)]);
+  expect(output).not.toMatch(/caf|a"b/);
 });
