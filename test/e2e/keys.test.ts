@@ -2,11 +2,26 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { get } from "node:http";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type HullDev, json, runHull, startHullDev } from "../support/hull-dev.ts";
 
 const ADMIN = "e2e-admin-key-0123456789";
 const APP = "https://app.example";
+/** More than the requests without a key here. */
+const MOST = 15;
+const RATE = `rate_limit = "${MOST}/600s"\n`;
+
+/** The second start is with other settings. */
+const SHOP = `${RATE}name = "Corner shop"
+auth = "none"
+allowed_hosts = ["shop.test"]
+allowed_origins = ["https://friend.example"]
+max_body_bytes = 2000
+max_output_bytes = 3000
+[runner]
+concurrency = 1
+queue = 1
+`;
 
 let hull: HullDev;
 beforeAll(async () => {
@@ -15,10 +30,12 @@ beforeAll(async () => {
       "write/SKILL.md":
         "---\nname: Write\ndescription: Writes.\nprovider: mock\nworkspace_tools: [Write]\n---\nWrite.\n",
       "hi/SKILL.md": "---\nname: Hi\ndescription: Says hi.\nmode: llm\nprovider: mock\n---\nSay hi.\n",
+      "copy/SKILL.md": "---\nname: copy\ndescription: Copies.\nrun: [./copy.sh]\n---\nCopies.\n",
+      "copy/copy.sh": '#!/bin/sh\ncat > "$TMPDIR/copy"; cat "$TMPDIR/copy" "$TMPDIR/copy"\n',
+      "held/SKILL.md": "---\nname: held\ndescription: Waits.\nrun: [./held.sh]\n---\nWaits.\n",
+      "held/held.sh": '#!/bin/sh\nread -r gate; until [ -e "$gate" ]; do sleep 0.1; done\n',
     },
-    project: {
-      "hull.toml": `rate_limit = "3/600s"\ncors_origins = ["${APP}"]\n`,
-    },
+    project: { "hull.toml": `${RATE}cors_origins = ["${APP}"]\n` },
     env: { HULL_ADMIN_KEY: ADMIN },
     args: ["--direct"],
   });
@@ -46,9 +63,9 @@ test("a key is made, listed, used up to its rate, and revoked", async () => {
   expect(listed.output).not.toContain(key);
 
   const answers = [];
-  for (let i = 0; i < 4; i++) answers.push(await run(key, { origin: APP }));
-  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 429]);
-  const refused = answers[3] ?? expect.fail();
+  for (let i = 0; i <= MOST; i++) answers.push(await run(key, { origin: APP }));
+  expect(answers.map(({ status }) => status)).toEqual([...Array(MOST).fill(200), 429]);
+  const refused = answers[MOST] ?? expect.fail();
   expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(500);
   expect(refused.headers.get("access-control-allow-origin")).toBe(APP);
   expect(await json(refused)).toMatchObject({ code: "rate_limited" });
@@ -83,62 +100,45 @@ test.each<[string[], string, number]>([
   expect((await keys(args, key)).code).toBe(code);
 });
 
-test("keys survive a restart of the server", async () => {
-  const made = await keys(["add", "--json"]);
-  const { key }: { key: string } = JSON.parse(made.output);
-  expect((await run(key)).status).toBe(200);
-  await hull.end("SIGTERM");
-  hull = await startHullDev({ from: hull, env: { HULL_ADMIN_KEY: ADMIN }, args: ["--direct"] });
-  const statuses = [];
-  for (let i = 0; i < 3; i++) statuses.push((await run(key)).status);
-  // What was used of the rate before the restart stays used.
-  expect(statuses).toEqual([200, 200, 429]);
-});
-
-test("S114: auth, limits, hosts, origins and the name of hull.toml hold in dev", async () => {
-  const toml = [
-    'name = "Corner shop"',
-    'auth = "none"',
-    'allowed_hosts = ["shop.test"]',
-    'allowed_origins = ["https://friend.example"]',
-    "max_body_bytes = 2000",
-    "max_output_bytes = 3000",
-    "[runner]",
-    "concurrency = 1",
-    "queue = 1",
-  ];
-  const shop = await startHullDev({
-    skills: {
-      "copy/SKILL.md": "---\nname: copy\ndescription: Copies.\nrun: [./copy.sh]\n---\nCopies.\n",
-      "copy/copy.sh": '#!/bin/sh\ncat > "$TMPDIR/copy"; cat "$TMPDIR/copy" "$TMPDIR/copy"\n',
-      "held/SKILL.md": "---\nname: held\ndescription: Waits.\nrun: [./held.sh]\n---\nWaits.\n",
-      "held/held.sh": '#!/bin/sh\nread -r gate; until [ -e "$gate" ]; do sleep 0.1; done\n',
-    },
-    project: { "hull.toml": `${toml.join("\n")}\n` },
-    env: { HULL_ADMIN_KEY: ADMIN },
-    args: ["--direct"],
+describe("after a restart with other settings", () => {
+  let key: string;
+  beforeAll(async () => {
+    ({ key } = JSON.parse((await keys(["add", "--json"])).output));
+    expect((await run(key)).status).toBe(200);
+    await hull.end("SIGTERM");
+    hull = await startHullDev({
+      from: hull,
+      project: { "hull.toml": SHOP },
+      env: { HULL_ADMIN_KEY: ADMIN },
+      args: ["--direct"],
+    });
   });
-  try {
+
+  test("keys survive it, and what was used of their rate stays used", async () => {
+    const statuses = [];
+    for (let i = 0; i < MOST; i++) statuses.push((await run(key)).status);
+    expect(statuses).toEqual([...Array(MOST - 1).fill(200), 429]);
+  });
+
+  test("S114: auth, limits, hosts, origins and the name of hull.toml hold in dev", async () => {
     const status = async (body: string, headers: Record<string, string> = {}): Promise<number> =>
-      (await shop.call("/skills/copy", body, { headers })).status;
-    expect(await (await shop.call("/")).text()).toContain("Corner shop");
+      (await hull.call("/skills/copy", body, { headers })).status;
+    expect(await (await hull.call("/")).text()).toContain("Corner shop");
     // Without a key runs are open, publishing is not.
-    expect([await status("x"), (await shop.call("/_hull/bundles")).status]).toEqual([200, 401]);
+    expect([await status("x"), (await hull.call("/_hull/bundles")).status]).toEqual([200, 401]);
     expect([await status("x".repeat(1500)), await status("x".repeat(1501))]).toEqual([200, 500]);
     expect(await status("x".repeat(2001))).toBe(413);
     expect(await status("x", { origin: "https://friend.example" })).toBe(200);
     expect(await status("x", { origin: "https://evil.example" })).toBe(403);
-    expect(await hostStatus(shop.url, "shop.test")).toBe(200);
-    expect(await hostStatus(shop.url, "other.test")).toBe(403);
+    expect(await hostStatus(hull.url, "shop.test")).toBe(200);
+    expect(await hostStatus(hull.url, "other.test")).toBe(403);
     // What runs and what waits are let go once the third one is refused.
-    const gate = join(shop.root, "gate");
-    const held = [1, 2, 3].map(() => shop.call("/skills/held", `${gate}\n`));
+    const gate = join(hull.root, "gate");
+    const held = [1, 2, 3].map(() => hull.call("/skills/held", `${gate}\n`));
     expect((await Promise.race(held)).status).toBe(503);
     await writeFile(gate, "");
     expect((await Promise.all(held)).map((answer) => answer.status).sort()).toEqual([200, 200, 503]);
-  } finally {
-    await shop.stop();
-  }
+  });
 });
 
 /** `GET /skills` under a host name. */
