@@ -54,13 +54,10 @@ async function resultOf(
 /** `GET /executions/:id/result`: waits for the result, and sends it as the call itself would have. */
 export async function getExecutionResult(context: RequestContext, { id = "" }: Params): Promise<Response> {
   const answer = await executionOf(context, id).answer();
+  const headers = { "cache-control": "no-store", "x-hull-execution-id": id };
+  context.runHeaders = headers;
   if (!answer.ok) throw storedError(answer);
-  const { body, headers } = answer;
-  return withShortList(
-    new Response(body, {
-      headers: { "cache-control": "no-store", ...headers, "x-hull-execution-id": id },
-    }),
-  );
+  return withShortList(new Response(answer.body, { headers: { ...headers, ...answer.headers } }));
 }
 
 /** The error that ended a run. */

@@ -12,18 +12,16 @@ import { signInForm } from "./sign-in.ts";
 export function problemResponse(error: HullError, context: RequestContext): Response {
   const asPage = wantsHtml(context.request);
   const headers = problemHeaders(error);
-  if (asPage) for (const [name, value] of Object.entries(PAGE_HEADERS)) headers.set(name, value);
+  if (asPage) for (const [name, value] of Object.entries(HTML_HEADERS)) headers.set(name, value);
   else headers.set("content-type", "application/problem+json");
   const problem = problemOf(error, context);
   const body = asPage ? problemPage(problem, context.request) : JSON.stringify(problem);
   return new Response(body, { status: error.status, headers });
 }
 
-const PAGE_HEADERS = { ...HTML_HEADERS, "cache-control": "no-store" };
-
-/** The headers that the status of an error requires, whatever the shape of its body. */
+/** The headers of every error, and those that its status requires, whatever the shape of its body. */
 export function problemHeaders({ data }: HullError): Headers {
-  const headers = new Headers();
+  const headers = new Headers({ "cache-control": "no-store" });
   if (data.retry_after_s !== undefined) headers.set("retry-after", String(Math.ceil(data.retry_after_s)));
   if (data.status === 401) headers.set("www-authenticate", "Bearer");
   const allowed = data.members.allowed;

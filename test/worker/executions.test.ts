@@ -236,10 +236,10 @@ describe("Prefer: respond-async", () => {
       status: "error",
       error: { status: 503, code: "provider_not_configured" },
     });
-    expect(await codeOf(await client.fetch(`/executions/${idOf(failing)}/result`))).toEqual([
-      503,
-      "provider_not_configured",
-    ]);
+    const result = await client.fetch(`/executions/${idOf(failing)}/result`);
+    expect(result.headers.get("x-hull-execution-id")).toBe(idOf(failing));
+    expect(result.headers.get("cache-control")).toBe("no-store");
+    expect(await codeOf(result)).toEqual([503, "provider_not_configured"]);
   });
 
   it("a fault in the input is reported immediately", async () => {
