@@ -76,7 +76,7 @@ const MISSED: { [field: string]: Missed } = {
     hint: "Write tool_scope: with the tools that the model may use.",
   },
   tools: {
-    what: "a list of names neither approves nor removes a tool",
+    what: "this field neither approves nor removes a tool",
     hint: "Write allowed-tools: for calls that need no approval, tool_scope: for the only tools that the model gets.",
   },
   skills: {

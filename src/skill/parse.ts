@@ -93,9 +93,11 @@ function isServing(root: MapNode): boolean {
   return KNOWN_FIELDS.some((field) => {
     const node = root.entries.get(field)?.value;
     if (node === undefined || PLAIN_FIELDS.includes(field)) return false;
-    // A list of tool names that the skill wants, not of definitions.
+    // Names of tools that the skill wants, not definitions.
     if (field === "tools")
-      return node.kind === "list" ? node.items.every((item) => item.kind === "map") : node.kind === "map";
+      return node.kind === "list"
+        ? node.items.every((item) => item.kind === "map")
+        : node.kind === "map" && !namesTools(node);
     return field !== "model" || !FOREIGN_MODELS.includes(textOf(node) ?? "");
   });
 }

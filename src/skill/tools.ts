@@ -6,15 +6,20 @@ import type { Findings } from "./findings.ts";
 import { isObject } from "./json.ts";
 import type { CommandTool, Json, ParameterType, ToolParameter } from "./manifest.ts";
 import { COMMAND_TOOL_FIELDS, PARAMETER_FIELDS, SCALAR_TYPES } from "./manifest-fields.ts";
-import { items, type Node, type Slot, textOf, toJson } from "./tree.ts";
+import { items, type Node, type Slot, toJson } from "./tree.ts";
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/;
 
-/** Whether `tools` only names tools, as in files of other clients: `Read, Grep` or `[bash, read]`. */
-export const namesTools = (node: Node): boolean =>
-  node.kind === "list"
-    ? node.items.length > 0 && node.items.every(({ kind }) => kind === "scalar")
-    : (textOf(node) ?? "").trim() !== "";
+/** Whether `tools` only names tools, as in files of other clients: `Read, Grep`, `[bash, read]` or `{bash: false}`. */
+export function namesTools(node: Node): boolean {
+  if (node.kind === "scalar") return node.source.trim() !== "";
+  if (node.kind === "list") return node.items.length > 0 && node.items.every(({ kind }) => kind === "scalar");
+  const values = Array.from(node.entries.values(), ({ value }) => value);
+  return (
+    values.length > 0 &&
+    values.every(({ kind, source }) => kind === "scalar" && /^(?:true|false)$/i.test(source))
+  );
+}
 
 export function readTools(
   findings: Findings,

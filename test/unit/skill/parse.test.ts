@@ -111,7 +111,11 @@ const TABLE: Record<string, [string, string[]][]> = {
     ["mode: llm\ntools: [bash, 'Bash(git:*)', mcp__a__b]", ["warning field_not_carried_out 5 tools"]],
     ["run: ./main.sh\ntools:\n  - Read", ["warning field_not_carried_out 5 tools"]],
     [`mode: llm\n${TOOL}  - Read`, ["error wrong_type 9 tools[1]"]],
-    ["mode: llm\ntools: {read: true}", ["error wrong_type 5 tools"]],
+    ["mode: llm\ntools: {read: true, bash: false}", ["warning field_not_carried_out 5 tools"]],
+    ["mode: llm\ntools: true", ["warning field_not_carried_out 5 tools"]],
+    ["mode: llm\ntools: {}", ["error wrong_type 5 tools"]],
+    ["mode: llm\ntools: {name: t, description: d, command: ./t}", ["error wrong_type 5 tools"]],
+    ["mode: llm\ntools: {read: true, bash: {command: x}}", ["error wrong_type 5 tools"]],
     ["mode: llm\ntools:", ["error wrong_type 5 tools"]],
   ],
   "S20: tools and their parameters": [

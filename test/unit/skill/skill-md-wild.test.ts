@@ -269,6 +269,12 @@ const SHAPES: Record<string, Shape> = {
       activation: { context: "fork", agent: "Explore", model: "opus", effort: "turbo", shell: "powershell" },
     },
   },
+  "tools as switches": {
+    fields: `description: ${SORTS}\ntools: {write: true, bash: "false"}`,
+    strict: yaml,
+    lenient: ["field_not_carried_out"],
+    description: SORTS,
+  },
   "fields of other clients that ask for what is the case": {
     fields: `description: ${SORTS}\nmodel: inherit\neffort: high\nshell: bash\ncontext: project`,
     strict: ["unknown_fields"],
