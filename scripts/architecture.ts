@@ -132,6 +132,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     ...VOCABULARY,
     "skill",
     "src/api/answers/models.ts",
+    "src/api/answers/skills.ts",
     "src/api/answers/spending.ts",
     "src/auth/api-key.ts",
     "src/client/api.ts",

@@ -1,11 +1,13 @@
 /** The routes of a tenant's configuration of skills' tools. */
-import { CONFIG_LAYERS } from "../skill/config/effective.ts";
+import * as z from "zod/mini";
+import { shapesOf } from "../skill/field-kinds.ts";
 import type { JsonObject } from "../skill/manifest.ts";
-import { CONFIG_SCOPES, CONFIG_TYPES } from "../skill/tools-json/tool-fields.ts";
+import { CONFIG_PARAM_FIELDS } from "../skill/tools-json/tool-fields.ts";
+import { configShape } from "./answers/skills.ts";
 import { configBody } from "./bodies/publishing.ts";
-import { answer, MAYBE_TEXT, object, query, TEXT } from "./openapi-parts.ts";
+import { answer, query } from "./openapi-parts.ts";
 import { body, json, type Operations, schema, slug } from "./operation.ts";
-import { bodySchema } from "./shape-schema.ts";
+import { bodySchema, schemaOf } from "./shape-schema.ts";
 
 const BOT: JsonObject = { type: "string", pattern: "^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$" };
 const parameters = [
@@ -36,27 +38,10 @@ const byName = (value: JsonObject): JsonObject => ({ type: "object", additionalP
 
 /** Shapes of configuration, as JSON Schema 2020-12. */
 export function configSchemas(): JsonObject {
-  const param = {
-    ...object({ name: TEXT, type: { enum: [...CONFIG_TYPES] }, scope: { enum: [...CONFIG_SCOPES] } }),
-    description: "As the tool declares it.",
-  };
-  const layers = CONFIG_LAYERS.filter((name) => name !== "per_call");
+  const param = schemaOf(z.object(shapesOf(CONFIG_PARAM_FIELDS)));
   return {
-    ToolConfig: object({
-      skill: TEXT,
-      bot: MAYBE_TEXT,
-      tools: byName(
-        object({
-          params: { type: "array", items: param },
-          values: { ...byName({}), description: "Of secrets `{set}`; without value and default: nothing." },
-          sources: byName({ enum: ["default", ...layers] }),
-          diagnostics: {
-            type: "array",
-            items: object({ code: TEXT, param: TEXT, source: { enum: layers }, message: TEXT }),
-          },
-        }),
-      ),
-    }),
+    ConfigParam: { ...param, description: "As the tool declares it." },
+    ToolConfig: schemaOf(configShape),
     ToolConfigChange: bodySchema(configBody, {
       tools: { ...byName(byName({})), description: "Values by tool and parameter." },
     }),

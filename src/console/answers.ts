@@ -4,6 +4,7 @@
  * only the members that the pages read.
  */
 import type { Model, ModelProvider } from "../api/answers/models.ts";
+import type { ShownConfig } from "../api/answers/skills.ts";
 import type { Budget, Usage } from "../api/answers/spending.ts";
 import type { ApiKey } from "../auth/api-key.ts";
 import type { Card, DaemonSnapshot, Daemons, Execution, SessionFiles } from "../client/api.ts";
@@ -23,7 +24,6 @@ import type {
 import type { RunEntry, RunFigures } from "../session/run-entry.ts";
 import type { SessionEntry } from "../session/session-entry.ts";
 import type { KnownWorkflow, ListedRun } from "../session/workflow/listed.ts";
-import type { ConfigParam } from "../skill/manifest.ts";
 
 /** A page of a list. */
 interface List<T> {
@@ -31,18 +31,12 @@ interface List<T> {
   next_cursor: string | null;
 }
 
-export interface ToolConfig {
-  params: ConfigParam[];
-  values: Record<string, unknown>;
-  sources: Record<string, string>;
-}
-
 /** By operation. */
 export interface Answers {
   openapi: { paths: Record<string, Record<string, unknown>> };
   getCard: Card;
   listVersions: List<Version>;
-  getConfig: { tools: Record<string, ToolConfig> };
+  getConfig: ShownConfig;
   listAllRuns: List<RunEntry>;
   getIndexedRun: RunEntry;
   getRunFigures: { data: RunFigures[] };

@@ -3,7 +3,7 @@ import { html } from "hono/html";
 import * as z from "zod/mini";
 import { jsonOrText } from "../skill/json-depth.ts";
 import type { ConfigParam } from "../skill/manifest.ts";
-import type { ToolConfig } from "./answers.ts";
+import type { Answers } from "./answers.ts";
 import { type Api, asked } from "./api.ts";
 import { form, seeOther } from "./layout.ts";
 import { optionList } from "./table.ts";
@@ -19,7 +19,12 @@ export async function configForms(api: Api, slug: string): Promise<Html | ""> {
   return forms.length === 0 ? "" : html`<h2>Configuration</h2>${forms}`;
 }
 
-function toolForm(api: Api, slug: string, name: string, { params, values, sources }: ToolConfig): Html {
+function toolForm(
+  api: Api,
+  slug: string,
+  name: string,
+  { params, values, sources }: Answers["getConfig"]["tools"][string],
+): Html {
   const fields = params.map((one) => field(name, one, values[one.name], sources[one.name] ?? DEFAULT));
   return form(
     api,

@@ -4,6 +4,7 @@ import { refusedAt } from "../llm/prepare.ts";
 import type { SealedFor, Sealer } from "../registry/tool-config/seal.ts";
 import { readValues, type StoredValue } from "../registry/tool-config/store.ts";
 import {
+  CONFIG_LAYERS,
   type ConfigDiagnostic,
   effectiveConfig,
   type LayerValue,
@@ -60,7 +61,7 @@ export async function configForCall(
     );
     layers.per_call = new Map(await Promise.all(entries));
   }
-  const { values, diagnostics } = effectiveConfig(tool.config, layers);
+  const { values, diagnostics } = effectiveConfig(tool.config, layers, CONFIG_LAYERS);
   const secrets = tool.config.flatMap(({ name, type }) => {
     const value = values[name];
     return type === "secret" && typeof value === "string" ? [value] : [];

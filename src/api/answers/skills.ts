@@ -14,7 +14,8 @@ import {
   texts,
   time,
 } from "../../answer-shape.ts";
-import { type Card, type Diagnostic, TIERS } from "../../skill/manifest.ts";
+import { STORED_LAYERS } from "../../skill/config/effective.ts";
+import { type Card, type ConfigParam, type Diagnostic, TIERS } from "../../skill/manifest.ts";
 import { RISKS } from "../../skill/tools-json/tool-fields.ts";
 
 const diagnostics = () => z.array(document<Diagnostic>("Diagnostic"));
@@ -118,4 +119,22 @@ export const executionShape = z.object({
     }),
   ),
   error: maybe(document<object>("Problem")),
+});
+
+/** What the tenant configured of a skill's tools. */
+export type ShownConfig = z.infer<typeof configShape>;
+export const configShape = z.object({
+  skill: text(),
+  bot: z.nullable(text()),
+  tools: z.record(
+    z.string(),
+    z.object({
+      params: z.array(document<ConfigParam>("ConfigParam")),
+      values: about(object(), "Of secrets `{set}`; without value and default: nothing."),
+      sources: z.record(z.string(), z.enum(["default", ...STORED_LAYERS])),
+      diagnostics: z.array(
+        z.object({ code: text(), param: text(), source: z.enum(STORED_LAYERS), message: text() }),
+      ),
+    }),
+  ),
 });

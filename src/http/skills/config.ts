@@ -1,4 +1,5 @@
 /** `/skills/:slug/config`: the tenant's configuration of a skill's tools. */
+import type { ShownConfig } from "../../api/answers/skills.ts";
 import { configBody } from "../../api/bodies/publishing.ts";
 import { BadRequest } from "../../errors/request.ts";
 import { refusedAt } from "../../llm/prepare.ts";
@@ -10,9 +11,14 @@ import {
   writeValues,
 } from "../../registry/tool-config/store.ts";
 import { layersOf, sealedFor } from "../../run/tool-config.ts";
-import { type ConfigDiagnostic, effectiveConfig } from "../../skill/config/effective.ts";
+import {
+  type ConfigDiagnostic,
+  effectiveConfig,
+  STORED_LAYERS,
+  type StoredLayer,
+} from "../../skill/config/effective.ts";
 import { BOT_ID, type GivenValue, readGiven } from "../../skill/config/given.ts";
-import type { ConfigParam, JsonObject, SkillRecord } from "../../skill/manifest.ts";
+import type { ConfigParam, SkillRecord } from "../../skill/manifest.ts";
 import { readJson } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { jsonNow } from "../page.ts";
@@ -86,17 +92,17 @@ async function sealAnew(
   await replaceSealed(env, of, renewed);
 }
 
-async function shown(context: RequestContext, record: SkillRecord, bot: string | null) {
+async function shown(context: RequestContext, record: SkillRecord, bot: string | null): Promise<ShownConfig> {
   const { env, tenant, settings } = context;
   const { slug } = record.manifest;
   const rows = await readValues(env, { tenant, slug }, bot);
-  const tools: JsonObject = {};
+  const tools: ShownConfig["tools"] = {};
   for (const { name, config } of record.tools ?? []) {
     if (config.length === 0) continue;
     const own = rows.filter(({ tool }) => tool === name);
     const opening = settings.secretKeys.length === 0 ? null : context.deployment.sealer;
     const layers = await layersOf(opening, own, { tenant, record, tool: name });
-    const { values, sources, diagnostics } = effectiveConfig(config, layers);
+    const { values, sources, diagnostics } = effectiveConfig(config, layers, STORED_LAYERS);
     for (const { name: param, type } of config) {
       if (type === "secret") values[param] = { set: Object.hasOwn(values, param) };
     }
@@ -112,17 +118,16 @@ async function shown(context: RequestContext, record: SkillRecord, bot: string |
 }
 
 /** The default of a secret is only in the skill's file. */
-function publicParam({ default: given, ...param }: ConfigParam): JsonObject {
-  const json: JsonObject = { ...param };
-  return given === undefined || param.type === "secret" ? json : { ...json, default: given };
+function publicParam({ default: given, ...param }: ConfigParam): ConfigParam {
+  return given === undefined || param.type === "secret" ? param : { ...param, default: given };
 }
 
 async function oldKeys(
   { settings, deployment }: RequestContext,
   rows: readonly StoredValue[],
-): Promise<ConfigDiagnostic[]> {
+): Promise<ConfigDiagnostic<StoredLayer>[]> {
   if (settings.secretKeys.length < 2) return [];
-  const found: ConfigDiagnostic[] = [];
+  const found: ConfigDiagnostic<StoredLayer>[] = [];
   for (const { param, bot, value, sealed } of rows) {
     if (!sealed || (await deployment.sealer.isCurrent(value))) continue;
     found.push({

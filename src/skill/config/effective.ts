@@ -2,10 +2,12 @@
 import type { ConfigParam, Json, JsonObject } from "../manifest.ts";
 import { configFault } from "./value.ts";
 
+/** The layers that Hull stores. */
+export const STORED_LAYERS = ["global", "per_bot"] as const;
+export type StoredLayer = (typeof STORED_LAYERS)[number];
 /** In rising order: a later layer's value wins. */
-export const CONFIG_LAYERS = ["global", "per_bot", "per_call"] as const;
+export const CONFIG_LAYERS = [...STORED_LAYERS, "per_call"] as const;
 export type ConfigLayer = (typeof CONFIG_LAYERS)[number];
-type ConfigSource = "default" | ConfigLayer;
 
 /**
  * A layer's value. `sealed`: a secret that was not opened, so it only shows that it is set; `lost`: a secret that cannot
@@ -20,18 +22,18 @@ export type LayerValue =
 export type LayerValues = { [layer in ConfigLayer]?: ReadonlyMap<string, LayerValue> };
 
 /** A stored value that Hull does not use. */
-export interface ConfigDiagnostic {
+export interface ConfigDiagnostic<Layer = ConfigLayer> {
   code: "config_value_unfit" | "config_secret_lost" | "config_secret_old_key";
   param: string;
-  source: ConfigLayer;
+  source: Layer;
   message: string;
 }
 
-interface EffectiveConfig {
+interface EffectiveConfig<Layer> {
   /** A parameter without value and default is missing. An unopened secret is `{set: true}`. */
   values: JsonObject;
-  sources: { [param: string]: ConfigSource };
-  diagnostics: ConfigDiagnostic[];
+  sources: { [param: string]: "default" | Layer };
+  diagnostics: ConfigDiagnostic<Layer>[];
 }
 
 /** Whether a parameter of this scope may have a value in this layer. */
@@ -46,16 +48,23 @@ export function layerHolds(layer: ConfigLayer, { scope }: ConfigParam): boolean 
   }
 }
 
-/** Applies the layers to the defaults. A value that no longer fits, because the skill has changed, counts as absent. */
-export function effectiveConfig(params: readonly ConfigParam[], layers: LayerValues): EffectiveConfig {
+/**
+ * Applies the layers to the defaults. A value that no longer fits, because the skill has changed, counts as absent.
+ * @param of the layers that count, in rising order
+ */
+export function effectiveConfig<Layer extends ConfigLayer>(
+  params: readonly ConfigParam[],
+  layers: LayerValues,
+  of: readonly Layer[],
+): EffectiveConfig<Layer> {
   const values: JsonObject = {};
-  const sources: EffectiveConfig["sources"] = {};
-  const diagnostics: ConfigDiagnostic[] = [];
+  const sources: EffectiveConfig<Layer>["sources"] = {};
+  const diagnostics: ConfigDiagnostic<Layer>[] = [];
   for (const param of params) {
     const { name } = param;
     if (param.default !== undefined) values[name] = param.default;
     sources[name] = "default";
-    for (const source of CONFIG_LAYERS) {
+    for (const source of of) {
       const given = layerHolds(source, param) ? layers[source]?.get(name) : undefined;
       if (given === undefined) continue;
       const unfit = unfitness(param, given);

@@ -24,7 +24,7 @@ export const CONFIG_TYPES = [
   "url",
 ] as const;
 
-export const CONFIG_SCOPES = ["global", "per_bot", "per_call"] as const;
+const CONFIG_SCOPES = ["global", "per_bot", "per_call"] as const;
 
 /** One configurable value of a tool. Its keys are those of the format, in camelCase. */
 export const CONFIG_PARAM_FIELDS = {

@@ -1,6 +1,7 @@
 /** Configuration parameters: what fits, what counts. */
 import { describe, expect, it } from "vitest";
 import {
+  CONFIG_LAYERS,
   effectiveConfig,
   type LayerValue,
   type LayerValues,
@@ -163,7 +164,7 @@ describe("the effective value", () => {
     Object.fromEntries(names.map((name) => [name, new Map([["p", value]])]));
   const plain = (value: Json): LayerValue => ({ kind: "plain", value });
   const effective = (declared: ConfigParam, layers: LayerValues) => {
-    const { values, sources, diagnostics } = effectiveConfig([declared], layers);
+    const { values, sources, diagnostics } = effectiveConfig([declared], layers, CONFIG_LAYERS);
     return [values.p, sources.p, diagnostics.map(({ code, source }) => `${code} ${source}`)];
   };
 
