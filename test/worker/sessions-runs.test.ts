@@ -538,6 +538,9 @@ it("options that have no effect are told of in the result", async () => {
     ["option_ignored", "persist_path"],
   ]);
   expect(await told(path, { daemon: true, watch_paths: ["in"], wake_interval_ms: 60_000 })).toEqual([]);
+  const tools = [{ name: "task_ledger", description: "Mine.", parameters: {} }];
+  for (const option of ["task_ledger", "deliverables"])
+    expect(await told(await session(), { tools, [option]: ["a"] })).toEqual([["option_ignored", option]]);
 });
 
 it.each(["../a.json", "/a.json", "a/"])("no snapshot can be kept at %s", async (persist_path) => {

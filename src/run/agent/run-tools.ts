@@ -1,5 +1,6 @@
 /** The skills and tools of a run: those of its options, of its skills, of the runtime, and of MCP servers. */
 import type { AgentSkill, AgentTool } from "../../engine/agent/spec.ts";
+import { LEDGER_TOOL } from "../../engine/agent/task-ledger.ts";
 import type { Warning } from "../../engine/messages.ts";
 import { definitionOf, readTools, type Tool } from "../../engine/tools.ts";
 import type { Settings } from "../../env.ts";
@@ -72,14 +73,22 @@ export async function collectTools(context: RunContext, sources: ToolSources): P
   });
   checkTools(tools, { answers, daemon: options.daemon === true, hosted: settings.host !== undefined });
   const skills = [...listed.skills, ...named.map(({ record, digest }) => skillOf(settings, record, digest))];
-  const own = replaced.map(({ definition: { name } }) =>
-    ignored(
-      name === SUB_AGENT ? "sub_agents" : "dynamic_tools",
-      `the run or one of its skills has a tool ${name} of its own`,
+  const taken = [
+    ...replaced.map(({ definition: { name } }) =>
+      ownTool(name === SUB_AGENT ? "sub_agents" : "dynamic_tools", name),
     ),
-  );
-  return { skills, records, tools, servers: servers.brought.servers, warnings: [...own, ...warnings] };
+    ...(tools.some(({ definition }) => definition.name === LEDGER_TOOL)
+      ? LEDGER_OPTIONS.flatMap((name) => (options[name] === undefined ? [] : [ownTool(name, LEDGER_TOOL)]))
+      : []),
+  ];
+  return { skills, records, tools, servers: servers.brought.servers, warnings: [...taken, ...warnings] };
 }
+
+/** The options of which each makes the tool `task_ledger`. */
+const LEDGER_OPTIONS = ["task_ledger", "deliverables"] as const;
+
+const ownTool = (option: string, tool: string): Warning =>
+  ignored(option, `the run or one of its skills has a tool ${tool} of its own`);
 
 /** The tools of skills' tools.json. */
 function toolsOfSkills(
