@@ -1,13 +1,15 @@
 /** Entries of `public_skills` in hull.toml that make nothing public. */
-import type { BuiltSkill } from "../build/skill.ts";
+import type { HullConfig } from "../config.ts";
+import type { BuiltSkill } from "./skill.ts";
 
-/** A line for each slug that no served skill has. @param named the entries */
+/** A line for each slug that no served skill has. */
 export function unknownPublicSkills(
-  named: readonly string[],
+  { public_skills }: Pick<HullConfig, "public_skills">,
   skills: readonly Pick<BuiltSkill, "card">[],
-): string[] {
+): string {
   const served = new Set(skills.map(({ card }) => card.slug));
-  return named
+  return public_skills
     .filter((slug) => !served.has(slug))
-    .map((slug) => `public_skills of hull.toml names ${slug}, but no skill has this slug.`);
+    .map((slug) => `public_skills of hull.toml names ${slug}, but no skill has this slug.\n`)
+    .join("");
 }

@@ -4,6 +4,7 @@ import { counted } from "../../src/plural.ts";
 import { buildRoots } from "../build/build.ts";
 import { BuildCache } from "../build/cache.ts";
 import { printDiagnostics } from "../build/print.ts";
+import { unknownPublicSkills } from "../build/public-skills.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
 import { type Deployed, type Deployment, deploy, dryRun } from "../deploy/deploy.ts";
 import { waitUntilLive } from "../deploy/wait-until-live.ts";
@@ -63,6 +64,7 @@ the settings of hull.toml. If a step fails, the previous deployment keeps servin
       process.stderr.write("Nothing was deployed: the skills above have errors.\n");
       return EXIT.failed;
     }
+    process.stderr.write(unknownPublicSkills(project.config, skills));
     config.vars = {
       ...config.vars,
       ...Object.fromEntries(modelVariables(result.packages, models)),

@@ -5,6 +5,7 @@ import { styleText } from "node:util";
 import * as z from "zod";
 import { counted } from "../../src/plural.ts";
 import { BuildCache } from "../build/cache.ts";
+import { unknownPublicSkills } from "../build/public-skills.ts";
 import type { BuiltSkill } from "../build/skill.ts";
 import { type Command, EXIT, parseFlags, usageError } from "../command.ts";
 import { parseOrigins } from "../config.ts";
@@ -14,7 +15,6 @@ import { portOf } from "../dev/local-addresses.ts";
 import { missingKeyLine } from "../dev/missing-keys.ts";
 import { stateOf } from "../dev/paths.ts";
 import { StartProgress } from "../dev/progress.ts";
-import { unknownPublicSkills } from "../dev/public-skills.ts";
 import { BuildReport, listed, reportsProblem, skillLines } from "../dev/report.ts";
 import { type LocalServer, startServer } from "../dev/server.ts";
 import { loadEnvironment } from "../dotenv.ts";
@@ -103,8 +103,7 @@ Provider keys and *_BASE_URL come from the environment, .env or .dev.vars. They 
       onLine: (line, from) => printLine(line, from, values.verbose === true),
     }).finally(() => progress.end());
     if (values.demo === true) await seedDemo(server.url, server.adminKey);
-    for (const line of unknownPublicSkills(project.config.public_skills, server.skills))
-      process.stderr.write(`${line}\n`);
+    process.stderr.write(unknownPublicSkills(project.config, server.skills));
     printBanner(server, project.roots, values["no-watch"] !== true);
     return untilStopped(server);
   },

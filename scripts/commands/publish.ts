@@ -5,6 +5,7 @@ import { SERVER_FLAGS, target } from "../admin-client.ts";
 import { buildRoots } from "../build/build.ts";
 import { BuildCache } from "../build/cache.ts";
 import { printDiagnostics } from "../build/print.ts";
+import { unknownPublicSkills } from "../build/public-skills.ts";
 import { type Command, EXIT, parseFlags } from "../command.ts";
 import { buildOptionsOf, openProject } from "../project.ts";
 import { RegistryClient } from "../publish/registry-client.ts";
@@ -53,6 +54,7 @@ Sends missing objects first and switches the catalog last, so that an interrupte
       process.stderr.write("Nothing was published: the skills above have errors.\n");
       return EXIT.failed;
     }
+    process.stderr.write(unknownPublicSkills(project.config, result.skills));
     const sent = await registry.publish(result);
     await cache.save();
     process.stdout.write(

@@ -222,11 +222,11 @@ test("S114: from an empty account to a skill that answers, and on: code and cata
   expect(rates.filter((status) => status === 429).length).toBeGreaterThan(0);
 
   await put(dir, "skills/page/page.txt", "three");
-  await put(dir, "hull.toml", 'name = "hull"\n');
-  expect(await account.deploy(dir)).toMatchObject({
-    code: 0,
-    output: expect.stringContaining("(4 objects sent)"),
-  });
+  await put(dir, "hull.toml", 'name = "hull"\npublic_skills = ["gone"]\n');
+  const { code, output } = await account.deploy(dir);
+  expect(code).toBe(0);
+  expect(output).toContain("public_skills of hull.toml names gone,");
+  expect(output).toContain("(4 objects sent)");
   expect((await account.calls()).filter((call) => call.includes("create"))).toEqual([]);
   expect(account.states[1]?.before).toEqual(served);
   expect(await said("/skills/page")).toBe("three");

@@ -6,7 +6,10 @@ import { json, runHull, startHullDev } from "../support/hull-dev.ts";
 test("sessions, logs, keys and publish need no --url next to hull dev, and say so once it is gone", async () => {
   const hull = await startHullDev({
     args: ["--direct", "--state", ".hull/state"],
-    project: { "hull.toml": "", ".env": "HULL_ADMIN_KEY=admin-key-of-this-test\n" },
+    project: {
+      "hull.toml": 'public_skills = ["hi", "gone"]\n',
+      ".env": "HULL_ADMIN_KEY=admin-key-of-this-test\n",
+    },
     skills: { "hi/SKILL.md": "---\nname: hi\ndescription: Says hi.\nrun: [echo, hi]\n---\nhi\n" },
   });
   const cli = (...args: string[]) => runHull(args, { cwd: join(hull.root, "skills"), env: { HULL_URL: "" } });
@@ -18,6 +21,7 @@ test("sessions, logs, keys and publish need no --url next to hull dev, and say s
     expect((await cli("sessions", "ls")).output).toMatch(/^desk /m);
     expect((await cli("keys", "list", "--json")).code).toBe(0);
     const published = await cli("publish", "..");
+    expect(published.output).toContain("public_skills of hull.toml names gone,");
     expect(published.output).toContain(`Published 1 skill to ${hull.url} `);
     const added = await cli("new", "Second", "-d", ".");
     expect(added.output).toContain(`The running hull dev serves it: ${hull.url}/skills/second`);
