@@ -243,6 +243,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
 };
 
 const WORD = /[\w$]+/g;
+/** A file that spreads a namespace takes from it what the operations of the routes are called. */
+const SPREAD_NAMESPACE = /import \* as (\w+) from "([^"]+)";(?=[\s\S]*\.\.\.\1\b)/g;
 const EXPORT = /^export (?:async )?(?:abstract )?(?:function\*?|const|let|class|interface|type) (\w+)/;
 
 interface Import {
@@ -523,13 +525,14 @@ function findUnusedExports(
 ): Violation[] {
   /** The words of all files that import a file. */
   const words = new Map<string, Set<string>>();
+  const operations = sources.get("src/skill/fixed-routes.ts")?.match(WORD) ?? [];
   for (const [file, text] of sources) {
+    const own = text.match(WORD) ?? [];
+    const spread = new Set(Array.from(text.matchAll(SPREAD_NAMESPACE), ([, , specifier]) => specifier));
     for (const { specifier } of imports.get(file) ?? []) {
       const target = join(dirname(file), specifier);
       const used = words.get(target) ?? new Set();
-      const namespace = text.split(` from "${specifier}";`)[0]?.split("import * as ").at(-1);
-      const names = text.includes(`...${namespace}`) ? sources.get("src/skill/fixed-routes.ts") : "";
-      for (const word of `${text} ${names}`.match(WORD) ?? []) used.add(word);
+      for (const word of spread.has(specifier) ? [...own, ...operations] : own) used.add(word);
       words.set(target, used);
     }
   }

@@ -78,6 +78,18 @@ const CASES: [string, Record<string, string>, string, number, RegExp][] = [
     /nobody uses unused/,
   ],
   [
+    "exports of a namespace that is not spread",
+    {
+      "src/skill/a.ts": "export const listed = 1;\n",
+      "src/skill/fixed-routes.ts": "const listed = 1;\n",
+      "test/t.ts":
+        'import * as a from "../src/skill/a.ts";\nexport const t = (all: unknown[]) => [a, ...all];\n',
+    },
+    "src/skill/a.ts",
+    1,
+    /nobody uses listed/,
+  ],
+  [
     "unknown part",
     { "src/new/a.ts": 'import "../skill/b.ts";', "src/skill/b.ts": "x" },
     "src/new/a.ts",
