@@ -193,6 +193,28 @@ describe("storage", () => {
     });
   });
 
+  it("a transcript is from one moment also after a beginning that cannot be read", async () => {
+    const text = "x".repeat(300_000);
+    await inWorld({ replies: ["hi"] }, async (world) => {
+      const messages = [{ role: "user" as const, content: [{ type: "text" as const, text }] }];
+      const imported = { messages, summary: null };
+      await world.ask("open", { metadata: {}, request_hash: null, imported });
+      await world.run("r1", "go");
+      await world.over();
+      const first = world.store.run("r1")?.first_record ?? 0;
+      world.storage.sql.exec("UPDATE records SET data = x'7b' WHERE id >> 16 = ?", first);
+      await world.revive();
+      const caller = { tenant: "t", id: world.id, request_id: "r", mock_scope: "" };
+      const document = await world.conversation.document(caller, "raw");
+      const [begun, whole] = document.tee();
+      await begun.getReader().read();
+      await world.run("r2", "again");
+      const told: { messages: object[]; events: { kind: string }[] } = await new Response(whole).json();
+      const events = told.events.filter(({ kind }) => kind === "message");
+      expect([told.messages.length, events.length]).toEqual([1, 1]);
+    });
+  });
+
   it("an unusable fold is rebuilt from the records", async () => {
     await inWorld({ spec: { tools: [journal] }, replies: [...tools(40), "done"] }, async (world) => {
       await world.open();
@@ -450,6 +472,41 @@ describe("what is due", () => {
       undefined,
       wrap,
     );
+  });
+
+  const hi = { role: "user" as const, content: [{ type: "text" as const, text: "hi" }] };
+  it.each<[string, (world: World) => Promise<unknown>]>([
+    [
+      "of a transcript",
+      (world) =>
+        world.tryAsk("open", {
+          metadata: {},
+          request_hash: null,
+          imported: { messages: [hi], summary: null },
+        }),
+    ],
+    [
+      "as a fork",
+      (world) => {
+        const caller = { tenant: "t", id: world.id, request_id: "r", mock_scope: "" };
+        const made = { caller, parent_id: "p", branched_at: 0, request: "q", metadata: {} };
+        const call = { ...made, summary: null, skills: [] };
+        const step = { call, first: true, end: { files: 0, artifacts: 0 } };
+        return world.conversation.adopt(step, JSON.stringify({ messages: [hi] })).catch(String);
+      },
+    ],
+  ])("a session %s that could not be created holds nothing when it is", async (_, create) => {
+    const { wrap, state } = refusing(/INTO due\b/);
+    const test = async (world: World) => {
+      state.full = true;
+      await create(world);
+      expect(state.refused).toBeGreaterThan(0);
+      expect(world.store.session()).toBeNull();
+      state.full = false;
+      await create(world);
+      expect(world.conversation.log.state().visible).toEqual([hi]);
+    };
+    await inWorld({ replies: [] }, test, undefined, wrap);
   });
 
   it("due times of a later version of Hull stay until that version handles them", async () => {

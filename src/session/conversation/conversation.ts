@@ -150,7 +150,7 @@ export class Conversation {
     }
     const now = this.log.now();
     this.#store.prepare();
-    this.#store.transaction(() => {
+    this.together(() => {
       const times = { created_at: now, updated_at: now };
       const of = { parent_id, branched_at: null };
       this.#store.create({ id, tenant, ...times, state: "active", ...of, ...wanted });
@@ -253,12 +253,7 @@ export class Conversation {
 
   /** Does all writes of `work` in one transaction. */
   together<T>(work: () => T): T {
-    try {
-      return this.#store.transaction(work);
-    } catch (error) {
-      this.log.forget();
-      throw error;
-    }
+    return this.log.together(work);
   }
 
   /** Changes the session's state. If the session is no longer active, its run is cancelled. */

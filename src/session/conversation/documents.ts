@@ -4,6 +4,7 @@
  */
 import { type Applied, fold } from "../../engine/agent/apply.ts";
 import type { AgentRecord } from "../../engine/agent/records.ts";
+import type { AgentState } from "../../engine/agent/state.ts";
 import { CallNotFound } from "../../errors/llm.ts";
 import { HistoryReader, stateBefore } from "../../llm/history.ts";
 import { emptyTranscript, newId, type TranscriptEvent } from "../../llm/transcript.ts";
@@ -68,15 +69,15 @@ function* transcript(log: SessionLog, row: SessionRow): Generator<string> {
   const until = log.store.lastRecord();
   const { metadata, state } = row;
   const { messages: _, events: __, ...rest } = { ...emptyTranscript(newId()), metadata, state };
-  const seen = new SeenMessages(log.state().visible);
   const now = log.state();
+  const seen = new SeenMessages(now.visible);
   yield opened(log.answered(rest));
   const said = new HistoryReader(newId, rest);
   yield* list(
     log,
     "messages",
     each(
-      conversation(log, row, until),
+      conversation(log, row, until, now),
       (applied) => seen.compared(said.read(applied).messages),
       () => said.waiting(now).messages,
     ),
@@ -93,7 +94,7 @@ function* transcript(log: SessionLog, row: SessionRow): Generator<string> {
     log,
     "events",
     each(
-      conversation(log, row, until),
+      conversation(log, row, until, now),
       (applied) => reader.read(applied).events,
       () => reader.waiting(now).events,
     ),
@@ -111,7 +112,7 @@ function* lines(
   const reader = new HistoryReader(newId, emptyTranscript(""));
   let between = "";
   const now = log.state();
-  const all = conversation(log, row, log.store.lastRecord());
+  const all = conversation(log, row, log.store.lastRecord(), now);
   const read = (applied: Applied) => [reader.read(applied).events];
   for (const events of each(all, read, () => [reader.waiting(now).events])) {
     const text = render(events);
@@ -164,11 +165,11 @@ function* each<R, T>(
   yield* last();
 }
 
-/** The records of a transcript: those after the last reset. */
-function* conversation(log: SessionLog, row: SessionRow, until: number): Generator<Applied> {
+/** The records of a transcript: those after the last reset. @param now the state after record `until` */
+function* conversation(log: SessionLog, row: SessionRow, until: number, now: AgentState): Generator<Applied> {
   const reset = lastReset(log.store, until);
   const rows = records(log.store, row, Math.max(0, reset - 1), until);
-  const before = stateBefore(log.state().run?.spec ?? null);
+  const before = stateBefore(now.run?.spec ?? null);
   let begun = reset === 0;
   for (const applied of fold(rows, before)) {
     begun ||= applied.record.type === "session_reset";

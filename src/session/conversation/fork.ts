@@ -188,7 +188,7 @@ function begin(log: SessionLog, call: ForkCall, messages: Message[], created: ((
   const { caller, parent_id, branched_at, request, metadata, summary, skills, known } = call;
   const now = log.now();
   store.prepare();
-  store.transaction(() => {
+  log.together(() => {
     const state = created === null ? "deleted" : "active";
     store.create({
       id: caller.id,

@@ -90,6 +90,16 @@ export class SessionLog {
     return { told: historyOf(emptyTranscript(newId()), records, newId, this.state().run?.spec), whole };
   }
 
+  /** Does all writes of `work` in one transaction. If it fails, the state in memory may be ahead of storage. */
+  together<T>(work: () => T): T {
+    try {
+      return this.store.transaction(work);
+    } catch (error) {
+      this.forget();
+      throw error;
+    }
+  }
+
   record(body: AgentRecordBody): AgentRecord {
     return { v: 1, at: this.now(), ...body };
   }
