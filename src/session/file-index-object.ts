@@ -1,29 +1,99 @@
 import { DurableObject } from "cloudflare:workers";
 import type { Bindings, FileIndexRpc, IdempotentUpload } from "../env.ts";
-import { FileIndex } from "./file-index.ts";
+import { abortUploads } from "./r2-objects.ts";
 
-/** A tenant's file index: the R2 keys of its files and when each expires. The tenant is the object's name. */
+/** Keys to remove at once; R2 accepts 1000. */
+const BATCH = 500;
+/** A failed removal is repeated after this many ms. */
+const RETRY_MS = 60_000;
+
+const SCHEMA = `
+CREATE TABLE IF NOT EXISTS kept (
+  key TEXT PRIMARY KEY,
+  expires_at INTEGER NOT NULL,
+  upload_id TEXT,
+  name TEXT,
+  request_hash TEXT,
+  answer TEXT
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS kept_by_expiry ON kept (expires_at);
+CREATE UNIQUE INDEX IF NOT EXISTS kept_by_name ON kept (name);
+`;
+
+/**
+ * A tenant's file index: the R2 keys of its files and when each expires (docs/storage-schema.md). The tenant is the
+ * object's name. A key is stored before anything is stored under it, so the alarm also removes what an interrupted upload
+ * leaves.
+ */
 export class FileIndexObject extends DurableObject<Bindings> implements FileIndexRpc {
-  readonly #index: FileIndex;
+  readonly #storage: DurableObjectStorage;
+  readonly #sql: SqlStorage;
+  readonly #bucket: R2Bucket;
 
   constructor(ctx: DurableObjectState, env: Bindings) {
     super(ctx, env);
-    this.#index = new FileIndex(ctx.storage, env.FILES);
+    this.#storage = ctx.storage;
+    this.#sql = ctx.storage.sql;
+    this.#bucket = env.FILES;
+    this.#sql.exec(SCHEMA);
   }
 
-  keep(key: string, expiresAt: number, uploadId: string | null): Promise<void> {
-    return this.#index.keep(key, expiresAt, uploadId);
+  async keep(key: string, expiresAt: number, uploadId: string | null): Promise<void> {
+    this.#sql.exec(
+      `INSERT INTO kept (key, expires_at, upload_id) VALUES (?1, ?2, ?3)
+       ON CONFLICT (key) DO UPDATE SET expires_at = ?2, upload_id = ?3`,
+      key,
+      expiresAt,
+      uploadId,
+    );
+    const due = await this.#storage.getAlarm();
+    if (due === null || due > expiresAt) await this.#storage.setAlarm(expiresAt);
   }
 
   async claim(key: string, upload: IdempotentUpload): Promise<IdempotentUpload | null> {
-    return this.#index.claim(key, upload);
+    const { name, request_hash, answer } = upload;
+    return this.#storage.transactionSync(() => {
+      this.#sql.exec("UPDATE kept SET name = NULL WHERE name = ? AND expires_at <= ?", name, Date.now());
+      const [first] = this.#sql
+        .exec<{ key: string; request_hash: string; answer: string }>(
+          "SELECT key, request_hash, answer FROM kept WHERE name = ?",
+          name,
+        )
+        .toArray();
+      if (first !== undefined && first.key !== key) return { name, ...first };
+      this.#sql.exec(
+        "UPDATE kept SET name = ?, request_hash = ?, answer = ? WHERE key = ?",
+        name,
+        request_hash,
+        answer,
+        key,
+      );
+      return null;
+    });
   }
 
-  drop(keys: string[]): Promise<void> {
-    return this.#index.drop(keys);
+  async drop(keys: string[]): Promise<void> {
+    const query = "SELECT key, upload_id FROM kept WHERE key = ?";
+    const rows = keys.flatMap((key) =>
+      this.#sql.exec<{ key: string; upload_id: string | null }>(query, key).toArray(),
+    );
+    await abortUploads(this.#bucket, rows);
+    await this.#bucket.delete(keys);
+    for (const key of keys) this.#sql.exec("DELETE FROM kept WHERE key = ?", key);
   }
 
-  override alarm(): Promise<void> {
-    return this.#index.sweep(Date.now());
+  /** Removes expired files. A tenant without files has no alarm. */
+  override async alarm(): Promise<void> {
+    const now = Date.now();
+    await this.#storage.setAlarm(now + RETRY_MS);
+    const expired = this.#sql
+      .exec<{ key: string }>("SELECT key FROM kept WHERE expires_at <= ? LIMIT ?", now, BATCH)
+      .toArray();
+    if (expired.length > 0) await this.drop(expired.map(({ key }) => key));
+    const { next } = this.#sql
+      .exec<{ next: number | null }>("SELECT min(expires_at) AS next FROM kept")
+      .one();
+    if (next === null) await this.#storage.deleteAlarm();
+    else await this.#storage.setAlarm(next);
   }
 }

@@ -1,7 +1,10 @@
 import { DurableObject } from "cloudflare:workers";
 import type { Bindings } from "../env.ts";
+import { Accounts } from "./ledger/accounts.ts";
+import { type BudgetRow, Budgets, budgetOf, refusalOf } from "./ledger/budgets.ts";
 import type { Rate } from "./ledger/rate.ts";
 import { Rates } from "./ledger/rates.ts";
+import { Reservations } from "./ledger/reservations.ts";
 import type {
   Account,
   Budget,
@@ -17,28 +20,41 @@ import type {
 } from "./ledger/rpc.ts";
 import { MIGRATIONS } from "./ledger/schema.ts";
 import { Slots } from "./ledger/slots.ts";
-import { TenantLedger } from "./ledger/tenant-ledger.ts";
+import { Usage } from "./ledger/usage.ts";
 import { migrate } from "./migrate.ts";
 
 /** The window of a provider's rate, in ms. */
 const PROVIDER_WINDOW_MS = 60_000;
+/** How long a repeated batch is recognised, in ms: a caller that gets no answer repeats it immediately. */
+const KNOWN_BATCH_MS = 10 * 60_000;
 
 /**
  * Exact counts: a tenant's requests, calls and money (`tenant:<tenant>`), or a skill's simultaneous runs
  * (`skill:<slug>`). Every count is in SQLite before the object answers, so neither an eviction nor a deploy loses one.
- * No method awaits anything, so calls cannot overlap. An idle object has no alarm.
+ * Callers reserve before a call and settle after it. Spent and reserved amounts together never exceed a hard limit. No
+ * method awaits anything, so calls cannot overlap. An idle object has no alarm.
  */
 export class LedgerObject extends DurableObject<Bindings> implements LedgerRpc {
+  readonly #storage: DurableObjectStorage;
   readonly #rates: Rates;
   readonly #slots: Slots;
-  readonly #tenant: TenantLedger;
+  readonly #usage: Usage;
+  readonly #budgets: Budgets;
+  readonly #reservations: Reservations;
+  readonly #accounts: Accounts;
+  #policy: Omit<Policy, "at"> | null = null;
 
   constructor(ctx: DurableObjectState, env: Bindings) {
     super(ctx, env);
-    migrate(ctx.storage, MIGRATIONS);
-    this.#rates = new Rates(ctx.storage.sql);
-    this.#slots = new Slots(ctx.storage.sql);
-    this.#tenant = new TenantLedger(ctx.storage);
+    const { storage } = ctx;
+    migrate(storage, MIGRATIONS);
+    this.#storage = storage;
+    this.#rates = new Rates(storage.sql);
+    this.#slots = new Slots(storage.sql);
+    this.#usage = new Usage(storage.sql);
+    this.#budgets = new Budgets(storage.sql);
+    this.#reservations = new Reservations(storage.sql);
+    this.#accounts = new Accounts(storage.sql);
   }
 
   countRequest(subject: string, rate: Rate): number {
@@ -58,61 +74,166 @@ export class LedgerObject extends DurableObject<Bindings> implements LedgerRpc {
   }
 
   takeTurn(provider: string, configured: number | null): number {
-    const rpm = this.#tenant.rpm(provider) ?? configured;
+    const rpm = this.#policyNow().rpm[provider] ?? configured;
     if (rpm === null) return 0;
     const rate = { requests: rpm, window_ms: PROVIDER_WINDOW_MS };
     return this.#rates.count(`provider ${provider}`, rate, Date.now());
   }
 
   policy(): { policy: Policy } {
-    return { policy: this.#tenant.policy() };
+    return { policy: this.#policyNow() };
   }
 
   reserve(request: ReserveRequest): { refused: Refusal | null; policy: Policy } {
-    return this.#tenant.reserve(request);
+    const now = Date.now();
+    return this.#storage.transactionSync(() => {
+      this.#expire(now);
+      const known = this.#reservations.has(request.id);
+      const refused = known ? null : this.#refusal(request, now);
+      if (!known && refused === null) this.#reservations.add(request, now);
+      return { refused, policy: this.#policyNow() };
+    });
   }
 
   settle(id: string, charge: Charge | null): { exceeded: boolean; policy: Policy } {
-    return this.#tenant.settle(id, charge);
+    const now = Date.now();
+    return this.#storage.transactionSync(() => {
+      this.#expire(now);
+      const reservation = this.#reservations.take(id);
+      if (reservation !== null) {
+        const { full, expired, expires_at } = reservation;
+        if (expired) this.#charge(reversed(full), expires_at, now);
+        if (charge !== null) this.#charge(charge, now, now);
+      }
+      return { exceeded: this.#accounts.exceeded(charge?.account ?? null), policy: this.#policyNow() };
+    });
   }
 
   record(id: string, charges: Charge[]): { policy: Policy } {
-    return { policy: this.#tenant.record(id, charges) };
-  }
-
-  usage(query: UsageQuery): { rows: UsageRow[]; more: boolean } {
-    return this.#tenant.usage(query);
-  }
-
-  total(): Spend {
-    return this.#tenant.total();
+    const now = Date.now();
+    const { sql } = this.#storage;
+    return this.#storage.transactionSync(() => {
+      sql.exec("DELETE FROM recorded WHERE at < ?", now - KNOWN_BATCH_MS);
+      const fresh = sql.exec("INSERT OR IGNORE INTO recorded (id, at) VALUES (?, ?) RETURNING 1", id, now);
+      if (fresh.toArray().length > 0) for (const charge of charges) this.#charge(charge, now, now);
+      return this.policy();
+    });
   }
 
   account(name: string): Account {
-    return this.#tenant.account(name);
+    this.#expire(Date.now());
+    return this.#accounts.get(name);
   }
 
   putAccount(name: string, maxCost: number | null): { account: Account; policy: Policy } {
-    return this.#tenant.putAccount(name, maxCost);
+    this.#accounts.put(name, maxCost);
+    return { account: this.account(name), policy: this.#changed() };
   }
 
   budgets(limit: number, after: string): { rows: Budget[]; more: boolean } {
-    return this.#tenant.budgets(limit, after);
+    const now = Date.now();
+    this.#expire(now);
+    const rows = this.#budgets.after(after, limit + 1, now);
+    return { rows: rows.slice(0, limit).map((row) => this.#view(row, now)), more: rows.length > limit };
   }
 
   budget(scope: string): Budget | null {
-    return this.#tenant.budget(scope);
+    const now = Date.now();
+    this.#expire(now);
+    const row = this.#budgets.get(scope, now);
+    return row === null ? null : this.#view(row, now);
   }
 
+  /** Sets a limit. It also counts what its scope spent in the current span before. */
   putBudget(scope: string, limits: Limits): { budget: Budget; created: boolean; policy: Policy } {
-    return this.#tenant.putBudget(scope, limits);
+    const now = Date.now();
+    return this.#storage.transactionSync(() => {
+      this.#expire(now);
+      const created = this.#budgets.get(scope, now) === null;
+      const row = this.#budgets.put(scope, limits, this.#usage.spent(scope, limits.window, now), now);
+      return { budget: this.#view(row, now), created, policy: this.#changed() };
+    });
   }
 
   deleteBudget(scope: string): { existed: boolean; policy: Policy } {
-    return this.#tenant.deleteBudget(scope);
+    return { existed: this.#budgets.delete(scope), policy: this.#changed() };
   }
 
   putRpm(provider: string, rpm: number): { policy: Policy } {
-    return { policy: this.#tenant.putRpm(provider, rpm) };
+    const { sql } = this.#storage;
+    if (rpm === 0) sql.exec("DELETE FROM provider_rate WHERE provider = ?", provider);
+    else sql.exec("INSERT OR REPLACE INTO provider_rate (provider, rpm) VALUES (?, ?)", provider, rpm);
+    return { policy: this.#changed() };
   }
+
+  total(): Spend {
+    this.#expire(Date.now());
+    return this.#usage.total();
+  }
+
+  usage(query: UsageQuery): { rows: UsageRow[]; more: boolean } {
+    this.#expire(Date.now());
+    return this.#usage.page(query);
+  }
+
+  #policyNow(): Policy {
+    this.#policy ??= {
+      hard: this.#budgets.any(),
+      soft: this.#accounts.anyBudget(),
+      rpm: Object.fromEntries(
+        this.#storage.sql
+          .exec<{ provider: string; rpm: number }>("SELECT provider, rpm FROM provider_rate")
+          .toArray()
+          .map(({ provider, rpm }) => [provider, rpm]),
+      ),
+    };
+    return { ...this.#policy, at: Date.now() };
+  }
+
+  #changed(): Policy {
+    this.#policy = null;
+    return this.#policyNow();
+  }
+
+  #view(row: BudgetRow, now: number): Budget {
+    return budgetOf(row, this.#reservations.held(row.scope), now);
+  }
+
+  #refusal(request: ReserveRequest, now: number): Refusal | null {
+    for (const row of this.#budgets.of(request, now)) {
+      const refused = refusalOf(row, this.#reservations.held(row.scope), request, now);
+      if (refused !== null) return refused;
+    }
+    return this.#accounts.refusalOf(request);
+  }
+
+  #charge(charge: Charge, at: number, now: number): void {
+    this.#usage.add(charge, at);
+    this.#budgets.charge(charge, charge.spend, at, now);
+    this.#accounts.charge(charge);
+  }
+
+  /** Charges calls whose time was over before anybody reported their end. */
+  #expire(now: number): void {
+    for (const { full, expires_at } of this.#reservations.expire(now)) this.#charge(full, expires_at, now);
+  }
+}
+
+function reversed({ spend, ...rest }: Charge): Charge {
+  const { calls, unpriced_calls, estimated_calls, prompt_tokens, cost, duration_ms } = spend;
+  return {
+    ...rest,
+    spend: {
+      calls: -calls,
+      unpriced_calls: -unpriced_calls,
+      estimated_calls: -estimated_calls,
+      input_tokens: -spend.input_tokens,
+      output_tokens: -spend.output_tokens,
+      cache_read_tokens: -spend.cache_read_tokens,
+      cache_write_tokens: -spend.cache_write_tokens,
+      prompt_tokens: -prompt_tokens,
+      cost: -cost,
+      duration_ms: -duration_ms,
+    },
+  };
 }
