@@ -26,7 +26,7 @@ const COMPOSITE_KEY: typeof SINGLE_KEY = {
   upTo: "seq <= ?1",
   insert: "(seq, part, data) VALUES (?1, ?2, ?3)",
 };
-/** `record` and `event` are those of sessions that earlier versions of Hull made. */
+/** `record` and `event` are those of sessions that earlier versions of Hull made; `mock` and `call` of a scope of mocks. */
 const TABLES = {
   records: SINGLE_KEY,
   events: SINGLE_KEY,
@@ -34,6 +34,8 @@ const TABLES = {
   event: COMPOSITE_KEY,
   daemon_event: COMPOSITE_KEY,
   journal: COMPOSITE_KEY,
+  mock: COMPOSITE_KEY,
+  call: COMPOSITE_KEY,
 } as const;
 type Table = keyof typeof TABLES;
 
@@ -89,6 +91,13 @@ export class Rows<T> {
     }
     this.#last = seq;
     return bytes.length;
+  }
+
+  /** Stores a value after the last one; returns its number. */
+  append(value: unknown): number {
+    const seq = this.last() + 1;
+    this.insert(seq, value);
+    return seq;
   }
 
   /**

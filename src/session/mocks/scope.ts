@@ -3,13 +3,12 @@
  * scope is forgotten after a day without use. A deployment's own mocks win over queued ones, and each scope has its own
  * position in them.
  */
-import { join } from "../../bytes.ts";
 import { type DeploymentMocks, MOCKS_VARIABLE } from "../../model/mock/deployment.ts";
 import type { Mock, MockCall } from "../../model/mock/mock.ts";
 import { nextMock } from "../../model/mock/queue.ts";
 import type { Taken } from "../../model/mock/source.ts";
+import { Rows } from "../conversation/rows.ts";
 import { hasSchema, migrate } from "../migrate.ts";
-import { rowChunks } from "../row-chunks.ts";
 
 const MIGRATIONS = [
   `CREATE TABLE scope (begun INTEGER NOT NULL, used_at INTEGER NOT NULL);
@@ -39,12 +38,16 @@ export interface CallPage {
 export class MockScope {
   readonly #storage: DurableObjectStorage;
   readonly #sql: SqlStorage;
+  readonly #mocks: Rows<Mock>;
+  readonly #calls: Rows<MockCall>;
   #ready: boolean;
   #queue: { seq: number; mock: Mock }[] | null = null;
 
   constructor(storage: DurableObjectStorage) {
     this.#storage = storage;
     this.#sql = storage.sql;
+    this.#mocks = new Rows(this.#sql, "mock");
+    this.#calls = new Rows(this.#sql, "call");
     this.#ready = hasSchema(this.#sql);
     if (this.#ready) migrate(storage, MIGRATIONS);
   }
@@ -54,7 +57,7 @@ export class MockScope {
     await this.#use();
     this.#storage.transactionSync(() => {
       this.#sql.exec("UPDATE scope SET begun = 1");
-      for (const mock of mocks) this.#queued().push({ seq: this.#append("mock", mock), mock });
+      for (const mock of mocks) this.#queued().push({ seq: this.#mocks.append(mock), mock });
     });
     return this.#queued().length;
   }
@@ -68,7 +71,7 @@ export class MockScope {
   async take(call: MockCall, prompt: string | null, deployment: DeploymentMocks | null): Promise<Taken> {
     await this.#use();
     return this.#storage.transactionSync(() => {
-      const seq = this.#append("call", call);
+      const seq = this.#calls.append(call);
       this.#sql.exec("DELETE FROM call WHERE seq <= ?", seq - MAX_CALLS);
       const seen = prompt !== null && this.#isKnown(prompt);
       if (deployment !== null) {
@@ -83,12 +86,14 @@ export class MockScope {
   calls(limit: number, after: number): CallPage {
     const page: CallPage = { calls: [], last: after, more: false };
     let size = 0;
-    for (const { seq, text } of this.#ready ? this.#read("call", after) : []) {
+    for (const row of this.#ready ? this.#calls.after(after) : []) {
+      if (!row.ok) continue;
+      const text = JSON.stringify(row.value);
       size += text.length;
       page.more = page.calls.length === limit || (page.calls.length > 0 && size > MAX_PAGE_CHARACTERS);
       if (page.more) break;
       page.calls.push(text);
-      page.last = seq;
+      page.last = row.seq;
     }
     return page;
   }
@@ -96,7 +101,7 @@ export class MockScope {
   /** Empties queue, calls and cache, and restarts the deployment's mocks. */
   clear(): void {
     if (!this.#ready) return;
-    this.#queue = null;
+    this.#forget();
     this.#storage.transactionSync(() => {
       for (const table of TABLES) this.#sql.exec(`DELETE FROM ${table}`);
       this.#sql.exec("UPDATE scope SET begun = 0");
@@ -109,7 +114,7 @@ export class MockScope {
     const { used_at } = this.#sql.exec<{ used_at: number }>("SELECT used_at FROM scope").one();
     if (used_at + KEPT_MS > now) return this.#storage.setAlarm(used_at + KEPT_MS);
     this.#ready = false;
-    this.#queue = null;
+    this.#forget();
     await this.#storage.deleteAlarm();
     await this.#storage.deleteAll();
   }
@@ -123,7 +128,9 @@ export class MockScope {
   }
 
   #queued(): { seq: number; mock: Mock }[] {
-    this.#queue ??= Array.from(this.#read("mock", 0), ({ seq, text }) => ({ seq, mock: JSON.parse(text) }));
+    this.#queue ??= Array.from(this.#mocks.after(0)).flatMap((row) =>
+      row.ok ? [{ seq: row.seq, mock: row.value }] : [],
+    );
     return this.#queue;
   }
 
@@ -156,27 +163,9 @@ export class MockScope {
     return known;
   }
 
-  #append(table: "mock" | "call", value: Mock | MockCall): number {
-    const { last } = this.#sql
-      .exec<{ last: number }>(`SELECT coalesce(max(seq), 0) AS last FROM ${table}`)
-      .one();
-    const seq = last + 1;
-    for (const [part, data] of rowChunks(new TextEncoder().encode(JSON.stringify(value)))) {
-      this.#sql.exec(`INSERT INTO ${table} (seq, part, data) VALUES (?, ?, ?)`, seq, part, data);
-    }
-    return seq;
-  }
-
-  *#read(table: "mock" | "call", after: number): Generator<{ seq: number; text: string }, void> {
-    const numbers = this.#sql
-      .exec<{ seq: number }>(`SELECT DISTINCT seq FROM ${table} WHERE seq > ? ORDER BY seq`, after)
-      .toArray();
-    for (const { seq } of numbers) {
-      const parts = this.#sql
-        .exec<{ data: ArrayBuffer }>(`SELECT data FROM ${table} WHERE seq = ? ORDER BY part`, seq)
-        .toArray();
-      const bytes = join(parts.map(({ data }) => new Uint8Array(data)));
-      yield { seq, text: new TextDecoder().decode(bytes) };
-    }
+  #forget(): void {
+    this.#queue = null;
+    this.#mocks.forget();
+    this.#calls.forget();
   }
 }

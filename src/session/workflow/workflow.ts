@@ -423,7 +423,7 @@ export class Workflow {
         const stored = this.#stored.get(record);
         return record.type === "ended" && stored !== undefined ? rowOf(record, stored) : record;
       });
-      this.#rows.insert(this.#rows.last() + 1, rows.length === 1 ? rows[0] : rows);
+      this.#rows.append(rows.length === 1 ? rows[0] : rows);
       this.#state = state;
       const { log } = this.#conversation;
       this.#lifecycle.journalled(records);
