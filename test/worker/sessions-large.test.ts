@@ -19,6 +19,7 @@ import {
   texts,
   until,
 } from "./session-client.ts";
+import { inWorld } from "./session-world.ts";
 
 const stub = (path: string) => sessionObject(client.env, "default", path.replace("/sessions/", ""));
 const inject = (path: string, content: string, role = "user") =>
@@ -93,6 +94,28 @@ it("of many MB arrives complete, and from one moment whatever is added meanwhile
   expect(transcript.messages.every(({ content }) => String(content).length > 1024 * 1024)).toBe(true);
   expect(transcript.events.filter(({ kind }) => kind === "message")).toHaveLength(12);
   expect((await textOf(`${path}/transcript`)).split("\n")).toHaveLength(13);
+});
+
+it("is from one moment also where the beginning of a run cannot be read", async () => {
+  const text = "x".repeat(300_000);
+  await inWorld({ replies: ["hi"] }, async (world) => {
+    const messages = [{ role: "user" as const, content: [{ type: "text" as const, text }] }];
+    const imported = { messages, summary: null };
+    await world.ask("open", { metadata: {}, request_hash: null, imported });
+    await world.run("r1", "go");
+    await world.over();
+    const first = world.store.run("r1")?.first_record ?? 0;
+    world.storage.sql.exec("UPDATE records SET data = x'7b' WHERE id >> 16 = ?", first);
+    await world.revive();
+    const caller = { tenant: "t", id: world.id, request_id: "r", mock_scope: "" };
+    const document = await world.conversation.document(caller, "raw");
+    const [begun, whole] = document.tee();
+    await begun.getReader().read();
+    await world.run("r2", "again");
+    const told: { messages: object[]; events: { kind: string }[] } = await new Response(whole).json();
+    const events = told.events.filter(({ kind }) => kind === "message");
+    expect([told.messages.length, events.length]).toEqual([1, 1]);
+  });
 });
 
 it("breaks off if the session is removed while it is read", async () => {

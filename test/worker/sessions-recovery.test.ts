@@ -193,28 +193,6 @@ describe("storage", () => {
     });
   });
 
-  it("a transcript is from one moment also after a beginning that cannot be read", async () => {
-    const text = "x".repeat(300_000);
-    await inWorld({ replies: ["hi"] }, async (world) => {
-      const messages = [{ role: "user" as const, content: [{ type: "text" as const, text }] }];
-      const imported = { messages, summary: null };
-      await world.ask("open", { metadata: {}, request_hash: null, imported });
-      await world.run("r1", "go");
-      await world.over();
-      const first = world.store.run("r1")?.first_record ?? 0;
-      world.storage.sql.exec("UPDATE records SET data = x'7b' WHERE id >> 16 = ?", first);
-      await world.revive();
-      const caller = { tenant: "t", id: world.id, request_id: "r", mock_scope: "" };
-      const document = await world.conversation.document(caller, "raw");
-      const [begun, whole] = document.tee();
-      await begun.getReader().read();
-      await world.run("r2", "again");
-      const told: { messages: object[]; events: { kind: string }[] } = await new Response(whole).json();
-      const events = told.events.filter(({ kind }) => kind === "message");
-      expect([told.messages.length, events.length]).toEqual([1, 1]);
-    });
-  });
-
   it("an unusable fold is rebuilt from the records", async () => {
     await inWorld({ spec: { tools: [journal] }, replies: [...tools(40), "done"] }, async (world) => {
       await world.open();

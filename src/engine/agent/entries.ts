@@ -30,11 +30,14 @@ function wholeResults(message: Message, calls: readonly OpenCall[]): Message {
   return { role: "tool", results };
 }
 
-/** The call that a record settles, with its final arguments and its result; `null`: the record settles none. */
-export function settledBy({
-  before,
-  after,
-}: Applied): { call: ToolCallBlock; result: AgentToolResult } | null {
+/** A call with its final arguments and its result. */
+export interface SettledCall {
+  call: ToolCallBlock;
+  result: AgentToolResult;
+}
+
+/** The call that a record settles; `null`: the record settles none. */
+export function settledBy({ before, after }: Applied): SettledCall | null {
   const known = before.run?.calls ?? [];
   for (const { effect, stage, call, result } of after.run?.calls ?? []) {
     const settled = stage === "settled" && result !== null;

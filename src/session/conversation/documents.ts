@@ -10,7 +10,7 @@ import { HistoryReader, stateBefore } from "../../llm/history.ts";
 import { emptyTranscript, newId, type TranscriptEvent } from "../../llm/transcript.ts";
 import { SeenMessages } from "../../llm/transcript-history.ts";
 import { renderFull, renderVisible } from "../../llm/transcript-operations/view.ts";
-import { recordedAnswer, recordedResult } from "./cassette.ts";
+import { RecordedResults, recordedAnswer } from "./cassette.ts";
 import type { SessionDocument } from "./rpc.ts";
 import type { SessionLog } from "./session-log.ts";
 import type { ConversationStore, SessionRow } from "./store.ts";
@@ -131,10 +131,11 @@ function* cassette(log: SessionLog, row: SessionRow): Generator<string> {
     "mocks",
     each(records(store, row, 0, until), (record) => present(recordedAnswer(record))),
   );
+  const results = new RecordedResults();
   yield* list(
     log,
     "tool_results",
-    each(fold(records(store, row, 0, until)), (applied) => present(recordedResult(applied))),
+    each(fold(records(store, row, 0, until)), (applied) => present(results.read(applied))),
   );
   yield "}";
 }

@@ -4,7 +4,7 @@ import type { AgentRecord } from "../../engine/agent/records.ts";
 import type { RecordedCalls, RecordedTool } from "../../engine/workflow/records.ts";
 import { asJson } from "../../skill/json.ts";
 import type { TraceStep } from "./answers.ts";
-import { recordedResult } from "./cassette.ts";
+import { RecordedResults } from "./cassette.ts";
 import { TraceReader } from "./trace.ts";
 
 /** The most steps of a run to read, and of tool results to keep. */
@@ -19,6 +19,7 @@ const MAX_TEXT = 2000;
  */
 export function recordedCalls(records: Iterable<AgentRecord>, redacted: <T>(value: T) => T): RecordedCalls {
   const trace = new TraceReader({ after: 0, limit: MOST_STEPS });
+  const results = new RecordedResults();
   const tools: RecordedTool[] = [];
   let made = 0;
   let unkept = 0;
@@ -27,7 +28,7 @@ export function recordedCalls(records: Iterable<AgentRecord>, redacted: <T>(valu
     trace.read(applied);
     if (record.type === "model_call_settled") made += 1;
     if (record.type === "turn_taken") made += record.calls.length;
-    const found = recordedResult(applied);
+    const found = results.read(applied);
     if (found === null) continue;
     if (tools.length === MOST_TOOLS) {
       unkept += 1;

@@ -1,10 +1,10 @@
 /** The steps of a run with their times, read from its records, for people. Pure. */
 import { type Applied, fold } from "../../engine/agent/apply.ts";
-import { settledBy } from "../../engine/agent/entries.ts";
 import type { AgentRecord, AgentToolResult } from "../../engine/agent/records.ts";
 import type { Block } from "../../engine/messages.ts";
 import type { Json } from "../../skill/manifest.ts";
 import type { RunSteps, TraceStep } from "./answers.ts";
+import { SettledCalls } from "./settled-calls.ts";
 
 interface TracePage extends Pick<RunSteps, "text" | "error"> {
   steps: TraceStep[];
@@ -39,8 +39,7 @@ export class TraceReader {
   readonly #steps: TraceStep[] = [];
   /** Steps under way, by the id of the call or the approval; `null`: not on this page. */
   readonly #open = new Map<string, { at: number; step: TraceStep | null }>();
-  /** Ids of started calls by their effects, for a run with an unreadable beginning: the fold then knows no call. */
-  readonly #started = new Map<string, string>();
+  readonly #calls = new SettledCalls();
   #text: string | null = null;
   #error: TracePage["error"] = null;
   #count = 0;
@@ -59,6 +58,7 @@ export class TraceReader {
   read(applied: Applied): void {
     const { record } = applied;
     const { at } = record;
+    const settled = this.#calls.read(applied);
     switch (record.type) {
       case "run_started":
         this.#asked = at;
@@ -92,21 +92,14 @@ export class TraceReader {
           this.#begin(id, { kind: "tool", name, at, ok: null, input: json(given ?? raw) });
         }
         break;
-      case "tools_started":
-        for (const { effect, call } of record.calls) this.#started.set(effect, call.id);
-        break;
       case "client_tool_answered":
       case "tool_settled":
       case "ledger_updated":
       case "skill_loaded":
-      case "tool_searched": {
-        const settled = settledBy(applied);
+      case "tool_searched":
         if (settled !== null) this.#endCall(settled.call.id, at, settled.result);
-        else if (record.type === "tool_settled" && applied.before.run?.spec.run_id !== record.run)
-          this.#endCall(this.#started.get(record.effect) ?? "", at, record.result);
         this.#asked = at;
         break;
-      }
       case "approval_requested": {
         const { id, tool, arguments: given } = record.request;
         this.#begin(id, { kind: "approval", name: tool, at, ok: null, input: json(given) });

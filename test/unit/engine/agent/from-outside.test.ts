@@ -9,7 +9,7 @@ import { sha256 } from "../../../../src/engine/sha256.ts";
 import { historyOf } from "../../../../src/llm/history.ts";
 import { emptyTranscript } from "../../../../src/llm/transcript.ts";
 import { eventsOf } from "../../../../src/run/agent/events.ts";
-import { recordedResult } from "../../../../src/session/conversation/cassette.ts";
+import { RecordedResults } from "../../../../src/session/conversation/cassette.ts";
 import { DAEMON, type Played, play, type Reply, started, tool, toolTexts, userTexts } from "./harness.ts";
 
 const says = (text: string, delivery: Delivery): AgentRecord & { type: "message_received" } => ({
@@ -191,7 +191,8 @@ describe("a call that the client answers", () => {
     const { transcript, trace } = historyOf(emptyTranscript("t"), records, () => "m");
     const { messages } = transcript;
     expect(messages.filter(({ role }) => role === "tool")).toMatchObject([{ content: "short" }]);
-    const kept = [...fold(records)].flatMap((applied) => recordedResult(applied) ?? []);
+    const reader = new RecordedResults();
+    const kept = [...fold(records)].flatMap((applied) => reader.read(applied) ?? []);
     expect(kept).toMatchObject([{ name: "ask", status: "ok", content: "short" }]);
     const ends = trace.filter(({ kind }) => kind === "TurnEnd");
     expect(ends).toMatchObject([{ successful_tool_names: ["ask"], session_tools_used: ["ask"] }]);
