@@ -1,7 +1,7 @@
 /** Idempotent and asynchronous calls through everything that can die under them. */
 import { mkdtemp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { commonHull } from "../support/common-hull.ts";
 import { json } from "../support/hull-dev.ts";
 import { until } from "../support/runner.ts";
@@ -17,7 +17,6 @@ const script = (name: string, waits: string): Record<string, string> => ({
 });
 const SKILLS = {
   ...script("work", HELD),
-  ...script("silent", "sleep 20"),
   "copy/SKILL.md":
     "---\nname: copy\ndescription: Copies\nrun: [./copy.sh]\ninput: file\noutput: text\n---\nCopies.\n",
   "copy/copy.sh": '#!/bin/bash\ncat "$HULL_INPUT_FILE"\n',
@@ -111,7 +110,7 @@ describe("S83", () => {
 test("inputs and answers that no isolate should hold are kept too", async () => {
   const { key } = fresh();
   const bytes = (first: number): Uint8Array<ArrayBuffer> =>
-    new Uint8Array(20_000_000).fill(1).fill(first, 0, 1);
+    new Uint8Array(17_000_000).fill(1).fill(first, 0, 1);
   const copy = (first: number): Promise<Response> =>
     hull.call("/skills/copy", bytes(first), {
       headers: { "idempotency-key": key, "content-type": "application/octet-stream" },
@@ -155,38 +154,45 @@ describe("S84: run once, answered once", () => {
     expect(await (await call(skill, key, file)).text()).toContain("end");
     expect(await runs(file)).toBe(1);
   });
+});
 
-  test("the Worker dies and nobody asks: the run is taken up and ends by itself", async () => {
+/** A run of the agent that nobody waits for, its tool under way. */
+async function begun(): Promise<{ file: string; id: string; run_id: string }> {
+  const { file } = fresh();
+  const mock = [{ tool_calls: [{ name: "work", arguments: { file } }] }, { text: "done" }];
+  const options = { skill: "agent", tool_retries: 0, mock };
+  const accepted = await hull.post("/runs", { prompt: file, options }, { prefer: "respond-async" });
+  const { id, run_id } = await json<{ id: string; run_id: string }>(accepted);
+  expect([accepted.status, accepted.headers.get("location")]).toEqual([202, `/executions/${id}`]);
+  await running(file);
+  return { file, id, run_id };
+}
+const result = async (id: string) => json(await hull.call(`/executions/${id}/result`));
+
+describe("S84: the Worker dies and nobody asks", () => {
+  let served: { file: string; id: string };
+  let run: { file: string; id: string; run_id: string };
+  beforeAll(async () => {
     const { file } = fresh();
     const accepted = await hull.call("/skills/agent", file, { headers: { prefer: "respond-async" } });
     const { id } = await json<{ id: string }>(accepted);
     await running(file);
+    served = { file, id };
+    run = await begun();
     expect(await kill(hull, "worker")).toBeGreaterThan(0);
-    await letGo(file);
+    await letGo(served.file);
+    await letGo(run.file);
+  });
+
+  test("a call is taken up and ends by itself", async () => {
+    const { file, id } = served;
     await hull.printed(new RegExp(`^agent ${id} done `, "m"));
     expect(await json(await hull.call(`/executions/${id}`))).toMatchObject({ status: "done" });
     expect(await runs(file)).toBe(1);
   });
-});
 
-describe("a run without a session", () => {
-  /** A run of the agent that nobody waits for, its tool under way. */
-  async function begun(): Promise<{ file: string; id: string; run_id: string }> {
-    const { file } = fresh();
-    const mock = [{ tool_calls: [{ name: "work", arguments: { file } }] }, { text: "done" }];
-    const options = { skill: "agent", tool_retries: 0, mock };
-    const accepted = await hull.post("/runs", { prompt: file, options }, { prefer: "respond-async" });
-    const { id, run_id } = await json<{ id: string; run_id: string }>(accepted);
-    expect([accepted.status, accepted.headers.get("location")]).toEqual([202, `/executions/${id}`]);
-    await running(file);
-    return { file, id, run_id };
-  }
-  const result = async (id: string) => json(await hull.call(`/executions/${id}/result`));
-
-  test("the Worker dies and nobody asks: the run is resumed and ends by itself, its tool run once", async () => {
-    const { file, id, run_id } = await begun();
-    expect(await kill(hull, "worker")).toBeGreaterThan(0);
-    await letGo(file);
+  test("a run without a session is resumed and ends by itself, its tool run once", async () => {
+    const { file, id, run_id } = run;
     await hull.printed(new RegExp(`^runs ${id} done `, "m"));
     const document = await result(id);
     expect(document).toMatchObject({ run_id, session_id: null, status: "done", successful_tools: ["work"] });
@@ -197,7 +203,9 @@ describe("a run without a session", () => {
     expect(dataOf(events, "done")).toMatchObject([{ ok: true, status: "done" }]);
     expect(await runs(file)).toBe(1);
   });
+});
 
+describe("a run without a session", () => {
   test("Worker and runner die: the model learns that the outcome is unknown, and nothing runs twice", async () => {
     const { file, id } = await begun();
     expect(await kill(hull, "worker", "runner")).toBeGreaterThan(0);
@@ -237,29 +245,34 @@ describe("S85: said plainly that it was lost", () => {
 });
 
 describe("S79: events across a broken connection", () => {
-  /** Reads until an event of the name has come, then leaves. */
-  async function readUntil(response: Response, name: string): Promise<string> {
+  const isDelta = (text: string): boolean => text.includes("event: delta\n") && text.endsWith("\n\n");
+  const isHeartbeat = (text: string): boolean => /^: hb$/m.test(text);
+  /** Reads until this has come, then leaves; else to the end. */
+  async function readUntil(response: Response, hasCome: (text: string) => boolean): Promise<string> {
     const decoder = new TextDecoder();
     let text = "";
     for await (const chunk of response.body ?? []) {
       text += decoder.decode(chunk, { stream: true });
-      if (text.includes(`event: ${name}\n`) && text.endsWith("\n\n")) break;
+      if (hasCome(text)) break;
     }
     return text;
   }
 
   test("missed events come once, in order, after a silence with heartbeats", async () => {
     const { file, key } = fresh();
-    const first = await call("silent", key, file, { accept: "text/event-stream" });
+    const first = await call("work", key, file, { accept: "text/event-stream" });
     const id = first.headers.get("x-hull-execution-id") ?? "";
-    const seen = await readUntil(first, "delta");
+    const seen = await readUntil(first, isDelta);
     const last = [...seen.matchAll(/^id: (.*)$/gm)].at(-1)?.[1] ?? "";
     const rest = await hull.call(`/executions/${id}/events`, undefined, {
       headers: { "last-event-id": last },
     });
-    const [forEvents, forText] = [rest, rest.clone()];
-    const [events, text] = await Promise.all([readEvents(forEvents), forText.text()]);
-    expect(text).toMatch(/^: hb$/m);
+    const text = await readUntil(rest, (so) => {
+      if (isHeartbeat(so)) void letGo(file);
+      return false;
+    });
+    expect(text).toSatisfy(isHeartbeat);
+    const events = await readEvents(new Response(text));
     const number = (event: string): number => Number(event.split(":")[1]);
     expect(events.map((event) => number(event.id))).toEqual(events.map((_, i) => number(last) + 1 + i));
     expect([textOf(events, "delta"), events.at(-1)?.event]).toEqual(["end\n", "done"]);
@@ -269,7 +282,7 @@ describe("S79: events across a broken connection", () => {
     const { file, key } = fresh();
     const first = await call("work", key, file, { accept: "text/event-stream" });
     const id = first.headers.get("x-hull-execution-id") ?? "";
-    const seen = await readUntil(first, "delta");
+    const seen = await readUntil(first, isDelta);
     const last = [...seen.matchAll(/^id: (.*)$/gm)].at(-1)?.[1] ?? "";
     expect(await kill(hull, "worker")).toBeGreaterThan(0);
     await letGo(file);
