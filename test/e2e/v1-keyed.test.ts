@@ -114,19 +114,6 @@ describe("a model call", () => {
     const again = await messages("failed", ask("Hi"));
     expect([again.status, await again.text()]).toEqual([200, expect.stringContaining("now")]);
   });
-
-  test("with a dead process is made again", async () => {
-    fake.script([{ hang: true }, { text: "after all" }]);
-    const first = messages("killed", ask("Hi")).catch(() => null);
-    await until(
-      async () => fake.requests.length,
-      (count) => count === 1,
-    );
-    await killWorker(hull);
-    await first;
-    const again = await messages("killed", ask("Hi"));
-    expect([again.status, await again.text()]).toEqual([200, expect.stringContaining("after all")]);
-  });
 });
 
 test("a response is made once, whether it is stored or not", async () => {
@@ -148,10 +135,10 @@ test("a response is made once, whether it is stored or not", async () => {
   }
 });
 
-describe("a run of a skill", () => {
-  const called = { tool_calls: [{ name: "mark", arguments: {} }] };
-  const run = (key: string) => messages(key, ask("Go", { model: "skill/marker" }));
+const called = { tool_calls: [{ name: "mark", arguments: {} }] };
+const run = (key: string) => messages(key, ask("Go", { model: "skill/marker" }));
 
+describe("a run of a skill", () => {
   test("uses its tools once", async () => {
     fake.script([called, { text: "Marked." }]);
     const text = await (await run("skill")).text();
@@ -160,24 +147,29 @@ describe("a run of a skill", () => {
     expect([again.headers.get("x-hull-replayed"), await again.text()]).toEqual(["1", text]);
     expect(fake.requests).toHaveLength(2);
   });
+});
 
-  test("with a dead process is not carried out again, and reports it", async () => {
-    fake.script([called, { hang: true }]);
-    const first = run("skill-killed").catch(() => null);
-    await until(
+test("with a dead process a message is made again; a run of a skill is not, and reports it", async () => {
+  fake.script([{ hang: true }, called, { hang: true }, { text: "after all" }]);
+  const asked = (count: number) =>
+    until(
       async () => fake.requests.length,
-      (count) => count === 2,
+      (found) => found === count,
     );
-    await killWorker(hull);
-    await first;
-    const again = await run("skill-killed");
-    expect(again.status).toBe(502);
-    expect(again.headers.get("x-should-retry")).toBe("false");
-    expect(await again.json()).toMatchObject({
-      error: { message: expect.stringContaining("does not know whether the request took effect") },
-    });
-    expect(fake.requests).toHaveLength(2);
+  const message = messages("killed", ask("Hi")).catch(() => null);
+  await asked(1);
+  const first = run("skill-killed").catch(() => null);
+  await asked(3);
+  await killWorker(hull);
+  await Promise.all([message, first]);
+  const [again, reported] = await Promise.all([messages("killed", ask("Hi")), run("skill-killed")]);
+  expect([again.status, await again.text()]).toEqual([200, expect.stringContaining("after all")]);
+  expect(reported.status).toBe(502);
+  expect(reported.headers.get("x-should-retry")).toBe("false");
+  expect(await reported.json()).toMatchObject({
+    error: { message: expect.stringContaining("does not know whether the request took effect") },
   });
+  expect(fake.requests).toHaveLength(4);
 });
 
 describe("creates once", () => {
