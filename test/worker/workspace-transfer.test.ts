@@ -2,7 +2,10 @@
 import { runInDurableObject } from "cloudflare:test";
 import { beforeEach, expect, it, onTestFinished, vi } from "vitest";
 import { sha256 } from "../../src/bytes.ts";
+import { Deployment } from "../../src/deployment.ts";
+import { detachedContext } from "../../src/run/context.ts";
 import type { WorkspaceAccess } from "../../src/run/workspace/access.ts";
+import { TemporaryWorkspace } from "../../src/run/workspace/temporary.ts";
 import { IncomingChanges, workspaceSource } from "../../src/run/workspace/transfer.ts";
 import { Workspace } from "../../src/session/workspace/workspace.ts";
 import { FRAME, FrameDecoder, workspaceManifest } from "../../src/tool/protocol.ts";
@@ -33,8 +36,8 @@ const access: WorkspaceAccess = {
 };
 
 /** Hands in what one execution did: texts are written, null is deleted. */
-async function take(changes: Record<string, string | null>, executable = false) {
-  const incoming = new IncomingChanges(FILES, access);
+async function take(changes: Record<string, string | null>, executable = false, workspace = access) {
+  const incoming = new IncomingChanges(FILES, workspace);
   for (const [path, text] of Object.entries(changes)) {
     if (text === null) {
       await incoming.change({ kind: "delete", path });
@@ -94,6 +97,24 @@ it("a file replaces a folder, and a folder a file; deletions make room first", a
   expect(await paths()).toEqual(["a/x", "b", "d", "e"]);
   expect(await take({ d: null, f: "3", g: "4" })).toEqual([{ path: "g", why: "full" }]);
   expect(await take({ gone: null, "f/inside": "x" })).toEqual([{ path: "f/inside", why: "path" }]);
+});
+
+it("in a run without a session too", async () => {
+  const origin = { requestId: "r", tenant: "transfer", startedAt: 0 };
+  const workspace = new TemporaryWorkspace(
+    detachedContext(new Deployment(bindings), origin, () => {}),
+    id,
+  );
+  onTestFinished(() => workspace.destroy());
+  await take({ a: "file", "b/c/d": "1", "b/c/e": "2" }, false, workspace);
+  expect(await take({ "b/c/d": null, b: "file", "b/c": "file" }, false, workspace)).toEqual([
+    { path: "b", why: "path" },
+    { path: "b/c", why: "path" },
+  ]);
+  expect(await take({ a: null, "b/c/e": null, "a/x": "in a folder", b: "file" }, false, workspace)).toEqual(
+    [],
+  );
+  expect((await workspace.listFiles(null, 100)).map(({ path }) => path)).toEqual(["a/x", "b"]);
 });
 
 it("content that differs from its declaration changes nothing, nor does an abandoned run", async () => {

@@ -5,7 +5,7 @@
 
 import { sha256 as digestOf } from "../../bytes.ts";
 import { Internal } from "../../errors.ts";
-import { WORKSPACE_LIMITS } from "../../tool/workspace-path.ts";
+import { foldersOf, WORKSPACE_LIMITS } from "../../tool/workspace-path.ts";
 import type { RunContext } from "../context.ts";
 import { dropInput, keepTemporary } from "../files.ts";
 import type {
@@ -23,6 +23,10 @@ export class TemporaryWorkspace implements WorkspaceAccess {
   readonly #context: RunContext;
   readonly #run: string;
   readonly #files = new Map<string, WorkspaceFile>();
+  /** How many files are below each folder. */
+  readonly #folders = new Map<string, number>();
+  /** Size of all files together. */
+  #bytes = 0;
   /** R2 keys of contents by digest. */
   readonly #contents = new Map<string, string>();
   readonly #keys: string[] = [];
@@ -116,17 +120,21 @@ export class TemporaryWorkspace implements WorkspaceAccess {
     this.#version += 1;
     if (file === null) this.#files.delete(path);
     else this.#files.set(path, file);
+    this.#bytes += (file?.size ?? 0) - (old?.size ?? 0);
+    const more = Number(file !== null) - Number(old !== null);
+    if (more !== 0)
+      for (const folder of foldersOf(path))
+        this.#folders.set(folder, (this.#folders.get(folder) ?? 0) + more);
     return outcome;
   }
 
   #refusal(intent: FileIntent): Refusal | null {
-    const files = [...this.#files.values()];
     return writeRefusal(intent, {
-      files: files.length,
-      bytes: files.reduce((total, file) => total + file.size, 0),
+      files: this.#files.size,
+      bytes: this.#bytes,
       limits: WORKSPACE_LIMITS,
       find: (path) => this.#files.get(path) ?? null,
-      isFolder: (path) => files.some((file) => file.path.startsWith(`${path}/`)),
+      isFolder: (path) => (this.#folders.get(path) ?? 0) > 0,
     });
   }
 }
