@@ -135,9 +135,15 @@ export function resultOf(parts: ResultParts): LlmResult {
     transcript: parts.transcript,
     ...turn.text_format,
     ...(parts.routing === null ? {} : { routing: parts.routing }),
-    ...(parts.warnings.length === 0 ? {} : { warnings: parts.warnings }),
+    ...eachOnce(parts.warnings),
     ...parts.further,
   };
+}
+
+/** The warnings of all exchanges of a call, each once: a later exchange has most options of the one before it. */
+export function eachOnce(all: readonly Warning[]): { warnings?: readonly Warning[] } {
+  if (all.length === 0) return {};
+  return { warnings: [...new Map(all.map((warning) => [warning.message, warning])).values()] };
 }
 
 const SHOWN: Record<StopReason, string | null> = {

@@ -5,7 +5,15 @@ import { warnings } from "../engine/messages.ts";
 import { isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import type { CallInput } from "./prepare.ts";
-import { added, type CallFigures, type CallTurn, callExtras, callFigures, type LlmResult } from "./result.ts";
+import {
+  added,
+  type CallFigures,
+  type CallTurn,
+  callExtras,
+  callFigures,
+  eachOnce,
+  type LlmResult,
+} from "./result.ts";
 import { checkSchema, readSchema } from "./schema.ts";
 import type { Checked } from "./structured.ts";
 
@@ -122,13 +130,6 @@ function envelopeOf({ checked, turn, figures, attempts, result }: CallOutcome): 
   };
 }
 
-/** The warnings of all these envelopes, each once: a repair has most options of the call before it. */
-function warningsOf(envelopes: readonly StructuredEnvelope[]): Pick<StructuredEnvelope, "warnings"> {
-  const all = envelopes.flatMap(({ warnings = [] }) => warnings);
-  if (all.length === 0) return {};
-  return { warnings: [...new Map(all.map((warning) => [warning.message, warning])).values()] };
-}
-
 const wantsRepair = (repair: Json | undefined): repair is JsonObject | true =>
   repair === true || (isObject(repair) && repair.enabled === true);
 
@@ -155,7 +156,8 @@ async function repaired(
     const second = envelopeOf(outcome);
     const usage = added(first.figures, outcome.figures);
     const attempts = first.attempts + 1;
-    const both = { raw_text: first.turn.text, usage, attempts, ...warningsOf([before, second]) };
+    const warned = [...(before.warnings ?? []), ...(second.warnings ?? [])];
+    const both = { raw_text: first.turn.text, usage, attempts, ...eachOnce(warned) };
     if (!second.ok) return { ...failed, error: second.error, ...both };
     return { ...second, repaired: true, ...both };
   } catch (error) {

@@ -308,7 +308,8 @@ describe("tools", () => {
       { tool_calls: [{ name: "open_file", arguments: { path: "a" } }] },
     ]);
     const tools = [tool("eager"), tool("open_file", true), tool("deploy", true)];
-    const result = await ok(await call({ ...OPENAI, tools, tool_search: true }));
+    const result = await ok(await call({ ...OPENAI, tools, tool_search: true, interleaved_thinking: true }));
+    expect(result.warnings).toMatchObject([{ code: "option_ignored", option: "interleaved_thinking" }]);
     expect(names(0)).toEqual(["hull_tool_search", "eager"]);
     expect(names(1)).toEqual(["hull_tool_search", "eager", "open_file"]);
     expect(result.tool_calls).toMatchObject([{ name: "open_file" }]);
