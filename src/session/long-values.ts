@@ -1,13 +1,23 @@
-/** Values that may not fit into one row, by name, in several rows of the table `content`. */
+/** Values that may not fit into one row, in several rows: SQLite in a Durable Object limits a row to 2 MB. */
 import { join } from "../bytes.ts";
-import { CHUNK_BYTES, rowChunks } from "./row-chunks.ts";
 import type { Tables } from "./tables.ts";
+
+/** Bytes of one row. */
+const CHUNK_BYTES = 256 * 1024;
+
+/** Splits bytes into parts for rows; no bytes give one empty part. */
+export function* rowChunks(bytes: Uint8Array): Generator<[part: number, data: Uint8Array]> {
+  for (let part = 0; part === 0 || part * CHUNK_BYTES < bytes.length; part += 1) {
+    yield [part, bytes.subarray(part * CHUNK_BYTES, (part + 1) * CHUNK_BYTES)];
+  }
+}
 
 /** A text with more UTF-16 units gets rows of its own. A shorter one fits into one row, at three bytes for each unit. */
 const LONG_TEXT = CHUNK_BYTES;
 
 export const isLong = (text: string): boolean => text.length > LONG_TEXT;
 
+/** Values by name, in the table `content`. */
 export class LongValues {
   readonly #sql: SqlStorage;
   readonly #tables: Tables<"content">;

@@ -190,9 +190,9 @@ export class Session implements SessionLifecycle, JournalLifecycle {
     return this.task.saved();
   }
 
-  runRow(session: string, run: RunRow): RunEntry {
+  runRow(run: RunRow): RunEntry {
     const { conversation, unlisted } = this;
-    return unlisted.here ? unlisted.runRow(session, run) : indexEntry(conversation.log, session, run);
+    return unlisted.here ? unlisted.runRow(run) : indexEntry(conversation.log, run);
   }
 
   entry(): Promise<IndexEntry | null> {

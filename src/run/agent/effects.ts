@@ -1,4 +1,7 @@
-/** Executes the effects of an agent run: model calls through the host, commands in the runner. */
+/**
+ * Executes the effects of an agent run, the same in a session and without one: model calls through the host, commands in
+ * the runner.
+ */
 
 import { interrupted, plainResult } from "../../engine/agent/call-results.ts";
 import { onlyReads } from "../../engine/agent/policy.ts";
@@ -28,6 +31,7 @@ import { isObject, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject, ModelTarget, SkillRecord } from "../../skill/manifest.ts";
 import { runCommandTool } from "../../tool/command.ts";
 import type { KnownExecutions } from "../../tool/runner-client.ts";
+import { AnswerStream } from "../answer-stream.ts";
 import type { RunContext } from "../context.ts";
 import type { RunEvent } from "../events.ts";
 import { tracedTool } from "../gen-ai.ts";
@@ -45,6 +49,7 @@ import type { WorkspaceAccess } from "../workspace/access.ts";
 import { toolWorkspace } from "../workspace/transfer.ts";
 import { WorkspaceTools } from "../workspace-tools/call.ts";
 import { runDynamicTool } from "./define-tool.ts";
+import { extraResultFields } from "./earlier-calls.ts";
 import { attemptOf, executionIdOf } from "./execution-id.ts";
 import { hookAnswer, hookPayload, RecordedMessages } from "./hook-exchange.ts";
 import { callRunHook } from "./hooks.ts";
@@ -52,13 +57,17 @@ import { callHostTool, hostAnswer, hostPermission } from "./host-tools.ts";
 import type { RecordSource } from "./run-log.ts";
 import { modelOf, type RunModel } from "./run-model.ts";
 import { readSkillFile } from "./skill-files.ts";
-import { runSkillTool } from "./skill-tools.ts";
+import { leftMs, runSkillTool } from "./skill-tools.ts";
 import { servedSkill } from "./skills.ts";
 import { type Ask, structuredTurn, withPrefill, withSentinel } from "./structured-turn.ts";
-import { leftMs } from "./time-left.ts";
 import type { RunVault } from "./vault.ts";
 
-export interface EffectsOptions {
+type CallModel = AgentEffects["callModel"];
+
+/** Which parts of an answer are passed on while it comes. */
+export type Streams = "nothing" | "text" | "text and reasoning";
+
+interface EffectsOptions {
   context: RunContext;
   host: LlmHost;
   spec: AgentSpec;
@@ -74,10 +83,26 @@ export interface EffectsOptions {
   own?: OwnSkill;
   /** The model that the run's options chose, if known. Absent: the options are read. */
   model?: RunModel;
-  /** Receives text and reasoning as they come. */
-  watcher: CallWatcher;
   /** Receives events that no record contains, e.g. the output of tools. */
   emit: (event: RunEvent) => void;
+}
+
+interface RunEffectsOptions extends Omit<EffectsOptions, "emit"> {
+  streams: Streams;
+  /** Called once a model call is admitted. */
+  admitted?: (() => void) | undefined;
+  /** Receives what no record holds: pieces of answers, the output of tools. Never fails. */
+  emit: (event: RunEvent) => Promise<void>;
+  /** Runs one model call in the surroundings of the run. */
+  around: (call: () => ReturnType<CallModel>) => ReturnType<CallModel>;
+}
+
+interface RunEffects {
+  effects: AgentEffects;
+  /** Ends what the effects hold open beyond a call. */
+  close(): void;
+  /** More members of the run's result, as this run attempt knows them. */
+  further(): JsonObject;
 }
 
 /** The skill that a run is. */
@@ -95,25 +120,36 @@ const RUNTIMES = new Map([
 ]);
 const DEFAULT_TOOL_TIMEOUT_MS = 60_000;
 
-/** @returns `close`: ends what the effects hold open beyond a call */
-export function agentEffects(options: EffectsOptions): AgentEffects & { close(): void } {
-  const { vault } = options;
-  const servers = new RunServers(options.context);
+export function runEffects({ streams, admitted, emit, around, ...rest }: RunEffectsOptions): RunEffects {
+  const options: EffectsOptions = { ...rest, emit: (event) => void emit(event) };
+  const { context, spec, host, vault, records } = options;
+  const servers = new RunServers(context);
   let model = options.model ?? null;
   const chosen = (): RunModel => {
-    model ??= modelOf(options.spec, options.host);
+    model ??= modelOf(spec, host);
     return model;
   };
-  const passthrough = passthroughOf(options.spec);
-  const recorded = new RecordedMessages(options.records);
-  return {
-    close: () => servers.close(),
-    callModel: async (step, at) => callModel({ ...options, passthrough }, chosen(), step, at),
-    runTool: (planned, at) =>
-      tracedTool(options.context, planned.call, () => runTool(options, servers, planned, at)),
+  const answers = streams === "nothing" ? null : new AnswerStream(context, emit);
+  const { onText, onReasoning, onRestart } = answers?.watcher ?? {};
+  const watcher: CallWatcher = {
+    ...(onText === undefined ? {} : { onText }),
+    ...(onRestart === undefined ? {} : { onRestart }),
+    ...(streams !== "text and reasoning" || onReasoning === undefined ? {} : { onReasoning }),
+    ...(admitted === undefined ? {} : { onAdmitted: admitted }),
+  };
+  const passthrough = passthroughOf(spec);
+  const recorded = new RecordedMessages(records);
+  /** The first iteration whose model call this run attempt made; `null`: none yet. */
+  let first: number | null = null;
+  const effects: AgentEffects = {
+    callModel(step, at) {
+      first ??= step.iteration;
+      const call = async () => callModel({ ...options, watcher, passthrough }, chosen(), step, at);
+      return around(answers === null ? call : () => answers.during(step.iteration + 1, call));
+    },
+    runTool: (planned, at) => tracedTool(context, planned.call, () => runTool(options, servers, planned, at)),
     attemptOf: (at) => attemptOf(at, options.known),
     async callHook(step, { signal }) {
-      const { context, spec } = options;
       if (step.purpose === "host_skill_match")
         return hostAnswer(context, "skill/match", step.payload, signal);
       if (step.purpose === "skill_commands") return skillCommands(options, step, signal);
@@ -123,9 +159,14 @@ export function agentEffects(options: EffectsOptions): AgentEffects & { close():
     },
     pause: (ms, signal) => systemClock.sleep(ms, signal),
     summarize: (instructions, _messages, { signal }) => summarize(options, chosen(), instructions, signal),
-    bindServers: (step) => bindServers(options.context, servers, options.spec, step),
+    bindServers: (step) => bindServers(context, servers, spec, step),
     searchTools: async ({ call, state }) =>
       vault === null ? { state, result: "{}", events: [] } : vault.search(call, state),
+  };
+  return {
+    effects,
+    close: () => servers.close(),
+    further: () => extraResultFields(records.records(), { spec, host, vault, before: first }),
   };
 }
 
@@ -157,7 +198,7 @@ async function callModel(
     vault,
     watcher,
     passthrough,
-  }: EffectsOptions & { passthrough: ReturnType<typeof passthroughOf> },
+  }: EffectsOptions & { watcher: CallWatcher; passthrough: ReturnType<typeof passthroughOf> },
   { targets: all, settings, options, own, structured }: RunModel,
   { request: wanted, iteration }: Pick<AgentStep & { type: "call_model" }, "request" | "iteration">,
   { provider, signal }: AgentEffectContext,

@@ -22,10 +22,13 @@ export interface PreparedRun extends CheckedRun {
 }
 
 /** The place where a run happens. Its methods have stored their values when they return. */
-export interface RunEnvironment extends KnownExecutions, RecordSource {
+export interface RunEnvironment {
   run_id: string;
   session_id: string;
   context: RunContext;
+  records: RecordSource;
+  /** The executions that the runner may know. */
+  known: KnownExecutions;
   /** The last version of an artifact of the session; `null`: there is none. */
   artifact(id: string): Artifact | null;
   /** The session's files. */

@@ -6,9 +6,9 @@ import { llmHost } from "../llm-host.ts";
 import { llmError } from "../llm-problem.ts";
 import { clientWorkspace, sessionClient } from "../session-client.ts";
 import { stopRequests } from "../stop-requests.ts";
+import { runEffects } from "./effects.ts";
 import { checkedRun } from "./options.ts";
 import { runResult } from "./result.ts";
-import { runEffects } from "./run-effects.ts";
 import type { AgentRuntime } from "./runtime.ts";
 import { countedSkill } from "./skills.ts";
 import { runVault } from "./vault.ts";
@@ -23,7 +23,7 @@ export const SESSION_RUNTIME: AgentRuntime = {
     return { ...(await checkedRun(context, host, request, at)), context, host };
   },
   async begin(spec, environment, signal) {
-    const { context, session_id, memo, prepared } = environment;
+    const { context, session_id, memo, prepared, known, records } = environment;
     // A delegated run counts against the session of the original request.
     const session = spec.delegation?.account ?? session_id;
     const skill = spec.own_skill?.name ?? null;
@@ -40,9 +40,9 @@ export const SESSION_RUNTIME: AgentRuntime = {
       spec,
       vault,
       ...(prepared === null ? {} : { model: prepared.model }),
-      known: environment,
+      known,
       artifacts: new RunArtifacts((id) => environment.artifact(id)),
-      records: environment,
+      records,
       workspace,
       streams: "text and reasoning",
       emit: async (event) => environment.emit(event),

@@ -16,7 +16,6 @@ import type { SkillToolResult } from "../handler/ports.ts";
 import { callSkillTool } from "../handler/skill-tool.ts";
 import { executionIdOf } from "./execution-id.ts";
 import { sessionRecord, toolOfSession } from "./session-tools.ts";
-import { leftMs } from "./time-left.ts";
 
 /** A skill's tools, including hidden ones: they are hidden from panels, not from models. */
 export function toolsOfSkill(settings: Settings, record: SkillRecord, onActivation: boolean): AgentTool[] {
@@ -127,3 +126,7 @@ function agentResult(
     metadata,
   };
 }
+
+/** The time that a call of the run may still take, in ms: at least 1, since the deadline itself ends the run. */
+export const leftMs = ({ deadline }: AgentSpec): number =>
+  deadline === undefined ? Number.MAX_SAFE_INTEGER : Math.max(1, deadline.at - Date.now());

@@ -84,13 +84,13 @@ export class Conversation {
     this.background = background;
     this.runtime = runtime;
     this.die = die;
-    const { redactor: answers, eventRedactor: events, logsAll } = settings;
+    const { redactor: answers, eventRedactor: events } = settings;
     this.#store = new ConversationStore(storage);
     this.log = new SessionLog(this.#store, now, { answers, events });
     this.files = new SessionFiles({ storage, env, now, store: this.#store, lifecycle });
     this.listing = new SessionListing({ log: this.log, deployment, background, lifecycle });
     const workspace = this.files.byRun;
-    this.runs = new Runs({ log: this.log, deployment, runtime, background, logsAll, workspace, lifecycle });
+    this.runs = new Runs({ log: this.log, deployment, runtime, background, workspace, lifecycle });
   }
 
   /**
@@ -319,7 +319,7 @@ export class Conversation {
     const from = Math.max(Math.min(after ?? 0, newest), first_event - 1);
     if (done_event !== null && from >= done_event) return new Blob([]).stream();
     const { log, runs, runtime } = this;
-    return events.follow(id, from, streamEnd({ log, runs, runtime, session: id, answerOf }, run_id, until));
+    return events.follow(id, from, streamEnd({ log, runs, runtime, answerOf }, run_id, until));
   }
 
   /** @throws CallNotFound */

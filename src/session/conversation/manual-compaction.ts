@@ -14,7 +14,6 @@ import type { PreparedRun } from "../../run/agent/runtime.ts";
 import { llmError } from "../../run/llm-problem.ts";
 import type { Conversation } from "./conversation.ts";
 import type { CompactCall, SessionCaller } from "./rpc.ts";
-import { runEnvironment } from "./run-environment.ts";
 import type { SessionLog } from "./session-log.ts";
 import type { SessionRow } from "./store.ts";
 
@@ -78,16 +77,20 @@ async function summaryOf(
   return summaryFrom(prepared === null || strategy !== "llm" ? "" : await asked(prepared.spec), plan);
 
   async function asked(spec: AgentSpec): Promise<string> {
-    const environment = runEnvironment(log.store, {
+    const { store } = log;
+    const environment = {
       context: prepared?.context ?? conversation.context({ requestId, mockScope }),
       workspace: files,
       session_id: session.id,
       run_id,
+      records: store,
+      known: store.submitted,
+      artifact: (id: string) => store.artifacts.latest(id),
       emit: () => {},
       memo: null,
       remember: () => {},
       prepared,
-    });
+    };
     const context = {
       run: run_id,
       effect: "summary",

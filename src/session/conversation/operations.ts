@@ -13,10 +13,9 @@ import type { Task } from "../task/task.ts";
 import { workflowHandlers } from "../workflow/handlers.ts";
 import type { Workflow } from "../workflow/workflow.ts";
 import type { SessionView } from "./answers.ts";
+import { fitting, keepCall } from "./brought-messages.ts";
 import { type Conversation, onSession } from "./conversation.ts";
 import { type Fork, forkInto } from "./fork.ts";
-import { fitting } from "./injected.ts";
-import { keepCall } from "./kept-call.ts";
 import { compaction } from "./manual-compaction.ts";
 import type {
   ConversationOperations,

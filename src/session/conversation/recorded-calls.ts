@@ -5,7 +5,7 @@ import type { RecordedCalls, RecordedTool } from "../../engine/workflow/records.
 import { asJson } from "../../skill/json.ts";
 import type { TraceStep } from "./answers.ts";
 import { RecordedResults } from "./cassette.ts";
-import { TraceReader } from "./trace.ts";
+import { shortened, TraceReader } from "./trace.ts";
 
 /** The most steps of a run to read, and of tool results to keep. */
 const MOST_STEPS = 400;
@@ -38,8 +38,8 @@ export function recordedCalls(records: Iterable<AgentRecord>, redacted: <T>(valu
     const text = JSON.stringify(given);
     tools.push({
       ...rest,
-      arguments: text.length > MAX_TEXT ? shortened(text) : given,
-      content: shortened(content),
+      arguments: text.length > MAX_TEXT ? shortened(text, MAX_TEXT) : given,
+      content: shortened(content, MAX_TEXT),
       at: new Date(record.at).toISOString(),
       duration_ms: record.type === "tool_settled" ? record.result.duration_ms : null,
     });
@@ -61,6 +61,3 @@ function spanOf(step: TraceStep): RecordedCalls["spans"][number] | null {
     metadata: { ok, ...(model === undefined ? {} : { provider: name }), ...spent },
   };
 }
-
-const shortened = (text: string): string =>
-  text.length <= MAX_TEXT ? text : `${text.slice(0, MAX_TEXT)}… (${text.length} characters)`;

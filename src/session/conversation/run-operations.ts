@@ -30,9 +30,9 @@ export function runHandlers(conversation: Conversation, task: Task): Handlers<Ru
   const { log, runs, runtime } = conversation;
   const { store } = log;
   const within = onSession(conversation);
-  const answer = async (run_id: string, wait: Wait | null, { id }: SessionRow): Promise<RunView> => {
+  const answer = async (run_id: string, wait: Wait | null): Promise<RunView> => {
     await runs.wait(run_id, wait ?? usualWait(log.state()));
-    return runAnswer(log, runtime, id, runs.row(run_id));
+    return runAnswer(log, runtime, runs.row(run_id));
   };
   return {
     message: within(({ message, delivery, request }, row) =>
@@ -78,17 +78,17 @@ export function runHandlers(conversation: Conversation, task: Task): Handlers<Ru
       const named = request !== null ? conversation.once(request, begin) : null;
       if (named === null && !known()) begin();
       if (wait === "none" && followed === undefined) await conversation.listing.noteBegun();
-      const view = await answer(named?.run_id ?? run_id, wait, row);
+      const view = await answer(named?.run_id ?? run_id, wait);
       if (wait === "terminal") await task.reported();
       return view;
     },
-    runs: within(({ limit, before }, { id }) => {
+    runs: within(({ limit, before }) => {
       const rows = store.runs(limit + 1, before);
       const page = rows.slice(0, limit);
       const next = rows.length > limit ? (page.at(-1)?.first_record ?? null) : null;
-      return { data: page.map((run) => runEntry(id, run)), next };
+      return { data: page.map((run) => runEntry(log, run)), next };
     }),
-    run: within(({ run_id }, { id }) => runView(log, id, runs.row(run_id))),
+    run: within(({ run_id }) => runView(log, runs.row(run_id))),
     trace: within(({ run_id, ...page }) => {
       const row = runs.row(run_id);
       // A secret that is cut off could no longer be found, so the records are redacted first.
@@ -100,10 +100,10 @@ export function runHandlers(conversation: Conversation, task: Task): Handlers<Ru
       return recordedCalls(store.runRecords(row), (value) => log.answered(value));
     }),
     list_events: within((page) => eventPage(store, page)),
-    answer: within(({ run_id, wait }, row) => answer(run_id, wait, row)),
-    cancel: within(({ run_id }, { id }) => {
+    answer: within(({ run_id, wait }) => answer(run_id, wait)),
+    cancel: within(({ run_id }) => {
       runs.cancel(run_id);
-      return runView(log, id, runs.row(run_id));
+      return runView(log, runs.row(run_id));
     }),
     artifacts: within((page) => store.artifacts.list(page)),
     artifact: within(({ id, version }) => store.artifacts.view(id, version)),

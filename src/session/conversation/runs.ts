@@ -3,7 +3,6 @@
  * stops them.
  */
 
-import type { Deployment } from "../../deployment.ts";
 import { type Applied, applyAll } from "../../engine/agent/apply.ts";
 import { driveAgent } from "../../engine/agent/drive.ts";
 import type { AgentRecord, AgentRecordBody, Wake } from "../../engine/agent/records.ts";
@@ -23,14 +22,12 @@ import type { JsonObject } from "../../skill/manifest.ts";
 import { type RunAttempt, RunAttempts, RunSettled, WATCH_MS } from "../run-attempts.ts";
 import { madeProgress, sendRestart } from "./recovery.ts";
 import type { Wait } from "./rpc.ts";
-import { runEnvironment } from "./run-environment.ts";
 import type { RunRow } from "./run-rows.ts";
 import type { RunLifecycle, WaitStep } from "./session-lifecycle.ts";
 import type { AppendOptions } from "./session-log.ts";
 import { type EndOptions, logAttempt, logEnd, logRun, loseRun, settleRun, unwatched } from "./settle.ts";
 
 interface RunsOptions extends EndOptions {
-  deployment: Deployment;
   background: (work: Promise<unknown>) => void;
   workspace: WorkspaceAccess;
   lifecycle: RunLifecycle;
@@ -384,12 +381,15 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
     const { store } = this.log;
     const { id: session_id, tenant } = store.identity();
     const origin = { requestId, mockScope, tenant, startedAt };
-    return runEnvironment(store, {
+    return {
       context: prepared?.context ?? detachedContext(deployment, origin, background),
       workspace,
       session_id,
       run_id,
-      memo,
+      records: store,
+      known: store.submitted,
+      artifact: (id) => store.artifacts.latest(id),
+      memo: memo === null ? null : JSON.parse(memo),
       prepared,
       remember: (value) => {
         const attempt = this.attemptOf(run_id);
@@ -398,6 +398,6 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
       emit: (event) => {
         if (this.attemptOf(run_id)?.settled === false) this.log.emit(event, run_id);
       },
-    });
+    };
   }
 }

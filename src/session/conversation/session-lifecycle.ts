@@ -59,8 +59,7 @@ export interface FileLifecycle {
 }
 
 export interface ListingSource {
-  /** The row of a run. @param session id of this session */
-  runRow(session: string, run: RunRow): RunEntry;
+  runRow(run: RunRow): RunEntry;
   /** A row of another list, stored with each run row that the session itself writes; `null`: none. */
   entry(): Promise<IndexEntry | null>;
 }

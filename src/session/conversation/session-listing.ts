@@ -244,7 +244,7 @@ export class SessionListing {
     const rows = ids.flatMap((id) => {
       const row = this.#store.run(id);
       if (row === null) return [];
-      return [{ tenant: session.tenant, run: this.#lifecycle.runRow(session.id, row) }];
+      return [{ tenant: session.tenant, run: this.#lifecycle.runRow(row) }];
     });
     const other = await this.#lifecycle.entry();
     // The session's own row may be unwritten: it waited for the run's row, or an earlier write failed.

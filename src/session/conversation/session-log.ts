@@ -2,16 +2,15 @@
  * The only way to change a session: stores folded records together with their events in one transaction, then announces
  * the events.
  */
-import { type Applied, applyAll, fold } from "../../engine/agent/apply.ts";
+import { type Applied, applyAgentRecord, applyAll, fold } from "../../engine/agent/apply.ts";
 import type { AgentRecord, AgentRecordBody } from "../../engine/agent/records.ts";
-import type { AgentState } from "../../engine/agent/state.ts";
+import { type AgentState, EMPTY_SESSION } from "../../engine/agent/state.ts";
 import { History, historyOf, type Told } from "../../llm/history.ts";
 import { emptyTranscript, newId } from "../../llm/transcript.ts";
 import type { Redactor } from "../../redact.ts";
 import { eventsOf } from "../../run/agent/events.ts";
 import type { RunEvent } from "../../run/events.ts";
 import { EventLog } from "../event-log.ts";
-import { Fold } from "./fold.ts";
 import type { ConversationStore } from "./store.ts";
 
 /** What else is stored in the same transaction as records. */
@@ -47,8 +46,11 @@ export class SessionLog {
   readonly store: ConversationStore;
   readonly events: EventLog;
   readonly now: () => number;
-  readonly #fold: Fold;
   readonly #redactors: Redactors;
+  /** The fold of the records; `null`: it must be rebuilt from the stored fold and the records after that. */
+  #state: AgentState | null = null;
+  /** Number of the last unreadable row; 0: none. */
+  #damaged = 0;
   /** The run under way, so that its result needs no further fold; `null`: read its records from storage. */
   #recent: Recent | null = null;
 
@@ -56,27 +58,46 @@ export class SessionLog {
     this.store = store;
     this.events = new EventLog(store);
     this.now = now;
-    this.#fold = new Fold(store);
     this.#redactors = redactors;
   }
 
   state(): AgentState {
-    return this.#fold.state();
+    this.#state ??= this.#load();
+    return this.#state;
   }
 
   /** Whether the state is in memory: to ask for it then reads no records. */
   get loaded(): boolean {
-    return this.#fold.loaded;
+    return this.#state !== null;
   }
 
-  /** Whether the state of a run that began with this row of records is reliable. */
+  /** Whether all rows from this one on were readable. If not, the state of a run that began there may be wrong. */
   intactSince(seq: number): boolean {
-    return this.#fold.intactSince(seq);
+    this.state();
+    return this.#damaged < seq;
+  }
+
+  /**
+   * Rebuilds the state. Skips rows that cannot be read or applied, so that one bad row does not make the session
+   * unusable.
+   */
+  #load(): AgentState {
+    const known = this.store.checkpoint();
+    let state = known?.state ?? EMPTY_SESSION;
+    for (const row of this.store.recordRows(known?.seq ?? 0)) {
+      const next = row.ok ? folded(state, row.value) : null;
+      if (next === null) {
+        this.#damaged = row.seq;
+        console.error(JSON.stringify({ event: "record_unreadable", seq: row.seq }));
+      } else state = next;
+    }
+    return state;
   }
 
   /** Drops everything cached, since it may differ from storage. */
   forget(): void {
-    this.#fold.forget();
+    this.#state = null;
+    this.#damaged = 0;
     this.#recent = null;
   }
 
@@ -120,7 +141,7 @@ export class SessionLog {
   append(batch: readonly Applied[], options: AppendOptions = {}): void {
     const records = batch.map(({ record }) => record);
     try {
-      this.#fold.replace(this.store.transaction(() => this.#write(batch, records, options)));
+      this.#state = this.store.transaction(() => this.#write(batch, records, options));
     } catch (error) {
       this.#recent = null;
       throw error;
@@ -217,5 +238,13 @@ export class SessionLog {
   redacted<E extends RunEvent>(event: E): E {
     const { data } = event;
     return { ...event, data: event.event === "done" ? this.answered(data) : this.shown(data) };
+  }
+}
+
+function folded(state: AgentState, records: readonly AgentRecord[]): AgentState | null {
+  try {
+    return records.reduce(applyAgentRecord, state);
+  } catch {
+    return null;
   }
 }

@@ -1,4 +1,5 @@
 /** Ends a run exactly once: its last records, its last events and its row are stored in one transaction. */
+import type { Deployment } from "../../deployment.ts";
 import type { Applied } from "../../engine/agent/apply.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
 import { RunLost } from "../../errors/session.ts";
@@ -14,8 +15,7 @@ import type { SessionLog } from "./session-log.ts";
 export interface EndOptions {
   log: SessionLog;
   runtime: AgentRuntime;
-  /** Whether successful runs are logged, too. */
-  logsAll: boolean;
+  deployment: Deployment;
   lifecycle: Pick<RunLifecycle, "ends" | "reports">;
 }
 
@@ -119,7 +119,7 @@ export function logEnd(
 ): void {
   const run = state?.run ?? null;
   const code = state === null ? "run_lost" : run?.error?.code;
-  if (code === undefined && !options.logsAll) return;
+  if (code === undefined && !options.deployment.settings.logsAll) return;
   logRun(options.log, row, "run", {
     status: run?.status ?? "error",
     duration_ms: Math.max(0, options.log.now() - row.created_at),
@@ -132,11 +132,11 @@ export function logEnd(
 
 /** The spans of a run attempt after which the run goes on, in a line of their own: each attempt has its own spans. */
 export function logAttempt(
-  { log, logsAll }: EndOptions,
+  { log, deployment }: EndOptions,
   row: RunRow,
   { status, spans }: { status: RunRow["status"]; spans?: readonly SpanNote[] | undefined },
 ): void {
-  if (spans === undefined || !logsAll) return;
+  if (spans === undefined || !deployment.settings.logsAll) return;
   const duration_ms = Math.max(0, log.now() - row.created_at);
   logRun(log, row, "run_attempt", { status, duration_ms, spans });
 }

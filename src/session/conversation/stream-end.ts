@@ -15,8 +15,6 @@ interface Streamed {
   log: SessionLog;
   runs: Runs;
   runtime: AgentRuntime;
-  /** The session's id. */
-  session: string;
   /** What the route that began the run answers instead of the run's result; `null`: the result. */
   answerOf: (run: string) => Promise<JsonObject | null>;
 }
@@ -32,14 +30,14 @@ export function streamEnd(streamed: Streamed, run_id: string, until: StreamUntil
 }
 
 /** Returns, once the run rests, a last event with its present result. */
-function atRest({ log, runs, runtime, session }: Streamed, run_id: string): () => RunEvent | null {
+function atRest({ log, runs, runtime }: Streamed, run_id: string): () => RunEvent | null {
   let resting: RunEvent | null = null;
   const wait = async (): Promise<void> => {
     for (;;) {
       await runs.wait(run_id, "idle");
       const row = runs.row(run_id);
       if (row.settled_at !== null) return;
-      const { result, awaiting, approvals } = runAnswer(log, runtime, session, row);
+      const { result, awaiting, approvals } = runAnswer(log, runtime, row);
       // Something else may have woken the run by now.
       if (result === undefined) continue;
       const waits = {

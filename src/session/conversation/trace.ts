@@ -32,6 +32,9 @@ export function tracePage(records: Iterable<AgentRecord>, page: { after: number;
   return reader.page();
 }
 
+/** A step that begins at `at`, in Unix ms. */
+type Begun = Omit<TraceStep, "number" | "started_at" | "duration_ms"> & { at: number };
+
 /** Reads all records of a run in order. */
 export class TraceReader {
   readonly #after: number;
@@ -162,13 +165,12 @@ export class TraceReader {
     }
   }
 
-  #add(
-    what: Omit<TraceStep, "number" | "started_at" | "duration_ms"> & { at: number; until?: number },
-  ): void {
-    this.#place(what, (what.until ?? what.at) - what.at);
+  /** Adds a step that ended, `until` a time in Unix ms, or at once. */
+  #add({ until, ...what }: Begun & { until?: number }): void {
+    this.#place(what, (until ?? what.at) - what.at);
   }
 
-  #begin(key: string, what: Omit<TraceStep, "number" | "started_at" | "duration_ms"> & { at: number }): void {
+  #begin(key: string, what: Begun): void {
     this.#open.set(key, { at: what.at, step: this.#place(what, null) });
   }
 
@@ -186,14 +188,7 @@ export class TraceReader {
   }
 
   /** Numbers a step; returns it if it is on this page. */
-  #place(
-    {
-      at,
-      until: _,
-      ...what
-    }: Omit<TraceStep, "number" | "started_at" | "duration_ms"> & { at: number; until?: number },
-    duration_ms: number | null,
-  ): TraceStep | null {
+  #place({ at, ...what }: Begun, duration_ms: number | null): TraceStep | null {
     this.#count += 1;
     const number = this.#count;
     if (number <= this.#after || number > this.#after + this.#limit) return null;
@@ -221,5 +216,6 @@ function json(value: unknown): Json {
   return text.length <= MAX_SHOWN ? JSON.parse(text) : shortened(text);
 }
 
-const shortened = (text: string): string =>
-  text.length <= MAX_SHOWN ? text : `${text.slice(0, MAX_SHOWN)}… (${text.length} characters)`;
+/** The beginning of a long text, and the text's length. */
+export const shortened = (text: string, most = MAX_SHOWN): string =>
+  text.length <= most ? text : `${text.slice(0, most)}… (${text.length} characters)`;

@@ -49,11 +49,11 @@ export function usualWait({ run }: AgentState): Wait {
 }
 
 /** A run as a list entry, without its result. */
-export function runEntry(session: string, row: RunRow): RunView {
+export function runEntry(log: SessionLog, row: RunRow): RunView {
   const { id, status, created_at, settled_at } = row;
   return {
     run_id: id,
-    session_id: session,
+    session_id: log.store.identity().id,
     status,
     created_at: time(created_at),
     settled_at: settled_at === null ? null : time(settled_at),
@@ -61,8 +61,9 @@ export function runEntry(session: string, row: RunRow): RunView {
 }
 
 /** A run for the tenant's index: from the session's state if that is about this run, else from the run's stored end. */
-export function indexEntry(log: SessionLog, session: string, row: RunRow): RunEntry {
+export function indexEntry(log: SessionLog, row: RunRow): RunEntry {
   const { id } = row;
+  const session = log.store.identity().id;
   const run = isLost(log, row) ? null : log.state().run;
   if (run?.spec.run_id === id) {
     const { spec, totals, error } = run;
@@ -90,16 +91,16 @@ const usedShape = z.lazy(() =>
 export const usedIn = (value: unknown): Used | undefined => usedShape.safeParse(value).data;
 
 /** An ended or resting run with its present result. */
-export function runAnswer(log: SessionLog, runtime: AgentRuntime, session: string, row: RunRow): RunView {
-  const view = runView(log, session, row);
+export function runAnswer(log: SessionLog, runtime: AgentRuntime, row: RunRow): RunView {
+  const view = runView(log, row);
   if (row.settled_at !== null || row.status === "running") return view;
   const result = resultOf(runtime, log.state(), row, log.told(row.first_record - 1));
   const { status } = row;
   return { ...view, result: log.answered({ ...result, status }) };
 }
 
-export function runView(log: SessionLog, session: string, row: RunRow): RunView {
-  const entry = runEntry(session, row);
+export function runView(log: SessionLog, row: RunRow): RunView {
+  const entry = runEntry(log, row);
   if (row.status === "awaiting_tool") return { ...entry, awaiting: awaitedCalls(log) };
   if (row.status === "awaiting_approval") {
     // The client may answer its calls of the same turn meanwhile.

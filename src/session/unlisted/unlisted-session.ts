@@ -114,7 +114,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     if (row !== null) {
       this.startAttempt(row);
       this.#used = null;
-      const listed = noteRuns(this.#env, [{ tenant, run: this.runRow(id, row) }]);
+      const listed = noteRuns(this.#env, [{ tenant, run: this.runRow(row) }]);
       this.background(listed.catch(() => this.#store.setDue({ run_index: this.log.now() + RETRY_MS })));
     }
     return "started";
@@ -404,7 +404,8 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
   }
 
   /** The row of the run in the tenant's list of runs. */
-  runRow(id: string, run: RunRow): RunEntry {
+  runRow(run: RunRow): RunEntry {
+    const { id } = this.#store.identity();
     const { name = null, outcome = null } = this.#calls.row() ?? {};
     const code = outcome?.ok === false ? outcome.error.code : null;
     // If the run was stopped from outside, reading its records may be what kills the process.

@@ -1,8 +1,9 @@
-/** Keeps the messages of a model call outside of a run in the conversation that the call continued. */
+/** Messages that clients bring: those that they inject, and those of a model call outside of a run. */
 import type { AgentRecordBody } from "../../engine/agent/records.ts";
 import type { Message } from "../../engine/messages.ts";
 import { openCall } from "../../engine/open-calls.ts";
 import { CallNotFound } from "../../errors/llm.ts";
+import { InputInvalid } from "../../errors/request.ts";
 import type { Conversation } from "./conversation.ts";
 import type { ConversationOperations } from "./rpc.ts";
 import type { SessionRow } from "./store.ts";
@@ -48,3 +49,22 @@ const answersEarlierCalls = (messages: readonly Message[]): boolean =>
       message.role === "tool" &&
       message.results.some(({ call_id }) => openCall(messages.slice(0, at), call_id) === null),
   );
+
+/**
+ * Returns the message with the name of the tool added to each result.
+ * @param visible the conversation before the message
+ * @throws InputInvalid for a result whose call does not wait for one: providers refuse such a conversation
+ */
+export function fitting(visible: readonly Message[], message: Message): Message {
+  if (message.role !== "tool") return message;
+  const results = message.results.map((result) => {
+    const call = openCall(visible, result.call_id);
+    if (call !== null) return { ...result, name: call.name };
+    const fault = `the last turn of the conversation has no call ${JSON.stringify(result.call_id)} without a result`;
+    throw new InputInvalid({
+      reason: `message.tool_call_id: ${fault}.`,
+      errors: [{ path: "message.tool_call_id", message: fault }],
+    });
+  });
+  return { role: "tool", results };
+}
