@@ -1,23 +1,26 @@
 /** The operations of a session's daemon, by name (`rpc.ts`). */
+import type { AgentSpec } from "../../engine/agent/spec.ts";
 import { DaemonNotRunning, DaemonQueueFull, DaemonRunning } from "../../errors/daemon.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 import type { Handlers, SessionCaller } from "../conversation/rpc.ts";
 import type { SessionRow } from "../conversation/store.ts";
 import type { NamedRequest } from "../named-request.ts";
+import { MAX_ROW_WAIT_MS, waitAtMost } from "../wait-at-most.ts";
 import type { DaemonSummary } from "./answers.ts";
 import type { Daemon } from "./daemon.ts";
-import { DaemonRuns } from "./daemon-runs.ts";
-import type { DaemonOperations } from "./rpc.ts";
+import { noteDaemon } from "./directory.ts";
+import type { DaemonOperations, DaemonSettings } from "./rpc.ts";
 import { snapshotOf } from "./snapshot.ts";
 import type { DaemonRow } from "./store.ts";
 import { summaryOf, waitingEvents } from "./summary.ts";
 
 /** The session in which a daemon is created. */
 const NEW_SESSION = { metadata: {}, request_hash: null, imported: null };
+/** How long an answer waits for a daemon to become idle, in ms. */
+const IDLE_MS = 500;
 
 export function daemonHandlers(conversation: Conversation, daemon: Daemon): Handlers<DaemonOperations> {
-  const { log } = conversation;
-  const daemonRuns = new DaemonRuns(conversation, daemon);
+  const { log, runs } = conversation;
   const summary = (): DaemonSummary => summaryOf(daemon, log);
 
   /** Wraps an operation on a daemon that must exist. */
@@ -38,20 +41,63 @@ export function daemonHandlers(conversation: Conversation, daemon: Daemon): Hand
       if (log.state().run?.stage === "idle") daemon.look();
       return summary();
     });
+  /** Waits a moment for a run to become idle. */
+  const rested = (run: string): Promise<void> => waitAtMost(runs.wait(run, "idle"), IDLE_MS);
+  /**
+   * Claims the path in the directory. Waits for that, unless no other daemon can claim the path and there is no webhook.
+   */
+  const claim = async (
+    { tenant, id }: SessionCaller,
+    { name, persist_path, webhook, declared }: DaemonSettings,
+    exclusive: boolean,
+  ): Promise<void> => {
+    const created_at = daemon.store.row()?.created_at ?? log.now();
+    const place = { tenant, id, name, persist_path, webhook, skill: declared?.skill ?? null };
+    const entry = { ...place, status: "running" as const, check_at: created_at, created_at };
+    const noted = noteDaemon(conversation.env, entry);
+    if (exclusive || webhook !== null) await noted;
+    else conversation.background(noted.catch(() => {}));
+  };
+  /** Begins a run of the daemon with its new settings. */
+  const begin = (spec: AgentSpec, settings: DaemonSettings, caller: SessionCaller): void => {
+    const { request_id, mock_scope } = caller;
+    runs.start(spec, { request_id, mock_scope });
+    const { name, persist_path, capacity, webhook, declared } = settings;
+    const of = { skill: declared?.skill ?? null, declared: declared?.version ?? null };
+    daemon.store.update({ name, persist_path, capacity, webhook, ...of });
+  };
+  /** Begins another run as the last one was begun. */
+  const beginAgain = (row: DaemonRow, run_id: string, { request_id, mock_scope }: SessionCaller): void => {
+    const spec = runs.specAfter(row.run);
+    const said = log.state().waiting.some(({ delivery }) => delivery !== "wait_for_completion");
+    const begins_idle = !row.interrupted && !said;
+    const of = spec.daemon === null ? null : { ...spec.daemon, begins_idle };
+    runs.start({ ...spec, run_id, prompt: [], daemon: of }, { request_id, mock_scope });
+  };
+  /** Stops the daemon's run, if it is under way, once the run has had a moment to become idle. */
+  const stop = async (row: DaemonRow): Promise<void> => {
+    if (daemon.status(row) === "running") {
+      await daemon.stopping(async () => {
+        await rested(row.run);
+        if (daemon.status(row) === "running") daemon.stop(row.run);
+      });
+    }
+    await waitAtMost(daemon.index(), MAX_ROW_WAIT_MS);
+  };
 
   return {
     async spawn({ spec, settings, exclusive, request }, caller) {
       await conversation.open(caller, NEW_SESSION);
       const session = await conversation.ready(caller);
       const known = conversation.knows(request);
-      if (!known) await daemonRuns.claim(caller, settings, exclusive);
+      if (!known) await claim(caller, settings, exclusive);
       conversation.once(request, () => {
         conversation.checkActive(session);
         conversation.checkIdle(session);
-        daemonRuns.begin(spec, settings, caller);
+        begin(spec, settings, caller);
         return null;
       });
-      await Promise.all([daemonRuns.rested(daemon.row().run), conversation.listing.written()]);
+      await Promise.all([rested(daemon.row().run), conversation.listing.written()]);
       return summary();
     },
     async declare({ spec, settings }, caller) {
@@ -60,19 +106,19 @@ export function daemonHandlers(conversation: Conversation, daemon: Daemon): Hand
       const row = daemon.store.row();
       const version = settings.declared?.version ?? null;
       if (row !== null && row.declared === version) return summary();
-      if (row !== null) await daemonRuns.stop(row);
-      await daemonRuns.claim(caller, settings, true);
+      if (row !== null) await stop(row);
+      await claim(caller, settings, true);
       conversation.setState(session, "active");
-      conversation.together(() => daemonRuns.begin(spec, settings, caller));
+      conversation.together(() => begin(spec, settings, caller));
       return summary();
     },
     undeclare: onDaemon(async (_, row) => {
       daemon.store.update({ declared: null });
-      await daemonRuns.stop(row);
+      await stop(row);
       return summary();
     }),
     rested: onDaemon(async (_, row) => {
-      await daemonRuns.rested(row.run);
+      await rested(row.run);
       return summary();
     }),
     daemon: onDaemon(async (_, row) =>
@@ -97,7 +143,7 @@ export function daemonHandlers(conversation: Conversation, daemon: Daemon): Hand
     stop: onDaemon(async ({ request }, row) => {
       // The daemon may have been started again after the same request stopped it.
       const known = request !== null && conversation.knows(request);
-      if (!known) await daemonRuns.stop(row);
+      if (!known) await stop(row);
       conversation.once(request, () => null);
       return summary();
     }),
@@ -108,15 +154,15 @@ export function daemonHandlers(conversation: Conversation, daemon: Daemon): Hand
         const { name, persist_path, capacity, webhook, skill, declared } = row;
         const of = skill === null || declared === null ? null : { skill, version: declared };
         const settings = { name, persist_path: persist_path ?? "", capacity, webhook, declared: of };
-        if (persist_path !== null) await daemonRuns.claim(caller, settings, true);
+        if (persist_path !== null) await claim(caller, settings, true);
       }
       conversation.once(request, () => {
         conversation.checkActive(session);
         conversation.checkIdle(session);
-        daemonRuns.again(row, run_id, caller);
+        beginAgain(row, run_id, caller);
         return null;
       });
-      await daemonRuns.rested(daemon.row().run);
+      await rested(daemon.row().run);
       return summary();
     }),
     poke: onDaemon(async () => {

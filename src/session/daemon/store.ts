@@ -7,7 +7,21 @@ import { migrate } from "../migrate.ts";
 import type { Tables } from "../tables.ts";
 import type { DaemonEvent } from "./answers.ts";
 import type { Webhook } from "./rpc.ts";
-import { DAEMON_STEPS, DAEMON_VERSIONS } from "./schema.ts";
+
+/** The table that holds the version of the daemon's tables. They are created with its first run. */
+const DAEMON_VERSIONS = "daemon_version";
+/** One step per version; a deployed step never changes. */
+const DAEMON_STEPS: readonly string[] = [
+  `CREATE TABLE daemon (
+     run TEXT PRIMARY KEY, name TEXT, persist_path TEXT, capacity INTEGER NOT NULL, webhook TEXT,
+     skill TEXT, declared TEXT, created_at INTEGER NOT NULL,
+     earlier_iterations INTEGER NOT NULL, iterations INTEGER NOT NULL, next_seq INTEGER NOT NULL,
+     inflight INTEGER, inflight_at INTEGER, interrupted INTEGER NOT NULL, asked_at INTEGER, watched TEXT NOT NULL,
+     wake_reason TEXT, wake_at INTEGER, saved_at INTEGER,
+     idle_at INTEGER, timer_at INTEGER, cron_at INTEGER, tick_at INTEGER, ticks INTEGER NOT NULL,
+     check_at INTEGER) WITHOUT ROWID;
+   CREATE TABLE daemon_event (seq INTEGER, part INTEGER, data BLOB NOT NULL, PRIMARY KEY (seq, part)) WITHOUT ROWID;`,
+];
 
 /** Times are Unix ms. */
 export interface DaemonRow extends Omit<Schedule, "idle_at"> {
