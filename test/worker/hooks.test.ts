@@ -3,7 +3,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { sha256 } from "../../src/bytes.ts";
 import { Deployment } from "../../src/deployment.ts";
-import { callHook, type HookCall } from "../../src/run/hook.ts";
+import { callHook, type HookCall } from "../../src/run/agent/hooks.ts";
 import type { Json } from "../../src/skill/manifest.ts";
 import { Client, entry, mockSkill } from "./served.ts";
 import { type Tenant, tenant } from "./tenant.ts";

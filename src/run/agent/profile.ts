@@ -4,16 +4,15 @@ import { InvalidRequest } from "../../errors/llm.ts";
 interface Profile {
   max_iterations: number;
   max_nudges: number;
-  tool_retries: number;
   llm_retries: number;
   schema_retries: number;
 }
 
 const PROFILES = new Map<string, Profile>([
-  ["tool_using", { max_iterations: 50, max_nudges: 3, tool_retries: 0, llm_retries: 3, schema_retries: 0 }],
-  ["researcher", { max_iterations: 30, max_nudges: 4, tool_retries: 0, llm_retries: 2, schema_retries: 0 }],
-  ["verifier", { max_iterations: 5, max_nudges: 0, tool_retries: 0, llm_retries: 2, schema_retries: 3 }],
-  ["completer", { max_iterations: 1, max_nudges: 0, tool_retries: 0, llm_retries: 2, schema_retries: 0 }],
+  ["tool_using", { max_iterations: 50, max_nudges: 3, llm_retries: 3, schema_retries: 0 }],
+  ["researcher", { max_iterations: 30, max_nudges: 4, llm_retries: 2, schema_retries: 0 }],
+  ["verifier", { max_iterations: 5, max_nudges: 0, llm_retries: 2, schema_retries: 3 }],
+  ["completer", { max_iterations: 1, max_nudges: 0, llm_retries: 2, schema_retries: 0 }],
 ]);
 
 /** @throws InvalidRequest if the name is not one of the four */

@@ -29,7 +29,7 @@ export function specOf(options: RunOptions, { profile, policies, ...parts }: Spe
     max_iterations: options.max_iterations ?? profile.max_iterations,
     max_nudges: options.max_nudges ?? profile.max_nudges,
     nudge: options.nudge ?? null,
-    tool_retries: options.tool_retries ?? profile.tool_retries,
+    tool_retries: options.tool_retries ?? 0,
     tool_backoff_ms: options.tool_backoff_ms ?? 1000,
     turn_policy: turnPolicy(options),
     stop_after_successful_tools: options.stop_after_successful_tools ?? [],
