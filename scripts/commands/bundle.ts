@@ -2,7 +2,8 @@
 import { join } from "node:path";
 import { type Command, EXIT, parseFlags } from "../command.ts";
 import { REPO_DIR } from "../dev/paths.ts";
-import { readModules, workerFolder, writeModules } from "../dev/worker-bundle.ts";
+import { workerFolder } from "../dev/worker-bundle.ts";
+import { readModules, writeModules } from "../dev/worker-modules.ts";
 
 export const command: Command = {
   name: "bundle",

@@ -5,7 +5,8 @@ import { parse, TomlError } from "smol-toml";
 import * as z from "zod";
 import { CommandError, EXIT, usageError } from "../command.ts";
 import { REPO_DIR } from "../dev/paths.ts";
-import { ENTRY, workerModules, writeModules } from "../dev/worker-bundle.ts";
+import { workerModules } from "../dev/worker-bundle.ts";
+import { ENTRY, writeModules } from "../dev/worker-modules.ts";
 
 /** Binding of the namespace with the published objects. */
 export const SKILLS_BINDING = "SKILLS";

@@ -1,7 +1,6 @@
 /** The local runner of `hull dev`: started with a new secret, watched, and stopped. */
 import { cp, mkdir, readdir, realpath, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { build } from "esbuild";
 import type { HullConfig } from "../config.ts";
 import { runnerFlags } from "../serving-config.ts";
 import { buildCached } from "./build-cache.ts";
@@ -25,6 +24,8 @@ const NODE_FLAGS = ["--max-semi-space-size=1"];
  * programs.
  */
 export async function bundleRunner(repoDir: string, outfile: string): Promise<string[]> {
+  // Loaded only to bundle: most starts use a cached file.
+  const { build } = await import("esbuild");
   const { metafile } = await build({
     // By default, this is the folder of the process, which may no longer exist.
     absWorkingDir: repoDir,

@@ -1,19 +1,13 @@
 /**
- * The Worker as modules: the entry, and parts that the Worker imports when a request first needs them. Loads neither
- * miniflare nor wrangler, which take long to load.
+ * Bundles the Worker into modules: the entry, and parts that the Worker imports when a request first needs them. Loads
+ * neither miniflare nor wrangler, which take long to load, and esbuild only to bundle.
  */
-import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
-import { type BuildOptions, build, type Metafile, type Plugin } from "esbuild";
+import type { BuildOptions, Metafile, Plugin } from "esbuild";
 import { buildCached } from "./build-cache.ts";
 import { fileTexts } from "./file-texts.ts";
 import { REPO_DIR } from "./paths.ts";
-
-/** The module that workerd starts with. */
-export const ENTRY = "worker.js";
-
-/** The texts of ES modules by file name. They import each other as `./<name>`. */
-export type WorkerModules = ReadonlyMap<string, string>;
+import { readModules, type WorkerModules, writeModules } from "./worker-modules.ts";
 
 /**
  * Makes one module of everything that the entry imports, by letting each part import the entry too. Otherwise esbuild
@@ -62,6 +56,7 @@ export async function bundleWorker(repoDir: string): Promise<WorkerModules> {
 export async function bundleWithMetafile(
   repoDir: string,
 ): Promise<{ modules: WorkerModules; metafile: Metafile }> {
+  const { build } = await import("esbuild");
   const options = workerBuild(repoDir);
   const { outputFiles, metafile } = await build({ ...options, metafile: true });
   return {
@@ -96,29 +91,4 @@ export async function workerFolder(dir: string): Promise<string> {
 export async function workerModules(): Promise<WorkerModules> {
   const bundled = process.env.HULL_WORKER_BUNDLE;
   return bundled === undefined ? bundleWorker(REPO_DIR) : readModules(bundled);
-}
-
-/** Reads the modules in a folder. */
-export async function readModules(dir: string): Promise<WorkerModules> {
-  const names = (await readdir(dir)).filter((name) => name.endsWith(".js"));
-  return new Map(
-    await Promise.all(names.map(async (name) => [name, await readFile(join(dir, name), "utf8")] as const)),
-  );
-}
-
-/**
- * Makes a folder contain exactly these modules. Those that it already has stay untouched, since a server may be watching
- * them. None is ever there in part, since another server may be starting from them.
- */
-export async function writeModules(dir: string, modules: WorkerModules): Promise<void> {
-  await mkdir(dir, { recursive: true });
-  const present = await readModules(dir);
-  // The entry names the others, so it comes last.
-  for (const [name, text] of [...modules].sort(([a], [b]) => Number(a === ENTRY) - Number(b === ENTRY))) {
-    if (present.get(name) === text) continue;
-    const part = join(dir, `${name}.${process.pid}`);
-    await writeFile(part, text);
-    await rename(part, join(dir, name));
-  }
-  for (const name of present.keys()) if (!modules.has(name)) await rm(join(dir, name), { force: true });
 }

@@ -2,7 +2,7 @@
 import { basename, join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { convertV4MiniflareOptions, Miniflare } from "miniflare";
-import { ENTRY, type WorkerModules } from "../../scripts/dev/worker-bundle.ts";
+import { ENTRY, type WorkerModules } from "../../scripts/dev/worker-modules.ts";
 import { bindingsOf } from "../../scripts/dev/wrangler-toml.ts";
 import { entryModules } from "./entry-modules.ts";
 import { ms, type Row, row } from "./row.ts";

@@ -1,12 +1,8 @@
 /** The modules of the Worker that each isolate compiles when it starts. */
 import { relative } from "node:path";
 import type { Metafile } from "esbuild";
-import {
-  bundleWithMetafile,
-  ENTRY,
-  type WorkerModules,
-  workerBuild,
-} from "../../scripts/dev/worker-bundle.ts";
+import { bundleWithMetafile, workerBuild } from "../../scripts/dev/worker-bundle.ts";
+import { ENTRY, type WorkerModules } from "../../scripts/dev/worker-modules.ts";
 
 type Outputs = Metafile["outputs"];
 

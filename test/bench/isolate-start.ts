@@ -1,5 +1,5 @@
 /** What it takes workerd to compile and evaluate modules when an isolate starts. */
-import type { WorkerModules } from "../../scripts/dev/worker-bundle.ts";
+import type { WorkerModules } from "../../scripts/dev/worker-modules.ts";
 import { bindingsOf } from "../../scripts/dev/wrangler-toml.ts";
 import { startIsolateWorker } from "./isolate-worker.ts";
 import { cpuOf, withWorkerd } from "./processes.ts";

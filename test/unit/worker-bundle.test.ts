@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { expect, onTestFinished, test } from "vitest";
-import { ENTRY, readModules, writeModules } from "../../scripts/dev/worker-bundle.ts";
+import { ENTRY, readModules, writeModules } from "../../scripts/dev/worker-modules.ts";
 import { once } from "../../src/memo.ts";
 import { entryModules } from "../bench/entry-modules.ts";
 import { startRatio } from "../bench/isolate-start.ts";
