@@ -1,4 +1,7 @@
-/** Watch mode: what changes in the folder is served within a second, and what breaks keeps its last good version. */
+/**
+ * Watch mode: what changes in the folder is served within a second, and what breaks keeps its last good version. And what changes
+ * beside it: imports from outside, the files of settings.
+ */
 import { once } from "node:events";
 import { mkdir, rename, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
@@ -12,9 +15,17 @@ import { sharedHull } from "../support/shared.ts";
 const shout = (word: string): string =>
   `---\nname: Shout\ndescription: Says a word.\nrun: [sh, -c, "echo ${word}"]\n---\nSays it.\n`;
 
+/** A module outside the folder, which a skill.ts imports. */
+const word = (text: string): string => `export const WORD = ${JSON.stringify(text)};\n`;
+
 const hull = await sharedHull({
   args: ["--direct"],
+  project: { ".env": "OPENAI_API_KEY=sk-first-value-1\n", "lib/word.ts": word("one") },
   skills: {
+    "typed/skill.ts":
+      'import { defineSkill } from "hullrun";\nimport { WORD } from "../../lib/word.ts";\n' +
+      "export default defineSkill({ name: 'typed', description: `Says ${WORD}. Use when asked.`, tools: [] });\n",
+    "loud/SKILL.md": "---\nname: loud\ndescription: Says a word.\nrun: [echo, one]\n---\nSays it.\n",
     "shout/SKILL.md": shout("one"),
     "steady/SKILL.md": shout("steady").replace("Shout", "Steady"),
     "broken/SKILL.md": "---\nname: Broken\ndescription: Of an unknown mode.\nmode: lmm\nrun: [cat]\n---\n",
@@ -35,7 +46,7 @@ const card = async (slug: string): Promise<Record<string, unknown>> =>
 
 test("S5: a skill that is broken at the start is reported and does not stop the others", async () => {
   await hull.printed(/broken\/SKILL\.md:4:\d+ error mode:/);
-  expect(hull.output()).toContain("Hull serves 2 skills");
+  expect(hull.output()).toContain("Hull serves 4 skills");
   expect(await said("shout")).toBe("200 one");
   expect(await said("broken")).toMatch(/^404 /);
 });
@@ -224,4 +235,82 @@ test("a folder that goes takes its skill with it", async () => {
   await hull.remove("late");
   expect(await becomes("late", /^404/)).toContain("skill_not_found");
   expect(await said("steady")).toBe("200 steady");
+});
+
+const described = async (): Promise<string> => String((await card("typed")).description);
+
+test("a file that skill.ts imports from outside its folder is watched, also while it is broken", async () => {
+  expect(await described()).toContain("one");
+  const file = join(hull.root, "lib", "word.ts");
+  await writeFile(file, word("two"));
+  await until(described, (text) => text.includes("two"));
+  const at = hull.output().length;
+  await writeFile(file, "export const WORD = ;\n");
+  await hull.printed(/last good version kept of typed/, at);
+  await writeFile(file, word("three"));
+  await until(described, (text) => text.includes("three"));
+});
+
+test("changed files of settings are announced, each with one line", async () => {
+  const at = hull.output().length;
+  await writeFile(join(hull.root, ".env"), "OPENAI_API_KEY=sk-second-value-2\n");
+  await hull.printed(/\.env changed\. Restart hull dev to apply it\./, at);
+  await writeFile(join(hull.root, "hull.toml"), 'name = "Other"\n');
+  await hull.printed(/hull\.toml changed\. Restart hull dev to apply it\./, at);
+  await writeFile(join(hull.root, ".env"), "OPENAI_API_KEY=sk-first-value-1\n");
+  await hull.printed(/\.env is again as it was at the start\./, at);
+  expect(hull.output().slice(at)).not.toContain("second-value");
+  expect(
+    hull
+      .output()
+      .slice(at)
+      .match(/hull\.toml/g),
+  ).toHaveLength(1);
+});
+
+test("a stale skill is marked as stale on every surface", async () => {
+  const mcp = async (method: string, list: string): Promise<unknown[]> => {
+    const response = await hull.post(
+      "/mcp",
+      { jsonrpc: "2.0", id: 1, method, params: {} },
+      { accept: "application/json, text/event-stream" },
+    );
+    const { result } = await json<{ result: Record<string, { name: string; _meta?: object }[]> }>(response);
+    return (result[list] ?? []).flatMap(({ name, _meta }) => (_meta === undefined ? [] : [[name, _meta]]));
+  };
+  const said = async () => {
+    const cards = await json<{ slug: string; stale?: true }[]>(await hull.call("/skills"));
+    const card = await hull.call("/skills/loud/card");
+    const openapi = await json<{ paths: Record<string, { post: { description: string } }> }>(
+      await hull.call("/openapi.json"),
+    );
+    const run = await hull.call("/skills/loud", "");
+    await run.text();
+    return {
+      list: cards.filter(({ stale }) => stale).map(({ slug }) => slug),
+      etag: card.headers.get("etag"),
+      card: (await json(card)).stale,
+      page: />loud<\/bdi>(?:(?!<\/tr>).)*>stale</s.test(await (await hull.call("/")).text()),
+      openapi: openapi.paths["/skills/loud"]?.post.description.includes("Stale:"),
+      run: run.headers.get("x-hull-stale"),
+      tools: await mcp("tools/list", "tools"),
+      prompts: await mcp("prompts/list", "prompts"),
+      resources: await mcp("resources/list", "resources"),
+    };
+  };
+  const before = await said();
+  expect(before).toMatchObject({ list: [], card: undefined, page: false, openapi: false, run: null });
+  expect(before).toMatchObject({ tools: [], prompts: [], resources: [] });
+  const at = hull.output().length;
+  await hull.write("loud/SKILL.md", "---\nname: loud\ndescription: Says a word.\nrun: 3\n---\n");
+  await hull.printed(/last good version kept of loud/, at);
+  const after = await said();
+  const marked = ["loud", { stale: true }];
+  expect(after).toMatchObject({ list: ["loud"], card: true, page: true, openapi: true, run: "1" });
+  expect(after).toMatchObject({ tools: [marked], prompts: [marked], resources: [marked] });
+  expect(after.etag).not.toBe(before.etag);
+  const card = await json<{ diagnostics: object[] }>(await hull.call("/skills/loud/card"));
+  expect(card.diagnostics).toMatchObject([{ level: "error", file: "SKILL.md", line: 4 }]);
+  const page = await (await hull.call("/console/skills/loud")).text();
+  expect(page).toContain("its last good version is served. <code>SKILL.md:4</code>");
 });
