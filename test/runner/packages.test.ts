@@ -71,7 +71,7 @@ test("requirements.txt is installed once, whoever asks; its files cannot be chan
 });
 
 test("commands find the packages of the skills next to them, if they ask for them; a failure appears in their output", async () => {
-  const broken = await bundle({ "requirements.txt": "no-such-package-of-hull\n" });
+  const broken = await bundle({ "requirements.txt": "--no-index\nno-such-package-of-hull\n" });
   const output = async (from: Bundle, packages: boolean): Promise<string> => {
     const handler = {
       language: "bash" as const,
