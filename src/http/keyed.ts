@@ -65,8 +65,8 @@ export function keyed(
       const claimed = await claimAnswer(context.env, wanted);
       switch (claimed.state) {
         case "claimed": {
-          const first = new FirstRequest(context, claimed.claim, wanted.effects);
-          const answer = first.answer((inner) => handle(inner, params), bytes);
+          const work = (inner: RequestContext) => handle(inner, params);
+          const answer = firstAnswer(context, claimed.claim, wanted.effects, work, bytes);
           // The request continues when its client leaves.
           context.background(
             answer.then(
@@ -117,83 +117,63 @@ async function contentHash(request: Request, bytes: Uint8Array): Promise<string>
   return sha256(JSON.stringify(parts));
 }
 
-/** The first request with a key: it does the work. */
-class FirstRequest {
-  readonly #context: RequestContext;
-  readonly #claim: Claim;
-  #effects: boolean;
-  /** The request creates something, so if it fails, it has created nothing. */
-  readonly #creates: boolean;
+/**
+ * Does the work of the first request with a key.
+ * @param creates the request creates something, so if it fails, it has created nothing
+ */
+async function firstAnswer(
+  context: RequestContext,
+  claim: Claim,
+  creates: boolean,
+  handle: (context: RequestContext) => Promise<Response> | Response,
+  bytes: Uint8Array<ArrayBuffer>,
+): Promise<Response> {
+  const { env, log } = context;
   /** The code in the log before the request: an earlier message of its batch may have failed. */
-  readonly #codeBefore: unknown;
-
-  constructor(context: RequestContext, claim: Claim, creates: boolean) {
-    this.#context = context;
-    this.#claim = claim;
-    this.#effects = creates;
-    this.#creates = creates;
-    this.#codeBefore = context.log.code;
-  }
-
-  async answer(
-    handle: (context: RequestContext) => Promise<Response> | Response,
-    bytes: Uint8Array<ArrayBuffer>,
-  ): Promise<Response> {
-    const context = this.#context;
-    const inner = context.within(copyOf(context.request, bytes));
-    inner.route = context.route;
-    inner.beforeEffects = () => this.#beforeEffects();
-    const renewing = setInterval(
-      () => context.background(renewClaim(context.env, this.#claim).catch(() => {})),
-      RENEW_MS,
-    );
-    const settled = (): void => clearInterval(renewing);
-    try {
-      const response = await handle(inner);
-      context.finished = inner.finished;
-      if (!(response.headers.get("content-type") ?? "").startsWith("text/event-stream")) {
-        const body = new Uint8Array(await response.arrayBuffer());
-        await this.#settle(response, body).finally(settled);
-        return new Response(body, response);
-      }
-      const [shown, kept] = (response.body ?? new Blob([]).stream()).tee();
-      const whole = new Response(kept).arrayBuffer();
-      context.background(whole.then((body) => this.#settle(response, new Uint8Array(body))).finally(settled));
-      return new Response(shown, response);
-    } catch (thrown) {
-      settled();
-      const error = toHullError(thrown);
-      context.namesProvider = inner.namesProvider;
-      const refusal = errorResponse(error, inner, dialectOf(inner));
-      await this.#settle(refusal, new Uint8Array(await refusal.arrayBuffer()));
-      throw error;
-    }
-  }
-
-  /** Whether a failed request may be repeated under its key. */
-  get #repeats(): boolean {
-    return this.#creates || !this.#effects;
-  }
-
-  async #beforeEffects(): Promise<void> {
-    this.#effects = true;
-    if (!(await noteEffects(this.#context.env, this.#claim))) throw new AnswerLost({});
-  }
-
+  const codeBefore = log.code;
+  let effects = creates;
+  const inner = context.within(copyOf(context.request, bytes));
+  inner.route = context.route;
+  inner.beforeEffects = async () => {
+    effects = true;
+    if (!(await noteEffects(env, claim))) throw new AnswerLost({});
+  };
+  const renewing = setInterval(() => context.background(renewClaim(env, claim).catch(() => {})), RENEW_MS);
   /**
-   * Stores the answer, or releases the key after a failure. A stream that failed has logged the code of its error. If
-   * this fails, the client still gets the answer, and a repetition finds a process that is gone.
+   * Stores the answer, or releases the key after a failure, if the request may be repeated under it. A stream that failed
+   * has logged the code of its error. If this fails, the client still gets the answer, and a repetition finds a process
+   * that is gone.
    */
-  async #settle({ status, headers }: Response, body: Uint8Array): Promise<void> {
-    const { env, log } = this.#context;
-    const failed = status >= 400 || log.code !== this.#codeBefore;
+  const settle = async ({ status, headers }: Response, body: Uint8Array): Promise<void> => {
+    const failed = status >= 400 || log.code !== codeBefore;
     const settled =
-      failed && this.#repeats
-        ? releaseClaim(env, this.#claim)
-        : keepAnswer(env, this.#claim, { status, headers: [...headers] }, body);
+      failed && (creates || !effects)
+        ? releaseClaim(env, claim)
+        : keepAnswer(env, claim, { status, headers: [...headers] }, body);
     await settled.catch((error: unknown) => {
-      const line = { event: "answer_not_kept", request_id: this.#context.requestId, error: String(error) };
-      console.error(JSON.stringify(this.#context.redacted(line)));
+      const line = { event: "answer_not_kept", request_id: context.requestId, error: String(error) };
+      console.error(JSON.stringify(context.redacted(line)));
     });
+  };
+  const settled = (): void => clearInterval(renewing);
+  try {
+    const response = await handle(inner);
+    context.finished = inner.finished;
+    if (!(response.headers.get("content-type") ?? "").startsWith("text/event-stream")) {
+      const body = new Uint8Array(await response.arrayBuffer());
+      await settle(response, body).finally(settled);
+      return new Response(body, response);
+    }
+    const [shown, kept] = (response.body ?? new Blob([]).stream()).tee();
+    const whole = new Response(kept).arrayBuffer();
+    context.background(whole.then((body) => settle(response, new Uint8Array(body))).finally(settled));
+    return new Response(shown, response);
+  } catch (thrown) {
+    settled();
+    const error = toHullError(thrown);
+    context.namesProvider = inner.namesProvider;
+    const refusal = errorResponse(error, inner, dialectOf(inner));
+    await settle(refusal, new Uint8Array(await refusal.arrayBuffer()));
+    throw error;
   }
 }
