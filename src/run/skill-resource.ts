@@ -1,7 +1,10 @@
-/** `read_skill_resource`: files of served skills, read from their packs on request. */
+/** `read_skill_resource` in agent runs: files of served skills, read from their packs on request. */
 
 import { toBase64, unmarkedUtf8 } from "../bytes.ts";
+import { plainResult } from "../engine/agent/call-results.ts";
+import type { AgentToolResult } from "../engine/agent/records.ts";
 import { MAX_SLICE_CHARS, SLICE_CHARS } from "../engine/agent/skill-resource.ts";
+import type { AgentSpec } from "../engine/agent/spec.ts";
 import { feedbackMessage } from "../engine/agent/texts.ts";
 import type { Part } from "../engine/messages.ts";
 import type { SkillRegistry } from "../registry/published.ts";
@@ -11,6 +14,7 @@ import type { BundledFile, JsonObject, SkillRecord } from "../skill/manifest.ts"
 import { nearest } from "../skill/match.ts";
 import { isTextType, mediaTypeOf } from "../skill/media.ts";
 import { insidePath, pluginPath } from "../skill/path.ts";
+import type { RunContext } from "./context.ts";
 
 /** An isolate serves several runs, so programs must read larger files. */
 const MAX_READ_BYTES = 8 * 1024 * 1024;
@@ -27,11 +31,33 @@ interface ReadResource {
 }
 
 /**
- * Answers one call with valid arguments: the path is inside the skill, or leads to its plugin.
+ * Answers one call. The engine has already checked that the run has the skill, and that the path is inside it.
+ * @param own the skill that the run is, if already loaded
+ */
+export async function readSkillFile(
+  { deployment: { registry } }: RunContext,
+  { own_skill, skills, model }: AgentSpec,
+  own: SkillRecord | null,
+  args: JsonObject,
+): Promise<AgentToolResult> {
+  const started = Date.now();
+  const known = own_skill === undefined ? skills : [own_skill, ...skills];
+  const skill = known.find(({ name }) => name === args.skill);
+  const record = await (own !== null && skill === own_skill ? own : recordOf(registry, skill?.digest));
+  const { ok, content, parts } = await readResource(registry, record, args, model.vision !== false);
+  const result = plainResult(ok ? "ok" : "error", content, ok ? null : "tool_error");
+  const shown = parts === undefined ? {} : { parts };
+  return { ...result, ...shown, duration_ms: Date.now() - started };
+}
+
+const recordOf = async (registry: SkillRegistry, digest: string | undefined): Promise<SkillRecord | null> =>
+  digest === undefined ? null : registry.skill(digest);
+
+/**
  * @param record `null`: the skill does not exist
  * @param images whether the model takes them
  */
-export async function readSkillResource(
+async function readResource(
   registry: SkillRegistry,
   record: SkillRecord | null,
   { skill, path, offset, limit }: JsonObject,

@@ -4,7 +4,7 @@ import type { Wake } from "../engine/agent/records.ts";
 import type { AgentSpec } from "../engine/agent/spec.ts";
 import type { WorkflowRecord } from "../engine/workflow/records.ts";
 import type { Bindings } from "../env.ts";
-import { SESSION_RUNTIME } from "../run/agent/session-runtime.ts";
+import { SESSION_RUNTIME } from "../run/agent/runtime.ts";
 import type { RunEvent } from "../run/events.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { Conversation, type SessionHost } from "./conversation/conversation.ts";

@@ -3,7 +3,7 @@ import { runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeAll, beforeEach, expect, vi } from "vitest";
 import { deploymentOf } from "../../src/deployment.ts";
 import type { Bindings } from "../../src/env.ts";
-import { SESSION_RUNTIME } from "../../src/run/agent/session-runtime.ts";
+import { SESSION_RUNTIME } from "../../src/run/agent/runtime.ts";
 import type { ConversationStore } from "../../src/session/conversation/store.ts";
 import { Session } from "../../src/session/session.ts";
 import type { ExecutionCall } from "../../src/session/unlisted/rpc.ts";

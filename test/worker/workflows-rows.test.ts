@@ -1,7 +1,7 @@
 /** The rows that a stage of a workflow run writes over the same run without a workflow. */
 import { expect, it, vi } from "vitest";
 import type { AgentSpec } from "../../src/engine/agent/spec.ts";
-import { SESSION_RUNTIME } from "../../src/run/agent/session-runtime.ts";
+import { SESSION_RUNTIME } from "../../src/run/agent/runtime.ts";
 import { stageSession } from "../../src/run/workflow/attempt.ts";
 import { edge, said, specOf } from "../support/workflow-graphs.ts";
 import { counting } from "./session-storage.ts";

@@ -1,19 +1,30 @@
-/** What a session needs to execute its runs, and what it provides for them. */
+/** What a session needs to execute its runs, and what it provides for them: models through the host, tools in the runner. */
 import type { Vault } from "../../engine/agent/next.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
 import type { AgentEffects } from "../../engine/agent/step.ts";
 import type { Artifact } from "../../engine/artifact.ts";
+import { Internal } from "../../errors.ts";
 import type { Told } from "../../llm/history.ts";
 import type { LlmHost } from "../../llm/host.ts";
 import type { RunRequest } from "../../session/conversation/rpc.ts";
+import { asJson } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { KnownExecutions } from "../../tool/runner-client.ts";
 import type { RunContext } from "../context.ts";
 import type { RunEvent } from "../events.ts";
+import { RunArtifacts } from "../handler/artifacts.ts";
+import { llmHost } from "../llm-host.ts";
+import { llmError } from "../llm-problem.ts";
+import { clientWorkspace, sessionClient } from "../session-client.ts";
+import { stopRequests } from "../stop-requests.ts";
 import type { WorkspaceAccess } from "../workspace/access.ts";
-import type { CheckedRun } from "./options.ts";
+import { runEffects } from "./effects.ts";
+import { type CheckedRun, checkedRun } from "./options.ts";
+import { runResult } from "./result.ts";
 import type { RecordSource } from "./run-log.ts";
+import { countedSkill } from "./skills.ts";
+import { runVault } from "./vault.ts";
 
 /** A request checked in the place where its run begins, with what the first attempt would have to find out again. */
 export interface PreparedRun extends CheckedRun {
@@ -81,3 +92,62 @@ export interface AgentRuntime {
   /** Ends what the runner may still be doing for an abandoned run. @param executions recorded ids */
   stop(environment: RunEnvironment, executions: readonly string[]): Promise<void>;
 }
+
+export const SESSION_RUNTIME: AgentRuntime = {
+  async prepare(request, at, context) {
+    // Each call of a run has a signal of its own.
+    const { signal } = new AbortController();
+    const skill = await countedSkill(context, undefined, request.options.skill);
+    const of = { signal, session: at.session, skill, account: `session:${at.session}` };
+    const host = await llmHost(context, of, request.options.mock);
+    return { ...(await checkedRun(context, host, request, at)), context, host };
+  },
+  async begin(spec, environment, signal) {
+    const { context, session_id, memo, prepared, known, records } = environment;
+    // A delegated run counts against the session of the original request.
+    const session = spec.delegation?.account ?? session_id;
+    const skill = spec.own_skill?.name ?? null;
+    const of = { signal, session, skill, account: `session:${session}` };
+    // A mock that an earlier run attempt used is not used again.
+    const host = prepared?.host ?? (await llmHost(context, of, memo ?? spec.call.mock));
+    const { files } = spec.delegation ?? {};
+    const workspace =
+      files === undefined ? environment.workspace : clientWorkspace(sessionClient(context, files));
+    const vault = runVault(spec, context);
+    const { effects, further, close } = runEffects({
+      context,
+      host,
+      spec,
+      vault,
+      ...(prepared === null ? {} : { model: prepared.model }),
+      known,
+      artifacts: new RunArtifacts((id) => environment.artifact(id)),
+      records,
+      workspace,
+      streams: "text and reasoning",
+      emit: async (event) => environment.emit(event),
+      async around(call) {
+        try {
+          return await call();
+        } catch (error) {
+          throw llmError(error, context);
+        } finally {
+          const left = host.mocksLeft();
+          if (left !== null) environment.remember(left);
+        }
+      },
+    });
+    return { effects, vault, further, close };
+  },
+  resultOf(state, { created_at, settled_at }, told) {
+    const { run } = state;
+    if (run === null) throw new Internal({ cause: "a run ended without a state" });
+    const durationMs = (settled_at ?? Date.now()) - created_at;
+    return asJson(runResult(state, run, { told, durationMs }));
+  },
+  async stop({ context, run_id, workspace }, executions) {
+    if (executions.length === 0) return;
+    const { id } = await workspace.workspaceVersion();
+    await stopRequests(context, id, [run_id]);
+  },
+};
