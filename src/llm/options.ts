@@ -1,6 +1,6 @@
 /** The options of a model call: this file checks known names and types (422); their users check the meaning (400). */
 import * as z from "zod/mini";
-import { checked, MAX_FAULTS, shapeFaults, shown } from "../engine/fault.ts";
+import { checked, type Fault, MAX_FAULTS, shapeFaults, shown } from "../engine/fault.ts";
 import { once } from "../memo.ts";
 import { reservedMembers } from "../model/reserved.ts";
 import { isObject, withoutNulls } from "../skill/json.ts";
@@ -116,11 +116,6 @@ interface ReadOptions {
   own: Record<string, JsonObject>;
 }
 
-interface OptionFault {
-  path: string;
-  message: string;
-}
-
 /**
  * Checks given options; `null` counts as absent.
  * @param isProvider whether a name is a provider's, so that its value may be an object
@@ -130,10 +125,10 @@ export function readOptions(
   given: JsonObject,
   isProvider: (name: string) => boolean,
   further: readonly string[] = [],
-): ReadOptions | { faults: OptionFault[] } {
+): ReadOptions | { faults: Fault[] } {
   const known: Record<string, unknown> = {};
   const own: Record<string, JsonObject> = {};
-  const faults: OptionFault[] = [];
+  const faults: Fault[] = [];
   const names = optionNames();
   for (const [name, value] of Object.entries(given)) {
     if (faults.length >= MAX_FAULTS) return { faults };
@@ -169,7 +164,7 @@ function inMilliseconds({ timeout, idle_timeout, ...options }: z.infer<typeof ca
 }
 
 /** The parts that a caller may not add to a provider's request. */
-function reservedIn(provider: string, part: JsonObject): OptionFault[] {
+function reservedIn(provider: string, part: JsonObject): Fault[] {
   return reservedMembers(part).map(({ path, reason }) => {
     const option = `options.${provider}.${path}`;
     return { path: option, message: `${option} cannot be set: ${reason}` };

@@ -2,6 +2,7 @@
  * The run option `mcp_servers`: servers of hull.toml by name, and other servers on hosts that hull.toml allows
  * (docs/mcp.md).
  */
+import type { Fault } from "../../engine/fault.ts";
 import { refused } from "../../llm/prepare.ts";
 import type { McpServer } from "../../skill/manifest.ts";
 import { DEFAULT_MCP_TIMEOUT_MS, serverNameFault, serverUrl, toolPrefix } from "../../skill/mcp-servers.ts";
@@ -21,7 +22,7 @@ export function readServersOption(
   { settings, tenant }: RunContext,
   given: readonly Given[],
 ): { deployed: ServerOwner; brought: ServerOwner } {
-  const faults: { path: string; message: string }[] = [];
+  const faults: Fault[] = [];
   const deployed = serversOfDeployment(settings, tenant);
   const named: McpServer[] = [];
   const brought: McpServer[] = [];

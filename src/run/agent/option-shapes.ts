@@ -1,7 +1,7 @@
 /** The names and types of the options that agent runs have besides those of a call. */
 import * as z from "zod/mini";
 import { LEDGER_STATUSES } from "../../engine/agent/task-ledger.ts";
-import { shapeFaults, shown } from "../../engine/fault.ts";
+import { type Fault, shapeFaults, shown } from "../../engine/fault.ts";
 import { compactionShapes } from "../../llm/compaction-options.ts";
 import { parseSparse, TEXTS } from "../../llm/options.ts";
 import { once } from "../../memo.ts";
@@ -177,9 +177,7 @@ export function divide(given: JsonObject): { run: JsonObject; call: JsonObject }
 }
 
 /** The run's options, or their faults. */
-export function readRunOptions(
-  given: JsonObject,
-): { options: RunOptions } | { faults: { path: string; message: string }[] } {
+export function readRunOptions(given: JsonObject): { options: RunOptions } | { faults: Fault[] } {
   const parsed = parseSparse(schema(), given);
   if (parsed.success) return { options: parsed.data };
   const faults = shapeFaults(parsed.error).map(({ path, message }) => {
