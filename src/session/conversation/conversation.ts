@@ -244,11 +244,15 @@ export class Conversation {
     return { answer: JSON.parse(known.answer) };
   }
 
-  /** What work in the session needs from its surroundings. @param origin the request behind it; absent: none */
-  context(origin: Partial<Pick<RunContext, "requestId" | "mockScope" | "pinned">> = {}): RunContext {
+  /** What work in the session needs from its surroundings. @param by the request behind it; absent: none */
+  context(
+    by: { request_id?: string; mock_scope?: string } = {},
+    pinned: Pick<RunContext, "pinned"> = {},
+  ): RunContext {
+    const { request_id: requestId = crypto.randomUUID(), mock_scope: mockScope = "" } = by;
     const { tenant } = this.#store.identity();
-    const known = { requestId: crypto.randomUUID(), tenant, startedAt: this.log.now(), ...origin };
-    return detachedContext(this.deployment, known, this.background);
+    const origin = { requestId, mockScope, tenant, startedAt: this.log.now(), ...pinned };
+    return detachedContext(this.deployment, origin, this.background);
   }
 
   /** Does all writes of `work` in one transaction. */

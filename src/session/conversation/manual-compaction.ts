@@ -72,14 +72,13 @@ async function summaryOf(
 ): Promise<{ plan: CompactionPlan; summary: string }> {
   const { runtime, log, files } = conversation;
   const { session, run_id, prepared, removed: signal } = options;
-  const { request_id: requestId, mock_scope: mockScope } = options.caller;
   if (plan.summary !== null) return { plan, summary: plan.summary };
   return summaryFrom(prepared === null || strategy !== "llm" ? "" : await asked(prepared.spec), plan);
 
   async function asked(spec: AgentSpec): Promise<string> {
     const { store } = log;
     const environment = {
-      context: prepared?.context ?? conversation.context({ requestId, mockScope }),
+      context: prepared?.context ?? conversation.context(options.caller),
       workspace: files,
       session_id: session.id,
       run_id,

@@ -21,8 +21,7 @@ export function prepareRun(
   run: string,
   { session, caller }: { session: SessionRow; caller: SessionCaller },
 ): Promise<PreparedRun> {
-  const { request_id: requestId, mock_scope: mockScope } = caller;
-  const context = conversation.context({ requestId, mockScope });
+  const context = conversation.context(caller);
   return conversation.runtime.prepare(asked, { run, session: session.id }, context);
 }
 
@@ -71,8 +70,7 @@ export function runHandlers(conversation: Conversation, task: Task): Handlers<Ru
         if (spec === undefined) throw new Internal({ cause: `the request of ${run_id} is no longer known` });
         conversation.checkActive(row);
         conversation.checkIdle(row);
-        const { request_id, mock_scope } = caller;
-        runs.start(spec, { request_id, mock_scope }, { prepared });
+        runs.start(spec, caller, { prepared });
         return { run_id };
       };
       const named = request !== null ? conversation.once(request, begin) : null;

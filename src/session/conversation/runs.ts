@@ -71,7 +71,7 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
    */
   start(
     spec: AgentSpec,
-    by: Pick<RunRow, "request_id" | "mock_scope">,
+    { request_id, mock_scope }: Pick<RunRow, "request_id" | "mock_scope">,
     { events = [], prepared = null }: { events?: readonly RunEvent[]; prepared?: PreparedRun | null } = {},
   ): void {
     const { store } = this.log;
@@ -86,7 +86,7 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
       events: () => [...events],
       write: () => {
         const first_record = store.lastRecord();
-        store.addRun({ id: spec.run_id, ...by, created_at: now, first_event, first_record });
+        store.addRun({ id: spec.run_id, request_id, mock_scope, created_at: now, first_event, first_record });
         store.setDue({ watch: now + WATCH_MS });
         this.#options.lifecycle.begins(spec);
       },

@@ -60,19 +60,18 @@ export function daemonHandlers(conversation: Conversation, daemon: Daemon): Hand
   };
   /** Begins a run of the daemon with its new settings. */
   const begin = (spec: AgentSpec, settings: DaemonSettings, caller: SessionCaller): void => {
-    const { request_id, mock_scope } = caller;
-    runs.start(spec, { request_id, mock_scope });
+    runs.start(spec, caller);
     const { name, persist_path, capacity, webhook, declared } = settings;
     const of = { skill: declared?.skill ?? null, declared: declared?.version ?? null };
     daemon.store.update({ name, persist_path, capacity, webhook, ...of });
   };
   /** Begins another run as the last one was begun. */
-  const beginAgain = (row: DaemonRow, run_id: string, { request_id, mock_scope }: SessionCaller): void => {
+  const beginAgain = (row: DaemonRow, run_id: string, caller: SessionCaller): void => {
     const spec = runs.specAfter(row.run);
     const said = log.state().waiting.some(({ delivery }) => delivery !== "wait_for_completion");
     const begins_idle = !row.interrupted && !said;
     const of = spec.daemon === null ? null : { ...spec.daemon, begins_idle };
-    runs.start({ ...spec, run_id, prompt: [], daemon: of }, { request_id, mock_scope });
+    runs.start({ ...spec, run_id, prompt: [], daemon: of }, caller);
   };
   /** Stops the daemon's run, if it is under way, once the run has had a moment to become idle. */
   const stop = async (row: DaemonRow): Promise<void> => {

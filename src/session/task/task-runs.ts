@@ -242,13 +242,14 @@ export class TaskRuns {
   }
 
   /** Begins a run of the task and tells watchers. */
-  #begin(work: TaskWork, settings: TaskSettings, { id, request_id, mock_scope }: SessionCaller): void {
+  #begin(work: TaskWork, settings: TaskSettings, caller: SessionCaller): void {
     const { log, runs } = this.#conversation;
     const running = this.#task.update(settings, "running");
     if ("agent" in work) {
-      runs.start(work.agent, { request_id, mock_scope }, { events: [running] });
+      runs.start(work.agent, caller, { events: [running] });
       return;
     }
+    const { id, request_id, mock_scope } = caller;
     const account = accountIn(work.workflow, id);
     this.#task.workflow.begin(work.workflow, { account, request_id, mock_scope });
     log.append([], { events: () => [running] });

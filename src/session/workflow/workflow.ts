@@ -359,7 +359,7 @@ export class Workflow {
   }
 
   async #removeChild(child: string): Promise<void> {
-    const session = sessionClient(this.#conversation.context({ requestId: this.#origin.request_id }), child);
+    const session = sessionClient(this.#conversation.context({ request_id: this.#origin.request_id }), child);
     await session.ask("remove", null).catch(ignoreMissing);
   }
 
@@ -525,10 +525,10 @@ export class Workflow {
 
   async #attempt(state: WorkflowState, key: AttemptKey, signal: AbortSignal): Promise<Outcome> {
     const { log, files } = this.#conversation;
-    const { account, request_id: requestId, mock_scope: mockScope } = this.#origin;
+    const { account } = this.#origin;
     const { skills } = state.spec;
     const pinned = skills === undefined ? {} : { pinned: skills };
-    const context = this.#conversation.context({ requestId, mockScope, ...pinned });
+    const context = this.#conversation.context(this.#origin, pinned);
     const known = {
       known: (execution: string) => log.store.submitted.known(execution),
       note: (execution: string, fact: Parameters<typeof log.store.submitted.note>[1]) => {
