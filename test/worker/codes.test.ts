@@ -28,7 +28,7 @@ const SECRETS = {
   HULL_RUNNER_URL: RUNNER_URL,
   HULL_RUNNER_SECRET: `${CANARY}-${"s".repeat(32)}`,
 };
-const local = new Client({ HULL_ENV: "local", ...SECRETS });
+const local = new Client({ HULL_ENV: "local", ...SECRETS }, { documents: true });
 const replaying = new Client({ HULL_ENV: "local", ...SECRETS, HULL_LLM_PROXY: "http://127.0.0.1:9" });
 const limited = new Client({ HULL_ENV: "local", ...SECRETS, HULL_CONFIG: '{"policy":{"tools":[]}}' });
 const strict = new Client({

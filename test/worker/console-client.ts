@@ -1,7 +1,7 @@
 /** What tests of the console's pages share: a client, the skills that it serves, and what a browser would send. */
-import { Client, mockSkill } from "./served.ts";
+import { Client, LOCAL, mockSkill } from "./served.ts";
 
-export const client = new Client();
+export const client = new Client(LOCAL, { documents: true });
 export const HTML = { accept: "text/html" };
 export const EVIL = `<script>alert(1)</script>"'><img src=x onerror=alert(1)>`;
 export const EVIL_SLUG = "evil-script-alert-1-script-img-src-x-onerror-alert-1";

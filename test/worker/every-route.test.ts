@@ -14,10 +14,13 @@ import { packTar } from "../../src/skill/tar.ts";
 import { makeZip } from "../support/zip.ts";
 import { Client, entry, LOCAL, mockSkill } from "./served.ts";
 
-const client = new Client({
-  ...LOCAL,
-  HULL_LLM: '{"llm":{"mock_routes":true,"aliases":{"mocked":{"id":"m","provider":"mock"}}}}',
-});
+const client = new Client(
+  {
+    ...LOCAL,
+    HULL_LLM: '{"llm":{"mock_routes":true,"aliases":{"mocked":{"id":"m","provider":"mock"}}}}',
+  },
+  { documents: true },
+);
 const bytes = (text: string) => new Uint8Array(new TextEncoder().encode(text));
 const HOOKS =
   'export const draw = () => ({ __artifact__: true, id: "page", type: "html", title: "Page", content: "<p>" });';

@@ -18,7 +18,7 @@ const SECRETS = {
   HULL_RUNNER_URL: `http://127.0.0.1:9/${CANARY}`,
 };
 const ADMIN = `${CANARY}-admin`;
-const local = new Client({ HULL_ENV: "local", ...SECRETS });
+const local = new Client({ HULL_ENV: "local", ...SECRETS }, { documents: true });
 const UNLIMITED = { HULL_CONFIG: '{"rate_limit":null}' };
 const deployed = new Client({ HULL_ENV: "deployed", ...UNLIMITED, HULL_ADMIN_KEY: ADMIN, ...SECRETS });
 const NESTED =

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { FIXED_ROUTES } from "../../src/skill/fixed-routes.ts";
 import { Client, LOCAL, mockSkill } from "./served.ts";
 
-const client = new Client();
+const client = new Client(LOCAL, { documents: true });
 const KEY = "hull-admin-canary-0123456789";
 
 beforeAll(async () => {

@@ -21,14 +21,23 @@ const app = createApp();
 /** Settings of a Worker as `hull dev` starts it; a test may change them. */
 export const LOCAL = { HULL_ENV: "local" };
 
+/** Published in place of the OpenAPI document, where no test reads it. */
+export const NO_DOCUMENT = { openapi: "3.1.1", paths: {}, components: {} };
+
 /** The isolates of all clients; they share what is stored. */
 const isolates = new Set<Deployment>();
 
 export class Client {
   readonly env: Bindings;
+  readonly #documents: boolean;
 
-  constructor(variables: Record<string, string> = LOCAL) {
+  /**
+   * @param documents whether `publish` stores the whole OpenAPI document. Few tests read it, and to store its half a
+   * megabyte takes longer than the rest of a publish.
+   */
+  constructor(variables: Record<string, string> = LOCAL, { documents = false } = {}) {
     this.env = deployedWith(variables);
+    this.#documents = documents;
   }
 
   /** The state of this client's isolate. */
@@ -107,8 +116,8 @@ export class Client {
     }
     for (const [name, module] of modulesByName) files.push(entry(name, module));
     const overrides = overridesOf(loaded);
-    const text = JSON.stringify(documentWith(manifests, "test"));
-    const catalog = await makeCatalog(cards, text, manifests, sha256, { overrides });
+    const document = this.#documents ? documentWith(manifests, "test") : NO_DOCUMENT;
+    const catalog = await makeCatalog(cards, JSON.stringify(document), manifests, sha256, { overrides });
     files.push(entry(`openapi/${catalog.openapi.digest}`, new TextEncoder().encode(catalog.openapi.text)));
     files.push(entry(`catalog/${catalog.id}`, new TextEncoder().encode(catalog.json)));
     // Several skills may contain the same objects.

@@ -6,8 +6,7 @@ import { makeCatalog } from "../../src/skill/bundle.ts";
 import { canonicalJson } from "../../src/skill/canonical.ts";
 import { SHIPPED } from "../../src/skill/known-providers.ts";
 import type { ConfigParam, SkillRecord, SkillTool } from "../../src/skill/manifest.ts";
-import { documentWith } from "../support/openapi.ts";
-import { type Client, entry, mockSkill } from "./served.ts";
+import { type Client, entry, mockSkill, NO_DOCUMENT } from "./served.ts";
 
 export function skillTool(name: string, more: Partial<SkillTool> = {}): SkillTool {
   return {
@@ -59,7 +58,7 @@ export async function publishTools(
     records[slug] = record;
   }
   const manifests = Object.values(records).map(({ manifest }) => manifest);
-  const catalog = await makeCatalog(cards, JSON.stringify(documentWith(manifests, "test")), manifests);
+  const catalog = await makeCatalog(cards, JSON.stringify(NO_DOCUMENT), manifests);
   files.push(entry(`openapi/${catalog.openapi.digest}`, new TextEncoder().encode(catalog.openapi.text)));
   files.push(entry(`catalog/${catalog.id}`, new TextEncoder().encode(catalog.json)));
   const uploaded = await client.upload(files);

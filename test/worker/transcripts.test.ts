@@ -234,8 +234,9 @@ it("provider keys are cut out", async () => {
 });
 
 it("openapi.json names every operation", async () => {
-  await client.publish({ cat: mockSkill("cat") });
-  const document = await (await client.fetch("/openapi.json")).json<{
+  const documented = new Client(LOCAL, { documents: true });
+  await documented.publish({ cat: mockSkill("cat") });
+  const document = await (await documented.fetch("/openapi.json")).json<{
     paths: Record<string, { post: { parameters: { schema: { enum: string[] } }[] } }>;
   }>();
   const [parameter] = document.paths["/transcripts/{operation}"]?.post.parameters ?? [];

@@ -4,7 +4,7 @@ import { Deployment } from "../../src/deployment.ts";
 import { COMPLETE_FOR_MS, KNOWN_FOR_MS } from "../../src/registry/tenant-catalog.ts";
 import { MAX_UPLOADS } from "../../src/registry/uploads.ts";
 import { makeZip } from "../support/zip.ts";
-import { Client, mockSkill } from "./served.ts";
+import { Client, LOCAL, mockSkill } from "./served.ts";
 import { ADMIN, FOLDER, keyed, refusal, skill, Tenant, tenant } from "./tenant.ts";
 
 /** The same deployment as another isolate sees it: it shares nothing but what is stored. Counts what it asks of D1. */
@@ -29,7 +29,7 @@ let red: Tenant;
 let blue: Tenant;
 let operator: Tenant;
 beforeAll(async () => {
-  await new Client().publish(FOLDER);
+  await new Client(LOCAL, { documents: true }).publish(FOLDER);
   operator = new Tenant(keyed, ADMIN);
   red = await tenant("red", "invoke", "publish");
   blue = await tenant("blue", "invoke", "publish");
