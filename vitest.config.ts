@@ -28,7 +28,7 @@ function pathToPython(): string {
  * run, or, where it remembers none, with the largest files.
  */
 const LONG =
-  /(?:-crash|recovery|removal|large|package|deploy|executions|sigkill|npm-start|docs|daemons|packages|journal|load|console|testing|e2e\/files)\.test\.ts$/;
+  /(?:-crash|recovery|removal|large|package|deploy|executions|sigkill|npm-start|docs|daemons|packages|journal|load|console|testing|tutorials|aborts|attack-dev|e2e\/(?:files|keys|triggers|uploads))\.test\.ts$/;
 
 class LongFirst extends BaseSequencer {
   override async sort(...args: Parameters<BaseSequencer["sort"]>): ReturnType<BaseSequencer["sort"]> {
