@@ -170,12 +170,12 @@ export function answerFile({ env, request }: RequestContext, file: StoredFile): 
 }
 
 /** Headers of an answer that is a tenant's file. */
-export function fileHeaders(mime: string, filename: string): Headers {
-  return new Headers({
+export function fileHeaders(mime: string, filename: string): Record<string, string> {
+  return {
     "content-type": mime,
     "content-disposition": contentDisposition(isActive(mime) ? "attachment" : "inline", filename),
     "cache-control": "private, no-cache",
-  });
+  };
 }
 
 /** `DELETE /files/:id`. Runs that are under way keep what they have already read. */

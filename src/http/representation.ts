@@ -8,7 +8,7 @@ interface Representation {
   /** A strong validator. */
   etag: string;
   /** Headers of every answer except a refusal. */
-  headers: Headers;
+  headers: Record<string, string>;
   /** The bytes of a range, or all of them. */
   open(range: ByteRange | null): Promise<Uint8Array | ReadableStream<Uint8Array>>;
 }
@@ -29,20 +29,19 @@ export const openStored =
 
 /** A request for several ranges gets the whole. @throws RangeNotSatisfiable */
 export async function answerBytes(request: Request, representation: Representation): Promise<Response> {
-  const { size, etag, headers, open } = representation;
-  headers.set("accept-ranges", "bytes");
-  headers.set("etag", etag);
+  const { size, etag, open } = representation;
+  const headers: Record<string, string> = { ...representation.headers, "accept-ranges": "bytes", etag };
   if (noneMatch(request, etag)) return new Response(null, { status: 304, headers });
   // Only GET supports ranges (RFC 9110 §14.2).
   const range = request.method === "GET" ? requestedRange(request, size, etag) : null;
   if (range === "unsatisfiable") throw new RangeNotSatisfiable({ size });
   const { start, end } = range ?? { start: 0, end: size };
-  headers.set("content-length", String(end - start));
+  headers["content-length"] = String(end - start);
   if (request.method === "HEAD") return new Response(null, { headers });
   const opened = await open(range);
   const bytes =
     opened instanceof Uint8Array ? opened : opened.pipeThrough(new FixedLengthStream(end - start));
   if (range === null) return new Response(bytes, { headers });
-  headers.set("content-range", `bytes ${start}-${end - 1}/${size}`);
+  headers["content-range"] = `bytes ${start}-${end - 1}/${size}`;
   return new Response(bytes, { status: 206, headers });
 }

@@ -72,7 +72,7 @@ export async function getDiscoveryArchive(
   const { card, record } = await found(context, archive.endsWith(".zip") ? slug : "");
   const bytes = await zipOf(context, record);
   const etag = `"${await zipDigest(context, card.version, record)}"`;
-  const headers = new Headers({ "content-type": "application/zip", "cache-control": "no-cache" });
+  const headers = { "content-type": "application/zip", "cache-control": "no-cache" };
   const open = async (range: { start: number; end: number } | null): Promise<Uint8Array> =>
     range === null ? bytes : bytes.subarray(range.start, range.end);
   return answerBytes(context.request, { size: bytes.length, etag, headers, open });
@@ -87,12 +87,12 @@ export async function getDiscoveryFile(
   const file = record.files.find((known) => known.path === path);
   const bytes = file === undefined ? null : await context.deployment.registry.file(record, file);
   if (file === undefined || bytes === null) throw new SkillNotFound({ id: `${slug}/${path}` });
-  const headers = new Headers({
+  const headers = {
     "content-type": mediaTypeOf(path),
     "cache-control": "no-cache",
     "x-content-type-options": "nosniff",
     "content-security-policy": "sandbox",
-  });
+  };
   const open = async (range: { start: number; end: number } | null): Promise<Uint8Array> =>
     range === null ? bytes : bytes.subarray(range.start, range.end);
   return answerBytes(context.request, { size: bytes.length, etag: `"${file.sha256}"`, headers, open });

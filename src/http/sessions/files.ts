@@ -49,8 +49,10 @@ export const getSessionFile = inWorkspace(async (context, workspace) => {
   const path = filePath(context.request);
   const file = await workspace.findFile(path);
   if (file === null) throw new FileNotFound({ path });
-  const headers = fileHeaders(mediaTypeOf(path), path.slice(path.lastIndexOf("/") + 1));
-  headers.set("last-modified", new Date(file.modified_at).toUTCString());
+  const headers = {
+    ...fileHeaders(mediaTypeOf(path), path.slice(path.lastIndexOf("/") + 1)),
+    "last-modified": new Date(file.modified_at).toUTCString(),
+  };
   return answerBytes(context.request, {
     size: file.size,
     etag: `"${file.sha256}"`,

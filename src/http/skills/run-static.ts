@@ -20,15 +20,24 @@ interface ServedFile {
   type: string;
 }
 
-/** Answers GET, HEAD and POST with the file: whole, a range of it, or 304. @throws OutputTooLarge */
-export async function serveStatic(context: RequestContext, record: SkillRecord): Promise<Response> {
+/**
+ * Answers GET, HEAD and POST with the file: whole, a range of it, or 304.
+ * @param runHeaders the headers of every run; those of the file win
+ * @throws OutputTooLarge
+ */
+export async function serveStatic(
+  context: RequestContext,
+  record: SkillRecord,
+  runHeaders: Record<string, string>,
+): Promise<Response> {
   const file = fileWithin(record);
-  const headers = new Headers({
+  const headers = {
+    ...runHeaders,
     "content-type": file.type,
     "content-disposition": contentDisposition("inline", file.path),
     "cache-control": "public, max-age=0, must-revalidate",
     ...(isActive(file.type) ? { "content-security-policy": "sandbox allow-scripts" } : {}),
-  });
+  };
   return answerBytes(context.request, {
     size: file.size,
     etag: `"${file.sha256}"`,

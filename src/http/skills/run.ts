@@ -80,7 +80,7 @@ export async function runSkill(
   if (manifest.mode === "static-file" && !streaming) {
     context.runHeaders = headers;
     await discardBody(context);
-    return withHeaders(await serveStatic(context, record), headers);
+    return serveStatic(context, record, headers);
   }
   const state: InputState = { fault: null };
   const anyFile = takesAnyFile(context, record);

@@ -278,12 +278,12 @@ export async function getStoredSkillVersionContent(
   const { digest } = version;
   const bundle = await findBundle(env, tenant, digest);
   if (bundle === null) throw gone();
-  const headers = new Headers({
+  const headers = {
     "content-type": "application/zip",
     "content-disposition": contentDisposition("attachment", `${version.name}.zip`),
     "cache-control": "private, no-cache",
     "x-hull-bundle": digest,
-  });
+  };
   const open = openStored(env.FILES, bundle.key, gone);
   return answerBytes(request, { size: bundle.size, etag: `"${digest}"`, headers, open });
 }
