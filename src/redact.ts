@@ -60,7 +60,8 @@ export class Redactor {
   }
 
   text(value: string): string {
-    if (this.#isClear(value, false)) return value;
+    // No form of a secret is shorter than the secret.
+    if (value.length < MIN_SECRET_LENGTH || this.#isClear(value, false)) return value;
     const bytes = new TextEncoder().encode(value);
     const out = this.bytes(bytes);
     return out === bytes ? value : new TextDecoder("utf-8", { fatal: false, ignoreBOM: true }).decode(out);
