@@ -17,7 +17,7 @@ import {
   runSteps,
   sessionShape,
 } from "../session/conversation/answers.ts";
-import { figuresShape, RUN_STATES, runEntryShape } from "../session/run-entry.ts";
+import { figuresShape, RUN_KINDS, RUN_STATES, runEntryShape } from "../session/run-entry.ts";
 import { sessionRowShape } from "../session/session-entry.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { compactBody, decisionBody } from "./bodies/sessions.ts";
@@ -64,6 +64,7 @@ export function sessionSchemas(): JsonObject {
     Runs: pageOf(ref("schemas", "Run")),
     IndexedRun: bodySchema(runEntryShape, {
       kind: {
+        enum: [...RUN_KINDS],
         description:
           "`run`: in a session; `daemon`: of a daemon; `call`: of a skill, or without a session; `workflow`: of a graph, its stages are runs too.",
       },

@@ -15,17 +15,17 @@ export const DEFAULT_TENANT = "default";
 /** The stored form of a key: its rights, but not the key itself. */
 export type ApiKey = z.output<typeof keyRowShape>;
 export const keyRowShape = z.lazy(() => {
-  const words = z.pipe(
-    z.string(),
-    z.transform((text): string[] => text.split(" ")),
-  );
   return z.object({
     /** `key_<32 hex digits>`; in listings and logs. */
     id: z.string(),
     /** The first characters of the key itself, so that its owner recognises it in a list. */
     prefix: z.string(),
     tenant: z.string(),
-    scopes: z.pipe(words, z.array(z.enum(SCOPES))),
+    /** Without those that only a later version of Hull knows. */
+    scopes: z.pipe(
+      z.string(),
+      z.transform((text): Scope[] => SCOPES.filter((scope) => text.split(" ").includes(scope))),
+    ),
     name: z.nullable(z.string()),
     /** RFC 3339. */
     created_at: z.string(),

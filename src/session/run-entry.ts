@@ -17,7 +17,8 @@ export type RunEntry = z.output<typeof runEntryShape>;
 export const runEntryShape = z.lazy(() =>
   z.object({
     id: z.string(),
-    kind: z.enum(RUN_KINDS),
+    /** One of `RUN_KINDS`, unless a later version of Hull wrote it; so is `state`. */
+    kind: z.string(),
     /** Slug of the called skill, name of the operation, or name of the workflow; `null`: none. */
     name: z.nullable(z.string()),
     session: z.nullable(z.string()),

@@ -56,6 +56,14 @@ describe("an API key", () => {
     expect(await code(await revoke(ADMIN, made.id))).toEqual([404, "key_not_found"]);
   });
 
+  it("has the scopes that this version knows, if a later version made it", async () => {
+    const made = await make("later", "invoke");
+    const { DB } = keyed.env;
+    await DB.prepare("UPDATE api_keys SET scopes = 'invoke audit' WHERE id = ?").bind(made.id).run();
+    expect((await run(made.key)).status).toBe(200);
+    expect((await list(ADMIN, "?tenant=later")).data).toMatchObject([{ id: made.id, scopes: ["invoke"] }]);
+  });
+
   it("tells its last use, which is written once an hour at most, and leaves nothing behind", async () => {
     const made = await make("used", "invoke");
     const usedAt = async () =>

@@ -55,6 +55,12 @@ describe("a run is listed", () => {
     await expect.poll(async () => (await client.fetch(`/runs/${run_id}`)).status).toBe(404);
   });
 
+  it("whatever word a later version of Hull has for its kind and its state", async () => {
+    const row = { ...beginningCall("run_later", null, Date.now()), kind: "dream", state: "dreaming" };
+    await noteRuns(bindings, [{ tenant: "later", run: row }]);
+    expect(await indexedRun(bindings, "later", "run_later")).toEqual(row);
+  });
+
   it("of a call that an object carries out: with its tokens", async () => {
     const headers = { "content-type": "application/json", "idempotency-key": "figures" };
     const body = JSON.stringify({ prompt: "Hi.", options: MOCK });

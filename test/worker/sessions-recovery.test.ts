@@ -172,14 +172,17 @@ describe("a run that gets nowhere", () => {
 });
 
 describe("storage", () => {
-  it("a record that cannot be read ends the run that it belongs to, and nothing else", async () => {
+  it.each([
+    ["cannot be read", "x'7b'"],
+    ["is of a later version", `CAST('[{"v":1,"at":1,"type":"thought_over","run":"r1"}]' AS BLOB)`],
+  ])("a record that %s ends the run that it belongs to, and nothing else", async (_, data) => {
     await inWorld({ spec: { tools: [client] }, replies: [{ calls: [["ask", {}]] }, "x"] }, async (world) => {
       await world.open();
       await world.run("r0", "before", { tools: [] });
       const before = await visibleTexts(world);
       await world.start("r1", "go");
       await world.ask("answer", { run_id: "r1", wait: "idle" });
-      world.storage.sql.exec("UPDATE records SET data = x'7b' WHERE id = (SELECT max(id) FROM records)");
+      world.storage.sql.exec(`UPDATE records SET data = ${data} WHERE id = (SELECT max(id) FROM records)`);
       world.storage.sql.exec("UPDATE run SET status = 'running' WHERE id = 'r1'");
       await world.revive();
       expect(await world.ask("answer", { run_id: "r1", wait: "terminal" })).toMatchObject({

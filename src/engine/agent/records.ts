@@ -271,3 +271,44 @@ export type AgentRecordBody = AgentRecord extends infer R
     ? Omit<R, "v" | "at">
     : never
   : never;
+
+/** Every type of record that this version of Hull knows. */
+const TYPES: Readonly<Record<AgentRecord["type"], true>> = {
+  message_added: true,
+  session_imported: true,
+  artifacts_imported: true,
+  session_state_changed: true,
+  session_reset: true,
+  session_trimmed: true,
+  run_started: true,
+  message_received: true,
+  feedback_received: true,
+  feedback_added: true,
+  iteration_started: true,
+  skills_matched: true,
+  model_call_settled: true,
+  search_refused: true,
+  searches_refused: true,
+  turn_taken: true,
+  tools_started: true,
+  tool_settled: true,
+  tool_executed: true,
+  tool_searched: true,
+  ledger_updated: true,
+  skill_invoked: true,
+  skill_mcp_bound: true,
+  skill_loaded: true,
+  hook_settled: true,
+  approval_requested: true,
+  approval_decided: true,
+  client_tool_answered: true,
+  compacted: true,
+  share_taken: true,
+  share_returned: true,
+  went_idle: true,
+  woke: true,
+  run_settled: true,
+};
+
+/** Whether this version of Hull knows the record. After a rollback, storage may hold records of a later version. */
+export const isKnownRecord = ({ type }: { type: string }): boolean => Object.hasOwn(TYPES, type);

@@ -2,7 +2,7 @@
  * The specifications in stored records. Runs of a session mostly have the same skills and tools, so a long member that the
  * previous run has too is stored once: the later record names the row that holds it.
  */
-import type { AgentRecord } from "../../engine/agent/records.ts";
+import { type AgentRecord, isKnownRecord } from "../../engine/agent/records.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { Row, Rows } from "./rows.ts";
 
@@ -47,9 +47,11 @@ export class RunSpecs {
     return records.map((record) => (record.type === "run_started" ? this.#deduplicate(record, seq) : record));
   }
 
-  /** The records of a stored row. It counts as unreadable if a row that it refers to is. */
+  /** The records of a stored row. It counts as unreadable if a row that it refers to is, or if a record is unknown. */
   restored(row: Row<StoredRecord[]>): Row<AgentRecord[]> {
-    if (!row.ok || !row.value.some((record) => "same" in record)) return row;
+    if (!row.ok) return row;
+    if (!row.value.every(isKnownRecord)) return { seq: row.seq, ok: false };
+    if (!row.value.some((record) => "same" in record)) return row;
     const value: AgentRecord[] = [];
     for (const record of row.value) {
       const whole = "same" in record ? this.#resolve(record) : record;

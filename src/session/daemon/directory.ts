@@ -23,7 +23,9 @@ export interface DaemonNote
   check_at: number | null;
 }
 
-const listed = z.lazy(listedDaemon);
+/** After a rollback, a row may have a status of a later version of Hull. */
+const anyStatus = z.custom<DaemonStatus>((value) => typeof value === "string");
+const listed = z.lazy(() => z.extend(listedDaemon(), { status: anyStatus }));
 const declared = z.lazy(() => z.object({ id: z.string(), skill: z.string(), status: z.string() }));
 const place = z.lazy(() => z.object({ tenant: z.string(), id: z.string() }));
 const hooked = z.lazy(() =>
