@@ -111,6 +111,10 @@ export function headerComponents(): JsonObject {
       enum: ["stop", "length", "refusal", "content_filter", "other"],
     }),
     "x-hull-usage": header("`input=<n>;output=<n>;rounds=<n>;tools=<n>`, over all rounds.", TEXT),
+    "x-hull-files": header(
+      'The files that are new or changed: `<id>;path="…";size=<n>;type="…";sha256="…"`, with commas between them.',
+      TEXT,
+    ),
     "x-hull-note": header("What the script printed in addition to its file, percent-encoded.", TEXT),
     "cache-control": header("`no-store`, unless a file or an upstream says otherwise.", TEXT),
     "content-disposition": header(

@@ -4,7 +4,7 @@ import * as z from "zod/mini";
 import { keyRowShape, SCOPES } from "../auth/api-key.ts";
 import { once } from "../memo.ts";
 import { versionShape } from "../registry/answers.ts";
-import { fileShape } from "../run/answers.ts";
+import { fileShape, textWithFiles } from "../run/answers.ts";
 import { producedFile } from "../run/files-document.ts";
 import { objectOf } from "../skill/json.ts";
 import { card, catalogPointer, diagnostic, type JsonObject } from "../skill/manifest.ts";
@@ -55,6 +55,7 @@ export const schemaComponents = once(
       Upload: uploadShape,
       UploadResult: uploadResult,
       File: fileShape,
+      TextWithFiles: textWithFiles,
       ExecutionAccepted: executionAccepted,
       Execution: executionShape,
     }),

@@ -183,14 +183,22 @@ function answers(manifest: Manifest, method: string, components: Components): Js
       content["application/octet-stream"] = { schema: BINARY };
   } else if (output === "json") {
     content[output_mime ?? "application/json"] = { schema: {} };
+  } else if (mode === "llm") {
+    content[output_mime ?? "text/plain"] = { schema: output_mime === undefined ? TEXT : BINARY };
   } else {
     content["application/json"] = { schema: ref("schemas", "Files") };
     content[output_mime ?? "*/*"] = output_mime === "application/json" ? {} : { schema: BINARY };
   }
+  if (mode === "llm") {
+    // If the model has workspace tools, the caller may ask for the files that it made.
+    content["application/json"] ??= { schema: ref("schemas", "TextWithFiles") };
+    content["multipart/mixed"] = { schema: BINARY };
+    content["*/*"] = { schema: BINARY };
+  }
   if (streams(manifest)) content["text/event-stream"] = { schema: ref("schemas", "Events") };
   const headers =
     mode === "llm"
-      ? runHeaders("x-hull-finish-reason", "x-hull-usage")
+      ? runHeaders("x-hull-finish-reason", "x-hull-usage", "x-hull-files")
       : runHeaders(...(output === "file" ? ["content-disposition", "x-hull-note"] : []));
   const name = [mode, output, ...(output_mime === undefined ? [] : [componentName(output_mime)])].join(".");
   return {

@@ -5,6 +5,7 @@ import { type HullError, Internal } from "../errors.ts";
 import type { Manifest } from "../skill/manifest.ts";
 import { mediaTypeOf } from "../skill/media.ts";
 import { pathFault } from "../tool/workspace-path.ts";
+import type { ProducedFile } from "./answers.ts";
 import type { RunContext } from "./context.ts";
 import { PRODUCED_TTL_MS, storeFile } from "./files.ts";
 import type { InputFile, RunInput } from "./input.ts";
@@ -12,18 +13,6 @@ import { decodeUtf8 } from "./utf8.ts";
 import type { WorkspaceAccess } from "./workspace/access.ts";
 import { allFiles } from "./workspace/all-files.ts";
 import { writeFile } from "./workspace/store.ts";
-
-/** A file that a run made or changed, as the caller sees it. */
-export interface ProducedFile {
-  /** The id under `/files`. */
-  id: string;
-  /** The file's path in the work folder. */
-  path: string;
-  size: number;
-  mime_type: string;
-  /** In hex. */
-  sha256: string;
-}
 
 /** The most files in an answer. A run that makes more keeps them in its session. */
 export const MOST_FILES = 100;

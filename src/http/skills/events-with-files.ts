@@ -1,7 +1,7 @@
 /** The events of a run in a session; the last one also lists the files that the run made. */
 import { toHullError } from "../../errors.ts";
+import type { ProducedFile } from "../../run/answers.ts";
 import { logError, problemOf } from "../../run/problem.ts";
-import type { ProducedFile } from "../../run/served-files.ts";
 import { isObject } from "../../skill/json.ts";
 import { parsedJson } from "../../skill/json-depth.ts";
 import type { RequestContext } from "../context.ts";

@@ -4,9 +4,10 @@
  */
 import { FileNotFound } from "../../errors/request.ts";
 import { OutputMissing } from "../../errors/run.ts";
+import type { ProducedFile, TextWithFiles } from "../../run/answers.ts";
 import { findFile, readFile } from "../../run/files.ts";
 import { contentDisposition, isActive } from "../../run/output-files.ts";
-import { filesInHeader, MOST_FILES, type ProducedFile, shortFilesHeader } from "../../run/served-files.ts";
+import { filesInHeader, MOST_FILES, shortFilesHeader } from "../../run/served-files.ts";
 import type { Manifest } from "../../skill/manifest.ts";
 import type { RequestContext } from "../context.ts";
 import { isEventStream } from "../sse.ts";
@@ -58,8 +59,8 @@ async function inForm(context: RequestContext, manifest: Manifest, answer: Respo
     /application\/json/i.test(accept) &&
     !/application\/json/i.test(answer.headers.get("content-type") ?? "")
   ) {
-    const text = await answer.text();
-    return Response.json({ text, files }, { headers: headersOf(answer, "application/json") });
+    const listed: TextWithFiles = { text: await answer.text(), files };
+    return Response.json(listed, { headers: headersOf(answer, "application/json") });
   }
   return answer;
 }

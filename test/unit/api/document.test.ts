@@ -281,7 +281,7 @@ describe("S54: the OpenAPI document", () => {
       "post",
       ["prompt-of-file", "stream", ...DURABLE, ...IN_SESSION],
       ["text/plain", "*/*"],
-      ["text/csv; charset=utf-8", "text/event-stream"],
+      ["text/csv; charset=utf-8", "application/json", "multipart/mixed", "*/*", "text/event-stream"],
     ],
     ["script-6", "post", DURABLE, ["text/plain"], ["image/png", "application/json"]],
     ["script-7", "get", ["input", "q", "text", "prompt", "stream", ...DURABLE], [], ["text/plain"]],
@@ -294,6 +294,13 @@ describe("S54: the OpenAPI document", () => {
       ["text/plain"],
     ],
     ["llm-10", "post", ["stream", ...DURABLE, ...IN_SESSION], ["application/json"], ["text/plain"]],
+    [
+      "llm-6",
+      "post",
+      ["prompt-of-file", "stream", ...DURABLE, ...IN_SESSION],
+      ["*/*"],
+      ["image/png", "application/json", "multipart/mixed"],
+    ],
     ["proxy-0", "post", ["query"], ["*/*"], []],
     [
       "static-file-0",
