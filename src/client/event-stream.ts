@@ -86,7 +86,7 @@ export class EventStream<Done> implements AsyncIterable<HullEvent> {
 
   /**
    * The pieces of the answer as bytes, text in UTF-8, e.g. for `new Response(stream.readable())`. The stream fails with
-   * HullError if the run fails. If a server dies, the text of a restarted round comes twice; `text` handles that.
+   * HullError if the run fails. The text of a round that restarts comes twice; `text` handles that.
    */
   readable(): ReadableStream<Uint8Array> {
     const events = this.#events;

@@ -16,6 +16,8 @@ export interface CallWatcher {
   onReasoning?: (text: string) => void;
   /** A further attempt begins: what was sent of the previous one is void. @param round its new number */
   onRestart?: (round: number) => void;
+  /** What was sent stays sent: after it, Hull does not repeat a failed call. */
+  final?: true;
 }
 
 /** The criteria for the choice of a model. */
@@ -73,6 +75,8 @@ export interface ExchangeOptions {
   onAdmitted?: (() => void) | undefined;
   onText?: ((text: string) => void) | undefined;
   onReasoning?: ((text: string) => void) | undefined;
+  /** See `AttemptOptions`. */
+  onRestart?: (() => void) | undefined;
   /** Receives the events of a verbatim request, as the provider sent them. */
   onEvent?: ((event: JsonObject) => void) | undefined;
 }

@@ -52,6 +52,11 @@ export interface AttemptOptions extends Sink, TimeLimitOptions {
   deadline_at?: number;
   /** Default: the policy of skills. */
   retry?: RetryPolicy | undefined;
+  /**
+   * Called before Hull asks again although a listener has received a part of an answer: that part is void. Absent:
+   * nothing is asked again then.
+   */
+  onRestart?: (() => void) | undefined;
   /** Receives the usage of each answer that Hull does not return, because it asks again. */
   onUnused?: ((usage: Usage) => void) | undefined;
   /** Awaited before each attempt after the first, e.g. for a turn under the provider's rate. */
@@ -67,7 +72,7 @@ export type Attempt = Omit<ExchangeOptions, "fetch">;
 /**
  * Asks until there is an answer, or until no further attempt helps. A `Retry-After` replaces the wait if it is at most
  * 30 s and fits timeout and deadline; otherwise the call fails immediately. Once a listener has received a part of an
- * answer, nothing is asked again. The turn's usage includes that of empty answers before it.
+ * answer, nothing is asked again without `onRestart`. The turn's usage includes that of empty answers before it.
  * @throws HullError: the last attempt's; the signal's own reason or `ClientClosedRequest` on abort
  */
 export async function withAttempts(
@@ -95,7 +100,8 @@ export async function withAttempts(
         : retries < retry.retries
           ? waitAfter(outcome, retries + 1, target, options)
           : null;
-      const goesOn = wait !== null && !hearing.spoke() && clock.now() + wait < end;
+      const final = hearing.spoke() && options.onRestart === undefined;
+      const goesOn = wait !== null && !final && clock.now() + wait < end;
       if (!outcome.ok || goesOn) options.log?.(entryOf(target, attempt, outcome, goesOn ? wait : null));
       if (outcome.ok) used = totalUsage(used, outcome.turn.usage);
       if (!goesOn) {
@@ -107,6 +113,7 @@ export async function withAttempts(
       if (free) spared = true;
       else retries++;
       await clock.sleep(wait, signal);
+      hearing.restart();
     }
   } catch (error) {
     if (options.signal.aborted) throw closedBy(options.signal.reason);
@@ -181,8 +188,8 @@ function withEmptyWarning(turn: ModelTurn): ModelTurn {
   return { ...turn, warnings: [...(turn.warnings ?? []), { code: "empty_completion", message }] };
 }
 
-/** A sink for the listeners that are given, and whether any of them has received anything. */
-function listener(options: AttemptOptions): { sink: Sink; spoke(): boolean } {
+/** A sink for the listeners that are given, and whether any of them has received anything that is not void. */
+function listener(options: AttemptOptions): { sink: Sink; spoke(): boolean; restart(): void } {
   const { onText, onReasoning, onEvent, onOutput } = options;
   let spoke = false;
   const heard = <T>(listen: ((heard: T) => void) | undefined, note?: (heard: T) => void) =>
@@ -195,7 +202,11 @@ function listener(options: AttemptOptions): { sink: Sink; spoke(): boolean } {
   const sink = options.stream
     ? { onText: heard(onText, onOutput), onReasoning: heard(onReasoning), onEvent: heard(onEvent) }
     : {};
-  return { sink, spoke: () => spoke };
+  const restart = (): void => {
+    if (spoke) options.onRestart?.();
+    spoke = false;
+  };
+  return { sink, spoke: () => spoke, restart };
 }
 
 export function closedBy(reason: unknown): HullError {

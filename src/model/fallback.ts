@@ -23,8 +23,9 @@ interface FallbackAnswer {
 }
 
 /**
- * Calls the primary, then each fallback in order, if `fallsBackAfter` accepts the failure and no text has been streamed.
- * Skips a fallback that is not configured. Each target has its own `timeout_ms`.
+ * Calls the primary, then each fallback in order, if `fallsBackAfter` accepts the failure. Once text has been streamed,
+ * it calls no further target without `onRestart`. It skips a fallback that is not configured. Each target has its own
+ * `timeout_ms`.
  * @param request makes the request for each target
  * @throws the error of `callModel`: the primary's if every target failed; immediately if the primary is not configured
  */
@@ -35,11 +36,19 @@ export async function callWithFallback(
   options: FallbackOptions,
 ): Promise<FallbackAnswer> {
   let spoke = false;
+  const { onRestart } = options;
+  const restart =
+    onRestart &&
+    ((): void => {
+      spoke = false;
+      onRestart();
+    });
   const call = async (target: ModelTarget, index: number): Promise<FallbackAnswer> => {
     try {
       const resolved = options.resolve(target);
       const turn = await callModel(request(target), resolved, {
         ...options,
+        onRestart: restart,
         onOutput: () => {
           spoke = true;
         },
@@ -51,17 +60,19 @@ export async function callWithFallback(
     }
   };
   const { fallsBackAfter = isRetryable } = options;
-  const mayFallBack = (error: unknown): boolean => !spoke && !options.signal.aborted && fallsBackAfter(error);
+  const isFinal = (): boolean => (spoke && restart === undefined) || options.signal.aborted;
+  const mayFallBack = (error: unknown): boolean => !isFinal() && fallsBackAfter(error);
   try {
     return await call(primary, 0);
   } catch (failure) {
     if (!mayFallBack(failure)) throw failure;
     for (const [n, target] of fallbacks.entries()) {
+      if (spoke) restart?.();
       try {
         return await call(target, n + 1);
       } catch (error) {
         if (error instanceof ProviderNotConfigured || error instanceof ProviderMisconfigured) continue;
-        if (!mayFallBack(error)) throw spoke || options.signal.aborted ? error : failure;
+        if (!mayFallBack(error)) throw isFinal() ? error : failure;
       }
     }
     throw failure;

@@ -168,6 +168,7 @@ class Host implements LlmHost {
               if (!json.buffersText) onText(text);
             }),
           onReasoning: options.onReasoning,
+          onRestart: options.onRestart,
           onEvent: options.onEvent,
           onFailed: options.onFailed,
           traced: (request, target, call) => tracedCall(this.#context, request, target, call),

@@ -247,6 +247,26 @@ describe("failures", () => {
     ]);
   });
 
+  test("a stream that breaks off after text is requested again, and its text is void", async () => {
+    await hull.post("/sessions", { id: "broken-off" });
+    for (const path of ["/llm/stream", "/runs", "/sessions/broken-off/runs"]) {
+      fake.script([{ text: ["half "], cut: true }, { text: "whole" }]);
+      const body = { prompt: "hello", options: { ...OPENAI, llm_retries: 1 } };
+      const events = await readEvents(await hull.post(path, body, { accept: "text/event-stream" }));
+      const restart = events.findIndex(({ data }) => data.restarted === true);
+      expect(events[restart], path).toMatchObject({ event: "round", data: { round: 1 } });
+      expect(textOf(events.slice(0, restart), "delta")).toBe("half ");
+      expect(textOf(events.slice(restart), "delta")).toBe("whole");
+      expect(dataOf(events, "done")).toMatchObject([{ ok: true, text: "whole" }]);
+    }
+  });
+
+  test("the next provider answers after text, too", async () => {
+    fake.script([{ text: ["half "], cut: true }, { text: "from the next" }]);
+    const options = { ...OPENAI, llm_retries: 0, fallback_chain: ["vllm"] };
+    expect(await ok(await call(options))).toMatchObject({ provider: "vllm", text: "from the next" });
+  });
+
   test("a missing key names its variable", async () => {
     const { status, body } = await problem(await call({ provider: UNSET.provider }));
     expect([status, body.code, body.variable]).toEqual([503, "provider_not_configured", UNSET.variable]);

@@ -121,6 +121,21 @@ describe("retries", () => {
     }
   });
 
+  test("a client that can discard what it has seen is told to, once for each attempt that showed something", async () => {
+    const seen: string[] = [];
+    const listener = {
+      onText: (text: string) => seen.push(text),
+      onRestart: () => seen.push("restart"),
+    };
+    fake.script([{ text: ["half "], cut: true }, { status: 503 }, { text: "whole" }]);
+    expect(textOf(await call(listener))).toBe("whole");
+    expect(seen).toEqual(["half ", "restart", "whole"]);
+    fake.script(() => ({ text: ["half "], cut: true }));
+    seen.length = 0;
+    await failureOf(call(listener));
+    expect(seen).toEqual(["half ", "restart", "half ", "restart", "half "]);
+  });
+
   test("an answer that cost tokens and holds nothing is asked for again; the last one is returned", async () => {
     const entries: AttemptEntry[] = [];
     fake.script([

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { systemClock } from "../../../src/model/clock.ts";
 import { callWithFallback, type FallbackOptions } from "../../../src/model/fallback.ts";
 import { resolveTarget } from "../../../src/model/providers.ts";
+import { llmRetries } from "../../../src/model/retry.ts";
 import type { ModelTarget } from "../../../src/skill/manifest.ts";
 import { failureOf } from "../../support/failure.ts";
 import { fakeClock } from "../../support/fake-clock.ts";
@@ -89,6 +90,22 @@ test("a timeout after text is final", async () => {
   const error = await failureOf(ask(PRIMARY, [SECOND], { timeout_ms: 1000, clock: systemClock }));
   expect(error.code).toBe("provider_timeout");
   expect(models()).toEqual(["first"]);
+});
+
+test("a client that can discard text hears that of the next target, too", async () => {
+  const seen: string[] = [];
+  const options = {
+    retry: llmRetries(1, 0),
+    fallsBackAfter: () => true,
+    onText: (text: string) => seen.push(text),
+    onRestart: () => seen.push("restart"),
+  };
+  answers({ first: { text: ["half "], cut: true }, second: { text: "whole" } });
+  expect((await ask(PRIMARY, [SECOND], options)).index).toBe(1);
+  expect(seen).toEqual(["half ", "restart", "half ", "restart", "whole"]);
+  answers({ first: { text: ["half "], cut: true }, second: { text: ["half "], cut: true } });
+  const error = await failureOf(ask(PRIMARY, [SECOND], options));
+  expect(error.data.members).toMatchObject({ provider: "anthropic" });
 });
 
 test("if every target fails, the error is the primary's", async () => {
