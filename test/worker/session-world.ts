@@ -337,13 +337,13 @@ function turnOf(reply: Exclude<Reply, HullError>, ids: string): ModelTurn {
 export function eachWrite(
   life: (death: { writes: number; after: boolean }) => Promise<World>,
 ): (after: boolean) => Promise<number> {
-  /** The writes after which nothing happens outside before the next one. */
+  /** The numbers of writes after which nothing happens outside before the next one. */
   const same = new Set<number>();
   return async (after) => {
     for (let writes = 1; writes < 200; writes += 1) {
       if (after && same.has(writes)) continue;
       const world = await life({ writes, after });
-      if (!after && world.diesAsBefore()) same.add(writes - 1);
+      if (!after && world.diesAsBefore()) same.add(writes);
       if (world.deaths === 0) return writes - 1;
     }
     throw new RangeError("no process lived on");
