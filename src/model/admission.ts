@@ -9,14 +9,14 @@ import type { WaitLimits } from "./clock.ts";
 import { utf8Bytes } from "./estimate.ts";
 import type { ResolvedTarget } from "./providers.ts";
 
-/** How a call ended. */
+/**
+ * How a call ended. `broken` has an entry for each attempt of unknown usage: the bytes of text that came before the attempt
+ * broke off, or before Hull abandoned it while the provider may still have been working.
+ */
 export type CallEnd =
-  | { turn: ModelTurn }
-  /**
-   * The call failed after this many bytes of text and reasoning. `used`: the usage of empty answers before the failure.
-   * `unseen`: Hull abandoned the call while the provider may still have been working, so its usage is unknown.
-   */
-  | { turn: null; used: Usage; streamed_bytes: number; unseen: boolean };
+  | { turn: ModelTurn; broken: readonly number[] }
+  /** The call failed. `used`: the usage of empty answers before the failure. */
+  | { turn: null; used: Usage; broken: readonly number[] };
 
 export interface Admission {
   /** Waits until an attempt may be made; called before each of them. @throws HullError */
@@ -44,7 +44,9 @@ export async function withAdmission(
 ): Promise<ModelTurn> {
   const { clock, signal, deadline_at: until = Number.POSITIVE_INFINITY } = options;
   const admission = await options.admit(request, target, options.timeout_ms);
+  /** Bytes of the present attempt. */
   let streamed = 0;
+  const broken: number[] = [];
   let used = NO_USAGE;
   let begun = false;
   const onOutput = (text: string): void => {
@@ -61,14 +63,19 @@ export async function withAdmission(
       onUnused: (usage) => {
         used = totalUsage(used, usage);
       },
-      turn: (limits) => admission.turn(limits),
+      turn: (limits) => {
+        if (streamed > 0) broken.push(streamed);
+        streamed = 0;
+        return admission.turn(limits);
+      },
     });
   } catch (error) {
     const unseen = begun && (signal.aborted || timedOutHere(error));
-    await admission.settle({ turn: null, used, streamed_bytes: streamed, unseen });
+    if (streamed > 0 || unseen) broken.push(streamed);
+    await admission.settle({ turn: null, used, broken });
     throw signal.aborted ? closedBy(signal.reason) : error;
   }
-  await admission.settle({ turn });
+  await admission.settle({ turn, broken });
   return turn;
 }
 

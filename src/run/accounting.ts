@@ -2,7 +2,7 @@
  * Who pays for model calls: reserves before a call, settles after it, and paces calls to a provider. A tenant without
  * budgets and rates never waits.
  */
-import { type ModelRequest, type ModelTurn, NO_USAGE } from "../engine/messages.ts";
+import { type ModelRequest, NO_USAGE, totalUsage } from "../engine/messages.ts";
 import { usdOf } from "../engine/usd.ts";
 import { BudgetExceeded, PriceUnknown } from "../errors/budget.ts";
 import { memo, memoNamed } from "../memo.ts";
@@ -151,22 +151,24 @@ function estimate(request: ModelRequest, price: ModelPrice | null) {
 }
 
 /**
- * What a call took; `null`: nothing. A failed call costs what the provider reported before the failure, or the
- * estimate.
+ * What a call took; `null`: nothing. That is what the provider reported, and the estimate of everything of which it
+ * reported nothing.
  */
 function spendOf({ request, target, price, startedAt }: Call, end: CallEnd, now: number): Spend | null {
-  const reported = end.turn === null ? end.used : end.turn.usage;
-  const isNothing = end.turn === null && end.streamed_bytes === 0 && !end.unseen;
-  if (isNothing && reported.input_tokens + reported.output_tokens === 0) return null;
-  const estimated = reported.input_tokens + reported.output_tokens + reported.cache_read_tokens === 0;
+  const { turn, broken } = end;
+  const reported = turn === null ? end.used : turn.usage;
+  const silent = reported.input_tokens + reported.output_tokens + reported.cache_read_tokens === 0;
+  const unknown = turn !== null && silent ? [...broken, bytesOfBlocks(turn.blocks)] : broken;
+  if (turn === null && silent && unknown.length === 0) return null;
   const excludesCached = excludesCachedTokens(target);
-  const usage = estimated
-    ? { ...NO_USAGE, input_tokens: promptTokens(request), output_tokens: tokensOfBytes(bytesStreamed(end)) }
-    : reported;
+  const input_tokens = promptTokens(request);
+  const usage = unknown
+    .map((bytes) => ({ ...NO_USAGE, input_tokens, output_tokens: tokensOfBytes(bytes) }))
+    .reduce(totalUsage, reported);
   return {
     calls: 1,
     unpriced_calls: price === null ? 1 : 0,
-    estimated_calls: estimated ? 1 : 0,
+    estimated_calls: unknown.length > 0 ? 1 : 0,
     input_tokens: usage.input_tokens,
     output_tokens: usage.output_tokens,
     cache_read_tokens: usage.cache_read_tokens,
@@ -176,9 +178,6 @@ function spendOf({ request, target, price, startedAt }: Call, end: CallEnd, now:
     duration_ms: Math.max(0, now - startedAt),
   };
 }
-
-const bytesStreamed = (end: { turn: ModelTurn } | { turn: null; streamed_bytes: number }): number =>
-  end.turn === null ? end.streamed_bytes : bytesOfBlocks(end.turn.blocks);
 
 /** A refusal in the units of its limit: USD or tokens. */
 function shown(refusal: Refusal, requested: number) {

@@ -115,7 +115,8 @@ describe("hard limits", () => {
 });
 
 describe("what a call took", () => {
-  const turn = (usage: Partial<ModelTurn["usage"]>, text = ""): CallEnd => ({
+  const turn = (usage: Partial<ModelTurn["usage"]>, text = "", broken: number[] = []): CallEnd => ({
+    broken,
     turn: {
       blocks: [{ type: "output_text", text }],
       stop_reason: "end_turn",
@@ -125,25 +126,30 @@ describe("what a call took", () => {
       usage: { input_tokens: 0, output_tokens: 0, cache_read_tokens: 0, cache_write_tokens: 0, ...usage },
     },
   });
-  const failed = (streamed_bytes: number, unseen: boolean, used = NO_USAGE): CallEnd => ({
-    turn: null,
-    used,
-    streamed_bytes,
-    unseen,
-  });
+  const failed = (broken: number[], used = NO_USAGE): CallEnd => ({ turn: null, used, broken });
   const estimated = { calls: 1, estimated_calls: 1, input_tokens: 3 };
 
   it.each<[string, CallEnd, object]>([
     ["as the provider says", turn({ input_tokens: 7, output_tokens: 3 }), { input_tokens: 7, cost: 13_000 }],
     ["an estimate where it says nothing", turn({}, "x".repeat(41)), { ...estimated, output_tokens: 11 }],
-    ["nothing, where it failed before an answer", failed(0, false), { calls: 0, cost: 0 }],
+    ["nothing, where it failed before an answer", failed([]), { calls: 0, cost: 0 }],
     [
       "empty answers before the failure",
-      failed(0, false, { ...NO_USAGE, input_tokens: 7, output_tokens: 3 }),
+      failed([], { ...NO_USAGE, input_tokens: 7, output_tokens: 3 }),
       { estimated_calls: 0, input_tokens: 7, cost: 13_000 },
     ],
-    ["prompt and text, where it broke off", failed(9, false), { ...estimated, output_tokens: 3 }],
-    ["the prompt, where it was given up unseen", failed(0, true), { ...estimated, output_tokens: 0 }],
+    ["prompt and text, where it broke off", failed([9]), { ...estimated, output_tokens: 3 }],
+    [
+      "each attempt that broke off, before an answer",
+      turn({ input_tokens: 7, output_tokens: 3 }, "", [9, 5]),
+      { calls: 1, estimated_calls: 1, input_tokens: 13, output_tokens: 8 },
+    ],
+    [
+      "each attempt that broke off, before a failure",
+      failed([9, 5]),
+      { ...estimated, input_tokens: 6, output_tokens: 5 },
+    ],
+    ["the prompt, where it was given up unseen", failed([0]), { ...estimated, output_tokens: 0 }],
   ])("%s, reserved or not", async (_, end, expected) => {
     for (const limits of [null, { max_output_tokens: 1000 }]) {
       const context = place();

@@ -80,7 +80,7 @@ test("asked once per target, and for a turn before each attempt", async () => {
     "settle second",
   ]);
   expect(ends).toMatchObject([
-    { turn: null, streamed_bytes: 0, unseen: false },
+    { turn: null, broken: [] },
     { turn: { usage: { input_tokens: 10, output_tokens: 5 } } },
   ]);
 });
@@ -109,33 +109,31 @@ test("the end of a call that fails after an empty answer has the usage of that a
   expect(ends[0]).toMatchObject({ turn: null, used: { input_tokens: 7, output_tokens: 3 } });
 });
 
+test("the end of a call has the text of each attempt that broke off", async () => {
+  const { ends, admit } = clerk();
+  const terms = { stream: true, retry: llmRetries(2, 0) };
+  fake.script([{ text: ["half "], cut: true }, { status: 503 }, { text: "whole" }]);
+  await call(admit, terms);
+  fake.script([{ text: ["half "], cut: true }, { text: ["Grö"], cut: true }, { status: 400 }]);
+  await failureOf(call(admit, { ...terms, onRestart: () => {} }));
+  expect(ends.slice(0, 2)).toMatchObject([
+    { turn: { usage: { input_tokens: 10, output_tokens: 5 } }, broken: [5] },
+    { turn: null, broken: [5, 4] },
+  ]);
+});
+
 const gone = new AbortController();
 test.each<[string, FakeTurn, Partial<CallOptions>, Partial<CallEnd>]>([
-  ["a refusal of the provider", { status: 400 }, {}, { streamed_bytes: 0, unseen: false }],
-  [
-    "a stream that dies after text",
-    { text: ["Grö", "ße"], cut: true },
-    { stream: true },
-    { streamed_bytes: 7, unseen: false },
-  ],
-  [
-    "a time limit",
-    { hang: true },
-    { timeout_ms: 60, clock: systemClock },
-    { streamed_bytes: 0, unseen: true },
-  ],
+  ["a refusal of the provider", { status: 400 }, {}, { broken: [] }],
+  ["a stream that dies after text", { text: ["Grö", "ße"], cut: true }, { stream: true }, { broken: [7] }],
+  ["a time limit", { hang: true }, { timeout_ms: 60, clock: systemClock }, { broken: [0] }],
   [
     "a client that leaves in mid-stream",
     { text: ["one "], hang: true },
     { stream: true, signal: gone.signal, onText: () => gone.abort() },
-    { streamed_bytes: 4, unseen: true },
+    { broken: [4] },
   ],
-  [
-    "a client that has left before",
-    {},
-    { signal: AbortSignal.abort() },
-    { streamed_bytes: 0, unseen: false },
-  ],
+  ["a client that has left before", {}, { signal: AbortSignal.abort() }, { broken: [] }],
 ])("%s: the error reports what is known", async (_, turn, options, expected) => {
   const { ends, admit } = clerk((model) => (model === "second" ? new BudgetExceeded(NEVER) : undefined));
   fake.script([turn]);
@@ -167,7 +165,7 @@ test("a client that leaves while a turn is waited for ends the call as it ends o
   });
   const error = await failureOf(call(admit, { signal: client.signal, clock: systemClock }));
   expect([error.code, fake.requests]).toEqual(["client_closed_request", []]);
-  expect(ends).toEqual([{ turn: null, used: NO_USAGE, streamed_bytes: 0, unseen: false }]);
+  expect(ends).toEqual([{ turn: null, used: NO_USAGE, broken: [] }]);
 });
 
 test("the wait for the first turn is not the provider's time", async () => {
