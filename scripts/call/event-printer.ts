@@ -7,7 +7,7 @@ export class EventPrinter {
 
   print(event: string | undefined, value: Record<string, unknown>): void {
     // A sub-agent's text is for the run above it.
-    if (event === "delta" && value.parent_run_id !== undefined) return;
+    if ((event === "delta" || event === "round") && value.parent_run_id !== undefined) return;
     const note = noteOf(event, value);
     if (note !== null) this.say(terminalText(note, process.stderr));
     // Only a model's text has a round. A script may colour its own text.
@@ -39,6 +39,8 @@ export class EventPrinter {
 
 /** The line that tells people about an event; `null` if there is none. */
 function noteOf(event: string | undefined, value: Record<string, unknown>): string | null {
+  if (event === "round" && value.restarted === true)
+    return `↻ round ${value.round} begins again: ignore its text above`;
   if (event === "sub_agent_start") return `→ ${value.name}: ${value.task}`;
   if (event === "sub_agent_result") return `← ${value.name}: ${value.status}`;
   if (event === "tool_call") return `→ ${value.name}(${JSON.stringify(value.arguments)})`;

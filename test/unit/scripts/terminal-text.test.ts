@@ -56,6 +56,21 @@ test("a line about a run starts a new line in a terminal, and adds nothing to te
   expect(lines(false)).toBe("I look.→ look({})\n← ok 5 ms\nSeen.\nThe run ended.\nMore");
 });
 
+test("a round that begins again is announced before its new text", () => {
+  const retried = (isTTY: boolean): string =>
+    written(isTTY, () => {
+      const printer = new EventPrinter();
+      printer.print("delta", { text: "half ", round: 1 });
+      printer.print("round", { round: 1, restarted: true, parent_run_id: "above" });
+      printer.print("round", { round: 1, restarted: true });
+      printer.print("delta", { text: "whole", round: 1 });
+      printer.print("round", { round: 1, finish_reason: "stop" });
+    });
+  const note = "↻ round 1 begins again: ignore its text above";
+  expect(retried(true)).toBe(`half \n${note}\nwhole`);
+  expect(retried(false)).toBe(`half ${note}\nwhole`);
+});
+
 test("a script may colour its output", () => {
   const write = vi.spyOn(process.stdout, "write").mockReturnValue(true);
   onTestFinished(() => write.mockRestore());
