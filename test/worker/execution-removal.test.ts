@@ -164,7 +164,7 @@ describe("a run that begins again while the one before is being removed", () => 
       storage.sql.exec("UPDATE call SET expires_at = 1");
       one.store.setDue({ expiry: 1 });
       one.alarm();
-      await vi.waitFor(() => expect(one.session.here).toBe(false));
+      await vi.waitFor(() => expect(one.session.here).toBe(false), 20_000);
       stored.resolve();
       await one.over();
       expect([failed.mock.calls, await storage.getAlarm()]).toEqual([[], null]);

@@ -204,8 +204,8 @@ it.each([false, true])("as a stage of a workflow neither (stored: %s)", async (a
   expect(deaths).toBeGreaterThan(5);
 });
 
-/** Longer than sessions wait before they check what they have not told (`WATCH_MS`). */
-const CHECKED = { timeout: 30_000 };
+/** Far longer than sessions wait before they check what they have not told (`WATCH_MS`), also on a busy machine. */
+const CHECKED = { timeout: 120_000 };
 const GRAPH = {
   entry: "r",
   nodes: { r: { kind: "reduce" }, s: { kind: "subagent", ...said("dug ##DONE##") } },
