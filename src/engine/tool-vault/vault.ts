@@ -27,27 +27,19 @@ export interface ClientVault {
   warnings: Warning[];
 }
 
-/** Without a search, tools are sent unchanged, including `defer_loading`. */
-interface PlainVault {
-  mode: "off";
-  tools: readonly Tool[];
-  warnings: Warning[];
-}
-
-export type Vault = PlainVault | NativeVault | ClientVault;
+export type Vault = NativeVault | ClientVault;
 
 /**
  * Creates the vault of a call, and refuses everything that must be refused before anything is sent. Warnings: options
  * without effect, a replaced variant, a search that fell back to Hull.
  * @param tools pass the same list object for the same tools, since its indexes are kept with it
- * @param option as read by `readSearchOption`; `null`: off
+ * @param option as read by `readSearchOption`
  */
 export function createVault(
   tools: readonly Tool[],
-  option: SearchOption | null,
+  option: SearchOption,
   target: SearchTarget,
 ): Vault | { refusal: Refusal } {
-  if (option === null) return { mode: "off", tools, warnings: [] };
   const set = toolSetOf(tools, option.always_loaded);
   if (set.eager.length === 0) return { refusal: allDeferred(tools) };
   const decision = decideMode(option, target);
@@ -82,7 +74,6 @@ interface OfferOptions {
 export function offer(vault: Vault, state: VaultState, options: OfferOptions = {}): Offer {
   const { scope, forgotten = false, chosen } = options;
   const shown = ({ name }: Tool): boolean => inScope(scope, name);
-  if (vault.mode === "off") return { tools: vault.tools.filter(shown).map(definitionOf) };
   const eager = vault.set.eager.filter(shown);
   if (vault.mode === "client") {
     const names = chosen === undefined ? state.promoted : new Set([...state.promoted, chosen]);
@@ -144,7 +135,7 @@ export function observe(
  * A section for the tool contract that lists what a search can find, with the first sentence of each description; `null`
  * if not requested. It does not change when tools are promoted, for the prompt cache.
  */
-export function stubListing(vault: Vault, scope?: Scope): string | null {
+export function stubListing(vault: Vault, scope: Scope): string | null {
   if (vault.mode !== "client" || !vault.option.include_stub_listing) return null;
   const listed = Array.from(vault.set.deferred.values()).filter(({ name }) => inScope(scope, name));
   if (listed.length === 0) return null;

@@ -104,8 +104,7 @@ describe("the searcher", () => {
     ],
   ];
   it.each(cases)("%s", (_, given, target, expected, warnings) => {
-    const option = optionOf(given);
-    const decision = option === null ? expect.fail("off") : decideMode(option, target);
+    const decision = decideMode(optionOf(given), target);
     if ("refusal" in decision) return expect.fail(decision.refusal.detail);
     expect(decision.mode === "native" ? `native ${decision.variant}` : decision.mode).toBe(expected);
     expect(decision.warnings.map(({ message }) => message)).toEqual(
@@ -146,8 +145,8 @@ describe("what is refused before anything is sent", () => {
 });
 
 test("auto falls back once for a provider's 400, and remembers it", () => {
-  const auto = optionOf(true) ?? expect.fail("off");
-  const native = optionOf({ mode: "native" }) ?? expect.fail("off");
+  const auto = optionOf(true);
+  const native = optionOf({ mode: "native" });
   const refused = { status: 400, reason: "invalid_request" };
   expect(fallsBack(auto, { mode: "native" }, refused)).toBe(true);
   expect(fallsBack(auto, { mode: "native" }, { status: 422, reason: "unknown" })).toBe(true);

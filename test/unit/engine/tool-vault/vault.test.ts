@@ -12,7 +12,8 @@ import {
   stubListing,
   type Vault,
 } from "../../../../src/engine/tool-vault/vault.ts";
-import type { Json } from "../../../../src/skill/manifest.ts";
+import type { Json, JsonObject } from "../../../../src/skill/manifest.ts";
+import { tool as agentTool, play, toolTexts } from "../agent/harness.ts";
 import { CLAUDE, clientVault, deferred, GPT, searchCall, tool, vaultOf } from "./vaults.ts";
 
 const TOOLS = [
@@ -269,7 +270,8 @@ test("events of a search by Hull have the shape of a provider's, and so have its
 
 test("the stub listing names the search and what it finds, by first sentences", () => {
   const vault = clientVault(TOOLS, { include_stub_listing: true, name: "find_tool" });
-  const lines = stubListing(vault)?.split("\n") ?? [];
+  const all = new Set(TOOLS.map(({ name }) => name));
+  const lines = stubListing(vault, all)?.split("\n") ?? [];
   expect(lines.slice(1)).toEqual([
     expect.stringContaining("Call find_tool"),
     "- open_file: Opens a file, e.g. text.",
@@ -277,12 +279,20 @@ test("the stub listing names the search and what it finds, by first sentences", 
   ]);
   expect(stubListing(vault, new Set(["send_mail"]))).not.toContain("open_file");
   expect(stubListing(vault, new Set(["run"]))).toBe(null);
-  expect(stubListing(clientVault(TOOLS))).toBe(null);
-  expect(stubListing(vaultOf(TOOLS, { include_stub_listing: true }, CLAUDE))).toBe(null);
+  expect(stubListing(clientVault(TOOLS), all)).toBe(null);
+  expect(stubListing(vaultOf(TOOLS, { include_stub_listing: true }, CLAUDE), all)).toBe(null);
 });
 
-test("without a search tools go out as they are, and nothing is searched", () => {
-  const vault = vaultOf(TOOLS, false, CLAUDE);
-  expect(offer(vault, EMPTY_VAULT)).toEqual({ tools: TOOLS });
-  expect(isSearchCall(vault, searchCall("x"))).toBe(false);
+test("without a search tools go out as they are, and nothing is searched", async () => {
+  const tools = TOOLS.map((definition) => ({ ...agentTool(definition.name), definition }));
+  const calls: [string, JsonObject][] = [["hull_tool_search", { query: "x" }]];
+  const played = await play({ spec: { tools, tool_search: false }, replies: [{ calls }, "done"] });
+  for (const request of played.requests) {
+    expect(request.tools).toEqual(TOOLS);
+    expect(request.tool_search).toBeUndefined();
+  }
+  expect(toolTexts(played.requests[1] ?? expect.fail())).toEqual([
+    expect.stringContaining("hull_tool_search"),
+  ]);
+  expect(played.all.filter(({ type }) => type === "tool_searched")).toEqual([]);
 });

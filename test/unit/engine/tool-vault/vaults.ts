@@ -43,9 +43,9 @@ export const GPT: SearchTarget = {
 };
 export const OLD_GPT: SearchTarget = { ...PLAIN, provider: "openai", model: "gpt-4o" };
 
-export function optionOf(given: Json): SearchOption | null {
+export function optionOf(given: Json): SearchOption {
   const option = readSearchOption(given);
-  if (option !== null && "faults" in option) return expect.fail(JSON.stringify(option.faults));
+  if (option === null || "faults" in option) return expect.fail(JSON.stringify(option));
   return option;
 }
 
