@@ -140,8 +140,8 @@ export function planCompaction(
   };
 }
 
-/** The record of an executed plan. */
-export function compacted(plan: CompactionPlan, summary: string, after: number): Compacted {
+/** The record of an executed plan, without the size of the history that it leaves. */
+export function compacted(plan: CompactionPlan, summary: string): Omit<Compacted, "estimated_tokens_after"> {
   const { mode, strategy, engine_strategy, archived, before, keep_first, keep_last } = plan;
   return {
     mode,
@@ -149,7 +149,6 @@ export function compacted(plan: CompactionPlan, summary: string, after: number):
     engine_strategy,
     archived_messages: archived.length,
     estimated_tokens_before: before,
-    estimated_tokens_after: after,
     keep_first,
     keep_last,
     summary,
@@ -157,7 +156,10 @@ export function compacted(plan: CompactionPlan, summary: string, after: number):
 }
 
 /** The history after a compaction: its summary is a user message at the cut. */
-export function withoutArchived(messages: readonly Message[], done: Compacted): Message[] {
+export function withoutArchived(
+  messages: readonly Message[],
+  done: Pick<Compacted, "keep_first" | "archived_messages" | "summary">,
+): Message[] {
   const { keep_first, archived_messages, summary } = done;
   return [
     ...messages.slice(0, keep_first),

@@ -209,10 +209,10 @@ export function compactionRecord(
   plan: CompactionPlan,
   summary: string,
 ): Extract<AgentRecordBody, { type: "compacted" }> {
-  const trial = compacted(plan, summary, 0);
-  const saved = estimateTokens(state.visible, "") - estimateTokens(withoutArchived(state.visible, trial), "");
+  const done = compacted(plan, summary);
+  const saved = estimateTokens(state.visible, "") - estimateTokens(withoutArchived(state.visible, done), "");
   const after = Math.max(0, plan.before - saved);
-  return { type: "compacted", run, compacted: { ...trial, estimated_tokens_after: after } };
+  return { type: "compacted", run, compacted: { ...done, estimated_tokens_after: after } };
 }
 
 function summaryIn(answer: Json): string {

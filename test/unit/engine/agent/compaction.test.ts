@@ -119,7 +119,7 @@ describe("where it is cut", () => {
     const messages = written(letters);
     const wanted = { mode: "auto" as const, before: 9, strategy: "truncate" as const };
     const plan = planCompaction(messages, { keep_first, keep_last }, wanted);
-    const after = plan === null ? null : withoutArchived(messages, compacted(plan, plan.summary ?? "", 0));
+    const after = plan === null ? null : withoutArchived(messages, compacted(plan, plan.summary ?? ""));
     expect(after === null ? null : short(after)).toBe(expected);
   });
 });
