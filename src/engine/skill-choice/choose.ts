@@ -176,13 +176,6 @@ function has({ postings }: WordIndex, word: string, number: number): boolean {
   return false;
 }
 
-/**
- * Whether a prompt names a skill: as `/name`, in quotes, next to the word skill, or, if the name has several words, by
- * all of them in a row. A name of a single word counts as a plain word.
- */
-export const names = (prompt: string, skill: Pick<AgentSkill, "name" | "plugin">): boolean =>
-  isNamedIn(prompt.toLowerCase(), spellingsOf(skill));
-
 interface Spellings {
   spellings: readonly string[];
   /** Beginnings of messages that call it. */
@@ -198,7 +191,11 @@ function spellingsOf({ name, plugin }: Pick<AgentSkill, "name" | "plugin">): Spe
   };
 }
 
-/** @param text in lower case */
+/**
+ * Whether a prompt names a skill: as `/name`, in quotes, next to the word skill, or, if the name has several words, by
+ * all of them in a row. A name of a single word counts as a plain word.
+ * @param text in lower case
+ */
 function isNamedIn(text: string, { spellings, called }: Spellings): boolean {
   if (called.some((form) => holds(text, form))) return true;
   return spellings.some((spelling) => {

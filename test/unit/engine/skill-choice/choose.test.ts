@@ -1,7 +1,7 @@
 /** Which skill a prompt asks for, and what the list of skills says within its budget. */
 import { expect, test } from "vitest";
 import type { AgentSkill } from "../../../../src/engine/agent/spec.ts";
-import { chooseSkills, indexSkills, names } from "../../../../src/engine/skill-choice/choose.ts";
+import { chooseSkills, indexSkills } from "../../../../src/engine/skill-choice/choose.ts";
 import { significantWords, stemmed } from "../../../../src/engine/skill-choice/words.ts";
 import { play, says, toolTexts } from "../agent/harness.ts";
 import { PROMPTS, SKILLS } from "./prompts.ts";
@@ -155,7 +155,9 @@ test.each([
   ["frontend-designs", "frontend-design", false],
   ["see /home/pdf/x", "pdf", false],
 ])("%j names %s: %s", (prompt, name, named) => {
-  expect(names(prompt, { name })).toBe(named);
+  const own = [skill(name, "Works on documents")];
+  const { candidates } = chooseSkills(own, indexSkills(own), prompt, []);
+  expect(candidates.some(({ reason }) => reason === "named in the prompt")).toBe(named);
 });
 
 test("a skill is active if its paths match a file, and several that are named", () => {
