@@ -161,15 +161,9 @@ describe("a hook", () => {
     await expect(waiting).rejects.toBe(reason);
   });
 
-  it("writes lines of its own call, redacted", async () => {
-    const said = new Map<string, string[]>();
-    const named = (name: string) => {
-      const lines: string[] = [];
-      said.set(name, lines);
-      return call("logs", { name }, { onLog: (line) => lines.push(line) });
-    };
-    await Promise.all(["a", "b"].map(named));
-    expect([...said]).toEqual(["a", "b"].map((name) => [name, [`${name} {"a":1}`, "[redacted]"]]));
+  it("may write to the console, and its answer stays its own", async () => {
+    const answers = await Promise.all(["a", "b"].map((name) => call("logs", { name })));
+    expect(answers).toEqual(["a", "b"]);
   });
 
   it("keeps its isolate warm for its tenant; no other tenant, and no fresh call, sees its state", async () => {

@@ -97,8 +97,6 @@ export interface HookCall {
   timeoutMs?: number;
   /** Use an isolate for this call alone, as for uploaded code. */
   fresh?: boolean;
-  /** Receives lines that the hook wrote to the console, redacted. Absent: they are dropped. */
-  onLog?: (line: string) => void;
 }
 
 /**
@@ -106,7 +104,7 @@ export interface HookCall {
  * @throws HookFailed HookInvalid HookTimeout HooksUnavailable, and the signal's reason
  */
 export function callHook(call: HookCall): Promise<Json> {
-  const { deployment, tenant, module, exportName, payload, signal, onLog } = call;
+  const { deployment, tenant, module, exportName, payload, signal } = call;
   const { redactor, local, hook_timeout_ms } = deployment.settings;
   return callInIsolate({
     isolates: deployment.isolates,
@@ -119,6 +117,5 @@ export function callHook(call: HookCall): Promise<Json> {
     signal,
     redactor,
     guarded: local,
-    ...(onLog === undefined ? {} : { onLog }),
   });
 }

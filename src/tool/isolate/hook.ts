@@ -15,8 +15,6 @@ const MAIN = "hull.js";
 const MAX_RESULT = 5_000_000;
 const MAX_REASON = 2000;
 
-const logsShape = z.lazy(() => z.array(z.string()));
-
 const exportsShape = z.lazy(() => z.object({ names: z.array(z.string()), fault: z.nullable(z.string()) }));
 /** The interface of the harness. Hull checks its answers, since they come from possibly hostile code. */
 interface HarnessRpc extends Rpc.WorkerEntrypointBranded {
@@ -41,8 +39,6 @@ interface IsolateCall {
   redactor: Redactor;
   /** The platform enforces no CPU limit, as in local dev: loops are ended by other means. */
   guarded: boolean;
-  /** Receives lines that the hook wrote to the console, redacted. Absent: they are dropped. */
-  onLog?: (line: string) => void;
 }
 
 /** @throws HookFailed HookInvalid HookTimeout HooksUnavailable, and the signal's reason */
@@ -65,23 +61,17 @@ export async function callInIsolate(call: IsolateCall): Promise<Json> {
     throw new HookTimeout({ hook, timeout_ms: timeoutMs });
   }
   if (answer === null) throw new HookInvalid({ hook, reason: OUT_OF_TURN });
-  const { kind, text, logs } = answer;
-  for (const line of logs) call.onLog?.(redactor.text(line));
+  const { kind, text } = answer;
   if (kind === "thrown") throw failed(text);
   if (kind !== "value") throw new HookInvalid({ hook, reason: shortened(redactor.text(text)) });
   return parsed(hook, text);
 }
 
 /** The parts of the harness's answer; `null`: it is malformed. */
-function answered(value: unknown): { kind: string; logs: readonly string[]; text: string } | null {
+function answered(value: unknown): { kind: string; text: string } | null {
   if (typeof value !== "string") return null;
-  const first = value.indexOf("\n");
-  const second = value.indexOf("\n", first + 1);
-  if (first === -1 || second === -1) return null;
-  const lines = value.slice(first + 1, second);
-  const logs = lines === "[]" ? { success: true as const, data: [] } : logsShape.safeParse(parsedJson(lines));
-  if (!logs.success) return null;
-  return { kind: value.slice(0, first), logs: logs.data, text: value.slice(second + 1) };
+  const end = value.indexOf("\n");
+  return end === -1 ? null : { kind: value.slice(0, end), text: value.slice(end + 1) };
 }
 
 function parsed(hook: string, text: string): Json {
