@@ -35,7 +35,6 @@ export async function asMock(call: CassetteCall): Promise<Mock | null> {
     json_mode: false,
     reasoning_echo: false,
     capabilities: ALL_OFF,
-    secrets: [],
   };
   const outcome = await exchange({}, { ...wire, headers: () => ({}), body: () => ({}) }, target, {
     stream: false,

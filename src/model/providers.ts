@@ -17,13 +17,8 @@ import {
 import { canonicalProvider, shippedModels } from "./registry/registry.ts";
 import type { WireTarget } from "./wire.ts";
 
-interface Resolved extends WireTarget {
-  /** Values that may leave this process only in `headers`; the redactor needs them. */
-  secrets: string[];
-}
-
 /** A provider reached over HTTP. */
-export interface HttpTarget extends Resolved {
+export interface HttpTarget extends WireTarget {
   protocol: Exclude<ProtocolName, "workers-ai" | "mock">;
   url: string;
   /** Endpoint for plain completions; `null`: the provider has none. */
@@ -35,7 +30,7 @@ export interface HttpTarget extends Resolved {
 }
 
 /** A provider inside the Worker: the AI binding, or the mock. */
-export interface InternalTarget extends Resolved {
+export interface InternalTarget extends WireTarget {
   protocol: "workers-ai" | "mock";
   url: null;
   headers: { [name: string]: string };
@@ -77,7 +72,7 @@ export function resolveTarget(
   const model = selector.model ?? defaultModel(provider, definition, env);
   const capabilities = capabilitiesOf(registry, provider, model);
   const usual = capabilities.requires_completion_tokens === true ? "max_completion_tokens" : "max_tokens";
-  const resolved: Resolved = {
+  const resolved: WireTarget = {
     provider,
     model,
     token_field: definition.token_field ?? usual,
@@ -85,12 +80,11 @@ export function resolveTarget(
     reasoning_echo: definition.reasoning_echo ?? false,
     variant: definition.variant,
     capabilities,
-    secrets: [],
   };
   const own = protocolOf(definition, baseOverride(provider, definition, env));
   if (own === "mock" || own === "workers-ai") return { ...resolved, protocol: own, url: null, headers: {} };
   const protocol = selector.protocol ?? own;
-  const { base, headers, key, variable } = addressOf(provider, definition, env, {
+  const { base, headers, variable } = addressOf(provider, definition, env, {
     protocol,
     how: selector.how,
   });
@@ -102,7 +96,6 @@ export function resolveTarget(
     url: join(base, endpoint ?? ENDPOINTS[protocol]),
     completion_url: completion_endpoint === undefined ? null : join(base, completion_endpoint),
     headers,
-    secrets: key === null ? [] : [key],
     variable,
   };
 }
@@ -112,7 +105,6 @@ interface ProviderAddress {
   base: string;
   /** Authentication, version, and the definition's own headers. */
   headers: { [name: string]: string };
-  key: string | null;
   /** The variable whose value authenticates the call, or the one that names the host if there is no key. */
   variable: string;
 }
@@ -152,7 +144,6 @@ export function addressOf(
       ...lowerCased(definition.extra_headers ?? {}),
       ...(key === null ? {} : authHeader(definition, key.value)),
     },
-    key: key?.value ?? null,
     variable: key?.name ?? variable,
   };
   return throughProxy(provider, address, env);

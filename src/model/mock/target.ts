@@ -19,7 +19,6 @@ export function mockTarget(name: string, model: string | null, registry: ModelRe
     json_mode: true,
     reasoning_echo: false,
     capabilities: capabilitiesOf(registry, provider, asked),
-    secrets: [],
     protocol: "mock",
     url: null,
     headers: {},

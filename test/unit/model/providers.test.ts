@@ -60,29 +60,27 @@ test.each<[string, string, string, object, string]>([
   const target = resolve(provider, KEYS);
   expect(target).toMatchObject({ provider, model, url, headers, token_field });
   expect(target.headers).toEqual(headers);
-  expect(target.secrets).toHaveLength(1);
-  expect(JSON.stringify(headers)).toContain(target.secrets[0]);
 });
 
 test("providers without a key: ollama, local, workers-ai, mock", () => {
-  const none = { headers: {}, secrets: [] };
+  for (const provider of ["ollama", "local", "workers-ai", "mock"]) {
+    expect(resolve(provider, {}, "m").headers).toEqual({});
+  }
   expect(resolve("ollama", {})).toMatchObject({
-    ...none,
     model: "llama3.2",
     url: "http://localhost:11434/v1/chat/completions",
   });
   expect(resolve("local", { LOCAL_LLM_MODEL: "qwen" })).toMatchObject({
-    ...none,
     model: "qwen",
     url: "http://localhost:8000/v1/chat/completions",
   });
-  expect(resolve("workers-ai", {})).toMatchObject({ ...none, protocol: "workers-ai", url: null });
+  expect(resolve("workers-ai", {})).toMatchObject({ protocol: "workers-ai", url: null });
   expect(resolve("workers-ai", { WORKERS_AI_BASE_URL: "http://127.0.0.1:1", ...KEYS })).toMatchObject({
     protocol: "openai-chat",
     url: "http://127.0.0.1:1/v1/chat/completions",
     headers: bearer("key-of-WORKERS_AI_API_KEY"),
   });
-  expect(resolve("mock", {})).toMatchObject({ ...none, protocol: "mock", model: "mock", url: null });
+  expect(resolve("mock", {})).toMatchObject({ protocol: "mock", model: "mock", url: null });
 });
 
 test.each<[string, string]>([
@@ -127,8 +125,8 @@ test.each<[string, string, object, string]>([
 });
 
 test("the first key set wins, and blanks around it do not matter", () => {
-  expect(resolve("google", { GEMINI_API_KEY: " two\n" }).secrets).toEqual(["two"]);
-  expect(resolve("google", { GEMINI_API_KEY: "two", GOOGLE_API_KEY: "one" }).secrets).toEqual(["one"]);
+  expect(resolve("google", { GEMINI_API_KEY: " two\n" }).headers).toEqual(bearer("two"));
+  expect(resolve("google", { GEMINI_API_KEY: "two", GOOGLE_API_KEY: "one" }).headers).toEqual(bearer("one"));
   expect(() => resolve("openai", { OPENAI_API_KEY: "sk ö" })).toThrow(/OPENAI_API_KEY holds/);
 });
 
@@ -241,13 +239,9 @@ test.each<[fields: object, url: string, protocol: string]>([
     "openai-chat",
   ],
 ])("a provider defined as %j", (fields, url, protocol) => {
-  expect(custom(fields)).toMatchObject({
-    provider: "my-proxy",
-    url,
-    protocol,
-    secrets: [],
-    completion_url: null,
-  });
+  const target = custom(fields);
+  expect(target).toMatchObject({ provider: "my-proxy", url, protocol, completion_url: null });
+  expect(Object.keys(target.headers)).toEqual(protocol === "anthropic" ? ["anthropic-version"] : []);
 });
 
 test("a configured provider's key, headers and endpoints", () => {
@@ -257,7 +251,6 @@ test("a configured provider's key, headers and endpoints", () => {
   expect(custom({ ...base, auth_style: "none" }, secret).headers).toEqual({});
   expect(custom({ ...base, auth_env: ["UNSET", "OTHER"] }, secret)).toMatchObject({
     headers: bearer("k2"),
-    secrets: ["k2"],
     variable: "OTHER",
   });
   expect(() => custom({ ...base, auth_env: "UNSET" }, secret)).toThrow(/my-proxy needs UNSET/);

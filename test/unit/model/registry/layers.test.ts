@@ -29,7 +29,6 @@ describe("layers", () => {
     expect(resolveTarget(choice, env(variables), registry)).toMatchObject({
       url: "https://llm.example.com/v1/chat/completions",
       headers: { authorization: "Bearer key-of-proxy" },
-      secrets: ["key-of-proxy"],
       variable: "MY_PROXY_API_KEY",
     });
     expect(() => resolveTarget(choice, env({}), registry)).toThrow(/MY_PROXY_API_KEY/);
