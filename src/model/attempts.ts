@@ -53,8 +53,8 @@ export interface AttemptOptions extends Sink, TimeLimitOptions {
   /** Default: the policy of skills. */
   retry?: RetryPolicy | undefined;
   /**
-   * Called before Hull asks again although a listener has received a part of an answer: that part is void. Absent:
-   * nothing is asked again then.
+   * Called when Hull asks again although a listener has received a part of an answer: that part is void. Absent: nothing
+   * is asked again then.
    */
   onRestart?: (() => void) | undefined;
   /** Receives the usage of each answer that Hull does not return, because it asks again. */
@@ -92,7 +92,10 @@ export async function withAttempts(
     for (let attempt = 1; ; attempt++) {
       const signal = whole?.signal ?? options.signal;
       signal.throwIfAborted();
-      if (attempt > 1) await options.turn?.({ clock, signal, until: end });
+      if (attempt > 1) {
+        await options.turn?.({ clock, signal, until: end });
+        hearing.restart();
+      }
       const outcome = await once(target, options, whole ?? timeLimit(options), hearing.sink, ask);
       const free = outcome.ok && !spared && isIdleOllama(target, outcome.turn);
       const wait = free
@@ -113,7 +116,6 @@ export async function withAttempts(
       if (free) spared = true;
       else retries++;
       await clock.sleep(wait, signal);
-      hearing.restart();
     }
   } catch (error) {
     if (options.signal.aborted) throw closedBy(options.signal.reason);

@@ -36,18 +36,27 @@ export async function callWithFallback(
   options: FallbackOptions,
 ): Promise<FallbackAnswer> {
   let spoke = false;
-  const { onRestart } = options;
+  let thought = false;
+  const { onReasoning, onRestart } = options;
   const restart =
     onRestart &&
     ((): void => {
       spoke = false;
+      thought = false;
       onRestart();
     });
   const call = async (target: ModelTarget, index: number): Promise<FallbackAnswer> => {
     try {
       const resolved = options.resolve(target);
+      if (spoke || thought) restart?.();
       const turn = await callModel(request(target), resolved, {
         ...options,
+        onReasoning:
+          onReasoning &&
+          ((text) => {
+            thought = true;
+            onReasoning(text);
+          }),
         onRestart: restart,
         onOutput: () => {
           spoke = true;
@@ -67,7 +76,6 @@ export async function callWithFallback(
   } catch (failure) {
     if (!mayFallBack(failure)) throw failure;
     for (const [n, target] of fallbacks.entries()) {
-      if (spoke) restart?.();
       try {
         return await call(target, n + 1);
       } catch (error) {

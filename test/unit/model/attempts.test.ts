@@ -1,5 +1,7 @@
 /** Retries of `POST /llm/*` and runs, and their time limits, against a real server. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { FAILURES } from "../../../src/errors/failure-class.ts";
+import { ProviderRateLimited } from "../../../src/errors/provider.ts";
 import type { AttemptEntry } from "../../../src/model/attempts.ts";
 import { type CallOptions, callModel } from "../../../src/model/call.ts";
 import { systemClock } from "../../../src/model/clock.ts";
@@ -134,6 +136,22 @@ describe("retries", () => {
     seen.length = 0;
     await failureOf(call(listener));
     expect(seen).toEqual(["half ", "restart", "half ", "restart", "half "]);
+  });
+
+  test("a client keeps what it has seen if no further attempt gets its turn", async () => {
+    const seen: string[] = [];
+    const listener = {
+      onText: (text: string) => seen.push(text),
+      onRestart: () => seen.push("restart"),
+    };
+    fake.script([{ text: ["half "], cut: true }]);
+    const late = new ProviderRateLimited({
+      provider: "openai",
+      failure: FAILURES.rate_limit,
+      retry_after_s: 60,
+    });
+    expect(await failureOf(call({ ...listener, turn: () => Promise.reject(late) }))).toBe(late);
+    expect(seen).toEqual(["half "]);
   });
 
   test("an answer that cost tokens and holds nothing is asked for again; the last one is returned", async () => {

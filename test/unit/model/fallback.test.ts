@@ -108,6 +108,22 @@ test("a client that can discard text hears that of the next target, too", async 
   expect(error.data.members).toMatchObject({ provider: "anthropic" });
 });
 
+test("a client that can discard thoughts is told to before the next target is called, not for one without a key", async () => {
+  const seen: string[] = [];
+  const options = {
+    fallsBackAfter: () => true,
+    retry: llmRetries(0, 0),
+    onReasoning: (text: string) => seen.push(text),
+    onRestart: () => seen.push("restart"),
+  };
+  answers({ first: { reasoning: "hm", text: ["half "], cut: true }, second: { text: "whole" } });
+  await failureOf(ask(PRIMARY, [UNSET], options));
+  expect(seen).toEqual(["hm"]);
+  answers({ first: { reasoning: "hm", cut: true }, second: { reasoning: "so", text: "whole" } });
+  expect((await ask(PRIMARY, [UNSET, SECOND], options)).index).toBe(2);
+  expect(seen).toEqual(["hm", "hm", "restart", "so"]);
+});
+
 test("if every target fails, the error is the primary's", async () => {
   for (const status of [500, 400]) {
     answers({ first: { status: 529 }, second: { status } });
