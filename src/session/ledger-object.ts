@@ -31,8 +31,8 @@ const KNOWN_BATCH_MS = 10 * 60_000;
 /**
  * Exact counts: a tenant's requests, calls and money (`tenant:<tenant>`), or a skill's simultaneous runs
  * (`skill:<slug>`). Every count is in SQLite before the object answers, so neither an eviction nor a deploy loses one.
- * Callers reserve before a call and settle after it. Spent and reserved amounts together never exceed a hard limit. No
- * method awaits anything, so calls cannot overlap. An idle object has no alarm.
+ * Callers reserve before a call and settle after it. No call is admitted with which spent and reserved amounts together
+ * would exceed a hard limit. No method awaits anything, so calls cannot overlap. An idle object has no alarm.
  */
 export class LedgerObject extends DurableObject<Bindings> implements LedgerRpc {
   readonly #storage: DurableObjectStorage;
