@@ -4,6 +4,7 @@ import { beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Mock } from "../../src/model/mock/mock.ts";
 import { MockScope } from "../../src/session/mocks/scope.ts";
 import { Client, LOCAL, mockSkill } from "./served.ts";
+import { refusing } from "./session-storage.ts";
 
 const ROUTES = { HULL_LLM: JSON.stringify({ llm: { mock_routes: true } }) };
 const ADMIN = "hull-admin-canary-0123456789";
@@ -231,4 +232,27 @@ describe("mocks of the whole deployment", () => {
     const error = { error: "HULL_LLM_MOCKS" };
     expect(answers).toEqual(["first", error, "second", error, "first", "first"]);
   });
+});
+
+it("mocks that could not be stored answer nothing, nor is one used up by a call that could not be", async () => {
+  const stub = scripted.env.MOCKS.get(scripted.env.MOCKS.idFromName("default/full"));
+  const answers = await runInDurableObject(stub, async (_, { storage }) => {
+    const { wrap, state } = refusing(/INTO mock|FROM mock/);
+    const scope = new MockScope(wrap(storage));
+    const taken = async () => {
+      const call = { messages: [], system: "", tools: [] };
+      const { mock, otherwise } = await scope.take(call, null, null);
+      return mock?.text ?? otherwise;
+    };
+    state.full = true;
+    await expect(scope.add([{ text: "lost" }])).rejects.toThrow("full");
+    state.full = false;
+    const before = await taken();
+    await scope.add([{ text: "kept" }]);
+    state.full = true;
+    await expect(taken()).rejects.toThrow("full");
+    state.full = false;
+    return [before, await taken(), scope.calls(10, 0).calls.length];
+  });
+  expect(answers).toEqual(["provider", "kept", 2]);
 });

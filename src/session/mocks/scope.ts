@@ -55,7 +55,7 @@ export class MockScope {
   /** Adds mocks to the end of the queue. @returns the new length of the queue */
   async add(mocks: readonly Mock[]): Promise<number> {
     await this.#use();
-    this.#storage.transactionSync(() => {
+    this.#together(() => {
       this.#sql.exec("UPDATE scope SET begun = 1");
       for (const mock of mocks) this.#queued().push({ seq: this.#mocks.append(mock), mock });
     });
@@ -70,7 +70,7 @@ export class MockScope {
   /** Records a call and takes the mock that answers it. @param deployment the deployment's own mocks, if it has any */
   async take(call: MockCall, prompt: string | null, deployment: DeploymentMocks | null): Promise<Taken> {
     await this.#use();
-    return this.#storage.transactionSync(() => {
+    return this.#together(() => {
       const seq = this.#calls.append(call);
       this.#sql.exec("DELETE FROM call WHERE seq <= ?", seq - MAX_CALLS);
       const seen = prompt !== null && this.#isKnown(prompt);
@@ -161,6 +161,16 @@ export class MockScope {
     const known = this.#sql.exec<{ n: number }>(query, prompt).one().n > 0;
     if (!known) this.#sql.exec("INSERT INTO prompt (digest) VALUES (?)", prompt);
     return known;
+  }
+
+  /** Does all writes of `work` in one transaction. If it fails, what is in memory may be ahead of storage. */
+  #together<T>(work: () => T): T {
+    try {
+      return this.#storage.transactionSync(work);
+    } catch (error) {
+      this.#forget();
+      throw error;
+    }
   }
 
   #forget(): void {
