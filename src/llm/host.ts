@@ -16,8 +16,6 @@ export interface CallWatcher {
   onReasoning?: (text: string) => void;
   /** A further attempt begins: what was sent of the previous one is void. @param round its new number */
   onRestart?: (round: number) => void;
-  /** What was sent stays sent: after it, Hull does not repeat a failed call. */
-  final?: true;
 }
 
 /** The criteria for the choice of a model. */

@@ -183,7 +183,6 @@ export async function openAgentRun(
           model,
           // Results of provider tools appear between the texts of a turn, so such a turn is sent whole.
           streams: hosted ? "nothing" : "text and reasoning",
-          final: true,
           emit: (event) => pass(event, listener),
           ...(container === null ? {} : { workspace: container.workspace }),
         });

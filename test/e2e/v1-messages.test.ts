@@ -121,6 +121,18 @@ describe.each(ROUTES)("a skill's own limits hold when %s runs it", (path, body) 
   });
 });
 
+test.each(ROUTES.slice(0, 4))(
+  "%s asks no model again after text, which its client cannot discard",
+  async (path, body) => {
+    fake.script([{ text: ["Half ", "of it"], cut: true }]);
+    const streamed = path.startsWith("/v1/") ? { stream: true } : {};
+    const wanted = { ...body("tight"), ...streamed };
+    const answer = await hull.post(path.replace("SLUG", "tight"), wanted, { accept: "text/event-stream" });
+    expect(await answer.text()).toContain("Half ");
+    expect(fake.requests).toHaveLength(1);
+  },
+);
+
 const NOW = { tool_calls: [{ name: "now", arguments: {} }] };
 test.each([
   ...ROUTES,

@@ -89,8 +89,6 @@ interface EffectsOptions {
 
 interface RunEffectsOptions extends Omit<EffectsOptions, "emit"> {
   streams: Streams;
-  /** Whoever receives pieces of answers cannot discard them. */
-  final?: true | undefined;
   /** Called once a model call is admitted. */
   admitted?: (() => void) | undefined;
   /** Receives what no record holds: pieces of answers, the output of tools. Never fails. */
@@ -122,14 +120,7 @@ const RUNTIMES = new Map([
 ]);
 const DEFAULT_TOOL_TIMEOUT_MS = 60_000;
 
-export function runEffects({
-  streams,
-  final,
-  admitted,
-  emit,
-  around,
-  ...rest
-}: RunEffectsOptions): RunEffects {
+export function runEffects({ streams, admitted, emit, around, ...rest }: RunEffectsOptions): RunEffects {
   const options: EffectsOptions = { ...rest, emit: (event) => void emit(event) };
   const { context, spec, host, vault, records } = options;
   const servers = new RunServers(context);
@@ -145,7 +136,6 @@ export function runEffects({
     ...(onRestart === undefined ? {} : { onRestart }),
     ...(streams !== "text and reasoning" || onReasoning === undefined ? {} : { onReasoning }),
     ...(admitted === undefined ? {} : { onAdmitted: admitted }),
-    ...(final === undefined ? {} : { final }),
   };
   const passthrough = passthroughOf(spec);
   const recorded = new RecordedMessages(records);
@@ -253,11 +243,8 @@ async function callModel(
       onAdmitted: watcher.onAdmitted,
       onText: watcher.onText,
       onReasoning: watcher.onReasoning,
-      // A served skill promises its callers that text which they have received stays.
-      onRestart:
-        spec.served === undefined && watcher.final !== true
-          ? () => watcher.onRestart?.(iteration + 1)
-          : undefined,
+      // Callers of a served skill or of a vendor's API cannot discard text.
+      onRestart: spec.served === undefined ? () => watcher.onRestart?.(iteration + 1) : undefined,
     });
     const turn = form === null ? answered : withPrefill(answered, request.prefill ?? "");
     const said = form === null ? null : withSentinel(turn, request, form);

@@ -43,8 +43,6 @@ export interface StatelessOptions {
   /** The run's files. Absent: they exist only during the run. */
   workspace?: WorkspaceAccess;
   streams: Streams;
-  /** As for `runEffects`. */
-  final?: true;
   /** Called once a model call is admitted. */
   admitted?: () => void;
   /** Returns what continues a resting run. Absent, or `null`: nothing, and the drive ends. */
@@ -102,7 +100,6 @@ async function drive(
     ...(options.own === undefined ? {} : { own: options.own }),
     ...(options.model === undefined ? {} : { model: options.model }),
     streams: options.streams,
-    final: options.final,
     admitted: options.admitted,
     emit: options.emit,
     async around(call) {
