@@ -15,7 +15,7 @@ import { checkHost } from "./guard.ts";
 import { handlerOf } from "./handlers.ts";
 import { countRequest } from "./metrics.ts";
 import { routePath } from "./path.ts";
-import { logRequest, problemResponse } from "./problem.ts";
+import { logRequest, problemHeaders, problemResponse } from "./problem.ts";
 import { Router } from "./router.ts";
 import { fixedRoutes, type Handler } from "./routes.ts";
 import { skillRoute } from "./skills/routes.ts";
@@ -90,7 +90,9 @@ function unsettled(error: HullError): Response {
   console.error(
     JSON.stringify({ event: "settings", request_id: requestId, code: error.code, error: error.operator }),
   );
-  const headers = { "content-type": "application/problem+json", "x-request-id": requestId };
+  const headers = problemHeaders(error);
+  headers.set("content-type", "application/problem+json");
+  headers.set("x-request-id", requestId);
   return new Response(JSON.stringify(toProblem(error.data, requestId)), { status: error.status, headers });
 }
 

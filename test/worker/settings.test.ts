@@ -41,6 +41,16 @@ describe("settings", () => {
     );
   });
 
+  it("that cannot be read are an error that nobody stores", async () => {
+    const logged = vi.spyOn(console, "error").mockReturnValue();
+    const response = await new Client({ HULL_CONFIG: "{" }).fetch("/skills");
+    expect([response.status, response.headers.get("cache-control")]).toEqual([500, "no-store"]);
+    const { code, request_id } = await response.json<{ code: string; request_id: string }>();
+    expect([code, response.headers.get("x-request-id")]).toEqual(["internal", request_id]);
+    expect(JSON.stringify(logged.mock.calls)).toContain(request_id);
+    logged.mockRestore();
+  });
+
   it("read the models of hull.toml from one variable or several, and their keys", () => {
     const text = JSON.stringify({ llm: { providers: { own: { rpm: 5 } } } });
     const whole = settingsOf({ HULL_LLM: text, OWN_API_KEY: "own-key-canary" });
