@@ -286,7 +286,9 @@ export function readSettings(env: Bindings): Settings {
   const config = jsonIn("HULL_CONFIG", v.HULL_CONFIG, servingConfig);
   const models = jsonIn("HULL_LLM", joined(v.HULL_LLM || "{}", read), layerSchema);
   const secretKeys = v.HULL_SECRET_KEY.split(/\s+/).filter(Boolean);
-  const secrets = [...SECRET_VARIABLES.flatMap((name) => read(name) ?? []), ...secretKeys];
+  // Headers carry a key without the blanks around it.
+  const valuesOf = (name: string): string[] => [read(name) ?? "", read(name)?.trim() ?? ""];
+  const secrets = [...SECRET_VARIABLES.flatMap(valuesOf), ...secretKeys];
   const redactor = new Redactor(secrets);
   const sent = Object.values(config.mcp.servers).flatMap(({ headers }) =>
     templateVariables(Object.values(headers)),
@@ -296,7 +298,7 @@ export function readSettings(env: Bindings): Settings {
   const providerKeys = new Set(PROVIDER_KEY_VARIABLES);
   const learnKeys = (names: readonly string[]): void => {
     for (const name of names) providerKeys.add(name);
-    const values = names.flatMap((name) => read(name) ?? []);
+    const values = names.flatMap(valuesOf);
     redactor.learn(values);
     eventRedactor.learn(values);
   };

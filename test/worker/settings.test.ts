@@ -64,6 +64,8 @@ describe("settings", () => {
     expect(parts.models).toEqual(whole.models);
     expect(whole.providerKeys.has("OWN_API_KEY") && whole.providerKeys.has("OPENAI_API_KEY")).toBe(true);
     expect(whole.redactor.text("it is own-key-canary")).toBe("it is [redacted]");
+    const blanks = settingsOf({ OPENAI_API_KEY: " blank-key-canary\n" });
+    expect(blanks.redactor.text("it is blank-key-canary")).toBe("it is [redacted]");
     expect(settingsOf({ HULL_LLM: "" }).models).toEqual({});
   });
 
