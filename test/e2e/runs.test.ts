@@ -175,6 +175,51 @@ test.each([["open file"], ["open file", "deploy"]])(
   },
 );
 
+test("a tool that the provider found stays callable once its search is compacted away", async () => {
+  const tools = ["eager", "open_file", "deploy"].map((name, n) => ({
+    name,
+    description: `The tool ${name}`,
+    parameters: {},
+    handler: "shout",
+    ...(n === 0 ? {} : { defer_loading: true }),
+  }));
+  const eager = [{ name: "eager", arguments: {} }];
+  const search = [{ query: "open file", found: ["open_file"] }];
+  fake.script([
+    { searches: search, tool_calls: eager },
+    { searches: search, tool_calls: eager },
+    { text: "Long. ".repeat(400), tool_calls: eager },
+    { text: "Done." },
+  ]);
+  const response = await run(
+    {
+      provider: "anthropic",
+      model: "claude-opus-4-7",
+      skill: "shouter",
+      tools,
+      tool_search: true,
+      auto_compact: true,
+      compact_threshold: 500,
+      compact_keep_last: 2,
+    },
+    "go",
+    { accept: "text/event-stream" },
+  );
+  const events = await readEvents(response);
+  expect(dataOf(events, "done")).toMatchObject([{ ok: true, status: "done" }]);
+  const results = dataOf(events, "tool_search_result");
+  expect(results.map(({ promoted }) => promoted)).toEqual([["open_file"], []]);
+  const deferred = (n: number): string[] =>
+    (fake.requests[n]?.body.tools ?? []).flatMap((tool) => {
+      const { name, defer_loading } = JSON.parse(JSON.stringify(tool));
+      return defer_loading === true ? [name] : [];
+    });
+  const holds = (n: number): boolean =>
+    JSON.stringify(fake.requests[n]?.body.messages).includes("tool_search_tool_result");
+  expect([holds(1), deferred(1)]).toEqual([true, ["open_file", "deploy"]]);
+  expect([holds(3), deferred(3)]).toEqual([false, ["deploy"]]);
+});
+
 test("skills: the one that the prompt names is active, and load_skill brings another", async () => {
   const skills = [
     { name: "deploying", description: "How to deploy", prompt: "DEPLOY BODY" },

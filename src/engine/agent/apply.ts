@@ -1,7 +1,9 @@
 /** The fold: computes a session's state from its records. Pure and total; a record never fails to apply. */
 
+import { asJson } from "../../skill/json.ts";
 import { type Message, totalUsage } from "../messages.ts";
 import { addSpent, withoutShare } from "../shares.ts";
+import { afterSearches, vaultState } from "../tool-vault/promotion.ts";
 import { sumUsd } from "../usd.ts";
 import { applyToCalls } from "./apply-calls.ts";
 import { isSessionGrant } from "./call-permission.ts";
@@ -176,12 +178,13 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
     case "hook_settled":
       return applyHook(state, run, record);
     case "model_call_settled": {
-      const { turn, cost_usd } = record;
+      const { turn, cost_usd, searches } = record;
       const { provider, stop_reason, raw_stop_reason } = turn;
       return next({
         turn,
         answered: { provider, stop_reason, raw_stop_reason },
         ...(record.budget_exceeded === true ? { budgetExceeded: true } : {}),
+        ...(searches === undefined ? {} : { vault: asJson(afterSearches(vaultState(run.vault), searches)) }),
         stage: "turn",
         prefill: null,
         totals: withSpent(run.totals, { ...turn.usage, cost_usd }),

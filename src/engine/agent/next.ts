@@ -41,7 +41,8 @@ import { wakeSources } from "./wake.ts";
 
 /** What a run's tool search adds to its requests. */
 export interface Vault extends SearchTool {
-  offer(run: RunState, tools: readonly ToolDefinition[]): VaultOffer;
+  /** @param messages those of the conversation, which the request will hold */
+  offer(run: RunState, tools: readonly ToolDefinition[], messages: readonly Message[]): VaultOffer;
 }
 
 export interface VaultOffer {
@@ -248,7 +249,7 @@ function modelStep(state: AgentState, run: RunState, { offer, system }: Asking):
     ...(offer.tool_search === undefined ? {} : { tool_search: offer.tool_search }),
     ...(run.prefill === null ? {} : { prefill: run.prefill }),
   };
-  return { type: "call_model", effect: effects.model(iteration), iteration, request };
+  return { type: "call_model", effect: effects.model(iteration), iteration, request, found: run.vault };
 }
 
 /** The parts of the next request other than the messages. */
@@ -258,22 +259,27 @@ interface Asking {
 }
 
 function askingOf(state: AgentState, run: RunState, vault: Vault | null): Asking {
-  const offer = offered(run, vault);
+  const offer = offered(state, run, vault);
   return { offer, system: systemText(state, run, offer.further) };
 }
 
 /** The tools of the next request: scoped by skills, then reduced by the vault. */
-function offered(run: RunState, vault: Vault | null): VaultOffer {
+function offered({ visible }: AgentState, run: RunState, vault: Vault | null): VaultOffer {
   const scoped = scopedTools(run).map(({ definition }) => definition);
-  const offer = vault === null ? { tools: scoped, further: [] } : searchable(run, vault, scoped);
+  const offer = vault === null ? { tools: scoped, further: [] } : searchable(run, vault, scoped, visible);
   return { ...offer, tools: [...offer.tools, ...runtimeTools(run)] };
 }
 
 /** The vault contains the tools that existed when the run began. Later tools are always on offer. */
-function searchable(run: RunState, vault: Vault, tools: readonly ToolDefinition[]): VaultOffer {
+function searchable(
+  run: RunState,
+  vault: Vault,
+  tools: readonly ToolDefinition[],
+  visible: readonly Message[],
+): VaultOffer {
   const later = new Set(laterTools(run).map(({ definition }) => definition));
   const known = tools.filter((tool) => !later.has(tool));
-  const offer = vault.offer(run, known);
+  const offer = vault.offer(run, known, visible);
   return { ...offer, tools: [...offer.tools, ...tools.filter((tool) => later.has(tool))] };
 }
 

@@ -54,7 +54,8 @@ export type HookPurpose =
 export type AgentStep =
   /** Decisions: append these records in one transaction, then ask again. */
   | { type: "record"; records: AgentRecordBody[] }
-  | { type: "call_model"; effect: string; iteration: number; request: AgentRequest }
+  /** `found`: the vault's promotions so far. */
+  | { type: "call_model"; effect: string; iteration: number; request: AgentRequest; found: Json }
   /** Calls to make now, in parallel with those under way. */
   | { type: "run_tools"; calls: PlannedCall[] }
   | { type: "call_hook"; effect: string; hook: string; purpose: HookPurpose; payload: Json }

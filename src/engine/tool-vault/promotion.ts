@@ -1,4 +1,8 @@
 /** Which deferred tools a model has found so far. */
+
+import { isObject } from "../../skill/json.ts";
+import type { Json } from "../../skill/manifest.ts";
+import type { SearchEvent } from "./events.ts";
 import type { ToolSet } from "./tool-set.ts";
 
 /** What a vault remembers of a run. JSON-safe: durable runs keep it in their records. */
@@ -8,6 +12,19 @@ export interface VaultState {
 }
 
 export const EMPTY_VAULT: VaultState = { promoted: [] };
+
+/** The state that a record or a run holds as JSON. */
+export function vaultState(value: Json): VaultState {
+  const promoted = isObject(value) ? value.promoted : null;
+  const names = Array.isArray(promoted) ? promoted.filter((name) => typeof name === "string") : [];
+  return names.length === 0 ? EMPTY_VAULT : { promoted: names };
+}
+
+/** The state after searches by the provider. */
+export function afterSearches(state: VaultState, searches: readonly SearchEvent[]): VaultState {
+  const found = searches.flatMap((event) => (event.type === "tool_search_result" ? event.promoted : []));
+  return { promoted: Array.from(new Set([...state.promoted, ...found])) };
+}
 
 /**
  * Promotes the hits of a search, best first, and returns which names are new. Known names keep their age. With a

@@ -2,7 +2,7 @@
  * The Tool Vault: deferred tools stay out of a model's context until a search by the provider or by Hull finds them. A
  * vault belongs to one list of tools and one model. `VaultState` holds what a run has found.
  */
-import type { Block, ModelRequest, ToolCallBlock, ToolDefinition, Warning } from "../messages.ts";
+import type { Block, Message, ModelRequest, ToolCallBlock, ToolDefinition, Warning } from "../messages.ts";
 import { definitionOf, type Tool } from "../tools.ts";
 import type { SearchEvent } from "./events.ts";
 import { decideMode, type NativeVariant, type Refusal, type SearchTarget } from "./mode.ts";
@@ -59,10 +59,10 @@ interface OfferOptions {
   /** Names that a skill's `allowed_tools` permit; the search itself is never hidden. */
   scope?: Scope;
   /**
-   * The history no longer holds what the provider's own searches found, e.g. after compaction. Promoted tools are then
-   * shown openly, so that they stay callable.
+   * The messages of the request. A tool that the provider's own search found is shown openly once they no longer say so,
+   * e.g. after compaction: so it stays callable.
    */
-  forgotten?: boolean;
+  messages?: readonly Message[];
   /** The tool that `tool_choice` names: shown openly, since a model cannot call what it does not see. */
   chosen?: string | undefined;
 }
@@ -72,7 +72,7 @@ interface OfferOptions {
  * ones, oldest first, so that a prompt cache keeps the longest prefix.
  */
 export function offer(vault: Vault, state: VaultState, options: OfferOptions = {}): Offer {
-  const { scope, forgotten = false, chosen } = options;
+  const { scope, messages, chosen } = options;
   const shown = ({ name }: Tool): boolean => inScope(scope, name);
   const eager = vault.set.eager.filter(shown);
   if (vault.mode === "client") {
@@ -80,7 +80,7 @@ export function offer(vault: Vault, state: VaultState, options: OfferOptions = {
     const found = deferredTools(vault.set, names).filter(shown);
     return { tools: [vault.search, ...[...eager, ...found].map(openly)] };
   }
-  const open = new Set(forgotten ? state.promoted : []);
+  const open = new Set(messages === undefined ? [] : forgotten(state, messages));
   if (chosen !== undefined) open.add(chosen);
   const deferred = Array.from(vault.set.deferred.values()).filter(shown);
   // Providers refuse requests whose tools are all deferred, which a narrow scope can cause.
@@ -88,6 +88,19 @@ export function offer(vault: Vault, state: VaultState, options: OfferOptions = {
   if (eager.length === 0 && first !== undefined) open.add(first.name);
   const definitions = deferred.map((tool) => (open.has(tool.name) ? visible(tool) : definitionOf(tool)));
   return { tools: [...eager.map(visible), ...definitions], tool_search: { variant: vault.variant } };
+}
+
+/** The promoted tools that no search result in the messages names. */
+function forgotten({ promoted }: VaultState, messages: readonly Message[]): string[] {
+  if (promoted.length === 0) return [];
+  const named = new Set<string>();
+  for (const message of messages) {
+    if (message.role !== "assistant") continue;
+    for (const block of message.content)
+      if (block.type === "tool_search_result")
+        for (const { tool_name } of block.tool_references) named.add(tool_name);
+  }
+  return promoted.filter((name) => !named.has(name));
 }
 
 const deferredTools = (set: ToolSet, names: Iterable<string>): Tool[] =>
@@ -107,28 +120,25 @@ export function isSearchCall(vault: Vault, call: ToolCallBlock): boolean {
   return vault.mode === "client" && call.name === vault.search.name;
 }
 
-/** The events of the provider's own search in a turn, and the tools that it promoted. */
-export function observe(
-  vault: NativeVault,
-  state: VaultState,
-  blocks: readonly Block[],
-): { state: VaultState; events: SearchEvent[] } {
+/**
+ * The events of the provider's own searches in a turn.
+ * @param state what the run has found before: the events name as promoted what is new
+ */
+export function observe(vault: NativeVault, state: VaultState, blocks: readonly Block[]): SearchEvent[] {
   const mode = vault.variant === "hosted" ? "openai" : "anthropic";
-  const events: SearchEvent[] = [];
   let now = state;
-  for (const block of blocks) {
+  return blocks.flatMap((block): SearchEvent[] => {
     if (block.type === "tool_search_query") {
       const { type, id, name, query } = block;
-      events.push({ type, id, name, query, mode });
-    } else if (block.type === "tool_search_result") {
-      const { type, tool_use_id, tool_references } = block;
-      const found = tool_references.map(({ tool_name }) => tool_name);
-      const promoted = promote(now, found, vault.set, null);
-      now = promoted.state;
-      events.push({ type, tool_use_id, tool_references, mode, promoted: promoted.added });
+      return [{ type, id, name, query, mode }];
     }
-  }
-  return { state: now, events };
+    if (block.type !== "tool_search_result") return [];
+    const { type, tool_use_id, tool_references } = block;
+    const found = tool_references.map(({ tool_name }) => tool_name);
+    const { state: next, added } = promote(now, found, vault.set, null);
+    now = next;
+    return [{ type, tool_use_id, tool_references, mode, promoted: added }];
+  });
 }
 
 /**

@@ -200,7 +200,7 @@ async function callModel(
     passthrough,
   }: EffectsOptions & { watcher: CallWatcher; passthrough: ReturnType<typeof passthroughOf> },
   { targets: all, settings, options, own, structured }: RunModel,
-  { request: wanted, iteration }: Pick<AgentStep & { type: "call_model" }, "request" | "iteration">,
+  { request: wanted, iteration, found: before }: AgentStep & { type: "call_model" },
   { provider, signal }: AgentEffectContext,
 ): ReturnType<AgentEffects["callModel"]> {
   if (wanted.messages.length === 0) throw nothingToAnswer();
@@ -261,7 +261,7 @@ async function callModel(
   if ("warnings" in answer || "fault" in answer) return answer;
   passthrough.answered(answer.turn);
   const exceeded = host.budgetExceeded ? { budget_exceeded: true as const } : {};
-  const found = vault?.observed(answer.turn) ?? [];
+  const found = vault?.observed(answer.turn, before) ?? [];
   const searched = found.length === 0 ? {} : { searches: found };
   return { ...answer, ...exceeded, ...searched, warnings: answer.turn.warnings ?? [] };
 }

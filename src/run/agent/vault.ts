@@ -3,11 +3,11 @@
 import type { Vault as LoopVault, VaultOffer } from "../../engine/agent/next.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { RunState } from "../../engine/agent/state.ts";
-import type { ModelTurn, ToolCallBlock, ToolDefinition, Warning } from "../../engine/messages.ts";
+import type { Message, ModelTurn, ToolCallBlock, ToolDefinition, Warning } from "../../engine/messages.ts";
 import type { SearchEvent } from "../../engine/tool-vault/events.ts";
 import { FELL_BACK, fallsBack, fellBack } from "../../engine/tool-vault/mode.ts";
 import { readSearchOption } from "../../engine/tool-vault/option.ts";
-import { EMPTY_VAULT, type VaultState } from "../../engine/tool-vault/promotion.ts";
+import { vaultState } from "../../engine/tool-vault/promotion.ts";
 import { queryEvent, type SearchDelegate, search } from "../../engine/tool-vault/search.ts";
 import {
   createVault,
@@ -73,14 +73,14 @@ export class RunVault implements LoopVault {
     return isSearchCall(vault, { type: "tool_call", id: "", name, arguments: null, raw: "" });
   }
 
-  offer(run: RunState, tools: readonly ToolDefinition[]): VaultOffer {
+  offer(run: RunState, tools: readonly ToolDefinition[], messages: readonly Message[]): VaultOffer {
     const scope = new Set(tools.map(({ name }) => name));
     const { tool_choice } = run.spec;
     const named = isObject(tool_choice);
     const chosen = named && typeof tool_choice.name === "string" ? tool_choice.name : undefined;
     const vault = this.#inForce(run.searchRefused);
     const stubs = stubListing(vault, scope);
-    const offered = offer(vault, stateOf(run.vault), { scope, chosen });
+    const offered = offer(vault, vaultState(run.vault), { scope, messages, chosen });
     return { ...offered, further: stubs === null ? [] : [stubs] };
   }
 
@@ -98,9 +98,9 @@ export class RunVault implements LoopVault {
     return [...by.map(fellBack), ...own];
   }
 
-  /** The searches that the provider itself made in a turn. */
-  observed({ blocks }: ModelTurn): SearchEvent[] {
-    return this.#vault.mode === "native" ? observe(this.#vault, EMPTY_VAULT, blocks).events : [];
+  /** The searches that the provider itself made in a turn. @param state the run's promotions before it */
+  observed({ blocks }: ModelTurn, state: Json): SearchEvent[] {
+    return this.#vault.mode === "native" ? observe(this.#vault, vaultState(state), blocks) : [];
   }
 
   /** Executes one search. */
@@ -112,17 +112,11 @@ export class RunVault implements LoopVault {
     const vault = this.#inForce(this.#vault.mode !== "client");
     if (vault.mode !== "client") return { state, result: "{}", events: [] };
     const asked = queryEvent(vault, call);
-    const found = await search(vault, stateOf(state), call, { delegate: this.#delegate });
+    const found = await search(vault, vaultState(state), call, { delegate: this.#delegate });
     return {
       state: asJson(found.state),
       result: found.result.content,
       events: [asked, found.event],
     };
   }
-}
-
-function stateOf(value: Json): VaultState {
-  const promoted = isObject(value) ? value.promoted : null;
-  const names = Array.isArray(promoted) ? promoted.filter((name) => typeof name === "string") : [];
-  return names.length === 0 ? EMPTY_VAULT : { ...EMPTY_VAULT, promoted: names };
 }

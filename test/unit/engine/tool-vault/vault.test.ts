@@ -2,7 +2,7 @@
 import { describe, expect, it, test } from "vitest";
 import type { Block } from "../../../../src/engine/messages.ts";
 import { searchBlock } from "../../../../src/engine/tool-vault/events.ts";
-import { EMPTY_VAULT, promote } from "../../../../src/engine/tool-vault/promotion.ts";
+import { afterSearches, EMPTY_VAULT, promote } from "../../../../src/engine/tool-vault/promotion.ts";
 import { queryEvent, type SearchDelegate, search } from "../../../../src/engine/tool-vault/search.ts";
 import { toolSetOf } from "../../../../src/engine/tool-vault/tool-set.ts";
 import {
@@ -202,7 +202,14 @@ describe("native mode", () => {
     expect(flagged(vaultOf(TOOLS, { always_loaded: ["send_mail"] }, CLAUDE))).toEqual(["open_file"]);
     const vault = vaultOf(TOOLS, true, CLAUDE);
     expect(flagged(vault, ["open_file"])).toEqual(["open_file", "send_mail"]);
-    expect(flagged(vault, ["open_file"], { forgotten: true })).toEqual(["send_mail"]);
+    const found = {
+      type: "tool_search_result",
+      tool_use_id: "s",
+      tool_references: [{ tool_name: "open_file" }],
+    };
+    const holding = [{ role: "assistant", content: [found] }];
+    expect(flagged(vault, ["open_file"], { messages: holding })).toEqual(["open_file", "send_mail"]);
+    expect(flagged(vault, ["open_file"], { messages: [] })).toEqual(["send_mail"]);
     expect(flagged(vault, [], { chosen: "open_file" })).toEqual(["send_mail"]);
     expect(names(vault, [], ["send_mail"])).toEqual(["send_mail"]);
     expect(flagged(vault, [], { scope: new Set(["send_mail"]) })).toEqual([]);
@@ -220,16 +227,18 @@ describe("native mode", () => {
         tool_references: [{ tool_name: "send_mail" }, { tool_name: "x" }],
       },
     ];
-    const { state, events } = observe(vault, EMPTY_VAULT, blocks);
+    const events = observe(vault, EMPTY_VAULT, blocks);
+    const state = afterSearches(EMPTY_VAULT, events);
     expect(events).toEqual([
       { ...blocks[1], mode: "anthropic" },
       { ...blocks[2], mode: "anthropic", promoted: ["send_mail"] },
     ]);
-    expect(observe(vault, state, blocks).events[1]).toMatchObject({ promoted: [] });
+    expect(observe(vault, state, blocks)[1]).toMatchObject({ promoted: [] });
+    expect(afterSearches(state, events)).toEqual(state);
     const { name } = clientVault(TOOLS).search;
     expect(names(clientVault(TOOLS), [...state.promoted])).toEqual([name, "run", "send_mail"]);
     const hosted = vaultOf(TOOLS, true, GPT);
-    expect(hosted.mode === "native" && observe(hosted, EMPTY_VAULT, blocks).events[0]).toMatchObject({
+    expect(hosted.mode === "native" && observe(hosted, EMPTY_VAULT, blocks)[0]).toMatchObject({
       mode: "openai",
     });
   });
