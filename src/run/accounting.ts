@@ -162,9 +162,16 @@ function spendOf({ request, target, price, startedAt }: Call, end: CallEnd, now:
   if (turn === null && silent && unknown.length === 0) return null;
   const excludesCached = excludesCachedTokens(target);
   const input_tokens = promptTokens(request);
-  const usage = unknown
-    .map((bytes) => ({ ...NO_USAGE, input_tokens, output_tokens: tokensOfBytes(bytes) }))
-    .reduce(totalUsage, reported);
+  const estimates = unknown.map((bytes) => ({
+    ...NO_USAGE,
+    input_tokens,
+    output_tokens: tokensOfBytes(bytes),
+  }));
+  const usage = estimates.reduce(totalUsage, reported);
+  // The price depends on the prompt of each attempt.
+  const costs = [reported, ...estimates].map((one) =>
+    price === null ? 0 : nanoUsd(one, price, excludesCached),
+  );
   return {
     calls: 1,
     unpriced_calls: price === null ? 1 : 0,
@@ -174,7 +181,7 @@ function spendOf({ request, target, price, startedAt }: Call, end: CallEnd, now:
     cache_read_tokens: usage.cache_read_tokens,
     cache_write_tokens: usage.cache_write_tokens,
     prompt_tokens: promptTokensOf(usage, excludesCached),
-    cost: price === null ? 0 : nanoUsd(usage, price, excludesCached),
+    cost: costs.reduce((sum, cost) => sum + cost),
     duration_ms: Math.max(0, now - startedAt),
   };
 }

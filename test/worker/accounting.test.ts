@@ -163,6 +163,16 @@ describe("what a call took", () => {
       }
     }
   });
+
+  it("each attempt costs what its own prompt costs, which together may be in a dearer tier", async () => {
+    const context = place();
+    const price = () => ({ in: 1, out: 2, above: { tokens: 10, in: 100, out: 100 } });
+    const admission = await accountant(context, SKILL, { ...TARIFF, price }).admit(REQUEST, TARGET, 1000);
+    await admission.settle(turn({ input_tokens: 7, output_tokens: 3 }, "", [9, 5]));
+    await sendUsage(context);
+    const cost = async () => (await ledger(context).total()).cost;
+    await vi.waitFor(async () => expect(await cost()).toBe(29_000), 20_000);
+  });
 });
 
 describe("soft budgets", () => {
