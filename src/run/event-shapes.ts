@@ -60,7 +60,10 @@ export const EVENTS = {
       ),
       usage: maybe(usageShape()),
       restarted: maybe(
-        about(z.literal(true), "Hull asks the model again: earlier `delta` events of this round are void."),
+        about(
+          z.literal(true),
+          "Hull asks the model again: earlier `delta` and `thought` events of this round are void.",
+        ),
       ),
       ...below(),
     }),

@@ -1099,7 +1099,7 @@ export interface EventData {
             cache_read_tokens: number;
             cache_write_tokens: number;
         };
-        /** Hull asks the model again: earlier `delta` events of this round are void. */
+        /** Hull asks the model again: earlier `delta` and `thought` events of this round are void. */
         restarted?: true;
         run_id?: string;
         parent_run_id?: string | null;
