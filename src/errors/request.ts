@@ -148,23 +148,29 @@ export const SkillNotTrusted = define<{ slug: string; error: string; reason: str
 export const NotFound = define<{ path: string }>("not_found", 404, "Not found", (d) => ({
   detail: `Nothing is served at ${d.path}. GET /skills lists the skills.`,
 }));
-/** Names the skill by its slug, or a stored one by its id and possibly a version. */
-export const SkillNotFound = define<{ slug: string; near: string[] } | { id: string; version?: string }>(
-  "skill_not_found",
-  404,
-  "Skill not found",
-  (d) => {
-    if ("id" in d) {
-      // The given id may be anything.
-      const version = d.version === undefined ? "" : `version "${d.version.slice(0, 64)}" of the `;
-      return { detail: `There is no ${version}skill "${d.id.slice(0, 64)}".`, members: { near: [] } };
-    }
+/**
+ * Names the skill by its slug, or a stored one by its id and possibly a version. `unreadable`: slug of an upload that a
+ * later version of Hull stored.
+ */
+export const SkillNotFound = define<
+  { slug: string; near: string[] } | { unreadable: string } | { id: string; version?: string }
+>("skill_not_found", 404, "Skill not found", (d) => {
+  if ("unreadable" in d) {
     return {
-      detail: `No skill is called "${d.slug}".${near(d.near)} GET /skills lists the skills.`,
-      members: { near: d.near },
+      detail: `The skill "${d.unreadable}" is not served: a later version of Hull stored it in a form that this version cannot read. Upload it again, or remove it (DELETE /_hull/skills/${d.unreadable}).`,
+      members: { near: [] },
     };
-  },
-);
+  }
+  if ("id" in d) {
+    // The given id may be anything.
+    const version = d.version === undefined ? "" : `version "${d.version.slice(0, 64)}" of the `;
+    return { detail: `There is no ${version}skill "${d.id.slice(0, 64)}".`, members: { near: [] } };
+  }
+  return {
+    detail: `No skill is called "${d.slug}".${near(d.near)} GET /skills lists the skills.`,
+    members: { near: d.near },
+  };
+});
 /** How many files of a run an error names. */
 const SHOWN_FILES = 10;
 

@@ -1,8 +1,7 @@
 /** The skills that the caller of a request can use: published ones, and uploads of the caller's tenant. */
-import { SkillNotFound } from "../errors/request.ts";
 import type { LoadedCatalog } from "../registry/published.ts";
+import { unknownSkill } from "../registry/tenant-catalog.ts";
 import type { Card } from "../skill/manifest.ts";
-import { nearest } from "../skill/match.ts";
 import type { RequestContext } from "./context.ts";
 
 /** The catalog of the caller's tenant. */
@@ -35,8 +34,4 @@ export function findSlug(
     ({ bySlug }) => bySlug.get(slug),
     (catalog) => unknownSkill(catalog, slug),
   );
-}
-
-export function unknownSkill({ bySlug }: LoadedCatalog, slug: string): Error {
-  return new SkillNotFound({ slug, near: nearest(slug, bySlug.keys(), 3) });
 }

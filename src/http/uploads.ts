@@ -87,11 +87,9 @@ export async function listUploads(context: RequestContext): Promise<Response> {
   return jsonNow({ data, next_cursor: next });
 }
 
-function shown(
-  { slug, owner, digest, card, created_at, updated_at }: Upload,
-  catalog: LoadedCatalog,
-): ShownUpload {
-  const holder = publishedHolder(catalog, card);
+function shown(upload: Upload, catalog: LoadedCatalog): ShownUpload {
+  const { slug, owner, digest, card, created_at, updated_at } = upload;
+  const holder = publishedHolder(catalog, upload);
   const shadow = holder === null ? null : { slug: holder.slug, route: holder.route };
   return { slug, tenant: owner, digest, created_at, updated_at, shadowed_by: shadow, card };
 }

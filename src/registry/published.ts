@@ -56,6 +56,8 @@ export interface LoadedCatalog {
   tag: string;
   /** The uploaded skills among `cards`; none in the catalog that all tenants share. */
   uploads: readonly Card[];
+  /** The tenant's uploads that Hull does not serve, because it cannot read their cards. */
+  unreadable: readonly Pick<Card, "slug" | "route">[];
 }
 
 /** The registry and an isolate's cache of it: immutable objects, and for seconds the pointer. */
@@ -178,6 +180,7 @@ async function loadCatalog(env: Bindings, id: string): Promise<LoadedCatalog> {
     faults: catalog.faults ?? {},
     tag: id.slice(0, 32),
     uploads: [],
+    unreadable: [],
   };
 }
 

@@ -5,13 +5,15 @@
  */
 import { sha256, utf8 } from "../bytes.ts";
 import type { Bindings } from "../env.ts";
+import { SkillNotFound } from "../errors/request.ts";
 import { memo } from "../memo.ts";
 import { type CacheEntry, usable } from "../recent.ts";
 import type { Card } from "../skill/manifest.ts";
+import { nearest } from "../skill/match.ts";
 import { byteOrder } from "../skill/path.ts";
 import { RouteTable } from "../skill/route.ts";
 import type { CardLookup, LoadedCatalog, SkillRegistry } from "./published.ts";
-import { uploadsOf } from "./uploads.ts";
+import { type Upload, uploadsOf } from "./uploads.ts";
 
 /** Age in ms up to which cached uploads are used. For this long, other isolates may miss a new upload. */
 export const KNOWN_FOR_MS = 10_000;
@@ -24,7 +26,7 @@ const MAX_TENANTS = 1000;
 const MAX_CARDS = 2000;
 
 interface Known extends CacheEntry {
-  uploads: readonly Card[];
+  uploads: readonly Upload[];
   /** Number of the read, since reads may end in another order. */
   sequence: number;
   /** The uploads merged with the current catalog, after the first request for it. */
@@ -94,11 +96,11 @@ export class TenantCatalogs {
     this.#reads += 1;
     const sequence = this.#reads;
     const readAt = Date.now();
-    const uploads = (await uploadsOf(this.#env, tenant)).map(({ card }) => card);
+    const uploads = await uploadsOf(this.#env, tenant);
     const before = this.#byTenant.get(tenant);
     if (before !== undefined && before.sequence > sequence) return before;
     const known: Known = { uploads, sequence, readAt, refreshing: false, view: null };
-    if (before !== undefined && sameCards(before.uploads, uploads)) {
+    if (before !== undefined && sameUploads(before.uploads, uploads)) {
       known.uploads = before.uploads;
       known.view = before.view;
     }
@@ -120,16 +122,20 @@ export class TenantCatalogs {
   }
 }
 
-function sameCards(a: readonly Card[], b: readonly Card[]): boolean {
-  return a.length === b.length && a.every((card, i) => card.version === b[i]?.version);
+function sameUploads(a: readonly Upload[], b: readonly Upload[]): boolean {
+  return (
+    a.length === b.length &&
+    a.every(({ digest, card }, i) => digest === b[i]?.digest && (card === null) === (b[i]?.card === null))
+  );
 }
 
 /**
  * Merges a catalog with uploads. An upload is not served if a published skill has its address. This copies nothing,
  * since every tenant has its own view.
  */
-async function merged(catalog: LoadedCatalog, uploads: readonly Card[]): Promise<LoadedCatalog> {
-  const served = uploads.filter((card) => publishedHolder(catalog, card) === null);
+async function merged(catalog: LoadedCatalog, uploads: readonly Upload[]): Promise<LoadedCatalog> {
+  const free = uploads.filter((upload) => publishedHolder(catalog, upload) === null);
+  const served = free.flatMap(({ card }) => card ?? []);
   const parts = [catalog.tag, ...served.map(({ slug, version }) => `${slug}@${version}`)];
   const tag = (await sha256(utf8(parts.join("\n")))).slice(0, 32);
   return {
@@ -141,6 +147,7 @@ async function merged(catalog: LoadedCatalog, uploads: readonly Card[]): Promise
     bySlug: both(catalog.bySlug, new Map(served.map((card) => [card.slug, card]))),
     byRoute: both(catalog.byRoute, new Map(served.map((card) => [card.route, card]))),
     uploads: served,
+    unreadable: free.filter(({ card }) => card === null),
   };
 }
 
@@ -158,7 +165,16 @@ const routesOf = memo(({ cards }: LoadedCatalog): RouteTable => {
 });
 
 /** The published skill that prevents an upload at this address, by the rules of the build. */
-export function publishedHolder(catalog: LoadedCatalog, { slug, route }: Card): Card | null {
+export function publishedHolder(
+  catalog: LoadedCatalog,
+  { slug, route }: Pick<Card, "slug" | "route">,
+): Card | null {
   const conflict = routesOf(catalog).conflict({ folder: slug, slug, route });
   return conflict === null ? null : (catalog.bySlug.get(conflict.holder.slug) ?? null);
+}
+
+/** The error that the catalog has no skill of this slug, with near names. */
+export function unknownSkill({ bySlug, unreadable }: LoadedCatalog, slug: string): Error {
+  if (unreadable.some((upload) => upload.slug === slug)) return new SkillNotFound({ unreadable: slug });
+  return new SkillNotFound({ slug, near: nearest(slug, bySlug.keys(), 3) });
 }

@@ -12,22 +12,24 @@ export const MAX_UPLOADS = 200;
 /** The most versions to remember of one skill. */
 const MAX_VERSIONS = 100;
 
-const COLUMNS = "slug, owner, digest, card, created_at, updated_at";
+const COLUMNS = "slug, route, owner, digest, card, created_at, updated_at";
 
 export type Upload = z.output<typeof uploadShape>;
 const uploadShape = z.lazy(() =>
   z.object({
     slug: z.string(),
+    route: z.string(),
     /** The tenant. */
     owner: z.string(),
     /** SHA-256 of the skill record. */
     digest: sha256(),
+    /** `null`: a later version of Hull stored it in a form that this version cannot read. */
     card: z.pipe(
       z.pipe(
         z.string(),
         z.transform((text): unknown => JSON.parse(text)),
       ),
-      cardShape,
+      z.union([cardShape, z.transform(() => null)]),
     ),
     /** RFC 3339: time of the first upload, and of the served version. */
     created_at: z.string(),

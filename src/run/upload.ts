@@ -165,7 +165,7 @@ async function checkAddress(
   const own = near.find((upload) => upload.slug === slug && upload.owner === tenant) ?? null;
   const table = new RouteTable();
   for (const upload of near) {
-    if (upload !== own) table.claim({ folder: upload.slug, slug: upload.slug, route: upload.card.route });
+    if (upload !== own) table.claim({ folder: upload.slug, slug: upload.slug, route: upload.route });
   }
   const conflict = table.conflict({ folder: slug, slug, route });
   if (conflict === null) return own;

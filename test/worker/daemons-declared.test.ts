@@ -124,6 +124,10 @@ describe("a tenant's uploaded skill that declares a daemon", () => {
       return (await (await acme.fetch("/daemons")).json<{ data: Body[] }>()).data;
     };
     expect(await daemons()).toMatchObject([{ skill: "watch", status: "running" }]);
+    // A later version of Hull may have stored the skill.
+    const query = "UPDATE uploaded_skills SET card = json_set(card, '$.mode', 'dream') WHERE slug = 'watch'";
+    await env.DB.prepare(query).run();
+    expect(await daemons()).toMatchObject([{ skill: "watch", status: "running" }]);
     await removeUpload(env, "watch", "acme");
     expect(await daemons()).toMatchObject([{ skill: "watch", status: "stopped" }]);
   });

@@ -167,6 +167,37 @@ describe("S119: a skill that is uploaded", () => {
     expect((await blue.run("/skills/fox")).status).toBe(404);
   });
 
+  it("stored by a later version of Hull is not served, listed without its card, and replaced or removed", async () => {
+    await red.put("elk", skill("elk"));
+    for (const slug of ["fox", "hen"]) await red.put(slug, skill(slug, `route: /wild/${slug}\n`));
+    const card = `json_set(card, '$.mode', 'dream')`;
+    const { DB } = keyed.env;
+    await DB.prepare(`UPDATE uploaded_skills SET card = ${card} WHERE slug IN ('fox', 'hen')`).run();
+    const other = elsewhere(red);
+    expect((await other.run("/skills/elk")).status).toBe(200);
+    const body = JSON.stringify({ prompt: "hi", options: { provider: "mock", skills: ["fox"] } });
+    for (const call of [other.run("/wild/fox"), other.fetch("/skills/fox"), other.run("/runs", { body })])
+      expect(await refusal(await call)).toMatchObject({
+        status: 404,
+        code: "skill_not_found",
+        detail: expect.stringContaining('"fox" is not served: a later version of Hull stored it'),
+      });
+    expect(await refusal(await blue.fetch("/skills/fox"))).toMatchObject({
+      detail: expect.stringContaining("No skill is called"),
+    });
+    expect(await other.get("/_hull/skills")).toMatchObject({
+      data: [
+        { slug: "elk", card: { slug: "elk" } },
+        { slug: "fox", card: null },
+        { slug: "hen", card: null },
+      ],
+    });
+    expect((await blue.put("fox", skill("fox"))).status).toBe(409);
+    expect((await other.put("fox", skill("fox"))).status).toBe(200);
+    expect((await other.run("/skills/fox")).status).toBe(200);
+    expect((await other.remove("hen")).status).toBe(204);
+  });
+
   it("wants the scope publish, to upload, to list and to remove", async () => {
     const reader = await tenant("red", "invoke");
     for (const response of [await reader.put("fox", skill("fox")), await reader.fetch("/_hull/skills")]) {

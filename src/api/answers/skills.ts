@@ -85,7 +85,10 @@ export const uploadShape = named(
       z.nullable(z.object({ slug: text(), route: text() })),
       "The published skill that has its slug or route; as long as there is one it is not served.",
     ),
-    card: document<Card>("Card"),
+    card: about(
+      z.nullable(document<Card>("Card")),
+      "`null`: a later version of Hull stored the skill in a form that this version cannot read, and does not serve.",
+    ),
   }),
 );
 export const uploadResult = z.extend(uploadShape, { warnings: diagnostics() });

@@ -40,22 +40,16 @@ export async function reconcileDaemons(
 
 async function reconcile(context: RunContext): Promise<void> {
   const { deployment, env, tenant, background } = context;
-  const catalog =
-    tenant === DEFAULT_TENANT
-      ? await deployment.registry.catalog(background)
-      : await deployment.catalogs.of(tenant, background, 0);
-  const own = tenant === DEFAULT_TENANT ? [...catalog.cards, ...(await uploadsOf(context))] : catalog.uploads;
+  const catalog = await deployment.catalogs.of(tenant, background, 0);
+  const own = tenant === DEFAULT_TENANT ? catalog.cards : catalog.uploads;
   const wanted = new Map(own.filter(({ daemon }) => daemon === true).map((card) => [card.slug, card]));
   for (const { id, skill, status } of await declaredDaemons(env, tenant)) {
-    if (wanted.has(skill) || status !== "running") continue;
+    // This version of Hull cannot know what an unreadable upload declares.
+    if (wanted.has(skill) || catalog.unreadable.some(({ slug }) => slug === skill)) continue;
+    if (status !== "running") continue;
     await attempt(skill, () => sessionClient(context, id).ask("undeclare", null));
   }
   for (const card of wanted.values()) await attempt(card.slug, () => declare(context, card));
-}
-
-/** The operator's tenant may have uploads too. */
-async function uploadsOf({ deployment, tenant, background }: RunContext): Promise<readonly Card[]> {
-  return (await deployment.catalogs.of(tenant, background, 0)).uploads;
 }
 
 async function declare(context: RunContext, { slug, version }: Card): Promise<void> {

@@ -3,6 +3,7 @@ import { MethodNotAllowed, NotFound } from "../../errors/request.ts";
 import { HullError, toHullError } from "../../errors.ts";
 import { lazily } from "../../lazily.ts";
 import type { LoadedCatalog } from "../../registry/published.ts";
+import { unknownSkill } from "../../registry/tenant-catalog.ts";
 import type { Card } from "../../skill/manifest.ts";
 import { discardBody } from "../body.ts";
 import type { RequestContext } from "../context.ts";
@@ -11,7 +12,7 @@ import { NO_PATH } from "../path.ts";
 import { checkRate } from "../rate.ts";
 import type { Params } from "../routes.ts";
 import { optionsResponse } from "../routes.ts";
-import { findServed, findSlug, unknownSkill } from "../served.ts";
+import { findServed, findSlug } from "../served.ts";
 import { skillCard } from "./cards.ts";
 
 /** Runs a skill and answers; see `run.ts`. */
@@ -76,7 +77,7 @@ async function findUploaded(context: RequestContext, path: string): Promise<Card
     context,
     (catalog) => find(catalog, path),
     (catalog) => {
-      const slug = slugIn(path);
+      const slug = slugIn(path) ?? catalog.unreadable.find(({ route }) => route === path)?.slug;
       return slug === undefined ? new NotFound({ path }) : unknownSkill(catalog, slug);
     },
   );

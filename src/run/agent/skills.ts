@@ -11,9 +11,9 @@ import { SkillNotFound } from "../../errors/request.ts";
 import { HullError } from "../../errors.ts";
 import { refused } from "../../llm/prepare.ts";
 import { findSkillNamed } from "../../registry/stored-skills/rows.ts";
+import { unknownSkill } from "../../registry/tenant-catalog.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Card, Json, SkillRecord } from "../../skill/manifest.ts";
-import { nearest } from "../../skill/match.ts";
 import { signatureFault } from "../../skill/trust.ts";
 import type { RunContext } from "../context.ts";
 import { listedFiles, ownFiles } from "../own-skill.ts";
@@ -172,16 +172,7 @@ async function servedVersion(
     ({ bySlug, cards }) => bySlug.get(slugOf(cards, slug)),
     context.background,
   );
-  if (card === undefined) {
-    throw new SkillNotFound({
-      slug,
-      near: nearest(
-        slug,
-        catalog.cards.map((known) => known.slug),
-        3,
-      ),
-    });
-  }
+  if (card === undefined) throw unknownSkill(catalog, slug);
   const record = await context.deployment.registry.skill(card.version);
   checkTrust(context.settings, record);
   return { record, digest: card.version };
