@@ -75,7 +75,8 @@ export const schemaComponents = once(
       signer: { description: "Fingerprint of the key that signed it." },
       workflows: { description: "Its workflows, executed as `<slug>/<name>`." },
       workspaceTools: {
-        description: "Runs with it have tools to read and write files and to run commands.",
+        description:
+          "Runs with it have tools to read and write files and to run commands, unless hull.toml says otherwise; those of an uploaded skill only if `HULL_GRANTS` gives it `workspace_tools`.",
       },
       namespace: { description: "The author's folder or the plugin of the skill." },
     }),

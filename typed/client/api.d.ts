@@ -283,7 +283,7 @@ export type Card = {
     daemon?: true;
     /** Fingerprint of the key that signed it. */
     signer?: string;
-    /** Runs with it have tools to read and write files and to run commands. */
+    /** Runs with it have tools to read and write files and to run commands, unless hull.toml says otherwise; those of an uploaded skill only if `HULL_GRANTS` gives it `workspace_tools`. */
     workspaceTools?: true;
     /** The author's folder or the plugin of the skill. */
     namespace?: string;
