@@ -353,6 +353,34 @@ describe("a workflow run", () => {
     });
   });
 
+  it.each([
+    ["cannot be read", "x'7b'"],
+    ["is of a later version", `CAST('{"type":"thought_over","at":1}' AS BLOB)`],
+  ])("ends if a record %s, and neither goes on nor undoes anything", async (_, data) => {
+    await inWorld({ replies: [] }, async (world) => {
+      const nodes = {
+        a: { ...said("first"), compensation: "ua" },
+        w: { kind: "wait", wait: { approval: "Go on?" } },
+        b: said("second"),
+        ua: said("undone"),
+      };
+      await begin(world, { entry: "a", nodes, edges: [edge("a", "w"), edge("w", "b")] });
+      const run = () => world.ask("workflow", { wait: "none" });
+      await expect.poll(run).toMatchObject({ status: "waiting" });
+      const next = "(SELECT max(seq) + 1 FROM journal)";
+      world.storage.sql.exec(`INSERT INTO journal (seq, part, data) VALUES (${next}, 0, ${data})`);
+      await world.revive();
+      expect(await world.ask("workflow", { wait: "terminal" })).toMatchObject({
+        status: "failed",
+        error: { code: "run_lost", message: expect.stringContaining("cannot read") },
+        stages: [{ node_id: "a" }],
+        compensations: [],
+      });
+      await world.revive();
+      expect(await run()).toMatchObject({ error: { code: "run_lost" } });
+    });
+  });
+
   it("leaves nothing of an outcome that is being written to R2 when the run is removed", async () => {
     const { FILES } = bindings;
     const [begun, on] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];

@@ -89,10 +89,12 @@ function openItems(state: WorkflowState, node: Node, visit: Visit): number {
 
 /**
  * A stopped run waits for its attempts to end, compensates its stages, then ends. Also stops a run that is past its
- * deadline.
+ * deadline, or whose journal is unreadable.
  */
 function stopping(state: WorkflowState, now: number, newId: IdSource): Decision | null {
   const { stopped, spec } = state;
+  if (state.unreadable === true && stopped?.kill !== true)
+    return { records: [unreadable(state, now)], wake: null };
   if (stopped === null) {
     if (spec.deadline === null || now < spec.deadline) return null;
     const reason = `The run's time ended at ${time(spec.deadline)}.`;
@@ -125,6 +127,12 @@ export function givenUp({ spec, stopped }: WorkflowState, key: AttemptKey, at: n
   const reason = `Its stage "${key.node}" broke off repeatedly without progress, so Hull gave up on it; whether it took effect is unknown. The log says why it broke off (attempt_broke_off). A run with the option resume_run: "${spec.run_id}" continues from there.`;
   const ended: WorkflowRecord = { type: "ended", at, ...key, outcome: failed("error", "run_lost", reason) };
   return stopped === null ? [{ type: "stopped", at, kill: true, reason, lost: true }, ended] : [ended];
+}
+
+/** Gives up a run of which Hull cannot know how far it got. It is not compensated, since that could be wrong too. */
+function unreadable({ spec }: WorkflowState, at: number): WorkflowRecord {
+  const reason = `Its journal has a record that this version of Hull cannot read; a later version may have written it. So what it did is not known in full: look at its stages before a run with the option resume_run: "${spec.run_id}" continues from there.`;
+  return { type: "stopped", at, kill: true, reason, lost: true };
 }
 
 /** Ends a compensation whose time is over, with the attempt that runs or would come next. */

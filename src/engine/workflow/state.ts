@@ -84,6 +84,8 @@ export interface WorkflowState {
   /** Crash points at which its process has died. */
   crashed: CrashPoint[];
   paused: boolean;
+  /** The journal has records that cannot be read, or that only a later version of Hull knows. Absent: it has none. */
+  unreadable?: true;
   stopped: { kill: boolean; reason: string; at: number; lost: boolean } | null;
   finished: { status: FinalStatus; error: StageError | null; at: number } | null;
 }
@@ -170,6 +172,9 @@ function advance(state: WorkflowState, record: Exclude<WorkflowRecord, { type: "
     case "finished":
       state.finished = { status: record.status, error: record.error, at: record.at };
       break;
+    default:
+      // After a rollback, storage may hold records of a later version of Hull.
+      state.unreadable = true;
   }
 }
 

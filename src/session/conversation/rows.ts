@@ -147,10 +147,10 @@ export class Rows<T> {
   }
 
   /**
-   * All readable values in order, in batches. Short values are parsed together, which takes half the time of parsing
+   * All values in order, in batches; `null` for an unreadable one. Short values are parsed together, which takes half the time of parsing
    * each. Do not write while reading.
    */
-  *batches(): Generator<T[]> {
+  *batches(): Generator<(T | null)[]> {
     const { seq: number, part, order } = this.#key;
     const rows = this.#sql
       .exec(
@@ -168,7 +168,7 @@ export class Rows<T> {
       const of = row[0];
       const data = row[1];
       if (parts.length > 0 && of !== seq) {
-        yield readable(read<T>(seq, parts, decoder));
+        yield [readableValue(read<T>(seq, parts, decoder))];
         parts = [];
       }
       if (typeof data === "string") {
@@ -180,15 +180,15 @@ export class Rows<T> {
       yield parsed<T>(texts);
       texts = [];
     }
-    if (parts.length > 0) yield readable(read<T>(seq, parts, decoder));
+    if (parts.length > 0) yield [readableValue(read<T>(seq, parts, decoder))];
     yield parsed<T>(texts);
   }
 }
 
-const readable = <T>(row: Row<T>): T[] => (row.ok ? [row.value] : []);
+const readableValue = <T>(row: Row<T>): T | null => (row.ok ? row.value : null);
 
-/** Parses the texts that are valid JSON. */
-function parsed<T>(texts: readonly string[]): T[] {
+/** Parses the texts; `null` for one that is not valid JSON. */
+function parsed<T>(texts: readonly string[]): (T | null)[] {
   try {
     // A JSON string cannot contain a line break, so a broken text makes the whole parse fail instead of merging with its
     // neighbour.
@@ -197,12 +197,12 @@ function parsed<T>(texts: readonly string[]): T[] {
   } catch {
     // At least one text is invalid; parse each separately.
   }
-  return texts.flatMap((text) => {
+  return texts.map((text) => {
     try {
       const value: T = JSON.parse(text);
-      return [value];
+      return value;
     } catch {
-      return [];
+      return null;
     }
   });
 }

@@ -381,7 +381,8 @@ export class Workflow {
     };
     for (const batch of this.#rows.batches()) {
       for (const row of batch) {
-        if (Array.isArray(row)) for (const record of row) add(record);
+        if (row === null) for (const run of runs.slice(-1)) run.unreadable = true;
+        else if (Array.isArray(row)) for (const record of row) add(record);
         else if (row.type === "head") this.#origin = row;
         else add(row);
       }
