@@ -147,8 +147,8 @@ export class Rows<T> {
   }
 
   /**
-   * All values in order, in batches; `null` for an unreadable one. Short values are parsed together, which takes half the time of parsing
-   * each. Do not write while reading.
+   * All values in order, in batches; `null` for an unreadable one. Short values are parsed together, which takes half
+   * the time of parsing each. Do not write while reading.
    */
   *batches(): Generator<(T | null)[]> {
     const { seq: number, part, order } = this.#key;
