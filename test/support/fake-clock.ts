@@ -21,3 +21,24 @@ export function fakeClock(random = () => 0.5): FakeClock {
     },
   };
 }
+
+/** A fake clock whose time limits pass when the test lets time pass. */
+export function handClock(): FakeClock & { pass(ms: number): void } {
+  const limits = new Map<() => void, number>();
+  let passed = 0;
+  const clock = fakeClock();
+  const now = (): number => clock.now() + passed;
+  return {
+    ...clock,
+    now,
+    after(ms, fire) {
+      const limit = (): void => fire();
+      limits.set(limit, now() + ms);
+      return () => limits.delete(limit);
+    },
+    pass(ms) {
+      passed += ms;
+      for (const [limit, at] of [...limits]) if (at <= now() && limits.delete(limit)) limit();
+    },
+  };
+}

@@ -1,5 +1,5 @@
 /** Leave to call a model: when it is asked for, and what those who give it learn, against a real server. */
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import { type ModelRequest, NO_USAGE } from "../../../src/engine/messages.ts";
 import { BudgetExceeded } from "../../../src/errors/budget.ts";
 import type { Admit, CallEnd } from "../../../src/model/admission.ts";
@@ -22,13 +22,11 @@ const REQUEST: ModelRequest = {
 };
 
 let fake: FakeProvider;
-beforeAll(async () => {
+// Each test has its own: a request that a test abandoned may arrive after its end, and would take a turn of the next one.
+beforeEach(async () => {
   fake = await startFakeProvider();
 });
-afterAll(() => fake.close());
-beforeEach(() => {
-  fake.requests.length = 0;
-});
+afterEach(() => fake.close());
 
 /** Gives leave, and writes down what it is asked and told. */
 function clerk(refuse?: (model: string) => Error | undefined) {

@@ -1,28 +1,25 @@
 /** Retries of `POST /llm/*` and runs, and their time limits, against a real server. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { FAILURES } from "../../../src/errors/failure-class.ts";
 import { ProviderRateLimited } from "../../../src/errors/provider.ts";
 import type { AttemptEntry } from "../../../src/model/attempts.ts";
 import { type CallOptions, callModel } from "../../../src/model/call.ts";
-import { systemClock } from "../../../src/model/clock.ts";
+import { type Clock, systemClock } from "../../../src/model/clock.ts";
 import { callWithFallback } from "../../../src/model/fallback.ts";
 import type { HttpTarget } from "../../../src/model/providers.ts";
 import { llmRetries } from "../../../src/model/retry.ts";
 import { request, target } from "../../fixtures/wires/fixture.ts";
 import { failureOf } from "../../support/failure.ts";
-import { fakeClock } from "../../support/fake-clock.ts";
+import { fakeClock, handClock } from "../../support/fake-clock.ts";
 import { type FakeProvider, startFakeProvider } from "../../support/fake-provider.ts";
 import type { FakeTurn } from "../../support/fake-turn.ts";
 
 let fake: FakeProvider;
-beforeAll(async () => {
+// Each test has its own: a request that a test abandoned may arrive after its end, and would take a turn of the next one.
+beforeEach(async () => {
   fake = await startFakeProvider();
 });
-afterAll(() => fake.close());
-beforeEach(() => {
-  fake.script([]);
-  fake.requests.length = 0;
-});
+afterEach(() => fake.close());
 
 const at = (protocol: HttpTarget["protocol"] = "openai-chat"): HttpTarget => {
   const path = { anthropic: "/v1/messages", ollama: "/api/chat", "openai-responses": "/v1/responses" };
@@ -197,13 +194,18 @@ test("an overloaded provider gets four times the wait of one that failed", async
   }
 });
 
-describe("limits, in real time", () => {
-  const clock = { ...systemClock, sleep: () => Promise.resolve() };
+describe("limits", () => {
+  const WORDS = [..."slowly but surely"];
 
   test("the timeout is for one attempt, and a timed-out attempt is retried", async () => {
-    fake.script([{ hang: true }, { hang: true }, { text: "ok" }]);
+    const clock = handClock();
+    const late = (ms: number) => (): FakeTurn => {
+      clock.pass(ms);
+      return { hang: true };
+    };
+    fake.script([late(1000), late(1000), { text: "ok" }]);
     expect(textOf(await call({ timeout_ms: 1000, clock }))).toBe("ok");
-    fake.script(() => ({ hang: true }));
+    fake.script(late(400));
     const error = await failureOf(call({ timeout_ms: 400, clock }));
     expect(error.data).toMatchObject({
       code: "provider_timeout",
@@ -212,27 +214,48 @@ describe("limits, in real time", () => {
     expect(fake.requests).toHaveLength(6);
   });
 
-  test("a stream that flows longer than timeout_ms is not cut, for skills neither", async () => {
-    fake.script([{ text: [..."slowly but surely"], delta_ms: 100 }]);
-    expect(textOf(await call({ timeout_ms: 800, clock }))).toBe("slowly but surely");
+  test.each([
+    ["a stream that flows longer than timeout_ms is not cut, for skills neither", { timeout_ms: 800 }],
+    ["nor is a slow one by the limit of its silence", { timeout_ms: 5000, idle_timeout_ms: 200 }],
+  ])("%s", async (_, limits) => {
+    const clock = handClock();
+    let heard = "";
+    fake.script([
+      {
+        text: WORDS,
+        // The time of a silence that is not too long, after the client has received what came before.
+        paced: async (delta) => {
+          await expect.poll(() => heard.length).toBe(delta);
+          clock.pass(150);
+        },
+      },
+    ]);
+    const onOutput = (text: string): void => {
+      heard += text;
+    };
+    const turn = await call({ ...limits, onOutput, clock, retry: llmRetries(0, 1) });
+    expect(textOf(turn)).toBe(WORDS.join(""));
   });
 
-  test("a stalled stream ends by its own limit, a slow one does not", async () => {
-    fake.script([{ text: [..."slowly but surely"], delta_ms: 150 }]);
-    const slow = await call({ timeout_ms: 1000, clock, retry: llmRetries(0, 1) });
-    expect(textOf(slow)).toBe("slowly but surely");
+  test("a stalled stream ends by its own limit", async () => {
+    const clock = handClock();
     fake.script(() => ({ text: ["a"], hang: true }));
-    const error = await failureOf(call({ idle_timeout_ms: 400, clock, retry: llmRetries(1, 1) }));
+    const onOutput = (): void => clock.pass(400);
+    const stalled = call({ idle_timeout_ms: 400, onOutput, clock, retry: llmRetries(1, 1) });
+    const error = await failureOf(stalled);
     expect(error.data.detail).toBe("The stream of openai was silent for 400 ms.");
-    expect(fake.requests).toHaveLength(3);
-    for (const { left } of fake.requests.slice(1)) expect(await left).toBe(true);
+    expect(fake.requests).toHaveLength(2);
+    for (const { left } of fake.requests) expect(await left).toBe(true);
   });
 
   test("a client that leaves while a retry waits makes no further call", async () => {
     const client = new AbortController();
     fake.script(() => ({ status: 503 }));
-    setTimeout(() => client.abort(), 40);
-    const error = await failureOf(call({ clock: systemClock, signal: client.signal }));
+    const sleep: Clock["sleep"] = (ms, signal) => {
+      queueMicrotask(() => client.abort());
+      return systemClock.sleep(ms, signal);
+    };
+    const error = await failureOf(call({ clock: { ...systemClock, sleep }, signal: client.signal }));
     expect(error.code).toBe("client_closed_request");
     expect(fake.requests).toHaveLength(1);
   });

@@ -1,5 +1,5 @@
 /** Attempts, waits, failures and limits of one call against a real server. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { ModelRequest } from "../../../src/engine/messages.ts";
 import { DeadlineExceeded } from "../../../src/errors/run.ts";
 import type { AttemptEntry } from "../../../src/model/attempts.ts";
@@ -7,7 +7,7 @@ import { type CallOptions, callModel } from "../../../src/model/call.ts";
 import { systemClock } from "../../../src/model/clock.ts";
 import { resolveTarget } from "../../../src/model/providers.ts";
 import { failureOf } from "../../support/failure.ts";
-import { fakeClock } from "../../support/fake-clock.ts";
+import { fakeClock, handClock } from "../../support/fake-clock.ts";
 import { type FakeProvider, NOBODY, startFakeProvider } from "../../support/fake-provider.ts";
 import { until } from "../../support/runner.ts";
 
@@ -21,14 +21,11 @@ const REQUEST: ModelRequest = {
 };
 
 let fake: FakeProvider;
-beforeAll(async () => {
+// Each test has its own: a request that a test abandoned may arrive after its end, and would take a turn of the next one.
+beforeEach(async () => {
   fake = await startFakeProvider();
 });
-afterAll(() => fake.close());
-beforeEach(() => {
-  fake.script([]);
-  fake.requests.length = 0;
-});
+afterEach(() => fake.close());
 
 function targetAt(url: string, provider: string = "openai") {
   const base = `${provider.toUpperCase()}_BASE_URL`;
@@ -264,13 +261,20 @@ test("UTF-8 cut inside a character on the wire arrives whole", async () => {
   expect(answerText(await call({ stream: true }))).toBe("Größe 😀");
 });
 
-describe("limits, in real time", () => {
+describe("limits", () => {
   test.each([
     ["before the answer", { hang: true }, false],
     ["in mid-stream", { text: ["one "], hang: true }, true],
   ])("a provider silent %s times out once (S90)", async (_, turn, stream) => {
-    fake.script([turn]);
-    const error = await failureOf(call({ stream, timeout_ms: 500, clock: systemClock }));
+    const clock = handClock();
+    const pass = (): void => clock.pass(500);
+    fake.script([
+      () => {
+        if (!stream) pass();
+        return turn;
+      },
+    ]);
+    const error = await failureOf(call({ stream, timeout_ms: 500, clock, onOutput: pass }));
     expect(error.data).toMatchObject({ code: "provider_timeout", status: 504, members: { timeout_ms: 500 } });
     expect(fake.requests).toHaveLength(1);
     expect(await fake.requests[0]?.left).toBe(true);

@@ -1,12 +1,11 @@
 /** S112: further targets for a call whose first one is down. */
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { systemClock } from "../../../src/model/clock.ts";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import { callWithFallback, type FallbackOptions } from "../../../src/model/fallback.ts";
 import { resolveTarget } from "../../../src/model/providers.ts";
 import { llmRetries } from "../../../src/model/retry.ts";
 import type { ModelTarget } from "../../../src/skill/manifest.ts";
 import { failureOf } from "../../support/failure.ts";
-import { fakeClock } from "../../support/fake-clock.ts";
+import { fakeClock, handClock } from "../../support/fake-clock.ts";
 import { type FakeProvider, startFakeProvider } from "../../support/fake-provider.ts";
 import type { FakeTurn } from "../../support/fake-turn.ts";
 
@@ -16,13 +15,11 @@ const SECOND: ModelTarget = { provider: "openai", model: "second" };
 const UNSET: ModelTarget = { provider: "deepseek", model: "unset" };
 
 let fake: FakeProvider;
-beforeAll(async () => {
+// Each test has its own: a request that a test abandoned may arrive after its end, and would take a turn of the next one.
+beforeEach(async () => {
   fake = await startFakeProvider();
 });
-afterAll(() => fake.close());
-beforeEach(() => {
-  fake.requests.length = 0;
-});
+afterEach(() => fake.close());
 
 /** Answers by model, the same each time. */
 function answers(byModel: Record<string, FakeTurn>): void {
@@ -69,8 +66,15 @@ test("after the last attempt on a primary that is down, the next target answers"
 });
 
 test("a timeout is followed by the next target, without another attempt on the first", async () => {
-  answers({ first: { hang: true }, second: { text: "ok" } });
-  const answer = await ask(PRIMARY, [SECOND], { timeout_ms: 1000, clock: systemClock });
+  const clock = handClock();
+  fake.script([
+    () => {
+      clock.pass(1000);
+      return { hang: true };
+    },
+    { text: "ok" },
+  ]);
+  const answer = await ask(PRIMARY, [SECOND], { timeout_ms: 1000, clock });
   expect(answer.index).toBe(1);
   expect(models()).toEqual(["first", "second"]);
 });
@@ -87,7 +91,9 @@ test.each<[string, FakeTurn, string]>([
 
 test("a timeout after text is final", async () => {
   answers({ first: { text: ["half "], hang: true } });
-  const error = await failureOf(ask(PRIMARY, [SECOND], { timeout_ms: 1000, clock: systemClock }));
+  const clock = handClock();
+  const onText = (): void => clock.pass(1000);
+  const error = await failureOf(ask(PRIMARY, [SECOND], { timeout_ms: 1000, clock, onText }));
   expect(error.code).toBe("provider_timeout");
   expect(models()).toEqual(["first"]);
 });
