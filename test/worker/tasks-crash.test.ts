@@ -120,6 +120,60 @@ it.each([false, true])(
   },
 );
 
+/** The sessions, of which each dies once it has stored events of a task; until `revive` nothing reaches one any more. */
+function dying() {
+  const dead = Promise.withResolvers<void>();
+  let alive = true;
+  const broken = (): Error => new Error("the session above has died");
+  const revive = (): void => {
+    alive = true;
+  };
+  const SESSIONS = new Proxy(bindings.SESSIONS, {
+    get(namespace, member) {
+      if (member !== "get") return Reflect.get(namespace, member).bind(namespace);
+      return (id: DurableObjectId) => {
+        const stub = namespace.get(id);
+        return {
+          async ask(question: Parameters<typeof stub.ask>[0]) {
+            if (!alive) throw broken();
+            const answer = await stub.ask(question);
+            if (!/"last":[1-9]/.test(JSON.stringify(question).replaceAll("\\", ""))) return answer;
+            alive = false;
+            dead.resolve();
+            throw broken();
+          },
+        };
+      };
+    },
+  });
+  return { SESSIONS, dead: dead.promise, revive };
+}
+
+it("a session above that dies before it answers gets what comes after, and the end", async () => {
+  const parent = await above();
+  const sessions = dying();
+  const asked = (iteration: number): Promise<void> => (iteration === 0 ? Promise.resolve() : sessions.dead);
+  await inWorld({ ...SCRIPT, env: { SESSIONS: sessions.SESSIONS }, asked }, async (world) => {
+    const delegation = { parent: { session_id: parent.id, run_id: null }, levels: 1, account: parent.id };
+    const spec = { ...SPEC, ...SCRIPT.spec, run_id: "r1", session_id: world.id, delegation };
+    const task = {
+      settings: settingsOf(parent.id),
+      imported: null,
+      listed: false,
+      wait: false,
+      request: null,
+    };
+    await world.ask("spawn_task", { work: { agent: spec }, ...task });
+    await world.ask("task_wait", { timeout_ms: null });
+    sessions.revive();
+    world.now += 20_000;
+    world.alarm();
+    const own = world.events().filter(({ event }) => !["start", "done", "error"].includes(event));
+    const names = ["sub_agent_start", ...own.map(({ event }) => event), "sub_agent_result"];
+    await expect.poll(async () => (await told(parent)).map(({ event }) => event)).toEqual(names);
+  });
+});
+
 it("a task that dies before its run begins holds no budget; after that it does", async () => {
   const over = Promise.withResolvers<void>();
   const script = { spec: { token_budget: 100 }, replies: [], asked: () => over.promise };

@@ -105,6 +105,8 @@ export class Relay {
     const { log } = this.#conversation;
     const send = async (after: number, events: RunEvent[], last: number, over: boolean): Promise<void> => {
       const ended = over ? this.#task.lastRun() : null;
+      // Until it answers, nobody knows what the session above has stored: whoever sends after a failure asks first.
+      this.#known = null;
       const { known, goes_on } = await above.ask("relay", {
         child,
         after,
