@@ -13,7 +13,7 @@ const PROGRAM = "runner.cjs";
 /** How long a stopped server waits for work in progress, in ms: shorter than a deployment, since a developer waits. */
 const DEV_DRAIN_MS = 2000;
 /** How long the runner may take to listen, in ms. */
-const START_MS = 20_000;
+const START_MS = 60_000;
 
 /** Forking takes longer the more memory the parent has, and a small young generation keeps the runner small. */
 const NODE_FLAGS = ["--max-semi-space-size=1"];
