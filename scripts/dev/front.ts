@@ -11,14 +11,20 @@ import { importTicketKey, signTicket, type TicketKey } from "../../src/tool/prot
 
 interface FrontOptions {
   host: string;
+  /** 0: any free port. */
   port: number;
   /** Origin of the Worker, on loopback. */
   worker: string;
   runner: { url: string; secret: string };
 }
 
-/** Starts the listener; returns a function that stops it. */
-export async function startFront(options: FrontOptions): Promise<() => Promise<void>> {
+interface Front {
+  port: number;
+  stop(): Promise<void>;
+}
+
+/** Starts the listener. */
+export async function startFront(options: FrontOptions): Promise<Front> {
   const agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY });
   const key = await importTicketKey(options.runner.secret);
   const server = createServer((incoming, outgoing) => forward(incoming, outgoing, options, agent, key));
@@ -28,11 +34,15 @@ export async function startFront(options: FrontOptions): Promise<() => Promise<v
   server.once("error", listening.reject);
   server.listen(options.port, options.host, listening.resolve);
   await listening.promise;
-  return async () => {
-    const closed = new Promise((resolve) => server.close(resolve));
-    server.closeAllConnections();
-    agent.destroy();
-    await closed;
+  const address = server.address();
+  return {
+    port: typeof address === "object" && address !== null ? address.port : options.port,
+    async stop() {
+      const closed = new Promise((resolve) => server.close(resolve));
+      server.closeAllConnections();
+      agent.destroy();
+      await closed;
+    },
   };
 }
 

@@ -35,12 +35,15 @@ export function portOf(text: string | undefined, fallback: number): number {
  */
 const LOWEST_PORT = 20_000;
 const HIGHEST_PORT = 32_700;
-const TRIES = 20;
+/** How many of these ports a process tries. Processes that start together try other ones, since their ids differ. */
+const TRIED = 8;
 
 /** The port itself if it is free, any free one for 0. @throws CommandError (exit 4) if it is in use */
 export async function freePort(host: string, port: number): Promise<number> {
-  for (let tries = 0; port === 0 && tries < TRIES; tries += 1) {
-    const wanted = LOWEST_PORT + Math.floor(Math.random() * (HIGHEST_PORT - LOWEST_PORT));
+  const first = LOWEST_PORT + ((process.pid * TRIED) % (HIGHEST_PORT - LOWEST_PORT));
+  const begin = Math.floor(Math.random() * TRIED);
+  for (let tries = 0; port === 0 && tries < TRIED; tries += 1) {
+    const wanted = first + ((begin + tries) % TRIED);
     const free = await listenable(host, wanted).catch(() => null);
     if (free !== null) return free;
   }

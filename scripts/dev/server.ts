@@ -161,8 +161,10 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
     stops.push(() => options.cache.save());
     let url = worker.url;
     if (options.front) {
-      stops.push(await startFront({ host, port, worker: worker.url, runner }));
-      url = originOf(host, port);
+      // Any free port is chosen here and not before: meanwhile another process could have taken it.
+      const front = await startFront({ host, port: options.port, worker: worker.url, runner });
+      stops.push(front.stop);
+      url = originOf(host, front.port);
     }
     // An address that stands for all addresses cannot be called.
     stops.push(
