@@ -153,19 +153,23 @@ test.each([false, true])(
   },
 );
 
+/** Of three tools the model sees one; a search finds the others. */
+const SEARCHED = ["eager", "open_file", "deploy"].map((name, n) => ({
+  name,
+  description: `The tool ${name}`,
+  parameters: {},
+  handler: "shout",
+  ...(n === 0 ? {} : { defer_loading: true }),
+}));
+
 test.each([["open file"], ["open file", "deploy"]])(
   "a large registry is searched: only the tools found in the turn are offered: %j %j",
   async (...queries) => {
-    const tools = ["eager", "open_file", "deploy"].map((name, n) => ({
-      name,
-      description: `The tool ${name}`,
-      parameters: {},
-      handler: "shout",
-      ...(n === 0 ? {} : { defer_loading: true }),
-    }));
     const tool_calls = queries.map((query) => ({ name: "hull_tool_search", arguments: { query } }));
     fake.script([{ tool_calls }, { text: "found" }]);
-    const result = await json(await run({ skill: "shouter", tools, tool_search: { mode: "client" } }));
+    const result = await json(
+      await run({ skill: "shouter", tools: SEARCHED, tool_search: { mode: "client" } }),
+    );
     const offered = (n: number) =>
       (fake.requests[n]?.body.tools ?? []).map((tool) => JSON.parse(JSON.stringify(tool)).function.name);
     expect(offered(0)).toEqual(["hull_tool_search", "eager"]);
@@ -176,13 +180,6 @@ test.each([["open file"], ["open file", "deploy"]])(
 );
 
 test("a tool that the provider found stays callable once its search is compacted away", async () => {
-  const tools = ["eager", "open_file", "deploy"].map((name, n) => ({
-    name,
-    description: `The tool ${name}`,
-    parameters: {},
-    handler: "shout",
-    ...(n === 0 ? {} : { defer_loading: true }),
-  }));
   const eager = [{ name: "eager", arguments: {} }];
   const search = [{ query: "open file", found: ["open_file"] }];
   fake.script([
@@ -196,7 +193,7 @@ test("a tool that the provider found stays callable once its search is compacted
       provider: "anthropic",
       model: "claude-opus-4-7",
       skill: "shouter",
-      tools,
+      tools: SEARCHED,
       tool_search: true,
       auto_compact: true,
       compact_threshold: 500,
