@@ -117,8 +117,9 @@ const withVariables = (args: string[], more = "") =>
     args,
   });
 
-const [{ hull: common }, fronted, guarded] = await Promise.all([
-  commonHull(SKILLS),
+// First alone: if it does not start, no hook of this file ends the others.
+const { hull: common } = await commonHull(SKILLS);
+const [fronted, guarded] = await Promise.all([
   withVariables([]),
   withVariables(["-H", "0.0.0.0", "--public", "--direct"], `HULL_ADMIN_KEY=${KEY}"'\`\\\n`),
 ]);
