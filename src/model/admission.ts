@@ -4,21 +4,33 @@
  */
 import { type ModelRequest, type ModelTurn, NO_USAGE, totalUsage, type Usage } from "../engine/messages.ts";
 import { ProviderTimeout } from "../errors/provider.ts";
+import type { HullError } from "../errors.ts";
 import { type AttemptOptions, closedBy } from "./attempts.ts";
 import type { WaitLimits } from "./clock.ts";
 import { utf8Bytes } from "./estimate.ts";
+import type { Outcome } from "./exchange.ts";
 import type { ResolvedTarget } from "./providers.ts";
 
-/**
- * How a call ended. `broken` has an entry for each attempt of unknown usage: the bytes of text that came before the attempt
- * broke off, or before Hull abandoned it while the provider may still have been working.
- */
-export type CallEnd =
-  | { turn: ModelTurn; broken: readonly number[] }
-  /** The call failed. `used`: the usage of empty answers before the failure. */
-  | { turn: null; used: Usage; broken: readonly number[] };
+/** What attempts without a usable answer took. */
+interface Taken {
+  /** The usage of empty answers. */
+  used: Usage;
+  /**
+   * An entry for each attempt of unknown usage: the bytes of text that came before the attempt broke off, or before Hull
+   * abandoned it while the provider may still have been working.
+   */
+  broken: readonly number[];
+}
+
+/** How a call ended; `turn: null`: it failed. The usage of a turn includes that of empty answers before it. */
+export type CallEnd = ({ turn: null } & Taken) | ({ turn: ModelTurn } & Pick<Taken, "broken">);
 
 export interface Admission {
+  /**
+   * Asks for one more attempt after some that took something: an admission covers one such attempt.
+   * @returns why there may be none; `null`: there may be one
+   */
+  extend(taken: Taken): Promise<HullError | null>;
   /** Waits until an attempt may be made; called before each of them. @throws HullError */
   turn(limits: WaitLimits): Promise<void>;
   /** Called once. Never throws. */
@@ -46,37 +58,38 @@ export async function withAdmission(
   const admission = await options.admit(request, target, options.timeout_ms);
   /** Bytes of the present attempt. */
   let streamed = 0;
-  const broken: number[] = [];
-  let used = NO_USAGE;
+  let taken: Taken = { used: NO_USAGE, broken: [] };
+  /** Whether an attempt is under way. */
   let begun = false;
   const onOutput = (text: string): void => {
     streamed += utf8Bytes(text);
     options.onOutput?.(text);
   };
-  let turn: ModelTurn;
-  try {
-    await admission.turn({ clock, signal, until });
-    begun = !signal.aborted;
-    turn = await call({
-      ...options,
-      onOutput,
-      onUnused: (usage) => {
-        used = totalUsage(used, usage);
-      },
-      turn: (limits) => {
-        if (streamed > 0) broken.push(streamed);
-        streamed = 0;
-        return admission.turn(limits);
-      },
-    });
-  } catch (error) {
+  const takenWith = (error: unknown): Taken => {
     const unseen = begun && (signal.aborted || timedOutHere(error));
-    if (streamed > 0 || unseen) broken.push(streamed);
-    await admission.settle({ turn: null, used, broken });
+    return streamed > 0 || unseen ? { ...taken, broken: [...taken.broken, streamed] } : taken;
+  };
+  const turn = async (limits: WaitLimits): Promise<void> => {
+    await admission.turn(limits);
+    begun = !signal.aborted;
+  };
+  const again = async (ended: Outcome): Promise<HullError | null> => {
+    const before = taken;
+    taken = ended.ok ? { ...taken, used: totalUsage(taken.used, ended.turn.usage) } : takenWith(ended.error);
+    streamed = 0;
+    begun = false;
+    return taken === before ? null : admission.extend(taken);
+  };
+  let answered: ModelTurn;
+  try {
+    await turn({ clock, signal, until });
+    answered = await call({ ...options, onOutput, again, turn });
+  } catch (error) {
+    await admission.settle({ turn: null, ...takenWith(error) });
     throw signal.aborted ? closedBy(signal.reason) : error;
   }
-  await admission.settle({ turn, broken });
-  return turn;
+  await admission.settle({ turn: answered, broken: taken.broken });
+  return answered;
 }
 
 /** Whether the call's own time limit ended it, rather than the provider. */

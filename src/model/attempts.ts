@@ -1,12 +1,5 @@
 /** The attempts of one model call: how many Hull makes, and their waits and time limits. */
-import {
-  type Block,
-  type ModelRequest,
-  type ModelTurn,
-  NO_USAGE,
-  totalUsage,
-  type Usage,
-} from "../engine/messages.ts";
+import { type Block, type ModelRequest, type ModelTurn, NO_USAGE, totalUsage } from "../engine/messages.ts";
 import { ClientClosedRequest } from "../errors/run.ts";
 import { HullError } from "../errors.ts";
 import type { WaitLimits } from "./clock.ts";
@@ -33,6 +26,8 @@ export interface AttemptEntry {
   code?: string;
   /** `null`: there is no further attempt. */
   retry_in_ms: number | null;
+  /** The code of the refusal, if there is no further attempt because nobody may pay for it. */
+  refused?: string;
   provider_status?: unknown;
   provider_message?: unknown;
   cause?: unknown;
@@ -57,8 +52,11 @@ export interface AttemptOptions extends Sink, TimeLimitOptions {
    * is asked again then.
    */
   onRestart?: (() => void) | undefined;
-  /** Receives the usage of each answer that Hull does not return, because it asks again. */
-  onUnused?: ((usage: Usage) => void) | undefined;
+  /**
+   * Asked before each further attempt, with the outcome of the one before. It refuses the attempt with an error, which
+   * the log shows; the call then ends as if it had no attempt left.
+   */
+  again?: ((ended: Outcome) => Promise<HullError | null>) | undefined;
   /** Awaited before each attempt after the first, e.g. for a turn under the provider's rate. */
   turn?: ((limits: WaitLimits) => Promise<void>) | undefined;
   /** Its reason is thrown if it is a `HullError`; otherwise the client has gone. */
@@ -104,15 +102,18 @@ export async function withAttempts(
           ? waitAfter(outcome, retries + 1, target, options)
           : null;
       const final = hearing.spoke() && options.onRestart === undefined;
-      const goesOn = wait !== null && !final && clock.now() + wait < end;
-      if (!outcome.ok || goesOn) options.log?.(entryOf(target, attempt, outcome, goesOn ? wait : null));
+      const wanted = wait !== null && !final && clock.now() + wait < end;
+      const refusal = wanted ? ((await options.again?.(outcome)) ?? null) : null;
+      const goesOn = wanted && refusal === null;
+      if (!outcome.ok || wanted) {
+        options.log?.(entryOf(target, attempt, outcome, { wait: goesOn ? wait : null, refusal }));
+      }
       if (outcome.ok) used = totalUsage(used, outcome.turn.usage);
       if (!goesOn) {
         if (!outcome.ok) throw outcome.error;
         const turn = { ...outcome.turn, usage: used };
         return retry.again_when_empty && isEmpty(turn) ? withEmptyWarning(turn) : turn;
       }
-      if (outcome.ok) options.onUnused?.(outcome.turn.usage);
       if (free) spared = true;
       else retries++;
       await clock.sleep(wait, signal);
@@ -219,9 +220,15 @@ function entryOf(
   { provider, model }: ResolvedTarget,
   attempt: number,
   outcome: Outcome,
-  wait: number | null,
+  { wait, refusal }: { wait: number | null; refusal: HullError | null },
 ): AttemptEntry {
-  const common = { provider, model, attempt, retry_in_ms: wait === null ? null : Math.round(wait) };
+  const common = {
+    provider,
+    model,
+    attempt,
+    retry_in_ms: wait === null ? null : Math.round(wait),
+    ...(refusal === null ? {} : { refused: refusal.code }),
+  };
   if (outcome.ok) return { event: "empty_completion_retry", ...common };
   const { code, data, operator } = outcome.error;
   const { provider_status } = data.members;

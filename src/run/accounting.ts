@@ -5,6 +5,7 @@
 import { type ModelRequest, NO_USAGE, totalUsage } from "../engine/messages.ts";
 import { usdOf } from "../engine/usd.ts";
 import { BudgetExceeded, PriceUnknown } from "../errors/budget.ts";
+import type { HullError } from "../errors.ts";
 import { memo, memoNamed } from "../memo.ts";
 import type { Admission, Admit, CallEnd } from "../model/admission.ts";
 import { excludesCachedTokens, nanoUsd, type PriceOf, priceAt, promptTokensOf } from "../model/cost.ts";
@@ -58,13 +59,15 @@ export interface Accountant {
 export function accountant(context: RunContext, subject: Subject, tariff: Tariff): Accountant {
   let budgetExceeded = false;
 
-  const reserve = async (request: ReserveRequest): Promise<void> => {
+  /** `null`: the call is reserved. */
+  const reserve = async (request: ReserveRequest): Promise<HullError | null> => {
     const { refused } = await askWithPolicy(context, async (ledger) => await ledger.reserve(request));
-    if (refused === null) return;
+    if (refused === null) return null;
     const { requested, limit, scope } = refused;
     const { provider, model } = request;
-    if (requested === null) throw new PriceUnknown({ provider, model, scope, limit });
-    throw new BudgetExceeded(shown(refused, requested));
+    return requested === null
+      ? new PriceUnknown({ provider, model, scope, limit })
+      : new BudgetExceeded(shown(refused, requested));
   };
 
   const settle = async (id: string, charge: Charge | null): Promise<void> => {
@@ -83,13 +86,18 @@ export function accountant(context: RunContext, subject: Subject, tariff: Tariff
     const { hard, soft } = await policyOf(context);
     const price = tariff.price(provider, model);
     const id = hard || (soft && subject.account !== null) ? crypto.randomUUID() : null;
-    if (id !== null) {
-      const ttl_ms = timeoutMs + LOST_AFTER_MS;
-      const unknown_price = tariff.refusesUnpriced(provider) ? "refuse" : "allow";
-      await reserve({ ...subject, id, provider, model, ...estimate(request, price), unknown_price, ttl_ms });
-    }
+    const unknown_price = tariff.refusesUnpriced(provider) ? "refuse" : "allow";
+    const terms = { ...subject, provider, model, unknown_price, ttl_ms: timeoutMs + LOST_AFTER_MS } as const;
+    const refusal = id === null ? null : await reserve({ ...terms, id, ...estimate(request, price) });
+    if (refusal !== null) throw refusal;
     let startedAt = Date.now();
+    const call = () => ({ request, target, price, startedAt });
     return {
+      async extend(taken) {
+        const spend = spendOf(call(), { turn: null, ...taken }, Date.now());
+        if (id === null || spend === null) return null;
+        return reserve({ ...terms, id, ...further(estimate(request, price), spend) });
+      },
       async turn(limits) {
         const { rpm } = await policyOf(context);
         const configured = configuredRpm(context, provider, tariff.rpm);
@@ -98,7 +106,7 @@ export function accountant(context: RunContext, subject: Subject, tariff: Tariff
         startedAt = Date.now();
       },
       async settle(end) {
-        const spend = spendOf({ request, target, price, startedAt }, end, Date.now());
+        const spend = spendOf(call(), end, Date.now());
         const charge = spend === null ? null : { ...subject, provider, model, spend };
         if (id === null) {
           if (charge !== null) noteCharge(context, charge);
@@ -133,8 +141,10 @@ interface Call {
   startedAt: number;
 }
 
-/** The most that a call may take: the estimate of its prompt, and `max_tokens`. */
-function estimate(request: ModelRequest, price: ModelPrice | null) {
+type Estimate = Pick<ReserveRequest, "prompt_tokens" | "output_tokens" | "prompt_cost" | "cost">;
+
+/** The most that an attempt may take: the estimate of its prompt, and `max_tokens`. */
+function estimate(request: ModelRequest, price: ModelPrice | null): Estimate {
   const prompt_tokens = promptTokens(request);
   const output_tokens = request.max_tokens;
   if (price === null) return { prompt_tokens, output_tokens, prompt_cost: null, cost: null };
@@ -148,6 +158,16 @@ function estimate(request: ModelRequest, price: ModelPrice | null) {
       true,
     );
   return { prompt_tokens, output_tokens, prompt_cost: costOf(0), cost: costOf(output_tokens) };
+}
+
+/** The most that a call may take with a further attempt, after attempts that took `spend`. */
+function further({ prompt_tokens, output_tokens, prompt_cost, cost }: Estimate, spend: Spend): Estimate {
+  return {
+    prompt_tokens: spend.prompt_tokens + prompt_tokens,
+    output_tokens: spend.output_tokens + output_tokens,
+    prompt_cost: prompt_cost === null ? null : spend.cost + prompt_cost,
+    cost: cost === null ? null : spend.cost + cost,
+  };
 }
 
 /**

@@ -88,9 +88,12 @@ export class LedgerObject extends DurableObject<Bindings> implements LedgerRpc {
     const now = Date.now();
     return this.#storage.transactionSync(() => {
       this.#expire(now);
-      const known = this.#reservations.has(request.id);
-      const refused = known ? null : this.#refusal(request, now);
-      if (!known && refused === null) this.#reservations.add(request, now);
+      // A call that outlasted its reservation is under way after all.
+      const lapsed = this.#reservations.expired(request.id);
+      if (lapsed !== null) this.#charge(reversed(lapsed.full), lapsed.expires_at, now);
+      const refused = this.#refusal(request, now);
+      if (refused === null) this.#reservations.put(request, now);
+      else if (lapsed !== null) this.#charge(lapsed.full, lapsed.expires_at, now);
       return { refused, policy: this.#policyNow() };
     });
   }
@@ -201,7 +204,7 @@ export class LedgerObject extends DurableObject<Bindings> implements LedgerRpc {
 
   #refusal(request: ReserveRequest, now: number): Refusal | null {
     for (const row of this.#budgets.of(request, now)) {
-      const refused = refusalOf(row, this.#reservations.held(row.scope), request, now);
+      const refused = refusalOf(row, this.#reservations.held(row.scope, request.id), request, now);
       if (refused !== null) return refused;
     }
     return this.#accounts.refusalOf(request);

@@ -2,10 +2,13 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { deploymentOf } from "../../src/deployment.ts";
 import { type ModelRequest, type ModelTurn, NO_USAGE } from "../../src/engine/messages.ts";
+import { ProviderUnreachable } from "../../src/errors/provider.ts";
 import { HullError } from "../../src/errors.ts";
 import type { CallEnd } from "../../src/model/admission.ts";
+import type { Attempt } from "../../src/model/attempts.ts";
 import { callModel } from "../../src/model/call.ts";
 import { systemClock } from "../../src/model/clock.ts";
+import type { Outcome } from "../../src/model/exchange.ts";
 import { resolveTarget } from "../../src/model/providers.ts";
 import { accountant, type Tariff } from "../../src/run/accounting.ts";
 import { detachedContext, type RunContext } from "../../src/run/context.ts";
@@ -111,6 +114,61 @@ describe("hard limits", () => {
     const cached = { ...REQUEST, cache: true };
     expect(await call(context, { tariff, request: cached }).then(() => "ok", codeOf)).toBe("budget_exceeded");
     expect(await call(context, { tariff }).then(() => "ok", codeOf)).toBe("ok");
+  });
+});
+
+describe("an attempt after one that took something", () => {
+  const half = (attempt: Attempt): Outcome => {
+    attempt.sink.onText?.("x".repeat(40));
+    const error = new ProviderUnreachable({ provider: "mock", model: "mock", cause: "cut" });
+    return { ok: false, retry: true, error };
+  };
+  /** A call whose first attempts break off after 10 tokens; the mock model answers the next one. */
+  async function broken(
+    context: RunContext,
+    attempts: number,
+    during: () => Promise<unknown> = async () => {},
+  ) {
+    let asked = 0;
+    const outcome = await callModel(REQUEST, TARGET, {
+      stream: true,
+      timeout_ms: 5000,
+      signal: new AbortController().signal,
+      clock: fakeClock(),
+      fetch,
+      admit: accountant(context, SKILL, TARIFF).admit,
+      intercept: {
+        call: async (_request, _target, attempt) => {
+          asked++;
+          if (asked <= attempts) return half(attempt);
+          await during();
+          return null;
+        },
+      },
+    }).then(() => "ok", codeOf);
+    return { asked, outcome };
+  }
+  const output = async (context: RunContext) => {
+    const { spent, reserved } = (await ledger(context).budget("tenant")) ?? expect.fail("no budget");
+    return [spent.output_tokens, reserved.output_tokens];
+  };
+
+  it("is reserved in addition to what the earlier ones took, and the end counts all of them", async () => {
+    const context = place();
+    await limit(context, { max_output_tokens: 120 });
+    const held: number[][] = [];
+    const during = async () => void held.push(await output(context));
+    expect(await broken(context, 2, during)).toEqual({ asked: 3, outcome: "ok" });
+    expect(held).toEqual([[0, 120]]);
+    expect(await output(context)).toEqual([50, 0]);
+  });
+
+  it("is not made if it would pass a hard limit: the call ends with the earlier fault", async () => {
+    const context = place();
+    await limit(context, { max_output_tokens: 119 });
+    expect(await broken(context, 2)).toEqual({ asked: 2, outcome: "provider_unreachable" });
+    await vi.waitFor(async () => expect(await output(context)).toEqual([20, 0]), 20_000);
+    expect(await call(context).then(() => "ok", codeOf)).toBe("budget_exceeded");
   });
 });
 

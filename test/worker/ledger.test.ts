@@ -191,6 +191,38 @@ describe("a call with an unreported end", () => {
   });
 });
 
+describe("a call that needs more", () => {
+  it("replaces its reservation if there is room for all of it, and keeps it otherwise", async () => {
+    at(NOON);
+    await ledger().putBudget("tenant", { ...NO_LIMITS, window: "day", max_output_tokens: 150 });
+    const call = wish();
+    await ledger().reserve(call);
+    const more = { ...call, prompt_tokens: 20, output_tokens: 150, cost: 2_000_000 };
+    expect((await ledger().reserve(more)).refused).toBeNull();
+    expect((await standing()).reserved).toEqual({ cost: 2_000_000, input_tokens: 20, output_tokens: 150 });
+    const refused = { limit: "max_output_tokens", spent: 0, reserved: 0, requested: 151 };
+    expect((await ledger().reserve({ ...call, output_tokens: 151 })).refused).toMatchObject(refused);
+    expect((await standing()).reserved.output_tokens).toBe(150);
+    await ledger().settle(call.id, charge());
+    expect(await standing()).toMatchObject({ spent: { output_tokens: 30 }, reserved: NOTHING });
+  });
+
+  it("is under way again although its time was over, unless it is refused", async () => {
+    at(NOON);
+    await ledger().putBudget("tenant", { ...NO_LIMITS, window: "day", max_output_tokens: 150 });
+    const call = wish();
+    await ledger().reserve(call);
+    at(NOON + 60_000);
+    const counted = [await standing(), await ledger().total()];
+    expect(counted).toMatchObject([{ spent: { output_tokens: 100 } }, { calls: 1 }]);
+    expect((await ledger().reserve({ ...call, output_tokens: 151 })).refused).not.toBeNull();
+    expect([await standing(), await ledger().total()]).toEqual(counted);
+    expect((await ledger().reserve({ ...call, output_tokens: 150 })).refused).toBeNull();
+    expect(await standing()).toMatchObject({ spent: NOTHING, reserved: { output_tokens: 150 } });
+    expect(await ledger().total()).toMatchObject({ calls: 0, output_tokens: 0, duration_ms: 0 });
+  });
+});
+
 describe("windows", () => {
   it.each([
     ["hour", Date.UTC(2026, 4, 15, 13)],

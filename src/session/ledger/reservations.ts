@@ -27,15 +27,21 @@ export class Reservations {
     this.#sql = sql;
   }
 
-  has(id: string): boolean {
-    return this.#sql.exec("SELECT 1 FROM reservation WHERE id = ?", id).toArray().length > 0;
+  /** A reservation that was counted in full; `null`: there is none with this id. */
+  expired(id: string): Reservation | null {
+    const query = "SELECT * FROM reservation WHERE id = ? AND expired = 1";
+    const [row] = this.#sql.exec<Row>(query, id).toArray();
+    return row === undefined ? null : reservationOf(row);
   }
 
-  add(request: ReserveRequest, now: number): void {
+  /** Adds a reservation, or replaces the amounts of the call's earlier one and begins its time again. */
+  put(request: ReserveRequest, now: number): void {
     const { id, skill, session, account, provider, model, prompt_tokens, output_tokens, cost } = request;
     this.#sql.exec(
       `INSERT INTO reservation (id, skill, session, account, provider, model, prompt_tokens, output_tokens, cost,
-         taken_at, expires_at, expired) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)`,
+         taken_at, expires_at, expired) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)
+       ON CONFLICT DO UPDATE SET prompt_tokens = excluded.prompt_tokens, output_tokens = excluded.output_tokens,
+         cost = excluded.cost, expires_at = excluded.expires_at, expired = 0`,
       id,
       skill,
       session,
@@ -68,13 +74,15 @@ export class Reservations {
     return over.map(reservationOf);
   }
 
-  /** The sum of the reservations of calls under way in a scope. */
-  held(scope: string): Amount {
+  /** The sum of the reservations of calls under way in a scope. @param except the id of a call that does not count */
+  held(scope: string, except = ""): Amount {
     const { where, values } = rowsOf(scope);
     return this.#sql
       .exec<Amount & Record<string, SqlStorageValue>>(
         `SELECT coalesce(sum(cost), 0) AS cost, coalesce(sum(prompt_tokens), 0) AS input_tokens,
-           coalesce(sum(output_tokens), 0) AS output_tokens FROM reservation WHERE expired = 0 AND ${where}`,
+           coalesce(sum(output_tokens), 0) AS output_tokens FROM reservation
+         WHERE expired = 0 AND id <> ? AND ${where}`,
+        except,
         ...values,
       )
       .one();

@@ -43,7 +43,7 @@ export interface Charge extends Subject {
 
 /** The most that a call may take, as far as that is known before the call. */
 export interface ReserveRequest extends Subject {
-  /** Identifies the call; the same id again means the same reservation. */
+  /** Identifies the call; the same id again replaces the reservation, for a call that needs more. */
   id: string;
   provider: string;
   model: string;
@@ -156,7 +156,10 @@ export interface LedgerRpc extends Rpc.DurableObjectBranded {
   releaseSlot(id: string): void;
 
   policy(): { policy: Policy };
-  /** Reserves a call's price and tokens, unless they would exceed a limit. */
+  /**
+   * Reserves a call's price and tokens, unless they would exceed a limit. A refusal leaves an earlier reservation of the
+   * call as it is.
+   */
   reserve(request: ReserveRequest): { refused: Refusal | null; policy: Policy };
   /**
    * Replaces a reservation by what the call took; `null`: nothing. Does nothing for an unknown id, and thus nothing the

@@ -2,7 +2,9 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type ModelRequest, NO_USAGE } from "../../../src/engine/messages.ts";
 import { BudgetExceeded } from "../../../src/errors/budget.ts";
+import type { HullError } from "../../../src/errors.ts";
 import type { Admit, CallEnd } from "../../../src/model/admission.ts";
+import type { AttemptEntry } from "../../../src/model/attempts.ts";
 import { type CallOptions, callModel } from "../../../src/model/call.ts";
 import { systemClock } from "../../../src/model/clock.ts";
 import { callWithFallback } from "../../../src/model/fallback.ts";
@@ -28,8 +30,8 @@ beforeEach(async () => {
 });
 afterEach(() => fake.close());
 
-/** Gives leave, and writes down what it is asked and told. */
-function clerk(refuse?: (model: string) => Error | undefined) {
+/** Gives leave, and writes down what it is asked and told. @param full refuses further attempts */
+function clerk(refuse?: (model: string) => Error | undefined, full: HullError | null = null) {
   const notes: string[] = [];
   const ends: CallEnd[] = [];
   const admit: Admit = async (_request, { model }, timeoutMs) => {
@@ -37,6 +39,10 @@ function clerk(refuse?: (model: string) => Error | undefined) {
     const refusal = refuse?.(model);
     if (refusal !== undefined) throw refusal;
     return {
+      extend: async (taken) => {
+        notes.push(`extend ${model} after ${JSON.stringify([taken.used.output_tokens, ...taken.broken])}`);
+        return full;
+      },
       turn: async () => void notes.push(`turn of ${model} after ${fake.requests.length}`),
       settle: async (end) => {
         ends.push(end);
@@ -120,6 +126,65 @@ test("the end of a call has the text of each attempt that broke off", async () =
   ]);
 });
 
+test("a further attempt is asked for only after one that took something, its text or its usage", async () => {
+  const { notes, ends, admit } = clerk();
+  fake.script([
+    { status: 503 },
+    { text: ["half "], cut: true },
+    { status: 503 },
+    { text: [], usage: { input: 7, output: 3 } },
+    { text: "whole" },
+  ]);
+  await call(admit, { stream: true, retry: llmRetries(4, 0) });
+  expect(notes.filter((note) => note.startsWith("extend"))).toEqual([
+    "extend first after [0,5]",
+    "extend first after [3,5]",
+  ]);
+  expect(ends).toMatchObject([{ turn: { usage: { input_tokens: 17, output_tokens: 8 } }, broken: [5] }]);
+});
+
+test("an attempt that ran into its own time limit took its prompt, also if another one follows", async () => {
+  const { ends, admit } = clerk();
+  fake.script([{ hang: true }, { text: "ok" }]);
+  await call(admit, { retry: llmRetries(1, 0), timeout_ms: 60, clock: systemClock });
+  expect(ends).toMatchObject([{ turn: {}, broken: [0] }]);
+});
+
+const NEVER = {
+  budget: "option",
+  limit: "max_cost_usd",
+  limit_value: 0,
+  projected_cost_usd: 1,
+  session_cost_usd: 0,
+  projected_input_tokens: 1,
+  projected_output_tokens: 1,
+  provider: "openai",
+  model: "second",
+} as const;
+
+test.each<[string, FakeTurn, Partial<CallEnd>, string | RegExp]>([
+  [
+    "its fault",
+    { text: ["half "], cut: true },
+    { turn: null, broken: [5] },
+    /^provider_bad_response, then nobody$/,
+  ],
+  ["its empty answer", { text: [], usage: { input: 7, output: 3 } }, { broken: [] }, "empty_completion"],
+])("the call ends with the earlier attempt if a further one is refused: %s", async (_, turn, end, shown) => {
+  const { ends, admit } = clerk(undefined, new BudgetExceeded(NEVER));
+  fake.script([turn]);
+  const entries: AttemptEntry[] = [];
+  const log = (entry: AttemptEntry) => void entries.push(entry);
+  const options = { stream: true, retry: llmRetries(2, 0), fallsBackAfter: () => false, log };
+  const answer = await call(admit, options).then(
+    ({ turn }) => turn.warnings?.[0]?.code,
+    (error) => `${error.code}, then nobody`,
+  );
+  expect(answer).toMatch(shown);
+  expect([ends, fake.requests]).toMatchObject([[end], [{}]]);
+  expect(entries).toMatchObject([{ attempt: 1, retry_in_ms: null, refused: "budget_exceeded" }]);
+});
+
 const gone = new AbortController();
 test.each<[string, FakeTurn, Partial<CallOptions>, Partial<CallEnd>]>([
   ["a refusal of the provider", { status: 400 }, {}, { broken: [] }],
@@ -139,22 +204,11 @@ test.each<[string, FakeTurn, Partial<CallOptions>, Partial<CallEnd>]>([
   expect(ends).toEqual([{ turn: null, used: NO_USAGE, ...expected }]);
 });
 
-const NEVER = {
-  budget: "option",
-  limit: "max_cost_usd",
-  limit_value: 0,
-  projected_cost_usd: 1,
-  session_cost_usd: 0,
-  projected_input_tokens: 1,
-  projected_output_tokens: 1,
-  provider: "openai",
-  model: "second",
-} as const;
-
 test("a client that leaves while a turn is waited for ends the call as it ends others", async () => {
   const client = new AbortController();
   const ends: CallEnd[] = [];
   const admit: Admit = async () => ({
+    extend: async () => null,
     turn: async ({ signal, clock }) => {
       setTimeout(() => client.abort(), 20);
       await clock.sleep(60_000, signal);
@@ -168,6 +222,7 @@ test("a client that leaves while a turn is waited for ends the call as it ends o
 
 test("the wait for the first turn is not the provider's time", async () => {
   const admit: Admit = async () => ({
+    extend: async () => null,
     turn: ({ clock, signal }) => clock.sleep(1200, signal),
     settle: async () => {},
   });
