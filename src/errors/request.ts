@@ -148,16 +148,25 @@ export const SkillNotTrusted = define<{ slug: string; error: string; reason: str
 export const NotFound = define<{ path: string }>("not_found", 404, "Not found", (d) => ({
   detail: `Nothing is served at ${d.path}. GET /skills lists the skills.`,
 }));
+/** How a skill came to a deployment: with a publish, as an upload, or stored through `/v1/skills`. */
+type SkillOrigin = "published" | "uploaded" | "stored";
+const READABLE_AGAIN: Record<SkillOrigin, (slug: string) => string> = {
+  published: () => "Publish the skills with this version (hull publish), or deploy the later version again.",
+  uploaded: (slug) => `Upload it again, or remove it (DELETE /_hull/skills/${slug}).`,
+  stored: () => "Store it again as a new version.",
+};
 /**
- * Names the skill by its slug, or a stored one by its id and possibly a version. `unreadable`: slug of an upload that a
+ * Names the skill by its slug, or a stored one by its id and possibly a version. `unreadable`: slug of a skill that a
  * later version of Hull stored.
  */
 export const SkillNotFound = define<
-  { slug: string; near: string[] } | { unreadable: string } | { id: string; version?: string }
+  | { slug: string; near: string[] }
+  | { unreadable: string; origin: SkillOrigin }
+  | { id: string; version?: string }
 >("skill_not_found", 404, "Skill not found", (d) => {
   if ("unreadable" in d) {
     return {
-      detail: `The skill "${d.unreadable}" is not served: a later version of Hull stored it in a form that this version cannot read. Upload it again, or remove it (DELETE /_hull/skills/${d.unreadable}).`,
+      detail: `The skill "${d.unreadable}" is not served: a later version of Hull stored it in a form that this version cannot read. ${READABLE_AGAIN[d.origin](d.unreadable)}`,
       members: { near: [] },
     };
   }
@@ -423,5 +432,16 @@ export const CatalogMissing = define<Record<string, never>>(
   () => ({
     detail: "Nobody has published skills to this deployment yet. Run hull deploy or hull publish.",
     retry_after_s: 2,
+  }),
+);
+/** `what`: the stored object. `issue`: what is unknown in it. */
+export const CatalogUnreadable = define<{ what: string; issue: string }>(
+  "catalog_unreadable",
+  503,
+  "Skill catalog unreadable",
+  (d) => ({
+    detail:
+      "A later version of Hull stored the skill catalog of this deployment in a form that this version cannot read. Publish the skills with this version (hull publish), or deploy the later version again.",
+    operator: { what: d.what, issue: d.issue },
   }),
 );

@@ -28,13 +28,15 @@ async function withUploads(
 ): Promise<Uint8Array> {
   const known = deployment.openapi;
   if (known?.catalog === catalog) return known.bytes;
-  const records = await Promise.all(catalog.uploads.map(({ version }) => deployment.registry.skill(version)));
+  const records = await Promise.all(
+    catalog.uploads.map(({ version }) => deployment.registry.readableSkill(version)),
+  );
   // Imported on first use: without uploads the build's document is enough.
   const { addSkills } = await import("../api/add-skills.ts");
   const document: JsonObject = JSON.parse(new TextDecoder().decode(base));
   addSkills(
     document,
-    records.map(({ manifest }) => manifest),
+    records.flatMap((record) => record?.manifest ?? []),
   );
   const bytes = utf8(JSON.stringify(document));
   deployment.openapi = { catalog, bytes };

@@ -2,7 +2,7 @@
 import { catalogBody } from "../api/bodies/publishing.ts";
 import { DEFAULT_TENANT } from "../auth/api-key.ts";
 import { toHex } from "../bytes.ts";
-import { BundleInvalid, Forbidden, InputInvalid } from "../errors/request.ts";
+import { BundleInvalid, CatalogUnreadable, Forbidden, InputInvalid } from "../errors/request.ts";
 import { readPointer, servedId } from "../registry/published.ts";
 import { movePointer, objectKeys, storeObject } from "../registry/store.ts";
 import type { CatalogPointer } from "../skill/manifest.ts";
@@ -73,7 +73,11 @@ export async function publishCatalog(context: RequestContext): Promise<Response>
   }
   const { env, settings } = context;
   const pinned = settings.pinnedCatalog;
-  const stored = await readPointer(env);
+  const stored = await readPointer(env).catch((error: unknown) => {
+    // A publish replaces the pointer of a later version of Hull.
+    if (wanted !== undefined && CatalogUnreadable.matches(error)) return null;
+    throw error;
+  });
   const previous = servedId(stored, pinned);
   // The pointer belongs to another deployment, so it does not say what this one served before.
   const before = stored !== null && stored.id === previous ? stored : null;

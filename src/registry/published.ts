@@ -2,16 +2,18 @@
  * Published skills: immutable objects in KV, addressed by SHA-256, and the pointer `catalog:current`. The isolate
  * caches immutable objects, and refreshes the pointer in the background.
  */
-import type * as z from "zod/mini";
+import * as z from "zod/mini";
 import { type Bindings, learnVariables, type Settings } from "../env.ts";
-import { CatalogMissing } from "../errors/request.ts";
+import { CatalogMissing, CatalogUnreadable, SkillNotFound } from "../errors/request.ts";
 import { Internal } from "../errors.ts";
 import { RecentMap } from "../recent.ts";
+import { isObject } from "../skill/json.ts";
 import {
   type BundledFile,
   type Card,
   type Catalog,
   type CatalogPointer,
+  cardShape,
   catalogPointerShape,
   catalogShape,
   type SkillRecord,
@@ -56,8 +58,12 @@ export interface LoadedCatalog {
   tag: string;
   /** The uploaded skills among `cards`; none in the catalog that all tenants share. */
   uploads: readonly Card[];
-  /** The tenant's uploads that Hull does not serve, because it cannot read their cards. */
-  unreadable: readonly Pick<Card, "slug" | "route">[];
+  /** Skills that Hull does not serve, because a later version stored their cards. */
+  unreadable: readonly UnreadableSkill[];
+}
+
+interface UnreadableSkill extends Pick<Card, "slug" | "route"> {
+  origin: "published" | "uploaded";
 }
 
 /** The registry and an isolate's cache of it: immutable objects, and for seconds the pointer. */
@@ -84,7 +90,7 @@ export class SkillRegistry {
   /**
    * The catalog that this deployment serves. From then on the redactor knows its variables.
    * @param background keeps a promise alive after the response, e.g. `ctx.waitUntil`
-   * @throws CatalogMissing if nothing was published
+   * @throws CatalogMissing if nothing was published; CatalogUnreadable if a later version of Hull published it
    */
   async catalog(background: (work: Promise<unknown>) => void): Promise<LoadedCatalog> {
     const id = await this.#currentId(background);
@@ -116,13 +122,25 @@ export class SkillRegistry {
     return known.id;
   }
 
-  /** The record of a skill version. */
+  /** The record of a skill version. @throws SkillNotFound if a later version of Hull stored it */
   async skill(digest: string): Promise<SkillRecord> {
     const known = this.#records.get(digest);
     if (known !== undefined) return known;
-    const record = await readObject(this.#env, "skill", digest, skillRecordShape);
+    const value = await readObject(this.#env, `skill:${digest}`);
+    const { data: record } = skillRecordShape.safeParse(value);
+    if (record === undefined) throw unreadableRecord(value, digest);
     this.#records.set(digest, record);
     return record;
+  }
+
+  /** The same for lists; `null` if a later version of Hull stored it. */
+  async readableSkill(digest: string): Promise<SkillRecord | null> {
+    try {
+      return await this.skill(digest);
+    } catch (error) {
+      if (SkillNotFound.matches(error)) return null;
+      throw error;
+    }
   }
 
   /** The bytes of an OpenAPI document; the last one is cached. */
@@ -168,7 +186,8 @@ export class SkillRegistry {
 type StoredFile = Pick<BundledFile, "sha256" | "size">;
 
 async function loadCatalog(env: Bindings, id: string): Promise<LoadedCatalog> {
-  const catalog = await readCatalog(env, id);
+  const { unreadable, ...catalog } = await readCatalog(env, id);
+  for (const { slug } of unreadable) console.error(JSON.stringify({ event: "skill_unreadable", slug }));
   return {
     id,
     cards: catalog.cards,
@@ -180,13 +199,45 @@ async function loadCatalog(env: Bindings, id: string): Promise<LoadedCatalog> {
     faults: catalog.faults ?? {},
     tag: id.slice(0, 32),
     uploads: [],
-    unreadable: [],
+    unreadable,
   };
 }
 
-/** A stored catalog. */
-export function readCatalog(env: Bindings, id: string): Promise<Catalog> {
-  return readObject(env, "catalog", id, catalogShape);
+/** A stored catalog. `unreadable`: skills whose cards this version does not know. @throws CatalogUnreadable */
+export async function readCatalog(
+  env: Bindings,
+  id: string,
+): Promise<Catalog & { unreadable: UnreadableSkill[] }> {
+  const value = await readObject(env, `catalog:${id}`);
+  const { data: whole } = catalogShape.safeParse(value);
+  if (whole !== undefined) return { ...whole, unreadable: [] };
+  const cards: Card[] = [];
+  const unreadable: UnreadableSkill[] = [];
+  const rest = isObject(value) ? value : {};
+  for (const given of Array.isArray(rest.cards) ? rest.cards : []) {
+    const { data: card } = cardShape.safeParse(given);
+    if (card !== undefined) cards.push(card);
+    else unreadable.push({ ...readShape(addressShape, given, `catalog:${id}`), origin: "published" });
+  }
+  return { ...readShape(catalogShape, { ...rest, cards }, `catalog:${id}`), unreadable };
+}
+
+/** What Hull must know of a card that it does not serve. */
+const addressShape = z.lazy(() => z.object({ slug: z.string(), route: z.string() }));
+
+/** @throws CatalogUnreadable */
+function readShape<T>(shape: z.ZodMiniType<T>, value: unknown, what: string): T {
+  const { data, error } = shape.safeParse(value);
+  if (data !== undefined) return data;
+  const [issue] = error?.issues ?? [];
+  throw new CatalogUnreadable({ what, issue: `${issue?.path.join(".")}: ${issue?.message}` });
+}
+
+function unreadableRecord(value: unknown, digest: string): Error {
+  const { manifest, stored, uploaded_by } = isObject(value) ? value : {};
+  const slug = isObject(manifest) && typeof manifest.slug === "string" ? manifest.slug : digest;
+  const owned = stored === true ? "stored" : "uploaded";
+  return new SkillNotFound({ unreadable: slug, origin: uploaded_by === undefined ? "published" : owned });
 }
 
 /**
@@ -198,10 +249,10 @@ export function servedId(pointer: CatalogPointer | null, pinned: string | null):
   return pinned === null || pointer.pinned === pinned ? pointer.id : pinned;
 }
 
-/** `catalog:current`; `null` before the first publish. */
+/** `catalog:current`; `null` before the first publish. @throws CatalogUnreadable */
 export async function readPointer(env: Bindings): Promise<CatalogPointer | null> {
   const value: unknown = await env.SKILLS.get(POINTER_KEY, "json");
-  return value === null ? null : catalogPointerShape.parse(value);
+  return value === null ? null : readShape(catalogPointerShape, value, POINTER_KEY);
 }
 
 /** A stream of a skill's pack, a served file (`blob`), its hooks or an OpenAPI document. */
@@ -218,14 +269,8 @@ export async function readBytes(
   return object.body;
 }
 
-async function readObject<T>(
-  env: Bindings,
-  kind: "skill" | "catalog",
-  digest: string,
-  schema: z.ZodMiniType<T>,
-): Promise<T> {
-  const key = `${kind}:${digest}`;
+async function readObject(env: Bindings, key: `${"skill" | "catalog"}:${string}`): Promise<unknown> {
   const value: unknown = await env.SKILLS.get(key, { type: "json", cacheTtl: IMMUTABLE_TTL_S });
   if (value === null) throw new Internal({ cause: `the registry lacks ${key}` });
-  return schema.parse(value);
+  return value;
 }

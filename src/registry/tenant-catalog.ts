@@ -147,7 +147,12 @@ async function merged(catalog: LoadedCatalog, uploads: readonly Upload[]): Promi
     bySlug: both(catalog.bySlug, new Map(served.map((card) => [card.slug, card]))),
     byRoute: both(catalog.byRoute, new Map(served.map((card) => [card.route, card]))),
     uploads: served,
-    unreadable: free.filter(({ card }) => card === null),
+    unreadable: [
+      ...catalog.unreadable,
+      ...free.flatMap(({ slug, route, card }) =>
+        card === null ? [{ slug, route, origin: "uploaded" as const }] : [],
+      ),
+    ],
   };
 }
 
@@ -175,6 +180,7 @@ export function publishedHolder(
 
 /** The error that the catalog has no skill of this slug, with near names. */
 export function unknownSkill({ bySlug, unreadable }: LoadedCatalog, slug: string): Error {
-  if (unreadable.some((upload) => upload.slug === slug)) return new SkillNotFound({ unreadable: slug });
+  const found = unreadable.find((skill) => skill.slug === slug);
+  if (found !== undefined) return new SkillNotFound({ unreadable: slug, origin: found.origin });
   return new SkillNotFound({ slug, near: nearest(slug, bySlug.keys(), 3) });
 }

@@ -1,5 +1,6 @@
 /** The versions of a skill. */
 import type { Bindings } from "../env.ts";
+import { CatalogUnreadable } from "../errors/request.ts";
 import type { Card } from "../skill/manifest.ts";
 import type { Version } from "./answers.ts";
 import { type LoadedCatalog, readCatalog, readPointer } from "./published.ts";
@@ -7,7 +8,8 @@ import { uploadedVersions } from "./uploads.ts";
 
 /**
  * The versions of a served skill, the newest first. For a published skill, the list goes as far back as the catalog
- * pointer; each version has the time of its first publish after a different one. For an upload, it has the last hundred.
+ * pointer; each version has the time of its first publish after a different one. It leaves out what a later version of
+ * Hull published. For an upload, it has the last hundred.
  */
 export async function versionsOf(env: Bindings, catalog: LoadedCatalog, card: Card): Promise<Version[]> {
   const found = card.uploaded ? await uploadedVersions(env, card.slug) : await published(env, catalog, card);
@@ -25,7 +27,7 @@ async function published(
   const served = known.some(({ id }) => id === catalog.id) ? [] : [{ id: catalog.id, published_at: null }];
   const versions: Omit<Version, "current">[] = [];
   for (const { id, published_at } of [...served, ...known]) {
-    const { cards } = id === catalog.id ? catalog : await readCatalog(env, id);
+    const cards = id === catalog.id ? catalog.cards : await cardsOf(env, id);
     const version = cards.find(({ slug, uploaded }) => slug === card.slug && uploaded !== true)?.version;
     const last = versions.at(-1);
     if (version === undefined) continue;
@@ -33,4 +35,13 @@ async function published(
     else versions.push({ digest: version, published_at });
   }
   return versions;
+}
+
+async function cardsOf(env: Bindings, id: string): Promise<readonly Card[]> {
+  try {
+    return (await readCatalog(env, id)).cards;
+  } catch (error) {
+    if (CatalogUnreadable.matches(error)) return [];
+    throw error;
+  }
 }

@@ -309,6 +309,11 @@ const PROVOKED: Record<string, () => Promise<Response>> = {
     empty.env.SKILLS = new Proxy(empty.env.SKILLS, { get: () => async () => null });
     return ask("/skills", {}, empty);
   },
+  catalog_unreadable: () => {
+    const later = new Client({ HULL_ENV: "local", ...SECRETS });
+    later.env.SKILLS = new Proxy(later.env.SKILLS, { get: () => async () => ({ format: 2 }) });
+    return ask("/skills", {}, later);
+  },
   script_timeout: () => ends({ cause: "timed_out", exit_code: null }),
   provider_timeout: () => from(hangs, "hasty"),
   upstream_timeout: () => above(hangs),

@@ -7,6 +7,7 @@ export const NO_WAIT = [
   "provider_misconfigured",
   "proxy_not_configured",
   "auth_not_configured",
+  "catalog_unreadable",
 ];
 /**
  * Never sent; shown in executions.test.ts and testing.test.ts of test/e2e, since objects have an environment of their own;

@@ -110,3 +110,71 @@ describe("publishing", () => {
     expect(await (await empty.fetch("/healthz")).json()).toMatchObject({ status: "ok", skills: 0 });
   });
 });
+
+describe("what a later version of Hull published", () => {
+  const { SKILLS } = client.env;
+  const problem = async (answer: Promise<Response>) => {
+    const response = await answer;
+    return [response.status, await response.json<{ code: string; detail: string }>()];
+  };
+  /** Changes a stored object as a later version might write it. */
+  async function change(key: string, edit: (value: Record<string, unknown>) => object): Promise<void> {
+    const value = await SKILLS.get<Record<string, unknown>>(key, "json");
+    await SKILLS.put(key, JSON.stringify(edit(value ?? expect.fail(`no ${key}`))));
+  }
+
+  it("a skill with an unknown card or record is not served, and says so; the others are", async () => {
+    const id = await client.publish({
+      fine: mockSkill("fine"),
+      seen: mockSkill("seen"),
+      odd: mockSkill("odd", "route: /wild/odd\n"),
+    });
+    const card = await (await client.fetch("/skills/seen/card")).json<{ version: string }>();
+    await change(`skill:${card.version}`, (record) => ({
+      ...record,
+      manifest: { ...Object(record.manifest), mode: "dream" },
+    }));
+    await change(`catalog:${id}`, ({ cards, ...catalog }) => ({
+      ...catalog,
+      cards: [cards]
+        .flat()
+        .map((one) => (Object(one).slug === "odd" ? { ...Object(one), mode: "dream" } : one)),
+    }));
+    const later = new Client();
+    expect((await later.post("/skills/fine", "hi")).status).toBe(200);
+    for (const [path, slug] of [
+      ["/skills/odd", "odd"],
+      ["/wild/odd", "odd"],
+      ["/skills/seen", "seen"],
+    ] as const) {
+      const detail = `The skill "${slug}" is not served: a later version of Hull stored it`;
+      expect(await problem(later.post(path, "hi"))).toMatchObject([
+        404,
+        { code: "skill_not_found", detail: expect.stringMatching(`${detail}.* \\(hull publish\\)`) },
+      ]);
+    }
+    const names = await (await later.fetch("/skills")).json<{ slug: string }[]>();
+    expect(names.map(({ slug }) => slug)).toEqual(["fine", "seen"]);
+    const listed = await later.post("/mcp", { jsonrpc: "2.0", id: 1, method: "prompts/list" });
+    expect([listed.status, await listed.text()]).toEqual([200, expect.stringContaining('"fine"')]);
+    expect((await later.fetch("/.well-known/agent-skills/index.json")).status).toBe(200);
+  });
+
+  it("a catalog or pointer of another form is 503 with what to do, until somebody publishes", async () => {
+    const changes: [(id: string) => string, (value: Record<string, unknown>) => object][] = [
+      [() => "catalog:current", ({ id: _, ...pointer }) => ({ ...pointer, ids: [] })],
+      [(id) => `catalog:${id}`, (catalog) => ({ ...catalog, format: 2 })],
+    ];
+    for (const [keyOf, edit] of changes) {
+      await change(keyOf(await client.publish({ one: mockSkill("one") })), edit);
+      const later = new Client();
+      expect(await problem(later.post("/skills/one", "hi"))).toMatchObject([
+        503,
+        { code: "catalog_unreadable", detail: expect.stringContaining("hull publish") },
+      ]);
+      expect(await (await later.fetch("/readyz")).json()).toMatchObject({ catalog: "catalog_unreadable" });
+      const known = await new Client().publish({ two: mockSkill("two") });
+      expect([known, (await later.post("/skills/two", "hi")).status]).toEqual([known, 200]);
+    }
+  });
+});

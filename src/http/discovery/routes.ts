@@ -52,8 +52,8 @@ const isOffered = ({ slug, description }: Card): boolean =>
 /** The entry of a skill; empty if the skill is too large for a download. */
 async function entryOf(context: RequestContext, card: Card): Promise<JsonObject[]> {
   const { slug: name, description, version } = card;
-  const record = await context.deployment.registry.skill(version);
-  if (!fits(record)) return [];
+  const record = await context.deployment.registry.readableSkill(version);
+  if (record === null || !fits(record)) return [];
   const only = onlyFile(record);
   if (only !== null) {
     const url = `/.well-known/agent-skills/${name}/SKILL.md`;
@@ -101,7 +101,7 @@ export async function getDiscoveryFile(
 /** The skill of a slug. A missing skill and one that the request may not see cause the same error. */
 async function found(context: RequestContext, slug: string): Promise<{ card: Card; record: SkillRecord }> {
   const card = (await visibleCards(context)).find((known) => known.slug === slug && isOffered(known));
-  const record = card === undefined ? null : await context.deployment.registry.skill(card.version);
+  const record = card === undefined ? null : await context.deployment.registry.readableSkill(card.version);
   if (card === undefined || record === null || !fits(record)) throw new SkillNotFound({ id: slug });
   return { card, record };
 }

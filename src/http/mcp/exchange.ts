@@ -43,11 +43,14 @@ export async function skillsAfter(
   const { cards } = await servedTo(context);
   const rest = cards.filter((card) => byteOrder(card.slug, slug) > 0);
   const page = rest.slice(0, PAGE);
-  const skills = page.map(async (card) => ({
-    card,
-    record: await context.deployment.registry.skill(card.version),
-  }));
-  return { skills: await Promise.all(skills), last: rest.length > PAGE ? (page.at(-1)?.slug ?? null) : null };
+  const skills = page.map(async (card) => {
+    const record = await context.deployment.registry.readableSkill(card.version);
+    return record === null ? [] : [{ card, record }];
+  });
+  return {
+    skills: (await Promise.all(skills)).flat(),
+    last: rest.length > PAGE ? (page.at(-1)?.slug ?? null) : null,
+  };
 }
 
 /**
