@@ -2,11 +2,12 @@
 import { toHullError } from "../errors.ts";
 import { runnerReady } from "../run/runner.ts";
 import type { RequestContext } from "./context.ts";
+import { jsonNow } from "./page.ts";
 
 /** Alive: answers as long as the Worker runs. */
 export async function healthz(context: RequestContext): Promise<Response> {
   const catalog = await context.deployment.registry.catalog(context.background).catch(() => null);
-  return Response.json({ status: "ok", skills: catalog?.cards.length ?? 0, catalog: catalog?.id ?? null });
+  return jsonNow({ status: "ok", skills: catalog?.cards.length ?? 0, catalog: catalog?.id ?? null });
 }
 
 /** Ready: catalog and runner are usable. */
@@ -24,5 +25,5 @@ export async function readyz(context: RequestContext): Promise<Response> {
     ...parts,
     skills: catalog.status === "fulfilled" ? catalog.value.cards.length : 0,
   };
-  return Response.json(body, { status: ready ? 200 : 503, headers: ready ? {} : { "retry-after": "2" } });
+  return ready ? jsonNow(body) : jsonNow(body, 503, { "retry-after": "2" });
 }

@@ -411,10 +411,15 @@ describe("failures", () => {
     expect(vendor.status).toBe(400);
   });
 
-  it("the runner out of reach is 503 with Retry-After", async () => {
+  it("the runner out of reach is 503 with Retry-After, which nothing may store", async () => {
     const offline = new Client({ HULL_ENV: "local", HULL_RUNNER_URL: "http://127.0.0.1:1" });
     const response = await offline.fetch("/readyz");
-    expect(response.status).toBe(503);
+    const { headers } = response;
+    expect([response.status, headers.get("retry-after"), headers.get("cache-control")]).toEqual([
+      503,
+      "2",
+      "no-store",
+    ]);
     expect(await response.json()).toMatchObject({ catalog: "ok", runner: "runner_unavailable" });
   });
 });
