@@ -1,8 +1,10 @@
 /** The `hull` command line: finds the command, runs it, turns failures into messages and exit codes. */
+
 import hull from "../package.json" with { type: "json" };
 import { nearest } from "../src/skill/match.ts";
 import { RootMissing } from "./build/scan.ts";
 import { type Command, CommandError, EXIT, usageError } from "./command.ts";
+import { isSystemError, systemError } from "./system-error.ts";
 
 /** In the order of the overview. */
 const COMMANDS: { name: string; aliases: readonly string[]; load: () => Promise<{ command: Command }> }[] = [
@@ -99,9 +101,7 @@ function describe(error: unknown): CommandError {
   if (error instanceof RootMissing) {
     return new CommandError(EXIT.missing, "folder_missing", error.message, "Make a project with: hull init");
   }
-  // Refusals of the system: a folder in place of a file, a full disk, a file of another user.
-  if (error instanceof Error && "syscall" in error)
-    return new CommandError(EXIT.failed, "system_error", `${error.message}.`);
+  if (isSystemError(error)) return systemError(error);
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
   return new CommandError(
     EXIT.failed,

@@ -1,10 +1,12 @@
 /** Reads a JSON or YAML file that a user names, and knows the position of each value in it. */
+
 import { readFile } from "node:fs/promises";
 import { readYaml } from "../src/skill/frontmatter/yaml.ts";
 import type { Json } from "../src/skill/manifest.ts";
 import { parseJsonTree } from "../src/skill/tools-json/json-tree.ts";
 import { type Node, type Position, positionOf, toJson } from "../src/skill/tree.ts";
 import { CommandError, EXIT } from "./command.ts";
+import { reasonOf } from "./system-error.ts";
 import { utf8Text } from "./utf8-text.ts";
 
 export interface DocumentFile {
@@ -16,8 +18,7 @@ export interface DocumentFile {
 /** Throws `CommandError`: exit 3 if there is no such file, exit 2 if it is not UTF-8, exit 1 with the place of the fault if it cannot be parsed. */
 export async function readDocument(file: string): Promise<DocumentFile> {
   const bytes = await readFile(file).catch((error: unknown) => {
-    const why = error instanceof Error ? error.message : String(error);
-    throw new CommandError(EXIT.missing, "not_found", `${file} cannot be read: ${why}.`);
+    throw new CommandError(EXIT.missing, "not_found", `${file} cannot be read: ${reasonOf(error)}.`);
   });
   const text = utf8Text(bytes, file);
   const tree = file.endsWith(".json") ? jsonIn(file, text) : yamlIn(file, text);

@@ -1,6 +1,8 @@
 /** Entry of the `hull` command line. */
+
 import { runCli } from "./cli.ts";
 import { EXIT } from "./command.ts";
+import { reasonOf } from "./system-error.ts";
 
 /**
  * Ends the command when nobody reads its output any more, as in `hull logs x | head`: through the command's own handler
@@ -12,7 +14,7 @@ function endWithReader(): void {
     if (ended) return;
     ended = true;
     if (error.code !== "EPIPE") {
-      process.stderr.write(`hull: The output cannot be written: ${error.message}.\n`);
+      process.stderr.write(`hull: The output cannot be written: ${reasonOf(error)}.\n`);
       process.exit(EXIT.failed);
     }
     if (process.listenerCount("SIGTERM") > 0) process.kill(process.pid, "SIGTERM");

@@ -1,4 +1,5 @@
 /** Keys that sign skills: Ed25519 private keys as PKCS #8 PEM, as openssl also makes them. */
+
 import {
   createHash,
   createPrivateKey,
@@ -10,6 +11,7 @@ import {
 import { readFile, writeFile } from "node:fs/promises";
 import type { Signer } from "../src/skill/signature.ts";
 import { CommandError, EXIT, usageError } from "./command.ts";
+import { reasonOf } from "./system-error.ts";
 
 interface SigningKey extends Signer {
   /** SHA-256 (hex) of the raw public key, as in hull.toml and trusted-signers. */
@@ -35,8 +37,8 @@ export async function makeSigningKey(path: string): Promise<SigningKey> {
   try {
     await writeFile(path, pem, { flag: "wx", mode: 0o600 });
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new CommandError(EXIT.failed, "key_not_written", `The key cannot be written: ${reason}.`);
+    const message = `${path} cannot be written: ${reasonOf(error)}.`;
+    throw new CommandError(EXIT.failed, "key_not_written", message);
   }
   return signingKey(privateKey);
 }

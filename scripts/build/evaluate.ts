@@ -2,6 +2,7 @@
  * Runs a bundled module and returns the one message that it sends. The module may be untrusted, so it runs in a separate
  * process without the developer's variables, files, programs and network, as far as the machine can withhold them.
  */
+
 import { spawn } from "node:child_process";
 import { mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -9,6 +10,7 @@ import { join } from "node:path";
 import * as z from "zod";
 import type { Json } from "../../src/skill/manifest.ts";
 import type { SkillDescription } from "../../src/typed/describe.ts";
+import { reasonOf } from "../system-error.ts";
 import { findSandbox, type Sandbox } from "./sandbox.ts";
 
 /** Time limit of the module's top level. */
@@ -68,7 +70,7 @@ function run(dir: string, { prefix }: Sandbox): Promise<{ message: unknown } | {
   });
   const timer = setTimeout(() => resolve({ fault: `it did not end within ${MAX_MS} ms.` }), MAX_MS);
   child.on("message", (message) => resolve({ message }));
-  child.on("error", (error) => resolve({ fault: error.message }));
+  child.on("error", (error) => resolve({ fault: reasonOf(error) }));
   child.on("close", (code) => resolve({ fault: reasonIn(stderr) ?? `its process ended with ${code}.` }));
   return promise.finally(() => {
     clearTimeout(timer);

@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { basename, dirname, join, parse, resolve } from "node:path";
 import { counted } from "../../src/plural.ts";
 import { type CommandError, usageError } from "../command.ts";
+import { isSystemError, reasonOf } from "../system-error.ts";
 import { terminalText } from "../terminal-text.ts";
 
 /** The characters that common systems permit in a file's name. */
@@ -58,12 +59,12 @@ export class OutFolder {
       say(await this.#place(name, content));
       return true;
     } catch (error) {
-      if (!(error instanceof Error && "syscall" in error)) throw error;
+      if (!isSystemError(error)) throw error;
       const short = Buffer.byteLength(basename(name)) > MAX_NAME_BYTES ? "output" : basename(name);
       const kept = join(await mkdtemp(join(tmpdir(), "hull-answer-")), short);
       await writeFile(kept, content);
       say(
-        `hull: ${join(this.#dir, name)} cannot be written (${error.message}). The file is kept as ${kept}.`,
+        `hull: ${join(this.#dir, name)} cannot be written (${reasonOf(error)}). The file is kept as ${kept}.`,
       );
       return false;
     }

@@ -1,8 +1,10 @@
 /** The builds of `hull dev`: the first one, and one after each change of the skills. */
+
 import { type BuildResult, buildRoots } from "../build/build.ts";
 import type { BuildCache } from "../build/cache.ts";
 import type { BuiltSkill } from "../build/skill.ts";
 import { buildOptionsOf, type Project } from "../project.ts";
+import { reasonOf } from "../system-error.ts";
 import { debounced, WatchedFiles, watchRoots } from "./watch.ts";
 
 /** Builds again and again; a broken skill keeps its last good version. */
@@ -61,7 +63,7 @@ export class SkillWatch {
   serve(changed: () => Promise<void>, onFault: (reason: string) => void): void {
     this.#serve.resolve(async () => {
       await changed().catch((error: unknown) => {
-        onFault(error instanceof Error ? error.message : String(error));
+        onFault(reasonOf(error));
       });
     });
   }

@@ -1,4 +1,5 @@
 /** The checks of `hull doctor`. Each checks one thing and never throws. */
+
 import { execFile } from "node:child_process";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { createRequire } from "node:module";
@@ -13,6 +14,7 @@ import { buildRoots } from "../build/build.ts";
 import { CommandError } from "../command.ts";
 import { loadEnvironment } from "../dotenv.ts";
 import { buildOptionsOf, openProject, type Project } from "../project.ts";
+import { reasonOf } from "../system-error.ts";
 import { freePort, portOf } from "./local-addresses.ts";
 import { REPO_DIR } from "./paths.ts";
 import { startRunner } from "./runner.ts";
@@ -97,7 +99,7 @@ async function workerdCheck(): Promise<Finding> {
     return {
       check: "workerd",
       level: "error",
-      message: `workerd does not run: ${messageOf(error)}`,
+      message: `workerd does not run: ${reasonOf(error)}`,
       remedy: "Run npm ci; on Linux it needs glibc 2.35 or newer.",
     };
   }
@@ -133,7 +135,7 @@ async function portCheck(host: string, port: number): Promise<Finding> {
     return {
       check: "port",
       level: "warning",
-      message: messageOf(error),
+      message: reasonOf(error),
       remedy: `Stop what uses it, or start with --port ${port + 1}.`,
     };
   }
@@ -173,7 +175,7 @@ async function runnerCheck(project: Project): Promise<Finding> {
     return {
       check: "runner",
       level: "error",
-      message: `does not start: ${messageOf(error)}`,
+      message: `does not start: ${reasonOf(error)}`,
       remedy: "Run hull dev --verbose to see what it prints.",
     };
   } finally {
@@ -195,8 +197,4 @@ async function skillsCheck(project: Project): Promise<Finding> {
     message: `${counted(errors, "error")} in the skills of ${project.roots.join(", ")}.`,
     remedy: "hull validate shows each with its line.",
   };
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

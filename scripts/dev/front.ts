@@ -3,11 +3,13 @@
  * first byte of the answer. This listener sees it, and stops the request's executions. It also hides what wrangler
  * serves on the Worker's port: triggers, a view of the database, headers that control wrangler.
  */
+
 import { randomUUID } from "node:crypto";
 import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
 import { HostNotAllowed, NotFound } from "../../src/errors/request.ts";
 import { type HullError, toProblem } from "../../src/errors.ts";
 import { importTicketKey, signTicket, type TicketKey } from "../../src/tool/protocol.ts";
+import { reasonOf } from "../system-error.ts";
 
 interface FrontOptions {
   host: string;
@@ -77,7 +79,7 @@ function forward(
     if (outgoing.headersSent || outgoing.destroyed) return void outgoing.destroy();
     outgoing
       .writeHead(502, { "content-type": "text/plain" })
-      .end(`The Worker cannot be reached: ${error.message}\n`);
+      .end(`The Worker cannot be reached: ${reasonOf(error)}.\n`);
   });
   incoming.on("error", () => sent.destroy());
   incoming.pipe(sent);

@@ -1,7 +1,9 @@
 /** Host names, ports and addresses on which a local Hull listens. */
+
 import { createServer } from "node:net";
 import { networkInterfaces } from "node:os";
 import { CommandError, EXIT, usageError } from "../command.ts";
+import { reasonOf } from "../system-error.ts";
 
 /** Addresses that only this machine reaches. */
 export const LOOPBACK: ReadonlySet<string> = new Set(["127.0.0.1", "localhost", "::1"]);
@@ -55,7 +57,7 @@ async function listenable(host: string, port: number): Promise<number> {
   const probe = createServer();
   probe.once("error", (error: NodeJS.ErrnoException) => {
     const inUse = error.code === "EADDRINUSE";
-    const what = inUse ? `Port ${port} is in use.` : `Cannot listen on ${host}:${port} (${error.code}).`;
+    const what = inUse ? `Port ${port} is in use.` : `Cannot listen on ${host}:${port}: ${reasonOf(error)}.`;
     const hint =
       error.code === "EADDRNOTAVAIL" || error.code === "ENOTFOUND"
         ? "Name an address of this machine as --host: 127.0.0.1 for itself alone, 0.0.0.0 for all of its addresses."

@@ -14,6 +14,7 @@ import { startRecorder } from "../cassette/record.ts";
 import { loadCassette, startReplay } from "../cassette/replay.ts";
 import { CommandError, EXIT, usageError } from "../command.ts";
 import { plainJson } from "../models.ts";
+import { reasonOf } from "../system-error.ts";
 
 /** File names; at most one of `record` and `replay`. */
 export interface ModelStandIns {
@@ -65,8 +66,7 @@ export async function startStandIns(
   const header = headerOf(variables, layers);
   const recorder = await startRecorder({ file: resolve(record), header, redactor, onLine }).catch(
     (error: unknown) => {
-      const reason = error instanceof Error ? error.message : String(error);
-      throw usageError("cassette_not_written", `${record} cannot be written: ${reason}`);
+      throw usageError("cassette_not_written", `${record} cannot be written: ${reasonOf(error)}.`);
     },
   );
   variables.set(PROXY_VARIABLE, recorder.url);

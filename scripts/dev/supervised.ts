@@ -1,8 +1,10 @@
 /** A child process that `hull dev` keeps running: lines of its output, restarts after a crash, an orderly end. */
+
 import { type ChildProcess, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { CommandError, EXIT } from "../command.ts";
+import { reasonOf } from "../system-error.ts";
 
 interface SupervisedOptions {
   /** For messages. */
@@ -50,7 +52,9 @@ export class Supervised {
     }
     child.stdin.on("error", () => {});
     if (input !== undefined) child.stdin.write(input);
-    child.on("error", (error) => onLine(`${this.#options.name}: ${error.message}`, "stderr"));
+    child.on("error", (error) =>
+      onLine(`${this.#options.name} does not start: ${reasonOf(error)}.`, "stderr"),
+    );
     child.on("exit", (code, signal) => {
       if (this.#stopping) return;
       if (Date.now() - startedAt > STABLE_MS) this.#wait = FIRST_WAIT_MS;

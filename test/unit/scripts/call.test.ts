@@ -168,7 +168,7 @@ describe("files of an answer", () => {
     );
     expect(kept).toMatchObject({
       code: 1,
-      lines: [expect.stringContaining("ENAMETOOLONG"), "out/b.txt (3 bytes)"],
+      lines: [expect.stringContaining("its name is too long"), "out/b.txt (3 bytes)"],
     });
     const [, path = ""] = /is kept as (.*)\.$/.exec(kept.lines[0] ?? "") ?? [];
     expect(path).toContain(join(dir, "temporary"));
