@@ -69,6 +69,8 @@ export class Deployment {
   readonly isolates: Isolates | null;
   readonly isolateNames = new IsolateNames();
   readonly metrics = new Metrics();
+  /** In local dev, ends what a request does, by the name of its run: its client left. */
+  readonly clients = new RecentMap<string, () => void>(1000);
   readonly knownModels = new WeakMap<ModelRegistry, KnownModels>();
   /** By tenant. */
   readonly policies = new RecentMap<string, KnownPolicy>(5000);

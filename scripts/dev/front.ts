@@ -1,6 +1,6 @@
 /**
  * The dev front: the listener on the public port. Local workerd never tells the Worker that a client left before the
- * first byte of the answer. This listener sees it, and stops the request's executions. It also hides what wrangler
+ * first byte of the answer. This listener sees it, tells the Worker, and stops the request's executions. It also hides what wrangler
  * serves on the Worker's port: triggers, a view of the database, headers that control wrangler.
  */
 
@@ -66,7 +66,7 @@ function forward(
     return;
   }
   const runId = `ex_${randomUUID().replaceAll("-", "")}`;
-  const headers = [...passedOn(incoming.rawHeaders), "x-hull-run-id", runId];
+  const headers = [...passedOn(incoming.rawHeaders), RUN_ID, runId];
   const { hostname, port } = new URL(worker);
   const sent = request({ hostname, port, path, method, headers, agent, setHost: false }, (answer) => {
     outgoing.writeHead(answer.statusCode ?? 502, answer.rawHeaders);
@@ -86,6 +86,9 @@ function forward(
   outgoing.once("close", () => {
     if (outgoing.writableFinished) return;
     sent.destroy();
+    request({ hostname, port, agent, headers: { [CLIENT_LEFT]: runId } }, (answer) => answer.resume())
+      .on("error", () => {})
+      .end();
     // An agent run has its own name, derived from its request's.
     for (const name of [runId, runId.replace("ex_", "run_")]) void cancel(runner.url, key, name);
   });
@@ -111,12 +114,17 @@ function refuse(outgoing: ServerResponse, error: HullError): void {
     .end(JSON.stringify(toProblem(error.data, requestId)));
 }
 
+/** Tells the Worker that the client of a run left. */
+const CLIENT_LEFT = "x-hull-client-left";
+const RUN_ID = "x-hull-run-id";
+const OWN = new RegExp(`^(?:mf-.*|${CLIENT_LEFT}|${RUN_ID})$`, "i");
+
 /**
- * Headers as alternating names and values, without those that only miniflare's own parts send: one of them replaces the
- * URL.
+ * Headers as alternating names and values, without those that only this listener sends, or miniflare's own parts: one of
+ * the latter replaces the URL.
  */
 function passedOn(rawHeaders: readonly string[]): string[] {
-  return rawHeaders.filter((_, at) => !/^mf-/i.test(rawHeaders[at - (at % 2)] ?? ""));
+  return rawHeaders.filter((_, at) => !OWN.test(rawHeaders[at - (at % 2)] ?? ""));
 }
 
 /** Ends all executions of a run, and prevents further ones. */

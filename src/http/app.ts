@@ -10,6 +10,7 @@ import { discardBody } from "./body.ts";
 import { withConsole } from "./console.ts";
 import { RequestContext } from "./context.ts";
 import { addCors } from "./cors.ts";
+import { isNotice, withNotice } from "./departure.ts";
 import { favicon } from "./favicon.ts";
 import { checkHost } from "./guard.ts";
 import { handlerOf } from "./handlers.ts";
@@ -42,7 +43,10 @@ export function createApp(): App {
     async fetch(request, env, execution) {
       let context: RequestContext;
       try {
-        context = new RequestContext(request, deploymentOf(env), (work) => execution.waitUntil(work));
+        const deployment = deploymentOf(env);
+        if (isNotice(request, deployment)) return new Response(null, { status: 204 });
+        const noticed = withNotice(request, deployment);
+        context = new RequestContext(noticed, deployment, (work) => execution.waitUntil(work));
       } catch (error) {
         return unsettled(toHullError(error));
       }

@@ -10,7 +10,7 @@ const script = (name: string, line: string): Record<string, string> => ({
   [`${name}/run.sh`]: `${line}\n`,
 });
 
-const { hull } = await commonHull({
+const { hull, fake } = await commonHull({
   ...script("silent", "sh -c 'sleep 41.25; echo done'"),
   ...script("quick", "cat"),
   "loop/SKILL.md":
@@ -42,6 +42,32 @@ describe("S31: a client who leaves before the first byte", () => {
     await hull.printed(new RegExp(`POST ${path.split("?")[0]} ${status} client_closed_request`), at);
     const metrics = await (await hull.call("/metrics")).text();
     expect(metrics).toMatch(/^hull_problems_total\{code="client_closed_request"\} [1-9]/m);
+  });
+
+  test.each<[string, object]>([
+    ["/llm/call", { prompt: "hi", options: { provider: "anthropic" } }],
+    [
+      "/v1/messages",
+      { model: "claude-haiku-4-5", max_tokens: 9, messages: [{ role: "user", content: "hi" }] },
+    ],
+  ])("%s: the model call ends, too", async (path, body) => {
+    const at = hull.output().length;
+    fake.script([{ hang: true }]);
+    const left = new AbortController();
+    const asked = fetch(hull.url + path, {
+      method: "POST",
+      body: JSON.stringify(body),
+      headers: { "content-type": "application/json" },
+      signal: left.signal,
+    });
+    await until(
+      async () => fake.requests.length,
+      (sent) => sent === 1,
+    );
+    left.abort();
+    await asked.catch(() => {});
+    expect(await fake.requests[0]?.left).toBe(true);
+    await hull.printed(new RegExp(`POST ${path} 499 client_closed_request`), at);
   });
 
   test("the server goes on as before", async () => {
@@ -93,6 +119,8 @@ describe("what passes the front", () => {
       headers: { "x-request-id": "from-client-1" },
     });
     expect([head.status, head.headers.get("x-request-id")]).toEqual([200, "from-client-1"]);
+    const notice = { "x-hull-client-left": "a client may not say so" };
+    expect((await hull.call("/healthz", undefined, { headers: notice })).status).toBe(200);
     const evil = await fetch(`${hull.url}/skills/quick`, {
       method: "POST",
       body: "x",
