@@ -52,7 +52,8 @@ function* linesOf(state: string, name: string, ids: readonly string[]): Generato
     const [session] = all("SELECT tenant FROM session");
     const [due] = all("SELECT min(at) AS at FROM due");
     yield {
-      object: `${session?.tenant}/${id}`,
+      // An execution's object has the execution's id alone as its name.
+      object: id.startsWith("ex_") ? id : `${session?.tenant}/${id}`,
       alarm: due?.at ?? null,
       sql: made.map(({ sql }) => String(sql).replace(/\s+/g, " ")),
     };

@@ -1,5 +1,5 @@
 /** What an earlier version of Hull stored goes on under this one. */
-import { describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { sha256 } from "../../src/engine/sha256.ts";
 import { readEvents } from "../support/sse.ts";
 import { ASK, type Body, client, codeOf, get, post, run, send, texts, until } from "./session-client.ts";
@@ -210,6 +210,15 @@ const GO_ON: Record<string, (stored: StoredCase) => Promise<void>> = {
     const second = await cancelled(`/workflows/runs/${next.id}`);
     expect(second).toMatchObject({ stages: first.stages, compensations: [], uncompensated: [] });
   },
+  /** The process died during the model call of a response in the background, whose request had terms of its vendor. */
+  async response({ id }) {
+    const path = `/v1/responses/${id.replace("ex_", "resp_")}`;
+    expect(await until(path, "completed")).toMatchObject({
+      instructions: "Be kind.",
+      parallel_tool_calls: false,
+      output: [{ content: [{ text: "The mock model got a prompt of 1 word: Go." }] }],
+    });
+  },
   /** Nobody gave it in its time. */
   async session_approval({ id }) {
     const path = `/sessions/${id}`;
@@ -239,8 +248,16 @@ async function goOnWithTask({ id, objects }: StoredCase): Promise<void> {
   await until(await lastRun(id), "done");
 }
 
+/** When those cases go on that would be too late today, in Unix ms. */
+const GOES_ON_AT: Record<string, number> = { response: 1_701_028_850_000 };
+afterEach(() => vi.restoreAllMocks());
+
 describe.each(Object.entries(FILES))("%s", (_, text) => {
   it.each(readStored(text).map((stored) => [stored.name, stored] as const))("%s", async (name, stored) => {
+    const at = GOES_ON_AT[name];
+    const { now } = Date;
+    const later = now() - (at ?? now());
+    vi.spyOn(Date, "now").mockImplementation(() => now() - later);
     await plant(stored);
     const goOn = GO_ON[name] ?? expect.fail(`nothing says how ${name} goes on`);
     await goOn(stored);

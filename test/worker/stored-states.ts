@@ -11,7 +11,7 @@ interface Row {
   [column: string]: Value;
 }
 interface StoredObject {
-  /** `<tenant>/<id>`. */
+  /** `<tenant>/<id>`, or the id of an execution. */
   name: string;
   /** Unix ms; `null`: none. */
   alarm: number | null;
