@@ -1,6 +1,6 @@
 /** Turns a provider's failure into an error of the vocabulary, and decides whether to try again. */
 
-import { type FailureReason, failureClassOf } from "../errors/failure-class.ts";
+import { type FailureClass, type FailureReason, failureClassOf } from "../errors/failure-class.ts";
 import {
   ProviderAuthFailed,
   ProviderError,
@@ -32,41 +32,53 @@ export interface Failure {
   instant?: true;
 }
 
-interface StatusFailure {
+interface Answered {
   provider: string;
   model: string;
   /** The variable that holds the key. */
   variable: string;
-  status: number;
-  /** The body, or its beginning. */
-  text: string;
   retry_after_ms?: number | undefined;
 }
 
+interface StatusFailure extends Answered {
+  status: number;
+  /** The body, or its beginning. */
+  text: string;
+}
+
+interface ClassedFailure extends Answered {
+  provider_status: number;
+  failure: FailureClass;
+  provider_message?: string | undefined;
+  provider_type?: string | undefined;
+}
+
 /** The error and retry for an answer with an error status. */
-export function failureOfStatus(answer: StatusFailure): Failure {
-  const { provider, model, variable, status, text, retry_after_ms } = answer;
-  const { provider_message, provider_type } = providerWords(parsedJson(text) ?? text);
+export function failureOfStatus({ status, text, ...answered }: StatusFailure): Failure {
   const failure = classify({ status, body: text });
-  const facts = { provider, model, provider_status: status, failure, retry_after_ms, provider_message };
-  const seconds = retry_after_ms === undefined ? undefined : Math.ceil(retry_after_ms / 1000);
-  const final = FINAL.includes(failure.reason);
-  const error = (): HullError => {
-    if (status === 401 || status === 402 || status === 403) {
-      return new ProviderAuthFailed({ ...facts, variable });
-    }
-    if (status === 429 && !final) {
-      return new ProviderRateLimited({ ...facts, retry_after_s: seconds ?? DEFAULT_RETRY_AFTER_S });
-    }
-    if (status >= 500 && !final) return new ProviderError({ ...facts, retry_after_s: seconds });
-    return new ProviderRejectedRequest({ ...facts, provider_type });
-  };
+  const { retry_after_ms } = answered;
+  const words = providerWords(parsedJson(text) ?? text);
   return {
     ok: false,
-    error: error(),
-    retry: RETRYABLE.has(status) && !final,
+    error: errorOfStatus({ ...answered, ...words, provider_status: status, failure }),
+    retry: RETRYABLE.has(status) && !FINAL.includes(failure.reason),
     ...(retry_after_ms === undefined ? {} : { retry_after_ms }),
   };
+}
+
+/** The error for an answer with this status and class. */
+export function errorOfStatus({ variable, provider_type, ...facts }: ClassedFailure): HullError {
+  const { provider_status: status, failure, retry_after_ms } = facts;
+  const seconds = retry_after_ms === undefined ? undefined : Math.ceil(retry_after_ms / 1000);
+  const final = FINAL.includes(failure.reason);
+  if (status === 401 || status === 402 || status === 403) {
+    return new ProviderAuthFailed({ ...facts, variable });
+  }
+  if (status === 429 && !final) {
+    return new ProviderRateLimited({ ...facts, retry_after_s: seconds ?? DEFAULT_RETRY_AFTER_S });
+  }
+  if (status >= 500 && !final) return new ProviderError({ ...facts, retry_after_s: seconds });
+  return new ProviderRejectedRequest({ ...facts, provider_type });
 }
 
 /**

@@ -7,18 +7,12 @@ import {
   toolCallIds,
 } from "../../engine/messages.ts";
 import { resultIds } from "../../engine/text-tools/contract.ts";
-import { type ErrorCategory, FAILURES } from "../../errors/failure-class.ts";
-import {
-  MockedFailure,
-  ProviderAuthFailed,
-  ProviderError,
-  ProviderRateLimited,
-  ProviderRejectedRequest,
-  ProviderUnreachable,
-} from "../../errors/provider.ts";
+import { type ErrorCategory, FAILURES, type FailureClass } from "../../errors/failure-class.ts";
+import { MockedFailure, ProviderUnreachable } from "../../errors/provider.ts";
 import type { HullError } from "../../errors.ts";
 import { classify } from "../classify.ts";
-import { DEFAULT_RETRY_AFTER_S, type Failure, isTransient } from "../failure.ts";
+import { errorOfStatus, type Failure, isTransient } from "../failure.ts";
+import type { Asked } from "../provider-document.ts";
 import { variablePrefix } from "../registry/layer.ts";
 import { type Sink, stopReason } from "../wire.ts";
 import type { Mock, MockError } from "./mock.ts";
@@ -26,10 +20,16 @@ import { matchText } from "./queue.ts";
 
 const OUTPUT_TOKENS = 30;
 
-interface Asked {
-  provider: string;
-  model: string;
-}
+/** The status and class of a provider's answer that fails so. */
+const ANSWERS: Partial<Record<ErrorCategory, readonly [number, FailureClass]>> = {
+  rate_limit: [429, FAILURES.rate_limit],
+  overloaded: [503, FAILURES.overloaded],
+  server_error: [500, FAILURES.server_error],
+  timeout: [504, FAILURES.timeout],
+  auth: [401, FAILURES.auth_failure],
+  not_found: [404, FAILURES.model_unavailable],
+  generic: [400, FAILURES.invalid_request],
+};
 
 /** The turn, sent to the sink piece by piece; or the failure. */
 export function answerOf(
@@ -72,8 +72,9 @@ export function answerOf(
 }
 
 /** The error that a real failure of this category causes; the next attempt does not wait. */
-function failureOf({ category, message, retry_after_ms }: MockError, asked: Asked): Failure {
-  const error = errorOf(category, message, retry_after_ms, asked);
+function failureOf(failed: MockError, asked: Asked): Failure {
+  const { retry_after_ms } = failed;
+  const error = errorOf(failed, asked);
   return {
     ok: false,
     error,
@@ -83,63 +84,18 @@ function failureOf({ category, message, retry_after_ms }: MockError, asked: Aske
   };
 }
 
-function errorOf(
-  category: ErrorCategory,
-  message: string | undefined,
-  retry_after_ms: number | undefined,
-  asked: Asked,
-): HullError {
+function errorOf({ category, message, retry_after_ms }: MockError, asked: Asked): HullError {
   const facts = { ...asked, provider_message: message, retry_after_ms };
-  const seconds = retry_after_ms === undefined ? undefined : Math.ceil(retry_after_ms / 1000);
-  switch (category) {
-    case "rate_limit":
-      return new ProviderRateLimited({
-        ...facts,
-        provider_status: 429,
-        failure: FAILURES.rate_limit,
-        retry_after_s: seconds ?? DEFAULT_RETRY_AFTER_S,
-      });
-    case "overloaded":
-      return new ProviderError({
-        ...facts,
-        provider_status: 503,
-        failure: FAILURES.overloaded,
-        retry_after_s: seconds,
-      });
-    case "server_error":
-      return new ProviderError({
-        ...facts,
-        provider_status: 500,
-        failure: FAILURES.server_error,
-        retry_after_s: seconds,
-      });
-    case "timeout":
-      return new ProviderError({ ...facts, provider_status: 504, failure: FAILURES.timeout });
-    case "auth": {
-      const variable = `${variablePrefix(asked.provider)}_API_KEY`;
-      return new ProviderAuthFailed({
-        ...facts,
-        provider_status: 401,
-        failure: FAILURES.auth_failure,
-        variable,
-      });
-    }
-    case "not_found":
-      return new ProviderRejectedRequest({
-        ...facts,
-        provider_status: 404,
-        failure: FAILURES.model_unavailable,
-      });
-    case "generic": {
-      const read = classify({ status: 400, body: message ?? "" });
-      const failure = read.category === "generic" ? read : FAILURES.invalid_request;
-      return new ProviderRejectedRequest({ ...facts, provider_status: 400, failure });
-    }
-    case "transient_network":
-      return new ProviderUnreachable({ ...facts, cause: message ?? "a mock" });
-    default:
-      return new MockedFailure({ ...facts, category });
+  if (category === "transient_network") {
+    return new ProviderUnreachable({ ...facts, cause: message ?? "a mock" });
   }
+  const answer = ANSWERS[category];
+  if (answer === undefined) return new MockedFailure({ ...facts, category });
+  const [provider_status, usual] = answer;
+  const read = classify({ status: provider_status, body: message ?? "" });
+  const failure = category === "generic" && read.category === "generic" ? read : usual;
+  const variable = `${variablePrefix(asked.provider)}_API_KEY`;
+  return errorOfStatus({ ...facts, provider_status, failure, variable });
 }
 
 /** How a mock streams: a piece ends after each white space, which it includes. */

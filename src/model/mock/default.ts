@@ -11,6 +11,7 @@ import type {
 import { counted } from "../../plural.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
+import type { Asked } from "../provider-document.ts";
 import type { Sink } from "../wire.ts";
 import { mockIds, streamText } from "./answer.ts";
 
@@ -19,11 +20,6 @@ const TEXT_TOKENS = 30;
 const CALL_TOKENS = 20;
 const COMPLETION_TOKENS = 16;
 const DONE = "##DONE##";
-
-interface Asked {
-  provider: string;
-  model: string;
-}
 
 /**
  * The kind of caller. `call`: wants one answer; the mock calls the first tool, whatever the tool format. `run`: an
