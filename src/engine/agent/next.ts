@@ -36,7 +36,7 @@ import {
 import type { AgentRequest, AgentStep } from "./step.ts";
 import { ledgerMessage } from "./task-ledger.ts";
 import { nativeToolContract, persistentInstruction, wakeBudgetText } from "./texts.ts";
-import { keptFromEnding, settled, takesMore, takeTurn } from "./turn.ts";
+import { keptFromEnding, settled, takesMore, takeTurn, turnEnd } from "./turn.ts";
 import { wakeSources } from "./wake.ts";
 
 /** What a run's tool search adds to its requests. */
@@ -346,7 +346,7 @@ function afterTools(state: AgentState, run: RunState, vault: Vault | null): Agen
   const answer = run.hookResults[effects.postTurn(run.iterations - 1)];
   if (answer === undefined) {
     const effect = effects.postTurn(run.iterations - 1);
-    const payload = postTurnPayload(run);
+    const payload = turnEnd(run);
     return { type: "call_hook", effect, hook: spec.post_turn_callback, purpose: "post_turn", payload };
   }
   const { message, stop } = postTurnAnswer(answer);
@@ -368,31 +368,6 @@ function compactionAfterTools(state: AgentState, run: RunState, vault: Vault | n
 
 function continuing(state: AgentState, run: RunState): AgentRecordBody[] {
   return opening(state, { ...run, taken: null, calls: [] });
-}
-
-function postTurnPayload(run: RunState): JsonObject {
-  const shown = run.calls.filter(
-    ({ result }) => result !== null && result.error_category !== "rejected_loop",
-  );
-  const results = shown
-    .filter(({ result }) => result?.error_category !== "schema_validation")
-    .map(({ call, result }) => ({
-      tool_name: call.name,
-      status: result?.status ?? "error",
-      rejected: result?.status === "rejected",
-    }));
-  const ok = shown.filter(({ result }) => result?.status === "ok").map(({ call }) => call.name);
-  return {
-    tool_names: run.calls.map(({ call }) => call.name),
-    tool_results: results,
-    successful_tool_names: ok,
-    tool_count: run.calls.length,
-    iteration: run.iterations,
-    consecutive_single_tool_turns: run.singleToolTurns,
-    session_tools_used: run.tools_used,
-    session_successful_tools: run.successful_tools,
-    failed: results.some(({ status }) => status !== "ok"),
-  };
 }
 
 function postTurnAnswer(answer: Json): { message: string; stop: boolean } {

@@ -12,7 +12,7 @@ import type { AgentRecord, SessionState } from "./records.ts";
 import { bindingWarnings } from "./skill-servers.ts";
 import { type AgentState, effects, type RunState } from "./state.ts";
 import { reachedLimit } from "./status.ts";
-import { otherPhase } from "./turn.ts";
+import { otherPhase, turnEnd } from "./turn.ts";
 
 /** `iteration` counts from 1. */
 export type TraceEntry = { kind: string; iteration: number } & { [member: string]: Json };
@@ -42,7 +42,7 @@ export function readingOf(applied: Applied): Reading {
   const run = after.run ?? before.run;
   if (run === null) return { entries, trace: [], warnings };
   const iteration = Math.max(1, run.iterations);
-  const all = [...notes, ...turnEnd(before, after)];
+  const all = [...notes, ...turnNotes(before, after)];
   return { entries, trace: all.map(([kind, members]) => ({ ...members, kind, iteration })), warnings };
 }
 
@@ -183,27 +183,11 @@ function granted(
 }
 
 /** Notes the end of a turn, once all of its calls have ended. */
-function turnEnd({ run: before }: AgentState, { run }: AgentState): Notes {
+function turnNotes({ run: before }: AgentState, { run }: AgentState): Notes {
   if (run === null || before?.stage !== "tools" || run.stage !== "after") return [];
-  const tool_results = run.calls.flatMap(({ call, result }) => {
-    // Skipped and incomplete calls are not results.
-    const counts =
-      result?.error_category !== "rejected_loop" && result?.error_category !== "schema_validation";
-    if (result === null || !counts) return [];
-    return [{ tool_name: call.name, status: result.status, rejected: result.status === "rejected" }];
-  });
-  const successful = tool_results.filter(({ status }) => status === "ok");
-  const payload = {
-    tool_names: run.calls.map(({ call }) => call.name),
-    tool_results,
-    successful_tool_names: successful.map(({ tool_name }) => tool_name),
-    tool_count: run.calls.length,
-    consecutive_single_tool_turns: run.singleToolTurns,
-    session_tools_used: run.tools_used.slice(-MAX_NAMES),
-    session_successful_tools: run.successful_tools.slice(-MAX_NAMES),
-    failed: tool_results.some(({ status }) => status !== "ok"),
-  };
-  return [["TurnEnd", payload]];
+  const session_tools_used = run.tools_used.slice(-MAX_NAMES);
+  const session_successful_tools = run.successful_tools.slice(-MAX_NAMES);
+  return [["TurnEnd", { ...turnEnd(run), session_tools_used, session_successful_tools }]];
 }
 
 /** Notes that a hook was asked for a missing permission. */

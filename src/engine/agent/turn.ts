@@ -325,3 +325,25 @@ export function otherPhase(
   const named = [...text.matchAll(/^\s*next_phase:\s*(\S+)\s*$/gm)].at(-1)?.[1];
   return named === undefined || named === break_unless_phase ? null : named;
 }
+
+/** What hooks and the trace learn about the end of a turn. Skipped and incomplete calls are not results. */
+export function turnEnd({ calls, iterations, ...run }: RunState): JsonObject {
+  const tool_results = calls.flatMap(({ call, result }) => {
+    const counts =
+      result?.error_category !== "rejected_loop" && result?.error_category !== "schema_validation";
+    if (result === null || !counts) return [];
+    return [{ tool_name: call.name, status: result.status, rejected: result.status === "rejected" }];
+  });
+  const successful = tool_results.filter(({ status }) => status === "ok");
+  return {
+    tool_names: calls.map(({ call }) => call.name),
+    tool_results,
+    successful_tool_names: successful.map(({ tool_name }) => tool_name),
+    tool_count: calls.length,
+    iteration: iterations,
+    consecutive_single_tool_turns: run.singleToolTurns,
+    session_tools_used: run.tools_used,
+    session_successful_tools: run.successful_tools,
+    failed: tool_results.some(({ status }) => status !== "ok"),
+  };
+}
