@@ -2,7 +2,7 @@
 import { isObject, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { approvedBeforehand } from "../workspace-tools/approved.ts";
-import { denied } from "./call-results.ts";
+import { denied, settle } from "./call-results.ts";
 import { callDigest, type GrantScope, grantOf, judgeApproval, judgeCall } from "./policy.ts";
 import type { AgentRecordBody, ApprovalRequest } from "./records.ts";
 import { outsideScope, skillsInForce } from "./skills.ts";
@@ -26,13 +26,9 @@ export function judged(
   changedBy: ChangedBy | null,
 ): AgentStep | null {
   const { call, effect } = open;
-  const at = { run: run.spec.run_id, effect };
   // Changed arguments are a new question, with an effect id of its own.
   const question = changedBy === null ? effect : effects.changed(effect);
-  const deny = (reason: string): AgentStep => ({
-    type: "record",
-    records: [{ type: "tool_settled", ...at, result: denied(call.name, reason) }],
-  });
+  const deny = (reason: string): AgentStep => settle(run, open, denied(call.name, reason));
   const outside = outsideScope(run, tool, args);
   if (outside !== null) return deny(outside);
   const granted = (scope: GrantScope): boolean =>

@@ -4,7 +4,7 @@ import { numericArguments } from "../arguments.ts";
 import { firstOf } from "../cut.ts";
 import { refusedCall } from "../tool-result.ts";
 import { judged, waiting } from "./call-permission.ts";
-import { denied, plainResult } from "./call-results.ts";
+import { denied, plainResult, settle } from "./call-results.ts";
 import { skipped } from "./loop-detection.ts";
 import { keepsOrder, outsideCeiling } from "./policy.ts";
 import type { AgentToolResult } from "./records.ts";
@@ -129,11 +129,9 @@ export function judgedArguments(run: RunState, { call }: OpenCall): JsonObject {
 
 /** The step after a result has arrived: hooks may still rewrite it. */
 function afterHooks(run: RunState, open: OpenCall): AgentStep {
-  const { effect, result } = open;
-  const after = afterCall(run, open, result ?? plainResult("error", interruptedCall(true), "cancelled"));
+  const after = afterCall(run, open, open.result ?? plainResult("error", interruptedCall(true), "cancelled"));
   if ("ask" in after) return after.ask;
-  const record = { type: "tool_settled" as const, run: run.spec.run_id, effect, result: after.result };
-  return { type: "record", records: [record] };
+  return settle(run, open, after.result);
 }
 
 function stepOf(
@@ -144,11 +142,6 @@ function stepOf(
   now: number,
 ): CallStep {
   const { call, effect } = open;
-  const at = { run: run.spec.run_id, effect };
-  const settle = (result: AgentToolResult): AgentStep => ({
-    type: "record",
-    records: [{ type: "tool_settled", ...at, result }],
-  });
   if (search?.owns(call.name, run) === true) {
     return { type: "search_tools", effect, call, state: run.vault };
   }
@@ -158,9 +151,9 @@ function stepOf(
   const { served } = run.spec;
   if (call.arguments === null && (served === undefined || tool === null)) {
     const text = `The arguments are not a JSON object: ${firstOf(call.raw, 200)}`;
-    return settle(plainResult("error", errorText(tool, text), "parse_aborted"));
+    return settle(run, open, plainResult("error", errorText(tool, text), "parse_aborted"));
   }
-  if (tool === null) return settle(refusedName(run, call.name));
+  if (tool === null) return settle(run, open, refusedName(run, call.name));
   const given = numericArguments(call.arguments ?? {}, tool.definition.parameters);
   const { cwd = "", active, loaded } = run;
   const planned = (args: JsonObject): PlannedCall => ({
@@ -178,18 +171,20 @@ function stepOf(
   if (refusal !== null) return refusal;
   const before = beforeCall(run, open, given);
   if ("ask" in before) return before.ask;
-  if ("deny" in before) return settle(denied(call.name, before.deny));
+  if ("deny" in before) return settle(run, open, denied(call.name, before.deny));
   const { args, changedBy } = before;
   const changed = changedBy === null ? null : judged(state, run, open, tool, args, now, changedBy);
   if (changed !== null) return changed;
   const missing = served === undefined ? missingOf(tool, args) : [];
   if (missing.length > 0) {
     return settle(
+      run,
+      open,
       plainResult("error", errorText(tool, missingParameters(call.name, missing)), "schema_validation"),
     );
   }
   const skip = skipped(run.loop, run.spec.loop_detect, call.name, args);
-  if (skip !== null) return settle(plainResult("error", skip, "rejected_loop"));
+  if (skip !== null) return settle(run, open, plainResult("error", skip, "rejected_loop"));
   if (tool.executor === "client") return waiting("tool", null, []);
   return { type: "ready", planned: planned(args) };
 }

@@ -1,9 +1,8 @@
 /** Calls that the loop itself answers: of the task ledger, of skills and their files, and of sub-agents. Pure. */
 import { SUB_AGENT } from "../../skill/tool-names.ts";
 import type { ToolCallBlock } from "../messages.ts";
-import { plainResult } from "./call-results.ts";
+import { plainResult, settle } from "./call-results.ts";
 import { ceilingsOf } from "./delegation.ts";
-import type { AgentToolResult } from "./records.ts";
 import { dueCommands } from "./skill-commands.ts";
 import {
   READ_SKILL_RESOURCE,
@@ -49,11 +48,6 @@ export function runtimeStep(state: AgentState, run: RunState, open: OpenCall): C
       return null;
   }
 }
-
-const settle = (run: RunState, { effect }: OpenCall, result: AgentToolResult): AgentStep => ({
-  type: "record",
-  records: [{ type: "tool_settled", run: run.spec.run_id, effect, result }],
-});
 
 function ledgerStep(run: RunState & { ledger: TaskLedger }, open: OpenCall): AgentStep {
   const updated = updatedLedger(run.ledger, open.call.arguments);
