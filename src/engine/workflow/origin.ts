@@ -2,31 +2,17 @@
 
 import { fromJson, isObject, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
-import type { PinnedSkills, Stage, Transition } from "./answers.ts";
+import type { RunDocument, Transition } from "./answers.ts";
 import type { WorkflowArtifact } from "./artifacts.ts";
 import type { Graph } from "./graph.ts";
 import type { Origin } from "./records.ts";
 
-/** The members of a run's record, as `runDocument` makes it, that another run needs. */
-export interface RunRecord {
-  id: string;
-  task: string;
-  status: string;
-  finished_at: string | null;
-  graph: Json;
-  workflow: { name: string; version: number | null; digest: string } | null;
-  /** Absent in records of earlier versions. */
-  skills?: PinnedSkills | null;
-  options: JsonObject;
-  stages: Stage[];
-  /** Absent in records of earlier versions. */
-  compensations?: Stage[];
-  origin?: Pick<Origin, "how" | "undone"> | null;
-  transitions: Transition[];
-  pending_nodes: string[];
-  artifacts: WorkflowArtifact[];
-  root_run_id: string;
-}
+/** Members that records of earlier versions lack. */
+type Later = "skills" | "compensations" | "origin";
+/** A run's record, as `runDocument` makes it; a request may bring one. */
+export type RunRecord = Omit<RunDocument, "graph" | Later> & { graph: Json } & Partial<
+    Pick<RunDocument, Later>
+  >;
 
 /** The path by which requests may name a run's record. There is no such file; the record comes from the journal. */
 export const recordPath = (run: string): string => `runs/${run}.json`;
