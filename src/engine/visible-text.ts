@@ -9,12 +9,8 @@ const HIDDEN = ["think", "thinking", "tool_call", "tool_result", "tool_response"
 const UNWRAPPED = ["assistant_prose"];
 const ANSWER = "user_response";
 const KNOWN = [...HIDDEN, ...UNWRAPPED, ANSWER];
-/** The longest tag to look for at the end of a partial text, including attributes. */
-const MAX_TAG = 200;
 
 interface VisibleOptions {
-  /** Whether more text will follow: then an incomplete tag at the end is held back. */
-  partial?: boolean;
   /**
    * Lines that are removed if they stand alone. The first of them, a run's sentinel, is also removed at the very end of
    * the text.
@@ -26,12 +22,10 @@ interface VisibleOptions {
 
 /** The visible part of a text. */
 export function visibleText(text: string, options: VisibleOptions = {}): string {
-  const { partial = false, markers = [], planner = true } = options;
-  const shown = partial ? text.slice(0, heldFrom(text)) : text;
-  const { rest, answers } = splitVisible(shown);
+  const { markers = [], planner = true } = options;
+  const { rest, answers } = splitVisible(text);
   const body = answers.length > 0 ? answers.join("\n\n") : rest;
-  const clean = withoutMarkers(planner ? withoutPlans(body) : body, markers);
-  return partial ? clean.replace(/^\s+/, "") : clean.trim();
+  return withoutMarkers(planner ? withoutPlans(body) : body, markers).trim();
 }
 
 interface Parts {
@@ -84,18 +78,6 @@ function closing(text: string, name: string, from: number): number {
   const close = new RegExp(`</${name}\\s*>`, "ig");
   close.lastIndex = from;
   return close.exec(text) === null ? text.length : close.lastIndex;
-}
-
-/** Where an incomplete tag may begin; if none does, the text's length. */
-function heldFrom(text: string): number {
-  const open = text.lastIndexOf("<");
-  if (open === -1 || open < text.length - MAX_TAG) return text.length;
-  const tail = text.slice(open).toLowerCase();
-  if (tail.includes(">")) return text.length;
-  const name = /^<\/?([a-z_]*)/.exec(tail)?.[1] ?? "";
-  const named = /^<\/?[a-z_]*$/.test(tail);
-  const possible = named ? KNOWN.some((known) => known.startsWith(name)) : KNOWN.includes(name);
-  return possible ? open : text.length;
 }
 
 /** JSON objects that lay out a plan, in a fence or on lines of their own. */

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
 import { visibleText } from "../../../src/engine/visible-text.ts";
-import { fc } from "../../support/property.ts";
 
 describe("visible text", () => {
   it.each([
@@ -32,31 +31,5 @@ describe("visible text", () => {
   it("JSON that was asked for stays, whatever it looks like", () => {
     const plan = '{"mode":"a","plan":[]}';
     expect(visibleText(plan, { planner: false })).toBe(plan);
-  });
-
-  it("a partial text never shows text that the whole one hides, and only grows", () => {
-    const pieces = fc.constantFrom(
-      "<think>",
-      "</think>",
-      "secret",
-      "said ",
-      "<tool_call>",
-      "</tool_call>",
-      "1 < 2 ",
-      "<b>",
-      "\n",
-    );
-    fc.assert(
-      fc.property(fc.array(pieces, { maxLength: 12 }), (parts) => {
-        const text = parts.join("");
-        let before = "";
-        for (let end = 0; end <= text.length; end++) {
-          const shown = visibleText(text.slice(0, end), { partial: true, planner: false });
-          expect(shown.startsWith(before)).toBe(true);
-          before = shown;
-        }
-        expect(visibleText(text, { planner: false }).startsWith(before.trim())).toBe(true);
-      }),
-    );
   });
 });
