@@ -23,13 +23,18 @@ export type Capabilities = {
   matched: boolean;
 };
 
-/** A model that the matrix does not cover. */
-export const ALL_OFF: Capabilities = {
+/** What a rule that leaves these out means, even one of a user that hides a shipped rule. */
+export const NO_TOOLS = {
   native_tools: false,
   defer_loading: false,
   tool_search: [],
   max_tools: null,
   prompt_caching: false,
+} satisfies Partial<Capabilities>;
+
+/** A model that the matrix does not cover. */
+export const ALL_OFF: Capabilities = {
+  ...NO_TOOLS,
   thinking: false,
   thinking_modes: null,
   vision: null,

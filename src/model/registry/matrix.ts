@@ -2,7 +2,7 @@
 
 import { memoNamed } from "../../memo.ts";
 import { modelMatches } from "../../skill/glob.ts";
-import { ALL_OFF, type Capabilities, type ThinkingMode } from "../capabilities.ts";
+import { ALL_OFF, type Capabilities, NO_TOOLS, type ThinkingMode } from "../capabilities.ts";
 import { isAtLeast, modelVersion } from "../model-version.ts";
 import type { ModelRegistry, RuleSet } from "./definition.ts";
 import type { CapabilityRule } from "./layer.ts";
@@ -68,31 +68,9 @@ function versionFits({ version_min }: CapabilityRule, id: string): boolean {
 }
 
 function fromRule(rule: CapabilityRule, hidden: CapabilityRule | undefined): Capabilities {
-  const further = { ...hidden, ...rule };
+  const { model_match: _, version_min: __, ...stated } = { ...hidden, ...NO_TOOLS, ...rule };
   const thinking_modes = modesOf(rule, hidden);
-  return {
-    native_tools: rule.native_tools ?? false,
-    defer_loading: rule.defer_loading ?? false,
-    tool_search: rule.tool_search ?? [],
-    max_tools: rule.max_tools ?? null,
-    prompt_caching: rule.prompt_caching ?? false,
-    thinking: thinking_modes.length > 0,
-    thinking_modes,
-    vision: further.vision ?? null,
-    audio: further.audio ?? null,
-    pdf: further.pdf ?? null,
-    structured_output: further.structured_output ?? null,
-    interleaved_thinking_supported: further.interleaved_thinking_supported ?? null,
-    anthropic_beta_features: further.anthropic_beta_features ?? null,
-    preserve_thinking: further.preserve_thinking ?? null,
-    requires_completion_tokens: further.requires_completion_tokens ?? null,
-    reasoning_effort_supported: further.reasoning_effort_supported ?? null,
-    honors_chat_template_kwargs: further.honors_chat_template_kwargs ?? null,
-    server_parser: further.server_parser ?? null,
-    recommended_endpoint: further.recommended_endpoint ?? null,
-    text_tool_wire_format_supported: further.text_tool_wire_format_supported ?? true,
-    matched: true,
-  };
+  return { ...ALL_OFF, ...stated, thinking: thinking_modes.length > 0, thinking_modes, matched: true };
 }
 
 /** Modes imply thinking. Thinking without modes gets those of the hidden rule, else `enabled`. */
