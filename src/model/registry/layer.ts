@@ -48,35 +48,24 @@ const headerName = () =>
 const headerValue = () => z.string().check(z.regex(/^[\x20-\x7e]*$/, "printable ASCII"));
 const endpoint = () => z.string().check(z.regex(/^\/[^\s?#]*$/, "a path that begins with /"));
 
-/** The names of a provider's wire, including short ones. */
-const PROTOCOLS = {
-  anthropic: "anthropic",
-  chat: "openai-chat",
-  "openai-chat": "openai-chat",
-  responses: "openai-responses",
-  "openai-responses": "openai-responses",
-  ollama: "ollama",
-  "workers-ai": "workers-ai",
-  mock: "mock",
-} as const;
-export type ProtocolName = (typeof PROTOCOLS)[keyof typeof PROTOCOLS];
+const protocolNames = z.enum([
+  "anthropic",
+  "chat",
+  "openai-chat",
+  "responses",
+  "openai-responses",
+  "ollama",
+  "workers-ai",
+  "mock",
+]);
+/** The name of a provider's wire. */
+export type ProtocolName = Exclude<z.infer<typeof protocolNames>, "chat" | "responses">;
 
-const protocol = () => {
-  const name = z.enum([
-    "anthropic",
-    "chat",
-    "openai-chat",
-    "responses",
-    "openai-responses",
-    "ollama",
-    "workers-ai",
-    "mock",
-  ]);
-  return z.pipe(
-    name,
-    z.transform((short): ProtocolName => PROTOCOLS[short]),
+const protocol = () =>
+  z.pipe(
+    protocolNames,
+    z.transform((name): ProtocolName => (name === "chat" || name === "responses" ? `openai-${name}` : name)),
   );
-};
 
 /** With or without a scheme; no user, query or fragment. */
 function isBaseUrl(text: string): boolean {
