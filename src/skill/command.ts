@@ -3,7 +3,7 @@ import { wrongType } from "./fields.ts";
 import type { Findings } from "./findings.ts";
 import type { Manifest } from "./manifest.ts";
 import { insidePath } from "./path.ts";
-import { items, type Slot } from "./tree.ts";
+import { items, type Slot, stringOf } from "./tree.ts";
 
 /** The bundled files by path; `undefined`: unknown, and checks that need them are skipped. */
 export type SkillFiles = ReadonlyMap<string, Uint8Array>;
@@ -14,8 +14,9 @@ const SHELL_SYNTAX = /["'\\$`|&;<>*?()]/;
 export function readCommand(findings: Findings, slot: Slot | undefined): string[] | undefined {
   if (slot === undefined) return undefined;
   const { node } = slot;
-  if (node.kind === "scalar" && typeof node.value === "string") {
-    const found = SHELL_SYNTAX.exec(node.value);
+  const text = stringOf(node);
+  if (text !== null) {
+    const found = SHELL_SYNTAX.exec(text);
     if (found !== null) {
       findings.error(
         "command_needs_list",
@@ -25,7 +26,7 @@ export function readCommand(findings: Findings, slot: Slot | undefined): string[
       );
       return undefined;
     }
-    const words = node.value.split(/\s+/).filter((word) => word !== "");
+    const words = text.split(/\s+/).filter((word) => word !== "");
     return checkArgv(findings, slot, words);
   }
   if (node.kind !== "list") {
@@ -39,7 +40,8 @@ export function readCommand(findings: Findings, slot: Slot | undefined): string[
   }
   const words: string[] = [];
   for (const item of items(node, slot.path)) {
-    if (item.node.kind === "scalar" && typeof item.node.value === "string") words.push(item.node.value);
+    const word = stringOf(item.node);
+    if (word !== null) words.push(word);
     else wrongType(findings, item, "text", "Put the argument in quotes.");
   }
   return words.length === node.items.length ? checkArgv(findings, slot, words) : undefined;

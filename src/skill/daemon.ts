@@ -1,10 +1,10 @@
 /** The `daemon` of an llm skill: an agent that lives as long as the skill is served. */
 import { isTimeZone, parseCron } from "./cron.ts";
-import { readMapping, readText, wrongType } from "./fields.ts";
+import { readMapping, readText } from "./fields.ts";
 import type { Findings } from "./findings.ts";
 import type { DaemonDeclaration, Mode } from "./manifest.ts";
 import { DAEMON_FIELDS } from "./manifest-fields.ts";
-import { mapToJson, type Slot } from "./tree.ts";
+import type { Slot } from "./tree.ts";
 
 export function readDaemon(
   findings: Findings,
@@ -20,7 +20,6 @@ export function readDaemon(
   return readMapping(findings, slot, DAEMON_FIELDS, {
     cron: (at) => readCron(findings, at),
     time_zone: (at) => readZone(findings, at),
-    options: (at) => readOptions(findings, at),
   });
 }
 
@@ -47,13 +46,5 @@ function readZone(findings: Findings, slot: Slot | undefined): string | undefine
     `"${text}" is not a time zone.`,
     "Write an IANA name, e.g. Europe/Berlin.",
   );
-  return undefined;
-}
-
-/** Their names are checked when the daemon starts, since they depend on the deployment. */
-function readOptions(findings: Findings, slot: Slot | undefined) {
-  if (slot === undefined) return undefined;
-  if (slot.node.kind === "map") return mapToJson(slot.node);
-  wrongType(findings, slot, "a mapping of options of a run");
   return undefined;
 }

@@ -3,7 +3,7 @@ import type { Field, Fields, Value, Values } from "./field-kinds.ts";
 import type { Findings } from "./findings.ts";
 import type { Json, JsonObject } from "./manifest.ts";
 import { nearest } from "./match.ts";
-import { child, items, type MapNode, type Position, type Slot, toJson } from "./tree.ts";
+import { child, items, type MapNode, type Position, type Slot, stringOf, toJson } from "./tree.ts";
 
 /** @param read the fields before it */
 type Reader<F, T> = (slot: Slot | undefined, read: Partial<Values<T>>) => Value<F> | undefined;
@@ -140,8 +140,8 @@ export function readRequiredText(
 /** Text without control characters; may be empty. */
 export function readText(findings: Findings, slot: Slot | undefined): string | undefined {
   if (slot === undefined) return undefined;
-  if (slot.node.kind === "scalar" && typeof slot.node.value === "string")
-    return stripControls(slot.node.value);
+  const text = stringOf(slot.node);
+  if (text !== null) return stripControls(text);
   const quoted =
     slot.node.kind === "scalar" && slot.node.value !== null
       ? `Put it in quotes: "${slot.node.source}".`
@@ -215,8 +215,7 @@ export function readChoice<T extends string>(
   options: { anyCase?: boolean } = {},
 ): T | undefined {
   if (slot === undefined) return undefined;
-  const raw = slot.node.kind === "scalar" ? slot.node.value : undefined;
-  const text = typeof raw === "string" ? raw : undefined;
+  const text = stringOf(slot.node) ?? undefined;
   const found = choices.find(
     (c) => c === text || (options.anyCase === true && c.toLowerCase() === text?.toLowerCase()),
   );
@@ -245,7 +244,7 @@ export function readTexts(
   }
   const texts: { text: string; slot: Slot }[] = [];
   for (const item of items(slot.node, slot.path)) {
-    const text = item.node.kind === "scalar" && typeof item.node.value === "string" ? item.node.value : null;
+    const text = stringOf(item.node);
     const problem = text === null ? "it is not a string" : check(text);
     if (problem === null && text !== null) texts.push({ text, slot: item });
     else

@@ -11,7 +11,7 @@ import type { JsonObject, Manifest, Mode } from "./manifest.ts";
 import type { COMMON_FIELDS } from "./manifest-fields.ts";
 import { isMediaPattern, isMediaType, isTextType, mediaTypeOf } from "./media.ts";
 import { normaliseRoute, reservedBy } from "./route.ts";
-import { items, mapToJson, type Slot } from "./tree.ts";
+import { items, mapToJson, type Slot, stringOf } from "./tree.ts";
 
 type Read = Values<typeof COMMON_FIELDS>;
 
@@ -71,8 +71,7 @@ export function readInputMime(findings: Findings, slot: Slot | undefined): strin
   if (slot === undefined) return [];
   const slots = slot.node.kind === "list" ? items(slot.node, slot.path) : [slot];
   return slots.flatMap((item) => {
-    const raw = item.node.kind === "scalar" ? item.node.value : null;
-    const type = typeof raw === "string" ? raw.trim().toLowerCase() : "";
+    const type = stringOf(item.node)?.trim().toLowerCase() ?? "";
     if (isMediaPattern(type)) return [type];
     findings.error(
       "media_type",
@@ -137,11 +136,12 @@ export function readSchema(
 /** The schema as written: a mapping, or the content of the named file. */
 function schemaValue(findings: Findings, slot: Slot, files: SkillFiles | undefined): JsonObject | undefined {
   if (slot.node.kind === "map") return mapToJson(slot.node);
-  if (slot.node.kind !== "scalar" || typeof slot.node.value !== "string") {
+  const text = stringOf(slot.node);
+  if (text === null) {
     wrongType(findings, slot, "a JSON Schema as a mapping, or the path of a JSON file");
     return undefined;
   }
-  const path = checkFile(findings, slot, slot.node.value, files ?? new Map());
+  const path = checkFile(findings, slot, text, files ?? new Map());
   const bytes = path === undefined ? undefined : files?.get(path);
   if (bytes === undefined) return undefined;
   const value = parsedFile(bytes);

@@ -3,7 +3,7 @@ import { readChoice, readTexts, stripControls, wrongType } from "./fields.ts";
 import type { Findings } from "./findings.ts";
 import { type KnownProviders, PROVIDER_ALIASES } from "./known-providers.ts";
 import type { ModelTarget } from "./manifest.ts";
-import { child, type MapNode, type Slot } from "./tree.ts";
+import { child, type MapNode, type Slot, stringOf } from "./tree.ts";
 
 /** The deployment's name of a provider. */
 export function readProvider(
@@ -33,10 +33,7 @@ export function readModel(
       );
     return undefined;
   }
-  const text =
-    slot.node.kind === "scalar" && typeof slot.node.value === "string"
-      ? stripControls(slot.node.value).trim()
-      : "";
+  const text = stripControls(stringOf(slot.node) ?? "").trim();
   if (text !== "") return text;
   wrongType(
     findings,

@@ -84,7 +84,7 @@ export const DAEMON_FIELDS = {
   time_zone: { kind: "text" },
   wake_interval_ms: { kind: "integer", min: 1, max: MAX_MS },
   watch_paths: { kind: "list", of: "paths of files" },
-  /** More options of its run. */
+  /** More options of its run. They are checked when the daemon starts, since they depend on the deployment. */
   options: { kind: "map" },
 } as const satisfies Fields;
 

@@ -5,7 +5,7 @@ import type { McpServer } from "./manifest.ts";
 import { MCP_SERVER_FIELDS } from "./manifest-fields.ts";
 import { templateVariables } from "./placeholder.ts";
 import { readHeaders } from "./proxy.ts";
-import { child, type Slot } from "./tree.ts";
+import { child, type Slot, stringOf } from "./tree.ts";
 
 /** The form of its name, so that `<server>__<tool>` is a valid tool name. */
 const NAME = /^[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*$/;
@@ -78,9 +78,8 @@ function readServer(
 }
 
 function readUrl(findings: Findings, slot: Slot): string | null {
-  const text =
-    slot.node.kind === "scalar" && typeof slot.node.value === "string" ? slot.node.value.trim() : null;
-  if (text === null) {
+  const text = stringOf(slot.node)?.trim();
+  if (text === undefined) {
     wrongType(findings, slot, "an address, or a mapping with url");
     return null;
   }

@@ -33,7 +33,17 @@ import { skillSlug } from "./slug.ts";
 import { readToolEnv } from "./tool-env.ts";
 import { splitAllowedTools } from "./tool-names.ts";
 import { namesTools, readTools } from "./tools.ts";
-import { child, items, type MapNode, mapToJson, type Position, type Slot, textOf, toJson } from "./tree.ts";
+import {
+  child,
+  items,
+  type MapNode,
+  mapToJson,
+  type Position,
+  type Slot,
+  stringOf,
+  textOf,
+  toJson,
+} from "./tree.ts";
 
 const TOP = { path: "", at: { line: 1, column: 1 } };
 
@@ -149,7 +159,6 @@ function readManifest(
   if (mode !== undefined) checkModeFields(findings, root, mode);
   const settings = readSettings(findings, root, mode, slug ?? source.folder, source);
   const carried = readFields(findings, root, TOP, CARRIED_FIELDS, {
-    metadata: (at) => readMetadata(findings, at),
     "allowed-tools": (at) => readAllowedTools(findings, at),
   });
   const activation = readActivation(findings, root);
@@ -267,17 +276,10 @@ function readServe(
   files: SkillFiles | undefined,
 ): string | undefined {
   if (slot === undefined) return undefined;
-  const path =
-    slot.node.kind === "scalar" && typeof slot.node.value === "string" ? slot.node.value.trim() : "";
+  const path = stringOf(slot.node)?.trim() ?? "";
   if (path === "") wrongType(findings, slot, "the path of a file in the skill's folder");
   else if (files === undefined) return path;
   else return checkFile(findings, slot, path, files);
-  return undefined;
-}
-
-function readMetadata(findings: Findings, slot: Slot | undefined): JsonObject | undefined {
-  if (slot?.node.kind === "map") return mapToJson(slot.node);
-  if (slot !== undefined) wrongType(findings, slot, "a mapping");
   return undefined;
 }
 

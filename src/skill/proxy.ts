@@ -3,7 +3,7 @@ import { readMap, readTexts, wrongType } from "./fields.ts";
 import type { Findings } from "./findings.ts";
 import type { ProxySettings } from "./manifest.ts";
 import { isReserved, parseTemplate } from "./placeholder.ts";
-import { child, type Slot } from "./tree.ts";
+import { child, type Slot, stringOf } from "./tree.ts";
 
 const UNCALLABLE = "Every call of this skill will answer 503.";
 
@@ -25,10 +25,9 @@ const FORBIDDEN_HEADERS = new Set([
 
 export function readProxyUrl(findings: Findings, slot: Slot | undefined): string | undefined {
   if (slot === undefined) return undefined;
-  const text =
-    slot.node.kind === "scalar" && typeof slot.node.value === "string" ? slot.node.value.trim() : null;
-  const problem = text === null ? "it is not a string" : urlProblem(text);
-  if (problem === null && text !== null) {
+  const text = stringOf(slot.node)?.trim();
+  const problem = text === undefined ? "it is not a string" : urlProblem(text);
+  if (problem === null && text !== undefined) {
     checkVariables(findings, slot, text, UNCALLABLE);
     return text;
   }

@@ -43,6 +43,10 @@ export interface Slot {
 /** A scalar's text in YAML's failsafe schema, where `1.0` and `yes` are texts; `null` for a collection. */
 export const textOf = (node: Node): string | null => (node.kind === "scalar" ? node.source : null);
 
+/** A string as YAML reads it; `null` for any other value. */
+export const stringOf = (node: Node): string | null =>
+  node.kind === "scalar" && typeof node.value === "string" ? node.value : null;
+
 /** JSON with every scalar as its text. */
 export function toText(node: Node): Json {
   switch (node.kind) {

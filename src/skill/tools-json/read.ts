@@ -7,7 +7,7 @@ import { checkFile, type SkillFiles } from "../command.ts";
 import { warnUnknown, wrongType } from "../fields.ts";
 import { Findings } from "../findings.ts";
 import type { Diagnostic, SkillTool } from "../manifest.ts";
-import { child, items, type MapNode, type Position, type Slot } from "../tree.ts";
+import { child, items, type MapNode, type Position, type Slot, stringOf } from "../tree.ts";
 import { readExtensions } from "./extension-keys.ts";
 import { parseJsonTree } from "./json-tree.ts";
 import { readParameters } from "./parameters.ts";
@@ -194,8 +194,8 @@ function readName(findings: Findings, slot: Slot, map: MapNode, { taken = [] }: 
 /** `name` or `description`; a tool without either is left out. */
 function readWord(findings: Findings, slot: Slot, map: MapNode, key: "name" | "description"): string | null {
   const at = child(map, key, slot.path);
-  const value = at?.node.kind === "scalar" ? at.node.value : undefined;
-  if (typeof value === "string" && value.trim() !== "") return key === "name" ? value : value.trim();
+  const value = at === undefined ? null : stringOf(at.node);
+  if (value !== null && value.trim() !== "") return key === "name" ? value : value.trim();
   const message = `The tool ${slot.path} has no ${key}, so Hull leaves it out.`;
   findings.warning(
     "tool_incomplete",
@@ -212,8 +212,8 @@ function readScript(
   files: SkillFiles | undefined,
 ): string | undefined {
   if (slot === undefined) return undefined;
-  const value = slot.node.kind === "scalar" ? slot.node.value : undefined;
-  if (typeof value !== "string" || value === "") {
+  const value = stringOf(slot.node);
+  if (value === null || value === "") {
     wrongType(
       findings,
       slot,
