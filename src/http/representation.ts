@@ -13,6 +13,12 @@ interface Representation {
   open(range: ByteRange | null): Promise<Uint8Array | ReadableStream<Uint8Array>>;
 }
 
+/** Opens bytes in memory. */
+export const openBytes =
+  (bytes: Uint8Array): Representation["open"] =>
+  async (range) =>
+    range === null ? bytes : bytes.subarray(range.start, range.end);
+
 /** Opens bytes in R2. @param gone the error for bytes that are not there */
 export const openStored =
   (

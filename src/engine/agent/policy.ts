@@ -99,7 +99,7 @@ function overCeiling(policy: JsonObject | null, tool: AgentTool, args: JsonObjec
   const capabilities = policy.capabilities;
   if (capabilities !== undefined && capabilities !== null) {
     const allowed = objectOf(capabilities);
-    for (const [capability, ops] of Object.entries(objectOf(toJson(annotations.capabilities)))) {
+    for (const [capability, ops] of Object.entries(objectOf(annotations.capabilities))) {
       const missing = (listOf(ops) ?? []).find((op) => !(listOf(allowed[capability]) ?? []).includes(op));
       if (missing !== undefined) {
         return `${name} needs ${capability}.${missing}, which is outside of the run's capability ceiling. ${ADVICE}`;
@@ -393,7 +393,6 @@ function lower(a: Json | undefined, b: Json | undefined): SideEffectLevel | null
   return known.length === 0 ? null : (LEVELS[Math.min(...known)] ?? null);
 }
 
-const toJson = (value: { [capability: string]: string[] } | Json | undefined): Json => value ?? null;
 const arrayOf = (value: Json | undefined): Json[] => (Array.isArray(value) ? value : []);
 function listOf(value: Json | undefined): string[] | null {
   return Array.isArray(value) ? value.filter((item) => typeof item === "string") : null;

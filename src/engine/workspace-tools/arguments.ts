@@ -1,6 +1,7 @@
 /** Checks a call's arguments against a workspace tool's declaration. Pure. */
 import { objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { isTexts } from "../tools.ts";
 
 /** The arguments of a call by their declared names: models also give `Bash` the `timeout` of other clients, in ms. */
 export function declaredArguments(tool: Json, args: JsonObject): JsonObject {
@@ -33,10 +34,7 @@ function valueFault({ type, enum: choices, minimum, items }: JsonObject, value: 
   if (type === "array" && objectOf(items).type === "integer") {
     return Array.isArray(value) && value.every(Number.isInteger) ? null : "a list of whole numbers";
   }
-  if (type === "array") {
-    const fits = Array.isArray(value) && value.every((item) => typeof item === "string");
-    return fits ? null : "a list of strings";
-  }
+  if (type === "array") return isTexts(value) ? null : "a list of strings";
   if (type === "boolean") return typeof value === "boolean" ? null : "true or false";
   if (typeof value !== "string") return "a string";
   return !Array.isArray(choices) || choices.includes(value) ? null : `one of ${choices.join(", ")}`;

@@ -11,7 +11,7 @@ import { noneMatch } from "../conditional.ts";
 import type { RequestContext } from "../context.ts";
 import { guard, sentKey } from "../guard.ts";
 import { checkRate } from "../rate.ts";
-import { answerBytes } from "../representation.ts";
+import { answerBytes, openBytes } from "../representation.ts";
 import type { Params } from "../routes.ts";
 import { servedTo } from "../served.ts";
 import { fits, onlyFile, zipDigest, zipOf } from "./artifact.ts";
@@ -73,9 +73,7 @@ export async function getDiscoveryArchive(
   const bytes = await zipOf(context, record);
   const etag = `"${await zipDigest(context, card.version, record)}"`;
   const headers = { "content-type": "application/zip", "cache-control": "no-cache" };
-  const open = async (range: { start: number; end: number } | null): Promise<Uint8Array> =>
-    range === null ? bytes : bytes.subarray(range.start, range.end);
-  return answerBytes(context.request, { size: bytes.length, etag, headers, open });
+  return answerBytes(context.request, { size: bytes.length, etag, headers, open: openBytes(bytes) });
 }
 
 /** `GET /.well-known/agent-skills/:slug/:path`: a file of a skill. @throws SkillNotFound */
@@ -93,9 +91,8 @@ export async function getDiscoveryFile(
     "x-content-type-options": "nosniff",
     "content-security-policy": "sandbox",
   };
-  const open = async (range: { start: number; end: number } | null): Promise<Uint8Array> =>
-    range === null ? bytes : bytes.subarray(range.start, range.end);
-  return answerBytes(context.request, { size: bytes.length, etag: `"${file.sha256}"`, headers, open });
+  const etag = `"${file.sha256}"`;
+  return answerBytes(context.request, { size: bytes.length, etag, headers, open: openBytes(bytes) });
 }
 
 /** The skill of a slug. A missing skill and one that the request may not see cause the same error. */

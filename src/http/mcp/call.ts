@@ -8,6 +8,7 @@ import { logError } from "../../run/problem.ts";
 import { asJson, isObject } from "../../skill/json.ts";
 import type { Json, JsonObject, Manifest } from "../../skill/manifest.ts";
 import type { RequestContext } from "../context.ts";
+import { checkMembers } from "../skills/input.ts";
 import { runSkill, type Watch } from "../skills/run.ts";
 import { callHandlerTool } from "./call-handler.ts";
 import { contentOf, producedContents } from "./content.ts";
@@ -133,8 +134,8 @@ function bodyOf(manifest: Manifest, given: JsonObject, written: Exchange["writte
   const { input, input_schema, mode } = manifest;
   if (input === "none") return { body: null, type: null, query: [] };
   const whole = input_schema !== undefined && takesWhole(input_schema);
-  if (!whole)
-    checkNames(given, input === "file" ? ["input", "files"] : ["input", ...(anyFile ? ["files"] : [])]);
+  const names = input === "file" || anyFile ? ["input", "files"] : ["input"];
+  if (!whole) checkMembers(given, names, "argument");
   const value = whole ? given : given.input;
   if (input === "file" || (anyFile && !whole && given.files !== undefined)) return filesOf(manifest, given);
   if (value === undefined || value === null) throw new InputRequired({ hint: 'Give the argument "input".' });
@@ -151,17 +152,6 @@ function bodyOf(manifest: Manifest, given: JsonObject, written: Exchange["writte
     return { body: `{"input":${json}}`, type: JSON_TYPE, query: [["input", text]] };
   }
   return { body: text, type: isJsonText(text) ? JSON_TYPE : "text/plain; charset=utf-8", query };
-}
-
-function checkNames(given: JsonObject, known: readonly string[]): void {
-  const unknown = Object.keys(given).find((name) => !known.includes(name));
-  if (unknown === undefined) return;
-  const errors = [{ path: unknown, message: "unknown argument" }];
-  const accepted = known.map((name) => `"${name}"`).join(" and ");
-  throw new InputInvalid({
-    reason: `The argument "${unknown}" is not known; accepted is ${accepted}.`,
-    errors,
-  });
 }
 
 function isJsonText(text: string): boolean {

@@ -110,7 +110,7 @@ function envelope(value: Json): { input: Json; ids: string[] } {
   if (!isObject(value)) {
     throw new InputInvalid({ reason: 'A JSON body is a string, or an object such as {"input": "…"}.' });
   }
-  checkFields(value, ["input", "files"]);
+  checkMembers(value, ["input", "files"], "field");
   const ids = sentFileIds(value);
   const input = Object.hasOwn(value, "input") ? value.input : null;
   if (input === null || input === undefined) {
@@ -119,12 +119,16 @@ function envelope(value: Json): { input: Json; ids: string[] } {
   return { input, ids };
 }
 
-function checkFields(value: JsonObject, known: readonly string[]): void {
+/** @throws InputInvalid for a member that is not known */
+export function checkMembers(value: JsonObject, known: readonly string[], what: "field" | "argument"): void {
   const unknown = Object.keys(value).find((key) => !known.includes(key));
   if (unknown === undefined) return;
-  const errors = [{ path: unknown, message: "unknown field" }];
+  const errors = [{ path: unknown, message: `unknown ${what}` }];
   const accepted = known.map((name) => `"${name}"`).join(" and ");
-  throw new InputInvalid({ reason: `The field "${unknown}" is not known; accepted is ${accepted}.`, errors });
+  throw new InputInvalid({
+    reason: `The ${what} "${unknown}" is not known; accepted is ${accepted}.`,
+    errors,
+  });
 }
 
 /** A raw body is the file, and is passed on as a stream; a short JSON body may name stored files instead. */
@@ -196,7 +200,7 @@ function namedFiles(body: Uint8Array, accepted: boolean): string[] | null {
   }
   const value = parseJson(decodeUtf8(body, "The body"));
   if (!isObject(value) || !Object.hasOwn(value, "files")) return null;
-  checkFields(value, ["files"]);
+  checkMembers(value, ["files"], "field");
   const ids = sentFileIds(value);
   return ids.length === 0 ? null : ids;
 }
