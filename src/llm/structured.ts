@@ -9,11 +9,19 @@ import type { CallTurn } from "./result.ts";
 import { checkSchema, readSchema } from "./schema.ts";
 import { schemaErrors } from "./validate.ts";
 
+/** A schema, and the option that holds it. */
+interface Named {
+  option: string;
+  schema: JsonObject;
+}
+
 export interface Structured {
   /** The schema for the provider; `null`: any JSON. */
   wire: { schema: JsonObject; strict: boolean } | null;
   /** The schema that Hull checks the answer against. */
   check: JsonObject | null;
+  /** Both. */
+  schemas: readonly Named[];
   validation: "off" | "warn" | "error";
   /** Attempts after the first. */
   retries: number;
@@ -31,51 +39,45 @@ const VALIDATIONS = ["off", "warn", "error"] as const;
 export function readStructured(options: CallOptions): Structured | null {
   const { response_format = "text", output_format } = options;
   if (!FORMATS.includes(response_format)) throw notOneOf("response_format", FORMATS, response_format);
-  const given = options.json_schema ?? options.schema;
   const format = readFormat(output_format);
-  const wireSchema = format?.schema ?? given;
-  const checked = options.output_schema ?? format?.schema ?? given;
-  const wanted =
-    response_format !== "text" || checked !== undefined || (format !== null && format.kind !== "text");
   const validation = VALIDATIONS.find((name) => name === (options.output_validation ?? "off"));
   if (validation === undefined) {
     throw notOneOf("output_validation", [...VALIDATIONS], String(options.output_validation));
   }
-  if (!wanted) return null;
-  const source = sourceOf(options);
-  const wire = wireSchema ?? options.output_schema;
-  if (format?.kind === "json_schema" && wire === undefined) {
+  const { output_schema, json_schema, schema } = options;
+  const own = named("output_schema", output_schema);
+  const given =
+    named("output_format", format?.schema) ?? named("json_schema", json_schema) ?? named("schema", schema);
+  const [checked, wire] = [own ?? given, given ?? own];
+  if (response_format === "text" && checked === null && (format === null || format.kind === "text"))
+    return null;
+  if (format?.kind === "json_schema" && wire === null) {
     throw new InvalidRequest({
       option: "output_format.schema",
       detail: 'output_format of kind "json_schema" needs a schema.',
     });
   }
-  const sent = format?.kind === "json_object" ? undefined : wire;
+  const sent = format?.kind === "json_object" ? null : read(wire);
+  const check = read(checked);
   return {
-    wire: sent === undefined ? null : { schema: readSchema(sent, source), strict: format?.strict ?? true },
-    check:
-      checked === undefined
-        ? null
-        : readSchema(checked, options.output_schema === undefined ? source : "output_schema"),
+    wire: sent && { schema: sent.schema, strict: format?.strict ?? true },
+    check: check?.schema ?? null,
+    schemas: [check, sent].filter((one) => one !== null),
     validation,
     retries: options.schema_retries ?? options.retries ?? 1,
     nudge: options.schema_retry_nudge ?? true,
   };
 }
 
-/** The option that holds the schema for the provider. */
-function sourceOf({ json_schema, schema }: CallOptions): string {
-  if (json_schema !== undefined) return "json_schema";
-  return schema === undefined ? "output_format" : "schema";
-}
+const named = (option: string, schema: JsonObject | undefined): Named | null =>
+  schema === undefined ? null : { option, schema };
 
-/** Refuses schemas of a new request that no answer can match. @param structured of these options @throws InputInvalid */
-export function checkSchemas(options: CallOptions, structured: Structured | null): void {
-  const { check = null, wire = null } = structured ?? {};
-  const source = sourceOf(options);
-  const checked = options.output_schema === undefined ? source : "output_schema";
-  if (check !== null) checkSchema(check, `options.${checked}`);
-  if (wire !== null) checkSchema(wire.schema, `options.${source}`);
+const read = (given: Named | null): Named | null =>
+  given && { ...given, schema: readSchema(given.schema, given.option) };
+
+/** Refuses schemas of a new request that no answer can match. @throws InputInvalid */
+export function checkSchemas(structured: Structured | null): void {
+  for (const { option, schema } of structured?.schemas ?? []) checkSchema(schema, `options.${option}`);
 }
 
 interface Format {

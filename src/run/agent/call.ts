@@ -105,7 +105,7 @@ function prepare(context: RunContext, input: CallInput, host: LlmHost): Prepared
   checkConflicts(options);
   const choice = host.choose(options);
   const chosen = chosenModel(read, choice, host);
-  checkSchemas(options, chosen.structured);
+  checkSchemas(chosen.structured);
   const { system, history, added: said } = conversation(input, options);
   if (history.length + said.length === 0) throw nothingToAnswer();
   const tools = toolsOf(options);

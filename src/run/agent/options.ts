@@ -97,7 +97,7 @@ export async function checkedRun(
     host,
     fallback.fallback,
   );
-  checkSchemas(call, model.structured);
+  checkSchemas(model.structured);
   const resumed =
     options.daemon === true && options.resume_path !== undefined
       ? await resumedFrom(context, session_id, options.resume_path)

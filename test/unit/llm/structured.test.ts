@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { extractJson } from "../../../src/llm/extract.ts";
 import { correction } from "../../../src/llm/nudge.ts";
 import { readSchema } from "../../../src/llm/schema.ts";
+import { readStructured } from "../../../src/llm/structured.ts";
 import { schemaErrors } from "../../../src/llm/validate.ts";
 import type { JsonObject } from "../../../src/skill/manifest.ts";
 
@@ -36,6 +37,16 @@ describe("JSON in an answer", () => {
 });
 
 describe("schemas", () => {
+  const endless = { $ref: "#" };
+  it.each([
+    ["output_schema", { output_schema: endless }],
+    ["output_format", { schema: {}, output_format: { kind: "json_schema", schema: endless } }],
+    ["json_schema", { json_schema: endless, output_schema: {} }],
+    ["schema", { schema: endless }],
+  ])("one that cannot be checked is refused with the name of its option, %s", (option, options) => {
+    expect(() => readStructured(options)).toThrow(`${option}: the schema refers to itself`);
+  });
+
   it.each<[string, JsonObject, JsonObject]>([
     [
       "the Harn dialect",
