@@ -179,6 +179,18 @@ test.each([["open file"], ["open file", "deploy"]])(
   },
 );
 
+test("a search finds only tools that the active skills permit", async () => {
+  const allowed_tools = ["eager", "deploy"];
+  const skills = [{ name: "deploying", description: "How to deploy", prompt: "Deploy.", allowed_tools }];
+  const tool_calls = [{ name: "hull_tool_search", arguments: { query: "tool" } }];
+  fake.script([{ tool_calls }, { text: "found" }]);
+  const options = { skill: "shouter", tools: SEARCHED, tool_search: { mode: "client" }, skills };
+  const result = await json(await run(options, "help me with the skill deploying"));
+  expect(result.status).toBe("done");
+  expect(lastMessage(1)).toContain("deploy");
+  expect(lastMessage(1)).not.toContain("open_file");
+});
+
 test("a tool that the provider found stays callable once its search is compacted away", async () => {
   const eager = [{ name: "eager", arguments: {} }];
   const search = [{ query: "open file", found: ["open_file"] }];

@@ -143,7 +143,8 @@ function stepOf(
 ): CallStep {
   const { call, effect } = open;
   if (search?.owns(call.name, run) === true) {
-    return { type: "search_tools", effect, call, state: run.vault };
+    const scope = scopedTools(run).map(({ definition }) => definition.name);
+    return { type: "search_tools", effect, call, state: run.vault, scope };
   }
   const answered = runtimeStep(state, run, open);
   if (answered !== null) return answered;

@@ -61,8 +61,8 @@ export type AgentStep =
   | { type: "call_hook"; effect: string; hook: string; purpose: HookPurpose; payload: Json }
   /** An LLM or custom compaction: the driver records the summary as `compacted`. */
   | { type: "summarize"; effect: string; instructions: string; plan: CompactionPlan }
-  /** A call of the vault's own search tool; `state` holds the vault's promotions so far. */
-  | { type: "search_tools"; effect: string; call: ToolCallBlock; state: Json }
+  /** A call of the vault's own search tool; `state` holds the vault's promotions so far, `scope` the tools that may be found. */
+  | { type: "search_tools"; effect: string; call: ToolCallBlock; state: Json; scope: string[] }
   /** Ask the MCP servers of a newly active skill for their tools. */
   | { type: "bind_servers"; effect: string; skill: string; servers: string[] }
   /** Nothing to do until an effect under way comes back. */

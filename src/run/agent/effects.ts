@@ -160,8 +160,8 @@ export function runEffects({ streams, admitted, emit, around, ...rest }: RunEffe
     pause: (ms, signal) => systemClock.sleep(ms, signal),
     summarize: (instructions, _messages, { signal }) => summarize(options, chosen(), instructions, signal),
     bindServers: (step) => bindServers(context, servers, spec, step),
-    searchTools: async ({ call, state }) =>
-      vault === null ? { state, result: "{}", events: [] } : vault.search(call, state),
+    searchTools: async ({ call, state, scope }) =>
+      vault === null ? { state, result: "{}", events: [] } : vault.search(call, state, new Set(scope)),
   };
   return {
     effects,

@@ -103,16 +103,17 @@ export class RunVault implements LoopVault {
     return this.#vault.mode === "native" ? observe(this.#vault, vaultState(state), blocks) : [];
   }
 
-  /** Executes one search. */
+  /** Executes one search. @param scope names of the tools that it may find */
   async search(
     call: ToolCallBlock,
     state: Json,
+    scope: ReadonlySet<string>,
   ): Promise<{ state: Json; result: string; events: SearchEvent[] }> {
     // Only a search by Hull is a call.
     const vault = this.#inForce(this.#vault.mode !== "client");
     if (vault.mode !== "client") return { state, result: "{}", events: [] };
     const asked = queryEvent(vault, call);
-    const found = await search(vault, vaultState(state), call, { delegate: this.#delegate });
+    const found = await search(vault, vaultState(state), call, { scope, delegate: this.#delegate });
     return {
       state: asJson(found.state),
       result: found.result.content,
