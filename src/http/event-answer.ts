@@ -89,7 +89,7 @@ export function runEvents(
     const send = async ({ event, data }: RunEvent): Promise<void> => {
       if (body.closed) return;
       seq += 1;
-      await body.write(formatEvent(id, seq, event, context.redacted(data)));
+      await body.write(formatEvent(context.redacted(data), event, `${id}:${seq}`));
     };
     const handle = {
       id,

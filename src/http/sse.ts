@@ -1,5 +1,5 @@
 /** Server-sent events: an open body that sends heartbeats in silence, and whether a client wants one. */
-import { HEARTBEAT, HEARTBEAT_MS } from "../run/events.ts";
+import { formatEvent, HEARTBEAT, HEARTBEAT_MS } from "../run/events.ts";
 import { DIGITS, flagIn } from "./parameters.ts";
 import { mediaType } from "./skills/media-type.ts";
 
@@ -107,4 +107,4 @@ export const isEventStream = ({ headers }: Response): boolean =>
 
 /** A server-sent event of Anthropic's streams, whose name is its type. */
 export const formatted = (event: object): string =>
-  `event: ${"type" in event ? event.type : "message"}\ndata: ${JSON.stringify(event)}\n\n`;
+  formatEvent(event, "type" in event ? String(event.type) : "message");

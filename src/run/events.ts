@@ -16,7 +16,8 @@ export const eventOf = (name: string, data: string): RunEvent =>
 export const HEARTBEAT_MS = 15_000;
 export const HEARTBEAT = ": hb\n\n";
 
-/** One server-sent event; `seq` counts the events of a run from 1. */
-export function formatEvent(runId: string, seq: number, name: string, data: unknown): string {
-  return `id: ${runId}:${seq}\nevent: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
+/** One server-sent event. @param id of an event of a run: `<run>:<seq>`, counted from 1 */
+export function formatEvent(data: unknown, name?: string, id?: string): string {
+  const head = `${id === undefined ? "" : `id: ${id}\n`}${name === undefined ? "" : `event: ${name}\n`}`;
+  return `${head}data: ${JSON.stringify(data)}\n\n`;
 }

@@ -136,7 +136,9 @@ export class EventLog {
           const ended = stored[end];
           const data = ended !== undefined && shown ? await shown(ended) : ended?.data;
           const text = events
-            .map((event) => formatEvent(id, event.seq, event.event, event === ended ? data : event.data))
+            .map((event) =>
+              formatEvent(event === ended ? data : event.data, event.event, `${id}:${event.seq}`),
+            )
             .join("");
           await writer.write(this.#encoder.encode(text));
           seen = events.at(-1)?.seq ?? seen;
@@ -145,7 +147,7 @@ export class EventLog {
         }
         const resting = rest?.() ?? null;
         if (resting !== null)
-          await writer.write(this.#encoder.encode(formatEvent(id, seen, resting.event, resting.data)));
+          await writer.write(this.#encoder.encode(formatEvent(resting.data, resting.event, `${id}:${seen}`)));
         if (resting !== null || this.#store.ended()) return await writer.close();
         if (silent || !(await this.#nextEvent())) {
           await writer.write(this.#encoder.encode(HEARTBEAT));

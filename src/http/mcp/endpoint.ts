@@ -6,6 +6,7 @@
 import { grants } from "../../auth/api-key.ts";
 import { NotAcceptable, UnsupportedMediaType } from "../../errors/request.ts";
 import { toHullError } from "../../errors.ts";
+import { formatEvent } from "../../run/events.ts";
 import { parseWithOffset } from "../../run/json.ts";
 import { logError } from "../../run/problem.ts";
 import { decodeUtf8 } from "../../run/utf8.ts";
@@ -177,8 +178,7 @@ function streamed(
 ): Response {
   const left = new AbortController();
   const body = new EventBody(() => left.abort());
-  const send = (message: JsonObject): Promise<void> =>
-    body.write(`event: message\ndata: ${JSON.stringify(message)}\n\n`);
+  const send = (message: JsonObject): Promise<void> => body.write(formatEvent(message, "message"));
   const sendRedacted = (message: JsonObject): Promise<void> => send(context.redacted(message));
   const signal = AbortSignal.any([context.request.signal, left.signal]);
   const exchange = exchangeOf(context, protocol, signal, whole(text));

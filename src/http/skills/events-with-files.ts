@@ -1,6 +1,7 @@
 /** The events of a run in a session; the last one also lists the files that the run made. */
 import { toHullError } from "../../errors.ts";
 import type { ProducedFile } from "../../run/answers.ts";
+import { formatEvent } from "../../run/events.ts";
 import { logError, problemOf } from "../../run/problem.ts";
 import { isObject } from "../../skill/json.ts";
 import { parsedJson } from "../../skill/json-depth.ts";
@@ -34,8 +35,8 @@ export function eventsWithFiles(
     } catch (thrown) {
       const error = toHullError(thrown);
       logError(error, context);
-      const problem = JSON.stringify(problemOf(error, context));
-      return `event: error\ndata: ${problem}\n\n${head}${text.replace(/^\{"ok":true/, '{"ok":false')}\n\n`;
+      const told = formatEvent(problemOf(error, context), "error");
+      return `${told}${head}${text.replace(/^\{"ok":true/, '{"ok":false')}\n\n`;
     }
   };
   return events.pipeThrough(

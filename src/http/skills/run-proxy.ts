@@ -10,6 +10,7 @@ import {
 } from "../../errors/run.ts";
 import { type HullError, Internal, toHullError } from "../../errors.ts";
 import { Redactor } from "../../redact.ts";
+import { formatEvent } from "../../run/events.ts";
 import { isActive } from "../../run/output-files.ts";
 import { logError, problemOf } from "../../run/problem.ts";
 import { SentVariables } from "../../run/sent-variables.ts";
@@ -177,6 +178,5 @@ async function passDown(
 }
 
 function errorEvent(error: HullError, context: RequestContext): Uint8Array {
-  const data = JSON.stringify(problemOf(error, context));
-  return new TextEncoder().encode(`\n\nevent: error\ndata: ${data}\n\n`);
+  return new TextEncoder().encode(`\n\n${formatEvent(problemOf(error, context), "error")}`);
 }

@@ -16,6 +16,7 @@ import { announce } from "../../model/exchange.ts";
 import type { Sink } from "../../model/wire.ts";
 import { AnswerText } from "../../run/answer-text.ts";
 import { textOf } from "../../run/delta.ts";
+import { formatEvent } from "../../run/events.ts";
 import type { RequestContext } from "../context.ts";
 import { errorBody } from "./errors.ts";
 import { streamedAnswer } from "./model-call.ts";
@@ -109,9 +110,9 @@ export const chunkedAnswer = (
   streamedAnswer(context, {
     headers,
     async run(write, signal) {
-      const emit = (chunk: unknown): void => write(`data: ${JSON.stringify(chunk)}\n\n`);
+      const emit = (chunk: unknown): void => write(formatEvent(chunk));
       await run(new ChatChunks(model, context, { usage, emit }), signal, write);
       write("data: [DONE]\n\n");
     },
-    failed: (error) => `data: ${JSON.stringify(errorBody(error, context, "openai"))}\n\n`,
+    failed: (error) => formatEvent(errorBody(error, context, "openai")),
   });
