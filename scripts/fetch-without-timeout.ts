@@ -1,4 +1,7 @@
-/** Requests whose answer may take hours. */
+/**
+ * Requests whose answer may take hours. With an Agent of undici, `fetch` could make them, but every command would then
+ * take a tenth of a second longer to start, and connections that a server closes would fail requests.
+ */
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { Readable } from "node:stream";

@@ -239,7 +239,8 @@ async function* connection(
 }
 
 /**
- * The events of an answer in their wire form (https://html.spec.whatwg.org/multipage/server-sent-events.html).
+ * The events of an answer in their wire form (https://html.spec.whatwg.org/multipage/server-sent-events.html). With
+ * eventsource-parser, the whole client would be 40 % larger.
  * @param connection aborted if the silence is so long that the server must be gone
  */
 async function* wireEvents(

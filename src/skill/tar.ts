@@ -1,7 +1,8 @@
 /**
  * Packs: a deterministic POSIX tar (USTAR, with a pax path record for a path that does not fit). The strict reader
  * accepts what the writer makes, for uploads also what tar programs make, and nothing that could leave the folder into
- * which it is unpacked.
+ * which it is unpacked. A library does neither: modern-tar, even if it is strict, reads sparse files as plain ones,
+ * malformed pax records and names that are not UTF-8, and writes a long path in other bytes, which would change digests.
  */
 import { concat, utf8OrNull } from "../bytes.ts";
 import { ArchivePaths } from "./archive-paths.ts";

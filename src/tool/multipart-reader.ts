@@ -1,6 +1,8 @@
 /**
  * Reads multipart/form-data as it arrives (RFC 7578, RFC 2046 §5.1), for the Worker's forms and the runner's
- * executions. It holds only the present chunk and one part's headers. Pure: the caller supplies chunks and errors.
+ * executions. It holds only the present chunk and one part's headers. Pure: the caller supplies chunks and errors. A
+ * library does not do it: @remix-run/multipart-parser holds each part until its end, busboy needs streams of Node, and
+ * multipasta takes a body that breaks off behind a boundary for a whole one.
  */
 import { dispositionFilename, parseParameters } from "./header-parameters.ts";
 
