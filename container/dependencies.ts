@@ -8,6 +8,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { createReadStream, createWriteStream } from "node:fs";
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { finished } from "node:stream/promises";
 import { type Bundles, MAX_TAR_BYTES } from "./bundles.ts";
 import type { Cgroups } from "./cgroup.ts";
 import type { Command } from "./commands.ts";
@@ -205,7 +206,7 @@ export class Dependencies {
     while (!pipes.ready) await pipes.more();
     let room = bundles.largest;
     const out = createWriteStream(tar, { mode: 0o600 });
-    const written = new Promise<void>((resolve, reject) => out.once("finish", resolve).once("error", reject));
+    const written = finished(out);
     const cgroup = cgroups?.create() ?? null;
     const executionId = `install-${randomBytes(12).toString("hex")}`;
     const outcome = await new Promise<ProcessOutcome>((resolve) => {

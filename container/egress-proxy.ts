@@ -5,6 +5,7 @@
  */
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import { lookup } from "node:dns/promises";
+import { once } from "node:events";
 import { chmodSync } from "node:fs";
 import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from "node:http";
 import { connect, isIPv6, type Socket } from "node:net";
@@ -51,10 +52,8 @@ export class EgressProxy {
   static async open(path: string, environment: NodeJS.ProcessEnv): Promise<EgressProxy> {
     const proxy = environment.HTTPS_PROXY ?? environment.https_proxy ?? "";
     const way = new EgressProxy(URL.canParse(proxy) ? new URL(proxy) : null);
-    await new Promise<void>((resolve, reject) => {
-      way.#server.once("error", reject);
-      way.#server.listen(path, resolve);
-    });
+    way.#server.listen(path);
+    await once(way.#server, "listening");
     // The permissions of its folder decide who can reach it.
     chmodSync(path, 0o660);
     return way;

@@ -1,4 +1,5 @@
 /** Example data for a first look at the console, all from the mock provider: `hull dev --demo`. */
+import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod";
 import { CommandError, EXIT } from "../command.ts";
 
@@ -159,6 +160,6 @@ async function settled(url: string, session: string, key: string | undefined): P
     const response = await fetch(`${url}/sessions/${session}`, { headers });
     const { run } = sessionShape.parse(await response.json());
     if (run === null || run.status !== "running") return;
-    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+    await sleep(PAUSE_MS);
   }
 }

@@ -5,6 +5,7 @@
  */
 
 import { randomUUID } from "node:crypto";
+import { once } from "node:events";
 import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
 import { HostNotAllowed, NotFound } from "../../src/errors/request.ts";
 import { type HullError, toProblem } from "../../src/errors.ts";
@@ -32,15 +33,14 @@ export async function startFront(options: FrontOptions): Promise<Front> {
   const server = createServer((incoming, outgoing) => forward(incoming, outgoing, options, agent, key));
   // The Worker itself limits how slowly a body may arrive.
   server.requestTimeout = 0;
-  const listening = Promise.withResolvers<void>();
-  server.once("error", listening.reject);
-  server.listen(options.port, options.host, listening.resolve);
-  await listening.promise;
+  server.listen(options.port, options.host);
+  await once(server, "listening");
   const address = server.address();
   return {
     port: typeof address === "object" && address !== null ? address.port : options.port,
     async stop() {
-      const closed = new Promise((resolve) => server.close(resolve));
+      const closed = once(server, "close");
+      server.close();
       server.closeAllConnections();
       agent.destroy();
       await closed;
