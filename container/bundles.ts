@@ -9,11 +9,12 @@ import { chmod, mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } 
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import { TarError } from "../src/skill/tar.ts";
 import { log, reasonOf } from "./log.ts";
 import { Refused } from "./refusal.ts";
 import { makeFolder } from "./scratch.ts";
 import { removeTree } from "./tree.ts";
-import { BadTar, unpackTar } from "./untar.ts";
+import { unpackTar } from "./untar.ts";
 
 /** Largest accepted tar. */
 export const MAX_TAR_BYTES = 512 * 1024 * 1024;
@@ -186,8 +187,8 @@ export class Bundles {
       else Object.assign(changed, { state, changed: false });
       log("info", "bundle_unpacked", { digest, bytes });
     } catch (error) {
-      if (error instanceof BadTar)
-        throw new Refused("bundle_invalid", `The tar is refused: ${error.message}.`);
+      if (error instanceof TarError)
+        throw new Refused("bundle_invalid", `The tar is refused: ${error.reason}.`);
       throw error;
     } finally {
       if (changed !== undefined) this.release(digest);

@@ -234,6 +234,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   ],
   container: [
     "src/bytes.ts",
+    "src/skill/tar.ts",
     "src/tool/protocol.ts",
     "src/tool/workspace-path.ts",
     "src/tool/multipart-reader.ts",

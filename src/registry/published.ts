@@ -260,7 +260,7 @@ export async function readBytes(
   env: Bindings,
   kind: "pack" | "blob" | "module" | "openapi",
   digest: string,
-): Promise<ReadableStream<Uint8Array>> {
+): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
   const key = `${kind}:${digest}`;
   const stream = await env.SKILLS.get(key, { type: "stream", cacheTtl: IMMUTABLE_TTL_S });
   if (stream !== null) return stream;

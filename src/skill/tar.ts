@@ -101,13 +101,25 @@ interface Entry {
   size: number;
 }
 
-/** Reads a pack chunk by chunk; holds at most one file. Both methods throw `TarError`. */
-export class TarReader {
+interface Piece {
+  /** The same object for all pieces of a file. */
+  file: Entry;
+  bytes: Uint8Array<ArrayBuffer>;
+  /** Whether the file ends with it. An empty file has one empty piece. */
+  last: boolean;
+}
+
+/** Cuts a pack that arrives in chunks into pieces of its files; holds no content. Both methods throw `TarError`. */
+export class TarParser {
   readonly #terms: TarTerms;
   readonly #paths = new ArchivePaths();
-  #chunks: Uint8Array<ArrayBuffer>[] = [];
-  #held = 0;
-  #entry: Entry | null = null;
+  /** The block of a header, or the blocks of a header's content, of which the first bytes are here. */
+  #block = new Uint8Array(BLOCK);
+  #filled = 0;
+  /** The file whose content is next, and how much of it is missing. */
+  #file: Entry | null = null;
+  #missing = 0;
+  #padding = 0;
   /** The header whose content is next. */
   #told: { type: string; size: number } | null = null;
   /** What headers since the last file say of the next one. */
@@ -121,28 +133,31 @@ export class TarReader {
     this.#terms = terms;
   }
 
-  /** The files that this chunk completed. */
-  push(chunk: Uint8Array<ArrayBuffer>): UnpackedFile[] {
-    this.#chunks.push(chunk);
-    this.#held += chunk.length;
-    const files: UnpackedFile[] = [];
-    for (;;) {
+  /** The pieces in this chunk, which are views of it. */
+  *push(chunk: Uint8Array<ArrayBuffer>): Generator<Piece, void> {
+    let rest = chunk;
+    const take = (most: number): Uint8Array<ArrayBuffer> => {
+      const taken = rest.subarray(0, most);
+      rest = rest.subarray(taken.length);
+      return taken;
+    };
+    while (rest.length > 0) {
       if (this.#zeroBlocks === 2) {
-        if (this.#take(this.#held).some((byte) => byte !== 0)) throw new TarError("data after the end");
-        return files;
-      }
-      const body = this.#entry?.size ?? this.#told?.size ?? BLOCK;
-      const need = Math.ceil(body / BLOCK) * BLOCK;
-      if (this.#held < need) return files;
-      const block = this.#take(need);
-      if (this.#entry !== null) {
-        files.push({ path: this.#entry.path, mode: this.#entry.mode, bytes: block.subarray(0, body) });
-        this.#entry = null;
-      } else if (this.#told !== null) {
-        this.#readTold(this.#told.type, block.subarray(0, body));
-        this.#told = null;
+        if (take(rest.length).some((byte) => byte !== 0)) throw new TarError("data after the end");
+      } else if (this.#padding > 0) {
+        this.#padding -= take(this.#padding).length;
+      } else if (this.#file !== null) {
+        yield this.#piece(this.#file, take(this.#missing));
       } else {
-        this.#readHeader(block);
+        const part = take(this.#block.length - this.#filled);
+        this.#block.set(part, this.#filled);
+        this.#filled += part.length;
+        if (this.#filled < this.#block.length) return;
+        const file = this.#readBlock(this.#block);
+        this.#filled = 0;
+        this.#block = new Uint8Array(this.#told === null ? BLOCK : blocksOf(this.#told.size));
+        if (file?.size === 0) yield { file, bytes: new Uint8Array(0), last: true };
+        else if (file !== null) [this.#file, this.#missing] = [file, file.size];
       }
     }
   }
@@ -152,10 +167,29 @@ export class TarReader {
     if (this.#zeroBlocks < 2) throw new TarError("it is cut off");
   }
 
-  #readHeader(block: Uint8Array): void {
+  #piece(file: Entry, bytes: Uint8Array<ArrayBuffer>): Piece {
+    this.#missing -= bytes.length;
+    const last = this.#missing === 0;
+    if (last) {
+      this.#file = null;
+      this.#padding = blocksOf(file.size) - file.size;
+    }
+    return { file, bytes, last };
+  }
+
+  /** Reads a header, or a header's content; returns the file whose content follows. */
+  #readBlock(block: Uint8Array): Entry | null {
+    if (this.#told === null) return this.#readHeader(block);
+    const { type, size } = this.#told;
+    this.#told = null;
+    this.#readTold(type, block.subarray(0, size));
+    return null;
+  }
+
+  #readHeader(block: Uint8Array): Entry | null {
     if (block.every((byte) => byte === 0)) {
       this.#zeroBlocks++;
-      return;
+      return null;
     }
     if (this.#zeroBlocks > 0) throw new TarError("data after the end");
     const { of_programs = false } = this.#terms;
@@ -169,7 +203,7 @@ export class TarReader {
       // A global header may come again.
       if (type !== "g") this.#types += type;
       this.#told = { type, size: written };
-      return;
+      return null;
     }
     const { path: named = headerPath(block), size = written } = this.#next;
     this.#next = {};
@@ -182,10 +216,10 @@ export class TarReader {
     const path = of_programs ? named.replace(/^\.\//, "") : named;
     if (isFolder) {
       checkFolder(path, size);
-      return;
+      return null;
     }
     this.#admit(path, size);
-    this.#entry = { path, size, mode: (octal(block, 100, 8) & 0o111) === 0 ? 0o644 : 0o755 };
+    return { path, size, mode: (octal(block, 100, 8) & 0o111) === 0 ? 0o644 : 0o755 };
   }
 
   /** A path of pax counts more than GNU's; what a link points to counts nothing, because no link is allowed. */
@@ -204,58 +238,58 @@ export class TarReader {
     if (this.#paths.size > this.#terms.max_files)
       throw new TarError(`more than ${this.#terms.max_files} files`);
   }
+}
 
-  /** Removes exactly `length` held bytes. */
-  #take(length: number): Uint8Array<ArrayBuffer> {
-    const all = this.#chunks.length === 1 ? (this.#chunks[0] ?? new Uint8Array(0)) : concat(this.#chunks);
-    const rest = all.subarray(length);
-    this.#chunks = rest.length > 0 ? [rest] : [];
-    this.#held = rest.length;
-    return all.subarray(0, length);
+/** Reads a pack chunk by chunk; holds at most one file. Both methods throw `TarError`. */
+export class TarReader {
+  readonly #parser: TarParser;
+  #pieces: Uint8Array<ArrayBuffer>[] = [];
+
+  constructor(terms?: TarTerms) {
+    this.#parser = new TarParser(terms);
+  }
+
+  /** The files that this chunk completed. */
+  push(chunk: Uint8Array<ArrayBuffer>): UnpackedFile[] {
+    const files: UnpackedFile[] = [];
+    for (const { file, bytes, last } of this.#parser.push(chunk)) {
+      this.#pieces.push(bytes);
+      if (!last) continue;
+      const whole = this.#pieces.length === 1 ? bytes : concat(this.#pieces);
+      files.push({ path: file.path, mode: file.mode, bytes: whole });
+      this.#pieces = [];
+    }
+    return files;
+  }
+
+  /** Must be called after the last chunk. */
+  end(): void {
+    this.#parser.end();
   }
 }
 
 /**
- * Reads one file of a pack, and never holds more than that file; `null`: the pack has no such path. The stream is read
- * up to the end of the file. Throws `TarError`.
+ * Reads one file of a pack, and holds nothing but that file; `null`: the pack has no such path. The stream is read up to
+ * the end of the file. Throws `TarError`.
  */
 export async function readTarFile(
-  pack: ReadableStream<Uint8Array>,
+  pack: ReadableStream<Uint8Array<ArrayBuffer>>,
   wanted: string,
 ): Promise<Uint8Array<ArrayBuffer> | null> {
-  const reader = pack.getReader();
-  let held: Uint8Array = new Uint8Array(0);
-  /** The next bytes; `keep` false: skips them. */
-  const next = async (length: number, keep: boolean): Promise<Uint8Array<ArrayBuffer>> => {
-    const parts: Uint8Array[] = [];
-    for (let missing = length; ; ) {
-      const part = held.subarray(0, missing);
-      held = held.subarray(part.length);
-      missing -= part.length;
-      if (keep) parts.push(part);
-      if (missing === 0) return concat(parts);
-      const { done, value } = await reader.read();
-      if (done) throw new TarError("it is cut off");
-      held = value;
+  const parser = new TarParser();
+  const pieces: Uint8Array[] = [];
+  for await (const chunk of pack) {
+    for (const { file, bytes, last } of parser.push(chunk)) {
+      if (file.path !== wanted) continue;
+      pieces.push(bytes);
+      if (last) return concat(pieces);
     }
-  };
-  try {
-    for (let long: string | null = null; ; ) {
-      const block = await next(BLOCK, true);
-      if (block.every((byte) => byte === 0)) return null;
-      checkHeader(block);
-      const size = octal(block, 124, 12);
-      const room = Math.ceil(size / BLOCK) * BLOCK;
-      const isPax = String.fromCharCode(block[156] ?? 0) === "x";
-      const found = !isPax && (long ?? headerPath(block)) === wanted;
-      const body = await next(room, isPax || found);
-      if (found) return body.subarray(0, size);
-      long = isPax ? readPax(body.subarray(0, size)) : null;
-    }
-  } finally {
-    await reader.cancel();
   }
+  parser.end();
+  return null;
 }
+
+const blocksOf = (size: number): number => Math.ceil(size / BLOCK) * BLOCK;
 
 /** @param path without `./`, so that of the archive's own folder is empty */
 function checkFolder(path: string, size: number): void {

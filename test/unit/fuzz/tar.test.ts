@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join as joinPath } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { BadTar, unpackTar } from "../../../container/untar.ts";
+import { unpackTar } from "../../../container/untar.ts";
 import { insidePath } from "../../../src/skill/path.ts";
 import { packTar, readTar, TarError, type TarFile, TarReader } from "../../../src/skill/tar.ts";
 import { cutAt, join } from "../../support/chunks.ts";
@@ -125,7 +125,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-test("the runner's unpacking: BadTar, or files inside the folder; it takes what the registry takes", async () => {
+test("the runner's unpacking: TarError, or files inside the folder; it takes what the registry takes", async () => {
   let unpacked = 0;
   await fc.assert(
     fc.asyncProperty(tars, async (tar) => {
@@ -158,7 +158,7 @@ async function unpacking(tarPath: string, target: string): Promise<[string, stri
   try {
     await unpackTar(tarPath, target);
   } catch (error) {
-    if (!(error instanceof BadTar)) throw error;
+    if (!(error instanceof TarError)) throw error;
     return null;
   }
   return filesBelow(target);

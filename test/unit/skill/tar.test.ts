@@ -48,7 +48,7 @@ describe("packs", () => {
     const pack = packTar(files);
     for (const size of [1, 100, 512, 5000, pack.length]) {
       const stream = () =>
-        new ReadableStream<Uint8Array>({
+        new ReadableStream<Uint8Array<ArrayBuffer>>({
           start(controller) {
             for (let at = 0; at < pack.length; at += size) controller.enqueue(pack.slice(at, at + size));
             controller.close();
