@@ -5,7 +5,7 @@
  * small and as strict: fflate compares no local header and no CRC-32, and tells no modes; zip.js is twenty times as
  * large, and keeps a list of the tasks of all requests.
  */
-import { utf8OrNull } from "../bytes.ts";
+import { streamFrom, utf8OrNull } from "../bytes.ts";
 import { counted } from "../plural.ts";
 import { ArchivePaths } from "./archive-paths.ts";
 import type { SourceFile } from "./bundle.ts";
@@ -224,36 +224,24 @@ async function inflate(
   size: number,
   name: string,
 ): Promise<Uint8Array<ArrayBuffer>> {
-  const stream = new DecompressionStream("deflate-raw");
-  const writer = stream.writable.getWriter();
-  const reader = stream.readable.getReader();
   const bytes = new Uint8Array(size);
   let length = 0;
-  let done = false;
-  const fed = (async () => {
-    for (let at = 0; at < data.length && !done; at += PIECE_BYTES) {
-      await writer.write(data.subarray(at, at + PIECE_BYTES));
-    }
-    await writer.close();
-  })();
-  // The reading side fails with this error and reports it.
-  fed.catch(() => {});
   try {
-    for (;;) {
-      const read = await reader.read();
-      if (read.done) break;
-      if (length + read.value.length > size)
+    const inflated = streamFrom(piecesOf(data)).pipeThrough(new DecompressionStream("deflate-raw"));
+    for await (const piece of inflated) {
+      if (length + piece.length > size)
         throw new ZipError(`${name} unpacks to more than its ${counted(size, "byte")}`);
-      bytes.set(read.value, length);
-      length += read.value.length;
+      bytes.set(piece, length);
+      length += piece.length;
     }
   } catch (error) {
     throw error instanceof ZipError ? error : new ZipError(`${name} cannot be inflated`);
-  } finally {
-    done = true;
-    await reader.cancel().catch(() => {});
   }
-  return length === size ? bytes : bytes.subarray(0, length);
+  return bytes.subarray(0, length);
+}
+
+async function* piecesOf(data: Uint8Array): AsyncGenerator<Uint8Array, void> {
+  for (let at = 0; at < data.length; at += PIECE_BYTES) yield data.subarray(at, at + PIECE_BYTES);
 }
 
 function bytesOf(view: View, at: number, length: number): Uint8Array<ArrayBuffer> {
