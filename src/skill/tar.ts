@@ -4,7 +4,7 @@
  * which it is unpacked. A library does neither: modern-tar, even if it is strict, reads sparse files as plain ones,
  * malformed pax records and names that are not UTF-8, and writes a long path in other bytes, which would change digests.
  */
-import { concat, utf8OrNull } from "../bytes.ts";
+import { concat, join, utf8OrNull } from "../bytes.ts";
 import { ArchivePaths } from "./archive-paths.ts";
 import { byteOrder } from "./path.ts";
 
@@ -255,8 +255,7 @@ export class TarReader {
     for (const { file, bytes, last } of this.#parser.push(chunk)) {
       this.#pieces.push(bytes);
       if (!last) continue;
-      const whole = this.#pieces.length === 1 ? bytes : concat(this.#pieces);
-      files.push({ path: file.path, mode: file.mode, bytes: whole });
+      files.push({ path: file.path, mode: file.mode, bytes: join(this.#pieces) });
       this.#pieces = [];
     }
     return files;
