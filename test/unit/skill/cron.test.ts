@@ -24,8 +24,10 @@ describe("fires", () => {
     ["0 9-17/4 * * mon-fri", "UTC", "2026-01-02T13:30:00Z", ["2026-01-02T17:00Z", "2026-01-05T09:00Z"]],
     ["5 4 1,15 JAN,7 *", "UTC", "2026-01-15T05:00:00Z", ["2026-07-01T04:05Z", "2026-07-15T04:05Z"]],
     ["50/5 23 * * *", "UTC", "2026-01-01T00:00:00Z", ["2026-01-01T23:50Z", "2026-01-01T23:55Z"]],
+    ["0 0 1,31 * *", "UTC", "2026-02-02T00:00:00Z", ["2026-03-01T00:00Z", "2026-03-31T00:00Z"]],
     ["0 0 29 2 *", "UTC", "2026-01-01T00:00:00Z", ["2028-02-29T00:00Z", "2032-02-29T00:00Z"]],
     ["0 0 * * 7", "UTC", "2026-01-01T00:00:00Z", ["2026-01-04T00:00Z", "2026-01-11T00:00Z"]],
+    ["0 0 * * 6-0", "UTC", "2026-01-03T00:00:00Z", ["2026-01-04T00:00Z", "2026-01-10T00:00Z"]],
     ["0 0 * * sat-sun", "UTC", "2026-01-03T00:00:00Z", ["2026-01-04T00:00Z", "2026-01-10T00:00Z"]],
     // Both day fields restricted: either.
     [
@@ -91,6 +93,12 @@ describe("refuses", () => {
     ["1-2-3 * * * *", '"1-2-3" is no minute'],
     [", * * * *", '"," is no minute'],
     ["@daily", "has 1 field;"],
+    ["0 0 L * *", '"L" is no day of the month'],
+    ["0 0 15W * *", '"15W" is no day of the month'],
+    ["0 0 ? * *", '"?" is no day of the month'],
+    ["0 0 * 1jan *", '"1jan" is no month'],
+    ["0 0 * * fri#2", '"fri#2" is no day of the week'],
+    ["0 0 1 * +mon", '"+mon" is no day of the week'],
     ["0 0 30 2 *", "names a date that no month has"],
   ])("%s", (text, fault) => {
     expect(parseCron(text)).toEqual({ fault: expect.stringContaining(fault) });
