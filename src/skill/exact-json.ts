@@ -2,14 +2,20 @@
  * Reads and writes JSON text without changing its numbers: a double holds some 16 digits, and ids in JSON often have
  * more. Pure.
  */
-import { isObject } from "./json.ts";
+import { isObject, objectOf } from "./json.ts";
 import { parsedJson } from "./json-depth.ts";
-import type { Json } from "./manifest.ts";
+import type { Json, JsonObject } from "./manifest.ts";
+
+declare global {
+  interface JSON {
+    /** What `JSON.stringify` writes as this text. TypeScript does not know the function yet. */
+    rawJSON(text: string): JsonObject;
+  }
+}
 
 /** Only a text with so many digits in a row can hold a number that a double changes. */
 const MAY_LOSE = /[\d.]{16}|[eE][-+]?\d{3}/;
 const ONE_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?$/;
-const NUMBER = /-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?/g;
 
 /**
  * A part of a JSON text as compact JSON, as `JSON.stringify` writes it, except that numbers which a double would change
@@ -19,10 +25,7 @@ const NUMBER = /-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?/g;
  * @param pick finds it in the parsed text
  */
 export function compactPart(text: string, part: Json, pick: (value: Json) => Json): string {
-  const compact = JSON.stringify(part);
-  if (!MAY_LOSE.test(text)) return compact;
-  const mark = markFor(compact);
-  return unmarked(JSON.stringify(pick(JSON.parse(marked(text, mark)))), mark);
+  return JSON.stringify(MAY_LOSE.test(text) ? pick(JSON.parse(text, withDigits)) : part);
 }
 
 /**
@@ -36,63 +39,32 @@ export function exactJson(
   text: string,
   pick: (sent: Json) => Json | undefined = (sent) => sent,
 ): string {
-  const compact = JSON.stringify(value);
-  if (!MAY_LOSE.test(text)) return compact;
-  const mark = markFor(compact + text);
-  const sent = parsedJson(marked(text, mark));
-  const place = sent === undefined ? undefined : pick(sent);
-  return place === undefined ? compact : unmarked(JSON.stringify(asSent(value, place, mark)), mark);
+  const sent = MAY_LOSE.test(text) ? parsedJson(text, withDigits) : undefined;
+  return JSON.stringify(sent === undefined ? value : asSent(value, pick(sent)));
 }
 
-/** The value with the marked numbers that were sent. */
-function asSent(value: Json, sent: Json | undefined, mark: string): Json {
+/** A reviver for `JSON.parse`, which passes the source of a number: one that a double would change keeps it. */
+function withDigits(...[, value, context]: unknown[]): unknown {
+  const { source } = objectOf(context);
+  return typeof value === "number" && typeof source === "string" && !isKept(source)
+    ? JSON.rawJSON(source)
+    : value;
+}
+
+/** The value with the numbers that were sent. */
+function asSent(value: Json, sent: Json | undefined): Json {
   if (typeof value === "number") {
     // A number may have been sent as a text.
-    const digits = typeof sent !== "string" ? "" : sent.startsWith(mark) ? sent.slice(mark.length) : sent;
-    const same = ONE_NUMBER.test(digits) && Number(digits) === value && !isKept(digits);
-    return same ? mark + digits : value;
+    const digits = isObject(sent) ? sent.rawJSON : sent;
+    const same = typeof digits === "string" && ONE_NUMBER.test(digits) && Number(digits) === value;
+    return same && !isKept(digits) ? JSON.rawJSON(digits) : value;
   }
   if (Array.isArray(value)) {
-    return Array.isArray(sent) ? value.map((item, n) => asSent(item, sent[n], mark)) : value;
+    return Array.isArray(sent) ? value.map((item, n) => asSent(item, sent[n])) : value;
   }
   if (!isObject(value) || !isObject(sent)) return value;
   const own = (name: string): Json | undefined => (Object.hasOwn(sent, name) ? sent[name] : undefined);
-  return Object.fromEntries(
-    Object.entries(value).map(([name, item]) => [name, asSent(item, own(name), mark)]),
-  );
-}
-
-/** The beginning of a string that holds a number: no string of the text begins with it. */
-const markFor = (text: string): string => "#".repeat(longestRun(text) + 1);
-
-/** The text with each number that a double would change as a string. */
-const marked = (text: string, mark: string): string =>
-  outsideStrings(text, (between) =>
-    between.replace(NUMBER, (number) => (isKept(number) ? number : `"${mark}${number}"`)),
-  );
-
-const unmarked = (text: string, mark: string): string =>
-  text.replace(new RegExp(`"${mark}([^"]*)"`, "g"), "$1");
-
-function longestRun(text: string): number {
-  let longest = 0;
-  for (const [run] of text.matchAll(/#+/g)) longest = Math.max(longest, run.length);
-  return longest;
-}
-
-/** Changes the parts of a JSON text between its strings. */
-function outsideStrings(text: string, change: (between: string) => string): string {
-  const parts: string[] = [];
-  let at = 0;
-  for (;;) {
-    const opens = text.indexOf('"', at);
-    parts.push(change(text.slice(at, opens < 0 ? undefined : opens)));
-    if (opens < 0) return parts.join("");
-    at = opens + 1;
-    while (text[at] !== '"') at += text[at] === "\\" ? 2 : 1;
-    at++;
-    parts.push(text.slice(opens, at));
-  }
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, asSent(item, own(name))]));
 }
 
 /** Whether a number of a JSON text has the same value as a double. */

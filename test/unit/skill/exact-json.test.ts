@@ -64,6 +64,12 @@ describe("compact JSON", () => {
       '{"id":"##12345678901234567890"}',
     ],
     ["what is no JSON", { id: LONG }, "id 12345678901234567890", '{"id":12345678901234567000}'],
+    [
+      "a text without its end",
+      { id: LONG },
+      '{"id": 12345678901234567890, "a": "b',
+      '{"id":12345678901234567000}',
+    ],
     ["own names only", { a: 1 }, '{"constructor": 12345678901234567890}', '{"a":1}'],
   ])("of a value made from a text: %s", (_, value, text, expected) => {
     expect(exactJson(value, text)).toBe(expected);
