@@ -4,7 +4,9 @@
  */
 import { WorkerEntrypoint } from "cloudflare:workers";
 import type { Bindings } from "../env.ts";
-import { hostFault } from "../tool/public-host.ts";
+import { lazily } from "../lazily.ts";
+
+const hostFault = lazily(async () => (await import("../tool/public-host.ts")).hostFault);
 
 /** The exit of the isolates. */
 export class HandlerOutbound extends WorkerEntrypoint<Bindings, OutboundProps> {
@@ -26,7 +28,7 @@ const MAX_BYTES = 32 * 1024 * 1024;
 /** The answer, or a 403 that says why the request was not made. */
 async function fetchOutside(request: Request, { hosts }: OutboundProps): Promise<Response> {
   const url = new URL(request.url);
-  const fault = hostFault(url, hosts);
+  const fault = await hostFault(url, hosts);
   if (fault !== null) return refused(`The host ${url.hostname} ${fault}.`);
   const { method, headers, body } = request;
   const signal = AbortSignal.any([request.signal, AbortSignal.timeout(TIMEOUT_MS)]);
