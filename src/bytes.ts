@@ -1,4 +1,7 @@
-/** Bytes: joins several, reads short bodies, and converts to and from texts: UTF-8, hexadecimal digits, Base64 (RFC 4648). */
+/**
+ * Bytes: joins several, reads short bodies, and converts to and from texts: UTF-8, hexadecimal digits, Base64 (RFC 4648).
+ * Node 24 has no `Uint8Array.fromBase64` and `toHex` yet.
+ */
 
 export function concat(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));

@@ -1,4 +1,4 @@
-/** Validators and ranges (RFC 9110 §8.8, §13, §14). Pure. */
+/** Validators and ranges (RFC 9110 §8.8, §13, §14). Hono's `etag` has neither `If-Match` nor ranges. Pure. */
 
 /** Whether `If-None-Match` names this tag; weak comparison. */
 export function noneMatch(request: Request, etag: string): boolean {

@@ -1,4 +1,7 @@
-/** Which other sites' pages may read answers: only those of `cors_origins`. */
+/**
+ * Which other sites' pages may read answers: only those of `cors_origins`. Hono's `cors` answers each OPTIONS without
+ * the route, which knows its methods, and allows either a fixed list of headers or all.
+ */
 import type { RequestContext } from "./context.ts";
 
 const ALLOW_HEADERS = [

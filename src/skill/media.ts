@@ -1,4 +1,7 @@
-/** Media types: their form, which of them are text, and the type of a file by its extension. */
+/**
+ * Media types: their form, which of them are text, and the type of a file by its extension. Hono's table lacks Markdown,
+ * YAML and office documents, mrmime's NDJSON, tar and office documents.
+ */
 
 const TOKEN = "[a-z0-9!#$&^_.+-]+";
 const PATTERN = new RegExp(`^${TOKEN}/(?:${TOKEN}|\\*)$`);
