@@ -29,26 +29,24 @@ export async function eventAnswer(
   headers: Record<string, string>,
   workOf: (writing: Writing) => Work,
 ): Promise<Response> {
-  const { signal } = context.request;
-  const abort = new AbortController();
-  if (signal.aborted) abort.abort();
-  else signal.addEventListener("abort", () => abort.abort(), { once: true });
-  const body = new EventBody(() => abort.abort());
+  const left = new AbortController();
+  const signal = AbortSignal.any([context.request.signal, left.signal]);
+  const body = new EventBody(() => left.abort());
   const begun = Promise.withResolvers<void>();
   let open = false;
   const begin = (): void => {
     open = true;
     begun.resolve();
   };
-  const work = workOf({ body, begin, signal: abort.signal });
+  const work = workOf({ body, begin, signal });
   const finished = work.run().then(
     () => {
       begin();
       return body.close();
     },
     async (thrown: unknown) => {
-      const left = abort.signal.aborted && !(thrown instanceof HullError);
-      const error = left ? new ClientClosedRequest({}) : toHullError(thrown);
+      const hasLeft = signal.aborted && !(thrown instanceof HullError);
+      const error = hasLeft ? new ClientClosedRequest({}) : toHullError(thrown);
       if (!open) {
         body.abandon();
         begun.reject(error);

@@ -29,7 +29,8 @@ export async function answerChatWithTools(
   asked: ChatRequest,
   { id, model }: { id: string; model: ModelLookup },
 ): Promise<Response> {
-  const abort = new AbortController();
+  const left = new AbortController();
+  const signal = AbortSignal.any([context.request.signal, left.signal]);
   const skills = await referencedSkills(context, asked, model);
   const run = await openAgentRun(
     context,
@@ -41,7 +42,7 @@ export async function answerChatWithTools(
       pauses: false,
       skills,
     },
-    { signal: abort.signal, account: accountOf(context, null), execution: id },
+    { signal, account: accountOf(context, null), execution: id },
   );
   await context.beforeEffects();
   const chosen = (asked.request.tool_choice ?? "auto") === "auto" ? [] : ["tool_choice"];
@@ -51,15 +52,14 @@ export async function answerChatWithTools(
     null,
   );
   if (!asked.stream) {
-    context.request.signal.addEventListener("abort", () => abort.abort(), { once: true });
     const silent = { text: () => {}, reasoning: () => {}, call: () => {} };
     const { turn, further } = await drive(context, run, asked, silent);
     const whole = { ...completionOf(turn, run.excludesCached, Date.now()), ...further };
     return Response.json(context.redacted(whole), { headers: { "cache-control": "no-store", ...ignored } });
   }
   const about = { model: run.spec.model.model, usage: asked.reports_usage, headers: ignored };
-  return chunkedAnswer(context, about, async (chunks, signal, write) => {
-    signal.addEventListener("abort", () => abort.abort(), { once: true });
+  return chunkedAnswer(context, about, async (chunks, reading, write) => {
+    reading.addEventListener("abort", () => left.abort(), { once: true });
     const text = (piece: string): void => chunks.sink.onText?.(piece);
     const reasoning = (piece: string): void => chunks.sink.onReasoning?.(piece);
     // A comment, which clients skip. It keeps the stream alive while a tool runs.

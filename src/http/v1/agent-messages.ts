@@ -38,18 +38,18 @@ export async function answerWithTools(
   asked: MessagesRequest,
   { id, skills, model }: { id: string; skills: ReferencedSkills; model: ModelLookup },
 ): Promise<Response> {
-  const abort = new AbortController();
+  const left = new AbortController();
+  const signal = AbortSignal.any([context.request.signal, left.signal]);
   const run = await openAgentRun(
     context,
     { ...asked, found: await modelOfRun(asked.model, model), skills, pauses: true },
-    { signal: abort.signal, account: accountOf(context, null), execution: id },
+    { signal, account: accountOf(context, null), execution: id },
   );
   await context.beforeEffects();
   const chosen = (asked.request.tool_choice ?? "auto") === "auto" ? [] : ["tool_choice"];
   const lost = [...chosen, ...ignoredStrict(asked.request.tools, null)];
   const ignored = run.excludesCached ? lost : [...asked.ignored, ...lost];
   if (!asked.stream) {
-    context.request.signal.addEventListener("abort", () => abort.abort(), { once: true });
     const message = new WholeMessage();
     await drive(context, run, asked, (event) => message.push(event));
     const headers = { "cache-control": "no-store", ...ignoredHeader(ignored, null) };
@@ -57,8 +57,8 @@ export async function answerWithTools(
   }
   return streamedAnswer(context, {
     headers: ignoredHeader(ignored, null),
-    async run(write, signal) {
-      signal.addEventListener("abort", () => abort.abort(), { once: true });
+    async run(write, reading) {
+      reading.addEventListener("abort", () => left.abort(), { once: true });
       await drive(context, run, asked, (event) => write(formatted(event)));
     },
     failed: (error) => formatted({ ...errorBody(error, context, dialectOf(context)) }),

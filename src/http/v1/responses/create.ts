@@ -178,10 +178,10 @@ async function passing(
   const { request, headers, found } = await prepared(context, asked, body);
   if (request.container !== null || namesSkill(asked.model)) await context.beforeEffects();
   const reasoning = showsReasoning(include, false);
-  const abort = new AbortController();
-  const handle = { ...silentHandle(context, id, abort.signal), streaming: stream };
+  const left = new AbortController();
+  const signal = AbortSignal.any([context.request.signal, left.signal]);
+  const handle = { ...silentHandle(context, id, signal), streaming: stream };
   if (!stream) {
-    context.request.signal.addEventListener("abort", () => abort.abort(), { once: true });
     const output = await runResponse(handle, request, found);
     const document: JsonObject = isObject(output.done.response) ? output.done.response : {};
     return jsonNow(context.redacted(renderResponse(document, reasoning)), 200, headers);
@@ -191,8 +191,8 @@ async function passing(
     made.map((event) => formatted(context.redacted(renderEvent(event, reasoning)))).join("");
   return streamedAnswer(context, {
     headers,
-    async run(write, signal) {
-      signal.addEventListener("abort", () => abort.abort(), { once: true });
+    async run(write, reading) {
+      reading.addEventListener("abort", () => left.abort(), { once: true });
       let begun = false;
       const started = (): void => {
         if (!begun) write(texts(events.begin()));
