@@ -91,9 +91,7 @@ export async function readBody(request: Request, limit: number): Promise<Uint8Ar
   const declared = Number(request.headers.get("content-length") ?? Number.NaN);
   // A small body of known length: the platform collects it, and cannot collect more than was declared.
   if (declared <= DRAIN_BYTES) return new Uint8Array(await withSilenceLimit(request.arrayBuffer()));
-  const chunks: Uint8Array<ArrayBuffer>[] = [];
-  for await (const chunk of bodyChunks(request, limit)) chunks.push(chunk);
-  return join(chunks);
+  return join(await Array.fromAsync(bodyChunks(request, limit)));
 }
 
 /**

@@ -105,8 +105,7 @@ async function contentHash(request: Request, bytes: Uint8Array): Promise<string>
   const parts: (string | null)[][] = [];
   try {
     for await (const { name, filename, type, body } of formParts(request, MAX_KEYED_BYTES)) {
-      const pieces: Uint8Array<ArrayBuffer>[] = [];
-      for await (const piece of body) pieces.push(new Uint8Array(piece));
+      const pieces = await Array.fromAsync(body, (piece) => new Uint8Array(piece));
       parts.push([name, filename, type, await sha256(join(pieces))]);
     }
   } catch (error) {

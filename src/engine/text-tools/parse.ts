@@ -124,7 +124,7 @@ function looseCalls(text: string, tools: readonly string[]): Piece[] {
   const pieces: Piece[] = [];
   // Most turns contain none of these, so no pattern of the tools' names is needed.
   if (tools.length === 0 || !/[({`]/.test(text)) return pieces;
-  const names = tools.map((name) => name.replace(/[^\w-]/g, "\\$&"));
+  const names = tools.map(RegExp.escape);
   const fence = /```(?:json|tool_code|tool_call)?[^\S\n]*\n([\s\S]*?)\n?```/g;
   for (let hit = fence.exec(text); hit !== null; hit = fence.exec(text)) {
     const inner = (hit[1] ?? "").trim();
