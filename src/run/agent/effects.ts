@@ -158,7 +158,7 @@ export function runEffects({ streams, admitted, emit, around, ...rest }: RunEffe
       return hookAnswer(step, await callRunHook(context, spec, { reference: step.hook, payload, signal }));
     },
     pause: (ms, signal) => systemClock.sleep(ms, signal),
-    summarize: (instructions, _messages, { signal }) => summarize(options, chosen(), instructions, signal),
+    summarize: (instructions, _messages, { signal }) => summarize(host, chosen(), instructions, signal),
     bindServers: (step) => bindServers(context, servers, spec, step),
     searchTools: async ({ call, state, scope }) =>
       vault === null ? { state, result: "{}", events: [] } : vault.search(call, state, new Set(scope)),
@@ -266,9 +266,9 @@ async function callModel(
   return { ...answer, ...exceeded, ...searched, warnings: answer.turn.warnings ?? [] };
 }
 
-/** @throws HullError of the provider */
-async function summarize(
-  { host }: EffectsOptions,
+/** Asks a model for the summary of messages. @throws HullError of the provider */
+export async function summarize(
+  host: LlmHost,
   { targets, settings, options }: RunModel,
   instructions: string,
   signal: AbortSignal,

@@ -187,8 +187,7 @@ function conversationHandlers(conversation: Conversation): Handlers<Conversation
       conversation.checkActive(session);
       conversation.checkIdle(session);
       return conversation.changing(async (removed) => {
-        const by = { session, caller, run_id, prepared };
-        const compact = await compaction(conversation, call, { ...by, removed });
+        const compact = await compaction(log, call, { prepared, removed });
         return conversation.once(request, () => {
           const compacted = compact();
           return {

@@ -233,9 +233,7 @@ export class TaskRuns {
         return;
       }
       case "compact": {
-        const run_id = `compact-${this.#store.lastRecord()}`;
-        const by = { session, caller, run_id, prepared: null };
-        const compact = await compaction(this.#conversation, TRUNCATE_WITHOUT_MODEL, { ...by, removed });
+        const compact = await compaction(log, TRUNCATE_WITHOUT_MODEL, { prepared: null, removed });
         compact();
       }
     }
