@@ -290,13 +290,6 @@ export class World {
           },
         };
       },
-      resultOf: ({ run }, _, { transcript }) => ({
-        run_id: run?.spec.run_id ?? "",
-        session_id: run?.spec.session_id ?? "",
-        status: run?.status ?? "error",
-        text: run?.texts.join("") ?? "",
-        messages: transcript.messages.length,
-      }),
       async stop(_, executions) {
         world.stopped.push(...executions);
       },

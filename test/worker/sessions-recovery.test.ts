@@ -188,7 +188,7 @@ describe("storage", () => {
       expect(await world.ask("answer", { run_id: "r1", wait: "terminal" })).toMatchObject({
         error: { code: "run_lost" },
         // Of the records that could be read: the prompt's.
-        result: { status: "error", messages: 1 },
+        result: { status: "error", transcript: { messages: [{}] } },
       });
       expect((await visibleTexts(world)).slice(0, before.length)).toEqual(before);
       expect((await world.run("r2", "after", { tools: [] })).status).toBe("done");

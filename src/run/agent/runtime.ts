@@ -1,14 +1,10 @@
 /** What a session needs to execute its runs, and what it provides for them: models through the host, tools in the runner. */
 import type { Vault } from "../../engine/agent/next.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
-import type { AgentState } from "../../engine/agent/state.ts";
 import type { AgentEffects } from "../../engine/agent/step.ts";
 import type { Artifact } from "../../engine/artifact.ts";
-import { Internal } from "../../errors.ts";
-import type { Told } from "../../llm/history.ts";
 import type { LlmHost } from "../../llm/host.ts";
 import type { RunRequest } from "../../session/conversation/rpc.ts";
-import { asJson } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { KnownExecutions } from "../../tool/runner-client.ts";
 import type { RunContext } from "../context.ts";
@@ -21,7 +17,6 @@ import { stopRequests } from "../stop-requests.ts";
 import type { WorkspaceAccess } from "../workspace/access.ts";
 import { runEffects } from "./effects.ts";
 import { type CheckedRun, checkedRun } from "./options.ts";
-import { runResult } from "./result.ts";
 import type { RecordSource } from "./run-log.ts";
 import { countedSkill } from "./skills.ts";
 import { runVault } from "./vault.ts";
@@ -54,13 +49,6 @@ export interface RunEnvironment {
   prepared: PreparedRun | null;
 }
 
-interface RunTimes {
-  /** Unix ms. */
-  created_at: number;
-  /** `null`: the run is still under way. */
-  settled_at: number | null;
-}
-
 interface BegunRun {
   effects: AgentEffects;
   vault: Vault | null;
@@ -87,8 +75,6 @@ export interface AgentRuntime {
    * @throws the HullError that ends the run
    */
   begin(spec: AgentSpec, environment: RunEnvironment, signal: AbortSignal): Promise<BegunRun>;
-  /** The result's document. @param told by the records of this run, including those that end it */
-  resultOf(state: AgentState, run: RunTimes, told: Told): JsonObject;
   /** Ends what the runner may still be doing for an abandoned run. @param executions recorded ids */
   stop(environment: RunEnvironment, executions: readonly string[]): Promise<void>;
 }
@@ -138,12 +124,6 @@ export const SESSION_RUNTIME: AgentRuntime = {
       },
     });
     return { effects, vault, further, close };
-  },
-  resultOf(state, { created_at, settled_at }, told) {
-    const { run } = state;
-    if (run === null) throw new Internal({ cause: "a run ended without a state" });
-    const durationMs = (settled_at ?? Date.now()) - created_at;
-    return asJson(runResult(state, run, { told, durationMs }));
   },
   async stop({ context, run_id, workspace }, executions) {
     if (executions.length === 0) return;

@@ -322,8 +322,8 @@ export class Conversation {
     const { first_event, done_event } = this.runs.row(run_id);
     const from = Math.max(Math.min(after ?? 0, newest), first_event - 1);
     if (done_event !== null && from >= done_event) return new Blob([]).stream();
-    const { log, runs, runtime } = this;
-    return events.follow(id, from, streamEnd({ log, runs, runtime, answerOf }, run_id, until));
+    const { log, runs } = this;
+    return events.follow(id, from, streamEnd({ log, runs, answerOf }, run_id, until));
   }
 
   /** @throws CallNotFound */

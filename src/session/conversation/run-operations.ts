@@ -26,12 +26,12 @@ export function prepareRun(
 }
 
 export function runHandlers(conversation: Conversation, task: Task): Handlers<RunOperations> {
-  const { log, runs, runtime } = conversation;
+  const { log, runs } = conversation;
   const { store } = log;
   const within = onSession(conversation);
   const answer = async (run_id: string, wait: Wait | null): Promise<RunView> => {
     await runs.wait(run_id, wait ?? usualWait(log.state()));
-    return runAnswer(log, runtime, runs.row(run_id));
+    return runAnswer(log, runs.row(run_id));
   };
   return {
     message: within(({ message, delivery, request }, row) =>

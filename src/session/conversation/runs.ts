@@ -13,7 +13,7 @@ import { CallNotFound } from "../../errors/llm.ts";
 import { RunCancelled, RunInProgress } from "../../errors/session.ts";
 import { type ErrorData, HullError, Internal } from "../../errors.ts";
 import { systemClock } from "../../model/clock.ts";
-import type { PreparedRun, RunEnvironment } from "../../run/agent/runtime.ts";
+import type { AgentRuntime, PreparedRun, RunEnvironment } from "../../run/agent/runtime.ts";
 import { detachedContext, type SpanNote } from "../../run/context.ts";
 import type { RunEvent } from "../../run/events.ts";
 import { runAttributes, tracedRun } from "../../run/gen-ai.ts";
@@ -28,6 +28,7 @@ import type { AppendOptions } from "./session-log.ts";
 import { type EndOptions, logAttempt, logEnd, logRun, loseRun, settleRun, unwatched } from "./settle.ts";
 
 interface RunsOptions extends EndOptions {
+  runtime: AgentRuntime;
   background: (work: Promise<unknown>) => void;
   workspace: WorkspaceAccess;
   lifecycle: RunLifecycle;

@@ -3,9 +3,10 @@ import type { Deployment } from "../../deployment.ts";
 import type { Applied } from "../../engine/agent/apply.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
 import { RunLost } from "../../errors/session.ts";
-import type { ErrorData } from "../../errors.ts";
-import type { AgentRuntime } from "../../run/agent/runtime.ts";
+import { type ErrorData, Internal } from "../../errors.ts";
+import { runResult } from "../../run/agent/result.ts";
 import type { SpanNote } from "../../run/context.ts";
+import { asJson } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { doneEvents } from "./done.ts";
 import type { RunRow } from "./run-rows.ts";
@@ -14,7 +15,6 @@ import type { SessionLog } from "./session-log.ts";
 
 export interface EndOptions {
   log: SessionLog;
-  runtime: AgentRuntime;
   deployment: Deployment;
   lifecycle: Pick<RunLifecycle, "ends" | "reports">;
 }
@@ -27,14 +27,21 @@ interface LastAttempt {
   memo: string | null;
 }
 
-/** A run's result; `transcript_truncated`: it covers only the last records. */
+/**
+ * The result of the session's last run; `transcript_truncated`: it covers only the last records.
+ * @param state the state after these records
+ * @param until when the run ended, or now (Unix ms)
+ */
 export function resultOf(
-  runtime: AgentRuntime,
+  log: SessionLog,
   state: AgentState,
-  times: Parameters<AgentRuntime["resultOf"]>[1],
-  { told, whole }: ReturnType<SessionLog["told"]>,
+  { created_at, first_record }: RunRow,
+  until: number,
 ): JsonObject {
-  const result = runtime.resultOf(state, times, told);
+  const { run } = state;
+  if (run === null) throw new Internal({ cause: "a run ended without a state" });
+  const { told, whole } = log.told(first_record - 1);
+  const result = asJson(runResult(state, run, { told, durationMs: until - created_at }));
   return whole ? result : { ...result, transcript_truncated: true };
 }
 
@@ -45,16 +52,13 @@ export function settleRun(
   batch: readonly Applied[],
   { further, memo }: LastAttempt,
 ): void {
-  const { log, runtime, lifecycle } = options;
+  const { log, lifecycle } = options;
   // Clocks may go backwards.
   const settled_at = Math.max(log.now(), row.created_at);
   const session_id = log.store.identity().id;
   log.append(batch, {
     events: (state) => {
-      const result = () => ({
-        ...resultOf(runtime, state, { ...row, settled_at }, log.told(row.first_record - 1)),
-        ...further(),
-      });
+      const result = () => ({ ...resultOf(log, state, row, settled_at), ...further() });
       const { status = "error", error = null } = state.run ?? {};
       const end = { row, session_id, settled_at, status, error };
       return [...lifecycle.ends(row.id, { status, code: error?.code }), ...doneEvents(end, result)];
@@ -73,7 +77,7 @@ export function settleRun(
  * since reading them may kill the process.
  */
 export function loseRun(options: EndOptions, row: RunRow): ErrorData {
-  const { log, runtime, lifecycle } = options;
+  const { log, lifecycle } = options;
   const { data: error } = new RunLost({ run: row.id });
   const settled_at = Math.max(log.now(), row.created_at);
   const session_id = log.store.identity().id;
@@ -82,9 +86,7 @@ export function loseRun(options: EndOptions, row: RunRow): ErrorData {
     [{ type: "run_settled", run: row.id, status: "error", error }],
     (state) => {
       const known = state?.run?.spec.run_id === row.id;
-      const result = known
-        ? () => resultOf(runtime, state, { ...row, settled_at }, log.told(row.first_record - 1))
-        : null;
+      const result = known ? () => resultOf(log, state, row, settled_at) : null;
       return [...lifecycle.ends(row.id, { status: "error", code: error.code }), ...doneEvents(end, result)];
     },
     (last) => noteEnd(log, row, "error", { settled_at, done_event: last, memo: null }, lifecycle),

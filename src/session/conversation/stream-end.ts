@@ -2,7 +2,6 @@
  * Where the stream of a run's events ends: with the run, when the run rests, or with the whole answer of the route that
  * began it.
  */
-import type { AgentRuntime } from "../../run/agent/runtime.ts";
 import type { RunEvent } from "../../run/events.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { Ending } from "../event-log.ts";
@@ -14,7 +13,6 @@ import { runAnswer } from "./views.ts";
 interface Streamed {
   log: SessionLog;
   runs: Runs;
-  runtime: AgentRuntime;
   /** What the route that began the run answers instead of the run's result; `null`: the result. */
   answerOf: (run: string) => Promise<JsonObject | null>;
 }
@@ -30,14 +28,14 @@ export function streamEnd(streamed: Streamed, run_id: string, until: StreamUntil
 }
 
 /** Returns, once the run rests, a last event with its present result. */
-function atRest({ log, runs, runtime }: Streamed, run_id: string): () => RunEvent | null {
+function atRest({ log, runs }: Streamed, run_id: string): () => RunEvent | null {
   let resting: RunEvent | null = null;
   const wait = async (): Promise<void> => {
     for (;;) {
       await runs.wait(run_id, "idle");
       const row = runs.row(run_id);
       if (row.settled_at !== null) return;
-      const { result, awaiting, approvals } = runAnswer(log, runtime, row);
+      const { result, awaiting, approvals } = runAnswer(log, row);
       // Something else may have woken the run by now.
       if (result === undefined) continue;
       const waits = {

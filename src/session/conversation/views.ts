@@ -1,7 +1,6 @@
 /** A session and its runs as their routes return them. */
 import * as z from "zod/mini";
 import type { AgentState } from "../../engine/agent/state.ts";
-import type { AgentRuntime } from "../../run/agent/runtime.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { figuresOf, type RunEntry, type Used } from "../run-entry.ts";
 import type { RunView, SessionView } from "./answers.ts";
@@ -91,10 +90,10 @@ const usedShape = z.lazy(() =>
 export const usedIn = (value: unknown): Used | undefined => usedShape.safeParse(value).data;
 
 /** An ended or resting run with its present result. */
-export function runAnswer(log: SessionLog, runtime: AgentRuntime, row: RunRow): RunView {
+export function runAnswer(log: SessionLog, row: RunRow): RunView {
   const view = runView(log, row);
   if (row.settled_at !== null || row.status === "running") return view;
-  const result = resultOf(runtime, log.state(), row, log.told(row.first_record - 1));
+  const result = resultOf(log, log.state(), row, Date.now());
   const { status } = row;
   return { ...view, result: log.answered({ ...result, status }) };
 }
