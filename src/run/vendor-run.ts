@@ -26,7 +26,7 @@ import { skillNamed } from "../llm/skill-model.ts";
 import { asJson } from "../skill/json.ts";
 import type { JsonObject, Manifest } from "../skill/manifest.ts";
 import { type CheckedRun, checkedRun } from "./agent/options.ts";
-import { heardLog, MemoryLog } from "./agent/run-log.ts";
+import { MemoryLog } from "./agent/run-log.ts";
 import { toolRounds, withServedTerms } from "./agent/served-terms.ts";
 import { countedSkill, runSlot, servedSkill } from "./agent/skills.ts";
 import { driveStateless } from "./agent/stateless.ts";
@@ -168,11 +168,7 @@ export async function openAgentRun(
       const release = await runSlot(context, skill, begun, execution);
       /** The provider's own container, from its last turn. */
       const last: Pick<AgentOutcome, "hosted"> = { hosted: null };
-      const log = heardLog(durable?.log ?? new MemoryLog(null), (applied) => {
-        const { record } = applied;
-        if (record.type === "model_call_settled") last.hosted = record.turn.container ?? last.hosted;
-        report(applied, listener, clients);
-      });
+      const log = durable?.log ?? new MemoryLog(null);
       try {
         const { run } = await driveStateless(context, spec, {
           host,
@@ -184,6 +180,11 @@ export async function openAgentRun(
           // Results of provider tools appear between the texts of a turn, so such a turn is sent whole.
           streams: hosted ? "nothing" : "text and reasoning",
           emit: (event) => pass(event, listener),
+          hear: (applied) => {
+            const { record } = applied;
+            if (record.type === "model_call_settled") last.hosted = record.turn.container ?? last.hosted;
+            report(applied, listener, clients);
+          },
           ...(container === null ? {} : { workspace: container.workspace }),
         });
         const open = run.calls.filter(({ call, stage }) => stage !== "settled" && clients.has(call.name));

@@ -1,4 +1,5 @@
 /** Agent runs without a conversation around them, and their result. */
+import type { Applied } from "../../engine/agent/apply.ts";
 import type { AgentRecord } from "../../engine/agent/records.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import { settled } from "../../engine/agent/turn.ts";
@@ -10,11 +11,10 @@ import { systemClock } from "../../model/clock.ts";
 import type { RunResult } from "../../session/conversation/answers.ts";
 import type { RunContext } from "../context.ts";
 import { runResult } from "./result.ts";
-import { heardLog } from "./run-log.ts";
 import { driveStateless, type StatelessOptions } from "./stateless.ts";
-import { WakeTimer } from "./wake-timer.ts";
+import { wakeTimer } from "./wake-timer.ts";
 
-interface AnonymousOptions extends Omit<StatelessOptions, "before" | "own" | "admitted" | "woken"> {
+interface AnonymousOptions extends Omit<StatelessOptions, "before" | "own" | "admitted" | "woken" | "hear"> {
   /** Whether the run ends when a daemon goes idle, or only when it is settled. */
   until: "terminal" | "idle";
   /** The transcript to continue; `null`: none. */
@@ -32,12 +32,12 @@ export async function runAnonymous(
   spec: AgentSpec,
   { until, transcript: given, started, ...options }: AnonymousOptions,
 ): Promise<RunResult> {
-  const { host, signal } = options;
+  const { host, signal, log } = options;
   const history = new History(given ?? emptyTranscript(host.ids()), host.ids);
   /** The artifacts in their latest versions. Nothing but the answer keeps them. */
   const made = new Map<string, Artifact>();
   let begun = Date.now();
-  const log = heardLog(options.log, (applied) => {
+  const hear = (applied: Applied): void => {
     const { record } = applied;
     // The transcript itself is where the history begins.
     if (record.type === "session_imported") return;
@@ -45,18 +45,17 @@ export async function runAnonymous(
     if (record.type === "run_started") begun = record.at;
     if (record.type === "tool_settled" || record.type === "tool_executed")
       for (const artifact of record.result.artifacts ?? []) made.set(artifact.id, artifact);
-  });
-  const wakeTimer = new WakeTimer(systemClock, signal);
+  };
+  const woken = wakeTimer(signal);
   started();
   const before = given === null ? [] : [importOf(given)];
   const { run, further } = await driveStateless(context, spec, {
     ...options,
-    log,
     before,
-    woken: async ({ state }) => {
-      if (state.run === null) return null;
-      const woken = until === "terminal" ? await wakeTimer.next(state.run) : null;
-      return woken ?? settled(state.run, "done");
+    hear,
+    woken: async ({ state: { run } }) => {
+      if (run === null) return null;
+      return (until === "terminal" ? await woken(run) : null) ?? settled(run, "done");
     },
   }).finally(() => {
     const totals = log.state().run?.totals;

@@ -1,5 +1,5 @@
 /** The records of an agent run without a session. They are in memory, or in the object that executes the run. */
-import { type Applied, fold } from "../../engine/agent/apply.ts";
+import type { Applied } from "../../engine/agent/apply.ts";
 import type { AgentRecord } from "../../engine/agent/records.ts";
 import { type AgentState, EMPTY_SESSION } from "../../engine/agent/state.ts";
 import type { Json } from "../../skill/manifest.ts";
@@ -63,22 +63,4 @@ export class MemoryLog implements RunLog {
     this.begin(batch);
     if (this.#emit !== null) for (const event of batch.flatMap(eventsOf)) this.#emit(event);
   }
-}
-
-/** The log, where `hear` gets each record, beginning with those of earlier run attempts. */
-export function heardLog(log: RunLog, hear: (applied: Applied) => void): RunLog {
-  for (const applied of fold(log.records())) hear(applied);
-  return {
-    state: () => log.state(),
-    records: (after) => log.records(after),
-    lastRecord: () => log.lastRecord(),
-    begin(batch) {
-      log.begin(batch);
-      batch.forEach(hear);
-    },
-    append(batch, memo) {
-      log.append(batch, memo);
-      batch.forEach(hear);
-    },
-  };
 }

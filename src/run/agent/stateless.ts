@@ -2,7 +2,7 @@
  * Runs without a conversation around them. The process that received the request drives them. Their records are in
  * memory, or in the object of a call that outlives its process.
  */
-import { type Applied, applyAll } from "../../engine/agent/apply.ts";
+import { type Applied, applyAll, fold } from "../../engine/agent/apply.ts";
 import { driveAgent, type Rest } from "../../engine/agent/drive.ts";
 import type { AgentRecord, AgentRecordBody } from "../../engine/agent/records.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
@@ -47,6 +47,8 @@ export interface StatelessOptions {
   admitted?: () => void;
   /** Returns what continues a resting run. Absent, or `null`: nothing, and the drive ends. */
   woken?: (rest: Rest) => Promise<AgentRecordBody | null>;
+  /** Receives each record once it is kept, beginning with those of earlier run attempts. */
+  hear?: (applied: Applied) => void;
   /** Receives events that no record contains. */
   emit: (event: RunEvent) => Promise<void>;
   /** Resolves when the reader of the events is not far behind. Events that were not read are held in memory. */
@@ -79,10 +81,16 @@ async function drive(
   options: StatelessOptions,
   span: OpenSpan | null,
 ): Promise<Driven> {
-  const { log, host, signal, before = [], woken } = options;
+  const { log, host, signal, before = [], woken, hear } = options;
+  const heard = (batch: Iterable<Applied>): void => {
+    if (hear !== undefined) for (const applied of batch) hear(applied);
+  };
+  heard(fold(log.records()));
   if (log.state().run === null) {
     const started = { v: 1 as const, at: systemClock.now(), type: "run_started" as const };
-    log.begin(applyAll(log.state(), [...before, { ...started, run: spec.run_id, spec }]));
+    const batch = applyAll(log.state(), [...before, { ...started, run: spec.run_id, spec }]);
+    log.begin(batch);
+    heard(batch);
   }
   const files = filesOf(context, spec, options);
   const { vault = runVault(spec, context) } = options;
@@ -112,7 +120,10 @@ async function drive(
       }
     },
   });
-  const append = (batch: readonly Applied[]): void => log.append(batch, host.mocksLeft());
+  const append = (batch: readonly Applied[]): void => {
+    log.append(batch, host.mocksLeft());
+    heard(batch);
+  };
   try {
     for (;;) {
       const rest = await driveAgent(log.state(), { effects, vault, append, clock: systemClock, signal });

@@ -11,7 +11,7 @@ import {
   type Schedule,
   ticked,
 } from "../../engine/daemon/schedule.ts";
-import type { Clock } from "../../model/clock.ts";
+import { systemClock } from "../../model/clock.ts";
 
 /** A wake by the daemon's own schedule. */
 export function scheduledWake(reason: "cron" | "timer"): Wake {
@@ -19,35 +19,28 @@ export function scheduledWake(reason: "cron" | "timer"): Wake {
   return wakeOf(reason, { feedback });
 }
 
-/** Wakes an idle run when its time comes, as long as its process lives. */
-export class WakeTimer {
-  readonly #clock: Clock;
-  readonly #signal: AbortSignal;
-  #cronAt: number | null = null;
-
-  /** @param signal rejects the current wait with its reason */
-  constructor(clock: Clock, signal: AbortSignal) {
-    this.#clock = clock;
-    this.#signal = signal;
-  }
-
-  /** Waits, and returns the record that ends an idle run's rest; `null`: nothing will wake the run. */
-  async next({ spec }: RunState): Promise<AgentRecordBody | null> {
-    const { daemon, run_id: run } = spec;
+/**
+ * Wakes a daemon's idle run when its time comes, as long as its process lives.
+ * @param signal rejects the current wait with its reason
+ * @returns a function that waits, and returns the record that ends the run's rest; `null`: nothing will wake the run
+ */
+export function wakeTimer(signal: AbortSignal): (run: RunState) => Promise<AgentRecordBody | null> {
+  const { now, sleep } = systemClock;
+  let cronAt: number | null = null;
+  return async ({ spec: { daemon, run_id: run } }) => {
     if (daemon === null) return null;
-    const { now, sleep } = this.#clock;
-    let schedule: Schedule | null = idleSchedule(daemon, this.#cronAt, now());
+    let schedule: Schedule | null = idleSchedule(daemon, cronAt, now());
     while (schedule !== null) {
       const at = nextLook(schedule);
       if (at === null) return null;
-      await sleep(Math.max(0, Math.min(at - now(), MAX_SLEEP_MS)), this.#signal);
+      await sleep(Math.max(0, Math.min(at - now(), MAX_SLEEP_MS)), signal);
       const due = dueNow(schedule, now());
-      this.#cronAt = due === "cron" ? cronAfter(daemon, now()) : schedule.cron_at;
+      cronAt = due === "cron" ? cronAfter(daemon, now()) : schedule.cron_at;
       if (due === "tick") schedule = ticked(schedule, daemon, now());
       else if (due !== null) return { type: "woke", run, wake: scheduledWake(due) };
     }
     return { type: "run_settled", run, status: "watchdog", error: null };
-  }
+  };
 }
 
 /** The longest wait of a timer. */
