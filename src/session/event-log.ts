@@ -1,5 +1,6 @@
 /** The events of an execution or a session: stores them, then sends them to followers. */
 import { formatEvent, HEARTBEAT, HEARTBEAT_MS, type RunEvent } from "../run/events.ts";
+import type { ConversationStore } from "./conversation/store.ts";
 
 /**
  * Text that arrives within this many ms after the last stored text is held back to gather more, so that rows stay few.
@@ -7,16 +8,6 @@ import { formatEvent, HEARTBEAT, HEARTBEAT_MS, type RunEvent } from "../run/even
 const GATHER_MS = 40;
 /** The most characters of one gathered event. */
 const GATHER_CHARACTERS = 32 * 1024;
-
-/** The storage of events. */
-export interface EventSource {
-  /** Stores one event and returns its number, from 1. */
-  appendEvent(event: RunEvent): number;
-  /** The next events after a number; empty if there are none yet. */
-  events(after: number): (RunEvent & { seq: number })[];
-  /** Whether no further event will come. */
-  ended(): boolean;
-}
 
 /** How a follower's stream ends. */
 export interface Ending {
@@ -32,7 +23,7 @@ export interface Ending {
 const NEVER: Ending = { last: () => false };
 
 export class EventLog {
-  readonly #store: EventSource;
+  readonly #store: ConversationStore;
   readonly #encoder = new TextEncoder();
   readonly #followers = new Set<() => void>();
   readonly #watchers = new Set<() => void>();
@@ -42,7 +33,7 @@ export class EventLog {
   /** When the last text was stored, unless another event followed it; 0: there is no such text. */
   #textAt = 0;
 
-  constructor(store: EventSource) {
+  constructor(store: ConversationStore) {
     this.#store = store;
   }
 

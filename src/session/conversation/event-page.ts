@@ -1,12 +1,10 @@
 /** A session's events page by page, for people and programs that look back. */
-import type { RunEvent } from "../../run/events.ts";
+import type { ConversationStore } from "./store.ts";
 
 /** The most events that one page examines. If a filter drops most of them, the page is short. */
 const MAX_READ = 10_000;
 /** Characters of data after which a page ends. */
 const MAX_CHARACTERS = 1024 * 1024;
-
-type Numbered = RunEvent & { seq: number };
 
 export interface EventPage {
   /** `data` is the event's own data. */
@@ -20,14 +18,14 @@ export interface EventPage {
  * @param name only events of this name; `null`: all
  */
 export function eventPage(
-  source: { events(after: number): Numbered[]; lastEvent(): number },
+  store: ConversationStore,
   { after, limit, name }: { after: number; limit: number; name: string | null },
 ): EventPage {
   const data: EventPage["data"] = [];
-  const last = source.lastEvent();
+  const last = store.lastEvent();
   let seen = after;
   let characters = 0;
-  for (let batch = source.events(seen); batch.length > 0; batch = source.events(seen)) {
+  for (let batch = store.events(seen); batch.length > 0; batch = store.events(seen)) {
     for (const { seq, event, data: value } of batch) {
       seen = seq;
       if (name === null || event === name) {

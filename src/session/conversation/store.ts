@@ -5,7 +5,6 @@ import type { AgentState } from "../../engine/agent/state.ts";
 import { CallNotFound } from "../../errors/llm.ts";
 import type { RunEvent } from "../../run/events.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
-import type { EventSource } from "../event-log.ts";
 import { isLong, LongValues, rowChunks } from "../long-values.ts";
 import { migrate } from "../migrate.ts";
 import { SubmittedExecutions } from "../submitted-executions.ts";
@@ -68,7 +67,7 @@ const answerOf = (request: string): string => `request ${request}`;
 
 type RawSession = Omit<SessionRow, "metadata"> & { metadata: string };
 
-export class ConversationStore implements EventSource {
+export class ConversationStore {
   readonly #storage: DurableObjectStorage;
   readonly #sql: SqlStorage;
   readonly tables: Tables<OptionalTable>;
@@ -265,6 +264,7 @@ export class ConversationStore implements EventSource {
     return seq;
   }
 
+  /** Stores one event; returns its number, from 1. */
   appendEvent(event: RunEvent): number {
     return this.appendEvents([event]);
   }
@@ -300,6 +300,7 @@ export class ConversationStore implements EventSource {
     return null;
   }
 
+  /** Whether there is no session any more, so no further event will come. */
   ended(): boolean {
     return !this.#ready;
   }
