@@ -3,6 +3,7 @@ import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Charge, Limits, ReserveRequest, Spend } from "../../src/session/ledger/rpc.ts";
 import { MIGRATIONS } from "../../src/session/ledger/schema.ts";
+import { Slots } from "../../src/session/ledger/slots.ts";
 import { migrate } from "../../src/session/migrate.ts";
 import { bindings } from "./file-bindings.ts";
 
@@ -334,4 +335,66 @@ it("an object from before tables had versions keeps its leases", async () => {
     expect(storage.sql.exec("SELECT version FROM schema_version").toArray()).toEqual([{ version: 1 }]);
     expect(storage.sql.exec("SELECT * FROM usage").toArray()).toEqual([]);
   });
+});
+
+describe("slots of a limited skill", () => {
+  const TTL = 60_000;
+
+  /** Calls with the slots of a new object. */
+  const withSlots = (check: (slots: Slots, storage: DurableObjectStorage) => void) =>
+    runInDurableObject(ledger(), (_, { storage }) => check(new Slots(storage.sql), storage));
+
+  it("are as many as the limit, each free again when it is released", () =>
+    withSlots((slots) => {
+      expect(["a", "b", "c"].map((id) => slots.take(id, 2, TTL, 0))).toEqual([0, 0, 1]);
+      slots.release("a", 10);
+      expect(slots.take("c", 2, TTL, 10)).toBe(0);
+      slots.release("a", 10);
+      slots.release("unknown", 10);
+      expect(slots.take("d", 2, TTL, 10)).toBeGreaterThan(0);
+      expect(slots.take("d", 3, TTL, 10)).toBe(0);
+    }));
+
+  it("are free when the lease of a holder that is gone ends, and not a ms earlier", () =>
+    withSlots((slots, { sql }) => {
+      slots.take("crashed", 1, TTL, 0);
+      const later = new Slots(sql);
+      expect(later.take("next", 1, TTL, TTL - 1)).toBeGreaterThan(0);
+      expect(later.take("next", 1, TTL, TTL)).toBe(0);
+      later.renew("crashed", TTL, TTL);
+      expect(later.take("crashed", 1, TTL, TTL)).toBeGreaterThan(0);
+    }));
+
+  it("are held on when renewed; asked for twice, one is still one", () =>
+    withSlots((slots, { sql }) => {
+      slots.take("a", 1, TTL, 0);
+      expect(slots.take("a", 1, TTL, 5)).toBe(0);
+      slots.renew("a", TTL, 50_000);
+      expect(sql.exec("SELECT * FROM leases").toArray()).toEqual([
+        { id: "a", taken_at: 0, expires_at: 110_000 },
+      ]);
+      expect(slots.take("b", 1, TTL, 100_000)).toBeGreaterThan(0);
+    }));
+
+  it("let nobody in after the limit was lowered, until enough have left", () =>
+    withSlots((slots) => {
+      for (const id of ["a", "b", "c"]) slots.take(id, 3, TTL, 0);
+      slots.release("a", 1);
+      expect(slots.take("d", 2, TTL, 1)).toBeGreaterThan(0);
+      expect(slots.take("b", 2, TTL, 1)).toBe(0);
+    }));
+
+  it.each([
+    [500, 1, 1],
+    [9000, 1, 9],
+    [9000, 3, 3],
+    [300_000, 1, 30],
+  ])("after runs of %i ms with limit %i: wait %i s", (ms, limit, seconds) =>
+    withSlots((slots) => {
+      slots.take("past", limit, TTL, 0);
+      slots.release("past", ms);
+      for (let i = 0; i < limit; i++) slots.take(`now-${i}`, limit, TTL, ms);
+      expect(slots.take("late", limit, TTL, ms)).toBe(seconds);
+    }),
+  );
 });

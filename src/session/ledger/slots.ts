@@ -1,44 +1,60 @@
-/** The leases of a skill's simultaneous runs, in SQLite. */
-import { type Lease, Leases } from "./leases.ts";
+/**
+ * Who holds the slots of a limited skill, in SQLite. A slot is leased: its holder renews the lease while the run lasts.
+ * If the holder dies, the slot is free when the lease ends. Times in Unix ms.
+ */
+
+/** The shortest and the longest wait that a refused caller is given, in seconds. */
+const MIN_WAIT_S = 1;
+const MAX_WAIT_S = 30;
+/** Weight of the latest run in the estimated duration of runs. */
+const LATEST_WEIGHT = 0.2;
 
 export class Slots {
   readonly #sql: SqlStorage;
-  readonly #leases: Leases;
+  /** Estimated duration of runs in ms; `null` until the first run has ended. */
+  #usualMs: number | null = null;
 
   constructor(sql: SqlStorage) {
     this.#sql = sql;
-    this.#leases = new Leases(
-      sql.exec<Lease & Record<string, SqlStorageValue>>("SELECT id, taken_at, expires_at FROM leases"),
-    );
   }
 
-  /** @returns 0, or the seconds to wait before another attempt */
+  /**
+   * Takes a slot if fewer than `limit` are taken, and returns 0; otherwise returns the seconds to wait before another
+   * attempt. Taking a held slot again renews it.
+   */
   take(id: string, limit: number, ttlMs: number, now: number): number {
-    for (const gone of this.#leases.expire(now)) this.#forget(gone);
-    const wait = this.#leases.take(id, limit, ttlMs, now);
-    if (wait === 0) {
-      this.#sql.exec(
-        "INSERT INTO leases (id, taken_at, expires_at) VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE SET expires_at = ?3",
-        id,
-        now,
-        now + ttlMs,
-      );
-    }
-    return wait;
+    this.#sql.exec("DELETE FROM leases WHERE expires_at <= ?", now);
+    const held = this.#sql.exec<{ id: string }>("SELECT id FROM leases").toArray();
+    if (held.length >= limit && held.every((lease) => lease.id !== id)) return this.#wait(limit);
+    this.#sql.exec(
+      "INSERT INTO leases (id, taken_at, expires_at) VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE SET expires_at = ?3",
+      id,
+      now,
+      now + ttlMs,
+    );
+    return 0;
   }
 
+  /** Renews a lease, unless it has expired, since another holder may have the slot. */
   renew(id: string, ttlMs: number, now: number): void {
-    const lease = this.#leases.renew(id, ttlMs, now);
-    if (lease === null) return;
-    this.#sql.exec("UPDATE leases SET expires_at = ? WHERE id = ?", lease.expires_at, id);
+    this.#sql.exec("UPDATE leases SET expires_at = ? WHERE id = ? AND expires_at > ?", now + ttlMs, id, now);
   }
 
+  /** Gives a slot back. */
   release(id: string, now: number): void {
-    this.#leases.release(id, now);
-    this.#forget(id);
+    const gone = this.#sql.exec<{ taken_at: number }>(
+      "DELETE FROM leases WHERE id = ? RETURNING taken_at",
+      id,
+    );
+    for (const { taken_at } of gone) {
+      const usual = this.#usualMs ?? now - taken_at;
+      this.#usualMs = usual + LATEST_WEIGHT * (now - taken_at - usual);
+    }
   }
 
-  #forget(id: string): void {
-    this.#sql.exec("DELETE FROM leases WHERE id = ?", id);
+  /** Estimated wait in seconds: with `limit` runs under way, one ends every `usual / limit`. */
+  #wait(limit: number): number {
+    const seconds = Math.ceil((this.#usualMs ?? 0) / limit / 1000);
+    return Math.min(Math.max(seconds, MIN_WAIT_S), MAX_WAIT_S);
   }
 }
