@@ -7,19 +7,16 @@ import type * as z from "zod/mini";
 import { HullError, Internal } from "../errors.ts";
 import { completionCall } from "../llm/completion.ts";
 import type { LlmHost } from "../llm/host.ts";
-import { readOptions } from "../llm/options.ts";
 import { type CallInput, refused } from "../llm/prepare.ts";
 import type { LlmResult } from "../llm/result.ts";
 import { type CallOutcome, callStructured, type StructuredEnvelope } from "../llm/structured-call.ts";
 import { type Transcript, transcriptShape } from "../llm/transcript.ts";
 import { once } from "../memo.ts";
-import { canonicalProvider } from "../model/registry/registry.ts";
 import type { RunResult } from "../session/conversation/answers.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { runAnonymous } from "./agent/anonymous.ts";
 import { runLlmCall } from "./agent/call.ts";
-import { divide, readRunOptions, runOptionNames } from "./agent/option-shapes.ts";
-import { checkedRun } from "./agent/options.ts";
+import { checkedRun, optionFaults } from "./agent/options.ts";
 import { MemoryLog } from "./agent/run-log.ts";
 import { countedSkill, runSlot } from "./agent/skills.ts";
 import type { RunContext } from "./context.ts";
@@ -70,18 +67,11 @@ export const anonymousRunId = (execution: string): string => `run_${execution.re
  * @throws InputInvalid as the operation itself
  */
 export async function checkOptions(
-  { deployment, tenant, background }: RunContext,
+  context: RunContext,
   { operation, body }: { operation: OperationName; body: { options?: JsonObject } },
 ): Promise<void> {
-  const registry = await deployment.tenantRules.registryOf(tenant, background);
-  const isProvider = (name: string): boolean => registry.providers.has(canonicalProvider(registry, name));
-  const { options = {} } = body;
-  const { run, call } = operation === "runs" ? divide(options) : { run: {}, call: options };
-  for (const read of [
-    readRunOptions(run),
-    readOptions(call, isProvider, operation === "runs" ? runOptionNames() : []),
-  ])
-    if ("faults" in read) throw refused(read.faults);
+  const found = await optionFaults(context, body.options ?? {}, operation === "runs");
+  for (const faults of found) if (faults.length > 0) throw refused(faults);
 }
 
 /** The request as an execution's input. */

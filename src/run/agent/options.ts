@@ -1,6 +1,7 @@
 /** Turns the request of a run into its specification. */
 import { droppedTools, intersectPolicies } from "../../engine/agent/policy.ts";
 import type { AgentSkill, AgentSpec, RunPolicies } from "../../engine/agent/spec.ts";
+import type { Fault } from "../../engine/fault.ts";
 import { readSearchOption } from "../../engine/tool-vault/option.ts";
 import type { Settings } from "../../env.ts";
 import { InvalidRequest, ToolsRejected } from "../../errors/llm.ts";
@@ -8,6 +9,7 @@ import type { LlmHost, ModelChoice } from "../../llm/host.ts";
 import { type CallOptions, readOptions } from "../../llm/options.ts";
 import { checkConflicts, conversation, refused, tooManyTools } from "../../llm/prepare.ts";
 import { checkSchemas } from "../../llm/structured.ts";
+import { canonicalProvider } from "../../model/registry/registry.ts";
 import type { RunRequest } from "../../session/conversation/rpc.ts";
 import type { JsonObject, SkillRecord } from "../../skill/manifest.ts";
 import type { RunContext } from "../context.ts";
@@ -26,6 +28,19 @@ import { ownSkill, readSkills, servedSkill } from "./skills.ts";
 import { specOf } from "./spec-of.ts";
 import { runVault } from "./vault.ts";
 import { skillsWithFolders, withheldWorkspaceTools } from "./workspace-option.ts";
+
+/** What is wrong with the names and shapes of options, by reader. @param isRun they are those of a run */
+export async function optionFaults(
+  { deployment, tenant, background }: RunContext,
+  given: JsonObject,
+  isRun = true,
+): Promise<Fault[][]> {
+  const registry = await deployment.tenantRules.registryOf(tenant, background);
+  const isProvider = (name: string): boolean => registry.providers.has(canonicalProvider(registry, name));
+  const { run, call } = isRun ? divide(given) : { run: {}, call: given };
+  const read = [readRunOptions(run), readOptions(call, isProvider, isRun ? runOptionNames() : [])];
+  return read.map((one) => ("faults" in one ? one.faults : []));
+}
 
 export interface RunInput extends RunRequest {
   /** The result of `readToolConfigs` for the option, if it was read earlier. */
