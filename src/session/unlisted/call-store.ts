@@ -103,13 +103,4 @@ export class CallStore {
       expiresAt,
     );
   }
-
-  /** Replaces the bytes under a name. */
-  writeContent(name: string, bytes: Uint8Array): void {
-    this.#store.transaction(() => this.#store.long.write(name, bytes));
-  }
-
-  readContent(name: string): Uint8Array {
-    return this.#store.long.read(name);
-  }
 }

@@ -4,7 +4,8 @@ import { Internal } from "../../errors.ts";
 import type { RunOutput } from "../../run/handle.ts";
 import type { RunInput } from "../../run/input.ts";
 import { type Content, HELD_BYTES, holdOrStore, openContent } from "../../run/large-body.ts";
-import type { CallRow, CallStore, ContentLocation, StoredInput } from "./call-store.ts";
+import type { LongValues } from "../long-values.ts";
+import type { CallRow, ContentLocation, StoredInput } from "./call-store.ts";
 import type { ExecutionCall } from "./rpc.ts";
 
 /** R2 keys of an input. */
@@ -32,11 +33,11 @@ export function objectsOf({ input, outcome }: CallRow): string[] {
 }
 
 /** The stored input in the form that the modes take; large files as streams. */
-export async function inputOf(env: Bindings, calls: CallStore, stored: StoredInput): Promise<RunInput> {
-  const text = stored.text === null ? null : await openBody(env, calls, stored.text);
+export async function inputOf(env: Bindings, held: LongValues, stored: StoredInput): Promise<RunInput> {
+  const text = stored.text === null ? null : await openBody(env, held, stored.text);
   const files = [];
   for (const { filename, mime, place } of stored.files) {
-    const body = "name" in place ? calls.readContent(place.name) : openContent(env.FILES, place);
+    const body = "name" in place ? held.read(place.name) : openContent(env.FILES, place);
     files.push({ filename, mime, body });
   }
   return {
@@ -55,10 +56,10 @@ export async function holdBody(env: Bindings, key: string, body: RunOutput["body
 /** The bytes at a location; those in R2 as a stream. */
 export async function openBody(
   env: Bindings,
-  calls: CallStore,
+  held: LongValues,
   place: ContentLocation,
 ): Promise<Uint8Array | ReadableStream<Uint8Array>> {
-  if ("name" in place) return calls.readContent(place.name);
+  if ("name" in place) return held.read(place.name);
   const object = await env.FILES.get(place.key);
   if (object === null) throw new Internal({ cause: `R2 lacks ${place.key}` });
   return object.body;

@@ -74,7 +74,7 @@ async function handleOf(
   return {
     id: run.id,
     context,
-    input: await inputOf(deployment.env, calls, call.input),
+    input: await inputOf(deployment.env, store.long, call.input),
     signal: attempt.abort.signal,
     streaming: true,
     keep: true,

@@ -148,7 +148,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     if (outcome === null) throw new Internal({ cause: "the execution broke off" });
     if (!outcome.ok) return outcome;
     const { headers, timings } = outcome;
-    return { ok: true, headers, timings, body: await openBody(this.#env, this.#calls, outcome.body) };
+    return { ok: true, headers, timings, body: await openBody(this.#env, this.#store.long, outcome.body) };
   }
 
   /**
@@ -200,7 +200,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
   /** The text input of the run. */
   async input(caller: string): Promise<Uint8Array | ReadableStream<Uint8Array> | null> {
     const text = this.#known(caller)?.call.input.text ?? null;
-    return text === null ? null : openBody(this.#env, this.#calls, text);
+    return text === null ? null : openBody(this.#env, this.#store.long, text);
   }
 
   /** Stops a run under way and its processes; removes an ended run, unless `keeps` is set. */
@@ -248,7 +248,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
   #keepInput({ id, skill, digest, text, files, bot }: ExecutionCall, spent: string[]): StoredInput {
     const keep = (name: string, content: Uint8Array | { key: string; size: number }) => {
       if (!(content instanceof Uint8Array)) return content;
-      this.#calls.writeContent(name, content);
+      this.#store.long.write(name, content);
       return { name };
     };
     return {
@@ -363,7 +363,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     const held = await holdBody(this.#env, key, output.body);
     // The run was cancelled and removed meanwhile, so nobody will read the body.
     if (attempt.settled) return this.#removeObjects(held instanceof Uint8Array ? [] : [held.key]);
-    if (held instanceof Uint8Array) this.#calls.writeContent("body", held);
+    if (held instanceof Uint8Array) this.#store.transaction(() => this.#store.long.write("body", held));
     const [body, size] = held instanceof Uint8Array ? [{ name: "body" }, held.length] : [held, held.size];
     const outcome: Outcome = { ok: true, headers: output.headers, body, size, timings: context.timings };
     this.#settle(known, context, "done", outcome, [doneEvent(context, true, output)]);
