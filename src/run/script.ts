@@ -68,7 +68,6 @@ function scriptSpec(run: RunHandle): ExecutionSpec {
     record,
     argv: manifest.run ?? [],
     timeoutMs: manifest.timeout_ms,
-    graceMs: settings.grace_ms,
     maxOutputBytes: Math.min(
       settings.max_output_bytes,
       manifest.max_output_bytes ?? settings.max_output_bytes,
@@ -80,9 +79,8 @@ function scriptSpec(run: RunHandle): ExecutionSpec {
     },
     output: manifest.output,
     detach: run.durable !== null,
-    read: settings.read,
+    settings,
     granted: grantsOf(settings, record),
-    providerKeys: settings.providerKeys,
   });
   if (spec === null) throw new Internal({ cause: `the script skill ${manifest.slug} has no pack` });
   return spec;

@@ -11,30 +11,24 @@ import {
 } from "../engine/tool-result.ts";
 import { ExecutionLost } from "../errors/run.ts";
 import type { Redactor } from "../redact.ts";
-import type { CommandTool } from "../skill/manifest.ts";
-import { type ExecutionRequest, executionSpec } from "./execution.ts";
+import { type ExecutionRequest, executionSpec, type ProcessSettings } from "./execution.ts";
 import type { ExecutionInput } from "./multipart.ts";
 import { LOST, toolCutShort } from "./process-end.ts";
 import type { EndedStatus, ExecutionSpec } from "./protocol.ts";
 import type { Runner, RunOptions } from "./runner-client.ts";
 import { runWithWorkspace, type ToolWorkspace } from "./with-workspace.ts";
 
-interface CommandToolContext
-  extends Pick<
-    ExecutionRequest,
-    "record" | "runId" | "timeoutMs" | "graceMs" | "maxOutputBytes" | "read" | "granted" | "providerKeys"
-  > {
+interface CommandToolContext extends Pick<ExecutionRequest, "record" | "runId" | "timeoutMs" | "granted"> {
+  /** `redactor`: removes what the model may not read. */
+  settings: ProcessSettings & { max_output_bytes: number; redactor: Redactor };
   runner: Runner;
   options: RunOptions;
-  tools: readonly CommandTool[];
   /** Execution id of this call, unique to run, round and call. */
   executionId: string;
   /** Files of the request. Tools see the first one as HULL_INPUT_FILE. */
   files: NonNullable<ExecutionInput["files"]>;
   /** Absent: the call has no session. */
   workspace?: ToolWorkspace;
-  /** Removes what the model may not read. */
-  redactor: Redactor;
   /** Called when the process starts, with the ms that the call waited in the queue. */
   started?: (queueMs: number) => void;
 }
@@ -45,14 +39,15 @@ interface CommandToolContext
  * @throws HullError for other faults of the runner, which end the run
  */
 export async function runCommandTool(call: ToolCallBlock, context: CommandToolContext): Promise<ToolOutcome> {
-  const tool = context.tools.find((t) => t.name === call.name);
+  const { record, settings, files, workspace } = context;
+  const tools = record.manifest.llm?.tools ?? [];
+  const tool = tools.find((t) => t.name === call.name);
   if (tool === undefined) {
-    const names = context.tools.map((t) => t.name);
+    const names = tools.map((t) => t.name);
     return refusedCall("unknown_tool", `There is no tool "${call.name}". Use one of: ${names.join(", ")}.`);
   }
   const line = commandLine(call, tool);
   if (!line.ok) return refusedCall(line.code, line.message);
-  const { record, files, workspace } = context;
   const first = files[0];
   const described = (id: string): ExecutionSpec | null =>
     executionSpec({
@@ -61,8 +56,7 @@ export async function runCommandTool(call: ToolCallBlock, context: CommandToolCo
       record,
       argv: line.argv,
       timeoutMs: context.timeoutMs,
-      graceMs: context.graceMs,
-      maxOutputBytes: context.maxOutputBytes,
+      maxOutputBytes: settings.max_output_bytes,
       input:
         first === undefined
           ? { mode: "none" }
@@ -76,9 +70,8 @@ export async function runCommandTool(call: ToolCallBlock, context: CommandToolCo
       ...(workspace === undefined
         ? {}
         : { workspace: { id: workspace.id, version: workspace.version, cwd: false } }),
-      read: context.read,
+      settings,
       granted: context.granted,
-      providerKeys: context.providerKeys,
     });
   const ids = [context.executionId, ...(tool.idempotent === true ? [`${context.executionId}-again`] : [])];
   for (const id of ids) {
@@ -92,7 +85,8 @@ export async function runCommandTool(call: ToolCallBlock, context: CommandToolCo
 
 /** Runs the execution to its end; `null` if a detached execution was lost. */
 async function executed(spec: ExecutionSpec, context: CommandToolContext): Promise<ToolOutcome | null> {
-  const { record, files, redactor } = context;
+  const { record, files } = context;
+  const { redactor } = context.settings;
   const limit = record.manifest.llm?.max_tool_output_bytes ?? 65_536;
   const stdout = new OutputWindow(limit);
   const stderr = new OutputWindow(limit);

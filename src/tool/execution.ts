@@ -5,6 +5,15 @@ import type { SkillRecord } from "../skill/manifest.ts";
 import { isReserved } from "../skill/placeholder.ts";
 import { type ExecutionSpec, PROTOCOL_VERSION } from "./protocol.ts";
 
+/** The deployment's settings for processes. */
+export interface ProcessSettings {
+  /** Reads one of the Worker's variables. */
+  read: (name: string) => string | undefined;
+  /** Variables that hold provider keys. */
+  providerKeys: ReadonlySet<string>;
+  grace_ms: number;
+}
+
 export interface ExecutionRequest {
   id: string;
   /** All executions of one request share it; cancelling it stops them all. */
@@ -13,7 +22,6 @@ export interface ExecutionRequest {
   argv: string[];
   /** ms, already limited by the rest of the deadline. */
   timeoutMs: number;
-  graceMs: number;
   maxOutputBytes: number;
   input: ExecutionSpec["input"];
   output: ExecutionSpec["output"];
@@ -25,16 +33,14 @@ export interface ExecutionRequest {
   variables?: readonly string[];
   /** It continues when its caller is gone; the caller comes back for it. */
   detach: boolean;
-  /** Reads one of the Worker's variables. */
-  read: (name: string) => string | undefined;
+  settings: ProcessSettings;
   /** The variables that the skill may have; `null`: any. */
   granted: ReadonlySet<string> | null;
-  /** Variables that hold provider keys. */
-  providerKeys: ReadonlySet<string>;
 }
 
 /** The spec of one execution; `null` if the skill has no files to run. */
 export function executionSpec(request: ExecutionRequest): ExecutionSpec | null {
+  const { settings } = request;
   const { manifest, pack } = request.record;
   if (pack === null) return null;
   const variables = request.variables ?? manifest.tool_env;
@@ -45,10 +51,10 @@ export function executionSpec(request: ExecutionRequest): ExecutionSpec | null {
     skill: manifest.slug,
     digest: pack,
     argv: request.argv,
-    env: allowedVariables(variables, request),
-    ...withheldKeys(variables, request.providerKeys),
+    env: allowedVariables(variables, settings, request.granted),
+    ...withheldKeys(variables, settings.providerKeys),
     timeout_ms: Math.max(1, Math.ceil(request.timeoutMs)),
-    grace_ms: request.graceMs,
+    grace_ms: settings.grace_ms,
     limits: {
       max_output_bytes: request.maxOutputBytes,
       ...(manifest.mode === "script" && manifest.concurrency !== undefined
@@ -70,7 +76,8 @@ export function executionSpec(request: ExecutionRequest): ExecutionSpec | null {
  */
 export function allowedVariables(
   names: readonly string[],
-  { read, granted, providerKeys }: Pick<ExecutionRequest, "read" | "granted" | "providerKeys">,
+  { read, providerKeys }: Omit<ProcessSettings, "grace_ms">,
+  granted: ReadonlySet<string> | null,
 ): Record<string, string> {
   if (names.length === 0) return {};
   const keys = new Set([...providerKeys].flatMap((name) => read(name) ?? []));

@@ -75,7 +75,12 @@ export function handlerCall(
 /** The dependencies of a call of this bundle's handlers. */
 export function processDeps(runner: Runner, from: Bundle, fields: Partial<ProcessDeps> = {}): ProcessDeps {
   const { pack, now, background } = runOptions(from);
-  return { runner, options: { pack, now, background }, graceMs: 2000, providerKeys: new Set(), ...fields };
+  return {
+    runner,
+    options: { pack, now, background },
+    settings: { grace_ms: 2000, providerKeys: new Set() },
+    ...fields,
+  };
 }
 
 /** Makes a call; returns its outcome and the notes that it sent. */

@@ -39,8 +39,7 @@ export function handlerEnvironment(
       // All executions of a session go to one runner, which has its folder.
       runner: await runnerEndpoint(context, folder?.id ?? executionId),
       options: runOptions(context, signal, known),
-      graceMs: context.settings.grace_ms,
-      providerKeys: context.settings.providerKeys,
+      settings: context.settings,
       ...(folder === null ? {} : { workspace: folder }),
     };
   };

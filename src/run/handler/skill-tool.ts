@@ -69,11 +69,7 @@ export async function callSkillTool(
     bot: asked.bot,
     models: asked.models,
     config: values,
-    env: allowedVariables(tool.env, {
-      read: settings.read,
-      granted: grantsOf(settings, record),
-      providerKeys: settings.providerKeys,
-    }),
+    env: allowedVariables(tool.env, settings, grantsOf(settings, record)),
     timeoutMs: Math.max(1, Math.min(tool.timeout_ms, asked.leftMs)),
     signal: asked.signal,
     note: (note: HandlerNote) => {

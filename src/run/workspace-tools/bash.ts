@@ -139,7 +139,6 @@ function specOf(
   const { settings } = context;
   const { network, env } = settings.workspace_tools;
   const wanted = Number(args.timeout_ms ?? DEFAULT_BASH_MS);
-  const { read, providerKeys } = settings;
   const active = list.some(({ name }) => name === skill?.name) ? skill : null;
   return {
     version: PROTOCOL_VERSION,
@@ -148,8 +147,8 @@ function specOf(
     skill: NAME,
     digest: EMPTY_PACK,
     argv: ["bash"],
-    env: allowedVariables(env, { read, providerKeys, granted: null }),
-    ...withheldKeys(env, providerKeys),
+    env: allowedVariables(env, settings, null),
+    ...withheldKeys(env, settings.providerKeys),
     timeout_ms: Math.min(Math.max(1, wanted), MAX_BASH_MS),
     grace_ms: settings.grace_ms,
     limits: {

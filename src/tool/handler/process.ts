@@ -6,7 +6,7 @@ import { RunnerProtocolError } from "../../errors/run.ts";
 import { exactJson } from "../../skill/exact-json.ts";
 import type { SkillRecord } from "../../skill/manifest.ts";
 import { EMPTY_PACK, withEmptyPack } from "../empty-pack.ts";
-import { executionSpec } from "../execution.ts";
+import { executionSpec, type ProcessSettings } from "../execution.ts";
 import { cutShort } from "../process-end.ts";
 import { type ExecutionSpec, HANDLER_TEXT_LIMIT } from "../protocol.ts";
 import type { Runner, RunOptions } from "../runner-client.ts";
@@ -25,9 +25,7 @@ export interface ProcessDeps {
    * With `known`, the process continues when its caller is gone, and a later call of the same execution id finds it.
    */
   options: Omit<RunOptions, "signal" | "workspace">;
-  graceMs: number;
-  /** Variables that hold provider keys. */
-  providerKeys: ReadonlySet<string>;
+  settings: Omit<ProcessSettings, "read">;
   /** The session's files, for this execution alone. Absent: the call has no session, and works in a new folder. */
   workspace?: ToolWorkspace;
 }
@@ -120,14 +118,13 @@ export async function runPython(
 
 function specOf(
   call: HandlerCall,
-  { providerKeys, graceMs, workspace }: ProcessDeps,
+  { settings, workspace }: ProcessDeps,
   of: { id: string; argv: string[]; handler: Handler; timeoutMs: number; detach: boolean },
 ): ExecutionSpec {
   const spec = executionSpec({
     ...of,
     runId: call.runId,
     record: call.record,
-    graceMs,
     maxOutputBytes: MAX_CHANNEL_BYTES,
     input: { mode: "stdin" },
     output: "text",
@@ -135,9 +132,8 @@ function specOf(
       ? {}
       : { workspace: { id: workspace.id, version: workspace.version, cwd: true } }),
     variables: Object.keys(call.env),
-    read: (name) => call.env[name],
+    settings: { ...settings, read: (name) => call.env[name] },
     granted: null,
-    providerKeys,
   });
   if (spec === null) throw new RunnerProtocolError({ reason: "a skill without files has nothing to run" });
   return spec;
