@@ -1,6 +1,5 @@
 /** What a model call needs from its surroundings. */
 import type { ModelRequest, ModelTurn, Sampling, Usage, Warning } from "../engine/messages.ts";
-import type { SearchDelegate } from "../engine/tool-vault/search.ts";
 import type { BudgetOption } from "../model/budget-option.ts";
 import type { Capabilities } from "../model/capabilities.ts";
 import type { MockCall } from "../model/mock/mock.ts";
@@ -93,16 +92,14 @@ export interface LlmHost {
   /** How to reach a target. @throws HullError if it is not configured */
   reach(target: ModelTarget): Reached;
   /**
-   * The turn, and the index of the target that answered.
+   * Asks the targets in turn until one answers.
    * @throws HullError: those of `errors/provider.ts`, budgets, and the reason of the signal's abort
    */
-  exchange(options: ExchangeOptions): Promise<{ turn: ModelTurn; index: number }>;
+  exchange(options: ExchangeOptions): Promise<ModelTurn>;
   /** Cost and cache figures of a turn's usage. */
   figures(turn: { provider: string; model: string; usage: Usage }): CallFigures;
   /** Reads a setting, e.g. `HULL_LLM_TIMEOUT`. */
   setting(name: string): string | undefined;
-  /** The host's own tool search; absent: none is configured. */
-  searchDelegate?: SearchDelegate | undefined;
   /** Whether a call used up a soft budget. */
   readonly budgetExceeded: boolean;
   /** Further members of the result. @param earlier requests that earlier run attempts made to mocks */

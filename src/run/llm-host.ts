@@ -1,7 +1,6 @@
 /** Makes the model calls of `/llm/*`, runs and sessions: chooses models, keeps budgets, asks providers. */
 
 import { textOfBlocks } from "../engine/messages.ts";
-import type { SearchDelegate } from "../engine/tool-vault/search.ts";
 import { sumUsd } from "../engine/usd.ts";
 import type { Settings } from "../env.ts";
 import { BudgetExceeded } from "../errors/budget.ts";
@@ -37,7 +36,6 @@ import type { Json, JsonObject, ModelTarget } from "../skill/manifest.ts";
 import { type Accountant, accountant, type Tariff, tariffOf } from "./accounting.ts";
 import type { RunContext } from "./context.ts";
 import { tracedCall } from "./gen-ai.ts";
-import { searchDelegate } from "./host-delegate.ts";
 import { type Mocking, mocksFor } from "./mocks.ts";
 
 interface LlmHostOptions {
@@ -143,7 +141,7 @@ class Host implements LlmHost {
     const json = new JsonToolAnswer(json_suffix);
     const asked = primary ?? { provider: "", model: null };
     try {
-      const { turn: answered, index } = await callWithFallback(
+      const { turn: answered } = await callWithFallback(
         (target) => {
           const request = this.#bounded(options, target);
           json.noteTarget(request, () => this.#resolve(target, options).protocol);
@@ -185,7 +183,7 @@ class Host implements LlmHost {
       this.#context.deployment.metrics.countModelCall(turn.provider, "ok", Date.now() - started);
       this.#context.deployment.metrics.countTokens(turn.provider, turn.usage);
       this.#spent = sumUsd(this.#spent, this.figures(turn).cost_usd);
-      return { turn, index };
+      return turn;
     } catch (error) {
       const code = error instanceof HullError ? error.code : "internal";
       this.#context.deployment.metrics.countModelCall(asked.provider, code, Date.now() - started);
@@ -203,10 +201,6 @@ class Host implements LlmHost {
       cost_usd: price === null ? 0 : costOf(usage, price),
       price_known: price !== null,
     };
-  }
-
-  get searchDelegate(): SearchDelegate | undefined {
-    return searchDelegate(this.#context);
   }
 
   setting(name: string): string | undefined {

@@ -15,7 +15,6 @@ interface SpoolBudget {
 export class Spool {
   readonly #budget: SpoolBudget;
   #chunks: Uint8Array[] = [];
-  #bytes = 0;
   #overflow = false;
   readonly #utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
   #text = true;
@@ -25,7 +24,6 @@ export class Spool {
   }
 
   push(chunk: Uint8Array): void {
-    this.#bytes += chunk.length;
     this.#check(chunk, true);
     if (this.#overflow) return;
     if (chunk.length > this.#budget.left) {
@@ -36,15 +34,6 @@ export class Spool {
     }
     this.#budget.left -= chunk.length;
     this.#chunks.push(chunk);
-  }
-
-  get bytes(): number {
-    return this.#bytes;
-  }
-
-  /** Whether the output did not fit and must be read again. */
-  get overflow(): boolean {
-    return this.#overflow;
   }
 
   /** Whether everything pushed is valid UTF-8. Ask after the last chunk. */

@@ -55,7 +55,7 @@ export async function vendorTurn(
   { request, signal, stream, sink }: VendorCall,
 ): Promise<ModelTurn> {
   const terms = exchangeTerms({ stream, max_tokens: request.max_tokens }, host);
-  const { turn } = await host.exchange({
+  const turn = await host.exchange({
     ...terms,
     targets: [choice.target],
     signal,

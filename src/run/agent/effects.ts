@@ -230,7 +230,7 @@ async function callModel(
   const ask: Ask = async (request, attempt) => {
     refusing = [];
     if (attempt > 0) watcher.onRestart?.(iteration + 1);
-    const { turn: answered } = await host.exchange({
+    const answered = await host.exchange({
       targets,
       signal,
       request: (target) => ({ ...settings(target), ...request }),
@@ -273,7 +273,7 @@ export async function summarize(
   instructions: string,
   signal: AbortSignal,
 ): ReturnType<AgentEffects["summarize"]> {
-  const { turn } = await host.exchange({
+  const turn = await host.exchange({
     targets,
     signal,
     request: (target) => ({
@@ -380,14 +380,7 @@ async function carryOut(
   const { call, tool, again } = planned;
   const { run, effect, signal } = at;
   if (tool.executor === "workspace" && access !== null) {
-    const tools = new WorkspaceTools({
-      context,
-      spec,
-      workspace: access,
-      known,
-      emit,
-      own: own?.record ?? null,
-    });
+    const tools = new WorkspaceTools({ ...options, workspace: access, own: own?.record ?? null });
     return tools.call(planned, at);
   }
   if (tool.executor === "isolate") {
@@ -410,13 +403,13 @@ async function carryOut(
     const hook = { reference: tool.handler, payload: call.arguments ?? {}, signal };
     return hookResult(context, spec, hook, made);
   }
-  const handler = commandOf(tool.handler);
-  if (tool.executor !== "command" || handler === null) {
+  const { slug } = objectOf(tool.handler);
+  if (tool.executor !== "command" || typeof slug !== "string") {
     return plainResult("error", `Hull cannot execute the tool ${call.name} here.`, "tool_error");
   }
   // A run that dies with its process has no second run attempt, so its call is always found by its id.
   if (again && known === null) return interrupted();
-  const record = await skillNamed(options, handler.slug);
+  const record = await skillNamed(options, slug);
   const { settings } = context;
   const executionId = executionIdOf(at);
   const workspace = access === null ? null : await toolWorkspace(context.env.FILES, access);
@@ -440,17 +433,16 @@ async function carryOut(
 
 /** Runs the commands in a skill's text one after the other; returns the output of each. */
 async function skillCommands(
-  { context, known, workspace, spec, own }: EffectsOptions,
+  options: EffectsOptions,
   { effect, payload }: AgentStep & { type: "call_hook" },
   signal: AbortSignal,
 ): Promise<Json> {
+  const { workspace, spec, own } = options;
   const { skill, commands } = objectOf(payload);
   if (workspace === null || !Array.isArray(commands)) return {};
   const tools = new WorkspaceTools({
-    context,
-    spec,
+    ...options,
     workspace,
-    known,
     // The model did not make these calls, so no event reports them.
     emit: () => {},
     own: own?.record ?? null,
@@ -489,12 +481,6 @@ async function hookResult(
     const category = error.code === "hook_timeout" ? "timeout" : "tool_error";
     return { ...plainResult("error", error.message, category), duration_ms: Date.now() - started };
   }
-}
-
-function commandOf(handler: Json): { slug: string; tool: string } | null {
-  if (typeof handler !== "object" || handler === null || Array.isArray(handler)) return null;
-  const { slug, tool }: JsonObject = handler;
-  return typeof slug === "string" && typeof tool === "string" ? { slug, tool } : null;
 }
 
 function resultOf(outcome: ToolOutcome, { annotations }: AgentTool): AgentToolResult {
