@@ -104,8 +104,8 @@ export class LedgerObject extends DurableObject<Bindings> implements LedgerRpc {
       this.#expire(now);
       const reservation = this.#reservations.take(id);
       if (reservation !== null) {
-        const { full, expired, expires_at } = reservation;
-        if (expired) this.#charge(reversed(full), expires_at, now);
+        const { reversal } = reservation;
+        if (reversal !== null) this.#charge(reversal.full, reversal.expires_at, now);
         if (charge !== null) this.#charge(charge, now, now);
       }
       return { exceeded: this.#accounts.exceeded(charge?.account ?? null), policy: this.#policyNow() };
@@ -220,23 +220,4 @@ export class LedgerObject extends DurableObject<Bindings> implements LedgerRpc {
   #expire(now: number): void {
     for (const { full, expires_at } of this.#reservations.expire(now)) this.#charge(full, expires_at, now);
   }
-}
-
-function reversed({ spend, ...rest }: Charge): Charge {
-  const { calls, unpriced_calls, estimated_calls, prompt_tokens, cost, duration_ms } = spend;
-  return {
-    ...rest,
-    spend: {
-      calls: -calls,
-      unpriced_calls: -unpriced_calls,
-      estimated_calls: -estimated_calls,
-      input_tokens: -spend.input_tokens,
-      output_tokens: -spend.output_tokens,
-      cache_read_tokens: -spend.cache_read_tokens,
-      cache_write_tokens: -spend.cache_write_tokens,
-      prompt_tokens: -prompt_tokens,
-      cost: -cost,
-      duration_ms: -duration_ms,
-    },
-  };
 }

@@ -12,11 +12,9 @@ interface Stored extends Omit<ReserveRequest, "prompt_cost" | "unknown_price" | 
 }
 type Row = Stored & Record<string, SqlStorageValue>;
 
-interface Reservation {
-  /** What is charged if the call's end stays unknown. */
+interface Expired {
+  /** What is charged while the call's end is unknown. */
   full: Charge;
-  /** Whether the reservation has already been counted in full. */
-  expired: boolean;
   expires_at: number;
 }
 
@@ -56,14 +54,17 @@ export class Reservations {
     );
   }
 
-  /** Removes a reservation; `null` if there is none with this id. */
-  take(id: string): Reservation | null {
+  /**
+   * Removes a reservation; `null` if there is none with this id. `reversal` takes back what was charged when it
+   * expired; `null`: nothing was.
+   */
+  take(id: string): { reversal: Expired | null } | null {
     const [row] = this.#sql.exec<Row>("DELETE FROM reservation WHERE id = ? RETURNING *", id).toArray();
-    return row === undefined ? null : reservationOf(row);
+    return row === undefined ? null : { reversal: row.expired === 1 ? fullCharge(row, -1) : null };
   }
 
   /** Marks reservations whose time is over; returns each of them only once. */
-  expire(now: number): Reservation[] {
+  expire(now: number): Expired[] {
     const over = this.#sql
       .exec<Row>("SELECT * FROM reservation WHERE expired = 0 AND expires_at <= ?", now)
       .toArray();
@@ -71,7 +72,7 @@ export class Reservations {
       this.#sql.exec("UPDATE reservation SET expired = 1 WHERE expired = 0 AND expires_at <= ?", now);
       this.#sql.exec("DELETE FROM reservation WHERE expired = 1 AND expires_at <= ?", now - LATE_MS);
     }
-    return over.map(reservationOf);
+    return over.map((row) => fullCharge(row, 1));
   }
 
   /** The sum of the reservations of calls under way in a scope. @param except the id of a call that does not count */
@@ -89,20 +90,19 @@ export class Reservations {
   }
 }
 
-function reservationOf(row: Stored): Reservation {
+function fullCharge(row: Stored, sign: 1 | -1): Expired {
   const { skill, session, account, provider, model, prompt_tokens, output_tokens, cost } = row;
   const spend = {
-    calls: 1,
-    unpriced_calls: cost === null ? 1 : 0,
-    estimated_calls: 1,
-    input_tokens: prompt_tokens,
-    output_tokens,
+    calls: sign,
+    unpriced_calls: cost === null ? sign : 0,
+    estimated_calls: sign,
+    input_tokens: sign * prompt_tokens,
+    output_tokens: sign * output_tokens,
     cache_read_tokens: 0,
     cache_write_tokens: 0,
-    prompt_tokens,
-    cost: cost ?? 0,
-    duration_ms: row.expires_at - row.taken_at,
+    prompt_tokens: sign * prompt_tokens,
+    cost: sign * (cost ?? 0),
+    duration_ms: sign * (row.expires_at - row.taken_at),
   };
-  const full = { skill, session, account, provider, model, spend };
-  return { full, expired: row.expired === 1, expires_at: row.expires_at };
+  return { full: { skill, session, account, provider, model, spend }, expires_at: row.expires_at };
 }
