@@ -18,8 +18,6 @@ import { figuresShape, type RunEntry, type RunFigures, runEntryShape } from "./r
 const KEPT_MS = 30 * 24 * 3_600_000;
 /** The most rows that one sweep removes. */
 const SWEPT = 500;
-/** The most ids in one statement. */
-const BOUND = 50;
 
 const COLUMNS = [
   "id",
@@ -71,11 +69,8 @@ export async function noteRuns(
 
 /** Removes the rows of a removed session's runs. */
 export async function forgetRuns(env: Bindings, tenant: string, ids: readonly string[]): Promise<void> {
-  for (let at = 0; at < ids.length; at += BOUND) {
-    const some = ids.slice(at, at + BOUND);
-    const places = some.map(() => "?").join(", ");
-    await tables(env).run(`DELETE FROM runs WHERE tenant = ? AND id IN (${places})`, [tenant, ...some]);
-  }
+  const remove = "DELETE FROM runs WHERE tenant = ? AND id IN (SELECT value FROM json_each(?))";
+  await tables(env).run(remove, [tenant, JSON.stringify(ids)]);
 }
 
 interface RunFilter extends Wanted {
