@@ -9,6 +9,7 @@ import type { Part } from "../engine/messages.ts";
 import { OutputMissing, OutputTooLarge } from "../errors/run.ts";
 import { Internal } from "../errors.ts";
 import type { Reached } from "../llm/host.ts";
+import { once } from "../memo.ts";
 import type { ModelRegistry } from "../model/registry/definition.ts";
 import { tokenCounts } from "../model/usage.ts";
 import { EFFORTS, type Manifest } from "../skill/manifest.ts";
@@ -21,7 +22,6 @@ import { skillOf, toolsOf } from "./agent/skills.ts";
 import { specOf } from "./agent/spec-of.ts";
 import { driveStateless } from "./agent/stateless.ts";
 import { skillsWithFolders, takesAnyFile, workspaceToolsOf } from "./agent/workspace-option.ts";
-import type { RunEvent } from "./events.ts";
 import type { RunHandle, RunOutput } from "./handle.ts";
 import { checkedJson, withoutFence } from "./json-output.ts";
 import { llmHost } from "./llm-host.ts";
@@ -100,29 +100,20 @@ async function driven(
   // A resumed run keeps the specification and the tools with which it began.
   const spec =
     log.state().run?.spec ?? (await servedSpec(run, llm, { parts, inputs }, { model, capabilities }));
-  let begun = false;
-  const admitted = (): void => {
-    if (!begun) run.started();
-    begun = true;
-  };
-  const own = { record, files };
-  const streams = streaming ? "text" : "nothing";
-  const emit = (event: RunEvent): Promise<void> => run.emit(event);
   try {
-    const place = workspace === null ? {} : { workspace };
-    const options = {
+    const { run: settled } = await driveStateless(context, spec, {
       host,
       signal,
       execution: run.id,
       log,
       durable,
-      own,
-      streams,
-      admitted,
-      emit,
-      ...place,
-    } as const;
-    return outputOf(run, (await driveStateless(context, spec, options)).run);
+      own: { record, files },
+      streams: streaming ? "text" : "nothing",
+      admitted: once(() => run.started()),
+      emit: (event) => run.emit(event),
+      ...(workspace === null ? {} : { workspace }),
+    });
+    return outputOf(run, settled);
   } finally {
     const ended = log.state().run;
     if (ended !== null) {
