@@ -194,7 +194,7 @@ describe("the beginning of a run", () => {
         return real(ms === 20 ? () => {} : then, ms, ...more);
       });
       await world.start("r-begun", "go");
-      await listing.inOrder(async () => {});
+      await listing.inOrder("", async () => {});
       expect(await listedOf("t", world.id)).toEqual([]);
       queueRows(deployment, [ended("just-after")], background);
       await flushRows(deployment);

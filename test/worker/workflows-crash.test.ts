@@ -413,6 +413,57 @@ describe("a workflow run", () => {
     });
   });
 
+  it("leaves nothing of its row in the lists that is being written when the run is removed", async () => {
+    const [begun, on] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const rows = new WeakSet<D1PreparedStatement>();
+    let [holds, forgotten] = [false, false];
+    const slow = new Proxy(bindings.DB, {
+      get: (db, name) => {
+        if (name === "prepare")
+          return (sql: string) => {
+            if (sql.startsWith("DELETE FROM workflow_runs")) forgotten = true;
+            const statement = db.prepare(sql);
+            if (!sql.startsWith("INSERT INTO workflow_runs")) return statement;
+            return {
+              bind: (...values: unknown[]) => {
+                const bound = statement.bind(...values);
+                rows.add(bound);
+                return bound;
+              },
+            };
+          };
+        if (name === "batch")
+          return async (statements: D1PreparedStatement[]) => {
+            if (holds && statements.some((one) => rows.has(one))) {
+              begun.resolve();
+              await on.promise;
+            }
+            return db.batch(statements);
+          };
+        const value: unknown = Reflect.get(db, name);
+        return typeof value === "function" ? value.bind(db) : value;
+      },
+    });
+    await inWorld({ replies: [], env: { DB: slow } }, async (world) => {
+      const nodes = { a: { kind: "reduce" }, w: { kind: "wait", wait: { sleep_ms: 3_600_000 } } };
+      await begin(world, { entry: "a", nodes, edges: [edge("a", "w")] });
+      await world.over();
+      holds = true;
+      const request = { name: "stop", hash: "h" };
+      await world.ask("stopWorkflow", { kill: true, reason: "over", request });
+      await begun.promise;
+      const removed = world.ask("remove", null);
+      // A removal that does not wait removes the row in one of these turns.
+      for (let turn = 0; turn < 300 && !forgotten; turn++)
+        await new Promise((resolve) => setTimeout(resolve, 0));
+      if (forgotten) await removed;
+      on.resolve();
+      await removed;
+      await world.over();
+      expect(await indexedRun(bindings, "t", world.id)).toBeNull();
+    });
+  });
+
   it("sleeps with one due time, and writes nothing when it is looked at", async () => {
     const storage = counting();
     await inWorld(

@@ -114,7 +114,7 @@ export class SessionListing {
    * @param also a further row, stored in the same transaction
    */
   write(also: () => Promise<IndexEntry | null> = async () => null): Promise<void> {
-    const write = async (): Promise<void> => {
+    return this.inOrder("session_not_indexed", async () => {
       const row = this.#store.session();
       if (row === null || row.state === "deleted") return;
       if (this.#own !== null) await this.#deployment.indexRows.withdraw([this.#own]);
@@ -122,18 +122,18 @@ export class SessionListing {
       const entries = [await this.#entry(row), await also()].filter((entry) => entry !== null);
       await this.#deployment.env.DB.batch(entries.map(({ statement }) => statement));
       for (const { written } of entries) written();
-    };
-    this.#last = this.#last.then(write).catch((error: unknown) => {
-      console.error(JSON.stringify({ event: "session_not_indexed", error: String(error) }));
     });
-    return this.#last;
   }
 
-  /** Does work on the lists after all earlier work. @throws what the work throws */
-  inOrder(work: () => Promise<void>): Promise<void> {
-    const done = this.#last.then(work);
-    this.#last = done.catch(() => {});
-    return done;
+  /**
+   * Does work on the lists after all earlier work. A removal of the session waits for it.
+   * @param fault the log's event for a failure, which is not thrown
+   */
+  inOrder(fault: string, work: () => Promise<void>): Promise<void> {
+    this.#last = this.#last.then(work).catch((error: unknown) => {
+      console.error(JSON.stringify({ event: fault, error: String(error) }));
+    });
+    return this.#last;
   }
 
   /**

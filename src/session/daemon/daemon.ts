@@ -49,7 +49,6 @@ export class Daemon {
   readonly #conversation: Conversation;
   /** Set while the daemon is being stopped, so that nothing wakes it. */
   #stopping = false;
-  #indexing: Promise<void> = Promise.resolve();
 
   constructor(conversation: Conversation, storage: DurableObjectStorage) {
     this.#conversation = conversation;
@@ -307,7 +306,6 @@ export class Daemon {
   /** The session is being removed. */
   async cleared({ tenant, id }: SessionIdentity): Promise<void> {
     if (this.store.row() === null) return;
-    await this.#indexing;
     await forgetDaemon(this.#conversation.env, tenant, id);
   }
 
@@ -331,23 +329,22 @@ export class Daemon {
     return { tenant, id, name, status, persist_path, skill, webhook, check_at, created_at };
   }
 
-  /** Updates the directory, one write after the other. */
+  /** Updates the directory. */
   index(): Promise<void> {
-    const write = async (): Promise<void> => {
+    const { env, listing } = this.#conversation;
+    return listing.inOrder("daemon_not_indexed", async () => {
       const note = this.note();
       if (note === null) return;
-      await noteDaemon(this.#conversation.env, note);
+      await noteDaemon(env, note).catch((error: unknown) => {
+        // A repetition would fail, too.
+        if (error instanceof DaemonPathTaken) this.#conversation.dueAt("daemon_index", null);
+        throw error;
+      });
       const now = this.note();
       if (now === null || now.status !== note.status) return;
       this.store.update({ check_at: note.check_at });
       this.#conversation.dueAt("daemon_index", null);
-    };
-    this.#indexing = this.#indexing.then(write).catch((error: unknown) => {
-      // A repetition would fail, too.
-      if (error instanceof DaemonPathTaken) this.#conversation.dueAt("daemon_index", null);
-      console.error(JSON.stringify({ event: "daemon_not_indexed", error: String(error) }));
     });
-    return this.#indexing;
   }
 }
 

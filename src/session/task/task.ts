@@ -271,15 +271,12 @@ export class Task {
   }
 
   /** Writes the task's present state to the directory. A failed write is logged and repeated when it is due. */
-  async index(): Promise<void> {
-    const write = async (): Promise<void> => {
+  index(): Promise<void> {
+    return this.#conversation.listing.inOrder("task_not_noted", async () => {
       const entry = await this.entry();
       if (entry === null) return;
       await entry.statement.run();
       entry.written();
-    };
-    await this.#conversation.listing.inOrder(write).catch((error: unknown) => {
-      console.error(JSON.stringify({ event: "task_not_noted", error: String(error) }));
     });
   }
 

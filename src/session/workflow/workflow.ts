@@ -95,7 +95,6 @@ export class Workflow {
   /** Writes of long outcomes that R2 has not confirmed. */
   readonly #onTheirWay = new Set<Promise<string>>();
   #storing = false;
-  #indexing: Promise<void> = Promise.resolve();
   /** The write of the index that has not begun. */
   #nextIndex: Promise<void> | null = null;
   #reading: Promise<void> | null = null;
@@ -315,25 +314,18 @@ export class Workflow {
     return ended ? runResult(runDocument(state, new Map())) : null;
   }
 
-  /** Writes the run's present state to the index. Writes follow one another. */
+  /** Writes the run's present state to the index. */
   index(): Promise<void> {
-    const write = async (): Promise<void> => {
-      try {
-        const state = this.#load();
-        const session = this.#conversation.log.store.session();
-        if (state === null || session === null || session.state === "deleted") return;
-        await noteWorkflowRun(this.#conversation.env, session, state);
-        if (this.#load() === state) this.#conversation.dueAt("workflow_index", null);
-      } catch (error) {
-        console.error(JSON.stringify({ event: "workflow_not_indexed", error: String(error) }));
-      }
-    };
-    this.#nextIndex ??= this.#indexing.then(() => {
+    const { env, listing, log } = this.#conversation;
+    this.#nextIndex ??= listing.inOrder("workflow_not_indexed", async () => {
       this.#nextIndex = null;
-      return write();
+      const state = this.#load();
+      const session = log.store.session();
+      if (state === null || session === null || session.state === "deleted") return;
+      await noteWorkflowRun(env, session, state);
+      if (this.#load() === state) this.#conversation.dueAt("workflow_index", null);
     });
-    this.#indexing = this.#nextIndex;
-    return this.#indexing;
+    return this.#nextIndex;
   }
 
   /** The session is closed or abandoned. */
