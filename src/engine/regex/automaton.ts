@@ -33,8 +33,9 @@ interface State {
 
 /** What a new cell costs in addition to the instructions visited. */
 const STATE_COST = 20;
-/** The most cells of the table. When they are used up, the table is emptied. */
+/** The most cells of the table, and instructions in its states: some 15 MB. When either is used up, the table is emptied. */
 const MAX_CELLS = 1 << 18;
+const MAX_HELD = 1 << 20;
 const DEAD = 0;
 
 export class Automaton {
@@ -47,6 +48,8 @@ export class Automaton {
   readonly #asserts: boolean;
   #states: State[] = [];
   #rows = new Map<string, number>();
+  /** Number of instructions in all states. */
+  #held = 0;
   /**
    * By row and letter (a state's row is its number · width). Positive: the next row, and nothing else to report.
    * Negative: -1 - (the next row · 4 + the kind of match). 0: not known yet.
@@ -177,7 +180,7 @@ export class Automaton {
     const searching = state.searching && match === 0;
     const over = unit === null || (kernel.length === 0 && !searching);
     const before = this.#asserts && unit !== null ? contextAfter(unit) : ELSEWHERE;
-    const full = this.#states.length >= this.#maxStates;
+    const full = this.#states.length >= this.#maxStates || this.#held > MAX_HELD;
     if (full) this.#reset();
     const next = over ? DEAD : this.#row({ kernel, before, searching });
     const cell = next !== DEAD && match === 0 ? next : -1 - ((next << 2) | match);
@@ -192,6 +195,7 @@ export class Automaton {
     if (known !== undefined) return known;
     const row = (this.#states.push(state) - 1) * this.#width;
     this.#rows.set(key, row);
+    this.#held += state.kernel.length;
     if (row + this.#width > this.#table.length) {
       const larger = new Int32Array(this.#table.length * 2);
       larger.set(this.#table);
@@ -203,6 +207,7 @@ export class Automaton {
   #reset(): void {
     this.#states = [{ kernel: [], before: ELSEWHERE, searching: false }];
     this.#rows = new Map();
+    this.#held = 0;
     this.#starts.fill(-1);
     this.#table.fill(0);
   }

@@ -1,10 +1,14 @@
 /** Expressions from outside: what is taken, what it matches (as the platform's own engine says), and what it may cost. */
 
+import { once } from "node:events";
+import { Worker } from "node:worker_threads";
 import { describe, expect, it, test } from "vitest";
 import type { Budget } from "../../../src/engine/regex/automaton.ts";
 import { stepsToMatch } from "../../../src/engine/regex/cost.ts";
 import { compilePattern } from "../../../src/engine/regex/pattern.ts";
 import { fc } from "../../support/property.ts";
+
+const PATTERN = new URL("../../../src/engine/regex/pattern.ts", import.meta.url).href;
 
 /** Number of matches, or why the expression is refused. */
 function matches(source: string, text: string, budget: Budget = { left: 1e6 }): number | string | null {
@@ -212,6 +216,17 @@ describe("hostile expressions cost what the text's length and the budget allow",
     const bits = Array.from({ length: 100_000 }, bit).join("");
     const source = "1[01]{18}1[01]{10}0";
     expect(matches(source, bits, { left: 1e9 })).toBe(bits.match(new RegExp(source, "g"))?.length);
+  });
+
+  it("attack: states of hundreds of instructions each fit into a small heap", async () => {
+    const work = `const { compilePattern } = await import(${JSON.stringify(PATTERN)});
+      let state = 1;
+      const bit = () => (state = (Math.imul(state, 1664525) + 1013904223) >>> 0) >>> 31;
+      const text = Array.from({ length: 10_000 }, () => "ab"[bit()]).join("");
+      const { automaton } = compilePattern("[ab]*a[ab]{900}c").pattern;
+      process.exit(automaton.count(text, { start: 0, end: text.length }, { left: 200_000_000 }) === 0 ? 0 : 1);`;
+    const worker = new Worker(work, { eval: true, resourceLimits: { maxOldGenerationSizeMb: 40 } });
+    expect(await once(worker, "exit")).toEqual([0]);
   });
 });
 
