@@ -75,21 +75,13 @@ export class Automaton {
     this.#reset();
   }
 
-  /**
-   * The number of non-overlapping matches in a piece of `text`; the edges of the piece count as the text's beginning
-   * and end. `null`: the budget is used up.
-   * @param next returns where, from a position on, a match may begin; absent: anywhere
-   */
-  count(
-    text: string,
-    { start, end }: { start: number; end: number },
-    budget: Budget,
-    next?: (from: number) => number,
-  ): number | null {
+  /** The number of non-overlapping matches; `null`: the budget is used up. */
+  count(text: string, budget: Budget): number | null {
     const { letterOf } = this.#alphabet;
+    const end = text.length;
     let matches = 0;
-    for (let from = next?.(start) ?? start; from <= end; ) {
-      let row = this.#startRow(this.#context(text, start, from));
+    for (let from = 0; from <= end; ) {
+      let row = this.#startRow(this.#context(text, from));
       let matchEnd = -1;
       let kind = 0;
       let at = from;
@@ -120,8 +112,7 @@ export class Automaton {
       if (budget.left < 0) return null;
       if (matchEnd === -1) return matches;
       matches++;
-      const after = kind === EMPTY ? matchEnd + 1 : matchEnd;
-      from = next?.(after) ?? after;
+      from = kind === EMPTY ? matchEnd + 1 : matchEnd;
     }
     return matches;
   }
@@ -134,9 +125,9 @@ export class Automaton {
     return row;
   }
 
-  #context(text: string, start: number, at: number): number {
+  #context(text: string, at: number): number {
     if (!this.#asserts) return ELSEWHERE;
-    return at === start ? TEXT_START : contextAfter(text.charCodeAt(at - 1));
+    return at === 0 ? TEXT_START : contextAfter(text.charCodeAt(at - 1));
   }
 
   /** Computes one cell: where `letter` leads from a state, and whether a match ends before it. */

@@ -10,18 +10,6 @@ export function requiredTexts(node: Node): string[] | null {
   return found?.every((text) => text.length > 1) === true ? found : null;
 }
 
-/** The text that every match begins with; `""`: there is none. */
-export function leadingText(node: Node): string {
-  const exact = exactText(node);
-  if (exact !== null) return exact;
-  if (node.kind === "repeat") return node.min === 0 ? "" : leadingText(node.part);
-  if (node.kind !== "sequence") return "";
-  const until = node.parts.findIndex((part) => exactText(part) === null);
-  const before = node.parts.slice(0, until).map(exactText).join("");
-  const [stop] = node.parts.slice(until);
-  return before + (stop === undefined ? "" : leadingText(stop));
-}
-
 function needles(node: Node): string[] | null {
   switch (node.kind) {
     case "unit":

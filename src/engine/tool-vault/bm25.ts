@@ -10,8 +10,6 @@ export interface WordIndex {
   /** Number of words of each document. */
   lengths: readonly number[];
   averageLength: number;
-  /** All words, each between line feeds. */
-  vocabulary: string;
 }
 
 /** Lower-cased runs of letters and digits: `open_file` is two words. */
@@ -37,8 +35,7 @@ export function indexTokens(documents: readonly (readonly string[])[]): WordInde
       else list[list.length - 1] = (list[list.length - 1] ?? 0) + 1;
     }
   }
-  const vocabulary = `\n${Array.from(postings.keys()).join("\n")}\n`;
-  return { postings, lengths, averageLength: total / Math.max(1, documents.length), vocabulary };
+  return { postings, lengths, averageLength: total / Math.max(1, documents.length) };
 }
 
 /** The score of every document; 0: it shares no word. A word that the query repeats counts each time. */
@@ -59,20 +56,4 @@ export function wordScores(index: WordIndex, query: readonly string[]): Float64A
     }
   }
   return scores;
-}
-
-/**
- * Marks the documents that may contain a text, by the words that contain its longest word; `false`: the text has no
- * word.
- */
-export function markHolders({ postings, vocabulary }: WordIndex, text: string, marks: Uint8Array): boolean {
-  const [part] = wordsOf(text).sort((a, b) => b.length - a.length);
-  if (part === undefined) return false;
-  for (let at = vocabulary.indexOf(part); at !== -1; ) {
-    const end = vocabulary.indexOf("\n", at);
-    const list = postings.get(vocabulary.slice(vocabulary.lastIndexOf("\n", at) + 1, end)) ?? [];
-    for (let i = 0; i < list.length; i += 2) marks[list[i] ?? 0] = 1;
-    at = vocabulary.indexOf(part, end);
-  }
-  return true;
 }

@@ -1,10 +1,10 @@
 /** A set of tools, split into those that a model sees and those that a search finds, with indexes of the latter. */
 
-import { memo } from "../../memo.ts";
+import { memo, once } from "../../memo.ts";
 import type { Pattern } from "../regex/pattern.ts";
 import { definitionOf, type Tool } from "../tools.ts";
-import { wordScores, wordsOf } from "./bm25.ts";
-import { type Corpus, corpusOf, countMatches, searchText } from "./corpus.ts";
+import { indexWords, wordScores, wordsOf } from "./bm25.ts";
+import { countMatches, searchText } from "./corpus.ts";
 
 /** Most tools that one search finds. */
 const MAX_HITS = 20;
@@ -17,7 +17,9 @@ export class ToolSet {
   /** Names of deferred tools, in the order of their documents. */
   readonly #names: readonly string[];
   readonly #all: ReadonlySet<string>;
-  #corpus: Corpus | null = null;
+  /** What searches read, made by the first search. */
+  readonly #documents = once(() => Array.from(this.deferred.values(), searchText));
+  readonly #words = once(() => indexWords(this.#documents()));
   readonly #sizes = new Map<string, number>();
 
   constructor(tools: readonly Tool[], pinned: ReadonlySet<string>) {
@@ -42,12 +44,12 @@ export class ToolSet {
   byWords(query: string, scope: Scope): string[] | null {
     const words = wordsOf(query);
     if (words.length === 0) return null;
-    return best(this.#names, wordScores(this.#searched().words, words), scope);
+    return best(this.#names, wordScores(this.#words(), words), scope);
   }
 
   /** Names of deferred tools by number of matches, most first. `null`: the search costs too much. */
   byPattern(pattern: Pattern, scope: Scope): string[] | null {
-    const counts = countMatches(this.#searched(), pattern);
+    const counts = countMatches(this.#documents(), pattern);
     return counts === null ? null : best(this.#names, counts, scope);
   }
 
@@ -58,12 +60,6 @@ export class ToolSet {
     const size = Math.ceil(JSON.stringify(openly(tool)).length / 4);
     this.#sizes.set(tool.name, size);
     return size;
-  }
-
-  /** The search indexes, built by the first search. */
-  #searched(): Corpus {
-    this.#corpus ??= corpusOf(Array.from(this.deferred.values(), searchText));
-    return this.#corpus;
   }
 }
 

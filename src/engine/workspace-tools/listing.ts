@@ -108,10 +108,9 @@ export class GrepSearch {
 
   /** Searches one file. */
   look(shown: string, text: string): void {
-    const { required, automaton } = this.#pattern;
     const searched = this.#lower ? text.toLowerCase() : text;
     this.#budget.left -= text.length;
-    if (required !== null && !required.some((part) => searched.includes(part))) return;
+    if (!this.#pattern.mayMatch(searched)) return;
     const starts = [0];
     for (let at = searched.indexOf("\n"); at !== -1; at = searched.indexOf("\n", at + 1)) starts.push(at + 1);
     if (starts.at(-1) === searched.length) starts.pop();
@@ -120,9 +119,7 @@ export class GrepSearch {
       const next = starts[line + 1] ?? searched.length + 1;
       const end = Math.min(next - 1, searched.length);
       const trimmed = searched.charCodeAt(end - 1) === 13 && end > start ? end - 1 : end;
-      const slice = searched.slice(start, trimmed);
-      if (required !== null && !required.some((part) => slice.includes(part))) continue;
-      const count = automaton.count(slice, { start: 0, end: slice.length }, this.#budget);
+      const count = this.#pattern.count(searched.slice(start, trimmed), this.#budget);
       if (count === null) return;
       if (count > 0) hits.push(line);
     }
