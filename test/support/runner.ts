@@ -13,6 +13,7 @@ import { randomSecret } from "../../scripts/dev/random-secret.ts";
 import type { ExecutionInput } from "../../src/tool/multipart.ts";
 import { type ExecutionSpec, importTicketKey, PROTOCOL_VERSION } from "../../src/tool/protocol.ts";
 import { type RunEvent, type Runner, type RunOptions, runExecution } from "../../src/tool/runner-client.ts";
+import { SERVERS } from "./memory.ts";
 
 /** The runner that the run bundled (`global-setup.ts`), else its sources. */
 const MAIN = process.env.HULL_RUNNER_BUNDLE ?? new URL("../../container/main.ts", import.meta.url).pathname;
@@ -59,7 +60,7 @@ export async function startRunner({
   from,
   denied,
 }: RunnerSettings = {}): Promise<TestRunner> {
-  const stateDir = from?.stateDir ?? (await mkdtemp(join(tmpdir(), "hull-runner-")));
+  const stateDir = from?.stateDir ?? (await mkdtemp(join(SERVERS, "hull-runner-")));
   const secret = from?.secret ?? randomSecret();
   const secretFile = join(stateDir, "secret");
   await writeFile(secretFile, secret, { mode: 0o600 });
