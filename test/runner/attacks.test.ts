@@ -9,6 +9,7 @@ import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { PackageRecords } from "../../container/package-records.ts";
 import { removeTree, Tree } from "../../container/tree.ts";
 import { runExecution } from "../../src/tool/runner-client.ts";
 import { callScript } from "../support/handler-call.ts";
@@ -517,10 +518,13 @@ describe("packages", () => {
     expect(await callScript(runner, victim, "use.py")).toMatchObject({ value: 42 });
     const [first = ""] = (await records()).filter((name) => name !== other);
     const text = await readFile(join(dir, other), "utf8");
-    // The whole record of other packages, and their digest alone.
-    for (const forged of [text, text.slice(0, 64)]) {
+    expect(await new PackageRecords(dir).find(other)).toBe(text.slice(0, 64));
+    // The digest of other packages alone, and their whole record.
+    for (const forged of [text.slice(0, 64), text]) {
       await writeFile(join(dir, first), forged);
-      expect(await callScript(runner, victim, "use.py")).toMatchObject({ value: 42 });
+      expect(await new PackageRecords(dir).find(first)).toBeNull();
     }
+    // What is not believed is installed anew.
+    expect(await callScript(runner, victim, "use.py")).toMatchObject({ value: 42 });
   });
 });
