@@ -1,6 +1,6 @@
 /** `npm start` as a process manager ends it: SIGTERM goes to npm alone, and everything below it has to end. */
 import { spawn } from "node:child_process";
-import { mkdir, mkdtemp, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -8,17 +8,17 @@ import { removeTree } from "../../container/tree.ts";
 import { processesBelow, REPO, shared } from "../support/hull-dev.ts";
 import { until } from "../support/runner.ts";
 
-const SKILL = "---\nname: hi\ndescription: Says hi.\nrun: [echo, hi]\n---\nhi\n";
+const SKILL = "---\nname: slow\ndescription: Sleeps.\nrun: [sh, -c, 'sleep 90; true']\n---\nSleeps.\n";
 
 test.each([
   ["npm start", ["start", "--"]],
   ["npm run hull -- dev --direct", ["run", "hull", "--", "dev", "--direct"]],
-])("SIGTERM to %s ends the server, the runner and the listener", async (_, words) => {
+])("SIGTERM to %s in mid-run ends the server, the runner and the listener", async (_, words) => {
   const root = await mkdtemp(join(tmpdir(), "hull-npm-"));
   try {
-    await mkdir(join(root, "skills", "hi"), { recursive: true });
+    await mkdir(join(root, "skills", "slow"), { recursive: true });
     await mkdir(join(root, "tmp"));
-    await writeFile(join(root, "skills", "hi", "SKILL.md"), SKILL);
+    await writeFile(join(root, "skills", "slow", "SKILL.md"), SKILL);
     const npm = spawn("npm", [...words, root, "--port", "0", "--state", join(root, "state")], {
       cwd: REPO,
       env: { PATH: process.env.PATH, HOME: root, TMPDIR: join(root, "tmp"), ...shared(REPO) },
@@ -38,12 +38,19 @@ test.each([
     );
     const url = `http://127.0.0.1:${address.exec(output)?.[1]}`;
     expect((await fetch(`${url}/healthz`)).status).toBe(200);
+    const call = fetch(`${url}/skills/slow`, { method: "POST", body: "x" }).catch(() => null);
+    await until(
+      () => [...processesBelow(root).values()],
+      (lines) => lines.includes("sleep 90"),
+    );
     npm.kill("SIGTERM");
-    await ended;
+    expect(await ended).toBe(0);
+    await call;
     await until(
       () => processesBelow(root),
       (left) => left.size === 0,
     );
+    expect(await readdir(join(root, "state", "runner", "scratch")).catch(() => [])).toEqual([]);
     await expect(fetch(`${url}/healthz`)).rejects.toThrow("fetch failed");
   } finally {
     for (const pid of processesBelow(root).keys()) process.kill(pid, "SIGKILL");

@@ -71,26 +71,15 @@ describe("the runner dies", () => {
 });
 
 describe("hull dev itself dies", () => {
-  /** Starts a call and waits until its process runs. */
+  /** Starts a call and waits until its process runs, besides those that run already. */
   const begin = async (slug: string): Promise<Promise<unknown>[]> => {
+    const before = await running();
     const call = hull.call(`/skills/${slug}`, "x").catch(() => null);
-    await until(running, (count) => count > 0);
+    await until(running, (count) => count > before);
     return [call];
   };
 
-  test.each([
-    ["SIGINT", 130, []],
-    ["SIGTERM", 0, ["--direct"]],
-  ] as const)("%s in mid-run ends everything in order: exit %i", async (signal, code, args) => {
-    const [call] = await begin("slow");
-    expect(await hull.end(signal)).toBe(code);
-    await call;
-    await until(hull.processes, (all) => all.size === 0);
-    expect(await readdir(join(hull.stateDir, "runner", "scratch")).catch(() => [])).toEqual([]);
-    hull = await startHullDev({ from: hull, args: [...args] });
-    expect(await echo()).toBe("again");
-  });
-
+  // npm-start.test.ts ends wrangler's by SIGTERM in mid-run.
   test("S41: of 100 uploads, some of them aborted, SIGTERM in mid-run leaves no folder and no process", async () => {
     const body = new Uint8Array(300_000);
     const headers = { "content-type": "application/octet-stream" };
@@ -119,18 +108,29 @@ describe("hull dev itself dies", () => {
     await until(hull.processes, (all) => all.size === 0);
     expect(await readdir(join(hull.stateDir, "runner", "scratch")).catch(() => [])).toEqual([]);
     expect(await readdir(join(hull.root, "tmp"))).toEqual([]);
+    hull = await startHullDev({ from: hull, args: ["--direct"] });
+    expect(await echo()).toBe("again");
+  });
+
+  test("SIGINT in mid-run ends everything in order: exit 130", async () => {
+    const [call] = await begin("slow");
+    expect(await hull.end("SIGINT")).toBe(130);
+    await call;
+    await until(hull.processes, (all) => all.size === 0);
+    expect(await readdir(join(hull.stateDir, "runner", "scratch")).catch(() => [])).toEqual([]);
     // wrangler's, which is killed next.
     hull = await startHullDev({ from: hull });
     expect(await echo()).toBe("again");
   });
 
-  // The first one kills wrangler's parent, the others workerd's.
-  test.each(["slow", "slow", "escapes"])(
-    "SIGKILL in mid-run (%s) leaves no process behind, and its state serves on",
-    async (slug) => {
-      const [call] = await begin(slug);
+  // The first one kills wrangler's parent, the other workerd's.
+  test.each([[["slow"]], [["slow", "escapes"]]])(
+    "SIGKILL in mid-run (%j) leaves no process behind, and its state serves on",
+    async (slugs) => {
+      const calls = [];
+      for (const slug of slugs) calls.push(...(await begin(slug)));
       await hull.end("SIGKILL");
-      await call;
+      await Promise.all(calls);
       const dead = hull;
       try {
         await until(dead.processes, (all) => all.size === 0);
