@@ -90,10 +90,10 @@ export class LedgerObject extends DurableObject<Bindings> implements LedgerRpc {
       this.#expire(now);
       // A call that outlasted its reservation is under way after all.
       const lapsed = this.#reservations.expired(request.id);
-      if (lapsed !== null) this.#charge(reversed(lapsed.full), lapsed.expires_at, now);
+      if (lapsed !== null) this.#charge(lapsed.reversal.full, lapsed.reversal.expires_at, now);
       const refused = this.#refusal(request, now);
       if (refused === null) this.#reservations.put(request, now);
-      else if (lapsed !== null) this.#charge(lapsed.full, lapsed.expires_at, now);
+      else if (lapsed !== null) this.#charge(lapsed.charged.full, lapsed.charged.expires_at, now);
       return { refused, policy: this.#policyNow() };
     });
   }

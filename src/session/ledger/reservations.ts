@@ -25,11 +25,11 @@ export class Reservations {
     this.#sql = sql;
   }
 
-  /** A reservation that was counted in full; `null`: there is none with this id. */
-  expired(id: string): Reservation | null {
+  /** What was charged when a reservation expired, and what takes it back; `null`: none with this id has. */
+  expired(id: string): { charged: Expired; reversal: Expired } | null {
     const query = "SELECT * FROM reservation WHERE id = ? AND expired = 1";
     const [row] = this.#sql.exec<Row>(query, id).toArray();
-    return row === undefined ? null : reservationOf(row);
+    return row === undefined ? null : { charged: fullCharge(row, 1), reversal: fullCharge(row, -1) };
   }
 
   /** Adds a reservation, or replaces the amounts of the call's earlier one and begins its time again. */
