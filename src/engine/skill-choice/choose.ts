@@ -6,7 +6,7 @@ import { counted } from "../../plural.ts";
 import { globMatches } from "../../skill/glob.ts";
 import type { AgentSkill } from "../agent/spec.ts";
 import { indexTokens, type WordIndex, wordScores } from "../tool-vault/bm25.ts";
-import { isCommon, KnownWords, significantWords } from "./words.ts";
+import { isCommon, significantWords } from "./words.ts";
 
 export interface Candidate {
   name: string;
@@ -36,7 +36,7 @@ interface SkillIndex {
 }
 
 export function indexSkills(skills: readonly AgentSkill[]): SkillIndex {
-  const known = new KnownWords();
+  const known = new Map<string, readonly string[]>();
   const names = skills.map((skill) => ({
     words: significantWords(skill.name, known),
     ...spellingsOf(skill),

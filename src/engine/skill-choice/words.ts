@@ -1,4 +1,7 @@
-/** The words that compare skills and prompts: lower-cased, lightly stemmed, without stop words. Pure. */
+/**
+ * The words that compare skills and prompts: lower-cased, lightly stemmed, without stop words. The stems of Porter's rules,
+ * which the package stemmer has, are not light: `general` and `generator` become one. Pure.
+ */
 import { once } from "../../memo.ts";
 
 /** Words that are common to all requests and descriptions. */
@@ -50,38 +53,17 @@ const SAME = new Map([
 ]);
 
 /**
- * Caches the normalised words of each spelling, since similar texts repeat them. Looks a word up in place, without
- * cutting it out of its text.
- */
-export class KnownWords {
-  readonly #byHash = new Map<number, { written: string; words: readonly string[] }[]>();
-
-  /** @param hash of the characters from `start` to `end` */
-  at(text: string, start: number, end: number, hash: number): readonly string[] {
-    let alike = this.#byHash.get(hash);
-    if (alike === undefined) {
-      alike = [];
-      this.#byHash.set(hash, alike);
-    }
-    for (const one of alike) {
-      if (one.written.length === end - start && text.startsWith(one.written, start)) return one.words;
-    }
-    const written = text.slice(start, end);
-    const words = wordsOf(written);
-    alike.push({ written, words });
-    return words;
-  }
-}
-
-/**
  * The words of a text. Identifiers count both whole and in parts (`web-app`, `loadSkill`); `.xlsx` is the word `xlsx`;
  * a program's name and its file extension are one word.
- * @param known a cache that grows; share it between texts
+ * @param known the words of each spelling, since similar texts repeat them: a cache that grows; share it between texts
  */
-export function significantWords(text: string, known: KnownWords = new KnownWords()): string[] {
+export function significantWords(text: string, known: Map<string, readonly string[]> = new Map()): string[] {
   const words: string[] = [];
-  if (!addAsciiWords(words, text, known)) {
-    for (const written of text.match(WORD) ?? []) words.push(...wordsOf(written));
+  for (const written of text.match(WORD) ?? []) {
+    const had = known.get(written);
+    const own = had ?? wordsOf(written);
+    if (had === undefined) known.set(written, own);
+    for (const word of own) words.push(word);
   }
   // Word, the program: on its own it is a plain word.
   if ((text.includes("ord ") || text.includes("Word")) && WORD_FILES.some((form) => form.test(text)))
@@ -94,48 +76,6 @@ const WORD_FILES = [
   /\bword (?:doc|file|document|format|report|letter|memo)/i,
   /\bMicrosoft Word\b|\bin Word\b|\bWord's\b/,
 ];
-
-/** Integers up to this one are the cheapest keys. */
-const SMALL = 0x3fffffff;
-const LETTER = 2;
-/** What may join two letters or digits. */
-const JOINER = 1;
-/** The role of each ASCII character in a word; letters and digits are alike. */
-const KINDS = Uint8Array.from({ length: 128 }, (_, code) => {
-  const character = String.fromCharCode(code);
-  return /[A-Za-z0-9]/.test(character) ? LETTER : /[-_']/.test(character) ? JOINER : 0;
-});
-
-/**
- * Adds the same words as `WORD` finds, several times faster. If the text is not all ASCII, adds nothing and returns
- * `false`.
- */
-function addAsciiWords(words: string[], text: string, known: KnownWords): boolean {
-  const had = words.length;
-  const { length } = text;
-  let start = -1;
-  let hash = 0;
-  for (let at = 0; at <= length; at++) {
-    const code = at < length ? text.charCodeAt(at) : 0;
-    if (code > 127) {
-      words.length = had;
-      return false;
-    }
-    const kind = KINDS[code];
-    const within =
-      kind === LETTER ||
-      (kind === JOINER && start !== -1 && at + 1 < length && KINDS[text.charCodeAt(at + 1)] === LETTER);
-    if (within) {
-      if (start === -1) start = at;
-      hash = (Math.imul(hash, 31) + code) & SMALL;
-    } else if (start !== -1) {
-      for (const word of known.at(text, start, at, hash)) words.push(word);
-      start = -1;
-      hash = 0;
-    }
-  }
-  return true;
-}
 
 function wordsOf(written: string): readonly string[] {
   const lower = written.toLowerCase();
