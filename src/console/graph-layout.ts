@@ -1,4 +1,7 @@
-/** Places the nodes and edges of a graph that is drawn from top to bottom. Pure. */
+/**
+ * Places the nodes and edges of a graph that is drawn from top to bottom. It does so soon for all graphs that Hull takes;
+ * the package @dagrejs/dagre needs many seconds for 200 nodes with 300 long edges. Pure.
+ */
 
 export interface GraphEdge {
   from: string;

@@ -1,6 +1,7 @@
 /**
  * An upper bound on the steps of a backtracking engine. Such an engine gets a pattern from outside only if the bound is
- * small. Pure.
+ * small. Packages that look for slow expressions do not know the text's length: safe-regex2 accepts `^(a|a)*$`, and
+ * redos-detector refuses `a+b`, also for short texts. Pure.
  */
 import { type CharSet, union } from "./char-set.ts";
 import { type Node, parsePattern, Refusal } from "./parse.ts";
