@@ -6,7 +6,7 @@ import type { HullError } from "../../../src/errors.ts";
 import type { Admit, CallEnd } from "../../../src/model/admission.ts";
 import type { AttemptEntry } from "../../../src/model/attempts.ts";
 import { type CallOptions, callModel } from "../../../src/model/call.ts";
-import { systemClock } from "../../../src/model/clock.ts";
+import { type Clock, systemClock } from "../../../src/model/clock.ts";
 import { callWithFallback } from "../../../src/model/fallback.ts";
 import { resolveTarget } from "../../../src/model/providers.ts";
 import { llmRetries } from "../../../src/model/retry.ts";
@@ -146,7 +146,13 @@ test("a further attempt is asked for only after one that took something, its tex
 test("an attempt that ran into its own time limit took its prompt, also if another one follows", async () => {
   const { ends, admit } = clerk();
   fake.script([{ hang: true }, { text: "ok" }]);
-  await call(admit, { retry: llmRetries(1, 0), timeout_ms: 60, clock: systemClock });
+  let limits = 0;
+  const clock: Clock = {
+    ...systemClock,
+    // Only the first attempt has a short limit.
+    after: (ms, fire) => systemClock.after(limits++ === 0 ? 60 : ms, fire),
+  };
+  await call(admit, { retry: llmRetries(1, 0), timeout_ms: 60_000, clock });
   expect(ends).toMatchObject([{ turn: {}, broken: [0] }]);
 });
 
