@@ -5,7 +5,7 @@ import type { BuildCache } from "../build/cache.ts";
 import type { BuiltSkill } from "../build/skill.ts";
 import { buildOptionsOf, type Project } from "../project.ts";
 import { reasonOf } from "../system-error.ts";
-import { debounced, WatchedFiles, watchRoots } from "./watch.ts";
+import { debounced, watchFiles, watchRoots } from "./watch.ts";
 
 /** Builds again and again; a broken skill keeps its last good version. */
 export class Builder {
@@ -43,7 +43,7 @@ export class SkillWatch {
   /** Folders are watched from the beginning; changes made before `serve` are served after it. */
   readonly #serve = Promise.withResolvers<() => Promise<void>>();
   readonly #rebuild = debounced(async () => (await this.#serve.promise)());
-  readonly #imported = new WatchedFiles(this.#rebuild.schedule);
+  readonly #imported = watchFiles(this.#rebuild.schedule, false);
   readonly #isOn: boolean;
   /** Resolves, with what stops the watchers, when all folders are watched. */
   readonly begun: Promise<() => Promise<void> | void>;
@@ -70,7 +70,7 @@ export class SkillWatch {
 
   async stop(): Promise<void> {
     await (await this.begun)();
-    this.#imported.stop();
+    await this.#imported.close();
     this.#rebuild.stop();
   }
 }

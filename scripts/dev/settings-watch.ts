@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { CONFIG_FILE } from "../config.ts";
-import { debounced, WatchedFiles } from "./watch.ts";
+import { debounced, watchFiles } from "./watch.ts";
 
 /** Files that `hull dev` reads once, at its start. */
 const FILES = [CONFIG_FILE, ".env", ".dev.vars"];
@@ -23,7 +23,7 @@ export function watchSettings(
   projectDir: string,
   applied: ReadonlyMap<string, string>,
   announce: (line: string) => void,
-): () => void {
+): () => Promise<void> {
   let seen = applied;
   const timer = debounced(async () => {
     const now = await readSettings(projectDir);
@@ -37,10 +37,10 @@ export function watchSettings(
     }
     seen = now;
   });
-  const files = new WatchedFiles(timer.schedule);
-  files.add(FILES.map((name) => join(projectDir, name)));
-  return () => {
-    files.stop();
+  // Also compares the files as they are when it begins.
+  const files = watchFiles(timer.schedule, true).add(FILES.map((name) => join(projectDir, name)));
+  return async () => {
+    await files.close();
     timer.stop();
   };
 }

@@ -1,8 +1,8 @@
 /** Watch mode: one call per burst of changes. */
-import { existsSync, type FSWatcher, watch as watchFolder } from "node:fs";
+import { existsSync } from "node:fs";
 import { lstat, readdir, readlink } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
-import { type FSWatcher as ChokidarWatcher, watch } from "chokidar";
+import { type FSWatcher, watch } from "chokidar";
 
 const DEBOUNCE_MS = 150;
 /** Folders without files of skills; watching them would only cost handles. */
@@ -52,14 +52,16 @@ export async function watchRoots(
     // For changes that were made in between.
     else schedule();
   });
-  const targets = new WatchedFiles(reopening.schedule);
-  /** A link whose target is gone; nothing else reports when the target returns. */
+  /** Targets of links that are gone; nothing else reports when they return. */
+  const targets = watch([], { depth: 0 }).on("error", schedule);
+  targets.on("all", (_, target) => {
+    targets.unwatch(target);
+    reopening.schedule();
+  });
   const awaitTarget = async (link: string): Promise<void> => {
-    const target = resolve(dirname(link), await readlink(link));
-    targets.add([target]);
-    if (existsSync(target)) reopening.schedule();
+    targets.add(resolve(dirname(link), await readlink(link)));
   };
-  const awaitTargets = async (watcher: ChokidarWatcher): Promise<void> => {
+  const awaitTargets = async (watcher: FSWatcher): Promise<void> => {
     for (const folder of Object.keys(watcher.getWatched()))
       for (const link of await brokenLinks(folder)) await awaitTarget(link);
   };
@@ -71,7 +73,7 @@ export async function watchRoots(
     if (event === "change") reopening.schedule();
     else if (stats.isSymbolicLink()) await awaitTarget(path);
   };
-  const open = async (): Promise<ChokidarWatcher> => {
+  const open = async (): Promise<FSWatcher> => {
     const watcher = watch([...roots], {
       ignoreInitial: true,
       ignored: (path) => IGNORED.has(basename(path)),
@@ -88,7 +90,7 @@ export async function watchRoots(
   return async () => {
     stopped = true;
     reopening.stop();
-    targets.stop();
+    await targets.close();
     await watcher.close();
   };
 }
@@ -100,44 +102,7 @@ async function brokenLinks(folder: string): Promise<string[]> {
   return links.filter((link) => !existsSync(link));
 }
 
-/** Watches single files, which need not exist. It watches their folders, so that a replaced file stays watched. */
-export class WatchedFiles {
-  readonly #schedule: () => void;
-  readonly #paths = new Set<string>();
-  readonly #folders = new Map<string, FSWatcher>();
-
-  constructor(schedule: () => void) {
-    this.#schedule = schedule;
-  }
-
-  /** Watches these files too. @param paths absolute */
-  add(paths: Iterable<string>): void {
-    for (const path of paths) {
-      this.#paths.add(path);
-      const folder = dirname(path);
-      if (this.#folders.has(folder)) continue;
-      const watcher = this.#open(folder);
-      if (watcher !== null) this.#folders.set(folder, watcher);
-    }
-  }
-
-  stop(): void {
-    for (const watcher of this.#folders.values()) watcher.close();
-    this.#folders.clear();
-  }
-
-  /** `null` if there is no such folder. */
-  #open(folder: string): FSWatcher | null {
-    try {
-      const watcher = watchFolder(folder, (_, name) => {
-        if (name === null || this.#paths.has(join(folder, name))) this.#schedule();
-      });
-      return watcher.on("error", () => {
-        watcher.close();
-        this.#folders.delete(folder);
-      });
-    } catch {
-      return null;
-    }
-  }
+/** Watches single files, which need not exist. @param initial also calls `schedule` for each file that exists */
+export function watchFiles(schedule: () => void, initial: boolean): FSWatcher {
+  return watch([], { ignoreInitial: !initial, atomic: false }).on("all", schedule).on("error", schedule);
 }
