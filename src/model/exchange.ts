@@ -235,20 +235,15 @@ async function readText(response: Response, limit: number): Promise<{ value: str
   const declared =
     response.headers.get("content-encoding") === null ? response.headers.get("content-length") : null;
   if (declared !== null && Number(declared) <= limit) return { value: await response.text(), cut: false };
-  const reader = response.body.getReader();
   const decoder = new TextDecoder();
   let value = "";
   let bytes = 0;
-  for (;;) {
-    const chunk = await reader.read();
-    if (chunk.done) return { value: value + decoder.decode(), cut: false };
-    bytes += chunk.value.byteLength;
-    if (bytes > limit) {
-      await reader.cancel().catch(() => undefined);
-      return { value, cut: true };
-    }
-    value += decoder.decode(chunk.value, { stream: true });
+  for await (const chunk of response.body) {
+    bytes += chunk.byteLength;
+    if (bytes > limit) return { value, cut: true };
+    value += decoder.decode(chunk, { stream: true });
   }
+  return { value: value + decoder.decode(), cut: false };
 }
 
 async function discard(response: Response): Promise<void> {

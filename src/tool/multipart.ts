@@ -72,15 +72,6 @@ async function* generate(pieces: Body[], gate: Promise<void>): AsyncGenerator<Ui
       continue;
     }
     await gate;
-    const reader = piece.getReader();
-    try {
-      for (;;) {
-        const { done, value } = await reader.read();
-        if (done) break;
-        if (value.length > 0) yield value;
-      }
-    } finally {
-      await reader.cancel().catch(() => {});
-    }
+    for await (const chunk of piece) if (chunk.length > 0) yield chunk;
   }
 }
