@@ -1,6 +1,7 @@
 /** Reads request bodies. Limits count actual bytes, silence ends in a 408, and nothing stays unread. */
 
 import type * as z from "zod/mini";
+import { atMost } from "../at-most.ts";
 import { join } from "../bytes.ts";
 import { checked, shapeErrors } from "../engine/fault.ts";
 import {
@@ -127,16 +128,12 @@ async function drain(request: Request, most: typeof LOCAL_DRAIN): Promise<void> 
 
 /** @throws RequestTimeout, ClientClosedRequest */
 async function withSilenceLimit<T>(read: Promise<T>, limitMs = BODY_SILENCE_MS): Promise<T> {
-  const silence = Promise.withResolvers<never>();
-  const timer = setTimeout(() => silence.reject(new RequestTimeout({ timeout_ms: limitMs })), limitMs);
   const whole = read.catch(() => {
     throw new ClientClosedRequest({});
   });
-  try {
-    return await Promise.race([whole, silence.promise]);
-  } finally {
-    clearTimeout(timer);
-  }
+  return atMost(whole, limitMs, () => {
+    throw new RequestTimeout({ timeout_ms: limitMs });
+  });
 }
 
 /** Limit of JSON bodies. */

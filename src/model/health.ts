@@ -1,6 +1,7 @@
 /** Checks whether a provider accepts its key: one cheap call without a model. */
 import * as z from "zod/mini";
 import { about, count, flag, maybe, type Shaped, text } from "../answer-shape.ts";
+import { atMost } from "../at-most.ts";
 import { HullError } from "../errors.ts";
 import { join } from "./base-url.ts";
 import { addressOf } from "./providers.ts";
@@ -119,9 +120,7 @@ async function ask(
 }
 
 /** Waits with a time limit of its own, since the binding accepts no signal for this request. */
-async function within<T>(work: Promise<T>, ms: number): Promise<T> {
-  const signal = AbortSignal.timeout(ms);
-  const { promise, reject } = Promise.withResolvers<never>();
-  signal.addEventListener("abort", () => reject(signal.reason), { once: true });
-  return Promise.race([work, promise]);
-}
+const within = <T>(work: Promise<T>, ms: number): Promise<T> =>
+  atMost(work, ms, () => {
+    throw new DOMException("The time is over.", "TimeoutError");
+  });

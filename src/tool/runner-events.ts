@@ -1,4 +1,5 @@
 /** Reads a runner's answers: frames as events, refusals as errors. */
+import { atMost } from "../at-most.ts";
 import { ConcurrencyLimited, ExecutionConflict } from "../errors/request.ts";
 import {
   ClientClosedRequest,
@@ -71,14 +72,12 @@ export async function* followFrames(response: Response): AsyncGenerator<RunEvent
 async function readInTime(
   reader: ReadableStreamDefaultReader<Uint8Array>,
 ): Promise<Awaited<ReturnType<typeof reader.read>>> {
-  const { promise: silence, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new Disconnected("the runner fell silent")), SILENCE_MS);
   try {
-    return await Promise.race([reader.read(), silence]);
+    return await atMost(reader.read(), SILENCE_MS, () => {
+      throw new Disconnected("the runner fell silent");
+    });
   } catch (error) {
     throw error instanceof Disconnected ? error : new Disconnected(messageOf(error));
-  } finally {
-    clearTimeout(timer);
   }
 }
 

@@ -2,6 +2,7 @@
  * Passes an upstream's answer to the client: streamed, with a limit on silence. It makes the upstream's death visible,
  * since a body that ends early looks complete to a client.
  */
+import { atMost } from "../../at-most.ts";
 import { streamFrom } from "../../bytes.ts";
 import { UpstreamBodyTruncated, UpstreamTimeout } from "../../errors/run.ts";
 import type { HullError } from "../../errors.ts";
@@ -35,13 +36,10 @@ export class UpstreamReader {
   /** @throws UpstreamBodyTruncated, UpstreamTimeout */
   async read(): Promise<Read> {
     const { skill, idleMs } = this.#body;
-    const silence = Promise.withResolvers<never>();
-    const timer = setTimeout(
-      () => silence.reject(new UpstreamTimeout({ skill, timeout_ms: idleMs })),
-      idleMs,
-    );
     try {
-      const { done, value } = await Promise.race([this.#reader.read(), silence.promise]);
+      const { done, value } = await atMost(this.#reader.read(), idleMs, () => {
+        throw new UpstreamTimeout({ skill, timeout_ms: idleMs });
+      });
       if (!done) return { done: false, value };
       this.#body.onEnd();
       return { done: true };
@@ -50,8 +48,6 @@ export class UpstreamReader {
       void this.cancel();
       this.#body.onFault(fault);
       throw fault;
-    } finally {
-      clearTimeout(timer);
     }
   }
 

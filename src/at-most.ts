@@ -1,0 +1,13 @@
+/**
+ * Waits for work, at most `ms`; returns what the work does or, if the time is over, what `late` does, which may throw. The
+ * work goes on.
+ */
+export async function atMost<T, L>(work: Promise<T>, ms: number, late: () => L): Promise<T | L> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, ms);
+  try {
+    return await Promise.race([work, promise.then(late)]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
