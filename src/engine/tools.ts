@@ -15,10 +15,7 @@ const EXECUTORS = ["webhook", "mcp_server", "provider_native"] as const;
 type Executor = (typeof EXECUTORS)[number];
 
 /** A tool of a run; the client answers one without `handler`, `executor` and `command`. */
-export interface Tool extends z.infer<ReturnType<typeof definitionShape>> {
-  /** Further words by which a search finds it, e.g. the name of its MCP server. Not part of a definition. */
-  tags?: string[];
-}
+export type Tool = z.infer<ReturnType<typeof definitionShape>>;
 
 /** The names of tools that providers accept. Some want at most 64 characters, and say so themselves. */
 export function toolName() {

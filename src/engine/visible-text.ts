@@ -20,7 +20,7 @@ interface VisibleOptions {
   planner?: boolean;
 }
 
-/** The visible part of a text. */
+/** The visible part of a whole text. */
 export function visibleText(text: string, options: VisibleOptions = {}): string {
   const { markers = [], planner = true } = options;
   const { rest, answers } = splitVisible(text);

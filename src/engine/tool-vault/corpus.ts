@@ -3,14 +3,17 @@ import { objectOf } from "../../skill/json.ts";
 import type { Pattern } from "../regex/pattern.ts";
 import type { Tool } from "../tools.ts";
 
-/** Name, description, top-level parameters with their descriptions, tags: one line each, lower-cased. */
+/**
+ * Name, description, top-level parameters with their descriptions: one line each, lower-cased. The name of an MCP tool
+ * contains that of its server.
+ */
 export function searchText(tool: Tool): string {
   const properties = objectOf(tool.parameters.properties);
   const parameters = Object.entries(properties).map(([name, schema]) => {
     const { description } = objectOf(schema);
     return typeof description === "string" ? `${name}: ${description}` : name;
   });
-  return [tool.name, tool.description, ...parameters, ...(tool.tags ?? [])].join("\n").toLowerCase();
+  return [tool.name, tool.description, ...parameters].join("\n").toLowerCase();
 }
 
 /** Lookups and visits that a search may cost: a fixed number, and so many per unit of text. */

@@ -10,7 +10,7 @@ import { manyTools } from "../../../support/many-tools.ts";
 import { fc } from "../../../support/property.ts";
 import { deferred, tool } from "./vaults.ts";
 
-test("what is searched: name, description, top-level parameters, tags", () => {
+test("what is searched: name, description, top-level parameters", () => {
   const parameters = {
     type: "object",
     properties: {
@@ -18,8 +18,8 @@ test("what is searched: name, description, top-level parameters, tags", () => {
       mode: { type: "object", properties: { deep: { type: "string", description: "no" } } },
     },
   };
-  const text = searchText(deferred("open_file", "Opens.", { parameters, namespace: "no", tags: ["fs"] }));
-  expect(text).toBe("open_file\nopens.\npath: where it is\nmode\nfs");
+  const text = searchText(deferred("open_file", "Opens.", { parameters, namespace: "no" }));
+  expect(text).toBe("open_file\nopens.\npath: where it is\nmode");
 });
 
 test("words: lower case, split at what is neither letter nor digit, nothing else", () => {
