@@ -5,6 +5,7 @@ import { addressOf } from "./dev/state-lock.ts";
 import { loadEnvironment } from "./dotenv.ts";
 import { fetchWithoutTimeout } from "./fetch-without-timeout.ts";
 import { findUpwards } from "./project.ts";
+import { reasonOf } from "./system-error.ts";
 
 /**
  * The key that a command sends; `""` counts as none. Throws `CommandError` (exit 2) for a key that no header can carry.
@@ -91,8 +92,7 @@ export function pathOf(list: string, id: string): string {
  */
 export async function answerOf(url: URL, init: RequestInit): Promise<Response> {
   const response = await fetchWithoutTimeout(url, init).catch((error: unknown) => {
-    const cause = error instanceof Error ? (error.cause ?? error) : error;
-    const detail = `${url.origin} cannot be reached (${cause instanceof Error ? cause.message : cause}).`;
+    const detail = `${url.origin} cannot be reached: ${reasonOf(error)}.`;
     throw new CommandError(EXIT.unreachable, "server_unreachable", detail, "Start it with: npx hull dev");
   });
   // Every answer of a Hull has this header.

@@ -21,6 +21,7 @@ const REASONS: Record<string, { reason: string; hint?: string; exit?: ExitCode }
   EADDRNOTAVAIL: { reason: "this machine has no such address", exit: EXIT.unreachable },
   ENOTFOUND: { reason: "its name has no address", exit: EXIT.unreachable },
   ECONNREFUSED: { reason: "nothing listens there", exit: EXIT.unreachable },
+  EAI_AGAIN: { reason: "its name cannot be looked up now", exit: EXIT.unreachable },
   ECONNRESET: { reason: "the connection broke", exit: EXIT.unreachable },
 };
 
@@ -45,8 +46,11 @@ export const isSystemError = (error: unknown): error is NodeJS.ErrnoException =>
 
 /** Why something failed, for a message that says what. A refusal of the system has no path in it. */
 export function reasonOf(error: unknown): string {
-  if (isSystemError(error)) return known(error)?.reason ?? `the system answers ${error.code}`;
-  return error instanceof Error ? error.message : String(error);
+  if (!(error instanceof Error)) return String(error);
+  // What a request failed of.
+  if (error.cause !== undefined) return reasonOf(error.cause);
+  const { reason } = known(error) ?? {};
+  return reason ?? (isSystemError(error) ? `the system answers ${error.code}` : error.message);
 }
 
 /** The failure of a command for a refusal of the system that the command did not expect. */
@@ -60,8 +64,10 @@ export function systemError(error: NodeJS.ErrnoException): CommandError {
   return new CommandError(program ? EXIT.failed : exit, "system_error", message, hint);
 }
 
-const known = ({ code = "" }: NodeJS.ErrnoException) =>
-  Object.hasOwn(REASONS, code) ? REASONS[code] : undefined;
+function known(error: Error): (typeof REASONS)[string] | undefined {
+  const code = "code" in error ? String(error.code) : "";
+  return Object.hasOwn(REASONS, code) ? REASONS[code] : undefined;
+}
 
 /** The address in an error of the network. */
 function placeOf(error: Error): string {

@@ -1,5 +1,7 @@
 /** Waits until a deployment serves its new catalog. */
+
 import { setTimeout as sleep } from "node:timers/promises";
+import { reasonOf } from "../system-error.ts";
 
 /** A new address gets its certificate within this time, an old one its new version, in ms. */
 const LIVE_MS = 60_000;
@@ -31,7 +33,6 @@ async function health(url: string): Promise<{ catalog?: string; said: string }> 
     const { catalog }: { catalog?: string } = JSON.parse(text);
     return catalog === undefined ? { said: text.slice(0, 500) } : { catalog, said: `it serves ${catalog}` };
   } catch (error) {
-    const cause = error instanceof Error ? (error.cause ?? error) : error;
-    return { said: cause instanceof Error ? cause.message : String(cause) };
+    return { said: reasonOf(error) };
   }
 }

@@ -6,6 +6,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { isSystemError, reasonOf, systemError } from "../../../scripts/system-error.ts";
+import { NOBODY } from "../../support/fake-provider.ts";
 import { folder } from "./folder.ts";
 
 async function listenTwice(): Promise<void> {
@@ -43,6 +44,11 @@ test.each<[string, (path: (name: string) => string) => Promise<unknown>, RegExp,
     message: expect.stringMatching(message),
     exit,
   });
+});
+
+test("a request says what it failed of", async () => {
+  const error: unknown = await fetch(NOBODY).catch((thrown: unknown) => thrown);
+  expect(reasonOf(error)).toBe("nothing listens there");
 });
 
 test("other errors say what they say", () => {
