@@ -113,8 +113,10 @@ export function accountant(context: RunContext, subject: Subject, tariff: Tariff
           return;
         }
         const settled = settle(id, charge);
+        // If the client has left, the request must not end before.
         if (end.turn === null) context.background(settled);
-        else await settled;
+        // A fallback needs the room that the call reserved.
+        await settled;
       },
     };
   };

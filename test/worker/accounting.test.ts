@@ -117,6 +117,31 @@ describe("hard limits", () => {
   });
 });
 
+it("a call that failed has given back its reservation before a fallback asks for its own", async () => {
+  const context = place();
+  await limit(context, { max_output_tokens: 100 });
+  const { LEDGER } = context.env;
+  /** A ledger that takes its time when it settles. */
+  context.env.LEDGER = new Proxy(LEDGER, {
+    get: (target, name) => {
+      const value = Reflect.get(target, name).bind(target);
+      if (name !== "get") return value;
+      return (id: DurableObjectId) => ({
+        policy: () => value(id).policy(),
+        reserve: (request: unknown) => value(id).reserve(request),
+        settle: async (call: string, charge: unknown) => {
+          await new Promise((resolve) => setTimeout(resolve, 20));
+          return value(id).settle(call, charge);
+        },
+      });
+    },
+  });
+  const { admit } = accountant(context, SKILL, TARIFF);
+  const first = await admit(REQUEST, TARGET, 1000);
+  await first.settle({ turn: null, used: NO_USAGE, broken: [] });
+  expect(await admit(REQUEST, TARGET, 1000).then(() => "ok", codeOf)).toBe("ok");
+});
+
 describe("an attempt after one that took something", () => {
   const half = (attempt: Attempt): Outcome => {
     attempt.sink.onText?.("x".repeat(40));
