@@ -12,7 +12,7 @@ import type { Outcome } from "./exchange.ts";
 import type { ResolvedTarget } from "./providers.ts";
 
 /** What attempts without a usable answer took. */
-interface Taken {
+export interface Taken {
   /** The usage of empty answers. */
   used: Usage;
   /**

@@ -7,7 +7,7 @@ import { usdOf } from "../engine/usd.ts";
 import { BudgetExceeded, PriceUnknown } from "../errors/budget.ts";
 import type { HullError } from "../errors.ts";
 import { memo, memoNamed } from "../memo.ts";
-import type { Admission, Admit, CallEnd } from "../model/admission.ts";
+import type { Admission, Admit, CallEnd, Taken } from "../model/admission.ts";
 import { excludesCachedTokens, nanoUsd, type PriceOf, priceAt, promptTokensOf } from "../model/cost.ts";
 import { bytesOfBlocks, promptTokens, tokensOfBytes } from "../model/estimate.ts";
 import type { ResolvedTarget } from "../model/providers.ts";
@@ -53,6 +53,8 @@ export interface Accountant {
   readonly budgetExceeded: boolean;
   /** What the subject's soft ledger has spent so far, in USD. */
   spentUsd(): Promise<number>;
+  /** The cost of what attempts took, in USD. */
+  costOf(request: ModelRequest, target: ResolvedTarget, taken: Taken): number;
 }
 
 /** Accounts for the model calls of a subject. */
@@ -125,6 +127,11 @@ export function accountant(context: RunContext, subject: Subject, tariff: Tariff
     admit,
     get budgetExceeded() {
       return budgetExceeded;
+    },
+    costOf(request, target, taken) {
+      const price = tariff.price(target.provider, target.model);
+      const call = { request, target, price, startedAt: 0 };
+      return usdOf(spendOf(call, { turn: null, ...taken }, 0)?.cost ?? 0);
     },
     async spentUsd() {
       const { account } = subject;

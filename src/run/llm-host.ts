@@ -1,6 +1,6 @@
 /** Makes the model calls of `/llm/*`, runs and sessions: chooses models, keeps budgets, asks providers. */
 
-import { textOfBlocks } from "../engine/messages.ts";
+import { type ModelRequest, textOfBlocks } from "../engine/messages.ts";
 import { sumUsd } from "../engine/usd.ts";
 import type { Settings } from "../env.ts";
 import { BudgetExceeded } from "../errors/budget.ts";
@@ -261,19 +261,34 @@ class Host implements LlmHost {
   /** Checks the call's own budget first, since that costs nothing. */
   #admit({ budget, max_tokens_given, onAdmitted }: ExchangeOptions): Admit {
     return async (request, target, timeoutMs) => {
-      if (budget !== null) await this.#checkBudget(budget, max_tokens_given, request, target);
+      const check = async (takenUsd: number): Promise<void> => {
+        if (budget !== null) await this.#checkBudget(budget, max_tokens_given, { request, target, takenUsd });
+      };
+      await check(0);
       const admission = await this.#accounts.admit(request, target, timeoutMs);
       onAdmitted?.();
-      return admission;
+      return {
+        ...admission,
+        extend: async (taken) => {
+          try {
+            await check(this.#accounts.costOf(request, target, taken));
+          } catch (error) {
+            if (error instanceof HullError) return error;
+            throw error;
+          }
+          return admission.extend(taken);
+        },
+      };
     };
   }
 
+  /** @param takenUsd the cost of the call's earlier attempts */
   async #checkBudget(
     budget: BudgetOption,
     max_tokens: number | null,
-    request: Parameters<Admit>[0],
-    { provider, model }: Parameters<Admit>[1],
+    { request, target, takenUsd }: { request: ModelRequest; target: ResolvedTarget; takenUsd: number },
   ): Promise<void> {
+    const { provider, model } = target;
     const total = budget.total_budget_usd !== undefined;
     checkBudgetOption(budget, {
       provider,
@@ -282,7 +297,7 @@ class Host implements LlmHost {
       refusesUnpriced: refusesUnpriced(this.#modelRegistry, provider),
       input_tokens: promptTokens(request),
       max_tokens: max_tokens === null ? null : tokensToAsk(max_tokens),
-      session_cost_usd: total ? await this.#spentBefore() : 0,
+      session_cost_usd: total ? sumUsd(await this.#spentBefore(), takenUsd) : 0,
     });
   }
 

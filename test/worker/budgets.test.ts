@@ -306,6 +306,29 @@ describe("attack: a call that goes past its budget", () => {
     expect((await call({ max_tokens: 100 }))[0]).toBe(200);
   });
 
+  it("a call's own budget counts an attempt whose answer was empty before another one", async () => {
+    for (const [total_budget_usd, asked] of [
+      [0.02, 2],
+      [0.009, 1],
+    ]) {
+      const caller = await tenant();
+      const options = {
+        provider: "openai",
+        model: "gpt-4o",
+        llm_backoff_ms: 0,
+        budget: { total_budget_usd },
+        mock: [{ text: "", output_tokens: 1000 }, { text: "said" }],
+      };
+      const response = await caller.send("POST", "/llm/call", { prompt: "hello", options });
+      const said = await response.json<{ mock_calls: unknown[]; text: string }>();
+      expect([response.status, said.mock_calls.length, said.text]).toEqual([
+        200,
+        asked,
+        asked === 2 ? "said" : "",
+      ]);
+    }
+  });
+
   it("a budget without any output refuses the call", async () => {
     const [status, problem] = await call({ budget: { max_output_tokens: 0 } });
     expect([status, problem]).toMatchObject([402, { code: "budget_exceeded", limit: "max_output_tokens" }]);
