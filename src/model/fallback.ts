@@ -15,13 +15,6 @@ export interface FallbackOptions extends CallOptions {
   fallsBackAfter?: ((error: unknown) => boolean) | undefined;
 }
 
-interface FallbackAnswer {
-  turn: ModelTurn;
-  /** The index of the target that answered. */
-  index: number;
-  target: ResolvedTarget;
-}
-
 /**
  * Calls the primary, then each fallback in order, if `fallsBackAfter` accepts the failure. Once text has been streamed,
  * it calls no further target without `onRestart`. It skips a fallback that is not configured. Each target has its own
@@ -34,7 +27,7 @@ export async function callWithFallback(
   primary: ModelTarget,
   fallbacks: readonly ModelTarget[],
   options: FallbackOptions,
-): Promise<FallbackAnswer> {
+): Promise<ModelTurn> {
   let spoke = false;
   let thought = false;
   const { onReasoning, onRestart } = options;
@@ -45,11 +38,11 @@ export async function callWithFallback(
       thought = false;
       onRestart();
     });
-  const call = async (target: ModelTarget, index: number): Promise<FallbackAnswer> => {
+  const call = async (target: ModelTarget): Promise<ModelTurn> => {
     try {
       const resolved = options.resolve(target);
       if (spoke || thought) restart?.();
-      const turn = await callModel(request(target), resolved, {
+      return await callModel(request(target), resolved, {
         ...options,
         onReasoning:
           onReasoning &&
@@ -62,7 +55,6 @@ export async function callWithFallback(
           spoke = true;
         },
       });
-      return { turn, index, target: resolved };
     } catch (error) {
       options.onFailed?.(target, error);
       throw error;
@@ -72,12 +64,12 @@ export async function callWithFallback(
   const isFinal = (): boolean => (spoke && restart === undefined) || options.signal.aborted;
   const mayFallBack = (error: unknown): boolean => !isFinal() && fallsBackAfter(error);
   try {
-    return await call(primary, 0);
+    return await call(primary);
   } catch (failure) {
     if (!mayFallBack(failure)) throw failure;
-    for (const [n, target] of fallbacks.entries()) {
+    for (const target of fallbacks) {
       try {
-        return await call(target, n + 1);
+        return await call(target);
       } catch (error) {
         if (error instanceof ProviderNotConfigured || error instanceof ProviderMisconfigured) continue;
         if (!mayFallBack(error)) throw isFinal() ? error : failure;

@@ -141,7 +141,7 @@ class Host implements LlmHost {
     const json = new JsonToolAnswer(json_suffix);
     const asked = primary ?? { provider: "", model: null };
     try {
-      const { turn: answered } = await callWithFallback(
+      const answered = await callWithFallback(
         (target) => {
           const request = this.#bounded(options, target);
           json.noteTarget(request, () => this.#resolve(target, options).protocol);

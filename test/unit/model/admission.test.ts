@@ -233,7 +233,7 @@ test("the wait for the first turn is not the provider's time", async () => {
     settle: async () => {},
   });
   fake.script([{ text: "ok" }]);
-  const { turn } = await call(admit, { timeout_ms: 1000, clock: systemClock });
+  const turn = await call(admit, { timeout_ms: 1000, clock: systemClock });
   expect(turn.blocks).toEqual([{ type: "output_text", text: "ok" }]);
 });
 
