@@ -183,7 +183,7 @@ test.each<[string, FakeTurn, Partial<CallEnd>, string | RegExp]>([
   const log = (entry: AttemptEntry) => void entries.push(entry);
   const options = { stream: true, retry: llmRetries(2, 0), fallsBackAfter: () => false, log };
   const answer = await call(admit, options).then(
-    ({ turn }) => turn.warnings?.[0]?.code,
+    ({ warnings }) => warnings?.[0]?.code,
     (error) => `${error.code}, then nobody`,
   );
   expect(answer).toMatch(shown);
