@@ -70,8 +70,9 @@ export async function checkOptions(
   context: RunContext,
   { operation, body }: { operation: OperationName; body: { options?: JsonObject } },
 ): Promise<void> {
-  const found = await optionFaults(context, body.options ?? {}, operation === "runs");
-  for (const faults of found) if (faults.length > 0) throw refused(faults);
+  const faultsOf = await optionFaults(context);
+  for (const faults of faultsOf(body.options ?? {}, operation === "runs"))
+    if (faults.length > 0) throw refused(faults);
 }
 
 /** The request as an execution's input. */

@@ -1,6 +1,7 @@
 /** Graphs over HTTP, before anything runs: what is valid, and the operations that change a copy. */
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { edge } from "../support/workflow-graphs.ts";
+import { Client } from "./served.ts";
 import { type Body, codeOf, post } from "./session-client.ts";
 import { executed } from "./workflow-client.ts";
 
@@ -62,6 +63,18 @@ describe("POST /workflows/validate", () => {
     const answer = await (await post("/workflows/validate", { graph, ceiling })).json<Body>();
     expect(answer).toMatchObject({ valid: false, errors: [{ path, message: expect.stringMatching(/\.$/) }] });
     if (ceiling === undefined) expect(await codeOf(await executed(graph))).toEqual([422, "workflow_invalid"]);
+  });
+
+  it("reads the tenant's model registry once, however many nodes there are", async () => {
+    const isolate = new Client();
+    const read = vi.spyOn(isolate.env.DB, "prepare");
+    const nodes = Object.fromEntries(Array.from({ length: 20 }, (_, n) => [`n${n}`, {}]));
+    const edges = Array.from({ length: 19 }, (_, n) => edge(`n${n}`, `n${n + 1}`));
+    const answer = await isolate.post("/workflows/validate", { graph: { entry: "n0", nodes, edges } });
+    expect(await answer.json()).toMatchObject({ valid: true });
+    const rules = read.mock.calls.filter(([statement]) => statement.startsWith("SELECT rules"));
+    read.mockRestore();
+    expect(rules).toHaveLength(1);
   });
 
   it("warns of what is of no use, and lists the nodes that can be reached", async () => {

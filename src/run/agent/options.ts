@@ -29,17 +29,19 @@ import { specOf } from "./spec-of.ts";
 import { runVault } from "./vault.ts";
 import { skillsWithFolders, withheldWorkspaceTools } from "./workspace-option.ts";
 
-/** What is wrong with the names and shapes of options, by reader. @param isRun they are those of a run */
-export async function optionFaults(
-  { deployment, tenant, background }: RunContext,
-  given: JsonObject,
-  isRun = true,
-): Promise<Fault[][]> {
+/** Returns what is wrong with the names and shapes of options, by reader. `isRun`: they are those of a run. */
+export async function optionFaults({
+  deployment,
+  tenant,
+  background,
+}: RunContext): Promise<(given: JsonObject, isRun?: boolean) => Fault[][]> {
   const registry = await deployment.tenantRules.registryOf(tenant, background);
   const isProvider = (name: string): boolean => registry.providers.has(canonicalProvider(registry, name));
-  const { run, call } = isRun ? divide(given) : { run: {}, call: given };
-  const read = [readRunOptions(run), readOptions(call, isProvider, isRun ? runOptionNames() : [])];
-  return read.map((one) => ("faults" in one ? one.faults : []));
+  return (given, isRun = true) => {
+    const { run, call } = isRun ? divide(given) : { run: {}, call: given };
+    const read = [readRunOptions(run), readOptions(call, isProvider, isRun ? runOptionNames() : [])];
+    return read.map((one) => ("faults" in one ? one.faults : []));
+  };
 }
 
 export interface RunInput extends RunRequest {

@@ -14,28 +14,34 @@ export async function checkGraph(
   ceiling?: JsonObject,
 ): Promise<Validation> {
   const validation = validateGraph(graph, ceiling);
-  const wrong = await Promise.all(Object.values(graph.nodes).map((node) => modelFaults(context, node)));
-  const errors = [...validation.errors, ...wrong.flat()];
+  const faultsOf = await optionFaults(context);
+  const wrong = Object.values(graph.nodes).flatMap((node) => modelFaults(node, faultsOf));
+  const errors = [...validation.errors, ...wrong];
   return { ...validation, valid: errors.length === 0, errors };
 }
 
-async function modelFaults(context: RunContext, node: Node): Promise<GraphFinding[]> {
-  const { id } = node;
-  return (await nodeFaults(context, node)).map(({ path, message }) => ({
+type FaultsOf = Awaited<ReturnType<typeof optionFaults>>;
+
+function modelFaults({ id, model_policy = {} }: Node, faultsOf: FaultsOf): GraphFinding[] {
+  return policyFaults(model_policy, faultsOf).map(({ path, message }) => ({
     path: `nodes.${id}.${path}`,
     node: id,
     message: `The node "${id}" has an option that cannot be used: ${message.replace(/\.$/, "")}.`,
   }));
 }
 
-/** What is wrong with the options in the `model_policy` of a node: paths within the node. */
+/** What is wrong with the options in the `model_policy` of a node that stands alone: paths within the node. */
 export async function nodeFaults(
   context: RunContext,
   { model_policy = {} }: Pick<Node, "model_policy">,
 ): Promise<Fault[]> {
-  const faults = (await optionFaults(context, model_policy)).flat();
-  return faults.map(({ path, message }) => ({ path: inPolicy(path), message: inPolicy(message) }));
+  return policyFaults(model_policy, await optionFaults(context));
 }
+
+const policyFaults = (model_policy: JsonObject, faultsOf: FaultsOf): Fault[] =>
+  faultsOf(model_policy)
+    .flat()
+    .map(({ path, message }) => ({ path: inPolicy(path), message: inPolicy(message) }));
 
 /** Readers of options name them by their path in a request; here they are in `model_policy`. */
 const inPolicy = (text: string): string => text.replace(/^options\./, "model_policy.");
