@@ -195,13 +195,14 @@ interface Command {
 
 /**
  * Runs `hull` to its end; returns its exit code and its whole output. Starting a process takes longer than most commands
- * do, so the command runs in the test's own process unless there is a reason for another one.
+ * do, so the command runs in the test's own process unless there is a reason for another one. `hull dev` ends here only if
+ * it refuses to start.
  */
 export async function runHull(
   args: string[],
   { cwd, env = {}, repo = REPO, stdin, process: wanted }: Command,
 ): Promise<{ code: number | null; output: string }> {
-  const isProcess = wanted === true || repo !== REPO || stdin !== undefined || args[0] === "dev";
+  const isProcess = wanted === true || repo !== REPO || stdin !== undefined;
   const full = environmentIn(cwd, repo, env);
   if (!isProcess && !isBusy()) {
     const { code, printed } = await runHere(args, cwd, full);
