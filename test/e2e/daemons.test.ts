@@ -42,7 +42,7 @@ const cli = async (...args: string[]): Promise<string> => {
 test("timers continue by themselves after the Worker was killed, and every event is handled once", async () => {
   const spawned = await hull.post("/daemons", { task: "Watch.", provider: "mock", wake_interval_ms: 500 });
   const { id } = await json<Daemon>(spawned);
-  const events = Array.from({ length: 12 }, (_, n) => `event-${n}`);
+  const events = Array.from({ length: 8 }, (_, n) => `event-${n}`);
   for (const [n, name] of events.entries()) {
     const send = async (): Promise<boolean> => {
       const headers = { "content-type": "application/json", "idempotency-key": name };

@@ -110,7 +110,7 @@ describe("S83", () => {
 test("inputs and answers that no isolate should hold are kept too", async () => {
   const { key } = fresh();
   const bytes = (first: number): Uint8Array<ArrayBuffer> =>
-    new Uint8Array(17_000_000).fill(1).fill(first, 0, 1);
+    new Uint8Array(9_000_000).fill(1).fill(first, 0, 1);
   const copy = (first: number): Promise<Response> =>
     hull.call("/skills/copy", bytes(first), {
       headers: { "idempotency-key": key, "content-type": "application/octet-stream" },

@@ -61,7 +61,7 @@ const { hull } = await commonHull({
   ),
   ...sh(
     "two-large",
-    'for f in a b; do head -c 20000000 /dev/zero | tr "\\0" "$f" > "$HULL_OUTPUT_DIR/$f.dat"; done',
+    'for f in a b; do head -c 3000000 /dev/zero | tr "\\0" "$f" > "$HULL_OUTPUT_DIR/$f.dat"; done',
     "output: file\n",
   ),
   ...sh("no-file", "echo nothing", "output: file\n"),
@@ -198,12 +198,12 @@ describe("output", () => {
     const { files } = await json<{ files: { url: string; sha256: string }[] }>(large);
     const [, second] = files;
     expect(files).toMatchObject([
-      { filename: "a.dat", size: 20_000_000, url: expect.stringMatching(/^\/files\/\S+$/) },
-      { filename: "b.dat", size: 20_000_000 },
+      { filename: "a.dat", size: 3_000_000, url: expect.stringMatching(/^\/files\/\S+$/) },
+      { filename: "b.dat", size: 3_000_000 },
     ]);
     const fetched = await hull.call(second?.url ?? "");
     const bytes = Buffer.from(await fetched.arrayBuffer());
-    expect([fetched.status, bytes.length, sha256(bytes)]).toEqual([200, 20_000_000, second?.sha256]);
+    expect([fetched.status, bytes.length, sha256(bytes)]).toEqual([200, 3_000_000, second?.sha256]);
     expect(fetched.headers.get("content-disposition")).toContain('filename="b.dat"');
     const again = await hull.call(second?.url ?? "", undefined, {
       headers: { "if-none-match": fetched.headers.get("etag") ?? "" },

@@ -14,7 +14,7 @@ import { until } from "../support/runner.ts";
 import { kill } from "../support/shared.ts";
 import { readEvents } from "../support/sse.ts";
 
-const KILLS = Number(process.env.HULL_KILLS ?? 8);
+const KILLS = Number(process.env.HULL_KILLS ?? 6);
 const SEED = Number(process.env.HULL_KILL_SEED ?? 1);
 const SESSIONS = 4;
 const FLOWS = Number(process.env.HULL_KILL_FLOWS ?? 2);
