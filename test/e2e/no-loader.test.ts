@@ -4,10 +4,11 @@
  */
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { bundleCli } from "../support/cli-bundle.ts";
 import { type HullDev, json, REPO, runHull, shared, startHullDev } from "../support/hull-dev.ts";
+import { SERVERS } from "../support/memory.ts";
 import { dataOf, readEvents } from "../support/sse.ts";
 import { makeZip } from "../support/zip.ts";
 
@@ -70,8 +71,18 @@ let hull: HullDev;
 let site: Server;
 let url: string;
 beforeAll(async () => {
-  repo = await mkdtemp(join(tmpdir(), "hull-no-loader-"));
-  for (const part of ["src", "scripts", "bin", "container", "typed", "assets", "migrations", "package.json"])
+  repo = await mkdtemp(join(SERVERS, "hull-no-loader-"));
+  for (const part of [
+    "src",
+    "scripts",
+    "bin",
+    "container",
+    "typed",
+    "assets",
+    "migrations",
+    "package.json",
+    "test/support/fake-wrangler.ts",
+  ])
     await cp(join(REPO, part), join(repo, part), { recursive: true });
   for (const part of ["node_modules", "tsconfig.json", "tsconfig.base.json"])
     await symlink(join(REPO, part), join(repo, part));
@@ -79,6 +90,9 @@ beforeAll(async () => {
   const without = config.replace(/\[\[worker_loaders\]\]\nbinding = "LOADER"\n/, "");
   expect(without).not.toBe(config);
   await writeFile(join(repo, "wrangler.toml"), without);
+  // Bundled, as that of the checkout is: each process would read and compile 300 modules at a place of their own.
+  const bundled = await bundleCli(repo, join(repo, "bundle"));
+  await writeFile(join(repo, "bin/hull.mjs"), `import ${JSON.stringify(bundled)};\n`);
   site = createServer((_, response) => response.end("reached"));
   await new Promise<void>((resolve) => site.listen(0, "127.0.0.1", resolve));
   const address = site.address();
