@@ -4,13 +4,13 @@
  */
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { expect, onTestFinished, test } from "vitest";
 import { type LocalWorker, startWorker } from "../../scripts/dev/worker.ts";
 import { workerFolder } from "../../scripts/dev/worker-bundle.ts";
 import { json, REPO, runHull } from "../support/hull-dev.ts";
+import { SERVERS } from "../support/memory.ts";
 
 /** The stand-in for wrangler, as the run bundled it if it did: to strip its types takes longer than all that it does. */
 const { HULL_CLI_BUNDLE } = process.env;
@@ -23,7 +23,7 @@ const page = (word: string): string => `---\nname: Page\ndescription: d\nserve: 
 
 /** A project folder of its own. */
 async function project(files: Record<string, string | Uint8Array>): Promise<string> {
-  const dir = await mkdtemp(join(tmpdir(), "hull-deploy-test-"));
+  const dir = await mkdtemp(join(SERVERS, "hull-deploy-test-"));
   onTestFinished(() => rm(dir, { recursive: true, force: true }));
   for (const [path, content] of Object.entries(files)) await put(dir, path, content);
   return dir;
@@ -116,7 +116,7 @@ class Account {
   }
 
   static async open(): Promise<Account> {
-    const account = new Account(await mkdtemp(join(tmpdir(), "hull-deploy-account-")));
+    const account = new Account(await mkdtemp(join(SERVERS, "hull-deploy-account-")));
     await new Promise<void>((resolve) => account.#cloud.listen(0, "127.0.0.1", resolve));
     onTestFinished(async () => {
       account.#cloud.close();

@@ -1,11 +1,11 @@
 import { execFile, spawn } from "node:child_process";
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startFakeProvider } from "../support/fake-provider.ts";
 import { REPO } from "../support/hull-dev.ts";
+import { SERVERS } from "../support/memory.ts";
 
 const run = promisify(execFile);
 let dir: string;
@@ -29,7 +29,7 @@ async function shell(command: string, path = ""): Promise<{ stdout: string; stde
 }
 
 beforeAll(async () => {
-  dir = await mkdtemp(join(tmpdir(), "hull-package-"));
+  dir = await mkdtemp(join(SERVERS, "hull-package-"));
   await mkdir(join(dir, "node"));
   await symlink(process.execPath, join(dir, "node", "node"));
   await run("npm", ["pack", "--silent", "--pack-destination", dir], { cwd: REPO });
@@ -103,13 +103,7 @@ test("hullrun/client is in the package, with types that the compiler finds", asy
   expect((await shell("node client.mts")).stdout).toBe("function\n");
 });
 
-test("S113: failures have their exit codes there, too", async () => {
-  const missing = await shell("node_modules/.bin/hull call helo; echo exit $?");
-  expect(missing.stdout).toMatch(/exit 3$/m);
-  expect(missing.stderr).toContain("Did you mean hello?");
-});
-
-test("S1: its server answers the curl line of the documentation of llm skills", async () => {
+test("S1, S113: its server answers the curl line of the documentation of llm skills; a failing call has its exit code", async () => {
   const fake = await startFakeProvider();
   const keys = { ANTHROPIC_API_KEY: "sk-ant-e2e-key", ANTHROPIC_BASE_URL: fake.url };
   const server = spawn(join(dir, "node_modules/.bin/hull"), ["dev", "--port", "0"], {
@@ -132,6 +126,11 @@ test("S1: its server answers the curl line of the documentation of llm skills", 
     const { stdout } = await shell(line.replace("3000", port));
     expect(stdout).toBe("Summarize the plot of Hamlet in two sentences.");
     expect(fake.requests.map((request) => request.path)).toEqual(["/v1/messages"]);
+    const missing = await shell(
+      `node_modules/.bin/hull call helo --url http://localhost:${port}; echo exit $?`,
+    );
+    expect(missing.stdout).toMatch(/exit 3$/m);
+    expect(missing.stderr).toContain("Did you mean hello?");
   } finally {
     server.kill("SIGTERM");
     await new Promise((resolve) => server.once("close", resolve));
