@@ -6,18 +6,18 @@
 import { Cron } from "croner";
 import { counted } from "../plural.ts";
 
-/** The name of each field, in order, and the numbers that it takes. */
+/** The name of each field, in order, the numbers that it takes, and how many different ones there are. */
 const FIELDS = [
-  ["minute", "0 to 59"],
-  ["hour", "0 to 23"],
-  ["day of the month", "1 to 31"],
-  ["month", "1 to 12"],
-  ["day of the week", "0 to 7"],
+  ["minute", "0 to 59", 60],
+  ["hour", "0 to 23", 24],
+  ["day of the month", "1 to 31", 31],
+  ["month", "1 to 12", 12],
+  ["day of the week", "0 to 7", 7],
 ] as const;
 
 const WORDS = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|sun|mon|tue|wed|thu|fri|sat";
 const VALUE = `(?:\\d{1,2}|${WORDS})`;
-const ITEM = `(?:\\*|${VALUE}(?:-${VALUE})?)(?:/\\d{1,2})?`;
+const ITEM = `(?:\\*|${VALUE}(?:-${VALUE})?)(?:/(?!00?\\b)\\d{1,2})?`;
 /** croner takes more: `L`, `W`, `#`, `?`, `+`, and words that touch numbers. */
 const FIELD = new RegExp(`^${ITEM}(?:,${ITEM})*$`, "i");
 
@@ -34,7 +34,8 @@ export function parseCron(text: string): { cron: Cron } | { fault: string } {
   }
   for (const [at, [name, numbers]] of FIELDS.entries()) {
     const given = fields[at] ?? "";
-    const alone = fields.map((field, n) => (n === at ? field : "*"));
+    // croner does not look at an end that no step reaches, nor at a beginning beyond it.
+    const alone = fields.map((field, n) => (n === at ? field.replace(/\/\d+/g, "") : "*"));
     if (!FIELD.test(given) || cronOf(alone) === null)
       return { fault: `"${given}" is no ${name}: numbers from ${numbers}, *, a-b, */n, lists` };
   }
@@ -43,15 +44,29 @@ export function parseCron(text: string): { cron: Cron } | { fault: string } {
 }
 
 /** In local time as if it were UTC; `null`: it cannot be read. */
-function cronOf([minute, hour, day = "", month, weekday = ""]: readonly string[]): Cron | null {
-  // A week may end with its Sunday, as a number too.
-  const pattern = [minute, hour, day, month, weekday.replace(/-0\b/g, "-7")].join(" ");
+function cronOf(fields: readonly string[]): Cron | null {
+  const [, , day = "", , weekday = ""] = fields;
+  const pattern = fields.map((field, n) => withinField(n === 4 ? withSunday(field) : field, n)).join(" ");
   const domAndDow = day.startsWith("*") || weekday.startsWith("*");
   try {
     return new Cron(pattern, { mode: "5-part", sloppyRanges: true, utcOffset: 0, domAndDow });
   } catch {
     return null;
   }
+}
+
+/** A week may also end with its Sunday: `sat-sun`, `6-0`, and `5/2`, which runs to the end of the week. */
+function withSunday(weekday: string): string {
+  return weekday
+    .replace(/\bsun\b/gi, "0")
+    .replace(/(\b0?0)?-0?0\b/g, (_, first?: string) => (first === undefined ? "-7" : "0-0"))
+    .replace(/(^|,)([^,*/-]+)\//g, "$1$2-7/");
+}
+
+/** A step longer than its field leaves the first number, as one of the field's length does; croner refuses it. */
+function withinField(field: string, n: number): string {
+  const [, , size = 0] = FIELDS[n] ?? [];
+  return field.replace(/\/(\d+)/g, (_, step: string) => `/${Math.min(Number(step), size)}`);
 }
 
 /** Whether this is the name of a time zone (IANA). */
