@@ -141,7 +141,7 @@ const headed = (type: string, content: string, file: Parameters<typeof forged>[0
 };
 const record = (text: string) => {
   const rest = bytes(` ${text}\n`).length;
-  const length = [rest + 1, rest + 2, rest + 3].find((n) => String(n).length + rest === n);
+  const length = [1, 2, 3, 4, 5].map((n) => rest + n).find((n) => String(n).length + rest === n);
   return `${length} ${text}\n`;
 };
 
@@ -150,6 +150,12 @@ const double = (first: string, second: string) => {
   const a = pack(first);
   return new Uint8Array([...a.subarray(0, a.length - 1024), ...pack(second)]);
 };
+/** A file below 4000 folders. */
+const deep = (n: number): TarFile => ({
+  path: `${n}/${"d/".repeat(3999)}f`,
+  mode: 0o644,
+  bytes: bytes(""),
+});
 
 describe("hostile tars are refused", () => {
   test("control: a plain forged entry is read", () => {
@@ -179,6 +185,7 @@ describe("hostile tars are refused", () => {
     ["same path twice", double("a", "a")],
     ["file, then below it", double("a", "a/b")],
     ["folder, then file", double("a/b", "a")],
+    ["too many folders", packTar(Array.from({ length: 14 }, (_, n) => deep(n)))],
     ["cut off", pack("a").subarray(0, 700)],
     ["no end", pack("a").subarray(0, 1024)],
     ["data after the end", new Uint8Array([...pack("a"), 1])],
@@ -207,6 +214,7 @@ describe("hostile tars are refused", () => {
     ["a pax path outside", headed("x", record("mtime=1") + record("path=a/../../x"))],
     ["a pax path with NUL", headed("x", record("path=a\0b"))],
     ["an empty pax path", headed("x", record("path="))],
+    ["a pax path of thousands of folders", headed("x", record(`path=${"a/".repeat(4500)}b`))],
     ["a negative size", headed("x", record("size=-1"))],
     ["a size that is no number", headed("x", record("size=1e3"))],
     ["a size above the limit", headed("x", record("size=999999999999999"))],
