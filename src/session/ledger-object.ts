@@ -91,7 +91,7 @@ export class LedgerObject extends DurableObject<Bindings> implements LedgerRpc {
       // A call that outlasted its reservation is under way after all.
       const lapsed = this.#reservations.expired(request.id);
       if (lapsed !== null) this.#charge(lapsed.reversal.full, lapsed.reversal.expires_at, now);
-      const refused = this.#refusal(request, now);
+      const refused = this.#reservations.holds(request) ? null : this.#refusal(request, now);
       if (refused === null) this.#reservations.put(request, now);
       else if (lapsed !== null) this.#charge(lapsed.charged.full, lapsed.charged.expires_at, now);
       return { refused, policy: this.#policyNow() };

@@ -96,6 +96,16 @@ describe("reserve and settle", () => {
     expect(await ledger().total()).toMatchObject({ calls: 1, output_tokens: 30 });
   });
 
+  it("a call whose answer was lost is reserved, whatever the limit says by now", async () => {
+    await ledger().putBudget("tenant", { ...NO_LIMITS, max_output_tokens: 250 });
+    const request = wish();
+    await ledger().reserve(request);
+    await ledger().putBudget("tenant", { ...NO_LIMITS, max_output_tokens: 50 });
+    expect((await ledger().reserve(request)).refused).toBeNull();
+    await ledger().settle(request.id, null);
+    expect((await standing()).reserved).toEqual(NOTHING);
+  });
+
   it.each([
     ["max_cost_usd", { max_cost: 2_000_000 }, 2_000_000, 1_025_000],
     ["max_input_tokens", { max_input_tokens: 19 }, 19, 10],

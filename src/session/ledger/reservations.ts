@@ -25,6 +25,13 @@ export class Reservations {
     this.#sql = sql;
   }
 
+  /** Whether this is reserved already: the caller repeats a request whose answer was lost. */
+  holds({ id, prompt_tokens, output_tokens, cost }: ReserveRequest): boolean {
+    const query =
+      "SELECT 1 FROM reservation WHERE id = ? AND expired = 0 AND prompt_tokens = ? AND output_tokens = ? AND cost IS ?";
+    return this.#sql.exec(query, id, prompt_tokens, output_tokens, cost).toArray().length > 0;
+  }
+
   /** What was charged when a reservation expired, and what takes it back; `null`: none with this id has. */
   expired(id: string): { charged: Expired; reversal: Expired } | null {
     const query = "SELECT * FROM reservation WHERE id = ? AND expired = 1";

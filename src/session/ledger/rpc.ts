@@ -158,7 +158,7 @@ export interface LedgerRpc extends Rpc.DurableObjectBranded {
   policy(): { policy: Policy };
   /**
    * Reserves a call's price and tokens, unless they would exceed a limit. A refusal leaves an earlier reservation of the
-   * call as it is.
+   * call as it is, and what is reserved already is not refused.
    */
   reserve(request: ReserveRequest): { refused: Refusal | null; policy: Policy };
   /**
