@@ -163,19 +163,19 @@ function both(published: CardLookup, uploaded: ReadonlyMap<string, Card>): CardL
   };
 }
 
-const routesOf = memo(({ cards }: LoadedCatalog): RouteTable => {
+/** A published skill that Hull does not serve because it cannot read its card keeps its address, too. */
+const routesOf = memo(({ cards, unreadable }: LoadedCatalog): RouteTable => {
   const table = new RouteTable();
-  for (const card of cards) table.claim({ folder: card.name, slug: card.slug, route: card.route });
+  for (const { slug, route } of [...cards, ...unreadable]) table.claim({ folder: slug, slug, route });
   return table;
 });
 
-/** The published skill that prevents an upload at this address, by the rules of the build. */
+/** The skill of the published catalog that prevents an upload at this address, by the rules of the build. */
 export function publishedHolder(
   catalog: LoadedCatalog,
   { slug, route }: Pick<Card, "slug" | "route">,
-): Card | null {
-  const conflict = routesOf(catalog).conflict({ folder: slug, slug, route });
-  return conflict === null ? null : (catalog.bySlug.get(conflict.holder.slug) ?? null);
+): Pick<Card, "slug" | "route"> | null {
+  return routesOf(catalog).conflict({ folder: slug, slug, route })?.holder ?? null;
 }
 
 /** The error that the catalog has no skill of this slug, with near names. */

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { sha256 } from "../../src/bytes.ts";
+import { makeZip } from "../support/zip.ts";
 import { Client, entry, LOCAL, mockSkill } from "./served.ts";
 
 const client = new Client();
@@ -153,6 +154,9 @@ describe("what a later version of Hull published", () => {
         { code: "skill_not_found", detail: expect.stringMatching(`${detail}.* \\(hull publish\\)`) },
       ]);
     }
+    const body = await makeZip([{ name: "SKILL.md", content: mockSkill("odd") }]);
+    const upload = later.fetch("/_hull/skills/odd", { method: "PUT", body });
+    expect(await problem(upload)).toMatchObject([409, { code: "slug_taken" }]);
     const names = await (await later.fetch("/skills")).json<{ slug: string }[]>();
     expect(names.map(({ slug }) => slug)).toEqual(["fine", "seen"]);
     const listed = await later.post("/mcp", { jsonrpc: "2.0", id: 1, method: "prompts/list" });
