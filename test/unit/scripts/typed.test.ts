@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { buildRoots } from "../../../scripts/build/build.ts";
 import { BuildCache } from "../../../scripts/build/cache.ts";
+import { once } from "../../../src/memo.ts";
 import type { SkillRecord } from "../../../src/skill/manifest.ts";
 import { readTar } from "../../../src/skill/tar.ts";
 import { REPO } from "../../support/hull-dev.ts";
@@ -38,22 +39,32 @@ async function build(project: string, cache?: BuildCache) {
   return { found, record, contents, packed, digest: built?.digest, catalog: result.catalog };
 }
 
-/** What the default export of a module answers, in a process that knows nothing of Hull. */
-function call(module: string, args: object, ctx?: object): unknown {
-  const dir = folder({ "handler.mjs": module });
-  const given = [args, ...(ctx === undefined ? [] : [ctx])].map((value) => JSON.stringify(value)).join(", ");
-  const program = `const h = (await import(${JSON.stringify(join(dir, "handler.mjs"))})).default; console.log(JSON.stringify(await h(${given})));`;
+/** Arguments of a call, and perhaps its context. */
+type Given = [args: object, ctx?: object];
+
+/** What the default exports of modules answer to each call, in a process that knows nothing of Hull. */
+function answers(calls: readonly (readonly [module: string, ...given: Given])[]): unknown[] {
+  const dir = folder(Object.fromEntries(calls.map(([module], n) => [`${n}/handler.mjs`, module])));
+  const made = calls.map(
+    ([, ...given], n) =>
+      `await (await import(${JSON.stringify(join(dir, `${n}/handler.mjs`))})).default(...${JSON.stringify(given)})`,
+  );
+  const program = `console.log(JSON.stringify([${made.join()}]));`;
   return JSON.parse(
     execFileSync(process.execPath, ["--input-type=module", "-e", program], { encoding: "utf8" }),
   );
 }
+const call = (module: string, ...given: Given): unknown => answers([[module, ...given]])[0];
 
 const one = (text: string, more: Record<string, string> = {}) =>
   folder({ "skills/search-docs/skill.ts": text, "skills/search-docs/lib.ts": LIB, ...more });
 
 describe("a folder with skill.ts alone", () => {
+  const searching = once(() => build(one(skill(SEARCH, 'instructions: "Search first.",'))));
+  const handler = async () => (await searching()).packed.get("scripts/search.js") ?? "";
+
   test("becomes an ordinary Skill Tools folder", async () => {
-    const { found, record, packed } = await build(one(skill(SEARCH, 'instructions: "Search first.",')));
+    const { found, record, packed } = await searching();
     expect(found).toEqual([]);
     expect([...packed.keys()]).toEqual(["SKILL.md", "lib.ts", "scripts/search.js", "skill.ts", "tools.json"]);
     expect(packed.get("SKILL.md")).toBe(
@@ -85,9 +96,7 @@ describe("a folder with skill.ts alone", () => {
   });
 
   test("with a handler that keeps the contract of Skill Tools, here and elsewhere", async () => {
-    const { packed } = await build(one(skill(SEARCH)));
-    const handler = packed.get("scripts/search.js") ?? "";
-    expect(call(handler, { query: "a", __workDir: "/tmp" })).toEqual({ hits: ["a", "20", "1"] });
+    expect(call(await handler(), { query: "a", __workDir: "/tmp" })).toEqual({ hits: ["a", "20", "1"] });
   });
 
   test("has a separate module for each of many tools, and none without tools", async () => {
@@ -97,33 +106,36 @@ describe("a folder with skill.ts alone", () => {
     );
     const { found, packed, record } = await build(one(skill(tools.join(", "))));
     expect(found).toEqual([]);
-    for (const name of ["tool_0", "tool_2", "tool_11"])
-      expect(call(packed.get(`scripts/${name}.js`) ?? "", {})).toBe(name);
+    const some = ["tool_0", "tool_2", "tool_11"];
+    expect(answers(some.map((name) => [packed.get(`scripts/${name}.js`) ?? "", {}]))).toEqual(some);
     expect(new Set(record?.tools?.map(({ module }) => module)).size).toBe(names.length);
     const empty = await build(one(skill("")));
     expect([empty.found, empty.record?.tools]).toEqual([[], []]);
   });
 
   test("with a handler that answers errors of input and configuration as errors", async () => {
-    const handler = (await build(one(skill(SEARCH)))).packed.get("scripts/search.js") ?? "";
-    expect(call(handler, { limit: "x" })).toEqual({
-      error: expect.stringMatching(/^Invalid arguments\. .*query.*limit/),
-    });
-    expect(call(handler, { query: "a" }, { config: { maxCost: 99 } })).toEqual({
-      error: expect.stringMatching(/configuration of search.*maxCost/),
-    });
+    const module = await handler();
+    expect(
+      answers([
+        [module, { limit: "x" }],
+        [module, { query: "a" }, { config: { maxCost: 99 } }],
+      ]),
+    ).toEqual([
+      { error: expect.stringMatching(/^Invalid arguments\. .*query.*limit/) },
+      { error: expect.stringMatching(/configuration of search.*maxCost/) },
+    ]);
   });
 
   test("with an output schema that excludes failures and artifacts", async () => {
-    const answers = `tool({
+    const answering = `tool({
       name: "answers", description: "d", input: z.object({ answer: z.any() }),
       output: z.object({ n: z.int().optional() }), run: ({ answer }) => answer,
     })`;
-    const handler = (await build(one(skill(answers)))).packed.get("scripts/answers.js") ?? "";
+    const module = (await build(one(skill(answering)))).packed.get("scripts/answers.js") ?? "";
     const artifact = { __artifact__: true, type: "html", title: "Page", content: "<b>" };
-    for (const answer of [artifact, { __artifact_update__: true, id: "p" }, { error: "why" }])
-      expect(call(handler, { answer })).toEqual(answer);
-    expect(call(handler, { answer: { n: 1, more: 2 } })).toEqual({ n: 1 });
+    const kept = [artifact, { __artifact_update__: true, id: "p" }, { error: "why" }];
+    const given = [...kept, { n: 1, more: 2 }];
+    expect(answers(given.map((answer) => [module, { answer }]))).toEqual([...kept, { n: 1 }]);
   });
 
   test("has the same digest in any location, and follows its imports", async () => {
