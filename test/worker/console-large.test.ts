@@ -6,7 +6,7 @@ import { noteSession } from "../../src/session/session-index.ts";
 import { Client, mockSkill } from "./served.ts";
 
 const client = new Client();
-const MANY = 500;
+const MANY = 220;
 const SESSIONS = 10_000;
 const BATCH = 500;
 const ROUNDS = 120;
