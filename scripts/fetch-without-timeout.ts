@@ -1,6 +1,6 @@
 /**
- * Requests whose answer may take hours. With an Agent of undici, `fetch` could make them, but every command would then
- * take a tenth of a second longer to start, and connections that a server closes would fail requests.
+ * Requests whose answer may take hours. `fetch` could make them with an Agent of undici, whose types do not fit those of
+ * Node's `fetch`; and each command would take a tenth of a second longer to start.
  */
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import { request as httpsRequest } from "node:https";
