@@ -1,5 +1,6 @@
 /** What executions of one uid are kept away from: each other's files, memory, environment and signals. */
 import { readdir, readFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { HandlerNote } from "../../src/tool/handler/call.ts";
@@ -123,7 +124,7 @@ describe.runIf(possible).each([
   let files: Bundle;
   beforeAll(async () => {
     files = await bundle(HANDLERS);
-    runner = await startRunner({ flags: ["--child-uid", String(CHILD_UID), ...flags] });
+    runner = await startRunner({ flags: ["--child-uid", String(CHILD_UID), ...flags], place: tmpdir() });
   });
   afterAll(() => runner.stop());
 

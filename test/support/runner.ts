@@ -37,6 +37,11 @@ interface RunnerSettings {
   env?: Record<string, string>;
   /** Continues with the state of an earlier runner. */
   from?: TestRunner;
+  /**
+   * The folder that gets its state; default: one in memory. Landlock keeps processes out of the folders above the state,
+   * and in memory that is where Python's semaphores are.
+   */
+  place?: string;
   /** `unshare`: behaves like a system whose kernel refuses that call, as under Docker's default profile. */
   denied?: "unshare";
 }
@@ -58,9 +63,10 @@ export async function startRunner({
   flags = [],
   env = {},
   from,
+  place = SERVERS,
   denied,
 }: RunnerSettings = {}): Promise<TestRunner> {
-  const stateDir = from?.stateDir ?? (await mkdtemp(join(SERVERS, "hull-runner-")));
+  const stateDir = from?.stateDir ?? (await mkdtemp(join(place, "hull-runner-")));
   const secret = from?.secret ?? randomSecret();
   const secretFile = join(stateDir, "secret");
   await writeFile(secretFile, secret, { mode: 0o600 });
