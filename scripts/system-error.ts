@@ -47,7 +47,7 @@ export const isSystemError = (error: unknown): error is NodeJS.ErrnoException =>
 /** Why something failed, for a message that says what. A refusal of the system has no path in it. */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  // What a request failed of.
+  // `fetch` says that it failed; its cause says why.
   if (error.cause !== undefined) return reasonOf(error.cause);
   const { reason } = known(error) ?? {};
   return reason ?? (isSystemError(error) ? `the system answers ${error.code}` : error.message);

@@ -1,7 +1,7 @@
 /**
  * The dev front: the listener on the public port. Local workerd never tells the Worker that a client left before the
- * first byte of the answer. This listener sees it, tells the Worker, and stops the request's executions. It also hides what wrangler
- * serves on the Worker's port: triggers, a view of the database, headers that control wrangler.
+ * first byte of the answer. This listener sees it, tells the Worker, and stops the request's executions. It also hides
+ * what wrangler serves on the Worker's port: triggers, a view of the database, headers that control wrangler.
  */
 
 import { randomUUID } from "node:crypto";

@@ -1,6 +1,6 @@
 /**
- * Places the nodes and edges of a graph that is drawn from top to bottom. It does so soon for all graphs that Hull takes;
- * the package @dagrejs/dagre needs many seconds for 200 nodes with 300 long edges. Pure.
+ * Places the nodes and edges of a graph that is drawn from top to bottom. It is fast for every graph that Hull accepts; the
+ * package @dagrejs/dagre needs many seconds for 200 nodes with 300 long edges. Pure.
  */
 
 export interface GraphEdge {

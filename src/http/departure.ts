@@ -8,7 +8,7 @@ import { RUN_ID } from "./run-id.ts";
 /** The header of that request. The front lets no client send it. */
 const CLIENT_LEFT = "x-hull-client-left";
 
-/** Whether the request is the front's notice, which is herewith carried out. */
+/** Whether the request is the front's notice; if it is, ends the run that it names. */
 export function isNotice({ headers }: Request, { settings, clients }: Deployment): boolean {
   const run = settings.local ? headers.get(CLIENT_LEFT) : null;
   if (run !== null) clients.get(run)?.();
