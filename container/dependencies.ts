@@ -14,7 +14,7 @@ import type { Cgroups } from "./cgroup.ts";
 import type { Command } from "./commands.ts";
 import type { Environment } from "./environment.ts";
 import type { Launcher } from "./launcher.ts";
-import { log } from "./log.ts";
+import { log, reasonOf } from "./log.ts";
 import { PackageRecords } from "./package-records.ts";
 import type { Pipes } from "./pipes.ts";
 import { GroupProcess, type ProcessOutcome } from "./process.ts";
@@ -206,7 +206,8 @@ export class Dependencies {
     while (!pipes.ready) await pipes.more();
     let room = bundles.largest;
     const out = createWriteStream(tar, { mode: 0o600 });
-    const written = finished(out);
+    /** Why the archive could not be stored; `null`: it was. */
+    const unstored = finished(out).then(() => null, reasonOf);
     const cgroup = cgroups?.create() ?? null;
     const executionId = `install-${randomBytes(12).toString("hex")}`;
     const outcome = await new Promise<ProcessOutcome>((resolve) => {
@@ -243,10 +244,14 @@ export class Dependencies {
         },
         { launcher, pipes, cgroup },
       );
+      void unstored.then((reason) => {
+        if (reason !== null) process.stop("lost");
+      });
     });
     void cgroup?.remove();
     out.end();
-    await written;
+    const reason = await unstored;
+    if (reason !== null) throw new DependenciesFailed(`The packages could not be stored (${reason}).`);
     return outcome;
   }
 }

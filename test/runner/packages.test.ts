@@ -1,6 +1,8 @@
 /** The Python packages of handlers: installed once, before the first call. */
 import { execFileSync } from "node:child_process";
+import { rm } from "node:fs/promises";
 import { createServer } from "node:http";
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { callScript } from "../support/handler-call.ts";
 import { type Bundle, bundle, run, startRunner, type TestRunner, until } from "../support/runner.ts";
@@ -68,6 +70,24 @@ test("requirements.txt is installed once, whoever asks; its files cannot be chan
   offline = await startRunner({ flags: ["--installs", "off"], from: offline });
   expect(await callScript(offline, packed, "scripts/use.py")).toMatchObject({ fault: null });
   expect(installs(offline)).toHaveLength(0);
+});
+
+test("packages that cannot be stored fail their call, and the runner serves on", async () => {
+  const runner = await startRunner({ flags: ["--installs", "off"] });
+  try {
+    const plain = await bundle({ "scripts/one.py": "def handler(a):\n    return 1\n" });
+    // Reads the key, which the next call needs no more.
+    await callScript(runner, packed, "scripts/none.py");
+    await rm(join(runner.stateDir, "packages"), { recursive: true });
+    const { value, fault } = await callScript(runner, packed, "scripts/use.py");
+    expect([fault, JSON.stringify(value)]).toEqual([
+      "tool_error",
+      expect.stringMatching(/could not be stored \(ENOENT\)/),
+    ]);
+    expect(await callScript(runner, plain, "scripts/one.py")).toMatchObject({ value: 1, fault: null });
+  } finally {
+    await runner.stop();
+  }
 });
 
 test("commands find the packages of the skills next to them, if they ask for them; a failure appears in their output", async () => {
