@@ -13,7 +13,7 @@ import { resolveTarget } from "../../src/model/providers.ts";
 import { accountant, type Tariff } from "../../src/run/accounting.ts";
 import { detachedContext, type RunContext } from "../../src/run/context.ts";
 import { sendUsage } from "../../src/run/usage-batch.ts";
-import type { Limits } from "../../src/session/ledger/rpc.ts";
+import type { LedgerRpc, Limits } from "../../src/session/ledger/rpc.ts";
 import { fakeClock } from "../support/fake-clock.ts";
 import { bindings } from "./file-bindings.ts";
 import { LOCAL } from "./served.ts";
@@ -29,6 +29,24 @@ function place(variables: Record<string, string> = {}, tenant: string = crypto.r
     () => {},
   );
 }
+
+/** The ledger's methods, as its callers see them. */
+type Ledger = {
+  [Name in keyof LedgerRpc]: LedgerRpc[Name] extends (...given: infer Given) => infer Answer
+    ? (...given: Given) => Answer | Promise<Answer>
+    : never;
+};
+
+/** Gives the deployment a ledger with these methods and no others. @param make is given the real one */
+function replaceLedger(context: RunContext, make: (ledger: () => Ledger) => Partial<Ledger>): void {
+  context.env.LEDGER = new Proxy(context.env.LEDGER, {
+    get: (target, name) => {
+      const value = Reflect.get(target, name).bind(target);
+      return name === "get" ? (id: DurableObjectId) => make(() => value(id)) : value;
+    },
+  });
+}
+
 const ledger = ({ env, tenant }: RunContext) => env.LEDGER.get(env.LEDGER.idFromName(`tenant:${tenant}`));
 const limit = (context: RunContext, limits: Partial<Limits>, scope = "tenant") =>
   ledger(context).putBudget(scope, {
@@ -120,22 +138,15 @@ describe("hard limits", () => {
 it("a call that failed has given back its reservation before a fallback asks for its own", async () => {
   const context = place();
   await limit(context, { max_output_tokens: 100 });
-  const { LEDGER } = context.env;
-  /** A ledger that takes its time when it settles. */
-  context.env.LEDGER = new Proxy(LEDGER, {
-    get: (target, name) => {
-      const value = Reflect.get(target, name).bind(target);
-      if (name !== "get") return value;
-      return (id: DurableObjectId) => ({
-        policy: () => value(id).policy(),
-        reserve: (request: unknown) => value(id).reserve(request),
-        settle: async (call: string, charge: unknown) => {
-          await new Promise((resolve) => setTimeout(resolve, 20));
-          return value(id).settle(call, charge);
-        },
-      });
+  // It takes its time when it settles.
+  replaceLedger(context, (ledger) => ({
+    policy: () => ledger().policy(),
+    reserve: (request) => ledger().reserve(request),
+    settle: async (call, charge) => {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      return ledger().settle(call, charge);
     },
-  });
+  }));
   const { admit } = accountant(context, SKILL, TARIFF);
   const first = await admit(REQUEST, TARGET, 1000);
   await first.settle({ turn: null, used: NO_USAGE, broken: [] });
@@ -327,18 +338,11 @@ describe("the rate of a provider", () => {
   it("is asked for nowhere if none is set, and an invalid number is named", async () => {
     const context = place();
     const asked = vi.fn();
-    const { LEDGER } = context.env;
-    context.env.LEDGER = new Proxy(LEDGER, {
-      get: (target, name) => {
-        const value = Reflect.get(target, name).bind(target);
-        if (name !== "get") return value;
-        return (id: DurableObjectId) => ({
-          policy: () => value(id).policy(),
-          takeTurn: asked,
-          record: (...told: unknown[]) => Reflect.apply(value(id).record, null, told),
-        });
-      },
-    });
+    replaceLedger(context, (ledger) => ({
+      policy: () => ledger().policy(),
+      takeTurn: asked,
+      record: (id, charges) => ledger().record(id, charges),
+    }));
     await call(context);
     expect(asked).not.toHaveBeenCalled();
     const error = await call(place({ HULL_RATE_LIMIT_MOCK: "ten" })).catch((thrown: unknown) => thrown);
