@@ -9,7 +9,7 @@ import { once } from "node:events";
 import { chmodSync } from "node:fs";
 import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from "node:http";
 import { connect, isIPv6, type Socket } from "node:net";
-import type { Duplex } from "node:stream";
+import { type Duplex, pipeline } from "node:stream";
 import * as z from "zod/mini";
 import { hostFault } from "../src/tool/public-host.ts";
 import { reasonOf } from "./log.ts";
@@ -109,8 +109,10 @@ export class EgressProxy {
       far.once("timeout", () => far.destroy());
       far.once("response", (response) => {
         answer.writeHead(response.statusCode ?? 502, response.headers);
-        response.pipe(answer);
+        // If one side breaks off, so does the other.
+        pipeline(response, answer, () => {});
       });
+      answer.once("close", () => far.destroy());
       far.once("error", (error) => refuse(answer, new NoRoute(502, reasonOf(error))));
       asked.pipe(far);
     } catch (error) {

@@ -251,15 +251,20 @@ async function* wireEvents(
   if (reader === undefined) return;
   const decoder = new TextDecoder();
   let rest = "";
+  /** Whether `rest` ends with a CR, which the next text may complete to a CR LF. */
+  let halfEnd = false;
   let fields: { id: string; event: string; data: string[] } = { id: "", event: "message", data: [] };
   try {
     for (;;) {
       const silent = setTimeout(() => connection.abort("nothing came, not even a heartbeat"), SILENCE_MS);
       const { done, value } = await reader.read().finally(() => clearTimeout(silent));
-      // A CR at the end of the text so far may be the first half of a CR LF.
-      const text = rest + (done ? "" : decoder.decode(value, { stream: true }));
-      const lines = text.split(done ? /\r\n|\n|\r/ : /\r\n|\n|\r(?!$)/);
+      const piece = done ? "" : decoder.decode(value, { stream: true });
+      rest += piece;
+      // A line of many pieces is split once, since each look at its text takes as long as the text is.
+      if (!done && !halfEnd && !/[\r\n]/.test(piece)) continue;
+      const lines = rest.split(done ? /\r\n|\n|\r/ : /\r\n|\n|\r(?!$)/);
       rest = lines.pop() ?? "";
+      halfEnd = rest.endsWith("\r");
       for (const line of lines) {
         if (line === "") {
           const { id, event, data } = fields;

@@ -52,6 +52,8 @@ END`,
 ${ASK_ALL}import json, sys
 print(json.dumps(ask(json.load(sys.stdin)["urls"])))
 `,
+    "once.py":
+      "import urllib.request as u\ndef handler(a):\n    return u.urlopen(a['url'], timeout=2).read().decode()\n",
     "direct.py":
       "import urllib.request as u\ndef handler(a):\n    return u.build_opener(u.ProxyHandler({})).open(a['url'], timeout=5).read().decode()\n",
     "nobody.py":
@@ -122,7 +124,11 @@ let asked: string[] = [];
 beforeAll(async () => {
   beyond = createServer((request, response) => {
     asked.push(`${request.method} ${request.url}`);
-    response.end("passed on");
+    if (request.url?.endsWith("/broken") === true) {
+      response.writeHead(200, { "content-length": 100 }).write("half of it", () => request.destroy());
+    } else if (request.url?.endsWith("/silent") === true) {
+      request.socket.once("close", () => asked.push("the client left"));
+    } else response.end("passed on");
   });
   beyond.on("connect", (request, socket) => {
     asked.push(`CONNECT ${request.url}`);
@@ -232,6 +238,15 @@ describe.runIf(canUnshareNetwork())("a tool that lists hosts", () => {
     expect(await ask("tunnel.py", "evil.example:443")).toContain("403");
     expect(await ask("tunnel.py", "10.0.0.1:443")).toContain("403");
     expect(asked).toEqual([]);
+  });
+
+  test("an answer that breaks off breaks off for the tool, and the proxy drops what the tool no longer waits for", async () => {
+    expect(await ask("once.py", "http://api.example.com/broken")).toMatch(/IncompleteRead/);
+    expect(await ask("once.py", "http://api.example.com/silent")).toMatch(/timed out/);
+    await until(
+      () => asked,
+      (seen) => seen.includes("the client left"),
+    );
   });
 
   test("nothing bypasses the proxy: no address of the machine or beyond answers, and no password, no host", async () => {

@@ -346,14 +346,18 @@ async function* wireEvents(response, connection2) {
   if (reader === void 0) return;
   const decoder = new TextDecoder();
   let rest = "";
+  let halfEnd = false;
   let fields = { id: "", event: "message", data: [] };
   try {
     for (; ; ) {
       const silent = setTimeout(() => connection2.abort("nothing came, not even a heartbeat"), SILENCE_MS);
       const { done, value } = await reader.read().finally(() => clearTimeout(silent));
-      const text2 = rest + (done ? "" : decoder.decode(value, { stream: true }));
-      const lines = text2.split(done ? /\r\n|\n|\r/ : /\r\n|\n|\r(?!$)/);
+      const piece = done ? "" : decoder.decode(value, { stream: true });
+      rest += piece;
+      if (!done && !halfEnd && !/[\r\n]/.test(piece)) continue;
+      const lines = rest.split(done ? /\r\n|\n|\r/ : /\r\n|\n|\r(?!$)/);
       rest = lines.pop() ?? "";
+      halfEnd = rest.endsWith("\r");
       for (const line of lines) {
         if (line === "") {
           const { id, event, data } = fields;
