@@ -251,8 +251,6 @@ async function* wireEvents(
   if (reader === undefined) return;
   const decoder = new TextDecoder();
   let rest = "";
-  /** Whether `rest` ends with a CR, which the next text may complete to a CR LF. */
-  let halfEnd = false;
   let fields: { id: string; event: string; data: string[] } = { id: "", event: "message", data: [] };
   try {
     for (;;) {
@@ -261,10 +259,10 @@ async function* wireEvents(
       const piece = done ? "" : decoder.decode(value, { stream: true });
       rest += piece;
       // A line of many pieces is split once, since each look at its text takes as long as the text is.
-      if (!done && !halfEnd && !/[\r\n]/.test(piece)) continue;
+      if (!done && !/[\r\n]/.test(piece)) continue;
+      // A CR at the end of the text so far may be the first half of a CR LF.
       const lines = rest.split(done ? /\r\n|\n|\r/ : /\r\n|\n|\r(?!$)/);
       rest = lines.pop() ?? "";
-      halfEnd = rest.endsWith("\r");
       for (const line of lines) {
         if (line === "") {
           const { id, event, data } = fields;

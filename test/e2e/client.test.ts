@@ -28,8 +28,11 @@ const upstream = createServer((request, response) => {
     response.writeHead(200, { "content-type": "text/event-stream" });
     // "ä" in Latin-1, as bytes that are no UTF-8; with line ends of every kind, and no last event.
     const start = "id: ex_1:1\r\nevent: start\r\ndata: {}\r\n\r\n";
-    response.write(`${start}: hb\n\nid: ex_1:2\rdata: {"b64":\rdata: "5A=="}\revent: delta\r\r`);
-    return void response.end();
+    const events = `${start}: hb\n\nid: ex_1:2\rdata: {"b64":\rdata: "5A=="}\revent: delta\r\r`;
+    // In pieces of one character.
+    const write = (at: number): unknown =>
+      at === events.length ? response.end() : response.write(events.charAt(at), () => write(at + 1));
+    return void write(0);
   }
   if (request.url !== "/long") return void response.end(request.url);
   upstreamCalls += 1;

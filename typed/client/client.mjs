@@ -346,7 +346,6 @@ async function* wireEvents(response, connection2) {
   if (reader === void 0) return;
   const decoder = new TextDecoder();
   let rest = "";
-  let halfEnd = false;
   let fields = { id: "", event: "message", data: [] };
   try {
     for (; ; ) {
@@ -354,10 +353,9 @@ async function* wireEvents(response, connection2) {
       const { done, value } = await reader.read().finally(() => clearTimeout(silent));
       const piece = done ? "" : decoder.decode(value, { stream: true });
       rest += piece;
-      if (!done && !halfEnd && !/[\r\n]/.test(piece)) continue;
+      if (!done && !/[\r\n]/.test(piece)) continue;
       const lines = rest.split(done ? /\r\n|\n|\r/ : /\r\n|\n|\r(?!$)/);
       rest = lines.pop() ?? "";
-      halfEnd = rest.endsWith("\r");
       for (const line of lines) {
         if (line === "") {
           const { id, event, data } = fields;
