@@ -4,7 +4,7 @@
  */
 import { type ModelRequest, type ModelTurn, NO_USAGE, totalUsage, type Usage } from "../engine/messages.ts";
 import { ProviderTimeout } from "../errors/provider.ts";
-import type { HullError } from "../errors.ts";
+import { type HullError, toHullError } from "../errors.ts";
 import { type AttemptOptions, closedBy } from "./attempts.ts";
 import type { WaitLimits } from "./clock.ts";
 import { utf8Bytes } from "./estimate.ts";
@@ -29,6 +29,7 @@ export interface Admission {
   /**
    * Asks for one more attempt after some that took something: an admission covers one such attempt.
    * @returns why there may be none; `null`: there may be one
+   * @throws what keeps it from asking, which counts as such a reason
    */
   extend(taken: Taken): Promise<HullError | null>;
   /** Waits until an attempt may be made; called before each of them. @throws HullError */
@@ -78,7 +79,7 @@ export async function withAdmission(
     taken = ended.ok ? { ...taken, used: totalUsage(taken.used, ended.turn.usage) } : takenWith(ended.error);
     streamed = 0;
     begun = false;
-    return taken === before ? null : admission.extend(taken);
+    return taken === before ? null : admission.extend(taken).catch(toHullError);
   };
   let answered: ModelTurn;
   try {

@@ -270,12 +270,7 @@ class Host implements LlmHost {
       return {
         ...admission,
         extend: async (taken) => {
-          try {
-            await check(this.#accounts.costOf(request, target, taken));
-          } catch (error) {
-            if (error instanceof HullError) return error;
-            throw error;
-          }
+          await check(this.#accounts.costOf(request, target, taken));
           return admission.extend(taken);
         },
       };

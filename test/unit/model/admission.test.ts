@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type ModelRequest, NO_USAGE } from "../../../src/engine/messages.ts";
 import { BudgetExceeded } from "../../../src/errors/budget.ts";
-import type { HullError } from "../../../src/errors.ts";
+import { HullError } from "../../../src/errors.ts";
 import type { Admit, CallEnd } from "../../../src/model/admission.ts";
 import type { AttemptEntry } from "../../../src/model/attempts.ts";
 import { type CallOptions, callModel } from "../../../src/model/call.ts";
@@ -30,8 +30,11 @@ beforeEach(async () => {
 });
 afterEach(() => fake.close());
 
-/** Gives leave, and writes down what it is asked and told. @param full refuses further attempts */
-function clerk(refuse?: (model: string) => Error | undefined, full: HullError | null = null) {
+/** Gives leave, and writes down what it is asked and told. @param further answers whether there may be a further attempt */
+function clerk(
+  refuse?: (model: string) => Error | undefined,
+  further: () => Promise<HullError | null> = async () => null,
+) {
   const notes: string[] = [];
   const ends: CallEnd[] = [];
   const admit: Admit = async (_request, { model }, timeoutMs) => {
@@ -41,7 +44,7 @@ function clerk(refuse?: (model: string) => Error | undefined, full: HullError | 
     return {
       extend: async (taken) => {
         notes.push(`extend ${model} after ${JSON.stringify([taken.used.output_tokens, ...taken.broken])}`);
-        return full;
+        return further();
       },
       turn: async () => void notes.push(`turn of ${model} after ${fake.requests.length}`),
       settle: async (end) => {
@@ -168,16 +171,27 @@ const NEVER = {
   model: "second",
 } as const;
 
-test.each<[string, FakeTurn, Partial<CallEnd>, string | RegExp]>([
+const FAULT: [FakeTurn, Partial<CallEnd>, RegExp] = [
+  { text: ["half "], cut: true },
+  { turn: null, broken: [5] },
+  /^provider_bad_response, then nobody$/,
+];
+
+test.each<[string, FakeTurn, Partial<CallEnd>, string | RegExp, Error, string]>([
+  ["its fault", ...FAULT, new BudgetExceeded(NEVER), "budget_exceeded"],
   [
-    "its fault",
-    { text: ["half "], cut: true },
-    { turn: null, broken: [5] },
-    /^provider_bad_response, then nobody$/,
+    "its empty answer",
+    { text: [], usage: { input: 7, output: 3 } },
+    { broken: [] },
+    "empty_completion",
+    new BudgetExceeded(NEVER),
+    "budget_exceeded",
   ],
-  ["its empty answer", { text: [], usage: { input: 7, output: 3 } }, { broken: [] }, "empty_completion"],
-])("the call ends with the earlier attempt if a further one is refused: %s", async (_, turn, end, shown) => {
-  const { ends, admit } = clerk(undefined, new BudgetExceeded(NEVER));
+  ["its fault, since the ledger cannot be asked", ...FAULT, new TypeError("connection lost"), "internal"],
+])("the call ends with the earlier attempt if a further one is refused: %s", async (...row) => {
+  const [_, turn, end, shown, refusal, refused] = row;
+  const further = async () => (refusal instanceof HullError ? refusal : Promise.reject(refusal));
+  const { ends, admit } = clerk(undefined, further);
   fake.script([turn]);
   const entries: AttemptEntry[] = [];
   const log = (entry: AttemptEntry) => void entries.push(entry);
@@ -188,7 +202,7 @@ test.each<[string, FakeTurn, Partial<CallEnd>, string | RegExp]>([
   );
   expect(answer).toMatch(shown);
   expect([ends, fake.requests]).toMatchObject([[end], [{}]]);
-  expect(entries).toMatchObject([{ attempt: 1, retry_in_ms: null, refused: "budget_exceeded" }]);
+  expect(entries).toMatchObject([{ attempt: 1, retry_in_ms: null, refused }]);
 });
 
 const gone = new AbortController();
