@@ -31,13 +31,15 @@ export function problemHeaders({ data }: HullError): Headers {
 }
 
 /** The parts of a problem document for people. */
-const shownProblem = z.looseObject({
-  status: z.number(),
-  title: z.string(),
-  detail: z.string(),
-  code: z.string(),
-  request_id: z.string(),
-});
+const shownProblem = z.lazy(() =>
+  z.looseObject({
+    status: z.number(),
+    title: z.string(),
+    detail: z.string(),
+    code: z.string(),
+    request_id: z.string(),
+  }),
+);
 
 function problemPage(problem: unknown, { method, url }: Request): string {
   const { status, title, detail, code, request_id } = shownProblem.parse(problem);

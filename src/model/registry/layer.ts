@@ -48,7 +48,7 @@ const headerName = () =>
 const headerValue = () => z.string().check(z.regex(/^[\x20-\x7e]*$/, "printable ASCII"));
 const endpoint = () => z.string().check(z.regex(/^\/[^\s?#]*$/, "a path that begins with /"));
 
-const protocolNames = z.enum([
+const PROTOCOLS = [
   "anthropic",
   "chat",
   "openai-chat",
@@ -57,13 +57,13 @@ const protocolNames = z.enum([
   "ollama",
   "workers-ai",
   "mock",
-]);
+] as const;
 /** The name of a provider's wire. */
-export type ProtocolName = Exclude<z.infer<typeof protocolNames>, "chat" | "responses">;
+export type ProtocolName = Exclude<(typeof PROTOCOLS)[number], "chat" | "responses">;
 
 const protocol = () =>
   z.pipe(
-    protocolNames,
+    z.enum(PROTOCOLS),
     z.transform((name): ProtocolName => (name === "chat" || name === "responses" ? `openai-${name}` : name)),
   );
 
@@ -113,12 +113,12 @@ const provider = () =>
   });
 
 /** The models that a rule covers, compared in lower case: exactly one of the three is given. */
-const matcher = {
+const matcher = () => ({
   exact: maybe(text()),
   /** A glob as in capability rules. */
   pattern: maybe(text()),
   contains: maybe(text()),
-};
+});
 const oneMatcher = <T extends { exact?: string; pattern?: string; contains?: string }>() =>
   z.refine<T>(
     ({ exact, pattern, contains }) =>
@@ -169,9 +169,9 @@ const definitions = () => ({
     ),
   ),
   inference_rules: maybe(
-    z.array(z.strictObject({ ...matcher, provider: providerName() }).check(oneMatcher())),
+    z.array(z.strictObject({ ...matcher(), provider: providerName() }).check(oneMatcher())),
   ),
-  tier_rules: maybe(z.array(z.strictObject({ ...matcher, tier: tier() }).check(oneMatcher()))),
+  tier_rules: maybe(z.array(z.strictObject({ ...matcher(), tier: tier() }).check(oneMatcher()))),
   model_defaults: maybe(z.record(text(), defaults())),
   models: maybe(z.record(text(), modelEntry())),
   /** By a part of the model's id; USD per million tokens. */
