@@ -100,7 +100,7 @@ export class ScratchRoot {
       inputDir: join(dir, INPUT),
       outputDir: join(dir, OUTPUT),
       outputFile: join(dir, OUTPUT_FILE),
-      tree: new Tree(dir, this.#mode),
+      tree: new Tree(dir, this.#group),
     };
     // With a group, the folder inherits the bit that passes the group on from the root.
     for (const path of foldersOf(scratch)) mkdirSync(path, this.#mode & 0o777);

@@ -69,11 +69,18 @@ class Folder {
 export class Tree {
   readonly #root: string;
   readonly #folderMode: number;
+  readonly #openFolder: (path: string | Buffer) => Promise<Folder | null>;
+  readonly #look: (parent: Folder, name: Buffer) => Promise<BigIntStats | null>;
 
-  /** @param folderMode mode of new folders */
-  constructor(root: string, folderMode: number) {
+  /**
+   * @param group the group of processes that run with another uid. Without one they have the runner's, and the tree
+   * gives back the permissions that they removed. With one, they could use a link to change the mode of something else.
+   */
+  constructor(root: string, group: number | null) {
     this.#root = root;
-    this.#folderMode = folderMode;
+    this.#folderMode = group === null ? 0o700 : 0o2770;
+    this.#openFolder = group === null ? openOwnFolder : (path) => found(Folder.open(path));
+    this.#look = group === null ? lookAtOwn : lookAt;
   }
 
   /**
@@ -82,6 +89,7 @@ export class Tree {
    */
   async *entries(most: number, passesOver: (name: string) => boolean): AsyncGenerator<Entry | null, void> {
     let seen = 0;
+    const [openFolder, look] = [this.#openFolder, this.#look];
     const walk = async function* (
       folder: Folder,
       path: string | null,
@@ -95,7 +103,7 @@ export class Tree {
           path: path === null || name === null ? null : path + name,
           shown: shown + bytes.toString(),
         };
-        const stats = await found(lstat(folder.at(bytes), { bigint: true }));
+        const stats = await look(folder, bytes);
         if (stats === null) continue;
         seen += 1;
         if (seen > most) {
@@ -106,7 +114,7 @@ export class Tree {
           yield { ...here, stats };
           continue;
         }
-        const inner = await found(Folder.open(folder.at(bytes)));
+        const inner = await openFolder(folder.at(bytes));
         if (inner === null) continue;
         try {
           yield* walk(inner, here.path === null ? null : `${here.path}/`, `${here.shown}/`, depth + 1);
@@ -116,7 +124,7 @@ export class Tree {
         if (seen > most) return;
       }
     };
-    const root = await Folder.open(this.#root);
+    const root = await this.#openRoot();
     try {
       yield* walk(root, "", "", 0);
     } finally {
@@ -191,7 +199,7 @@ export class Tree {
           if (isStray(here, stats)) await found(unlink(folder.at(bytes)));
         } else if (here === null || depth >= MAX_DEPTH) await removeIn(folder, bytes);
         else {
-          const inner = await found(Folder.open(folder.at(bytes)));
+          const inner = await this.#openFolder(folder.at(bytes));
           if (inner === null) continue;
           try {
             await walk(inner, `${here}/`, depth + 1);
@@ -201,12 +209,16 @@ export class Tree {
         }
       }
     };
-    const root = await Folder.open(this.#root);
+    const root = await this.#openRoot();
     try {
       await walk(root, "", 0);
     } finally {
       await root.close();
     }
+  }
+
+  async #openRoot(): Promise<Folder> {
+    return (await this.#openFolder(this.#root)) ?? Folder.open(this.#root);
   }
 
   /**
@@ -219,10 +231,10 @@ export class Tree {
   ): Promise<T | null> {
     const names = path.split("/");
     const last = names.pop() ?? "";
-    let folder = await Folder.open(this.#root);
+    let folder = await this.#openRoot();
     try {
       for (const name of names) {
-        let next = await found(Folder.open(folder.at(name)));
+        let next = await this.#openFolder(folder.at(name));
         if (next === null) {
           if (!make) return null;
           await found(unlink(folder.at(name)));
@@ -256,7 +268,7 @@ export async function removeTree(path: string): Promise<void> {
  */
 async function removeIn(parent: Folder, name: string | Buffer): Promise<void> {
   if (await removedFile(parent, name)) return;
-  const top = await openToEmpty(parent, name);
+  const top = await openOwnFolder(parent.at(name));
   if (top === null) return;
   try {
     do {
@@ -272,13 +284,13 @@ async function removeIn(parent: Folder, name: string | Buffer): Promise<void> {
  * meanwhile.
  */
 async function liftOut(top: Folder, name: Buffer): Promise<void> {
-  const folder = await openToEmpty(top, name);
+  const folder = await openOwnFolder(top.at(name));
   if (folder === null) return;
   try {
     for (const inner of await folder.names()) {
       if (await removedFile(folder, inner)) continue;
       // Moving a folder also writes to the folder itself, since its entry `..` names its parent.
-      await (await openToEmpty(folder, inner))?.close();
+      await (await openOwnFolder(folder.at(inner)))?.close();
       await found(rename(folder.at(inner), top.at(randomBytes(16).toString("hex"))));
     }
   } finally {
@@ -287,18 +299,31 @@ async function liftOut(top: Folder, name: Buffer): Promise<void> {
   await removedFolder(top, name);
 }
 
-/** Opens a folder even if its owner has removed all permissions; null if there is none. */
-async function openToEmpty(parent: Folder, name: string | Buffer): Promise<Folder | null> {
+/** Opens a folder, for changes too, even if its owner has removed all permissions; null if there is none. */
+async function openOwnFolder(path: string | Buffer): Promise<Folder | null> {
   try {
-    const folder = await found(Folder.open(parent.at(name)));
+    const folder = await found(Folder.open(path));
     await folder?.permit();
     return folder;
   } catch (error) {
     if (codeOf(error) !== "EACCES") throw error;
     // The folder can only belong to this uid.
-    await chmod(parent.at(name), 0o700);
-    return found(Folder.open(parent.at(name)));
+    await chmod(path, 0o700);
+    return found(Folder.open(path));
   }
+}
+
+const lookAt = (parent: Folder, name: Buffer): Promise<BigIntStats | null> =>
+  found(lstat(parent.at(name), { bigint: true }));
+
+/** The stats of an entry; the owner of a file can read and write it then, unless it has a second name. */
+async function lookAtOwn(parent: Folder, name: Buffer): Promise<BigIntStats | null> {
+  const stats = await lookAt(parent, name);
+  if (!stats?.isFile() || stats.nlink > 1n || Number(stats.uid) !== process.getuid?.()) return stats;
+  const mode = Number(stats.mode) & 0o777;
+  if ((mode & 0o600) === 0o600) return stats;
+  await found(chmod(parent.at(name), mode | 0o600));
+  return lookAt(parent, name);
 }
 
 /** Removes the entry unless it is a folder; returns whether it did. */

@@ -70,7 +70,7 @@ export class Workspace {
   constructor(root: string, group: number | null, openTree: (path: string) => Promise<void>) {
     this.dir = join(root, "files");
     this.#incoming = join(root, "incoming");
-    this.#tree = new Tree(this.dir, group === null ? 0o700 : 0o2770);
+    this.#tree = new Tree(this.dir, group);
     this.#group = group;
     this.#openTree = openTree;
   }

@@ -405,6 +405,27 @@ test("a command tool gets the session's files; the model learns which were not k
   expect(taken).toEqual(["write out", "made", "refused root"]);
 });
 
+test.runIf(process.getuid?.() === 0)(
+  "a runner that is not root opens what commands closed (only where the test runs as root)",
+  async () => {
+    const own = runner;
+    runner = await startRunner({ uid: 65123 });
+    try {
+      const session = new Session();
+      const close =
+        "mkdir d e; echo a > d/f; chmod 400 d/f; chmod 500 d; echo b > e/g; chmod 0 e/g; chmod 0 e .";
+      expect(told(await session.run(close))).toEqual(["write d/f", "write e/g"]);
+      session.put("d/new", "c");
+      session.files.delete("e/g");
+      const { stdout } = await session.run("echo more >> d/f; cat d/f d/new; find . -type f | sort");
+      expect(stdout).toBe("a\nmore\nc./d/f\n./d/new\n");
+    } finally {
+      await runner.stop();
+      runner = own;
+    }
+  },
+);
+
 describe.runIf(process.getuid?.() === 0)(
   "processes of another uid (only where the test runs as root)",
   () => {

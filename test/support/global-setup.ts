@@ -3,7 +3,7 @@
  * place for compiled code.
  */
 import { execFile } from "node:child_process";
-import { mkdir, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { promisify } from "node:util";
@@ -20,6 +20,8 @@ const ENDED_MS = 60_000;
 
 export async function setup({ config }: TestProject): Promise<() => Promise<void>> {
   const folder = await mkdtemp(join(config.env.TMPDIR ?? tmpdir(), "hull-tests-"));
+  // A test may start the runner with another uid.
+  await chmod(folder, 0o711);
   process.env.HULL_WORKER_BUNDLE = join(folder, "worker");
   // Kept for the next run. Node compares the content of a module, so nothing in it is ever out of date.
   process.env.HULL_TEST_CACHE = join(REPO, "node_modules", ".cache", "hull-tests");

@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { createHash, randomUUID } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
-import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { chown, mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
@@ -44,6 +44,8 @@ interface RunnerSettings {
   place?: string;
   /** `unshare`: behaves like a system whose kernel refuses that call, as under Docker's default profile. */
   denied?: "unshare";
+  /** The runner's uid, where the test runs as root: modes of files do not bind root. */
+  uid?: number;
 }
 
 /** Becomes the program that its arguments name, under a filter that refuses `unshare`. */
@@ -65,11 +67,13 @@ export async function startRunner({
   from,
   place = SERVERS,
   denied,
+  uid,
 }: RunnerSettings = {}): Promise<TestRunner> {
   const stateDir = from?.stateDir ?? (await mkdtemp(join(place, "hull-runner-")));
   const secret = from?.secret ?? randomSecret();
   const secretFile = join(stateDir, "secret");
   await writeFile(secretFile, secret, { mode: 0o600 });
+  if (uid !== undefined) for (const path of [stateDir, secretFile]) await chown(path, uid, uid);
   // The runner does not outlive its test, whatever happens to the test.
   const always = ["--port", "0", "--state", stateDir, "--secret-file", secretFile, "--exit-with-parent"];
   const args = [MAIN, ...always, ...flags];
@@ -78,6 +82,7 @@ export async function startRunner({
   const child = spawn(file, rest, {
     stdio: ["pipe", "pipe", "pipe"],
     env: { ...process.env, ...env },
+    ...(uid === undefined ? {} : { uid, gid: uid }),
   });
   let log = "";
   child.stderr.on("data", (chunk: Buffer) => {
