@@ -1,7 +1,8 @@
 /**
- * Skills' files by digest: verified, unpacked once, read-only; the least recently used are removed first. A process with
- * the runner's own uid can change them nevertheless. At the next use the runner then reports the bundle as missing, and
- * the Worker sends it again.
+ * Skills' files by digest: verified, unpacked once, read-only; the least recently used are removed first. Processes with
+ * a uid of their own cannot change what the runner owns, so its owner keeps the right to write, and with it the owner of
+ * a copy. Without such a uid the modes forbid changes; at the next use of a bundle that was changed nevertheless, the
+ * runner reports it as missing, and the Worker sends it again.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { createWriteStream, lstatSync, readdirSync } from "node:fs";
@@ -168,8 +169,9 @@ export class Bundles {
       await pipeline(tar, check, createWriteStream(tarPath, { flags: "wx", mode: 0o600 }));
       if (hash.digest("hex") !== digest)
         throw new Refused("bundle_invalid", "The tar does not have this digest.");
-      const { bytes, folders } = await unpackTar(tarPath, unpacked);
-      for (const folder of folders) await chmod(join(unpacked, folder), 0o555);
+      const mask = this.#group === null ? 0o555 : 0o755;
+      const { bytes, folders } = await unpackTar(tarPath, unpacked, mask);
+      for (const folder of folders) await chmod(join(unpacked, folder), mask);
       const dir = join(this.#root, digest);
       if (changed !== undefined) {
         const trash = this.#trash();
@@ -180,7 +182,7 @@ export class Bundles {
         );
       }
       await rename(unpacked, dir);
-      await chmod(dir, 0o555);
+      await chmod(dir, mask);
       const state = (this.#group === null ? stateOf(dir) : null) ?? "";
       await writeFile(join(this.#root, `${digest}.size`), `${bytes} ${state}`);
       if (changed === undefined) this.#add(digest, bytes, state);

@@ -1,10 +1,10 @@
 /**
  * Puts skills' files where commands find them: in one parent folder for each session or set of skills, under the names
- * that the skills have there, so that a path from one skill to another works. The files are read-only. If a process with
- * the runner's own uid changes them nevertheless, the runner restores them before the next run.
+ * that the skills have there, so that a path from one skill to another works. Processes with a uid of their own cannot
+ * change the files. If one with the runner's uid changes them, the runner restores them before the next run.
  */
 import type { BigIntStats } from "node:fs";
-import { chmod, copyFile, link, lstat, mkdir, readdir, rename } from "node:fs/promises";
+import { chmod, copyFile, link, lstat, mkdir, readdir, rename, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { ExecutionSpec } from "../src/tool/protocol.ts";
 import type { Bundles } from "./bundles.ts";
@@ -124,17 +124,20 @@ export class SkillFolders {
     await this.#copy(bundle, work);
     await removeTree(path);
     await rename(work, path);
-    await makeReadOnly(path);
   }
 
+  /** Copies with the owner's right to write, since `cp` gives the modes of a skill's files to their copies. */
   async #copy(from: string, to: string): Promise<void> {
-    await mkdir(to, { mode: 0o755 });
+    await mkdir(to);
+    await chmod(to, 0o755);
     for (const entry of await readdir(from, { withFileTypes: true })) {
       const [source, target] = [join(from, entry.name), join(to, entry.name)];
       if (entry.isDirectory()) await this.#copy(source, target);
       // With the runner's own uid, a process could change the bundle through a link, so its files are copied.
-      else if (this.#group === null) await copyFile(source, target);
-      else await link(source, target).catch(() => copyFile(source, target));
+      else if (this.#group === null) {
+        await copyFile(source, target);
+        await chmod(target, (await stat(source)).mode | 0o200);
+      } else await link(source, target).catch(() => copyFile(source, target));
     }
   }
 
@@ -151,14 +154,6 @@ export class SkillFolders {
         .catch((error: unknown) => log("error", "skills_not_removed", { reason: reasonOf(error) }));
     }
   }
-}
-
-/** Makes folders read-only; files already are. */
-async function makeReadOnly(path: string): Promise<void> {
-  for (const entry of await readdir(path, { withFileTypes: true })) {
-    if (entry.isDirectory()) await makeReadOnly(join(path, entry.name));
-  }
-  await chmod(path, 0o555);
 }
 
 /** A text that changes with everything below a path. */

@@ -13,13 +13,14 @@ const MAX_NAME_BYTES = 255;
 const CHUNK_BYTES = 256 * 1024;
 
 /**
- * Unpacks `tarPath` into the folder `target`, which must exist and be empty. Files become 0555 or 0444. Returns the
- * number of unpacked bytes and the new folders, so that the caller can make those unwritable too.
+ * Unpacks `tarPath` into the folder `target`, which must exist and be empty. Files become 0755 or 0644, less what `mask`
+ * leaves out. Returns the number of unpacked bytes and the new folders, so that the caller can set their modes too.
  * @throws TarError
  */
 export async function unpackTar(
   tarPath: string,
   target: string,
+  mask: number,
 ): Promise<{ bytes: number; folders: string[] }> {
   const folders = new Set<string>();
   const makeFolder = async (path: string): Promise<void> => {
@@ -46,7 +47,7 @@ export async function unpackTar(
         await writing.writeFile(bytes);
         total += bytes.length;
         if (!last) continue;
-        await writing.chmod(file.mode & 0o555);
+        await writing.chmod(file.mode & mask);
         await writing.close();
         writing = null;
       }

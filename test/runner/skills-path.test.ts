@@ -4,6 +4,7 @@ import { canMount } from "../support/namespaces.ts";
 import { type Bundle, bundle, run, startRunner } from "../support/runner.ts";
 
 const root = process.getuid?.() === 0;
+const BASH = { language: "bash", config: "{}", context: "{}", network: null } as const;
 test
   .runIf(canMount())
   .each([
@@ -14,13 +15,7 @@ test
   async (_, flags) => {
     const runner = await startRunner({ flags: [...flags, "--concurrency", "2"] });
     const said = async (key: string, from: Bundle, command: string, shown = true): Promise<string> => {
-      const handler = {
-        language: "bash" as const,
-        config: "{}",
-        context: "{}",
-        network: null,
-        ...(shown ? { skills_path: true as const } : {}),
-      };
+      const handler = { ...BASH, ...(shown ? { skills_path: true as const } : {}) };
       const skills = { key, list: [{ name: "pdf", digest: from.digest }] };
       const { stdout } = await run(
         runner,
@@ -55,3 +50,21 @@ test
     }
   },
 );
+
+test.runIf(root).each([
+  ["the runner's own uid", { uid: 65123 }, ""],
+  ["a uid of their own", { flags: ["--child-uid", "65123"] }, "kept\n"],
+])("with %s: what a command copies from a skill is its own to change", async (_, settings, original) => {
+  const runner = await startRunner(settings);
+  try {
+    const from = await bundle({ "scripts/x.py": 'print("red")\n', "run.sh": "#!/bin/sh\n" });
+    const skills = { key: "0".repeat(16), list: [{ name: "pdf", digest: from.digest }] };
+    const skill = `${runner.stateDir}/skills/${skills.key}/pdf`;
+    const command = `cp -r ${skill} pdf && cp ${skill}/run.sh . && echo more | tee -a pdf/scripts/x.py run.sh && touch pdf/scripts/new && ls pdf/scripts; [ -w ${skill}/scripts/x.py ] || echo kept`;
+    const fields = { argv: ["bash"], handler: BASH, skills };
+    const { stdout } = await run(runner, from, fields, { stdin: Buffer.from(command) });
+    expect(stdout.toString()).toBe(`more\nnew\nx.py\n${original}`);
+  } finally {
+    await runner.stop();
+  }
+});

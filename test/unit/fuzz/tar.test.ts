@@ -156,7 +156,7 @@ test("the runner's unpacking: TarError, or files inside the folder; it takes wha
 /** What was unpacked; `null` where the tar was refused. */
 async function unpacking(tarPath: string, target: string): Promise<[string, string][] | null> {
   try {
-    await unpackTar(tarPath, target);
+    await unpackTar(tarPath, target, 0o555);
   } catch (error) {
     if (!(error instanceof TarError)) throw error;
     return null;
