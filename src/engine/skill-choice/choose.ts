@@ -6,7 +6,7 @@ import { counted } from "../../plural.ts";
 import { globMatches } from "../../skill/glob.ts";
 import type { AgentSkill } from "../agent/spec.ts";
 import { indexTokens, type WordIndex, wordScores } from "../tool-vault/bm25.ts";
-import { isCommon, significantWords } from "./words.ts";
+import { isCommon, isProperName, significantWords } from "./words.ts";
 
 export interface Candidate {
   name: string;
@@ -32,7 +32,7 @@ interface SkillIndex {
   /** The score of one mention of a word that only one skill has. */
   rarest: number;
   /** Words and spellings of each skill's name. */
-  names: readonly { words: readonly string[]; spellings: readonly string[]; called: readonly string[] }[];
+  names: readonly ({ words: readonly string[] } & Spellings)[];
 }
 
 export function indexSkills(skills: readonly AgentSkill[]): SkillIndex {
@@ -177,6 +177,8 @@ function has({ postings }: WordIndex, word: string, number: number): boolean {
 }
 
 interface Spellings {
+  /** It names the skill wherever it is, since it has several words, or one that means nothing else. */
+  alone: boolean;
   spellings: readonly string[];
   /** Beginnings of messages that call it. */
   called: readonly string[];
@@ -186,21 +188,22 @@ function spellingsOf({ name, plugin }: Pick<AgentSkill, "name" | "plugin">): Spe
   const own = name.toLowerCase();
   const spoken = own.replaceAll(/[-_]/g, " ");
   return {
+    alone: spoken.includes(" ") || isProperName(own),
     spellings: spoken === own ? [own] : [own, spoken],
     called: plugin === undefined ? [`/${own}`] : [`/${own}`, `/${plugin.toLowerCase()}:${own}`],
   };
 }
 
 /**
- * Whether a prompt names a skill: as `/name`, in quotes, next to the word skill, or, if the name has several words, by
- * all of them in a row. A name of a single word counts as a plain word.
+ * Whether a prompt names a skill: as `/name`, in quotes, next to the word skill, or, unless the name is a common word, by
+ * the name as it is.
  * @param text in lower case
  */
-function isNamedIn(text: string, { spellings, called }: Spellings): boolean {
+function isNamedIn(text: string, { alone, spellings, called }: Spellings): boolean {
   if (called.some((form) => holds(text, form))) return true;
   return spellings.some((spelling) => {
     if (!text.includes(spelling)) return false;
-    if (/[-_ ]/.test(spelling) && holds(text, spelling)) return true;
+    if (alone && holds(text, spelling)) return true;
     const adjacent = [
       `${spelling} skill`,
       `${spelling} agent skill`,

@@ -34,6 +34,21 @@ const COMMON_WORDS = `add analyze answer app article build bug calculate change 
   split step store string structure style summarize summary system table tell template test text title tool translate
   update value variable version view web word year`;
 
+/** More words of everyday requests. Skills have such names, but a request with the word need not mean the skill. */
+const EVERYDAY_WORDS = `access agent api assistant audio blog brainstorming brand browser budget business button calendar
+  call camera chart chat client coach command commit community company computer config configure connect contact content
+  context control cook course css csv customer daily dashboard database debug deploy develop device diagram docs docx
+  domain download draw event excel finance flow focus form game git github goal google graph greet guide health hello
+  help history home html http icon infographics internet interview invoice java javascript job journal json key kit
+  launch law learn legal lesson letter library life linux loop mail manage map markdown market marketing math media
+  meeting memory menu metric mobile modal mode monitor movie music network news notes office order outline package paper
+  password payment pdf people personal phone photo picture pitch play playground poem poll post pptx present press price
+  print private product profile publish quiz receipts recipe record release remember reminder remote research resource
+  resume rewrite rule sales scan schedule school score screen secret security select sell setup share shell ship shop
+  sign slides social song sound source speech spell sport sql stack state status stock story strategy study sum svg sync
+  talk target teach team terminal ticket time todo track trade train transformers travel tree tweet typescript upload url
+  video vision voice war watch weather website wiki window xlsx xml yaml`;
+
 /** Different names of the same thing: the first name of each pair counts as the second. */
 const SAME = new Map([
   ["excel", "xlsx"],
@@ -149,3 +164,9 @@ const withoutDoubled = (stem: string): string =>
 export const isCommon = (word: string): boolean => commonStems().has(word);
 
 const commonStems = once(() => new Set(COMMON_WORDS.split(/\s+/).map(stemmed)));
+
+/** Whether a word, in lower case, names something by itself. */
+export const isProperName = (word: string): boolean =>
+  word.length > 2 && !STOP_WORDS.has(word) && !isCommon(stemmed(word)) && !everydayStems().has(stemmed(word));
+
+const everydayStems = once(() => new Set(EVERYDAY_WORDS.split(/\s+/).map(stemmed)));
