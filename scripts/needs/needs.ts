@@ -26,6 +26,8 @@ const EVERYWHERE = new Set(
     "paste pathchk pr printenv ptx readlink realpath rm rmdir seq sha1sum sha256sum sha512sum shred shuf sleep sort split stat",
     "stdbuf stty sum sync tac tail tee timeout touch tr truncate tsort tty uname unexpand uniq unlink uptime users wc who",
     "whoami yes grep egrep fgrep sed awk find xargs diff cmp tar gzip gunzip which clear ps sudo bash sh",
+    // Scripts ask these about one system, and go on without them on others.
+    "gtimeout nvidia-smi rocm-smi sysctl system_profiler vm_stat",
     // Programs whose command may be different each day.
     "hull claude codex",
   ]
@@ -47,12 +49,15 @@ export function needsOf(text: string, files: readonly TextFile[]): Need[] {
   const shell = [...fenced(text, SHELL_FENCE), ...ending(files, /\.(?:sh|bash)$/)];
   const python = [...fenced(text, PYTHON_FENCE), ...ending(files, /\.py$/)];
   const node = [...fenced(text, NODE_FENCE), ...ending(files, /\.(?:[cm]?js|ts)$/)];
-  const own = new Set(files.flatMap(({ path }) => path.split("/").map((part) => part.replace(/\.\w+$/, ""))));
+  const parts = new Set(files.flatMap(({ path }) => path.split("/")));
+  const modules = new Set(Array.from(parts, (part) => part.replace(/\.\w+$/, "")));
   const needs = new Map<string, Need>();
   const add = (kind: Need["kind"], names: Iterable<string>): void => {
+    const own = kind === "command" ? parts : modules;
     for (const name of names) if (!own.has(name)) needs.set(`${kind} ${name}`, { kind, name });
   };
   add("command", commandsIn(shell));
+  add("command", [...python.flatMap(pythonPrograms), ...node.flatMap(nodePrograms)].filter(isSpecial));
   add("python", python.flatMap(pythonModules));
   add("node", node.flatMap(nodePackages));
   return [...needs].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, need]) => need);
@@ -98,13 +103,34 @@ function wordsIn(code: string): string[] {
         words.shift();
       const [word = ""] = words;
       // `line-length = 100` is not shell syntax.
-      const own = EVERYWHERE.has(word) || words[1] === "=";
-      return /^[a-z][a-z0-9_.+-]*$/.test(word) && !own && !/\.\w+$/.test(word) ? [word] : [];
+      return isSpecial(word) && words[1] !== "=" ? [word] : [];
     }),
   );
 }
 
+/** Whether a word can be the name of a program that not every system has. */
+const isSpecial = (word: string): boolean =>
+  /^[a-z][a-z0-9_.+-]*$/.test(word) && !/\.\w+$/.test(word) && !EVERYWHERE.has(word);
+
 const FUNCTION = /^[ \t]*(?:function[ \t]+)?([\w-]+)[ \t]*\(\)/gm;
+
+/** Programs that Python starts: those of calls, and the first words of lists that go on with an option. */
+function pythonPrograms(code: string): string[] {
+  if (!code.includes("subprocess")) return [];
+  const named = code.matchAll(
+    /(?:\bsubprocess\.(?:run|Popen|call|check_call|check_output)\(\s*\[?\s*f?["']([\w.+-]+)|\[\s*["']([\w.+-]+)["']\s*,\s*f?["']-)/g,
+  );
+  return Array.from(named).flatMap(([, called, listed]) => called ?? listed ?? []);
+}
+
+/** Programs that Node starts. */
+function nodePrograms(code: string): string[] {
+  if (!code.includes("child_process")) return [];
+  const named = code.matchAll(
+    /(?:(?<![\w.])exec|\b(?:execSync|execFile|execFileSync|spawn|spawnSync))\(\s*["'`]([\w.+-]+)/g,
+  );
+  return Array.from(named).flatMap(([, name]) => name ?? []);
+}
 
 /** Top-level names of imported modules. */
 function pythonModules(code: string): string[] {

@@ -33,7 +33,11 @@ Inline \`rm\` and prose: import nothing, from nowhere.
 
 test("programs and packages are read from fences and scripts, without the skill's own", () => {
   const files = [
-    { path: "scripts/fill.py", text: "import helper\nfrom PIL import Image\n" },
+    {
+      path: "scripts/fill.py",
+      text: 'import helper, subprocess\nfrom PIL import Image\nsubprocess.run(["pdftk", a])\ncommand = [\n    "xvfb-run",\n    "-a"]\nwords = ["none", "of these"]\n',
+    },
+    { path: "scripts/soffice.py", text: "" },
     { path: "scripts/helper.py", text: '"""Tells what to\nimport from elsewhere at the start.\n"""\n' },
     { path: "scripts/own.sh", text: "#!/bin/bash\nset -e\nffmpeg -i a b\n" },
     {
@@ -54,16 +58,15 @@ if [[ "$kind" =~ ^(feat|fix)$ ]]; then ((count++)); fi
     },
     {
       path: "scripts/x.mjs",
-      text: 'import p from "pptxgenjs/dist/x.js";\nimport "node:fs";\nimport "./y.mjs";\n',
+      text: 'import p from "pptxgenjs/dist/x.js";\nimport "node:fs";\nimport "./y.mjs";\nimport { execSync } from "node:child_process";\nexecSync("mmdc -i a"); /a/.exec("b c");\n',
     },
   ];
   expect(needsOf(BODY, files).map(({ kind, name }) => `${kind} ${name}`)).toEqual([
-    ...["exiftool", "ffmpeg", "jq", "node", "pdftotext", "python", "qpdf", "soffice", "sox", "tesseract"].map(
-      (name) => `command ${name}`,
-    ),
+    ...["exiftool", "ffmpeg", "jq", "mmdc", "node", "pdftk", "pdftotext"].map((name) => `command ${name}`),
+    ...["python", "qpdf", "soffice", "sox", "tesseract", "xvfb-run"].map((name) => `command ${name}`),
     "node docx",
     "node pptxgenjs",
-    ...["PIL", "os", "pdfplumber", "pypdf"].map((name) => `python ${name}`),
+    ...["PIL", "os", "pdfplumber", "pypdf", "subprocess"].map((name) => `python ${name}`),
   ]);
 });
 
