@@ -1,7 +1,13 @@
 /** Checks one skill folder by the rules of the Agent Skills format, and for what is probably wrong with it. */
 import { existsSync, readFileSync } from "node:fs";
-import { basename } from "node:path";
-import { lintDescription, MAX_SCANNED_BYTES, missingReferences, secretIn } from "../../src/skill/lint.ts";
+import { basename, join } from "node:path";
+import {
+  lintDescription,
+  MAX_SCANNED_BYTES,
+  missingFiles,
+  missingReferences,
+  secretIn,
+} from "../../src/skill/lint.ts";
 import type { Diagnostic, JsonObject } from "../../src/skill/manifest.ts";
 import { parseManifest } from "../../src/skill/parse.ts";
 import { type ParsedAgentSkill, parseSkill } from "../../src/skill/parse-skill.ts";
@@ -99,11 +105,17 @@ export function lint(
     const paths = files.map(({ path }) => path);
     const missing = missingReferences(record.body, paths);
     const { targets } = linksToPlugin(folder, record.body, project);
-    for (const target of missing) {
-      if (targets.includes(target) || leadsToSkill(folder.path, target)) continue;
-      const message = `The text links to ${target}, which is not in the folder.`;
-      const hint = "Add the file, or fix the link; paths begin at the skill's folder.";
+    const report = (verb: string, target: string): void => {
+      const message = `The text ${verb} ${target}, which is not in the folder.`;
+      const hint = "Add the file, or fix the text; paths begin at the skill's folder.";
       found.push({ ...warning, code: "reference_missing", file: folder.file, message, hint });
+    };
+    for (const target of missing)
+      if (!targets.includes(target) && !leadsToSkill(folder.path, target)) report("links to", target);
+    for (const path of missingFiles(record.body, paths)) {
+      const linked = missing.some((target) => target.includes(path));
+      const ofPlugin = folder.plugin !== undefined && existsSync(join(folder.plugin.path, path));
+      if (!linked && !ofPlugin) report("names", path);
     }
   }
   for (const file of files) {

@@ -2,7 +2,7 @@
 import type { BrokenRule } from "./field-rules.ts";
 import { fileNamed } from "./file-lookup.ts";
 import type { Diagnostic } from "./manifest.ts";
-import { insidePath } from "./path.ts";
+import { byteOrder, insidePath } from "./path.ts";
 
 const SAYS_WHEN = /\b(?:when|whenever|if|for|before|after|while|use[ds]?|asks?|asked|triggers?|triggered)\b/i;
 /** A letter of a script in which nobody writes English. */
@@ -42,6 +42,16 @@ export function missingReferences(body: string, paths: readonly string[]): strin
     if (!found) missing.add(target);
   }
   return [...missing];
+}
+
+/** Files in the usual folders of a skill, as its text or its code names them: from the skill's folder on. */
+const NAMED =
+  /(?<![\w/.}>~-])(?:\.\/|(?:\$\{?(?:CLAUDE_|HULL_)?SKILL_DIR\}?|\{(?:baseDir|skill_dir)\}|<path-to-skill>)\/)?((?:scripts|references|assets)(?:\/[\w.-]+)+\.[A-Za-z]\w{0,4})\b/g;
+
+/** Files that a Markdown text names, code included, but that are not among `paths`. */
+export function missingFiles(body: string, paths: readonly string[]): string[] {
+  const named = Array.from(body.matchAll(NAMED), ([, path = ""]) => path);
+  return [...new Set(named)].filter((path) => fileNamed(path, paths) === null).sort(byteOrder);
 }
 
 function decoded(path: string): string {

@@ -96,15 +96,24 @@ test("a likely mistake is a warning", async () => {
     "served/SKILL.md": text("Served", "mode: llm\n", "Makes <b>"),
     "p/.claude-plugin/plugin.json": '{"name": "p"}',
     "p/COSTS.md": "Low.",
-    "p/skills/q/SKILL.md": `${text("q", "", "Adds when asked")}See [c](../../COSTS.md), [f](../../FEES.md).\n`,
+    "p/skills/q/SKILL.md": `${text("q", "", "Adds when asked")}See [c](../../COSTS.md), [f](../../FEES.md).\nRun scripts/of-p.sh, scripts/none.sh.\n`,
+    "p/scripts/of-p.sh": "",
   });
   const { code, err } = await validate(root);
   expect(code).toBe(0);
   const codes = Array.from(err.matchAll(/\[([a-z_]+)\]/g), ([, found]) => found);
   const missing = ["reference_missing", "reference_missing"];
   const ofPlugin = "reference_missing";
-  expect(codes).toEqual(["description_brackets", "description_when", ...missing, "secret_in_file", ofPlugin]);
+  expect(codes).toEqual([
+    "description_brackets",
+    "description_when",
+    ...missing,
+    "secret_in_file",
+    ofPlugin,
+    ofPlugin,
+  ]);
   expect(err).toContain("links to ../../FEES.md");
+  expect(err).toContain("names scripts/none.sh,");
   expect(err).toContain("../served/e.md");
   expect(err).toContain("a/scripts/x.sh:2 warning");
   expect(err).not.toContain(key);

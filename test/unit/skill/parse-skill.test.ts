@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { brokenUploadRules } from "../../../src/skill/field-rules.ts";
 import { skillFileName } from "../../../src/skill/file-text.ts";
-import { lintDescription, missingReferences, secretIn } from "../../../src/skill/lint.ts";
+import { lintDescription, missingFiles, missingReferences, secretIn } from "../../../src/skill/lint.ts";
 import { parseSkill } from "../../../src/skill/parse-skill.ts";
 import { FIXTURES, type Fixture, file, HEAD } from "./skill-md-fixtures.ts";
 
@@ -87,6 +87,9 @@ test("lint: links that lead nowhere, and keys", () => {
   const body =
     "[a](references/a.md) [b](b.md#x) ![c](./img/c.png) [d](https://d.example) [e](#e) `[f](f.md)`\n[g](refer%65nces/)";
   expect(missingReferences(body, ["references/a.md", "SKILL.md"])).toEqual(["b.md#x", "./img/c.png"]);
+  const text =
+    "`scripts/a.py`, {baseDir}/scripts/b.py and ./scripts/b.py, ~/x/scripts/c.py\n```\npython ${CLAUDE_SKILL_DIR}/scripts/D.sh; cat references/e.md. scripts/out https://x.example/assets/f.png\n```";
+  expect(missingFiles(text, ["scripts/a.py", "scripts/d.sh"])).toEqual(["references/e.md", "scripts/b.py"]);
   const key = ["sk", "ant", "x".repeat(40)].join("-");
   const inFile = (text: string) => secretIn("a.txt", new TextEncoder().encode(text));
   expect(inFile(`a\nKEY=${key}`)).toMatchObject({ line: 2, message: expect.stringContaining("sk-ant-…") });
