@@ -1,7 +1,7 @@
 /** Server-sent events: an open body that sends heartbeats in silence, and whether a client wants one. */
 import { formatEvent, HEARTBEAT, HEARTBEAT_MS } from "../run/events.ts";
 import { DIGITS, flagIn } from "./parameters.ts";
-import { mediaType } from "./skills/media-type.ts";
+import { listedTypes, mediaType } from "./skills/media-type.ts";
 
 /** The most unread characters before a writer must wait. */
 const MAX_UNREAD = 256 * 1024;
@@ -90,12 +90,7 @@ export const eventStream = (
 /** Whether the client asked for events, and whether it accepts anything else. @throws BadRequest for `?stream=yes` */
 export function wantsEvents(request: Request): "yes" | "only" | "no" {
   const asked = request.url.includes("stream") && flagIn(new URL(request.url).searchParams, "stream", DIGITS);
-  const accept = request.headers.get("accept") ?? "";
-  // A type with the weight 0 is one that the client does not accept.
-  const types = accept
-    .split(",")
-    .filter((part) => !/;\s*q=0(?:\.0*)?\s*(?:;|$)/i.test(part))
-    .map((part) => part.split(";")[0]?.trim().toLowerCase());
+  const types = listedTypes(request.headers.get("accept"));
   const listed = types.includes("text/event-stream");
   if (!listed) return asked ? "only" : "no";
   return types.some((type) => type !== "" && type !== "text/event-stream") ? "yes" : "only";

@@ -143,6 +143,27 @@ test("the answer as the caller wants it: JSON with the list, one file, ids in a 
   expect(last()).toContain("input.pdf");
 });
 
+test.each<[type: string, body: string, listed: string[]]>([
+  ["text/csv", "a,b", ["- input.csv"]],
+  ["application/json", '{"input": "no"}', ["- input.json"]],
+  ["text/plain", "a", ["- input.txt"]],
+  ["application/x-www-form-urlencoded", "", []],
+])("with a prompt in the query the body is a file, also of type %s", async (type, body, listed) => {
+  fake.script([{ text: "ok" }]);
+  const init = { method: "POST", body, headers: { "content-type": type } };
+  const response = await hull.call("/skills/pdf?prompt=Sum+it+up.", undefined, init);
+  expect([response.status, await response.text()]).toEqual([200, "ok"]);
+  const said = fake.requests.at(-1)?.text.split("\n") ?? [];
+  expect([said[0], said.filter((line) => line.startsWith("- "))]).toEqual(["Sum it up.", listed]);
+});
+
+test("a client that refuses multipart/mixed gets the text", async () => {
+  fake.script([{ tool_calls: [bash("echo 1 > a.txt")] }, { text: "made" }]);
+  const headers = { accept: "multipart/mixed;q=0, */*" };
+  const response = await hull.call("/skills/pdf", undefined, { method: "POST", body: form("Go."), headers });
+  expect(await response.text()).toBe("made");
+});
+
 test("over MCP files go in and come out too: links, and images as they are", async () => {
   const spoken = { accept: "application/json", "mcp-protocol-version": "2025-11-25" };
   const post = async (method: string, params: object) =>

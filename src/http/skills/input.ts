@@ -43,7 +43,7 @@ const NAMING_BYTES = 64 * 1024;
 /**
  * Reads a run's input. A raw file is passed on as a stream; `state` records what ends it early.
  * @param limit bytes of the body
- * @param anyFile a body that is not text is a file, whatever its type
+ * @param anyFile a body is a file, whatever its type, if it is not text or if the query has the text
  */
 export async function readInput(
   context: RequestContext,
@@ -66,8 +66,10 @@ export async function readInput(
   if (type === "multipart/form-data" || manifest.input !== "file") checkCoding(request);
   if (type === "multipart/form-data") return formInput(context, manifest, limit);
   if (manifest.input === "file") return fileInput(request, manifest, limit, type, state);
+  const asked = anyFile && manifest.input_schema === undefined ? queryText(request) : null;
+  if (asked !== null) return rawFile(request, asked, limit, type, state);
   if (isJson(type)) return jsonInput(request, manifest, limit);
-  if (anyFile && type !== "" && !isText(type)) return rawFile(request, manifest, limit, type, state);
+  if (anyFile && type !== "" && !isText(type)) return rawFile(request, null, limit, type, state);
   if (type !== "" && !isText(type)) throw new UnsupportedMediaType({ type, accepted: TEXT_ACCEPTED });
   const bytes = await readBody(request, limit);
   decodeUtf8(bytes, "The body");
@@ -76,14 +78,18 @@ export async function readInput(
 
 function queryInput(request: Request, manifest: Manifest): SentInput {
   if (manifest.input === "file") throw new FileRequired({ hint: "Files cannot be sent with GET." });
-  const params = new URL(request.url).searchParams;
-  const text = params.get("input") ?? params.get("q") ?? params.get("text") ?? params.get("prompt");
+  const text = queryText(request);
   const schema = manifest.input_schema;
   if (schema !== undefined) {
     if (text === null) throw new InputRequired({ hint: "Add ?input= with text or JSON." });
     checkInputSchema(schema, queryValue(schema, text));
   }
   return text === null ? NO_INPUT : { ...NO_INPUT, text: new TextEncoder().encode(text) };
+}
+
+function queryText(request: Request): string | null {
+  const params = new URL(request.url).searchParams;
+  return params.get("input") ?? params.get("q") ?? params.get("text") ?? params.get("prompt");
 }
 
 /** The value of a text in the query: the text itself if the schema accepts it or it is not JSON, else the JSON value. */
@@ -155,33 +161,40 @@ async function fileInput(
     if (head.length > limit) throw new BodyTooLarge({ limit });
     return asFile(rest === null ? head : streamFrom(watched(withFirst(head, rest), state)));
   }
-  return asFile(await streamedBody(request, limit, state));
+  const body = await streamedBody(request, limit, state);
+  if (body === null) throw emptyBody();
+  return asFile(body);
 }
 
-/** A body of any type as the file; the query may contain the prompt. */
+/** A body of any type as the file. @param asked the text; with one, the body may be empty */
 async function rawFile(
   request: Request,
-  manifest: Manifest,
+  asked: string | null,
   limit: number,
   type: string,
   state: InputState,
 ): Promise<SentInput> {
-  const { text } = queryInput(request, manifest);
+  const text = asked === null ? null : new TextEncoder().encode(asked);
   const body = await streamedBody(request, limit, state);
-  return { text, files: [{ filename: null, mime: type, body }], ids: [] };
+  if (body !== null) {
+    return { text, files: [{ filename: null, mime: type || "application/octet-stream", body }], ids: [] };
+  }
+  if (text === null) throw emptyBody();
+  return { text, files: [], ids: [] };
 }
 
-/** The body as a stream. @throws FileRequired for an empty body */
+/** The body as a stream; `null`: it is empty. */
 async function streamedBody(
   request: Request,
   limit: number,
   state: InputState,
-): Promise<ReadableStream<Uint8Array>> {
+): Promise<ReadableStream<Uint8Array> | null> {
   const chunks = bodyChunks(request, limit);
   const first = await chunks.next();
-  if (first.done) throw new FileRequired({ hint: "The body is empty." });
-  return streamFrom(watched(withFirst(first.value, chunks), state));
+  return first.done ? null : streamFrom(watched(withFirst(first.value, chunks), state));
 }
+
+const emptyBody = (): HullError => new FileRequired({ hint: "The body is empty." });
 
 function needsFile({ input_mime }: Manifest): HullError {
   const types = input_mime.length === 0 ? "any type" : input_mime.join(", ");
@@ -227,7 +240,7 @@ async function readHead(
     while (gathered.bytes <= NAMING_BYTES) {
       const next = await chunks.next();
       if (next.done) {
-        if (gathered.bytes === 0) throw new FileRequired({ hint: "The body is empty." });
+        if (gathered.bytes === 0) throw emptyBody();
         return { head: gathered.take(), rest: null };
       }
       gathered.push(next.value);

@@ -5,6 +5,13 @@ export function mediaType(header: string | null): string {
   return (header ?? "").split(";")[0]?.trim().toLowerCase() ?? "";
 }
 
+/** The types that an `Accept` lists, without those of the weight 0, which the client does not accept. */
+export const listedTypes = (accept: string | null): string[] =>
+  (accept ?? "")
+    .split(",")
+    .filter((part) => !/;\s*q=0(?:\.0*)?\s*(?:;|$)/i.test(part))
+    .map(mediaType);
+
 export function isJson(type: string): boolean {
   return type === "application/json" || type.endsWith("+json");
 }

@@ -11,6 +11,7 @@ import { filesInHeader, MOST_FILES, shortFilesHeader } from "../../run/served-fi
 import type { Manifest } from "../../skill/manifest.ts";
 import type { RequestContext } from "../context.ts";
 import { isEventStream } from "../sse.ts";
+import { listedTypes, mediaType } from "./media-type.ts";
 
 /**
  * `?file=PATH` selects that file, and `output: file` the only one. `Accept: multipart/mixed` selects the text followed
@@ -48,17 +49,15 @@ async function inForm(context: RequestContext, manifest: Manifest, answer: Respo
     }
     return fileAnswer(context, file, answer);
   }
-  const accept = context.request.headers.get("accept") ?? "";
+  const accepted = listedTypes(context.request.headers.get("accept"));
   const [only, ...more] = files;
   if (manifest.output === "file") {
     if (only === undefined) throw new OutputMissing({ location: "in its work folder" });
     if (more.length === 0) return fileAnswer(context, only, answer, manifest.output_mime);
   }
-  if (/multipart\/mixed/i.test(accept) && only !== undefined) return mixedAnswer(context, files, answer);
-  if (
-    /application\/json/i.test(accept) &&
-    !/application\/json/i.test(answer.headers.get("content-type") ?? "")
-  ) {
+  if (accepted.includes("multipart/mixed") && only !== undefined) return mixedAnswer(context, files, answer);
+  const own = mediaType(answer.headers.get("content-type"));
+  if (accepted.includes("application/json") && own !== "application/json") {
     const listed: TextWithFiles = { text: await answer.text(), files };
     return Response.json(listed, { headers: headersOf(answer, "application/json") });
   }
