@@ -162,16 +162,24 @@ const SEARCHED = ["eager", "open_file", "deploy"].map((name, n) => ({
   ...(n === 0 ? {} : { defer_loading: true }),
 }));
 
-test.each([["open file"], ["open file", "deploy"]])(
-  "a large registry is searched: only the tools found in the turn are offered: %j %j",
-  async (...queries) => {
+test.each([
+  ["native", ["open file"]],
+  ["native", ["open file", "deploy"]],
+  ["text", ["open file"]],
+])(
+  "a large registry is searched: only the tools found in the turn are offered: %s %j",
+  async (tool_format, queries) => {
     const tool_calls = queries.map((query) => ({ name: "hull_tool_search", arguments: { query } }));
     fake.script([{ tool_calls }, { text: "found" }]);
     const result = await json(
-      await run({ skill: "shouter", tools: SEARCHED, tool_search: { mode: "client" } }),
+      await run({ skill: "shouter", tools: SEARCHED, tool_search: { mode: "client" }, tool_format }),
     );
-    const offered = (n: number) =>
-      (fake.requests[n]?.body.tools ?? []).map((tool) => JSON.parse(JSON.stringify(tool)).function.name);
+    const offered = (n: number): string[] => {
+      const { tools = [], messages = [] } = fake.requests[n]?.body ?? {};
+      if (tool_format === "native")
+        return tools.map((tool) => JSON.parse(JSON.stringify(tool)).function.name);
+      return Array.from(String(messages[0]?.content).matchAll(/^function (\w+)/gm), ([, name = ""]) => name);
+    };
     expect(offered(0)).toEqual(["hull_tool_search", "eager"]);
     const found = queries.map((query) => query.replace(" ", "_"));
     expect(offered(1)).toEqual(["hull_tool_search", "eager", ...found]);

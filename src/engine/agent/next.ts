@@ -260,7 +260,7 @@ interface Asking {
 
 function askingOf(state: AgentState, run: RunState, vault: Vault | null): Asking {
   const offer = offered(state, run, vault);
-  return { offer, system: systemText(state, run, offer.further) };
+  return { offer, system: systemText(state, run, offer) };
 }
 
 /** The tools of the next request: scoped by skills, then reduced by the vault. */
@@ -287,21 +287,19 @@ function searchable(
  * The system text, parts joined by blank lines: the caller's text, active skills, tools, the instruction of a persistent
  * run.
  */
-function systemText(state: AgentState, run: RunState, further: readonly string[]): string {
+function systemText(state: AgentState, run: RunState, offer: VaultOffer): string {
   const { spec } = run;
-  const tools = scopedTools(run).map(({ definition }) => definition);
-  const contract = toolContract(run, [...tools, ...runtimeTools(run)], further);
   return [
     ownSystem(spec.system, spec.own_skill, skillOutputs(state, spec.own_skill?.name ?? "")),
     ...skillSections(state, run),
-    ...contract,
+    ...toolContract(run, offer),
     ...(spec.persistent ? [persistentInstruction(spec)] : []),
   ]
     .filter((part) => part.trim() !== "")
     .join("\n\n");
 }
 
-function toolContract(run: RunState, tools: readonly ToolDefinition[], further: readonly string[]): string[] {
+function toolContract(run: RunState, { tools, further }: VaultOffer): string[] {
   const { spec } = run;
   // A model that calls tools in text must not call tools that the system text does not describe.
   if (tools.length === 0 || (spec.tool_format === "text" && roundsUsedUp(run))) return [];
