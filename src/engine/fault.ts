@@ -26,7 +26,7 @@ export const withoutPrefix = (text: string): string =>
   text.replace(/"[^"…]*["…]|(?<![\w."])options\./g, (found) => (found === "options." ? "" : found));
 
 /** What a shape finds in a value. */
-export type ShapeError = Pick<z.core.$ZodError, "issues">;
+type ShapeError = Pick<z.core.$ZodError, "issues">;
 type Checked<T> = { success: true; data: T } | { success: false; error: ShapeError };
 
 /**
@@ -47,7 +47,7 @@ export function checked<T>(schema: z.ZodMiniType<T>, value: unknown): Checked<T>
 export const MAX_FAULTS = 50;
 
 /** The first faults that a shape finds in a value. An unknown key has a path of its own. */
-export function shapeFaults({ issues }: ShapeError): { path: PropertyKey[]; message: string }[] {
+function shapeFaults({ issues }: ShapeError): { path: PropertyKey[]; message: string }[] {
   const faults = issues
     .slice(0, MAX_FAULTS)
     .flatMap((issue) =>
@@ -64,6 +64,20 @@ export function shapeFaults({ issues }: ShapeError): { path: PropertyKey[]; mess
 function messageOf({ code, message }: z.core.$ZodIssue): string {
   if (code === "invalid_type" && message.endsWith(", received undefined")) return "is required";
   return message === "Too small: expected string to have >=1 characters" ? "must not be empty" : message;
+}
+
+/** The first faults that a shape finds in a value, each with what came at its path. @param at the value's position */
+export const faultsIn = (error: ShapeError, value: unknown, at: readonly string[] = []): Fault[] =>
+  shapeFaults(error).map(({ path, message }) => {
+    const place = [...at, ...path].join(".");
+    return { path: place, message: `${place}: ${message}; got ${shown(valueAt(value, path))}` };
+  });
+
+function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
+  return path.reduce<unknown>(
+    (inner, key) => (Object.hasOwn(Object(inner), key) ? Object(inner)[key] : undefined),
+    value,
+  );
 }
 
 /** `shapeFaults` with dotted paths. */

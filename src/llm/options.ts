@@ -1,6 +1,6 @@
 /** The options of a model call: this file checks known names and types (422); their users check the meaning (400). */
 import * as z from "zod/mini";
-import { checked, type Fault, MAX_FAULTS, shapeFaults, shown } from "../engine/fault.ts";
+import { checked, type Fault, faultsIn, MAX_FAULTS } from "../engine/fault.ts";
 import { once } from "../memo.ts";
 import { reservedMembers } from "../model/reserved.ts";
 import { isObject, withoutNulls } from "../skill/json.ts";
@@ -145,12 +145,7 @@ export function readOptions(
     }
   }
   const parsed = parseSparse(schema(), known);
-  if (!parsed.success) {
-    for (const { path, message } of shapeFaults(parsed.error)) {
-      const at = ["options", ...path].join(".");
-      faults.push({ path: at, message: `${at}: ${message}; got ${shown(known[String(path[0])])}` });
-    }
-  }
+  if (!parsed.success) faults.push(...faultsIn(parsed.error, known, ["options"]));
   return faults.length > 0 || !parsed.success ? { faults } : { options: inMilliseconds(parsed.data), own };
 }
 

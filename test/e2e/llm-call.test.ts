@@ -100,6 +100,7 @@ describe("a call", () => {
     [{ fallback_chain: ["nope"] }, 400, "nope"],
     [{ budget: { max_cost_usd: -1 } }, 422, "max_cost_usd"],
     [{ messages: [{ role: "user", content: [{ type: "image", url: "file:///x" }] }] }, 400, "messages.0"],
+    [{ messages: [{ role: "wizard", content: "" }] }, 422, String.raw`got \"wizard\"`],
   ])("is refused before anything is sent: %j", async (options, status, named) => {
     const { status: got, body } = await problem(await call({ ...OPENAI, ...options }));
     expect([got, JSON.stringify(body).includes(named)]).toEqual([status, true]);

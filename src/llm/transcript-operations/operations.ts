@@ -1,6 +1,6 @@
 /** The operations of `POST /transcripts/:operation`: by name, with their fields. */
 import * as z from "zod/mini";
-import { asJson } from "../../skill/json.ts";
+import { faultsIn } from "../../engine/fault.ts";
 import { parsedJson } from "../../skill/json-depth.ts";
 import type { Json } from "../../skill/manifest.ts";
 import { messageShape, type PublicMessage } from "../messages.ts";
@@ -10,7 +10,6 @@ import { COMPACTING } from "./compacting.ts";
 import { assetShape, begun, forked, moved, reset, withAsset } from "./lifecycle.ts";
 import { type Operation, type OperationDeps, operation } from "./operation.ts";
 import {
-  faultsOf,
   optionalTranscript,
   requiredTranscript,
   type TranscriptInput,
@@ -55,7 +54,7 @@ type JsonFields = { [name: string]: unknown };
 function readMessage(message: JsonFields): PublicMessage {
   const parsed = messageShape.safeParse(message);
   if (parsed.success) return parsed.data;
-  throw refused(faultsOf(parsed.error, asJson(message)));
+  throw refused(faultsIn(parsed.error, message));
 }
 
 const move = (to: Parameters<typeof moved>[1]): Operation =>
@@ -71,7 +70,7 @@ function imported(text: string): Transcript {
   }
   const parsed = transcriptShape.safeParse(value);
   if (parsed.success) return parsed.data;
-  throw refused(faultsOf(parsed.error, value, ["transcript"]));
+  throw refused(faultsIn(parsed.error, value, ["transcript"]));
 }
 
 const OPERATIONS: Record<string, Operation> = {

@@ -1,15 +1,7 @@
 /** Checks the body of an operation against its shape: 422 with the path of each fault. */
 import * as z from "zod/mini";
-import {
-  checked,
-  type Fault,
-  MAX_FAULTS,
-  type ShapeError,
-  shapeFaults,
-  shown,
-  withoutPrefix,
-} from "../../engine/fault.ts";
-import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { checked, type Fault, faultsIn, MAX_FAULTS, withoutPrefix } from "../../engine/fault.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
 import { nearest } from "../../skill/match.ts";
 import type { LlmHost } from "../host.ts";
 import { messageShape, type PublicMessage } from "../messages.ts";
@@ -29,24 +21,8 @@ export function readFields<T>(given: JsonObject, shape: z.ZodMiniType<T>, names:
   const unknown = further.slice(0, MAX_FAULTS);
   const parsed = checked(shape, given);
   if (parsed.success && unknown.length === 0) return parsed.data;
-  const wrong = parsed.success ? [] : faultsOf(parsed.error, given);
+  const wrong = parsed.success ? [] : faultsIn(parsed.error, given);
   throw refused([...unknown.map((name) => noOption(name, names)), ...wrong]);
-}
-
-/** The faults that a shape finds in a value. Unknown keys have paths of their own. @param at the value's position */
-export function faultsOf(error: ShapeError, value: Json, at: readonly string[] = []): Fault[] {
-  return shapeFaults(error).map(({ path, message }) => {
-    const location = [...at, ...path].join(".");
-    return { path: location, message: `${location}: ${message}; got ${shown(valueAt(value, path))}` };
-  });
-}
-
-function valueAt(value: Json, path: readonly PropertyKey[]): Json | undefined {
-  const [key, ...rest] = path;
-  if (key === undefined) return value;
-  if (Array.isArray(value)) return valueAt(value[Number(key)] ?? null, rest);
-  if (typeof value !== "object" || value === null) return undefined;
-  return valueAt(value[String(key)] ?? null, rest);
 }
 
 function noOption(name: string, names: readonly string[]): Fault {

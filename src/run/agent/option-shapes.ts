@@ -1,7 +1,7 @@
 /** The names and types of the options that agent runs have besides those of a call. */
 import * as z from "zod/mini";
 import { LEDGER_STATUSES } from "../../engine/agent/task-ledger.ts";
-import { type Fault, shapeFaults, shown } from "../../engine/fault.ts";
+import { type Fault, faultsIn } from "../../engine/fault.ts";
 import { compactionShapes } from "../../llm/compaction-options.ts";
 import { parseSparse, TEXTS } from "../../llm/options.ts";
 import { once } from "../../memo.ts";
@@ -180,11 +180,7 @@ export function divide(given: JsonObject): { run: JsonObject; call: JsonObject }
 export function readRunOptions(given: JsonObject): { options: RunOptions } | { faults: Fault[] } {
   const parsed = parseSparse(schema(), given);
   if (parsed.success) return { options: parsed.data };
-  const faults = shapeFaults(parsed.error).map(({ path, message }) => {
-    const at = ["options", ...path].join(".");
-    return { path: at, message: `${at}: ${message}; got ${shown(given[String(path[0])])}` };
-  });
-  return { faults };
+  return { faults: faultsIn(parsed.error, given, ["options"]) };
 }
 
 /** An option's list of texts; a single text is a list of one. */

@@ -3,7 +3,7 @@
 import * as z from "zod/mini";
 import type { AgentSkill, AgentSpec, AgentTool } from "../../engine/agent/spec.ts";
 import { toolDefinition } from "../../engine/arguments.ts";
-import { shapeFaults, shown, wrongValue } from "../../engine/fault.ts";
+import { faultsIn, wrongValue } from "../../engine/fault.ts";
 import { sha256 } from "../../engine/sha256.ts";
 import type { Settings } from "../../env.ts";
 import { InvalidRequest } from "../../errors/llm.ts";
@@ -270,12 +270,7 @@ function inlineSkill(given: Json, option: string): AgentSkill {
   }
   const parsed = inline.safeParse(given);
   if (!parsed.success) {
-    throw refused(
-      shapeFaults(parsed.error).map(({ path, message }) => {
-        const place = [at, ...path].join(".");
-        return { path: place, message: `${place}: ${message}; got ${shown(given[String(path[0])])}` };
-      }),
-    );
+    throw refused(faultsIn(parsed.error, given, [at]));
   }
   const skill = parsed.data;
   const odd = (skill.allowed_tools ?? []).find(
