@@ -148,12 +148,17 @@ export function forkedTask({ visible }: AgentState, args: JsonObject | null): st
 const HOST_STRATEGIES = ["host", "embedding"];
 
 function unmatched(strategy: string, hosted: boolean): Warning {
-  const why = hosted ? "the host delegate gave no answer that could be used" : "it needs a host delegate";
   return {
     code: "skill_match_strategy",
-    message: `skill_match.strategy "${strategy}": ${why}; skills were matched by metadata.`,
+    message: `skill_match.strategy "${strategy}": ${whyUnmatched(strategy, hosted)}; skills were matched by metadata.`,
     option: "skill_match.strategy",
   };
+}
+
+function whyUnmatched(strategy: string, hosted: boolean): string {
+  if (hosted) return "the host delegate gave no answer that could be used";
+  if (HOST_STRATEGIES.includes(strategy)) return "it needs a host delegate";
+  return "there is no such strategy, only auto, metadata, host and none";
 }
 
 /** The question to the host delegate. */

@@ -76,7 +76,7 @@ function readPolicy(
 }
 
 const refused = (reason: string) =>
-  new ModelNotResolved({ option: "route_policy", reason: `The policy is not accepted: ${reason}.` });
+  new ModelNotResolved({ option: "route_policy", reason: `route_policy is not accepted: ${reason}.` });
 
 /** An alias, `provider:model`, or a model id. */
 function namedTarget(target: string, registry: ModelRegistry): RouteDecision["chosen"] {
