@@ -254,7 +254,7 @@ export type CallResult = {
   protocol_violations?: string[];
   tool_parse_errors?: string[];
   done_marker?: string | null;
-  /** Which model answered, if Hull chose it. */
+  /** How Hull chose the model, if it did, and which one of a chain of fallbacks answered last. */
   routing?: Record<string, unknown>;
   warnings?: {
     code: string;
@@ -864,6 +864,8 @@ export type RunResult = {
   wake_sources?: string[];
   /** Tools that the policy asked for beyond its ceiling. */
   policy_dropped?: string[];
+  /** How Hull chose the model, if it did, and which one of a chain of fallbacks answered last. */
+  routing?: Record<string, unknown>;
   /** The answer as JSON, if the request asked for JSON. */
   data?: unknown;
   /** Summary of the messages that compaction removed from the conversation. */

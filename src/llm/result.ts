@@ -67,6 +67,14 @@ export const shownText = () =>
 export const structuredData = () =>
   maybe(about(json(), "The answer as JSON, if the request asked for JSON."));
 
+export const routing = () =>
+  maybe(
+    about(
+      object(),
+      "How Hull chose the model, if it did, and which one of a chain of fallbacks answered last.",
+    ),
+  );
+
 /** The answer to a model call. */
 export type LlmResult = Shaped<typeof callResult>;
 export const callResult = () =>
@@ -88,7 +96,7 @@ export const callResult = () =>
     raw_stop_reason: z.nullable(text()),
     transcript: transcriptShape,
     ...z.partial(textFormat()).shape,
-    routing: maybe(about(object(), "Which model answered, if Hull chose it.")),
+    routing: routing(),
     warnings: warnings(),
     ...callExtras().shape,
   });

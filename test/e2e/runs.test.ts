@@ -392,6 +392,20 @@ test("a provider's refusal is an HTTP error, not a status", async () => {
   expect([response.status, (await json(response)).code]).toEqual([502, "provider_auth_failed"]);
 });
 
+test.each([
+  [{ route_policy: "always(gpt-4o)" }, 0, { mode: "always", chosen: { model: "gpt-4o" } }],
+  [{ fallback_chain: ["deepseek"] }, 1, { answered_by: { provider: "deepseek", model: "gpt-4o" } }],
+])("result and transcript say how the model was chosen: %j", async (options, failures, routing) => {
+  const failed = Array.from({ length: failures }, () => ({ status: 503 }));
+  fake.script([...failed, { text: "ok" }]);
+  const result = await json(await run({ llm_retries: 0, ...options }));
+  expect(result).toMatchObject({ status: "done", routing });
+  const { answered_by: _, ...metadata } = Object(result.routing);
+  expect(Object(result.transcript).events).toEqual(
+    expect.arrayContaining([expect.objectContaining({ kind: "routing_decision", metadata })]),
+  );
+});
+
 const hookTool = (handler: string) => ({
   name: handler,
   description: "Says it.",

@@ -179,10 +179,10 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
       return applyHook(state, run, record);
     case "model_call_settled": {
       const { turn, cost_usd, searches } = record;
-      const { provider, stop_reason, raw_stop_reason } = turn;
+      const { provider, model, stop_reason, raw_stop_reason } = turn;
       return next({
         turn,
-        answered: { provider, stop_reason, raw_stop_reason },
+        answered: { provider, model, stop_reason, raw_stop_reason },
         ...(record.budget_exceeded === true ? { budgetExceeded: true } : {}),
         ...(searches === undefined ? {} : { vault: asJson(afterSearches(vaultState(run.vault), searches)) }),
         stage: "turn",

@@ -68,8 +68,11 @@ function additionsOf(applied: Applied): Additions {
       const { summary: _, ...metadata } = record.compacted;
       return { entries: [note("compaction", metadata)] };
     }
-    case "run_started":
-      return { warnings: record.spec.warnings ?? [] };
+    case "run_started": {
+      const { routing, warnings = [] } = record.spec;
+      const chosen = routing === undefined ? [] : [note("routing_decision", routing)];
+      return { entries: [...chosen, ...messagesOf(applied)], warnings };
+    }
     case "run_settled":
       return { notes: ended(before.run ?? run, record) };
     case "iteration_started":

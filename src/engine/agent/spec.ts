@@ -258,6 +258,8 @@ export interface AgentSpec {
   pause_at?: number;
   /** Accompanies every request to a model of its protocol. Absent: nothing. */
   beside?: ProviderPassthrough;
+  /** How Hull chose among models and providers. Absent: it did not. */
+  routing?: JsonObject;
   /** Further targets in case the model fails; a run stays with the one that answered. Absent: none. */
   fallback?: { provider: string; model: string | null }[];
   /** Name of the served skill that the run is. Absent: it is not a served skill. */

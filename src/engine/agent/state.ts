@@ -121,8 +121,12 @@ export interface RunState {
   loop: LoopTable;
   /** The last model turn, until the loop has taken it. */
   turn: ModelTurn | null;
-  /** Which provider made the last turn, and why it ended. Absent: there was no turn. */
-  answered?: Pick<ModelTurn, "provider" | "stop_reason" | "raw_stop_reason">;
+  /**
+   * Who made the last turn, and why it ended. Absent: there was no turn. `model` is absent in states of versions that
+   * did not keep it.
+   */
+  answered?: Pick<ModelTurn, "provider" | "stop_reason" | "raw_stop_reason"> &
+    Partial<Pick<ModelTurn, "model">>;
   taken: TakenTurn | null;
   calls: OpenCall[];
   /** Results of hooks of the current iteration, by effect. */

@@ -10,7 +10,7 @@ import { textOfBlocks } from "../../engine/messages.ts";
 import { type SearchEvent, searchBlock } from "../../engine/tool-vault/events.ts";
 import { definitionOf, readTools, type Tool } from "../../engine/tools.ts";
 import { Internal } from "../../errors.ts";
-import type { LlmHost, ModelChoice } from "../../llm/host.ts";
+import type { LlmHost } from "../../llm/host.ts";
 import { type CallOptions, readOptions } from "../../llm/options.ts";
 import {
   type CallInput,
@@ -37,7 +37,7 @@ import type { RunEvent } from "../events.ts";
 import { specModel, toolOptions } from "./options.ts";
 import { profileOf } from "./profile.ts";
 import { MemoryLog, type RunLog } from "./run-log.ts";
-import { chosenModel, type RunModel } from "./run-model.ts";
+import { chosenModel, type RunModel, withAnswering } from "./run-model.ts";
 import { specOf } from "./spec-of.ts";
 import { driveStateless } from "./stateless.ts";
 import { type RunVault, runVault } from "./vault.ts";
@@ -90,7 +90,6 @@ interface Prepared {
   spec: AgentSpec;
   model: RunModel;
   vault: RunVault | null;
-  choice: ModelChoice;
   /** As the caller defined them. */
   tools: readonly Tool[];
   /** Includes the messages of this call. */
@@ -135,7 +134,6 @@ function prepare(context: RunContext, input: CallInput, host: LlmHost): Prepared
     spec,
     model: withCompletion(chosen, tools, history, input),
     vault,
-    choice,
     tools,
     transcript: withMessages(options.transcript ?? emptyTranscript(host.ids()), said, host.ids),
     warnings: [...choice.warnings, ...(vault?.warnings ?? []), ...tooManyTools(tools, choice)],
@@ -175,7 +173,7 @@ const clientTool = (tool: Tool): AgentTool => ({
 
 /** The outcome of a call, from its records. */
 function outcomeOf(prepared: Prepared, log: RunLog, host: LlmHost): CallOutcome {
-  const { spec, model, choice, transcript } = prepared;
+  const { spec, model, transcript } = prepared;
   const warnings = [...prepared.warnings];
   const events: SearchEvent[] = [];
   const retries: JsonObject[] = [];
@@ -212,7 +210,7 @@ function outcomeOf(prepared: Prepared, log: RunLog, host: LlmHost): CallOutcome 
   const { further, message } = saidSince(spec, log.state());
   const turn = answerOf(prepared, last, message, searched);
   const checked = model.structured === null ? null : checkAnswer(model.structured, turn);
-  const routing = routingOf(choice, model, turn);
+  const routing = model.routing === null ? null : withAnswering(model.routing, turn);
   const note = (kind: string, role: string, metadata: Record<string, unknown>) =>
     extraEvent(kind, { role, visibility: "internal", text: "", metadata }, host.ids);
   const whole = withTurn(withMessages(transcript, further, host.ids), turn, host.ids);
@@ -263,18 +261,4 @@ function answerOf(
       ? readTextTurn(turn, tools)
       : { ...turn, text: textOfBlocks(turn.blocks), text_format: null };
   return { ...read, blocks };
-}
-
-/** Which model answered, if Hull chose it. */
-function routingOf(
-  { routing }: ModelChoice,
-  { targets }: RunModel,
-  { provider, model }: ModelTurn,
-): JsonObject | null {
-  if (targets.length === 1) return routing;
-  return {
-    ...routing,
-    fallback_chain: targets.map((target) => target.provider),
-    answered_by: { provider, model },
-  };
 }

@@ -159,6 +159,7 @@ export async function checkedRun(
     ...(configs === null ? {} : { tool_configs: configs }),
     ...deadlineIn(limited.deadline_ms),
     daemon: options.daemon === true ? { ...daemonOptions(options, session_id), ...resumed?.daemon } : null,
+    ...(model.routing === null ? {} : { routing: model.routing }),
     ...(model.structured === null ? {} : { structured: true as const }),
     ...(served === null || typeof given.max_tokens === "number" ? {} : { skill_max_tokens: true as const }),
   };

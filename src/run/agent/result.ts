@@ -7,6 +7,8 @@ import type { Told } from "../../llm/history.ts";
 import { messageJson } from "../../llm/messages.ts";
 import type { Transcript } from "../../llm/transcript.ts";
 import type { RunResult } from "../../session/conversation/answers.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
+import { withAnswering } from "./run-model.ts";
 import { answerData } from "./structured-turn.ts";
 
 /** The most entries of a trace; a long run keeps the last ones. */
@@ -50,6 +52,7 @@ export function runResult(
     ledger_done_rejections: run.feedback.filter(({ kind }) => kind === "ledger_not_satisfied").length,
     ...(spec.daemon === null ? {} : { wake_sources: run.stage === "ended" ? [] : wakeSources(spec) }),
     ...(spec.policies.dropped === undefined ? {} : { policy_dropped: spec.policies.dropped }),
+    ...(spec.routing === undefined ? {} : { routing: shownRouting(spec.routing, run) }),
     ...(data === undefined ? {} : { data }),
     ...(state.summary === null ? {} : { summary: state.summary }),
     ...(run.artifacts === undefined ? {} : { artifacts: run.artifacts }),
@@ -59,3 +62,6 @@ export function runResult(
     transcript: full,
   };
 }
+
+const shownRouting = (routing: JsonObject, { answered }: RunState): JsonObject =>
+  answered === undefined ? routing : withAnswering(routing, answered);

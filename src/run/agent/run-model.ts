@@ -12,6 +12,8 @@ export interface RunModel {
   own: Record<string, JsonObject>;
   structured: Structured | null;
   targets: ModelTarget[];
+  /** How Hull chose among models and providers; `null`: it did not. */
+  routing: JsonObject | null;
   settings: (target: ModelTarget) => RequestSettings;
 }
 
@@ -39,13 +41,27 @@ export function chosenModel(
   further: readonly ModelTarget[] = [],
 ): RunModel {
   const structured = readStructured(options);
+  const chain = [choice.target, ...fallbacks(options, choice, host)];
   return {
     options,
     own,
     structured,
-    targets: [choice.target, ...fallbacks(options, choice, host), ...further],
+    targets: [...chain, ...further],
+    routing:
+      chain.length === 1
+        ? choice.routing
+        : { ...choice.routing, fallback_chain: chain.map(({ provider }) => provider) },
     settings: (target: ModelTarget) => settingsFor({ options, choice, structured, own }, target),
   };
+}
+
+/** The choice, with the model of the chain that made the last turn. */
+export function withAnswering(
+  routing: JsonObject,
+  { provider, model }: { provider: string; model?: string },
+): JsonObject {
+  if (routing.fallback_chain === undefined) return routing;
+  return { ...routing, answered_by: { provider, ...(model === undefined ? {} : { model }) } };
 }
 
 /** The model and request settings of a served skill. */
@@ -67,6 +83,7 @@ function servedModel(
     },
     own: {},
     structured: null,
+    routing: null,
     targets: [{ provider: model.provider, model: model.model }, ...fallback],
     settings: () => settings,
   };

@@ -32,7 +32,7 @@ import { artifactHead, artifactShape } from "../../engine/artifact.ts";
 import { usageShape, warnings } from "../../engine/messages.ts";
 import { RUN_STATUSES } from "../../engine/run-status.ts";
 import { messageShape } from "../../llm/messages.ts";
-import { callExtras, shownText, structuredData } from "../../llm/result.ts";
+import { callExtras, routing, shownText, structuredData } from "../../llm/result.ts";
 import { transcriptShape } from "../../llm/transcript.ts";
 
 const status = () => z.enum(RUN_STATUSES);
@@ -128,6 +128,7 @@ export const runResultShape = named(
     ledger_done_rejections: about(count(), "How often the run wanted to end with open items."),
     wake_sources: maybe(about(texts(), "What can wake the daemon.")),
     policy_dropped: maybe(about(texts(), "Tools that the policy asked for beyond its ceiling.")),
+    routing: routing(),
     data: structuredData(),
     summary: maybe(about(text(), conversationSummary)),
     artifacts: maybe(
