@@ -8,6 +8,7 @@ import type { Capabilities } from "./capabilities.ts";
 import { chatTraits } from "./chat-traits.ts";
 import { Draft } from "./fit-draft.ts";
 import { fitAnthropic, fitEffort, fitReasoningBudget, fitThinkingSwitch } from "./fit-thinking.ts";
+import { withFreeText } from "./json-instruction.ts";
 import { claudeVersion, isAtLeast } from "./model-version.ts";
 import type { ResolvedTarget } from "./providers.ts";
 
@@ -34,7 +35,7 @@ export function fitRequest(request: ModelRequest, target: ResolvedTarget, declar
   const asWritten = request.verbatim !== undefined && request.verbatim.protocol === target.protocol;
   if (target.protocol === "mock" || asWritten) return { request, warnings: [] };
   checkCapabilities(request, target, declared);
-  const draft = new Draft(request, target);
+  const draft = new Draft(withFreeText(request), target);
   if (request.thinking !== undefined && !target.capabilities.matched) {
     draft.warn("capability_unknown", "thinking", "whether this model can think is not known; it is asked to");
   }

@@ -9,6 +9,21 @@ export function withSchema(system: string, schema: JsonObject): string {
 }
 
 /**
+ * The request without a JSON mode if the model calls tools in its text: the mode would permit no text but the answer.
+ * Words ask for the answer instead.
+ */
+export function withFreeText(request: ModelRequest): ModelRequest {
+  const { json, json_as_text, schema, tools_in_text = [], ...rest } = request;
+  if (!json || tools_in_text.length === 0) return request;
+  const free = { ...rest, json: false, tools_in_text };
+  if (json_as_text === true) return free;
+  const ask = "When you need no further tool, answer with one JSON document, nothing else.";
+  const form =
+    schema === undefined ? "" : ` It must conform to this JSON Schema:\n${JSON.stringify(schema.schema)}`;
+  return { ...free, system: joined(request.system, `${ask}${form}`) };
+}
+
+/**
  * The system text. Adds a word about JSON if the conversation never mentions it, since providers then refuse JSON modes.
  */
 export const withJsonWord = (request: ModelRequest): string =>

@@ -106,6 +106,19 @@ test("a tool of the run's own keeps the name of the tool that takes JSON", async
   expect(result).toMatchObject({ data: { n: 6 }, successful_tools: ["json_response"] });
 });
 
+test.each([
+  { provider: "openai", model: "gpt-4o" },
+  { provider: "anthropic", model: "claude-opus-4-6" },
+])("words ask for the JSON of a model that calls tools in its text: $provider", async (target) => {
+  const tools = [{ name: "say", description: "Says.", parameters: {}, handler: "say" }];
+  fake.script([{ text: '<tool_call>{"name":"say","arguments":{}}</tool_call>' }, { text: '{"n":6}' }]);
+  const options = { ...target, skill: "hooked", tools, tool_format: "text", json_schema: SCHEMA };
+  expect(await json(await run(options))).toMatchObject({ data: { n: 6 }, successful_tools: ["say"] });
+  const [body] = fake.requests.map((request) => request.body);
+  expect([body?.response_format, body?.tools, body?.tool_choice]).toEqual([undefined, undefined, undefined]);
+  expect(JSON.stringify(body)).toContain(JSON.stringify(JSON.stringify(SCHEMA)).slice(1, -1));
+});
+
 test("a persistent run ends with JSON that matches its schema, without a sentinel", async () => {
   const looks = { looks: { say: "no answer" } };
   fake.script([{ text: JSON.stringify(looks) }, { text: '{"n":7}' }, { text: "too many" }]);
