@@ -103,8 +103,8 @@ export const callResult = () =>
 
 interface ResultParts {
   turn: CallTurn;
-  /** Tool searches by Hull that led to this turn. The transcript has them as messages of their own. */
-  searches: readonly Block[];
+  /** Texts, reasoning and searches that led to this turn. The transcript has them as messages of their own. */
+  earlier: readonly Block[];
   figures: CallFigures;
   /** `undefined`: the request did not ask for JSON, or there is none. */
   data: Json | undefined;
@@ -118,16 +118,18 @@ interface ResultParts {
 
 export function resultOf(parts: ResultParts): LlmResult {
   const { turn, figures } = parts;
-  const reasoning = textOfBlocks(turn.blocks, "reasoning");
-  const summary = textOfBlocks(turn.blocks, "reasoning_summary");
+  const blocks = [...parts.earlier, ...turn.blocks];
+  const text = textOfBlocks(parts.earlier) + turn.text;
+  const reasoning = textOfBlocks(blocks, "reasoning");
+  const summary = textOfBlocks(blocks, "reasoning_summary");
   // Some providers report only a summary of the reasoning.
   const thinking = reasoning === "" ? summary : reasoning;
   const calls = calledTools(turn.blocks);
   const tokens = tokenCounts(figures);
   const { cache_hit_ratio, cache_savings_usd, cost_usd, price_known } = figures;
   return {
-    text: turn.text,
-    visible_text: visibleText(turn.text, { planner: !parts.structured }),
+    text,
+    visible_text: visibleText(text, { planner: !parts.structured }),
     model: turn.model,
     provider: turn.provider,
     ...tokens,
@@ -137,7 +139,7 @@ export function resultOf(parts: ResultParts): LlmResult {
     ...(calls.length === 0 ? {} : { tool_calls: calls }),
     ...(thinking === "" ? {} : { thinking, private_reasoning: thinking }),
     ...(summary === "" ? {} : { thinking_summary: summary }),
-    blocks: [...parts.searches, ...turn.blocks].flatMap((block) => resultBlock(block) ?? []),
+    blocks: blocks.flatMap((block) => resultBlock(block) ?? []),
     stop_reason: shownReason(turn),
     raw_stop_reason: turn.raw_stop_reason,
     transcript: parts.transcript,

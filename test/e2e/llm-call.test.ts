@@ -324,9 +324,10 @@ describe("tools", () => {
   });
 
   test("client mode searches, promotes and asks again, as the provider's own would", async () => {
+    const searches = [{ name: "hull_tool_search", arguments: { query: "open file" } }];
     fake.script([
-      { tool_calls: [{ name: "hull_tool_search", arguments: { query: "open file" } }] },
-      { tool_calls: [{ name: "open_file", arguments: { path: "a" } }] },
+      { text: "I look. ", tool_calls: searches },
+      { text: "There.", tool_calls: [{ name: "open_file", arguments: { path: "a" } }] },
     ]);
     const tools = [tool("eager"), tool("open_file", true), tool("deploy", true)];
     const result = await ok(await call({ ...OPENAI, tools, tool_search: true, interleaved_thinking: true }));
@@ -334,9 +335,12 @@ describe("tools", () => {
     expect(names(0)).toEqual(["hull_tool_search", "eager"]);
     expect(names(1)).toEqual(["hull_tool_search", "eager", "open_file"]);
     expect(result.tool_calls).toMatchObject([{ name: "open_file" }]);
+    expect(result.text).toBe("I look. There.");
     expect(result.blocks).toMatchObject([
+      { type: "output_text", text: "I look. " },
       { type: "tool_search_query", query: { query: "open file" }, visibility: "internal" },
       { type: "tool_search_result", tool_references: [{ tool_name: "open_file" }] },
+      { type: "output_text", text: "There." },
       { type: "tool_call", name: "open_file" },
     ]);
     expect(result.transcript.events.map(({ kind }) => kind)).toEqual(

@@ -181,12 +181,10 @@ function outcomeOf(prepared: Prepared, log: RunLog, host: LlmHost): CallOutcome 
   const refused_searches: string[] = [];
   let figures: CallFigures | null = null;
   let last: ModelTurn | null = null;
-  /** Searches before the last turn. */
-  const earlier: SearchEvent[] = [];
+  /** What the model said and searched before the last turn. */
+  const earlier: Block[] = [];
   /** Hull's searches since the last turn. */
   let searched: SearchEvent[] = [];
-  /** The provider's searches in the last turn. */
-  let native: readonly SearchEvent[] = [];
   for (const record of log.records()) {
     if (record.type === "search_refused") {
       warnings.push(...record.warnings);
@@ -197,14 +195,13 @@ function outcomeOf(prepared: Prepared, log: RunLog, host: LlmHost): CallOutcome 
       searched.push(...record.events);
     }
     if (record.type !== "model_call_settled") continue;
+    if (last !== null) earlier.push(...keptOf(last, spec), ...searched.map(searchBlock));
     last = record.turn;
-    earlier.push(...native, ...searched);
     searched = [];
-    native = record.searches ?? [];
     figures = added(figures, { ...host.figures(last), cost_usd: record.cost_usd });
     warnings.push(...record.warnings);
     retries.push(...(record.retries ?? []));
-    events.push(...native);
+    events.push(...(record.searches ?? []));
   }
   if (last === null || figures === null) throw new Internal({ cause: "a call ended without an answer" });
   const { further, message } = saidSince(spec, log.state());
@@ -223,7 +220,7 @@ function outcomeOf(prepared: Prepared, log: RunLog, host: LlmHost): CallOutcome 
   ];
   const result = resultOf({
     turn,
-    searches: earlier.map(searchBlock),
+    earlier,
     figures,
     data: checked?.data,
     structured: model.structured !== null,
@@ -234,6 +231,10 @@ function outcomeOf(prepared: Prepared, log: RunLog, host: LlmHost): CallOutcome 
   });
   return { result, turn, figures, attempts: retries.length + 1, checked, refused_searches };
 }
+
+/** What the answer keeps of a turn that only searched or paused. In the text tool format its text is the search. */
+const keptOf = ({ blocks }: ModelTurn, { tool_format }: AgentSpec): Block[] =>
+  tool_format === "text" ? [] : blocks.filter(({ type }) => type !== "tool_call");
 
 /** The messages of searches, and the part of the answer that the conversation keeps. */
 function saidSince({ prompt }: AgentSpec, { visible }: AgentState): { further: Message[]; message: Block[] } {
