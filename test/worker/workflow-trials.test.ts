@@ -155,18 +155,24 @@ describe("a command of a verify node", () => {
   it.each<[what: string, mocks: object[], branch: string, verification: object, text: string]>([
     ["that ends well", [{ output: "all green" }], "passed", { ok: true, exit_status: 0 }, "all green"],
     ["that says something else", [{ output: "red" }], "failed", { ok: false, exit_status: 0 }, "red"],
-    ["that fails", [{ exit_code: 2, output: "green?" }], "failed", { exit_status: 2 }, "green?\nexit code 2"],
-    [
-      "that does not end by itself",
-      [{ exit_code: null }],
-      "failed",
-      { exit_status: null },
-      "[hull: it did not end by itself]",
-    ],
+    ["that fails", [{ exit_code: 2, output: "green?" }], "failed", { exit_status: 2 }, "green?"],
+    ["that does not end by itself", [{ exit_code: null }], "failed", { exit_status: null }, ""],
   ])("is one %s", async (_, mocks, branch, verification, visible_text) => {
     const done = await checked(mocks);
     expect(done.stages).toMatchObject([{ branch, verification, visible_text }]);
     expect(trialOf(done).unmet.mocks).toEqual([]);
+  });
+
+  it("is checked by what it printed, and reported with how it ended", async () => {
+    const says = (expect_text: string) => ({
+      verify: { command: "make test", expect_text, expect_status: 2 },
+    });
+    const end = { exit_code: 2, output: "red" };
+    const { stages, artifacts } = await checked([end], says("exit code 2"));
+    expect([stages[0]?.branch, artifacts[0]?.text]).toEqual(["failed", "red\nexit code 2"]);
+    expect((await checked([end], says("red"))).stages[0]?.branch).toBe("passed");
+    const silent = { verify: { command: "true", expect_text: "no output" } };
+    expect((await checked([{}], silent)).stages).toMatchObject([{ branch: "failed", visible_text: "" }]);
   });
 
   it("has an answer for each attempt, and tells of those that nobody asked for", async () => {

@@ -352,6 +352,42 @@ describe("a run that continues another one", () => {
   });
 });
 
+describe("a replay", () => {
+  it("repeats every kind of stage as it was recorded, without waiting, asking or trying again", async () => {
+    const graph = {
+      entry: "f",
+      nodes: {
+        f: { kind: "fork" },
+        m: { kind: "map", prompt: "do", map_policy: { items: ["a", "b"] }, ...said("done") },
+        flaky: { ...fails, retry_policy: { max_attempts: 2, backoff_ms: 1 } },
+        ask: { kind: "wait", wait: { approval: "Go on?" } },
+        v: { kind: "verify", verify: { command: "make test" } },
+        c: { kind: "condition" },
+        end: said("ended"),
+      },
+      edges: [
+        edge("f", "m"),
+        edge("f", "flaky"),
+        edge("flaky", "ask"),
+        edge("ask", "v"),
+        edge("v", "c"),
+        edge("c", "end", "true"),
+        edge("c", "end", "false"),
+      ],
+    };
+    const test = { approvals: { ask: "approve" }, mocks: { v: [{ output: "green" }] } };
+    const whole = await run(graph, { options: { test } });
+    expect(whole).toMatchObject({ status: "completed", stages: { length: 7 } });
+    const again = await run(graph, { options: { replay_run: whole.id } });
+    const told = ({ stages }: Run) =>
+      stages.map(({ node_id, outcome, visible_text, usage, artifacts, verification }) => {
+        return { node_id, outcome, visible_text, usage, artifacts, verification };
+      });
+    expect(told(again)).toEqual(told(whole));
+    expect(again.artifacts).toEqual(whole.artifacts);
+  });
+});
+
 describe("compensations", () => {
   /** Two stages that can be undone, one that fails, one that waits; `undo b` fails once. */
   const undone = {

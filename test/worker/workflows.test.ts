@@ -74,6 +74,10 @@ describe("POST /workflows/execute", () => {
     const { edges: _, ...other } = graph;
     const mismatch = await executed({ ...other, entry: "verify" }, { options: { replay_run: whole.id } });
     expect(await codeOf(mismatch)).toEqual([409, "replay_mismatch"]);
+    const { act, verify } = graph.nodes;
+    const kinds = { ...graph, nodes: { act, verify: { ...verify, kind: "stage" } } };
+    const changed = await executed(kinds, { options: { replay_run: whole.id } });
+    expect(await codeOf(changed)).toEqual([409, "replay_mismatch"]);
   });
 
   it("repairs as often as the shorthand allows, then ends", async () => {
@@ -122,6 +126,12 @@ describe("POST /workflows/execute", () => {
       ["e:escalated"],
     ],
     ["a sub-agent", { nodes: { s: { kind: "subagent", ...said("did it ##DONE##") } } }, ["s:success"]],
+    ["a sub-agent that is stuck", { nodes: { s: { kind: "subagent", ...said("did it") } } }, ["s:success"]],
+    [
+      "a check by an agent that is stuck",
+      { nodes: { v: { kind: "verify", mode: "agent", verify: { expect_text: "fine" }, ...said("fine") } } },
+      ["v:passed"],
+    ],
     [
       "an error that has an edge of its own",
       { entry: "a", nodes: { a: fails, b: said("mended") }, edges: [edge("a", "b", "error")] },

@@ -8,6 +8,7 @@ import { uncompensated, undoes } from "./compensation.ts";
 import type { Node } from "./graph.ts";
 import { failed, type IdSource, instantOutcome, mapOutcome, waitOutcome, waitsUntil } from "./outcomes.ts";
 import type { Outcome, WorkflowRecord } from "./records.ts";
+import { recordedPlace, replayed, suffix } from "./replay.ts";
 import { selectArtifacts } from "./select-artifacts.ts";
 import { requiredInputs, time, undoUntil, type Visit, visitOf, type WorkflowState } from "./state.ts";
 
@@ -43,9 +44,9 @@ export function decide(state: WorkflowState, now: number, newId: IdSource): Deci
   return { records: [], wake: wakeOf(state) };
 }
 
-/** Attempts that have begun and not ended, which a new process takes up again. */
+/** Attempts that have begun and not ended, which a new process takes up again. A replayed run makes none. */
 export function openAttempts(state: WorkflowState): AttemptKey[] {
-  if (state.finished !== null) return [];
+  if (state.finished !== null || state.spec.origin?.recorded !== undefined) return [];
   return state.visits.flatMap((visit): AttemptKey[] => {
     const node = state.spec.graph.nodes[visit.node];
     if (node === undefined || visit.running === null || node.kind === "wait") return [];
@@ -164,9 +165,6 @@ function ending(state: WorkflowState, at: number): WorkflowRecord {
   return { type: "finished", at, status: state.ready.length === 0 ? "completed" : "paused", error: null };
 }
 
-/** `<node>:<visit>` of a stage's id. */
-export const suffix = (id: string): string => id.split(":").slice(-2).join(":");
-
 function wakeOf(state: WorkflowState): number | null {
   const times = state.visits.flatMap((visit) => timesOf(state, visit));
   if (state.spec.deadline !== null) times.push(state.spec.deadline);
@@ -196,9 +194,9 @@ function timesOf({ spec }: WorkflowState, { retry_at, wait, node, began, running
   ].filter((at) => at !== null);
 }
 
-/** The nodes of `ready` that may begin now, within the limit of branches at once. */
+/** The nodes of `ready` that may begin now, within the limit of branches at once; in a replay the recorded one. */
 function startable(state: WorkflowState): string[] {
-  const { spec, steps, visits, ready, arrived } = state;
+  const { spec, steps, visits, ready, arrived, counts } = state;
   const most = spec.options.max_concurrent;
   const free = (typeof most === "number" ? most : MAX_CONCURRENT) - visits.filter(isBusy).length;
   const able = ready.filter((id) => {
@@ -206,7 +204,11 @@ function startable(state: WorkflowState): string[] {
     if (node === undefined || visits.some((visit) => visit.node === id)) return false;
     return node.kind !== "join" || (arrived[id] ?? []).length >= requiredInputs(spec.graph, node);
   });
-  return able.slice(0, Math.max(0, Math.min(free, spec.max_steps - steps)));
+  const room = Math.max(0, Math.min(free, spec.max_steps - steps));
+  const recorded = spec.origin?.recorded;
+  if (recorded === undefined) return able.slice(0, room);
+  const place = (id: string): number => recordedPlace(recorded, id, (counts[id] ?? 0) + 1);
+  return able.toSorted((one, other) => place(one) - place(other)).slice(0, Math.min(1, room));
 }
 
 const isBusy = ({ wait, retry_at }: Visit): boolean => wait === null && retry_at === null;
@@ -241,6 +243,8 @@ function attempt(
     input_digest,
     consumed: inputs.map((artifact) => artifact.id),
   };
+  const repeated = replayed(state, node, key.visit);
+  if (repeated !== null) return [started, { type: "ended", at, ...key, outcome: repeated, last: true }];
   const missing = brokenContract(node, inputs, state);
   if (missing !== null)
     return [started, { type: "ended", at, ...key, outcome: failed("error", "input_contract", missing) }];
@@ -302,6 +306,9 @@ function continued(state: WorkflowState, visit: Visit, at: number, newId: IdSour
     return [{ type: "started", at, ...again, input_digest, consumed, compensates }];
   }
   const { attempt: number } = visit.running;
+  const repeated = replayed(state, node, visit.visit);
+  if (repeated !== null)
+    return [{ type: "ended", at, ...key, attempt: number, outcome: repeated, last: true }];
   if (node.kind === "wait") {
     const outcome = waitOutcome(node, visit, state.events, at, made);
     return outcome === null ? [] : [{ type: "ended", at, ...key, attempt: number, outcome }];

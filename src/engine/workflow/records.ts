@@ -154,7 +154,8 @@ export type WorkflowRecord = At &
     | { type: "begun"; spec: WorkflowSpec }
     /** The attempt may run from here on. `compensates`: id of the stage that it undoes. */
     | ({ type: "started"; input_digest: string; consumed: string[]; compensates?: string } & AttemptKey)
-    | ({ type: "ended"; outcome: Outcome } & AttemptKey)
+    /** `last`: whatever the outcome, no retry_policy repeats it. */
+    | ({ type: "ended"; outcome: Outcome; last?: true } & AttemptKey)
     /** A wait node begins to wait. `until`: Unix ms, `null`: without end. */
     | { type: "waits"; node: string; visit: number; until: number | null; approval?: { question: string } }
     | { type: "event"; id: string; name: string; key: string | null; payload: Json }

@@ -1,7 +1,7 @@
 /** The state of a workflow run, folded from its journal one record at a time. Pure. */
 import { addSpent, type Shares, type Spent, withoutShare } from "../shares.ts";
 import { sumUsd } from "../usd.ts";
-import type { Attempt, AttemptKey, CrashPoint, Stage, StageError, Transition, Usage } from "./answers.ts";
+import type { Attempt, CrashPoint, Stage, StageError, Transition, Usage } from "./answers.ts";
 import type { WorkflowArtifact } from "./artifacts.ts";
 import type { Graph, Node } from "./graph.ts";
 import { traversed } from "./origin.ts";
@@ -115,7 +115,7 @@ function advance(state: WorkflowState, record: Exclude<WorkflowRecord, { type: "
       start(state, record);
       break;
     case "ended":
-      end(state, record, record.outcome, record.at);
+      end(state, record);
       break;
     case "waits": {
       const visit = visitOf(state, record);
@@ -276,7 +276,8 @@ function without<T>(list: readonly T[], item: T): T[] {
   return at === -1 ? [...list] : list.toSpliced(at, 1);
 }
 
-function end(state: WorkflowState, key: AttemptKey, outcome: Outcome, at: number): void {
+function end(state: WorkflowState, ended: Extract<WorkflowRecord, { type: "ended" }>): void {
+  const { outcome, at, last = false, ...key } = ended;
   const visit = visitOf(state, key);
   const node = state.spec.graph.nodes[key.node];
   if (visit === undefined || node === undefined) return;
@@ -302,7 +303,7 @@ function end(state: WorkflowState, key: AttemptKey, outcome: Outcome, at: number
     usage: outcome.usage,
   };
   const attempts = [...visit.attempts, attempt];
-  const again = retryAt(node, visit, outcome, attempts.length, at);
+  const again = last ? null : retryAt(node, visit, outcome, attempts.length, at);
   if (again !== null && again < (visit.compensates === null ? startUntil(state) : undoUntil(state))) {
     replace(state, visit, { ...visit, attempts, running: null, retry_at: again });
     return;

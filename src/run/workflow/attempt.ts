@@ -7,7 +7,7 @@ import type { AttemptKey, Usage } from "../../engine/workflow/answers.ts";
 import { artifactOf, type WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
 import { undoes } from "../../engine/workflow/compensation.ts";
 import type { Node } from "../../engine/workflow/graph.ts";
-import { consumedBy, itemsOf, suffix } from "../../engine/workflow/next.ts";
+import { consumedBy, itemsOf } from "../../engine/workflow/next.ts";
 import { artifactIn, completed, failed } from "../../engine/workflow/outcomes.ts";
 import {
   NO_USAGE,
@@ -20,7 +20,7 @@ import { stagePrompt, stageTexts } from "../../engine/workflow/stage-prompt.ts";
 import { time, visitOf, type WorkflowState } from "../../engine/workflow/state.ts";
 import { visitId } from "../../engine/workflow/trace.ts";
 import { providedFor } from "../../engine/workflow/trial.ts";
-import { commandText } from "../../engine/workspace-tools/command-result.ts";
+import { commandParts, commandText, NO_OUTPUT } from "../../engine/workspace-tools/command-result.ts";
 import { PUBLIC_TENANT } from "../../env.ts";
 import { ToolsRejected } from "../../errors/llm.ts";
 import { newId } from "../../llm/transcript.ts";
@@ -125,8 +125,6 @@ export async function carryOutAttempt(
   const visit = visitOf(state, key);
   if (node === undefined || visit === undefined)
     return failed("error", "internal_error", "The node is gone.");
-  const recorded = spec.origin?.recorded;
-  if (recorded !== undefined) return replayed(recorded, key, spec.run_id);
   const consumed = consumedBy(state, visit);
   const wrong = inputFault(node, consumed);
   if (wrong !== null) return failed("error", "input_contract", wrong);
@@ -135,16 +133,7 @@ export async function carryOutAttempt(
   const item = key.item === undefined ? null : { at: key.item, all: itemsOf(node, consumed) };
   const shown = item === null ? inputs : itemInputs(item.all[item.at], node);
   const of = item === null ? null : { place: item.at + 1, of: item.all.length };
-  const ran = await runStage(
-    state,
-    node,
-    key,
-    { prompt: promptOf(node, spec.task, shown, of), inputs: shown },
-    place,
-  );
-  return node.kind === "subagent" && ran.status === "completed"
-    ? { ...ran, outcome: "subagent_completed" }
-    : ran;
+  return runStage(state, node, key, { prompt: promptOf(node, spec.task, shown, of), inputs: shown }, place);
 }
 
 /**
@@ -182,40 +171,6 @@ function itemInputs(
   if (!("value" in item)) return [item];
   const text = typeof item.value === "string" ? item.value : JSON.stringify(item.value);
   return [artifactOf({ kind: "item", title: "Item", text, stage: id }, { newId, now: time(0) })];
-}
-
-/** The outcome of the same visit in a recorded run. */
-function replayed(recorded: WorkflowState["stages"], key: AttemptKey, run: string): Outcome {
-  const stage = recorded.find(({ id }) => suffix(id) === `${key.node}:${key.visit}`);
-  if (stage === undefined) {
-    const message = `The recorded run has no stage ${key.node}:${key.visit}; the graph of ${run} reaches one.`;
-    return failed("error", "replay_mismatch", message);
-  }
-  const {
-    status,
-    outcome,
-    branch,
-    visible_text: text,
-    private_reasoning: reasoning,
-    artifacts,
-    usage,
-  } = stage;
-  const { verification, transcript, error, metadata } = stage;
-  return {
-    status: status === "failed" || status === "partial" ? status : "completed",
-    outcome,
-    branch,
-    text,
-    reasoning,
-    artifacts,
-    usage,
-    verification,
-    transcript,
-    error,
-    child_run_id: null,
-    child_session_id: null,
-    metadata: { ...metadata, replayed: stage.id },
-  };
 }
 
 interface StageWork {
@@ -424,6 +379,9 @@ function stageOutcome(
       ...(policy_dropped === undefined ? {} : { policy_dropped }),
     },
   };
+  // A delegated task is complete, as its handle says, even if its agent was stuck or had used up its budget.
+  if (node.kind === "subagent" && status !== "failed")
+    return completed("subagent_completed", "success", shared);
   // A single call without tools is complete.
   if (status === "done" || !stage.agent) return completed("success", "success", shared);
   return failed(
@@ -466,6 +424,8 @@ const textOf = (value: Json | undefined): string => (typeof value === "string" ?
 
 interface VerifyText {
   text: string;
+  /** What models read about the command: its text, then how it ended. */
+  report: string;
   /** The exit code of the command; `null`: there was no command, or it did not end by itself. */
   exit_code: number | null;
   /** Whether the command may or may not have taken effect. */
@@ -473,7 +433,7 @@ interface VerifyText {
   ran: Outcome | null;
 }
 
-/** The text that a verify node checks: what its command printed, or what its agent said. */
+/** The text that a verify node checks: what its command printed, without Hull's own lines, or what its agent said. */
 async function verifyText(
   state: WorkflowState,
   node: Node,
@@ -485,10 +445,10 @@ async function verifyText(
   const { spec } = state;
   const command = node.verify?.command;
   if (command === undefined) {
-    if (node.mode !== "agent") return { text: "", exit_code: null, ran: null };
+    if (node.mode !== "agent") return { text: "", report: "", exit_code: null, ran: null };
     const prompt = promptOf(node, spec.task, inputs, null);
     const ran = await runStage(state, node, key, { prompt, inputs }, place);
-    return { text: ran.text, exit_code: null, ran };
+    return { text: ran.text, report: ran.text, exit_code: null, ran };
   }
   const { context, workspace, known, signal, called } = place;
   const mock = providedFor(spec.test?.commands, key);
@@ -510,14 +470,14 @@ async function verifyText(
           : "the side-effect ceiling is below process_exec";
   if (refused !== null) {
     const message = `The command of the node "${node.id}" may not run: ${refused}.`;
-    return { text: "", exit_code: null, ran: failed("error", "tool_rejected", message) };
+    return { text: "", report: "", exit_code: null, ran: failed("error", "tool_rejected", message) };
   }
   if (mock !== undefined) {
     await called?.();
     const { exit_code, output } = mock;
     const remark = exit_code === null ? "it did not end by itself" : null;
     const end = { exit_code, remark, notKept: [], offline: false, memory_bytes: null };
-    return { text: commandText(command, output, end), exit_code, ran: null };
+    return { ...printed(commandText(command, output, end), exit_code), ran: null };
   }
   const execution = executionOf(spec.run_id, key);
   const args: JsonObject = {
@@ -540,11 +500,17 @@ async function verifyText(
     { context, workspace, known, emit: () => {}, skills: { toRun: async () => [] }, skillsKey: "" },
   );
   const unknown = result.error_category === "cancelled";
-  return { text: result.content, exit_code: result.exit_code ?? null, unknown, ran: null };
+  return { ...printed(result.content, result.exit_code ?? null), unknown, ran: null };
+}
+
+/** What a command printed, and the report about it. @param content the text of its result */
+function printed(content: string, exit_code: number | null): Omit<VerifyText, "ran"> {
+  const report = content === NO_OUTPUT ? "" : content;
+  return { text: commandParts(content, exit_code).output, report, exit_code };
 }
 
 /** Checks the text of a verify node. */
-function verified(node: Node, { text, exit_code, unknown, ran }: VerifyText): Outcome {
+function verified(node: Node, { text, report, exit_code, unknown, ran }: VerifyText): Outcome {
   if (ran !== null && ran.branch === "error") return ran;
   const {
     command,
@@ -563,10 +529,10 @@ function verified(node: Node, { text, exit_code, unknown, ran }: VerifyText): Ou
       ? []
       : [{ check: "expect_text", wanted: expect_text, ok: text.includes(expect_text) }]),
   ];
-  const ok = checks.every((check) => check.ok) && (ran === null || ran.status === "completed");
+  const ok = checks.every((check) => check.ok);
   const verification = { ok, exit_status: exit_code, checks };
   const made = { newId, now: time(Date.now()) };
-  const artifact = artifactIn(node, { text, data: verification }, made);
+  const artifact = artifactIn(node, { text: report, data: verification }, made);
   const shared: Partial<Outcome> = {
     text,
     artifacts: [artifact],
@@ -580,10 +546,10 @@ function verified(node: Node, { text, exit_code, unknown, ran }: VerifyText): Ou
   };
   if (ok) return completed("verified", "passed", shared);
   if (unknown)
-    return failed("failed", OUTCOME_UNKNOWN, `The node "${node.id}" lost its command. ${text}`, shared);
+    return failed("failed", OUTCOME_UNKNOWN, `The node "${node.id}" lost its command. ${report}`, shared);
   const wrong = checks
     .filter((check) => !check.ok)
     .map(({ check, wanted }) => `${check} ${JSON.stringify(wanted)}`);
-  const message = `The node "${node.id}" found ${wrong.join(" and ") || "that its run did not end well"} not fulfilled.`;
+  const message = `The node "${node.id}" found ${wrong.join(" and ")} not fulfilled.`;
   return failed("failed", "verification_failed", message, shared);
 }
