@@ -134,6 +134,8 @@ describe("a task", () => {
       { path: "node.model_policy.max_iterations" },
       { path: "node.model_policy.temprature", message: expect.stringContaining('"temperature"') },
     ]);
+    const unknown = { snapshot_path: "tasks.json" };
+    expect(await codeOf(await post("/tasks/resume", unknown))).toEqual([404, "not_found"]);
     const path = await session();
     for (const name of ["", "/input", "/trigger", "/close"]) {
       const at = path.replace("/sessions", "/tasks") + name;

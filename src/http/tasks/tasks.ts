@@ -1,5 +1,6 @@
 /** Routes of tasks: list, show, wait for, run again, close. */
 import { nothing } from "../../api/bodies/sessions.ts";
+import { CallNotFound } from "../../errors/llm.ts";
 import { memberInvalid } from "../../errors/member-invalid.ts";
 import { newRunId } from "../../run/agent/daemon-spec.ts";
 import { inputBody, resumeBody, triggerBody, waitBody } from "../../run/task/bodies.ts";
@@ -51,15 +52,20 @@ export const triggerTask: Handler = async (context, { id = "" }) => {
 /** `POST /tasks/resume`: makes a closed or interrupted task accept input again, or run again immediately. */
 export async function resumeTask(context: RequestContext): Promise<Response> {
   const body = await readJson(context.request, resumeBody);
-  const { snapshot_path = "", run = false } = body;
-  const id = body.id ?? /^tasks\/([A-Za-z0-9][A-Za-z0-9._:-]{0,127})\.json$/.exec(snapshot_path)?.[1];
-  if (id === undefined) {
-    const message = "is missing; id, or the snapshot_path of a handle, says which task";
-    throw memberInvalid("id", message, ".");
-  }
+  const { snapshot_path, run = false } = body;
+  const id = body.id ?? taskAt(snapshot_path);
   const request = await requestName(context, body);
   const asked = { run_id: run ? newRunId() : null, request };
   return handled(context, await sessionOf(context, id, "task").ask("task_resume", asked));
+}
+
+/** The task whose handle has this `snapshot_path`. */
+function taskAt(path: string | undefined): string {
+  if (path === undefined)
+    throw memberInvalid("id", "is missing; id, or the snapshot_path of a handle, says which task", ".");
+  const id = /^tasks\/([A-Za-z0-9][A-Za-z0-9._:-]{0,127})\.json$/.exec(path)?.[1];
+  if (id === undefined) throw new CallNotFound({ what: "snapshot", id: path });
+  return id;
 }
 
 /** `POST /tasks/:id/close`: ends the task's work, and what the task delegated. */
