@@ -25,8 +25,8 @@ export function priceOf(
 }
 
 /**
- * Whether a cost limit refuses models of the provider whose price is unknown. Self-hosted servers and the mock provider
- * charge nothing.
+ * Whether a cost limit refuses models of the provider whose price is unknown. Self-hosted servers charge nothing, and
+ * the mock provider counts only the price of a vendor's model.
  */
 export function refusesUnpriced({ providers, unknown_price }: ModelRegistry, provider: string): boolean {
   const { key_optional, api } = providers.get(provider) ?? {};

@@ -12,7 +12,7 @@ interface ShippedModel {
 type Row = ShippedModel & { pattern: RegExp };
 
 /** Self-hosted servers sell no tokens, but share model names with vendors. */
-const OWN_SERVERS = new Set(["ollama", "local", "vllm", "tgi", "llamacpp", "mlx", "mock"]);
+const OWN_SERVERS = new Set(["ollama", "local", "vllm", "tgi", "llamacpp", "mlx"]);
 
 /** The data never changes, so each provider's lines are parsed once, on first use. */
 const TABLES = new Map(

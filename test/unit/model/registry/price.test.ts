@@ -31,6 +31,7 @@ test.each<[provider: string | null, model: string, input: number, output: number
   ["google", "gemini-2.5-pro", 1.25, 10],
   ["openrouter", "anthropic/claude-haiku-4.5", 1, 5],
   ["my_proxy", "claude-haiku-4-5", 1, 5],
+  ["mock", "claude-haiku-4-5", 1, 5],
 ])("at %s %s costs %d and %d", (provider, model, input, output) => {
   expect(priceOf(shippedModels, provider, model)).toMatchObject({ in: input, out: output });
 });
