@@ -57,13 +57,13 @@ function card(api: Api, { session, skill, open }: Waiting): Html {
   const { requested_at, expires_at } = open;
   const action = `/console/approvals/${session}/${id}`;
   const bound = html`<input type="hidden" name="arguments_digest" value="${arguments_digest}">`;
-  return html`<section class="card" aria-labelledby="tool-${id}"><h2 id="tool-${id}">${tool} <span class="state wait">risk ${risk === "" ? "unknown" : risk}</span></h2>
+  return html`<article class="card" aria-labelledby="tool-${id}"><h2 id="tool-${id}">${tool} <span class="state wait">risk ${risk === "" ? "unknown" : risk}</span></h2>
 <p>Asked by ${skill === null ? "" : html`<a href="/console/skills/${skill}">${skill}</a> in `}session <a href="/console/sessions/${session}">${session}</a>, <a href="/console/runs/${run_id}">run</a>, ${when(requested_at)}; expires ${when(expires_at)}.${cause === undefined ? "" : ` ${cause}`}</p>
 ${said === "" ? "" : html`<h3>What the model said</h3><pre tabindex="0" dir="auto">${said}</pre>`}
 <h3>Arguments</h3><pre tabindex="0">${pretty(given)}</pre>
 <p class="dim">Digest <code>${arguments_digest.slice(0, 16)}…</code>: the decision counts for these arguments alone.</p>
 ${form(api, action, html`${bound}<input type="hidden" name="decision" value="approve"><button class="main" id="once-${id}" name="scope" value="once">Approve once</button><button id="session-${id}" name="scope" value="session">Approve for the session</button>`, "row")}
-${form(api, action, html`${bound}<input type="hidden" name="decision" value="deny"><div><label for="reason-${id}">Reason</label><input id="reason-${id}" name="reason"></div><button class="danger" id="deny-${id}">Deny</button>`, "row")}</section>
+${form(api, action, html`${bound}<input type="hidden" name="decision" value="deny"><div><label for="reason-${id}">Reason</label><input id="reason-${id}" name="reason"></div><button class="danger" id="deny-${id}">Deny</button>`, "row")}</article>
 `;
 }
 

@@ -129,8 +129,8 @@ function waitShown(
   const event = graph.nodes[node_id]?.wait?.event;
   if (event === undefined) return "";
   const key = graph.nodes[node_id]?.wait?.key;
-  return html`<section class="card" aria-labelledby="wait-${node_id}"><h2 id="wait-${node_id}">${node_id} <span class="state wait">waits for ${event}</span></h2><p>${until}</p>
-${form(api, `${action}/signal`, html`<input type="hidden" name="name" value="${event}"><div><label for="key-${node_id}">Key</label><input id="key-${node_id}" name="key" value="${key ?? ""}"></div><div><label for="payload-${node_id}">Payload, JSON</label><input id="payload-${node_id}" name="payload"></div><button class="main">Send the event</button>`, "row")}</section>`;
+  return html`<article class="card" aria-labelledby="wait-${node_id}"><h2 id="wait-${node_id}">${node_id} <span class="state wait">waits for ${event}</span></h2><p>${until}</p>
+${form(api, `${action}/signal`, html`<input type="hidden" name="name" value="${event}"><div><label for="key-${node_id}">Key</label><input id="key-${node_id}" name="key" value="${key ?? ""}"></div><div><label for="payload-${node_id}">Payload, JSON</label><input id="payload-${node_id}" name="payload"></div><button class="main">Send the event</button>`, "row")}</article>`;
 }
 
 function hands(api: Api, { id, status }: RunDocument): Html {

@@ -23,7 +23,9 @@ export function htmlPage(title: string, body: string): string {
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>${escapeHtml(title)}</title>
 <style>${STYLE}</style>
+<main>
 ${body}
+</main>
 </html>
 `;
 }

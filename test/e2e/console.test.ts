@@ -82,6 +82,8 @@ describe("every page", () => {
       ["keys", "/console/keys"],
       ["reference", "/docs?q=sessions"],
       ["none", "/console/nowhere"],
+      ["sign-in", "/console/sign-in"],
+      ["error", "/skills/nowhere"],
     ];
   };
 
@@ -159,6 +161,9 @@ test("a reason that a user is typing stays while others ask", async () => {
   await asksFor("second", "grace");
   await page.waitForFunction(`document.getElementById("waiting").textContent !== ${JSON.stringify(before)}`);
   expect(await page.evaluate(`document.querySelector(${JSON.stringify(reason)}).value`)).toBe("not today");
+  // Two calls of one tool, each with a card of its own.
+  await show(page, "/console/approvals");
+  expect(await faultsOf(page)).toEqual([]);
   for (const id of ["first", "second"]) await hull.call(`/sessions/${id}`, undefined, { method: "DELETE" });
 });
 

@@ -53,11 +53,14 @@ interface AxeResult {
 /** Rules whose result depends on colours and on the width of the window. */
 const LOOKS = ["color-contrast", "target-size", "scrollable-region-focusable"];
 
-/** The faults that axe-core finds in the page by WCAG 2.2 AA, one per line. @param looks only the rules about looks */
+/**
+ * The faults that axe-core finds in the page by WCAG 2.2 AA and by its own advice, one per line.
+ * @param looks only the rules about looks
+ */
 export async function faultsOf(page: Page, looks = false): Promise<string[]> {
   // The page's own policy permits no script; this one is the test's.
   const world = await page.createCDPSession();
-  const rules = looks ? LOOKS : ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
+  const rules = looks ? LOOKS : ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
   // Another look at the same page finds it there.
   const { result: known } = await world.send("Runtime.evaluate", { expression: "typeof axe" });
   const axe = known.value === "object" ? "" : readFileSync(AXE, "utf8");
