@@ -117,6 +117,15 @@ function complete(response: Response, context: RequestContext, path: string): vo
   addCors(context, response, v1);
   headers.set("x-request-id", context.requestId);
   if (v1) headers.set("request-id", context.requestId);
+  if (context.ignored.length > 0) {
+    headers.set(
+      "x-hull-ignored",
+      context.ignored
+        .join(", ")
+        .replace(/[^\x20-\x7e]/g, "?")
+        .slice(0, 1024),
+    );
+  }
   headers.set("x-content-type-options", "nosniff");
   headers.set("server-timing", context.serverTiming());
   headers.set("x-hull-duration-ms", String(context.durationMs));

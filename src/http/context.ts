@@ -46,6 +46,8 @@ export class RequestContext implements RunContext {
   readonly afterwards: (() => Promise<unknown>)[];
   /** Headers of every answer about the run that this request began or returned to; a failure has them too. */
   runHeaders: Record<string, string> = {};
+  /** Members of the body that Hull does not read; `x-hull-ignored` names them. */
+  readonly ignored: string[];
   readonly #timings: Map<TimingName, number>;
   readonly #secrets: Redactor[];
   #caller: Caller | null;
@@ -65,6 +67,7 @@ export class RequestContext implements RunContext {
     this.startedAt = outer?.startedAt ?? Date.now();
     this.log = outer?.log ?? {};
     this.afterwards = outer?.afterwards ?? [];
+    this.ignored = outer?.ignored ?? [];
     this.#timings = outer === null ? new Map() : outer.#timings;
     this.#secrets = outer === null ? [] : outer.#secrets;
     this.#caller = outer === null ? null : outer.#caller;

@@ -30,7 +30,8 @@ const read = <T>(context: RequestContext, schema: z.ZodMiniType<T>): Promise<T> 
 const anyObject = z.lazy(() => z.custom<JsonObject>(isObject, "must be an object"));
 
 /** A JSON object whose members another reader reads. @throws what `readJson` throws */
-export const objectBody = (context: RequestContext): Promise<JsonObject> => read(context, anyObject);
+export const objectBody = (context: RequestContext, limit = MAX_MODEL_BODY_BYTES): Promise<JsonObject> =>
+  readJson(context.request, anyObject, limit);
 /** The same for an optional body: an empty one is `{}`. */
 export const objectBodyIfAny = (context: RequestContext): Promise<JsonObject> =>
   readJsonIfAny(context.request, anyObject, MAX_MODEL_BODY_BYTES);
@@ -127,10 +128,29 @@ async function withSealed(context: RequestContext, asked: Asked): Promise<Asked>
   return { ...asked, body: { ...asked.body, options }, tool_configs };
 }
 
-/** @throws InvalidRequest for the first fault, what `readJson` throws */
-export const vendorBody = async <T>(context: RequestContext, shape: z.ZodMiniType<T>): Promise<T> =>
-  readShape(shape, await objectBody(context));
+/**
+ * The body of a route under /v1. The answer's header names the members that the shape does not have.
+ * @param limit most bytes
+ * @throws InvalidRequest for the first fault, what `readJson` throws
+ */
+export const vendorBody = async <T extends object>(
+  context: RequestContext,
+  shape: z.ZodMiniType<T>,
+  limit = MAX_MODEL_BODY_BYTES,
+): Promise<T> => knownMembers(context, shape, await objectBody(context, limit));
 
 /** The same for an optional body. */
-export const vendorBodyIfAny = async <T>(context: RequestContext, shape: z.ZodMiniType<T>): Promise<T> =>
-  readShape(shape, await objectBodyIfAny(context));
+export const vendorBodyIfAny = async <T extends object>(
+  context: RequestContext,
+  shape: z.ZodMiniType<T>,
+): Promise<T> => knownMembers(context, shape, await objectBodyIfAny(context));
+
+function knownMembers<T extends object>(
+  context: RequestContext,
+  shape: z.ZodMiniType<T>,
+  body: JsonObject,
+): T {
+  const known = readShape(shape, body);
+  context.ignored.push(...Object.keys(body).filter((name) => !Object.hasOwn(known, name)));
+  return known;
+}

@@ -341,6 +341,19 @@ describe("an upload that is taken", () => {
     const { id } = await response.json<{ id: string }>();
     const version = await red.fetch(`/v1/skills/${id}/versions/latest`, { headers: GA });
     expect(version.headers.get("x-hull-diagnostics")).toBe(found);
+    const post = async (path: string, body: object) => {
+      const answer = await red.fetch(path, { ...json, body: JSON.stringify(body) });
+      return [answer.status, answer.headers.get("x-hull-ignored")];
+    };
+    const json = { method: "POST", headers: { "content-type": "application/json" } };
+    const ignored = [
+      await post(`/v1/skills/${id}`, { default_version: 1, shiny: 1 }),
+      await post("/v1/containers", { name: "box", shiny: 1, né: 1 }),
+    ];
+    expect(ignored).toEqual([
+      [200, "shiny"],
+      [200, "shiny, n?"],
+    ]);
   });
 
   it("finds no fault with a folder that the upload does not have", async () => {

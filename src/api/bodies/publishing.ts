@@ -20,7 +20,10 @@ export const namedSkillBody = z.lazy(() =>
 );
 
 /** `POST /v1/skills/{id}` of OpenAI's. */
-export const defaultVersionBody = z.lazy(() => z.object({ default_version: z.union([z.string(), z.int()]) }));
+export const defaultVersionBody = z.lazy(() => {
+  const words = "a version is required, as a string or a whole number";
+  return z.object({ default_version: z.union([z.string(), z.int()], words) });
+});
 
 export const configBody = z.lazy(() =>
   z.strictObject({ tools: z.custom<Json>((value) => value !== undefined, "is required") }),

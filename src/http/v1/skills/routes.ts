@@ -19,8 +19,9 @@ import {
   setDefault,
 } from "../../../registry/stored-skills/rows.ts";
 import { contentDisposition } from "../../../run/output-files.ts";
-import { readJson } from "../../body.ts";
+import { MAX_JSON_BYTES } from "../../body.ts";
 import type { RequestContext } from "../../context.ts";
+import { vendorBody } from "../../operations.ts";
 import { jsonNow } from "../../page.ts";
 import { answerBytes, openStored } from "../../representation.ts";
 import type { Params } from "../../routes.ts";
@@ -181,9 +182,9 @@ function checkNotEmpty(skill: StoredSkill, dialect: Dialect): void {
 
 /** `POST /v1/skills/{id}`, for OpenAI's clients: chooses the default version. */
 export async function updateStoredSkill(context: RequestContext, params: Params): Promise<Response> {
-  const { env, tenant, caller, request } = context;
+  const { env, tenant, caller } = context;
   const skill = await skillOf(context, params);
-  const { default_version } = await readJson(request, defaultVersionBody);
+  const { default_version } = await vendorBody(context, defaultVersionBody, MAX_JSON_BYTES);
   const version = await findVersion(env, tenant, skill.id, String(default_version));
   if (version === null) {
     const detail = `The skill has no version "${String(default_version).slice(0, 64)}".`;
