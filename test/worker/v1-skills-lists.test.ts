@@ -94,6 +94,8 @@ describe("a search", () => {
     expect(await search("query=a+PDF+please", GA)).toMatchObject({ names: ["pdf-forms", "letters"] });
     expect(await search("query=pdf&top_k=1", OPENAI)).toMatchObject({ names: ["pdf-forms"] });
     expect(await search("query=dogs", LEGACY)).toMatchObject({ names: ["Hunting dogs"] });
+    expect(await search("query=drawing", GA)).toMatchObject({ names: ["charts"] });
+    expect(await search("query=writes", GA)).toMatchObject({ names: ["letters"] });
     expect(await search("query=submarine", GA)).toEqual({ status: 200, names: [] });
     expect(await search("query=%25_%27", GA)).toEqual({ status: 200, names: [] });
     expect(await search("query=pdf", GA, blue)).toEqual({ status: 200, names: [] });

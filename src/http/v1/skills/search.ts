@@ -26,11 +26,14 @@ export async function searchedSkills(
   if (query.length > MAX_QUERY) {
     throw new BadRequest({ detail: `query may have at most ${MAX_QUERY} characters.`, param: "query" });
   }
-  const found = await skillsWithWords(env, tenant, [...new Set(wordsOf(query))]);
+  const significant = significantWords(query);
+  // A query that has only words such as "task" and "write" means them.
+  const [wanted, read] = significant.length > 0 ? [significant, significantWords] : [wordsOf(query), wordsOf];
+  const found = await skillsWithWords(env, tenant, [...new Set([...wordsOf(query), ...wanted])]);
   const documents = found.map(({ name, label, description }) =>
-    significantWords(`${name} ${name} ${label ?? ""} ${description}`),
+    read(`${name} ${name} ${label ?? ""} ${description}`),
   );
-  const scores = wordScores(indexTokens(documents), significantWords(query));
+  const scores = wordScores(indexTokens(documents), wanted);
   return found
     .map((skill, n) => ({ skill, score: scores[n] ?? 0 }))
     .filter(({ score }) => score > 0)
