@@ -177,7 +177,7 @@ export class Handlers {
    */
   async #commands(
     begun: Omit<Program, "file" | "argv0" | "args" | "stdin">,
-    { cwd: wanted = "", skill, skill_path = skill }: Handler,
+    { cwd: wanted = "", skill, skill_path = skill, own_stderr }: Handler,
     { scratch, skills }: ProcessFolders & { skills: string | null },
     commands: Uint8Array,
     memoryBytes: number | null,
@@ -206,7 +206,8 @@ export class Handlers {
         "bash",
         text,
         folderFile,
-        ...(memoryBytes === null ? [] : [String(Math.ceil(memoryBytes / 1024))]),
+        memoryBytes === null ? "" : String(Math.ceil(memoryBytes / 1024)),
+        own_stderr === true ? "own" : "",
       ],
       cwd: isFolder(cwd) ? cwd : begun.cwd,
       environment: { ...environment, PWD: isFolder(cwd) ? cwd : begun.cwd },

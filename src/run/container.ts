@@ -189,7 +189,7 @@ export async function watchMade(
       ({ path, sha256 }) => copies.get(path) !== sha256,
     );
     const lines = made.slice(0, MOST_FILES).map(({ path, size }) => `- ${path} (${counted(size, "byte")})`);
-    return lines.length === 0 ? "" : `\nFiles that are given to the user:\n${lines.join("\n")}`;
+    return lines.length === 0 ? "" : `Files that are given to the user:\n${lines.join("\n")}`;
   };
 }
 

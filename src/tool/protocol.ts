@@ -19,7 +19,7 @@ const workspaceId = () => z.string().check(z.regex(/^[0-9a-f]{32}$/));
 /**
  * How a handler runs: by the shims of Python and Node, by bash, or as an executable file. `program`: not a handler, but
  * `argv` itself, in the same place. `bash`: not a handler either, but a text of commands, the part `stdin`; its stderr
- * comes with stdout, in the order written.
+ * comes with stdout, in the order written, unless the specification says `own_stderr`.
  */
 const HANDLER_LANGUAGES = ["python", "node", "shell", "file", "program", "bash"] as const;
 
@@ -111,6 +111,8 @@ export const executionSpec = z.lazy(() =>
          * program that runs Python with the names that earlier code left. The output reports what cannot be installed.
          */
         packages: z.optional(z.literal(true)),
+        /** For `bash`: stderr comes by itself. */
+        own_stderr: z.optional(z.literal(true)),
         /** For `bash`: the folder of the skills also appears at /skills, if the runner's system permits it. */
         skills_path: z.optional(z.literal(true)),
       }),

@@ -202,11 +202,17 @@ def handler(args):
     await expect(refused).rejects.toBeInstanceOf(Anthropic.NotFoundError);
   });
 
-  test("reports a failed command's exit code", async () => {
-    fake.script([bash("echo oops >&2; exit 3"), { text: "Done." }]);
-    const answer = await client.messages.create({ ...ask, model: "gpt-4o", tools: [CODE] });
-    expect(answer.content[1]).toMatchObject({ content: { return_code: 3 } });
-    expect(JSON.stringify(answer.content[1])).toContain("oops");
+  test("reports a failed command's exit code, and its stderr apart from its stdout", async () => {
+    fake.script([bash("echo oops >&2; echo out; exit 3"), { text: "Done." }, { text: "More." }]);
+    const body = { ...ask, model: "gpt-4o", tools: [CODE] };
+    const answer = await client.messages.create(body);
+    expect(answer.content[1]).toMatchObject({ content: { stdout: "out", stderr: "oops", return_code: 3 } });
+    const said = { role: "assistant" as const, content: answer.content };
+    const messages = [...ask.messages, said, { role: "user" as const, content: "On." }];
+    await client.messages.create({ ...body, messages });
+    const read = { role: "tool", tool_call_id: "c1", content: "out\noops\nexit code 3" };
+    expect(fake.requests[1]?.body.messages.at(-1)).toMatchObject(read);
+    expect(fake.requests[2]?.body.messages).toContainEqual(read);
   });
 });
 

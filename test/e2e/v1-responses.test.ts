@@ -264,7 +264,10 @@ describe("a request", () => {
 describe("the shell", () => {
   test("runs commands in a container; its files are cited, and can be read and reused", async () => {
     fake.script([
-      { text: "Let me see.", ...shell("echo one", 'echo a,b > "$OUTPUT_DIR/out.csv"; exit 3') },
+      {
+        text: "Let me see.",
+        ...shell("echo one; echo why >&2", 'echo a,b > "$OUTPUT_DIR/out.csv"; exit 3'),
+      },
       { text: "There it is." },
     ]);
     const events = seven.responses.stream({ model: GPT, input: "Do it.", tools: [SHELL] });
@@ -273,10 +276,13 @@ describe("the shell", () => {
     const answer = await events.finalResponse();
     expect(kinds(answer)).toEqual(["message", "shell_call", "shell_call_output", "message"]);
     const [, call, output, message] = answer.output;
-    expect(call).toMatchObject({ call_id: "c1", action: { commands: ["echo one", expect.any(String)] } });
+    expect(call).toMatchObject({
+      call_id: "c1",
+      action: { commands: ["echo one; echo why >&2", expect.any(String)] },
+    });
     expect(output).toMatchObject({
       output: [
-        { stdout: "one\n", outcome: { type: "exit", exit_code: 0 } },
+        { stdout: "one", stderr: "why", outcome: { type: "exit", exit_code: 0 } },
         { outcome: { type: "exit", exit_code: 3 } },
       ],
     });

@@ -3,7 +3,7 @@
 import { asJson, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { AgentTool } from "../agent/spec.ts";
-import { NO_OUTPUT } from "./command-result.ts";
+import { bothOutputs, commandParts, outputsApart, stderrShown } from "./command-result.ts";
 import { EDITOR_TOOL, editorTool } from "./editor-tool.ts";
 
 /** A tool that runs code. */
@@ -155,36 +155,68 @@ function endOf(text: string): string {
   return end;
 }
 
-/** Several commands: each reports how it ended. The call's outcome is that of the last failed command. */
+/** Several commands: each reports on both outputs how it ended. The call's outcome is that of the last failed command. */
 function shellScript(commands: readonly string[]): string {
   if (commands.length <= 1) return commands[0] ?? "";
   const parts = commands.map((command, index) => {
     const end = endOf(command);
     const read = `hull_command=$(cat <<'${end}'\n${command}\n${end}\n)`;
-    return `${read}\n( eval "$hull_command" ); hull_ended=$?; [ $hull_ended = 0 ] || hull_status=$hull_ended\nprintf '\\n[hull: command ${index + 1}: exit code %s]\\n' "$hull_ended"`;
+    return `${read}\n( eval "$hull_command" ); hull_ended=$?; [ $hull_ended = 0 ] || hull_status=$hull_ended\nhull_ended="[hull: command ${index + 1}: exit code $hull_ended]"; printf '\\n%s\\n' "$hull_ended"; printf '\\n%s\\n' "$hull_ended" >&2`;
   });
   return `hull_status=0\n${parts.join("\n")}\nexit $hull_status`;
 }
 
 const ENDED = /\n?\[hull: command \d+: exit code (\d+)\]\n?/g;
 
+/** What each command of such a call printed, with the report on its end; the last one without: what follows. */
+function byCommand(output: string): { text: string; report: string; exit_code: number | null }[] {
+  const commands: { text: string; report: string; exit_code: number | null }[] = [];
+  let from = 0;
+  for (const { 0: report, 1: code, index } of output.matchAll(ENDED)) {
+    commands.push({ text: output.slice(from, index), report, exit_code: Number(code) });
+    from = index + report.length;
+  }
+  return [...commands, { text: output.slice(from), report: "", exit_code: null }];
+}
+
+/** The output of a call for code: of each command first its stdout, then its stderr. */
+export function inOrder(stdout: string, stderr: string): string {
+  const [printed, errors] = [byCommand(stdout), byCommand(stderr)];
+  if (printed.length !== errors.length) return bothOutputs(stdout, stderr);
+  return printed.map(({ text, report }, n) => bothOutputs(text, errors[n]?.text ?? "") + report).join("");
+}
+
+/** What a command of the shell printed, and how it ended; `null`: as the call ended. */
+interface ShellOutput {
+  stdout: string;
+  stderr: string;
+  exit_code: number | null;
+}
+
 /**
- * The output and end of each command of such a call; `null`: the call ended during this command, with the same outcome.
+ * The output and end of each command of a call of the shell.
+ * @param commands how many the call has
+ * @param stderr as of `stderrOf`
  */
 export function shellOutputs(
   content: string,
-  commands: number,
-): { stdout: string; exit_code: number | null }[] {
-  if (content === NO_OUTPUT) return [{ stdout: "", exit_code: null }];
-  const outputs: { stdout: string; exit_code: number | null }[] = [];
-  let from = 0;
-  for (const found of content.matchAll(ENDED)) {
-    outputs.push({ stdout: content.slice(from, found.index), exit_code: Number(found[1]) });
-    from = found.index + found[0].length;
+  { commands, exit_code, stderr }: { commands: number; exit_code: number | null; stderr: string },
+): ShellOutput[] {
+  const errors = byCommand(stderr).map(({ text }) => text);
+  const outputs: ShellOutput[] = [];
+  for (const { text, report, exit_code: code } of byCommand(content)) {
+    const own = errors[outputs.length] ?? "";
+    if (report !== "") outputs.push({ ...outputsApart(text, own), exit_code: code });
+    else {
+      const parts = commandParts(text, exit_code, own);
+      const rest = { stdout: parts.stdout, stderr: stderrShown(parts) };
+      const last = outputs.at(-1);
+      if (last === undefined || outputs.length < commands) outputs.push({ ...rest, exit_code: null });
+      else {
+        last.stdout += rest.stdout;
+        last.stderr = bothOutputs(last.stderr, rest.stderr);
+      }
+    }
   }
-  const rest = content.slice(from).replace(/\n?exit code \d+$/, "");
-  const last = outputs.at(-1);
-  if (last !== undefined && outputs.length >= commands) last.stdout += rest;
-  else outputs.push({ stdout: rest, exit_code: null });
   return outputs;
 }

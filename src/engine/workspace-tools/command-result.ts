@@ -1,4 +1,6 @@
 /** The model's text about a finished command. Pure. */
+import { objectOf } from "../../skill/json.ts";
+import type { Json } from "../../skill/manifest.ts";
 import { listNotKept } from "../tool-result.ts";
 
 /** How a command ended, as far as it concerns the model. */
@@ -22,10 +24,11 @@ const exitLine = (exit_code: number | null): string[] =>
 
 /** The parts of such a text, for clients that get them separately. */
 interface CommandParts {
-  /** What the command printed. */
-  output: string;
+  /** What the command printed; without `stderr` where that is known. */
+  stdout: string;
+  stderr: string;
   exit_code: number | null;
-  /** Hull's own lines after it; empty: none. */
+  /** Hull's own lines after both; empty: none. */
   remarks: string;
 }
 
@@ -46,24 +49,62 @@ export function commandText(command: string, output: string, end: CommandEnd): s
   return textOf(lines);
 }
 
-const textOf = (lines: readonly string[]): string =>
-  lines.filter((line) => line !== "").join("\n") || NO_OUTPUT;
+const textOf = (lines: readonly string[], none = NO_OUTPUT): string =>
+  lines.filter((line) => line !== "").join("\n") || none;
 
-/** Splits the text of a command that ended with `exit_code`. */
-export function commandParts(text: string, exit_code: number | null): CommandParts {
-  if (text === NO_OUTPUT) return { output: "", exit_code, remarks: "" };
+/** stdout, then stderr, each on lines of its own. */
+export const bothOutputs = (stdout: string, stderr: string): string =>
+  stderr === ""
+    ? stdout
+    : [stdout, stderr]
+        .map((text) => text.replace(/\n$/, ""))
+        .filter(Boolean)
+        .join("\n");
+
+/** Splits what `bothOutputs` joined. A text that does not end with this stderr is stdout as a whole. */
+export function outputsApart(text: string, stderr: string): { stdout: string; stderr: string } {
+  const end = stderr.replace(/\n$/, "");
+  if (end !== "" && text === end) return { stdout: "", stderr: end };
+  if (end === "" || !text.endsWith(`\n${end}`)) return { stdout: text, stderr: "" };
+  return { stdout: text.slice(0, -end.length - 1), stderr: end };
+}
+
+/** What a command printed on stderr, from the `value` of its result. */
+export function stderrOf(value: Json): string {
+  const { stderr } = objectOf(value);
+  return typeof stderr === "string" ? stderr : "";
+}
+
+/** Splits Hull's own lines at the end off. */
+function remarksApart(text: string): [text: string, remarks: string] {
   const lines = text.split("\n");
   let end = lines.length;
   while (end > 0 && /^\[hull: .*\]$/.test(lines[end - 1] ?? "")) end -= 1;
-  const remarks = lines.slice(end).join("\n");
-  const [exit] = exitLine(exit_code);
-  if (exit !== undefined && lines[end - 1] === exit) end -= 1;
-  return { output: lines.slice(0, end).join("\n"), exit_code, remarks };
+  return [lines.slice(0, end).join("\n"), lines.slice(end).join("\n")];
 }
 
+/** Splits the text of a command that ended with `exit_code`. @param stderr as of `stderrOf` */
+export function commandParts(text: string, exit_code: number | null, stderr: string): CommandParts {
+  if (text === NO_OUTPUT) return { stdout: "", stderr: "", exit_code, remarks: "" };
+  const [before, remarks] = remarksApart(text);
+  const [exit = ""] = exitLine(exit_code);
+  const printed = outputsApart(before, exit).stdout;
+  const errors = printed.endsWith(stderr) ? stderr : remarksApart(stderr)[0];
+  return { ...outputsApart(printed, errors), exit_code, remarks };
+}
+
+/** Hull's remarks stand after stderr for clients that get a command's parts separately. */
+export const stderrShown = ({ stderr, remarks }: CommandParts): string => textOf([stderr, remarks], "");
+
 /** The text that was split into these parts. */
-export const joinedCommand = ({ output, exit_code, remarks }: CommandParts): string =>
-  textOf([output, ...exitLine(exit_code), remarks]);
+export const joinedCommand = ({ stdout, stderr, exit_code, remarks }: CommandParts): string =>
+  textOf([bothOutputs(stdout, stderr), ...exitLine(exit_code), remarks]);
+
+/** The text of a command whose parts a client sends back. @param shown as of `stderrShown` */
+export function sentCommand(stdout: string, shown: string, exit_code: number | null): string {
+  const [stderr, remarks] = remarksApart(shown);
+  return joinedCommand({ stdout, stderr, exit_code, remarks });
+}
 
 const NO_NETWORK =
   "[hull: commands reach no other machine here, since [workspace_tools] network of this deployment's hull.toml does not allow it. Do without, or say what you would need.]";

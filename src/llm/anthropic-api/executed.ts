@@ -1,7 +1,12 @@
 /** Calls that Hull executed, as an Anthropic client receives and returns them: pairs of a call and its result. */
 import type { AgentToolResult } from "../../engine/agent/records.ts";
 import type { ToolCallBlock, ToolResultMessage } from "../../engine/messages.ts";
-import { commandParts, joinedCommand } from "../../engine/workspace-tools/command-result.ts";
+import {
+  commandParts,
+  sentCommand,
+  stderrOf,
+  stderrShown,
+} from "../../engine/workspace-tools/command-result.ts";
 import { EDITOR_TOOL } from "../../engine/workspace-tools/editor-tool.ts";
 import { isObject } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
@@ -45,15 +50,13 @@ export function resultBlock(
   const kind = name === PYTHON ? PYTHON : BASH;
   const command = isCommand(name);
   const fault = command ? faultOf(result) : null;
-  const { output, remarks } = command
-    ? commandParts(result.content, result.exit_code)
-    : { output: result.content, remarks: "" };
+  const parts = command ? commandParts(result.content, result.exit_code, stderrOf(result.value)) : null;
   const content: JsonObject =
     fault === null
       ? {
           type: `${kind}_result`,
-          stdout: output,
-          stderr: remarks,
+          stdout: parts?.stdout ?? result.content,
+          stderr: parts === null ? "" : stderrShown(parts),
           return_code: result.exit_code ?? (result.status === "ok" ? 0 : 1),
           content: files.map((file_id) => ({ type: `${kind}_output`, file_id })),
         }
@@ -133,9 +136,7 @@ export function executedResult(
     call_id,
     name,
     content:
-      isCommand(name) && !failed
-        ? joinedCommand({ output: textIn(stdout), exit_code, remarks: textIn(stderr) })
-        : texts.join("\n"),
+      isCommand(name) && !failed ? sentCommand(textIn(stdout), textIn(stderr), exit_code) : texts.join("\n"),
     is_error: failed || (exit_code !== null && exit_code !== 0),
   };
 }

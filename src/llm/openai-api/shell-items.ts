@@ -46,17 +46,22 @@ export type ShownResult = Pick<AgentToolResult, "content" | "exit_code" | "error
   id: string;
   name: string;
   commands: number;
+  /** As of `stderrOf`; absent: none. */
+  stderr?: string;
 };
 
 /** The members of its result's item other than id and status. */
 export function shellOutput(result: ShownResult): JsonObject {
-  const { id, name, commands, content, exit_code, error_category, status } = result;
+  const { id, name, commands, content, stderr: errors = "", exit_code, error_category, status } = result;
   const last = exit_code ?? (status === "ok" ? 0 : 1);
-  const whole = name === SHELL ? shellOutputs(content, commands) : [{ stdout: content, exit_code: null }];
-  const output = whole.map(({ stdout, exit_code: code }, n): JsonObject => {
+  const whole =
+    name === SHELL
+      ? shellOutputs(content, { commands, exit_code, stderr: errors })
+      : [{ stdout: content, stderr: "", exit_code: null }];
+  const output = whole.map(({ stdout, stderr, exit_code: code }, n): JsonObject => {
     const stopped = error_category === "timeout" && n === whole.length - 1;
     const outcome: JsonObject = stopped ? { type: "timeout" } : { type: "exit", exit_code: code ?? last };
-    return { stdout, stderr: "", outcome };
+    return { stdout, stderr, outcome };
   });
   return { type: "shell_call_output", call_id: id, max_output_length: null, output };
 }

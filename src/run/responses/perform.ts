@@ -2,6 +2,7 @@
 
 import type { Block, ModelRequest, Usage } from "../../engine/messages.ts";
 import { type CodeTerms, shellCommands } from "../../engine/workspace-tools/code-tools.ts";
+import { stderrOf } from "../../engine/workspace-tools/command-result.ts";
 import { HullError } from "../../errors.ts";
 import type { ModelChoice, Reached } from "../../llm/host.ts";
 import { completionUsage } from "../../llm/openai-api/answer.ts";
@@ -217,9 +218,11 @@ async function runTools(
     },
     turn: ({ blocks }) => part({ turn: blocks.filter(({ type }) => type !== "tool_call") }),
     call: (call) => part({ call }),
-    result: ({ id: call, name, arguments: args }, { content, exit_code, error_category, status }) => {
+    result: ({ id: call, name, arguments: args }, { content, value, exit_code, error_category, status }) => {
       const commands = shellCommands(args ?? {}).length;
-      part({ result: { id: call, name, commands, content, exit_code, error_category, status } });
+      const stderr = stderrOf(value);
+      const ended = { content, ...(stderr === "" ? {} : { stderr }), exit_code, error_category, status };
+      part({ result: { id: call, name, commands, ...ended } });
     },
   };
   const { run: state, calls } = await run.drive(listener);

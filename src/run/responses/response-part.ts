@@ -42,6 +42,7 @@ const partShape: z.ZodMiniType<ResponsePart> = z.lazy(() => {
         id: text,
         name: text,
         commands: z.int(),
+        stderr: z.exactOptional(text),
         content: text,
         exit_code: z.nullable(z.int()),
         error_category: z.nullable(z.catch(z.enum(FAULT_CATEGORIES), "tool_error")),

@@ -495,6 +495,7 @@ async function verifyText(
       cwd: spec.cwd ?? "",
       ...(spec.variables === undefined ? {} : { variables: spec.variables }),
       skill: null,
+      own_stderr: true,
       signal,
     },
     { context, workspace, known, emit: () => {}, skills: { toRun: async () => [] }, skillsKey: "" },

@@ -5,7 +5,7 @@ import { plainResult } from "../../engine/agent/call-results.ts";
 import type { AgentToolResult } from "../../engine/agent/records.ts";
 import type { AgentSkill } from "../../engine/agent/spec.ts";
 import { categoryOf } from "../../engine/tool-fault.ts";
-import { CODE_FOLDERS, type CodeTerms } from "../../engine/workspace-tools/code-tools.ts";
+import { CODE_FOLDERS, type CodeTerms, inOrder } from "../../engine/workspace-tools/code-tools.ts";
 import { commandText } from "../../engine/workspace-tools/command-result.ts";
 import { DEFAULT_BASH_MS, MAX_BASH_MS } from "../../engine/workspace-tools/definitions.ts";
 import { ConcurrencyLimited } from "../../errors/request.ts";
@@ -51,6 +51,8 @@ export interface Command extends CodeTerms {
   signal: AbortSignal;
   /** It is code execution: Python finds the packages that the run's skills need, and the skills are at /skills too. */
   code?: true;
+  /** Its stderr follows its stdout in the text, and is in the result's `value`. Absent: both come as they were written. */
+  own_stderr?: true;
 }
 
 export interface BashEnvironment {
@@ -76,7 +78,10 @@ export async function runBash(command: Command, environment: BashEnvironment): P
   const list = await environment.skills.toRun();
   const text = withVariables(String(command.args.command), command.variables);
   const spec = specOf(command, environment, workspace, list);
-  const output = new BashOutput(env.FILES, environment.workspace, command.execution);
+  const outputOf = (name: string) => new BashOutput(env.FILES, environment.workspace, name);
+  const output = outputOf(command.execution);
+  const errors = outputOf(`${command.execution}.stderr`);
+  const abandon = () => Promise.all([output.abandon(), errors.abandon()]);
   const live = new ToolOutput(command.call_id, settings.eventRedactor, emit);
   const options = runOptions(context, command.signal, known);
   try {
@@ -89,20 +94,21 @@ export async function runBash(command: Command, environment: BashEnvironment): P
         workspace,
       },
       async (event) => {
-        if (event.kind === "stdout" || event.kind === "stderr")
-          live.push("stdout", await output.push(event.bytes));
+        if (event.kind === "stdout") live.push("stdout", await output.push(event.bytes));
+        else if (event.kind === "stderr") live.push("stderr", await errors.push(event.bytes));
       },
     );
     if (status.cause === "lost") {
-      await output.abandon();
+      await abandon();
       return unknown(status.duration_ms);
     }
-    const shown = settings.redactor.text(await output.end());
+    const stdout = settings.redactor.text(await output.end());
+    const stderr = settings.redactor.text(await errors.end()).replace(/\n$/, "");
     const cut = toolCutShort(status, spec);
     const remark = cut === null ? null : `${cut.remark}${ADVICE[status.cause] ?? ""}`;
     const exit_code = status.cause === "exit" ? status.exit_code : null;
     const offline = settings.workspace_tools.network === false;
-    const content = commandText(text, shown, {
+    const content = commandText(text, inOrder(stdout, stderr), {
       exit_code,
       remark,
       notKept,
@@ -112,16 +118,17 @@ export async function runBash(command: Command, environment: BashEnvironment): P
     const ok = exit_code === 0;
     const lost = notKept.some(({ path, why }) => path.startsWith(OUTPUT) && TOO_LARGE.includes(why));
     const category = categoryOf(cut?.code ?? "exit_nonzero");
+    const value = { stderr, ...(lost ? { error_code: "output_file_too_large" } : {}) };
     return {
       ...plainResult(ok ? "ok" : "error", content, ok ? null : category),
       exit_code: status.exit_code,
       duration_ms: status.duration_ms,
       retryable: false,
-      ...(lost ? { value: { error_code: "output_file_too_large" } } : {}),
+      ...(lost || stderr !== "" ? { value } : {}),
       ...(status.cwd === undefined ? {} : { cwd: status.cwd }),
     };
   } catch (error) {
-    await output.abandon();
+    await abandon();
     if (error instanceof ExecutionLost) return unknown(0);
     if (error instanceof RunnerBusy || error instanceof ConcurrencyLimited) return tooMany(error);
     throw error;
@@ -131,7 +138,7 @@ export async function runBash(command: Command, environment: BashEnvironment): P
 }
 
 function specOf(
-  { args, execution, run, cwd, skill, code, memory_bytes, network: own }: Command,
+  { args, execution, run, cwd, skill, code, own_stderr, memory_bytes, network: own }: Command,
   { context, known, skillsKey }: BashEnvironment,
   workspace: { id: string; version: number },
   list: { name: string; digest: string }[],
@@ -168,6 +175,7 @@ function specOf(
       ...(active === null ? {} : { skill: active.name }),
       ...(active?.plugin_linked === undefined ? {} : { skill_path: skillPath(active) }),
       ...(code === undefined ? {} : { packages: true, skills_path: true }),
+      ...(own_stderr === undefined ? {} : { own_stderr }),
     },
     ...(list.length === 0 ? {} : { skills: { key: skillsKey, list } }),
   };

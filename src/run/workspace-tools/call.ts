@@ -5,6 +5,12 @@ import type { AgentSkill, AgentSpec } from "../../engine/agent/spec.ts";
 import type { AgentEffectContext, PlannedCall } from "../../engine/agent/step.ts";
 import { argumentsFault, declaredArguments } from "../../engine/workspace-tools/arguments.ts";
 import { codeCommand, codeHandler, copiesOf } from "../../engine/workspace-tools/code-tools.ts";
+import {
+  bothOutputs,
+  commandParts,
+  joinedCommand,
+  stderrOf,
+} from "../../engine/workspace-tools/command-result.ts";
 import { EDITOR_TOOL } from "../../engine/workspace-tools/editor-tool.ts";
 import { objectOf } from "../../skill/json.ts";
 import type { SkillRecord } from "../../skill/manifest.ts";
@@ -101,9 +107,9 @@ export class WorkspaceTools {
         skill: this.#skill(active.at(-1) ?? spec.own_skill?.name),
         signal,
         ...asked?.terms,
-        ...(code === null ? {} : { code: true as const }),
+        ...(code === null ? {} : { code: true as const, own_stderr: true as const }),
       });
-      return made === null ? result : { ...result, content: result.content + (await made()) };
+      return made === null ? result : withFiles(result, await made());
     }
     const files = new FileTools({
       bucket: context.env.FILES,
@@ -124,6 +130,13 @@ export class WorkspaceTools {
       duration_ms: Date.now() - started,
     };
   }
+}
+
+/** The result of a command, with lines about the files that it made after its stdout. */
+function withFiles(result: AgentToolResult, files: string): AgentToolResult {
+  if (files === "") return result;
+  const parts = commandParts(result.content, result.exit_code, stderrOf(result.value));
+  return { ...result, content: joinedCommand({ ...parts, stdout: bothOutputs(parts.stdout, files) }) };
 }
 
 async function fileCall(

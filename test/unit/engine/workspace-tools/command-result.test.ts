@@ -1,6 +1,12 @@
 /** What a command comes to, as its model reads it. */
 import { expect, test } from "vitest";
-import { commandText } from "../../../../src/engine/workspace-tools/command-result.ts";
+import { inOrder, shellOutputs } from "../../../../src/engine/workspace-tools/code-tools.ts";
+import {
+  commandParts,
+  commandText,
+  sentCommand,
+  stderrShown,
+} from "../../../../src/engine/workspace-tools/command-result.ts";
 
 const CASES: [command: string, output: string, exit_code: number, note: boolean][] = [
   ["curl https://example.com", "curl: (6) Could not resolve host: example.com", 6, true],
@@ -30,4 +36,39 @@ test.each([
   const end = { exit_code: remark === null ? 1 : null, remark, notKept: [], offline: false };
   expect(commandText("x", output, { ...end, memory_bytes: 4096 }).includes("may have 4096 bytes")).toBe(note);
   expect(commandText("x", output, { ...end, memory_bytes: null })).not.toContain("memory_limit");
+});
+
+test.each([
+  ["out\n", "", 0, "out", "", "out"],
+  ["out\n", "why\n", 0, "out", "why", "out\nwhy"],
+  ["out\n", "why\n", 3, "out", "why", "out\nwhy\nexit code 3"],
+  ["", "why", 3, "", "why", "why\nexit code 3"],
+  ["out", "out", 0, "out", "out", "out\nout"],
+  ["", "", 0, "", "", "[hull: no output]"],
+  ["", "", 3, "", "", "exit code 3"],
+  ["out", "why\n[hull: a note]", 0, "out", "why\n[hull: a note]", "out\nwhy\n[hull: a note]"],
+])(
+  "stdout %j, stderr %j, %i: a client gets %j and %j, and the model reads the same text twice",
+  (stdout, stderr, exit_code, shownOut, shownErr, text) => {
+    const end = { exit_code, remark: null, notKept: [], offline: false, memory_bytes: null };
+    expect(commandText("x", inOrder(stdout, stderr), end)).toBe(text);
+    const parts = commandParts(text, exit_code, stderr);
+    expect([parts.stdout, stderrShown(parts)]).toEqual([shownOut, shownErr]);
+    expect(sentCommand(shownOut, shownErr, exit_code)).toBe(text);
+  },
+);
+
+test("each command of a call of the shell has its own stdout, stderr and end", () => {
+  const ended = (n: number, code: number) => `\n[hull: command ${n}: exit code ${code}]\n`;
+  const stdout = `one\n${ended(1, 0)}${ended(2, 3)}three`;
+  const stderr = `${ended(1, 0)}why\n${ended(2, 3)}late`;
+  const text = inOrder(stdout, stderr);
+  expect(text).toBe(`one\n${ended(1, 0)}why${ended(2, 3)}three\nlate`);
+  const end = { exit_code: null, remark: "stopped", notKept: [], offline: false, memory_bytes: null };
+  const content = commandText("x", text, end);
+  expect(shellOutputs(content, { commands: 3, exit_code: null, stderr })).toEqual([
+    { stdout: "one\n", stderr: "", exit_code: 0 },
+    { stdout: "", stderr: "why", exit_code: 3 },
+    { stdout: "three", stderr: "late\n[hull: stopped]", exit_code: null },
+  ]);
 });
