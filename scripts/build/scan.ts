@@ -76,6 +76,12 @@ export interface RootContext {
   declared: readonly DeclaredPlugins[];
 }
 
+/**
+ * A file in a folder with the state of a `hull dev`. Such a folder holds secrets and unpacked skills, and `--state` may
+ * put it anywhere, so it is no part of a collection or a skill.
+ */
+export const STATE_MARK = ".hull-state";
+
 /** The most folders below a root that are searched for skills. */
 const MAX_FOLDERS = 50_000;
 
@@ -134,6 +140,7 @@ export function findSkills(rootContext: RootContext): RootScan {
 /** Whether a folder is a skill, or there is one anywhere in it. */
 export function holdsSkill(path: string): boolean {
   const entries = readFolder(path) ?? [];
+  if (isState(entries)) return false;
   if (skillFileOf(entries) !== null) return true;
   return entries.some(
     (entry) =>
@@ -196,7 +203,7 @@ function searchBelow(
       if (folders++ >= MAX_FOLDERS) return;
       const path = join(root, within);
       const inside = readFolder(path);
-      if (inside === null) continue;
+      if (inside === null || isState(inside)) continue;
       const name = skillFileOf(inside);
       const link = entry.isSymbolicLink();
       const target = link ? outsideTarget(path, boundary) : null;
@@ -290,6 +297,7 @@ function whereElse(root: string, [project = root]: readonly string[]): string {
   const visit = (path: string): void => {
     if (folders++ >= MAX_FOLDERS || locations.size >= MAX_NAMED) return;
     const entries = readFolder(path) ?? [];
+    if (isState(entries)) return;
     if (path !== project && skillFileOf(entries) !== null) {
       locations.add(dirname(path));
       return;
@@ -326,6 +334,8 @@ function toolsAlone(folder: string): Diagnostic {
 }
 
 const hasConfig = (entries: readonly Dirent[]): boolean => entries.some(({ name }) => name === CONFIG_FILE);
+
+const isState = (entries: readonly Dirent[]): boolean => entries.some(({ name }) => name === STATE_MARK);
 
 /** All bundled files of a skill folder, with findings about links and special files. */
 export function listFiles(
@@ -382,7 +392,8 @@ export function listFiles(
             ),
           );
         } else {
-          visit(readFolder(full) ?? [], `${path}/`, [...above, full]);
+          const inside = readFolder(full) ?? [];
+          if (!isState(inside)) visit(inside, `${path}/`, [...above, full]);
         }
       } else if (!stats.isFile()) {
         diagnostics.push(

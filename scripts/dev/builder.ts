@@ -49,9 +49,10 @@ export class SkillWatch {
   readonly begun: Promise<() => Promise<void> | void>;
 
   /** @param roots `null`: watch nothing. @param imported files outside the roots */
-  constructor(roots: readonly string[] | null, imported: BuildResult["imported"]) {
+  constructor(roots: readonly string[] | null, stateDir: string, imported: BuildResult["imported"]) {
     this.#isOn = roots !== null;
-    this.begun = roots === null ? Promise.resolve(() => {}) : watchRoots(roots, this.#rebuild.schedule);
+    this.begun =
+      roots === null ? Promise.resolve(() => {}) : watchRoots(roots, stateDir, this.#rebuild.schedule);
     this.add(imported);
   }
 

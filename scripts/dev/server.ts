@@ -110,7 +110,7 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
       options.onPhase?.(`Building ${counted(folders, "skill")} …`),
     );
     options.onPhase?.("Starting the Worker and the runner …");
-    const watch = new SkillWatch(options.watch ? project.roots : null, first.imported);
+    const watch = new SkillWatch(options.watch ? project.roots : null, stateDir, first.imported);
     stops.push(() => watch.stop());
     const layers = [project.models.file, first.packages, project.models.root];
     const variablesFor = (skills: readonly BuiltSkill[]): Map<string, string> =>

@@ -5,6 +5,7 @@
 import { access, chmod, link, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
+import { STATE_MARK } from "../build/scan.ts";
 import { CommandError, EXIT } from "../command.ts";
 import { LOOPBACK } from "./local-addresses.ts";
 import { SECRET_KEY_FILE } from "./secret-key.ts";
@@ -26,6 +27,10 @@ interface Holder {
  */
 export async function lockState(stateDir: string): Promise<() => Promise<void>> {
   await privateFolder(stateDir);
+  await writeFile(
+    join(stateDir, STATE_MARK),
+    "hull dev keeps its state here; no command takes it for skills.\n",
+  );
   const file = join(stateDir, LOCK_FILE);
   const own = `${file}.${process.pid}`;
   const holder: Holder = { pid: process.pid, began: await beginOf(process.pid) };

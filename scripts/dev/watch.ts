@@ -37,9 +37,13 @@ export function debounced(changed: () => Promise<void>): Debounced {
   return { schedule, stop: () => clearTimeout(timer) };
 }
 
-/** Calls `schedule` for each change under the roots, as soon as it has resolved. Returns a function that stops it. */
+/**
+ * Calls `schedule` for each change under the roots, but not in the folder of state, as soon as it has resolved. Returns a
+ * function that stops it.
+ */
 export async function watchRoots(
   roots: readonly string[],
+  stateDir: string,
   schedule: () => void,
 ): Promise<() => Promise<void>> {
   let stopped = false;
@@ -76,7 +80,7 @@ export async function watchRoots(
   const open = async (): Promise<FSWatcher> => {
     const watcher = watch([...roots], {
       ignoreInitial: true,
-      ignored: (path) => IGNORED.has(basename(path)),
+      ignored: (path) => IGNORED.has(basename(path)) || path === stateDir,
       // A replaced file (an editor's safe save, git checkout) is a change like any other.
       atomic: false,
     });

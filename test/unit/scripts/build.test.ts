@@ -17,6 +17,7 @@ import { BuildCache } from "../../../scripts/build/cache.ts";
 import { renderDiagnostics } from "../../../scripts/build/print.ts";
 import type { BuiltSkill } from "../../../scripts/build/skill.ts";
 import { writeBuild } from "../../../scripts/build/write.ts";
+import { lockState } from "../../../scripts/dev/state-lock.ts";
 import { readTar } from "../../../src/skill/tar.ts";
 import { folder, put, skillText } from "./folder.ts";
 
@@ -186,6 +187,20 @@ test("files that are never bundled, and .hullignore of project, root and skill",
   });
   const { skills } = await build(project);
   expect(await pathsOf(skills[0])).toEqual(["SKILL.md", "keep.log", "sub/data"]);
+});
+
+test.each([
+  ["a folder of skills", "a/SKILL.md", ["SKILL.md", "notes.md"]],
+  ["a project of one skill", "SKILL.md", ["SKILL.md", "a/notes.md"]],
+])("the state of hull dev inside %s is no part of it", async (_, path, files) => {
+  const unpacked = "state/runner/bundles/1/SKILL.md";
+  const project = folder({ [path]: skillText("A"), "a/notes.md": "x", [unpacked]: skillText("A") });
+  await (await lockState(join(project, "state")))();
+  put(project, "state/secret.key", "secret");
+  const { skills, found } = await build(project, {}, [project]);
+  expect(found).toEqual([]);
+  expect(skills).toHaveLength(1);
+  expect(await pathsOf(skills[0])).toEqual(files);
 });
 
 test("SKILL.md that is not UTF-8 is an error, and a warning in a plain Agent Skill", async () => {

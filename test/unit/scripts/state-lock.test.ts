@@ -18,7 +18,7 @@ test("a folder is taken once, made where it is missing, and free again when it i
   await expect(lockState(dir)).rejects.toMatchObject(refusal);
   await expect(checkUnlocked(dir)).rejects.toMatchObject(refusal);
   await giveBack();
-  expect(readdirSync(dir)).toEqual([]);
+  expect(readdirSync(dir)).toEqual([".hull-state"]);
   await (await lockState(dir))();
 });
 
@@ -82,7 +82,7 @@ test("the address of a living server is found, and no other one", async () => {
   put(dir, "server.lock", "no lock");
   expect(await addressOf(dir)).toBeNull();
   await remove();
-  expect(readdirSync(dir)).toEqual(["server.lock"]);
+  expect(readdirSync(dir)).toEqual([".hull-state", "server.lock"]);
 });
 
 test("attack: a state folder from another person sends no key to another machine", async () => {

@@ -10,7 +10,7 @@ import { folder } from "./folder.ts";
 async function watched() {
   const dir = folder({ "skills/linked/a": "0", "kept/one/a": "1", "kept/two/a": "2" });
   let changes = 0;
-  const stop = await watchRoots([join(dir, "skills")], () => changes++);
+  const stop = await watchRoots([join(dir, "skills")], join(dir, "skills/state"), () => changes++);
   onTestFinished(stop);
   const at = (path: string): string => join(dir, path);
   /** Repeats a change until it is noticed, since a watcher may be about to open again. */
