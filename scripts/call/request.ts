@@ -5,6 +5,7 @@ import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
 import { buffer } from "node:stream/consumers";
 import type { JsonObject } from "../../src/skill/manifest.ts";
+import { mediaTypeOf } from "../../src/skill/media.ts";
 import { CommandError, EXIT, usageError } from "../command.ts";
 import { utf8Text } from "../utf8-text.ts";
 
@@ -44,7 +45,10 @@ export async function callRequest(url: string, card: SkillAddress, input: CallIn
   if (input.files.length > 0) {
     const body = new FormData();
     if (given !== undefined) body.set("input", utf8Text(given, "The input"));
-    for (const path of input.files) body.append("file", new Blob([await read(path)]), basename(path));
+    for (const path of input.files) {
+      const content = new Blob([await read(path)], { type: mediaTypeOf(path) });
+      body.append("file", content, basename(path));
+    }
     return { target, init: { method, body } };
   }
   if (given === undefined) return { target, init: { method } };
@@ -52,7 +56,8 @@ export async function callRequest(url: string, card: SkillAddress, input: CallIn
     const body = Buffer.from(`{"input":${jsonOf(utf8Text(given, "The input"), card.input_schema)}}`);
     return { target, init: { method, headers: { "content-type": "application/json" }, body } };
   }
-  const headers = { "content-type": card.input === "file" ? fileType(given, card.inputMime) : "text/plain" };
+  const type = card.input === "file" ? fileType(given, input.text, card.inputMime) : "text/plain";
+  const headers = { "content-type": type };
   return { target, init: { method, headers, body: given } };
 }
 
@@ -68,6 +73,8 @@ function checkGiven({ method, input_schema }: SkillAddress, { text, files }: Cal
   throw usageError("input_missing", message, "Pass it as JSON: --input '{…}'.");
 }
 
+const UNKNOWN_TYPE = "application/octet-stream";
+
 /** A text as JSON: unchanged if it is JSON, unless the schema accepts only texts; anything else as a JSON string. */
 function jsonOf(text: string, { type }: JsonObject): string {
   if (type === "string") return JSON.stringify(text);
@@ -79,11 +86,12 @@ function jsonOf(text: string, { type }: JsonObject): string {
   }
 }
 
-/** The media type of content without a name: the only one that the skill accepts, or else what the bytes indicate. */
-function fileType(content: Uint8Array, accepted: readonly string[] = []): string {
+/** The media type of the input of a file skill: the only one that it accepts, or else what name and bytes indicate. */
+function fileType(content: Uint8Array, source = "", accepted: readonly string[] = []): string {
   const [only = "*", ...more] = accepted;
   if (more.length === 0 && !only.includes("*")) return only;
-  return isUtf8(content) ? "text/plain" : "application/octet-stream";
+  const named = source.startsWith("@") ? mediaTypeOf(source) : UNKNOWN_TYPE;
+  return named === UNKNOWN_TYPE && isUtf8(content) ? "text/plain" : named;
 }
 
 async function readInput(source: string): Promise<Buffer<ArrayBuffer>> {

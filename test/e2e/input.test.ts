@@ -113,6 +113,16 @@ describe("files", () => {
     expect(lines).toContain("first=one a.csv text/csv");
   });
 
+  test("a file of a form that has no type has the type of its name", async () => {
+    const part = 'Content-Disposition: form-data; name="f"; filename="a.PNG"';
+    const response = await send(
+      "files",
+      "multipart/form-data; boundary=b",
+      `--b\r\n${part}\r\n\r\nPNG\r\n--b--\r\n`,
+    );
+    expect(await response.text()).toContain("first=PNG a.PNG image/png");
+  });
+
   test("a raw body is the file and has no name", async () => {
     const response = await send("files", "application/pdf", "%PDF");
     expect(await response.text()).toContain("first=%PDF  application/pdf");

@@ -4,6 +4,7 @@ import { dropInput, inputStorage } from "../../run/files.ts";
 import { type Body, Gathered, HELD_BYTES, HeldBodies, openContent } from "../../run/large-body.ts";
 import { decodeUtf8 } from "../../run/utf8.ts";
 import type { Manifest } from "../../skill/manifest.ts";
+import { mediaTypeOf } from "../../skill/media.ts";
 import type { RequestContext } from "../context.ts";
 import { formParts } from "../form.ts";
 import { accepts, mediaType } from "./media-type.ts";
@@ -36,7 +37,7 @@ export async function formInput(
       else if (TEXT_FIELDS.includes(part.name)) text ??= await readField(part.name, part.body);
       continue;
     }
-    const mime = mediaType(part.type) || "application/octet-stream";
+    const mime = mediaType(part.type) || mediaType(mediaTypeOf(part.filename));
     if (manifest.input === "file" && !accepts(manifest.input_mime, mime)) {
       throw new UnsupportedMediaType({ type: mime, accepted: manifest.input_mime });
     }

@@ -51,7 +51,8 @@ test("a name that would be another path is asked for as it is", async () => {
 });
 
 test("content that is no text reaches the skill byte for byte, with a type that it takes", async () => {
-  const path = join(folder({ content: BYTES }), "content");
+  const dir = folder({ content: BYTES, "a.PNG": BYTES });
+  const path = join(dir, "content");
   const bytes = BYTES.toString("latin1");
   expect(await sent(FILE, `@${path}`)).toEqual(["application/octet-stream", bytes]);
   expect(await sent({ ...FILE, inputMime: ["image/png"] }, `@${path}`)).toEqual(["image/png", bytes]);
@@ -59,6 +60,7 @@ test("content that is no text reaches the skill byte for byte, with a type that 
     "application/octet-stream",
     bytes,
   ]);
+  expect(await sent({ ...FILE, inputMime: ["image/*"] }, `@${dir}/a.PNG`)).toEqual(["image/png", bytes]);
   expect(await sent(FILE, "a text")).toEqual(["text/plain", "a text"]);
   expect(await sent(POST, `@${path}`)).toEqual(["text/plain", bytes]);
   for (const card of [
@@ -66,6 +68,17 @@ test("content that is no text reaches the skill byte for byte, with a type that 
     { ...POST, input_schema: {} },
   ])
     await expect(sent(card, `@${path}`)).rejects.toMatchObject({ exit: 2, code: "bad_encoding" });
+});
+
+test("files go with the types of their names", async () => {
+  const dir = folder({ "a.png": BYTES, "b.csv": "1", "c.unknown": BYTES });
+  const files = ["a.png", "b.csv", "c.unknown"].map((name) => join(dir, name));
+  const { init } = await callRequest("http://localhost:3000", FILE, { text: undefined, files });
+  const types =
+    init.body instanceof FormData
+      ? init.body.getAll("file").map((file) => (file instanceof File ? file.type : ""))
+      : [];
+  expect(types).toEqual(["image/png", "text/csv; charset=utf-8", "application/octet-stream"]);
 });
 
 describe("files of an answer", () => {
