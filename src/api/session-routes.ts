@@ -188,7 +188,7 @@ export const SESSION_OPERATIONS = {
   resetSession: changes("Empties the conversation", NOTHING),
   trimSession: changes("Keeps the last messages only", body(trimBody)),
   compactSession: changes("Replaces older messages by a summary", maybeBody(schema("CompactRequest")), {
-    parameters: [ID],
+    parameters: [ID, KEY],
     answers: { 200: answer("The session, and what was done", json(schema("CompactedSession"))) },
     faults: [400, 404, 408, 409, 413, 422, 502, 504],
   }),

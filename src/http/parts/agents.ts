@@ -4,6 +4,7 @@ import * as events from "../daemons/events.ts";
 import * as daemonSpawn from "../daemons/spawn.ts";
 import * as executions from "../executions.ts";
 import * as files from "../files.ts";
+import { keyed } from "../keyed.ts";
 import * as operations from "../operations.ts";
 import * as artifacts from "../sessions/artifacts.ts";
 import * as changes from "../sessions/changes.ts";
@@ -31,4 +32,6 @@ export const HANDLERS = {
   ...tasks,
   ...taskSpawn,
   ...transcripts,
+  // To open a session again changes nothing, so another process may begin the request again.
+  openSession: keyed(sessions.openSession, "with tools"),
 };

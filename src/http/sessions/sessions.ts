@@ -16,32 +16,26 @@ import { MAX_MODEL_BODY_BYTES } from "../operations.ts";
 import { jsonNow, numberedPage, numericCursor, pageLimit, wantedPage } from "../page.ts";
 import { flagIn, WORDS } from "../parameters.ts";
 import type { Handler } from "../routes.ts";
-import { idDigits, idempotencyKey } from "../skills/idempotency.ts";
-import { requestName, sessionOf, shown } from "./object.ts";
+import { idDigits } from "../skills/idempotency.ts";
+import { sessionOf, shown } from "./object.ts";
 
 /** Characters of a session's metadata as JSON. */
 const MAX_METADATA = 16 * 1024;
 
 /**
- * `POST /sessions`: 201 with a new session, or 200 if the session of this id exists. A repetition with the same
- * `Idempotency-Key` gets the status of the first request. If the request names an id, the session stores the answer;
- * otherwise the session's id is derived from the key.
+ * `POST /sessions`: 201 with a new session, or 200 if the session of this id exists. If the request names no id, the id is
+ * derived from its `Idempotency-Key`, so a request that begins again opens the same session.
  */
 export async function openSession(context: RequestContext): Promise<Response> {
   const body = await readJsonIfAny(context.request, openBody, MAX_MODEL_BODY_BYTES);
   const metadata: JsonObject = body.metadata ?? {};
   if (JSON.stringify(metadata).length > MAX_METADATA)
     throw memberInvalid("metadata", `is longer than ${MAX_METADATA} characters`, ".");
-  const key = idempotencyKey(context.request);
   const id = body.id ?? (await newSessionId(context, "/sessions"));
   const imported = body.transcript === undefined ? null : importedFrom(body.transcript);
-  const keyed = key !== null && body.id === undefined;
-  const named = imported !== null || keyed;
-  const request_hash = named ? await sha256(JSON.stringify(body)) : null;
-  const request = key !== null && !keyed ? { request: await requestName(context, body) } : {};
-  const wanted = { metadata, request_hash, imported, ...request };
-  const { created, session } = await sessionOf(context, id).ask("open", wanted);
-  return createdSession(session, created || keyed);
+  const request_hash = imported === null ? null : await sha256(JSON.stringify(body));
+  const { created, session } = await sessionOf(context, id).ask("open", { metadata, request_hash, imported });
+  return createdSession(session, created || body.id === undefined);
 }
 
 /** @throws InvalidRequest */

@@ -129,11 +129,11 @@ export class Conversation {
   /**
    * Creates the session unless it exists. To wait until its row is on its way to the list, call `listing.noted`.
    * @param index `false`: the caller calls `listing.write`, or the row is written with that of the first run
-   * @throws IdempotencyKeyReused
+   * @throws SessionExists
    */
   async open(
     { tenant, id }: SessionCaller,
-    { imported, parent_id = null, fork, ...wanted }: Omit<SessionOperations["open"]["in"], "request">,
+    { imported, parent_id = null, fork, ...wanted }: SessionOperations["open"]["in"],
     index = true,
   ): Promise<boolean> {
     const before = this.#store.session();
@@ -143,9 +143,6 @@ export class Conversation {
     if (known !== null) {
       const { request_hash } = wanted;
       if (imported !== null && known.request_hash !== request_hash) throw new SessionExists({ session: id });
-      if (request_hash !== null && known.request_hash !== request_hash) {
-        throw new IdempotencyKeyReused({ key: id });
-      }
       return false;
     }
     const now = this.log.now();

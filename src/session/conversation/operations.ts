@@ -110,17 +110,11 @@ function conversationHandlers(conversation: Conversation): Handlers<Conversation
       return conversation.view();
     });
   return {
-    async open({ request, ...wanted }, caller) {
-      const first =
-        request !== undefined && conversation.exists(caller)
-          ? conversation.answerTo<SessionOperations["open"]["out"]>(request)
-          : null;
-      if (first !== null) return first.answer;
+    async open(wanted, caller) {
       const created = await conversation.open(caller, wanted);
-      const opened = { created, session: conversation.view() };
-      if (request !== undefined) conversation.once(request, () => opened);
+      const session = conversation.view();
       if (created) await conversation.listing.noted();
-      return opened;
+      return { created, session };
     },
     exists: (_, caller) => conversation.exists(caller),
     view: within(() => conversation.view()),

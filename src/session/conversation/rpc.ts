@@ -102,8 +102,6 @@ export interface ConversationOperations extends WorkspaceOperations {
       imported: { messages: Message[]; summary: string | null } | null;
       /** The session above it. Absent: none. */
       parent_id?: string | null;
-      /** Makes a repetition get the first answer. Absent: the request has no key, or the session's id is derived from it. */
-      request?: NamedRequest;
       /** Name and content of the request whose own unfinished fork the session may replace. Absent: none. */
       fork?: string;
     };
