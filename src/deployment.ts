@@ -61,6 +61,8 @@ export class Deployment {
   readonly registry: SkillRegistry;
   readonly catalogs: TenantCatalogs;
   readonly keys: KnownKeys;
+  /** From which the deployment derives keys of its own; `null`: it has none. */
+  readonly secret: string | null;
   readonly signIns: SignIns;
   /** Signs cursors of lists, so that each is valid for its own list only. */
   readonly listSeal: ListSeal;
@@ -108,9 +110,9 @@ export class Deployment {
     this.registry = new SkillRegistry(env, this.settings);
     this.catalogs = new TenantCatalogs(env, this.registry);
     this.keys = new KnownKeys(env, this.settings.adminKey);
-    const secret = this.settings.secretKeys[0] ?? this.settings.adminKey;
-    this.signIns = new SignIns(secret);
-    this.listSeal = new ListSeal(secret);
+    this.secret = this.settings.secretKeys[0] ?? this.settings.adminKey;
+    this.signIns = new SignIns(this.secret);
+    this.listSeal = new ListSeal(this.secret);
     this.sealer = new Sealer(this.settings.secretKeys);
     this.isolates = env.LOADER === undefined ? null : new Isolates(env.LOADER);
   }

@@ -330,9 +330,10 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
   addKey: {
     tag: "operation",
     summary: "Makes an API key; only this answer shows it",
+    parameters: [ref("parameters", "idempotency-key")],
     body: body(schema("NewApiKey")),
     answers: { 201: answer("The key", json(schema("ShownApiKey"))) },
-    faults: [400, 408, 413, 422],
+    faults: [400, 408, 413, 422, 502],
   },
   revokeKey: {
     tag: "operation",

@@ -39,9 +39,11 @@ const PREFIX_LENGTH = "hull_".length + 6;
 
 /** A new key, which is shown only once. */
 export function makeKey(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(32));
-  return `hull_${toBase64Url(bytes)}`;
+  return keyOf(crypto.getRandomValues(new Uint8Array(32)));
 }
+
+/** @param bytes 256 random bits, or what nobody can tell from them */
+export const keyOf = (bytes: Uint8Array<ArrayBuffer>): string => `hull_${toBase64Url(bytes)}`;
 
 export function prefixOf(key: string): string {
   return key.slice(0, PREFIX_LENGTH);

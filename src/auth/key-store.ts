@@ -5,9 +5,10 @@ import API_KEYS from "../../migrations/0001_api_keys.sql?raw";
 import API_KEY_USES from "../../migrations/0013_api_key_uses.sql?raw";
 import { sha256 } from "../bytes.ts";
 import { pageOfRows, Tables } from "../database.ts";
+import { keySource } from "../derived-key.ts";
 import type { Bindings } from "../env.ts";
 import { unknownCursor } from "../errors/unknown-cursor.ts";
-import { type ApiKey, keyRowShape, makeKey, prefixOf, SCOPES, type Scope } from "./api-key.ts";
+import { type ApiKey, keyOf, keyRowShape, prefixOf, SCOPES, type Scope } from "./api-key.ts";
 
 const COLUMNS = "id, prefix, tenant, scopes, name, created_at";
 const KEYS = `SELECT ${COLUMNS}, used_at AS last_used_at FROM api_keys LEFT JOIN api_key_uses USING (id)`;
@@ -19,11 +20,17 @@ interface NewKey {
   name: string | null;
 }
 
-/** Makes a key. The returned `key` is stored nowhere. */
-export async function addKey(env: Bindings, wanted: NewKey, now: Date): Promise<ApiKey & { key: string }> {
-  const key = makeKey();
+/** Stores a new key, but not the key itself. @param keyFor the key with this id */
+export async function addKey(
+  env: Bindings,
+  wanted: NewKey,
+  keyFor: (id: string) => Promise<string> | string,
+  now: Date,
+): Promise<ApiKey & { key: string }> {
+  const id = `key_${crypto.randomUUID().replaceAll("-", "")}`;
+  const key = await keyFor(id);
   const made: ApiKey = {
-    id: `key_${crypto.randomUUID().replaceAll("-", "")}`,
+    id,
     prefix: prefixOf(key),
     tenant: wanted.tenant,
     scopes: SCOPES.filter((scope) => wanted.scopes.includes(scope)),
@@ -41,6 +48,11 @@ export async function addKey(env: Bindings, wanted: NewKey, now: Date): Promise<
     await sha256(key),
   ]);
   return { ...made, key };
+}
+
+/** The key that has this id, for a key that a repeated request shows again. @param secret of the deployment */
+export async function derivedKey(secret: string, id: string): Promise<string> {
+  return keyOf(new Uint8Array(await (await keySource(secret)).bits(`API key ${id}`, 256)));
 }
 
 /** The key with this hash, or `null`. */

@@ -422,7 +422,7 @@ export const SecretKeyMissing = define<{ reason: string; remedy?: string }>(
   503,
   "No key for secrets",
   (d) => ({
-    detail: `Hull has no usable key for secrets of tool configuration and for signing browsers in: ${d.reason}. ${d.remedy ?? "Set one with `openssl rand -hex 32 | wrangler secret put HULL_SECRET_KEY`."}`,
+    detail: `Hull has no usable secret to derive keys from: ${d.reason}. ${d.remedy ?? "Set one with `openssl rand -hex 32 | wrangler secret put HULL_SECRET_KEY`."}`,
   }),
 );
 export const CatalogMissing = define<Record<string, never>>(

@@ -6,7 +6,6 @@ import { FIXED_ROUTES, type OperationOf, type RoutePart } from "../skill/fixed-r
 import * as discovery from "./discovery/routes.ts";
 import { docsFile } from "./docs.ts";
 import { healthz, readyz } from "./health.ts";
-import * as keys from "./keys.ts";
 import { getMetrics } from "./metrics.ts";
 import { getOpenapi } from "./openapi.ts";
 import type { Handler } from "./routes.ts";
@@ -19,7 +18,6 @@ import { getUsage } from "./usage.ts";
 /** The handlers that every isolate compiles, without those of the console. */
 const MAIN: { readonly [id in Exclude<OperationOf<"main">, ConsoleOperation>]: Handler } = {
   ...discovery,
-  ...keys,
   ...runIndex,
   ...signIn,
   docsFile,

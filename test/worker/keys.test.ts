@@ -19,10 +19,10 @@ afterEach(() => vi.restoreAllMocks());
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
 const run = (key: string, client = keyed) =>
   client.fetch("/skills/cat", { method: "POST", body: "hi", headers: bearer(key) });
-const post = (key: string, body: unknown) =>
+const post = (key: string, body: unknown, headers: Record<string, string> = {}) =>
   keyed.fetch("/admin/keys", {
     method: "POST",
-    headers: { ...bearer(key), "content-type": "application/json" },
+    headers: { ...bearer(key), "content-type": "application/json", ...headers },
     body: JSON.stringify(body),
   });
 const revoke = (key: string, id: string) =>
@@ -54,6 +54,35 @@ describe("an API key", () => {
     expect((await revoke(ADMIN, made.id)).status).toBe(204);
     expect(await code(await run(made.key))).toEqual([401, "unauthenticated"]);
     expect(await code(await revoke(ADMIN, made.id))).toEqual([404, "key_not_found"]);
+  });
+
+  it("is made once for an Idempotency-Key, whose repetitions show it too, and is stored nowhere", async () => {
+    const asked = (tenant: string, by = ADMIN) =>
+      post(by, { tenant, scopes: ["admin"] }, { "idempotency-key": "made once" });
+    const first = await (await asked("once")).json<Made>();
+    const again = await asked("once");
+    expect([again.status, again.headers.get("x-hull-replayed"), await again.json()]).toEqual([
+      201,
+      "1",
+      first,
+    ]);
+    expect((await run(first.key)).status).toBe(200);
+    expect(await code(await asked("twice"))).toEqual([422, "idempotency_key_reused"]);
+    expect((await list(ADMIN, "?tenant=once")).data.map(({ id }) => id)).toEqual([first.id]);
+    const { key } = await (await asked("once", first.key)).json<Made>();
+    expect(key).not.toBe(first.key);
+    const { DB, FILES } = keyed.env;
+    const rows = ["api_keys", "kept_answers"].map(async (table) =>
+      DB.prepare(`SELECT * FROM ${table}`).all(),
+    );
+    const { objects } = await FILES.list();
+    const bodies = objects.map(async ({ key: name }) => (await FILES.get(name))?.text());
+    const stored = JSON.stringify(await Promise.all([...rows, ...bodies]));
+    expect(stored).toContain(first.id);
+    expect(stored).not.toContain(first.key);
+    expect((await revoke(ADMIN, first.id)).status).toBe(204);
+    expect(await (await asked("once")).json()).toEqual(first);
+    expect(await code(await run(first.key))).toEqual([401, "unauthenticated"]);
   });
 
   it("has the scopes that this version knows, if a later version made it", async () => {
