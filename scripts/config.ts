@@ -40,6 +40,17 @@ const origins = z.array(
     ),
 );
 
+/** Names as a `Host` header has them, without the port; IPv6 addresses in brackets. */
+const hosts = z.array(
+  z
+    .string()
+    .regex(
+      /^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])$/i,
+      'must be host names like "skills.example.com", without scheme and port',
+    )
+    .toLowerCase(),
+);
+
 const runner = z.strictObject({
   /** An existing runner; `null`: `hull dev` starts one. */
   url: z
@@ -140,13 +151,16 @@ const limits = z.strictObject({
 const config = z.strictObject({
   /** Roots, relative to the file; `null`: `skills`, else the folder itself. */
   skills: z
-    .union([
-      z
-        .string()
-        .min(1)
-        .transform((path) => [path]),
-      texts.min(1),
-    ])
+    .union(
+      [
+        z
+          .string()
+          .min(1)
+          .transform((path) => [path]),
+        texts.min(1),
+      ],
+      "must be a folder, or a list of folders",
+    )
     .nullable()
     .default(null),
   name: z.string().min(1).nullable().default(null),
@@ -163,7 +177,7 @@ const config = z.strictObject({
   pass_through: z.array(z.string().min(1)).default([]),
   /** Slugs of published skills whose files everybody may download. */
   public_skills: z.array(z.string().min(1)).default([]),
-  allowed_hosts: texts.default([]),
+  allowed_hosts: hosts.default([]),
   allowed_origins: origins.default([]),
   /** `null`: keys when deployed, none on loopback. */
   auth: z.enum(["keys", "none"]).nullable().default(null),

@@ -39,11 +39,13 @@ test("hull.toml: defaults and given values", async () => {
       install_ms: 180000,
     },
   });
-  const toml = 'skills = "s"\nauth = "keys"\nrate_limit = "120/60s"\n[runner]\nurl = "http://127.0.0.1:9"\n';
+  const toml =
+    'skills = "s"\nauth = "keys"\nrate_limit = "120/60s"\nallowed_hosts = ["Shop.test", "[fd00::7]"]\n[runner]\nurl = "http://127.0.0.1:9"\n';
   expect(await loadConfig(folder({ "hull.toml": toml }))).toMatchObject({
     skills: ["s"],
     auth: "keys",
     rate_limit: { requests: 120, window_s: 60 },
+    allowed_hosts: ["shop.test", "[fd00::7]"],
     runner: { url: "http://127.0.0.1:9", queue: 256 },
   });
 });
