@@ -157,6 +157,13 @@ test.each<[type: string, body: string, listed: string[]]>([
   expect([said[0], said.filter((line) => line.startsWith("- "))]).toEqual(["Sum it up.", listed]);
 });
 
+test("a path that is relative to the skill's folder: the error names the file there", async () => {
+  const dir = await folderOf("/skills/pdf");
+  fake.script([{ tool_calls: [call("Read", { file_path: "FORMS.md" })] }, { text: "ok" }]);
+  await (await hull.call("/skills/pdf", form("Go."))).text();
+  expect(last()).toContain(`There is no file FORMS.md. In the folder of a skill there is: ${dir}/forms.md.`);
+});
+
 test("a client that refuses multipart/mixed gets the text", async () => {
   fake.script([{ tool_calls: [bash("echo 1 > a.txt")] }, { text: "made" }]);
   const headers = { accept: "multipart/mixed;q=0, */*" };

@@ -19,7 +19,7 @@ import { watchMade } from "../container.ts";
 import { LITELLM_TOOL } from "../whole-skills.ts";
 import { type BashEnvironment, type Command, runBash } from "./bash.ts";
 import { type FileAnswer, FileTools } from "./files.ts";
-import { SkillFolders } from "./skill-folders.ts";
+import { PLUGINS, SkillFolders } from "./skill-folders.ts";
 import { skillsFolder, workFolder } from "./where.ts";
 
 interface WorkspaceToolsOptions extends Omit<BashEnvironment, "skills" | "skillsKey"> {
@@ -70,7 +70,7 @@ export class WorkspaceTools {
   /** The initial content of the skill's copy in which Python starts: digests by path. */
   async #copies(): Promise<Map<string, string>> {
     const folders = await this.#skills.all();
-    return copiesOf(folders.filter(({ name }) => !name.startsWith(".plugins/")));
+    return copiesOf(folders.filter(({ name }) => !name.startsWith(PLUGINS)));
   }
 
   /** Executes one call. Every fault of the call is a result. @throws HullError for faults of the runner */

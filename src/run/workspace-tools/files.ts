@@ -35,7 +35,7 @@ const IMAGE_TYPES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 const MAX_SEARCHED_BYTES = 64 * 1024 * 1024;
 /** Files that a search reads at a time: a Worker has six connections. */
 const SEARCHED_AT_ONCE = 4;
-/** Files that an answer of `Grep` names as too large. */
+/** Files that an answer names as too large, or as those that a path may mean. */
 const MOST_NAMED = 10;
 
 /** The result of a call of a file tool. */
@@ -410,6 +410,13 @@ export class FileTools {
     const inside = await this.#below(location);
     if (inside.length > 0 || location.path === "")
       return `${given === "" ? "." : given} is a folder. Use Glob with this path to list it.`;
+    const { skills, folders } = this.#options;
+    // Texts of skills name their files from the skill's folder on.
+    const meant = location.in === "work" ? await skills.named(location.path) : [];
+    if (meant.length > 0) {
+      const paths = meant.slice(0, MOST_NAMED).map(({ path }) => `${folders.skills}/${path}`);
+      return `There is no file ${given}. In the folder of a skill there is: ${paths.join(", ")}.`;
+    }
     const folder = location.path.split("/").slice(0, -1).join("/");
     const siblings = await this.#below({ ...location, path: folder });
     const near = nearest(

@@ -22,6 +22,9 @@ interface Folder {
   read(file: BundledFile): Promise<Uint8Array | null>;
 }
 
+/** The folders of plugins are in it. */
+export const PLUGINS = ".plugins/";
+
 interface FoundFile {
   /** Relative to the folder of all skills. */
   path: string;
@@ -61,6 +64,13 @@ export class SkillFolders {
       if (file !== undefined) return foundFile(folder, file);
     }
     return null;
+  }
+
+  /** The files that a path means in the folders of the run's skills. */
+  async named(path: string): Promise<FoundFile[]> {
+    const own = (await this.all()).filter(({ name }) => !name.startsWith(PLUGINS));
+    const files = await Promise.all(own.map(({ name }) => this.find(name, path)));
+    return files.filter((file) => file !== null);
   }
 
   /** All files below a folder; `""`: of all skills. */
@@ -105,7 +115,7 @@ function foldersOf(registry: SkillRegistry, name: string, record: SkillRecord, r
   if (plugin?.folder === undefined) return [own];
   const { folder } = plugin;
   const read = (file: BundledFile): Promise<Uint8Array | null> => registry.packed(folder.pack, file);
-  return [own, { name: `.plugins/${name}`, files: folder.files, pack: folder.pack, runs, read }];
+  return [own, { name: `${PLUGINS}${name}`, files: folder.files, pack: folder.pack, runs, read }];
 }
 
 const foundFile = (folder: Folder, file: BundledFile): FoundFile => ({
