@@ -353,6 +353,11 @@ test("Glob and Grep say where they did not look, and where relative paths begin"
     [call("Grep", { pattern: "^77$" })],
     [bash("cd /tmp")],
     [call("Read", { file_path: "f.ts" }), call("Glob", { pattern: "*" })],
+    [
+      bash("cd -"),
+      call("Glob", { pattern: "a/*", head_limit: 1 }),
+      call("Grep", { pattern: "^78$", "-n": true }),
+    ],
   ]);
   const lines = texts.map((text) => text.split("\n").sort());
   expect(lines[1]).toEqual(["a/f.ts", "f.ts"]);
@@ -364,6 +369,8 @@ test("Glob and Grep say where they did not look, and where relative paths begin"
     /^f\.ts is outside .*: the last command ended in \/tmp\. The work folder is \/\S+\.$/,
   );
   expect(texts[8]).toMatch(/^\. is outside /);
+  expect(texts[10]).toMatch(/\n\[hull: Glob has no parameter head_limit, and ignored it\]$/);
+  expect(texts[11]).not.toContain("has no parameter");
   const empty = await run([
     [bash("mkdir empty; cd empty")],
     [call("Glob", { pattern: "*" }), call("Grep", { pattern: "x" })],

@@ -10,6 +10,22 @@ export function declaredArguments(tool: Json, args: JsonObject): JsonObject {
   return renames ? { ...rest, timeout_ms: timeout } : args;
 }
 
+/** `Grep` shows line numbers anyway. */
+const WITHOUT_LOSS = ["-n"];
+
+/** A note that names the arguments that a tool does not declare; `""`: there are none. */
+export function ignoredNote(tool: string, parameters: JsonObject, args: JsonObject): string {
+  const declared = objectOf(parameters.properties);
+  const ignored = Object.keys(args).filter(
+    (name) => !Object.hasOwn(declared, name) && !WITHOUT_LOSS.includes(name),
+  );
+  if (ignored.length === 0) return "";
+  const them = ignored.length === 1 ? "it" : "them";
+  return `\n[hull: ${tool} has no parameter ${ignored.slice(0, MOST_NAMED).join(", ")}, and ignored ${them}]`;
+}
+
+const MOST_NAMED = 10;
+
 /** What is wrong with the arguments, as a sentence for the model; `null`: nothing. Undeclared arguments are ignored. */
 export function argumentsFault(parameters: JsonObject, args: JsonObject): string | null {
   const { required } = parameters;

@@ -3,7 +3,7 @@ import { plainResult } from "../../engine/agent/call-results.ts";
 import type { AgentToolResult } from "../../engine/agent/records.ts";
 import type { AgentSkill, AgentSpec } from "../../engine/agent/spec.ts";
 import type { AgentEffectContext, PlannedCall } from "../../engine/agent/step.ts";
-import { argumentsFault, declaredArguments } from "../../engine/workspace-tools/arguments.ts";
+import { argumentsFault, declaredArguments, ignoredNote } from "../../engine/workspace-tools/arguments.ts";
 import { codeCommand, codeHandler, copiesOf } from "../../engine/workspace-tools/code-tools.ts";
 import {
   bothOutputs,
@@ -13,7 +13,8 @@ import {
 } from "../../engine/workspace-tools/command-result.ts";
 import { EDITOR_TOOL } from "../../engine/workspace-tools/editor-tool.ts";
 import { objectOf } from "../../skill/json.ts";
-import type { SkillRecord } from "../../skill/manifest.ts";
+import type { JsonObject, SkillRecord } from "../../skill/manifest.ts";
+import { WORKSPACE_TOOLS } from "../../skill/tool-names.ts";
 import { executionIdOf } from "../agent/execution-id.ts";
 import { watchMade } from "../container.ts";
 import { LITELLM_TOOL } from "../whole-skills.ts";
@@ -75,10 +76,18 @@ export class WorkspaceTools {
 
   /** Executes one call. Every fault of the call is a result. @throws HullError for faults of the runner */
   async call(planned: PlannedCall, at: AgentEffectContext): Promise<AgentToolResult> {
+    const { call, tool } = planned;
+    const args = declaredArguments(tool.handler, call.arguments ?? {});
+    const result = await this.#call(planned, args, at);
+    const own = WORKSPACE_TOOLS.some((name) => name === tool.handler);
+    const note = own ? ignoredNote(call.name, tool.definition.parameters, args) : "";
+    return note === "" ? result : { ...result, content: result.content + note };
+  }
+
+  async #call(planned: PlannedCall, args: JsonObject, at: AgentEffectContext): Promise<AgentToolResult> {
     const { run, signal } = at;
     const started = Date.now();
     const { call, tool, again, from } = planned;
-    const args = declaredArguments(tool.handler, call.arguments ?? {});
     const fault = argumentsFault(tool.definition.parameters, args);
     if (fault !== null) return plainResult("error", `${call.name}: ${fault}`, "schema_validation");
     const { cwd = "", active = [] } = from ?? {};
