@@ -161,7 +161,8 @@ describe.each(["2025-11-25", "2026-07-28"])("a client of %s", (version) => {
       const text = await readFile(join(REPO, "skills", path), "utf8");
       expect(await read(uri)).toMatchObject([{ uri, text }]);
     }
-    expect(await read("skill://doubles-it/references/a%20b.md")).toMatchObject([{ text: "# Deep\n" }]);
+    for (const name of ["a%20b", "A%20B"])
+      expect(await read(`skill://doubles-it/references/${name}.md`)).toMatchObject([{ text: "# Deep\n" }]);
     const code = version === "2026-07-28" ? -32602 : -32002;
     for (const uri of [
       "skill://hello/../to-csv/SKILL.md",

@@ -1,6 +1,7 @@
 /** The files of skills as MCP resources: `skill://<slug>/<path>`, and nothing outside a bundle. */
 
 import { toBase64, utf8OrNull } from "../../bytes.ts";
+import { fileNamed } from "../../skill/file-lookup.ts";
 import { skillFileName } from "../../skill/file-text.ts";
 import type { BundledFile, JsonObject } from "../../skill/manifest.ts";
 import { mediaTypeOf } from "../../skill/media.ts";
@@ -52,8 +53,12 @@ export async function readResource(exchange: Exchange, { uri }: JsonObject): Pro
   );
   const [, slug = "", path = ""] = /^skill:\/\/([a-z0-9-]+)\/([^?#]+)$/.exec(uri) ?? [];
   const served = slug === "" ? null : await skillOf(exchange, slug);
-  const wanted = decoded(path);
-  const file = served === null ? undefined : filesOf(served).find((known) => known.shown === wanted);
+  const files = served === null ? [] : filesOf(served);
+  const shown = fileNamed(
+    decoded(path) ?? "",
+    files.map((known) => known.shown),
+  );
+  const file = files.find((known) => known.shown === shown);
   if (served === null || file === undefined) return unknown;
   if (file.size > MAX_BYTES) {
     return invalidParams(`The file has ${file.size} bytes; Hull reads resources of up to ${MAX_BYTES}.`);
