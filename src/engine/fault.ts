@@ -46,22 +46,37 @@ export function checked<T>(schema: z.ZodMiniType<T>, value: unknown): Checked<T>
 /** The most faults of one value that Hull reports. */
 export const MAX_FAULTS = 50;
 
-/** The first faults that a shape finds in a value. An unknown key has a path of its own. */
-function shapeFaults({ issues }: ShapeError): { path: PropertyKey[]; message: string }[] {
-  const faults = issues
-    .slice(0, MAX_FAULTS)
-    .flatMap((issue) =>
-      issue.code === "unrecognized_keys"
-        ? issue.keys
-            .slice(0, MAX_FAULTS)
-            .map((key) => ({ path: [...issue.path, key], message: "there is no such field" }))
-        : [{ path: issue.path, message: messageOf(issue) }],
-    );
-  return faults.slice(0, MAX_FAULTS);
+interface ShapeFault {
+  path: PropertyKey[];
+  message: string;
 }
 
-/** Plain words for zod's two most common messages; other messages unchanged. */
-function messageOf({ code, message }: z.core.$ZodIssue): string {
+/** The first faults that a shape finds in a value. An unknown key has a path of its own. */
+function shapeFaults({ issues }: ShapeError): ShapeFault[] {
+  return issues.slice(0, MAX_FAULTS).flatMap(faultsOf).slice(0, MAX_FAULTS);
+}
+
+function faultsOf(issue: z.core.$ZodIssue): ShapeFault[] {
+  const { code, path } = issue;
+  if (code === "unrecognized_keys")
+    return issue.keys
+      .slice(0, MAX_FAULTS)
+      .map((key) => ({ path: [...path, key], message: "there is no such field" }));
+  const within = code === "invalid_union" && issue.message === "Invalid input" ? nearest(issue.errors) : null;
+  if (within === null) return [{ path, message: messageOf(issue) }];
+  return shapeFaults({ issues: [...within] }).map((fault) => ({ ...fault, path: [...path, ...fault.path] }));
+}
+
+/** The faults of the one form that the value has on the outside; `null`: it has none of them, or several. */
+function nearest(forms: readonly (readonly z.core.$ZodIssue[])[]): readonly z.core.$ZodIssue[] | null {
+  const [near, other] = forms.filter((issues) => issues.every(({ path }) => path.length > 0));
+  return other === undefined ? (near ?? null) : null;
+}
+
+/** Plain words for zod's most common messages, and the fault of a key; other messages unchanged. */
+function messageOf(issue: z.core.$ZodIssue): string {
+  const { code, message } = issue;
+  if (code === "invalid_key") return issue.issues[0]?.message ?? message;
   if (code === "invalid_type" && message.endsWith(", received undefined")) return "is required";
   return message === "Too small: expected string to have >=1 characters" ? "must not be empty" : message;
 }

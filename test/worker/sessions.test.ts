@@ -158,7 +158,7 @@ describe("a session", () => {
       [`${path}/inject`, { message: { content: "x" } }, "message.role"],
       [`${path}/inject`, { message: { role: "user" } }, "message.content"],
       [`${path}/messages`, { content: "x", delivery: "soon" }, "delivery"],
-      [`${path}/messages`, { content: [{ type: "video" }] }, "content"],
+      [`${path}/messages`, { content: [{ type: "video" }] }, "content.0.type"],
       [`${path}/approvals/x`, { decision: "approve" }, "arguments_digest"],
       [`${path}/runs`, { prompt: "x", optoins: {} }, "optoins"],
       [`${path}/runs`, { prompt: "x", options: { max_iterations: "x" } }, "options.max_iterations"],
