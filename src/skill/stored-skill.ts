@@ -105,9 +105,11 @@ function checkedPaths(files: readonly SourceFile[]): SourceFile[] {
     const path = file.path.normalize("NFC");
     const fault = paths.enter(path);
     if (fault !== null) throw refused(fault);
-    const before = seen.get(path.toLowerCase());
+    // Nearly Unicode's full case folding: `ß` and `SS` are one.
+    const any = path.toLowerCase().toUpperCase();
+    const before = seen.get(any);
     if (before !== undefined) throw refused(`${before} and ${path} differ in letter case only`);
-    seen.set(path.toLowerCase(), path);
+    seen.set(any, path);
     return { ...file, path };
   });
 }

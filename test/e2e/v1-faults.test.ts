@@ -137,7 +137,9 @@ describe("faults of the original that these routes must not have", () => {
   test("11, 12: files of any type come back; state is kept from call to call and request to request", async () => {
     const skill_id = await storedSkill("kept", { "a.py": "" });
     fake.script([
-      python("open('n','w').write('7'); open('t.parquet','w').write('p'); open('plain','w').write('x')"),
+      python(
+        "import sys; open('n','w').write('7'); open('t.parquet','w').write('p'); open('plain','w').write('x'); print('written'); print('late', file=sys.stderr)",
+      ),
       python("print(int(open('n').read()) + 1)", "c2"),
       { text: "Done." },
     ]);
@@ -146,7 +148,8 @@ describe("faults of the original that these routes must not have", () => {
     expect(toolResults(2)).toContain("8");
     const names = (answer.generated_files as { filename: string }[]).map(({ filename }) => filename);
     expect(names.sort()).toEqual(["n", "plain", "t.parquet"]);
-    expect(toolResults(1)).toContain("Files that are given to the user:\\n- kept/n (1 byte)");
+    expect(toolResults(1)).toContain("written\\nFiles that are given to the user:\\n- kept/n (1 byte)");
+    expect(toolResults(1)).toContain("- kept/t.parquet (1 byte)\\nlate");
     fake.script([python("print(open('n').read() * 3)"), { text: "Done." }]);
     const further = { ...body, container: { ...body.container, id: answer.container.id } };
     await openai.chat.completions.create(further);

@@ -109,6 +109,14 @@ describe("a refused upload names the reason, and leaves nothing", () => {
     ],
     ["names that differ in case", () => form([...FOX, ["fox/A.py", ""]]), GA, 400, /letter case/],
     [
+      "names that case folding makes equal",
+      () => form([...FOX, ["fox/ß", ""], ["fox/SS", ""]]),
+      GA,
+      400,
+      /letter case/,
+    ],
+    ["another default", () => form(FOX, { default: "yes" }), OPENAI, 400, /default must be true or false/],
+    [
       "names that NFC makes equal",
       () => form([...FOX, ["fox/\u00e9.py", ""], ["fox/e\u0301.py", ""]]),
       GA,

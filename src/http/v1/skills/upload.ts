@@ -78,6 +78,7 @@ export async function storeSentSkill(
   const { max_upload_bytes: limit } = context.settings.limits;
   const dialect = dialectOf(context);
   const label = dialect === "openai" ? null : labelOf(fields, dialect);
+  const makeDefault = isDefault(fields);
   const files = await unpacked(parts, limit);
   // Imported on first use, because it imports the YAML parser.
   const { readStoredSkill } = await import("../../../skill/stored-skill.ts");
@@ -85,7 +86,7 @@ export async function storeSentSkill(
   return {
     dialect,
     label,
-    makeDefault: fields.get("default") === "true",
+    makeDefault,
     ignored: [...fields.keys()].filter((field) => !SKILL_FIELDS.includes(field)),
     version: await bundledVersion(env, tenant, skill),
   };
@@ -169,6 +170,14 @@ function rulesOf(dialect: Dialect, name: string | null): UploadRules {
     one_skill_file: openai,
     name,
   };
+}
+
+/** @throws BadRequest */
+function isDefault(fields: ReadonlyMap<string, string>): boolean {
+  const sent = fields.get("default") ?? "";
+  if (["true", "false", ""].includes(sent)) return sent === "true";
+  const detail = `default must be true or false, not ${JSON.stringify(sent)}.`;
+  throw new BadRequest({ detail, param: "default" });
 }
 
 /** @throws BadRequest */
