@@ -29,6 +29,8 @@ export interface Asked {
  */
 export interface Host {
   readonly request: Request;
+  /** The request's path, in the form by which Hull finds routes. */
+  readonly path: string;
   /** The deployment's name, from its settings. */
   readonly name: string;
   readonly tenant: string;
@@ -85,6 +87,7 @@ const ROUTES: ReadonlyMap<OperationId, readonly [method: string, path: string, s
 export function apiOf(host: Host): Api {
   const { request, signIn } = host;
   const url = new URL(request.url);
+  url.pathname = host.path;
   const made = (path: string, method: string, asked: Asked): Request =>
     requestFor(request, `${url.origin}${path}`, method, asked);
   return {

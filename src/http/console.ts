@@ -12,6 +12,7 @@ import { checkDeclaredLength } from "./body.ts";
 import type { RequestContext } from "./context.ts";
 import { DISCOVERY_LINKS } from "./discovery/routes.ts";
 import { checkFormToken } from "./guard.ts";
+import { routePath } from "./path.ts";
 import type { Handler } from "./routes.ts";
 import { findSlug, servedTo } from "./served.ts";
 import { runSkill } from "./skills/routes.ts";
@@ -54,6 +55,7 @@ async function answered(context: RequestContext, handlerOf: HandlerOf<Operation>
   const { tenant, scopes } = context.caller;
   return answerConsole({
     request,
+    path: routePath(request.url),
     name: settings.name,
     tenant,
     signIn,
