@@ -171,7 +171,13 @@ async function perform(
       const run = anonymousRunId(handle.id);
       context.log.run_id = run;
       const { durable, room } = handle;
-      const log = durable?.log ?? new MemoryLog(handle.streaming ? (event) => void handle.emit(event) : null);
+      // A failure before the first event and the first model call has its own status.
+      const started = once(() => handle.started({ run_id: run, session_id: null }));
+      const emit = (event: RunEvent): Promise<void> => {
+        started();
+        return handle.emit(event);
+      };
+      const log = durable?.log ?? new MemoryLog(handle.streaming ? (event) => void emit(event) : null);
       const { tool_configs: toolConfigs, publishes = false } = request;
       const input = {
         ...plain(request.body),
@@ -184,7 +190,9 @@ async function perform(
         begun === undefined
           ? await checkedRun(context, host, input, { run, session: null })
           : { spec: begun, model: undefined };
-      return runAnonymous(context, spec, {
+      // The log of such a run writes events by itself.
+      if (durable !== null) started();
+      const result = await runAnonymous(context, spec, {
         model,
         execution: handle.id,
         host,
@@ -192,12 +200,15 @@ async function perform(
         streams: handle.streaming ? "text and reasoning" : "nothing",
         until: request.until,
         transcript: transcriptIn(input.options),
-        started: () => handle.started({ run_id: run, session_id: null }),
-        emit: (event) => handle.emit(event),
+        admitted: started,
+        emit,
         ...(room === undefined ? {} : { room: () => room() }),
         log,
         durable,
       });
+      // A budget may end a run before it asks a model.
+      started();
+      return result;
     }
   }
 }

@@ -375,6 +375,24 @@ describe("failures", () => {
     }
   });
 
+  it.each<[path: string, asked: object, key?: string]>([
+    ["/llm/call", { prompt: "x" }],
+    ["/llm/call", { prompt: "x" }, "kept"],
+    ["/llm/stream", { prompt: "x" }],
+    ["/llm/completion", { prefix: "x" }],
+    ["/runs", { prompt: "x" }],
+  ])("S76: a missing key is 503 for events of %s with %j %s", async (path, asked, key) => {
+    const response = await client.fetch(path, {
+      method: "POST",
+      headers: { accept: "text/event-stream", ...(key === undefined ? {} : { "idempotency-key": key }) },
+      body: JSON.stringify({ ...asked, options: { provider: "openai" } }),
+    });
+    expect([response.status, await problem(response)]).toMatchObject([
+      503,
+      { code: "provider_not_configured", variable: "OPENAI_API_KEY" },
+    ]);
+  });
+
   it("a body over the JSON limit and unknown fields are refused with their path", async () => {
     const unknown = await client.post("/_hull/catalog", { id: "0".repeat(64), extra: 1 });
     expect(unknown.status).toBe(422);

@@ -14,13 +14,11 @@ import { runResult } from "./result.ts";
 import { driveStateless, type StatelessOptions } from "./stateless.ts";
 import { wakeTimer } from "./wake-timer.ts";
 
-interface AnonymousOptions extends Omit<StatelessOptions, "before" | "own" | "admitted" | "woken" | "hear"> {
+interface AnonymousOptions extends Omit<StatelessOptions, "before" | "own" | "woken" | "hear"> {
   /** Whether the run ends when a daemon goes idle, or only when it is settled. */
   until: "terminal" | "idle";
   /** The transcript to continue; `null`: none. */
   transcript: Transcript | null;
-  /** Called before anything takes effect. From then on failures are events. */
-  started: () => void;
 }
 
 /**
@@ -30,7 +28,7 @@ interface AnonymousOptions extends Omit<StatelessOptions, "before" | "own" | "ad
 export async function runAnonymous(
   context: RunContext,
   spec: AgentSpec,
-  { until, transcript: given, started, ...options }: AnonymousOptions,
+  { until, transcript: given, ...options }: AnonymousOptions,
 ): Promise<RunResult> {
   const { host, signal, log } = options;
   const history = new History(given ?? emptyTranscript(host.ids()), host.ids);
@@ -47,7 +45,6 @@ export async function runAnonymous(
       for (const artifact of record.result.artifacts ?? []) made.set(artifact.id, artifact);
   };
   const woken = wakeTimer(signal);
-  started();
   const before = given === null ? [] : [importOf(given)];
   const { run, further } = await driveStateless(context, spec, {
     ...options,

@@ -31,6 +31,7 @@ import {
   withMessages,
   withTurn,
 } from "../../llm/transcript.ts";
+import { once } from "../../memo.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { RunContext } from "../context.ts";
 import type { RunEvent } from "../events.ts";
@@ -48,7 +49,7 @@ const MAX_SEARCH_ROUNDS = 5;
 interface CallEnvironment {
   host: LlmHost;
   signal: AbortSignal;
-  /** Called when the request is valid, just before Hull asks a provider. */
+  /** Called when a provider is about to be asked. Failures before that took no effect. */
   started?: () => void;
   /** Receives text and reasoning as they arrive. Absent: nobody wants them. */
   emit?: (event: RunEvent) => Promise<void>;
@@ -66,7 +67,6 @@ export async function runLlmCall(
 ): Promise<CallOutcome> {
   const prepared = prepare(context, input, host);
   const log = new MemoryLog(null);
-  started?.();
   await driveStateless(context, prepared.spec, {
     host,
     signal,
@@ -77,6 +77,7 @@ export async function runLlmCall(
     model: prepared.model,
     vault: prepared.vault,
     streams: emit === undefined ? "nothing" : "text and reasoning",
+    ...(started === undefined ? {} : { admitted: once(started) }),
     emit: emit ?? (async () => {}),
   });
   return outcomeOf(prepared, log, host);
