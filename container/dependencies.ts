@@ -235,7 +235,8 @@ export class Dependencies {
               process.stop("output_too_large");
               return;
             }
-            if (out.write(chunk)) return;
+            // Nobody wants what comes after a failed write, and no `drain` follows one.
+            if (out.destroyed || out.write(chunk)) return;
             process.pauseOutput();
             out.once("drain", () => process.resumeOutput());
           },
@@ -245,7 +246,9 @@ export class Dependencies {
         { launcher, pipes, cgroup },
       );
       void unstored.then((reason) => {
-        if (reason !== null) process.stop("lost");
+        if (reason === null) return;
+        process.resumeOutput();
+        process.stop("lost");
       });
     });
     void cgroup?.remove();

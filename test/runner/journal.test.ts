@@ -2,6 +2,9 @@
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { FrameLog } from "../../container/frame-log.ts";
+import { JournalCipher } from "../../container/journal-cipher.ts";
+import { FRAME } from "../../src/tool/protocol.ts";
 import { replayExecution } from "../../src/tool/runner-client.ts";
 import { callScript } from "../support/handler-call.ts";
 import {
@@ -84,4 +87,15 @@ test("after a restart it is there as it was, under another secret it is not", as
   for (const id of ["small", "large"])
     await expect(replay(other, id)).rejects.toMatchObject({ code: "execution_lost" });
   await other.stop();
+});
+
+test("a process that waits for the disk goes on when the disk refuses its output", async () => {
+  const cipher = new JournalCipher(() => Buffer.alloc(32));
+  const log = new FrameLog({ path: "/dev/full", sealed: cipher.newParams(), cipher });
+  const told: string[] = [];
+  log.onDrained = () => told.push("goes on");
+  log.onFailure = () => told.push("refused");
+  while (log.append(FRAME.stdout, new Uint8Array(256 * 1024)));
+  await log.settled();
+  expect(told).toEqual(["goes on", "refused"]);
 });

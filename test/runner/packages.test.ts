@@ -16,14 +16,15 @@ const canUnshare = (() => {
     return false;
   }
 })();
-/** A wheel of one module `hullpkg`, whose `answer` is 42. */
+/** A wheel of one module `hullpkg`, whose `answer` is 42; a file of it is larger than what waits for the disk. */
 const wheel = (): Promise<Uint8Array<ArrayBuffer>> => {
   const about = "hullpkg-1.0.dist-info";
   const files = {
     "hullpkg.py": "answer = 42\n",
+    "hullpkg.txt": new Uint8Array(4_000_000),
     [`${about}/METADATA`]: "Metadata-Version: 2.1\nName: hullpkg\nVersion: 1.0\n",
     [`${about}/WHEEL`]: "Wheel-Version: 1.0\nGenerator: t\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-    [`${about}/RECORD`]: `hullpkg.py,,\n${about}/METADATA,,\n${about}/WHEEL,,\n${about}/RECORD,,\n`,
+    [`${about}/RECORD`]: `hullpkg.py,,\nhullpkg.txt,,\n${about}/METADATA,,\n${about}/WHEEL,,\n${about}/RECORD,,\n`,
   };
   return makeZip(Object.entries(files).map(([name, content]) => ({ name, content })));
 };
@@ -72,23 +73,35 @@ test("requirements.txt is installed once, whoever asks; its files cannot be chan
   expect(installs(offline)).toHaveLength(0);
 });
 
-test("packages that cannot be stored fail their call, and the runner serves on", async () => {
-  const runner = await startRunner({ flags: ["--installs", "off"] });
-  try {
-    const plain = await bundle({ "scripts/one.py": "def handler(a):\n    return 1\n" });
-    // Reads the key, which the next call needs no more.
-    await callScript(runner, packed, "scripts/none.py");
-    await rm(join(runner.stateDir, "packages"), { recursive: true });
-    const { value, fault } = await callScript(runner, packed, "scripts/use.py");
-    expect([fault, JSON.stringify(value)]).toEqual([
-      "tool_error",
-      expect.stringMatching(/could not be stored \(ENOENT\)/),
-    ]);
-    expect(await callScript(runner, plain, "scripts/one.py")).toMatchObject({ value: 1, fault: null });
-  } finally {
-    await runner.stop();
-  }
-});
+test.each([
+  [
+    "no folder is there",
+    "ENOENT",
+    ({ stateDir }: TestRunner) => rm(join(stateDir, "packages"), { recursive: true }),
+  ],
+  [
+    "the disk takes only a part of them",
+    "EFBIG",
+    ({ process: { pid } }: TestRunner) => execFileSync("prlimit", ["--pid", `${pid}`, "--fsize=100000"]),
+  ],
+])(
+  "packages that cannot be stored, since %s, fail their call, and the runner serves on",
+  async (_, code, spoil) => {
+    const runner = await startRunner({ flags: ["--installs", "off"] });
+    try {
+      const plain = await bundle({ "scripts/one.py": "def handler(a):\n    return 1\n" });
+      // Reads the key, which the next call needs no more.
+      await callScript(runner, packed, "scripts/none.py");
+      await spoil(runner);
+      const { value, fault } = await callScript(runner, packed, "scripts/use.py");
+      const said = `The packages could not be stored (${code}).`;
+      expect([fault, JSON.stringify(value)]).toEqual(["tool_error", expect.stringContaining(said)]);
+      expect(await callScript(runner, plain, "scripts/one.py")).toMatchObject({ value: 1, fault: null });
+    } finally {
+      await runner.stop();
+    }
+  },
+);
 
 test("commands find the packages of the skills next to them, if they ask for them; a failure appears in their output", async () => {
   const broken = await bundle({ "requirements.txt": "--no-index\nno-such-package-of-hull\n" });
