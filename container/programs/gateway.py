@@ -3,7 +3,7 @@
 # started it.
 
 def gateway(path):
-    import ctypes, os, signal, socket, threading
+    import ctypes, os, signal, socket, threading, time
     listener = socket.create_server(("127.0.0.1", GATEWAY_PORT), backlog=128)
     pid = os.fork()
     if pid != 0:
@@ -32,13 +32,24 @@ def gateway(path):
                     end.shutdown(socket.SHUT_RDWR)
                 except OSError:
                     pass
-    while True:
-        near, _ = listener.accept()
-        far = socket.socket(socket.AF_UNIX)
+    def serve(near):
         try:
-            far.connect(path)
+            with near, socket.socket(socket.AF_UNIX) as far:
+                far.connect(path)
+                back = threading.Thread(target=pump, args=(far, near), daemon=True)
+                back.start()
+                pump(near, far)
+                back.join()
+        except (OSError, RuntimeError):
+            pass
+    # More clients than it may have descriptors or threads are not its end: they wait, or their connections break.
+    while True:
+        try:
+            near, _ = listener.accept()
         except OSError:
-            near.close()
+            time.sleep(0.1)
             continue
-        for pair in ((near, far), (far, near)):
-            threading.Thread(target=pump, args=pair, daemon=True).start()
+        try:
+            threading.Thread(target=serve, args=(near,), daemon=True).start()
+        except RuntimeError:
+            near.close()

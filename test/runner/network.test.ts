@@ -1,4 +1,5 @@
 /** The network that a tool declares, in the runner: none is none, in every language. */
+import { execFileSync } from "node:child_process";
 import { createServer, type Server } from "node:http";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { runPython } from "../../src/tool/handler/process.ts";
@@ -66,6 +67,20 @@ def handler(a):
     server = http.server.HTTPServer(("127.0.0.1", 0), Page)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return urllib.request.urlopen(f"http://localhost:{server.server_port}/", timeout=5).read().decode()
+`,
+    // Opens connections until the gateway takes no more of them.
+    "crowd.py": `${ASK_ALL}import socket
+def handler(a):
+    held = []
+    try:
+        while held == [] or held[-1].recv(1) != b"":
+            held.append(socket.create_connection(("127.0.0.1", 3128), timeout=1))
+            held[-1].sendall(b"GET / HTTP/1.1\\r\\nhost: a\\r\\n\\r\\n")
+    except OSError:
+        pass
+    for end in held:
+        end.close()
+    return ask(a["urls"])
 `,
     "tunnel.py": `import base64, os, socket, urllib.parse
 def handler(a):
@@ -254,6 +269,25 @@ describe.runIf(canUnshareNetwork())("a tool that lists hosts", () => {
     expect(await ask("nobody.py", "http://api.example.com/")).toContain("407");
     expect(asked).toEqual([]);
   });
+});
+
+test.runIf(canUnshareNetwork())("more connections than the gateway can hold are not its end", async () => {
+  const beyond = createServer((_, response) => response.end("passed on"));
+  const runner = await startRunner({
+    flags: ["--spawners", "1"],
+    env: { HTTPS_PROXY: await listening(beyond) },
+  });
+  try {
+    // The gateway starts with the first call, with the limits that the runner has then.
+    execFileSync("prlimit", ["--pid", `${runner.process.pid}`, "--nofile=128"]);
+    const listed = { tool: { network: { hosts: ["api.example.com"] } } };
+    const asked = { urls: ["http://api.example.com/"] };
+    const { value } = await callScript(runner, files, "crowd.py", asked, listed);
+    expect(value).toEqual(["passed on"]);
+  } finally {
+    await runner.stop();
+    beyond.close();
+  }
 });
 
 test.runIf(canUnshareNetwork() && process.getuid?.() === 0)("the same under separate uids", async () => {
