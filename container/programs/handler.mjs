@@ -15,6 +15,8 @@ import { pathToFileURL } from "node:url";
 
 const MOST_BYTES = 5 * 1024 * 1024;
 const MOST_CHARACTERS = 20_000;
+/** How long the streams of `ctx.python` may stay open after its end, for bytes that were written before. */
+const PIPES_MS = 250;
 const [node, , script, settingsText, ...rest] = process.argv;
 const skillDir = process.env.HULL_SKILL_DIR ?? "/";
 const { context, python } = JSON.parse(settingsText);
@@ -112,6 +114,11 @@ function runPython(code, { timeoutMs = 60_000 } = {}) {
     child.stdin.on("error", () => {});
     child.stdin.end(code);
     child.once("error", reject);
+    // What Python started may outlive it and hold its streams open.
+    child.once("exit", () => {
+      const leave = () => [child.stdout, child.stderr].forEach((stream) => void stream.destroy());
+      setTimeout(() => setImmediate(leave), PIPES_MS);
+    });
     child.once("close", (status, signal) => {
       if (signal === "SIGKILL") texts.stderr += `Stopped by SIGKILL, after ${timeoutMs} ms at most.\n`;
       resolve({ ...texts, exit_code: status ?? 128 });

@@ -36,6 +36,7 @@ beforeAll(async () => {
       const { stdout, exit_code } = await ctx.python("import os; print(os.getcwd())");
       return { config, callId, sessionId, bot, models, same: stdout.trim() === workDir, exit_code };
     };`,
+    "behind.js": "export default ({ code, timeoutMs }, ctx) => ctx.python(code, { timeoutMs });",
     "stopped.js": `export default (args, ctx) => new Promise((resolve) => {
       console.log("begun");
       setTimeout(() => resolve("too late"), 60_000);
@@ -262,6 +263,19 @@ describe("its folder and its variables", () => {
     expect(await callScript(runner, files, "ctx.js")).toMatchObject({
       value: { error: expect.stringContaining("x-requires-filesystem") },
     });
+  });
+
+  test.each([
+    ["has ended", "60.75", 60_000, { stdout: "begun\n", stderr: "", exit_code: 0 }],
+    ["was stopped", "61.75", 500, { stdout: "", stderr: expect.stringContaining("500 ms"), exit_code: 128 }],
+  ])("ctx.python answers when Python %s, whatever Python started", async (_, seconds, timeoutMs, value) => {
+    const wait = timeoutMs === 500 ? "wait" : "poll";
+    const code = `import subprocess\nprint("begun")\nsubprocess.Popen(["sleep", "${seconds}"]).${wait}()\n`;
+    const tool = { filesystem: true };
+    expect(await callScript(runner, files, "behind.js", { code, timeoutMs }, { tool })).toMatchObject({
+      value,
+    });
+    await gone(`sleep ${seconds}`);
   });
 
   test("runPython: for handlers that are elsewhere, also of a skill without files here", async () => {
