@@ -1,5 +1,5 @@
 /**
- * Runs a bundled module and returns the one message that it sends. The module may be untrusted, so it runs in a separate
+ * Runs a bundled module and returns the one message that it sends, a line of JSON. The module may be untrusted, so it runs in a separate
  * process without the developer's variables, files, programs and network, as far as the machine can withhold them.
  */
 
@@ -7,6 +7,7 @@ import { spawn } from "node:child_process";
 import { mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Readable } from "node:stream";
 import * as z from "zod";
 import type { Json } from "../../src/skill/manifest.ts";
 import type { SkillDescription } from "../../src/typed/describe.ts";
@@ -15,6 +16,9 @@ import { findSandbox, type Sandbox } from "./sandbox.ts";
 
 /** Time limit of the module's top level. */
 const MAX_MS = 30_000;
+/** The descriptor to which the module writes its message, and the most characters that are read of it. */
+export const MESSAGE_FD = 3;
+const MAX_MESSAGE = 16 * 1024 * 1024;
 const MODULE = "skill.mjs";
 
 const json = z.custom<Json>();
@@ -62,20 +66,37 @@ function run(dir: string, { prefix }: Sandbox): Promise<{ message: unknown } | {
   const child = spawn(program, args, {
     cwd: dir,
     env: { HOME: dir, TMPDIR: dir },
-    stdio: ["ignore", "ignore", "pipe", "ipc"],
+    stdio: ["ignore", "ignore", "pipe", "pipe"],
   });
   let stderr = "";
   child.stderr?.setEncoding("utf8").on("data", (text: string) => {
     stderr = (stderr + text).slice(-20_000);
   });
+  const channel = child.stdio[MESSAGE_FD];
+  let sent = "";
+  if (channel instanceof Readable)
+    channel.setEncoding("utf8").on("data", (text: string) => {
+      sent += text;
+      if (text.includes("\n")) resolve({ message: messageIn(sent) });
+      else if (sent.length > MAX_MESSAGE) resolve({ fault: `it sent more than ${MAX_MESSAGE} characters.` });
+    });
   const timer = setTimeout(() => resolve({ fault: `it did not end within ${MAX_MS} ms.` }), MAX_MS);
-  child.on("message", (message) => resolve({ message }));
   child.on("error", (error) => resolve({ fault: reasonOf(error) }));
   child.on("close", (code) => resolve({ fault: reasonIn(stderr) ?? `its process ended with ${code}.` }));
   return promise.finally(() => {
     clearTimeout(timer);
     child.kill("SIGKILL");
+    channel?.destroy();
   });
+}
+
+/** The first line, parsed; `undefined`: it is not JSON. */
+function messageIn(sent: string): unknown {
+  try {
+    return JSON.parse(sent.slice(0, sent.indexOf("\n")));
+  } catch {
+    return undefined;
+  }
 }
 
 /** The line of the error in Node's output, with the place in skill.ts if there is one. */

@@ -22,7 +22,7 @@ import {
   locationOf,
   RESOLVING,
 } from "./bundle-module.ts";
-import { evaluateModule } from "./evaluate.ts";
+import { evaluateModule, MESSAGE_FD } from "./evaluate.ts";
 import { FOR_ISOLATE, FOR_NODE } from "./handlers.ts";
 import { TYPED_FILE } from "./scan.ts";
 import { locationsOf, type TypedLocations } from "./typed-locations.ts";
@@ -75,7 +75,7 @@ export async function expandTyped(
   const unsigned = signatures === null ? [] : await signatureFaults(files, { folder, file, signatures });
   if (unsigned.length > 0)
     return { files: [...files], handlers, described: null, locations: null, diagnostics: unsigned, read: [] };
-  const entry = `import skill from "./skill.ts"; import { describeSkill } from ${importable("src/typed/describe.ts")}; import { stackOf } from ${importable(LOCATED)}; process.send(describeSkill(skill, stackOf));`;
+  const entry = `import { writeFileSync } from "node:fs"; import skill from "./skill.ts"; import { describeSkill } from ${importable("src/typed/describe.ts")}; import { stackOf } from ${importable(LOCATED)}; writeFileSync(${MESSAGE_FD}, JSON.stringify(describeSkill(skill, stackOf)) + "\\n");`;
   const program = await bundle(path, entry, { ...FOR_NODE, ...STACKS }, LOCATED);
   if ("faults" in program) return refuse(program.faults, null);
   const answer = await evaluateModule(program.bytes);

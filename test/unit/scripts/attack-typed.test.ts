@@ -102,6 +102,12 @@ describe("while it is loaded", () => {
     },
   );
 
+  test("attack: it sends without end: the build reads so much and goes on", async () => {
+    const flood = doing(`const piece = Buffer.alloc(1 << 20, "a");
+      for (;;) try { fs.writeSync(3, piece); } catch (error) { if (error.code !== "EAGAIN") throw error; }`);
+    await expect(descriptionOf(flood)).rejects.toThrow("it sent more than 16777216 characters");
+  });
+
   test("attack: its home is not the developer's, and is removed afterwards", async () => {
     const home = await descriptionOf(
       doing(`fs.writeFileSync(process.env.HOME + "/x", "1"); return process.env.HOME;`),
