@@ -153,7 +153,9 @@ export async function printStream(response: Response, options: AnswerOptions): P
   try {
     for await (const chunk of response.body ?? []) parser.feed(decoder.decode(chunk, { stream: true }));
   } catch (error) {
-    throw finished || !(error instanceof Error && "code" in error) ? error : cutOff();
+    if (!(error instanceof Error && "code" in error)) throw error;
+    // After the last event, the connection does not matter any more.
+    if (!finished) throw cutOff();
   }
   if (!finished) throw cutOff();
   printer.endLine();

@@ -51,14 +51,14 @@ test("a connection that the server closes between two requests fails neither of 
 });
 
 test("an answer that breaks off means a server out of reach, not a fault of the command", async () => {
-  const card = JSON.stringify({ route: "/skills/x", method: "POST", input: "text", output: "text" });
+  const card = { method: "POST", input: "text", output: "text" };
+  const half = 'event: delta\ndata: {"text":"half"}\n\n';
   const url = await serve(({ url = "", headers, socket }, response) => {
-    if (url.endsWith("/card")) return response.end(card);
+    if (url.endsWith("/card")) return response.end(JSON.stringify({ ...card, route: url.slice(0, -5) }));
     const streams = headers.accept?.includes("text/event-stream") === true;
     response.writeHead(200, streams ? { "content-type": "text/event-stream" } : { "content-length": 100 });
-    return response.write(streams ? 'event: delta\ndata: {"text":"half"}\n\n' : "half", () =>
-      socket.destroy(),
-    );
+    const done = url.endsWith("/whole") ? 'event: done\ndata: {"ok":true}\n\n' : "";
+    return response.write(streams ? half + done : "half", () => socket.destroy());
   });
   const err = "hull: The server broke off its answer.\n";
   for (const [args, out] of [
@@ -68,6 +68,8 @@ test("an answer that breaks off means a server out of reach, not a fault of the 
     [["sessions", "ls"], ""],
   ] as const)
     expect([args, await hullHere([...args, "--url", url])]).toEqual([args, { code: 4, out, err }]);
+  const whole = await hullHere(["call", "whole", "-i", "y", "--stream", "--url", url]);
+  expect(whole).toEqual({ code: 0, out: "half", err: "" });
 });
 
 test("a redirect is not followed, so that no key goes elsewhere; the message names where it leads", async () => {
