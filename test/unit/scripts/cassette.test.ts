@@ -225,6 +225,23 @@ describe("what was recorded is replayed", () => {
     expect((await loadCassette(file)).calls).toEqual([]);
   });
 
+  test("a piece that fills the connection leaves no listener behind", async () => {
+    fake.script([{ raw_chunks: Array.from({ length: 40 }, () => "x".repeat(200_000)) }]);
+    const recorder = await record();
+    const warnings: Error[] = [];
+    const warn = (warning: Error): void => void warnings.push(warning);
+    process.on("warning", warn);
+    const sent = await fetch(`${recorder.url}/openai/chat/completions`, {
+      method: "POST",
+      headers: { "x-hull-upstream": `${fake.url}/v1` },
+      body: JSON.stringify({ model: "m", stream: true, messages: [] }),
+    });
+    expect(await sent.text()).toHaveLength(8_000_000);
+    await recorder.stop();
+    process.off("warning", warn);
+    expect(warnings).toEqual([]);
+  });
+
   test("--realtime keeps the pauses", async () => {
     fake.script([{ text: ["a ", "b ", "c"], delta_ms: 60 }]);
     const recorder = await record();
