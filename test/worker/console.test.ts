@@ -30,11 +30,14 @@ describe("every page", () => {
     }
   });
 
-  it.each(["/docs/", "/console/runs/", "/console/%72uns"])("is found at %s as other routes are", async (path) => {
-    const { response, text } = await page(path);
-    expect(response.status).toBe(200);
-    expect(text).toMatch(/<a href="\/(docs|console\/runs)" aria-current="page">/);
-  });
+  it.each(["/docs/", "/console/runs/", "/console/%72uns"])(
+    "is found at %s as other routes are",
+    async (path) => {
+      const { response, text } = await page(path);
+      expect(response.status).toBe(200);
+      expect(text).toMatch(/<a href="\/(docs|console\/runs)" aria-current="page">/);
+    },
+  );
 
   it("a missing page has Hull's own layout, and programs get a problem document", async () => {
     const { response, text } = await page("/console/nowhere");

@@ -504,10 +504,10 @@ async function verifyText(
   return { ...printed(result.content, result.exit_code ?? null), unknown, ran: null };
 }
 
-/** What a command printed, and the report about it. @param content the text of its result */
+/** What a command printed on both outputs, and the report about it. @param content the text of its result */
 function printed(content: string, exit_code: number | null): Omit<VerifyText, "ran"> {
   const report = content === NO_OUTPUT ? "" : content;
-  return { text: commandParts(content, exit_code).output, report, exit_code };
+  return { text: commandParts(content, exit_code, "").stdout, report, exit_code };
 }
 
 /** Checks the text of a verify node. */
