@@ -106,10 +106,10 @@ function checkedPaths(files: readonly SourceFile[]): SourceFile[] {
     const fault = paths.enter(path);
     if (fault !== null) throw refused(fault);
     // Nearly Unicode's full case folding: `ß` and `SS` are one.
-    const any = path.toLowerCase().toUpperCase();
-    const before = seen.get(any);
+    const caseless = path.toLowerCase().toUpperCase();
+    const before = seen.get(caseless);
     if (before !== undefined) throw refused(`${before} and ${path} differ in letter case only`);
-    seen.set(any, path);
+    seen.set(caseless, path);
     return { ...file, path };
   });
 }
