@@ -1,7 +1,7 @@
 /** Builds all skills of some folders into bundles and a catalog. */
 import { createHash } from "node:crypto";
 import { stat } from "node:fs/promises";
-import { basename, join, sep } from "node:path";
+import { basename, join, relative, sep } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import type { Layer } from "../../src/model/registry/layer.ts";
 import { withoutFolder } from "../../src/skill/assemble.ts";
@@ -203,14 +203,26 @@ function chooseServed(
   const candidates = perRoot.map((outcomes) =>
     outcomes.map((outcome) => ({ outcome, current: currentOf(outcome, options) })),
   );
-  const laterSlugs = candidates.map(
+  const later = candidates.map(
     (_, i) =>
-      new Set(candidates.slice(i + 1).flatMap((list) => list.map(({ current }) => current?.card.slug))),
+      new Map(
+        candidates
+          .slice(i + 1)
+          .flat()
+          .flatMap(({ outcome, current }) =>
+            current === null ? [] : [[current.card.slug, outcome.folder] as const],
+          ),
+      ),
   );
   for (const [i, list] of candidates.entries()) {
     for (const { outcome, current } of list) {
-      if (current === null || laterSlugs[i]?.has(current.card.slug)) continue;
+      if (current === null) continue;
       const { folder, positions } = outcome;
+      const by = later[i]?.get(current.card.slug);
+      if (by !== undefined) {
+        diagnostics.push({ root: folder.root, diagnostic: replaced(folder, current.card.slug, by, options) });
+        continue;
+      }
       const address = (manifest: Manifest) =>
         claimAddress(table, { folder: folder.name, file: folder.file, manifest, positions });
       const conflict = address(current.manifest);
@@ -224,6 +236,22 @@ function chooseServed(
     }
   }
   return served;
+}
+
+function replaced(
+  folder: SkillFolder,
+  slug: string,
+  by: SkillFolder,
+  { projectDir }: BuildOptions,
+): Diagnostic {
+  return {
+    level: "info",
+    code: "slug_replaced",
+    skill: folder.name,
+    file: folder.file,
+    field: "name",
+    message: `Hull does not serve this skill: ${relative(projectDir, by.path)} has the slug ${slug} too, and its folder of skills comes later.`,
+  };
 }
 
 /** Another slug for a skill, and who has its own. */

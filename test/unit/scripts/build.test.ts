@@ -131,7 +131,7 @@ describe("discovery", () => {
       "two/z/SKILL.md": skillText("x", "mode: llm\nmodel: second"),
     });
     const result = await build(project, {}, [join(project, "one"), join(project, "two")]);
-    expect(result.found).toEqual([]);
+    expect(result.found).toEqual(["info slug_replaced x/SKILL.md"]);
     expect(result.skills.map((s) => [s.card.slug, s.manifest.llm?.target.model])).toEqual([
       ["x", "second"],
       ["y", null],

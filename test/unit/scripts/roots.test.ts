@@ -46,7 +46,7 @@ describe("several roots", () => {
       ".claude/skills/.git/no/SKILL.md": plain("no"),
     });
     const result = await build(project, {}, roots(project, ".claude/skills", "skills"));
-    expect(result.found).toEqual([]);
+    expect(result.found).toEqual(["info slug_replaced x/SKILL.md"]);
     expect(result.slugs).toEqual(["deep", "hidden", "seven", "six", "x"]);
     expect(await pathsOf(result.skills[4])).toEqual(["SKILL.md", "only-here.md"]);
     const other = await build(project, {}, roots(project, "skills", ".claude/skills"));
