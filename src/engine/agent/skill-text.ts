@@ -26,8 +26,8 @@ export interface Reader {
 type Shown = Pick<AgentSkill, "name" | "prompt" | "files" | "dir" | "plugin_dir">;
 
 /**
- * A skill's instructions with all placeholders filled in. `$0` and the like stand for arguments only if there are any:
- * otherwise they belong to the shell or are prices. A second `$` keeps what follows as it is.
+ * A skill's instructions with all placeholders filled in. `$0` and the like stand for arguments only if there are any, and
+ * if they are no prices, such as `$2.50` or `$5M`; otherwise they belong to the shell. A second `$` keeps what follows as it is.
  */
 export function instructions(skill: Shown, reader: Reader): string {
   const { prompt, dir, plugin_dir } = skill;
@@ -38,7 +38,7 @@ export function instructions(skill: Shown, reader: Reader): string {
     ["SESSION_ID", reader.session_id ?? ""],
   ]);
   const filled = withOutputs(prompt, reader.outputs).replace(
-    /\$(\$?)(?:(ARGUMENTS\b)(?:\[(\d+)\])?|(\d+)|\{(?:HULL|HARN)_(SKILL_DIR|SESSION_ID)\})/g,
+    /\$(\$?)(?:(ARGUMENTS\b)(?:\[(\d+)\])?|(\d+)(?![.,]?\d|\w)|\{(?:HULL|HARN)_(SKILL_DIR|SESSION_ID)\})/g,
     (
       found,
       kept: string,
@@ -51,7 +51,10 @@ export function instructions(skill: Shown, reader: Reader): string {
       if (nth !== undefined) return words[Number(nth)] ?? "";
       if (all !== undefined) return reader.arguments;
       if (digits === undefined) return values.get(variable ?? "") ?? "";
-      return words.length === 0 ? found : (words[Number(digits)] ?? "");
+      const word = words[Number(digits)];
+      // No text asks for so many words: `$30` is a price.
+      const price = word === undefined && digits.length > 1;
+      return words.length === 0 || price ? found : (word ?? "");
     },
   );
   return withFolders(filled, dir, plugin_dir, reader.skills ?? []);

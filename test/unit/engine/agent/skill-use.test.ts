@@ -82,6 +82,12 @@ test("what a body leaves open: arguments, the folder, the session; a second $ ke
     });
   expect(shown("a b")).toBe("a b|b|$1|$$x$$|skill://s/a|${HULL_OTHER}|${HULL_SKILL_DIR}");
   expect(shown("")).toBe("|$1|$1|$$x$$|skill://s/a|${HULL_OTHER}|${HULL_SKILL_DIR}");
+  const prices = "$2M of $500K, $5.00 or $1,000 for $30; $$2x$$, $0.5";
+  const priced = instructions(skill("s", { prompt: `${prices}; $1, $2. $0-$1.` }), {
+    session_id: null,
+    arguments: "a b",
+  });
+  expect(priced).toBe(`${prices}; b, . a-b.`);
 });
 
 describe("read_skill_resource", () => {
