@@ -53,12 +53,15 @@ function commandFits(patterns: readonly string[], command: unknown): boolean {
 }
 
 /**
- * Whether a command matches a pattern. `git:*` means a command with any arguments; any other pattern is a glob over the
- * whole command.
+ * Whether a command matches a pattern. `git:*` and `git *` mean a command with any arguments; any other pattern is a
+ * glob over the whole command.
  */
-function partFits(pattern: string, { words, assigns, writes }: SimpleCommand): boolean {
+function partFits(entry: string, { words, assigns, writes }: SimpleCommand): boolean {
+  const set = assigns.map((assignment) => `${assignment} `).join("");
+  if (!entry.startsWith(set)) return false;
+  const pattern = withoutQuotes(entry.slice(set.length)).replace(/^([^*]+) \*$/, "$1:*");
   const shown = pattern.endsWith(":*") ? pattern.slice(0, -2) : pattern;
-  if (assigns || words.length === 0 || !words[0]?.plain) return false;
+  if (words.length === 0 || !words[0]?.plain) return false;
   if (writes.length > 0 && !shown.includes(">")) return false;
   if (words.some(({ text }) => runsPrograms(words[0]?.text ?? "", text) && !shown.includes(optionOf(text))))
     return false;
@@ -76,6 +79,10 @@ function partFits(pattern: string, { words, assigns, writes }: SimpleCommand): b
     return word.includes("*") ? nameMatches(word, own.text) : own.text === word;
   });
 }
+
+/** Quotes around what the shell reads as the same word without them. */
+const withoutQuotes = (pattern: string): string =>
+  pattern.replace(/(["'])([^\s"'\\$`]*)\1/g, (_, _quote: string, inner: string) => inner);
 
 /** Options and commands with which well-known programs run others, or write files elsewhere. */
 const RUNNING: readonly (readonly [program: RegExp, word: RegExp])[] = [

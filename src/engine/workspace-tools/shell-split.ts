@@ -16,8 +16,8 @@ interface Word {
 
 export interface SimpleCommand {
   words: Word[];
-  /** Whether it sets variables, for its command or alone. */
-  assigns: boolean;
+  /** The variables that it sets, for its command or alone: `NAME=value` as written. */
+  assigns: string[];
   /** Files that its output goes to. */
   writes: string[];
 }
@@ -128,7 +128,7 @@ class Reader {
   }
 
   #command(close: ")" | null): void {
-    const command: SimpleCommand = { words: [], assigns: false, writes: [] };
+    const command: SimpleCommand = { words: [], assigns: [], writes: [] };
     for (;;) {
       this.#blanks();
       const next = this.#text[this.#at];
@@ -138,12 +138,13 @@ class Reader {
       if (this.#redirection(command)) continue;
       const word = this.#word();
       if (command.words.length === 0 && /^[A-Za-z_][A-Za-z0-9_]*(?:\[[^\]]*\])?\+?=/.test(word.raw))
-        command.assigns = true;
+        command.assigns.push(word.raw);
       else command.words.push(word);
     }
     const [first] = command.words;
     if (first !== undefined && RESERVED.has(first.raw)) throw new Unclear();
-    if (first === undefined && !command.assigns && command.writes.length === 0) throw new Unclear();
+    if (first === undefined && command.assigns.length === 0 && command.writes.length === 0)
+      throw new Unclear();
     this.#commands.push(command);
   }
 

@@ -102,6 +102,19 @@ test.each([
   ["Bash(sed:*)", "sed -i s/a/b/ x", false],
   ["Bash(xargs:*)", "xargs rm", false],
   ["Bash(echo:*)", "echo hi > x", false],
+  ["Bash(ls *)", "ls", true],
+  ["Bash(ls *)", "lsof", false],
+  ["Bash(git *)", "git -c core.pager=evil log", false],
+  ['Bash(python3 "{baseDir}/scripts/fill.py" *)', 'python3 "/s/skills/k/s/scripts/fill.py" a.pdf', true],
+  ['Bash(python3 "{baseDir}/scripts/fill.py" *)', "python3 /s/skills/k/s/scripts/fill.py", true],
+  ['Bash(python3 "{baseDir}/scripts/fill.py" *)', "python3 /s/skills/k/s/scripts/fill.py > x", false],
+  ['Bash(find . -name "A-2*")', 'find . -name "A-2*"', true],
+  ['Bash(find . -name "A-2*")', 'find . -name "A-2*" -delete', false],
+  ["Bash(GIT_TERMINAL_PROMPT=0 git *)", "GIT_TERMINAL_PROMPT=0 git fetch", true],
+  ["Bash(GIT_TERMINAL_PROMPT=0 git *)", "GIT_TERMINAL_PROMPT=0 GIT_SSH=evil git fetch", false],
+  ["Bash(GIT_TERMINAL_PROMPT=0 git *)", "GIT_TERMINAL_PROMPT=0$x git fetch", false],
+  ["Bash(GIT_TERMINAL_PROMPT=0 git *)", "GIT_TERMINAL_PROMPT=0", false],
+  ["Bash(GIT_TERMINAL_PROMPT=0 git *)", "git fetch", false],
 ])("%s and %j: %s", (entries, command, approved) => {
   expect(fits(entries, command)).toBe(approved);
 });
