@@ -1,6 +1,6 @@
 /** Checks one skill folder by the rules of the Agent Skills format, and for what is probably wrong with it. */
 import { existsSync, readFileSync } from "node:fs";
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import {
   lintDescription,
   MAX_SCANNED_BYTES,
@@ -117,6 +117,10 @@ export function lint(
       const ofPlugin = folder.plugin !== undefined && existsSync(join(folder.plugin.path, path));
       if (!linked && !ofPlugin) report("names", path);
     }
+  }
+  for (const { path } of folder.within === "" ? [] : files.filter(({ path }) => path.endsWith("/SKILL.md"))) {
+    const message = `${dirname(path)} has its own SKILL.md, but is a part of this skill: Hull serves no skill inside another.`;
+    found.push({ ...warning, level: "info", code: "nested_skill", file: at(path), message });
   }
   for (const file of files) {
     if (file.stats.size > MAX_SCANNED_BYTES) continue;

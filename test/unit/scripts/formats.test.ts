@@ -92,6 +92,7 @@ test("a likely mistake is a warning", async () => {
   const root = folder({
     "a/SKILL.md": `${text("a", "", "Makes <b>")}See [b](references/b.md), [d](../served/d.md), [e](../served/e.md).\n`,
     "served/d.md": "In runs that have both skills.",
+    "served/examples/inner/SKILL.md": text("inner"),
     "a/scripts/x.sh": `# one\nKEY=${key}\n`,
     "served/SKILL.md": text("Served", "mode: llm\n", "Makes <b>"),
     "p/.claude-plugin/plugin.json": '{"name": "p"}',
@@ -111,6 +112,7 @@ test("a likely mistake is a warning", async () => {
     "secret_in_file",
     ofPlugin,
     ofPlugin,
+    "nested_skill",
   ]);
   expect(err).toContain("links to ../../FEES.md");
   expect(err).toContain("names scripts/none.sh,");
