@@ -36,7 +36,12 @@ function completed(messages: Message[]): Message[] {
   const calls = callsOf(turn);
   if (calls.length === 0) return [turn, ...rest];
   const ids = calls.map(({ id }) => id);
-  const found = resultsIn(messages).filter(({ call_id }) => ids.includes(call_id));
+  const names = new Map(calls.map(({ id, name }) => [id, name]));
+  // A client may leave out the name of the tool.
+  const found = resultsIn(messages).flatMap((result) => {
+    const name = names.get(result.call_id);
+    return name === undefined ? [] : [{ ...result, name }];
+  });
   const open = calls.filter(({ id }) => !found.some(({ call_id }) => call_id === id));
   const results = [...found, ...open.map(interrupted)].toSorted(
     (a, b) => ids.indexOf(a.call_id) - ids.indexOf(b.call_id),

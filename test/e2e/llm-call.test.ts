@@ -500,11 +500,23 @@ describe("tools", () => {
   });
 
   test("a model without a native channel gets a contract, and its text is read", async () => {
-    fake.script([{ text: '<tool_call>{"name":"read","arguments":{"path":"a"}}</tool_call>' }]);
-    const result = await ok(await call({ ...OPENAI, tool_format: "text", tools: [tool("read")] }));
+    const written = '<tool_call>{"name":"read","arguments":{"path":"a"}}</tool_call>';
+    fake.script([{ text: `I read. ${written}` }, { text: "It says b." }]);
+    const options = { ...OPENAI, tool_format: "text", tools: [tool("read")] };
+    const result = await ok(await call(options));
     expect(bodyAt(0)).not.toHaveProperty("tools");
     expect(JSON.stringify(fake.requests[0]?.body.messages)).toContain("function read");
     expect(result.tool_calls).toMatchObject([{ name: "read", arguments: { path: "a" } }]);
+    const [{ id: tool_call_id }] = Object(result.tool_calls);
+    const { transcript } = result;
+    await ok(
+      await call({ ...options, transcript, messages: [{ role: "tool", tool_call_id, content: "b" }] }),
+    );
+    expect(fake.requests[1]?.body.messages.slice(1)).toEqual([
+      { role: "user", content: "hello" },
+      { role: "assistant", content: `I read.\n${written}` },
+      { role: "user", content: `<tool_result name="read" id="${tool_call_id}">\nb\n</tool_result>` },
+    ]);
   });
 });
 

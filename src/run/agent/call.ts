@@ -211,7 +211,8 @@ function outcomeOf(prepared: Prepared, log: RunLog, host: LlmHost): CallOutcome 
   const routing = model.routing === null ? null : withAnswering(model.routing, turn);
   const note = (kind: string, role: string, metadata: Record<string, unknown>) =>
     extraEvent(kind, { role, visibility: "internal", text: "", metadata }, host.ids);
-  const whole = withTurn(withMessages(transcript, further, host.ids), turn, host.ids);
+  const kept = spec.tool_format === "text" ? { ...turn, blocks: shown(prepared, message, searched) } : turn;
+  const whole = withTurn(withMessages(transcript, further, host.ids), kept, host.ids);
   const notes = [
     ...events.map((event) =>
       note(event.type, event.type === "tool_search_query" ? "assistant" : "tool", { ...event }),
@@ -247,20 +248,24 @@ function saidSince({ prompt }: AgentSpec, { visible }: AgentState): { further: M
 
 /** The turn, with the calls in its text as blocks. Hull's own searches become blocks, too. */
 function answerOf(
-  { spec, vault, tools }: Prepared,
+  prepared: Prepared,
   turn: ModelTurn,
   message: readonly Block[],
   searched: readonly SearchEvent[],
 ): CallTurn {
+  const { spec, tools } = prepared;
   const isCall = (block: Block) => block.type === "tool_call";
   const written = message.filter((block) => isCall(block) && !turn.blocks.includes(block));
-  const own = [...turn.blocks, ...written].filter(
-    (block) => block.type !== "tool_call" || vault?.owns(block.name) !== true,
-  );
-  const blocks = [...searched.map(searchBlock), ...own];
+  const blocks = shown(prepared, [...turn.blocks, ...written], searched);
   const read =
     spec.tool_format === "text"
       ? readTextTurn(turn, tools)
       : { ...turn, text: textOfBlocks(turn.blocks), text_format: null };
   return { ...read, blocks };
 }
+
+/** The blocks of a turn as its caller sees them: searches in place of the calls that asked for them. */
+const shown = ({ vault }: Prepared, blocks: readonly Block[], searched: readonly SearchEvent[]): Block[] => [
+  ...searched.map(searchBlock),
+  ...blocks.filter((block) => block.type !== "tool_call" || vault?.owns(block.name) !== true),
+];
