@@ -8,6 +8,13 @@ export interface LoopTable {
   [call: string]: { count: number; result: string };
 }
 
+/** A call of a turn: see `OpenCall`. */
+interface TurnCall {
+  call: { name: string; arguments: JsonObject | null };
+  shown: string;
+  count?: number;
+}
+
 interface LoopLimits {
   /** 0 switches detection off. */
   warn: number;
@@ -27,23 +34,42 @@ export function skipped(table: LoopTable, limits: LoopLimits, tool: string, args
   return next >= limits.skip ? repeatSkipped(tool, next) : null;
 }
 
-/** Counts an executed call; returns its result as the model gets it. */
+/** Counts an executed call. `count`: how often in a row it gave this result; `null`: detection is off. */
 export function counted(
   table: LoopTable,
   limits: LoopLimits,
   tool: string,
   args: JsonObject,
   result: string,
-): { table: LoopTable; shown: string } {
-  if (limits.warn === 0) return { table, shown: result };
+): { table: LoopTable; count: number | null } {
+  if (limits.warn === 0) return { table, count: null };
   const key = callKey(tool, args);
   const hash = shortHash(result);
   const known = table[key];
   const count = known?.result === hash ? known.count + 1 : 1;
-  const next = { ...table, [key]: { count, result: hash } };
-  if (count >= limits.block) return { table: next, shown: repeatBlocked(tool, count) };
-  if (count >= limits.warn) return { table: next, shown: `${result}\n\n${repeatHint(tool, count, result)}` };
-  return { table: next, shown: result };
+  return { table: { ...table, [key]: { count, result: hash } }, count };
+}
+
+/**
+ * The results of a turn as the model gets them. Equal calls with equal results are numbered in the order of the calls,
+ * whichever of them ended first.
+ */
+export function remarked<Call extends TurnCall>(calls: readonly Call[], limits: LoopLimits): Call[] {
+  const counts = Map.groupBy(calls, groupOf);
+  for (const group of counts.values()) group.sort((a, b) => (a.count ?? 0) - (b.count ?? 0));
+  return calls.map((open) => {
+    if (open.count === undefined) return open;
+    const count = counts.get(groupOf(open))?.shift()?.count ?? open.count;
+    return { ...open, shown: shownAfter(limits, open.call.name, count, open.shown) };
+  });
+}
+
+const groupOf = ({ call, shown, count }: TurnCall): string =>
+  count === undefined ? "" : `${callKey(call.name, call.arguments ?? {})} ${shortHash(shown)}`;
+
+function shownAfter(limits: LoopLimits, tool: string, count: number, result: string): string {
+  if (count >= limits.block) return repeatBlocked(tool, count);
+  return count >= limits.warn ? `${result}\n\n${repeatHint(tool, count, result)}` : result;
 }
 
 /** 64 bits of FNV-1a over UTF-16 units, in hex. It only needs to distinguish texts of one run. */

@@ -8,7 +8,7 @@ import { addSpent } from "../shares.ts";
 import { isWorkspaceTool } from "../workspace-tools/definitions.ts";
 import { plainResult } from "./call-results.ts";
 import { shortenOutput } from "./compaction.ts";
-import { counted } from "./loop-detection.ts";
+import { counted, remarked } from "./loop-detection.ts";
 import type { AgentRecord, AgentToolResult } from "./records.ts";
 import { READ_SKILL_RESOURCE } from "./skill-resource.ts";
 import { LOAD_SKILL } from "./skills.ts";
@@ -35,14 +35,21 @@ export function settleCall(
     ? result.content
     : shortenOutput(result.content, run.spec.compaction.tool_output_max_chars);
   const executed = (open.stage === "started" || open.stage === "executed") && !exempt;
-  const { table, shown } = executed
-    ? counted(run.loop, run.spec.loop_detect, name, args, text)
-    : { table: run.loop, shown: text };
+  const { loop_detect } = run.spec;
+  const { table, count } = executed
+    ? counted(run.loop, loop_detect, name, args, text)
+    : { table: run.loop, count: null };
   const runtime = exempt && (name === LOAD_SKILL || name === LEDGER_TOOL);
   const own = runtime ? { runtime: true as const } : {};
-  const calls = run.calls.map((call) =>
-    call.effect === effect ? { ...call, stage: "settled" as const, result, shown, ...own } : call,
-  );
+  const settledCall = {
+    ...open,
+    stage: "settled" as const,
+    result,
+    shown: text,
+    ...own,
+    ...(count === null ? {} : { count }),
+  };
+  const calls = run.calls.map((call) => (call === open ? settledCall : call));
   const settled: RunState = {
     ...run,
     calls,
@@ -58,7 +65,11 @@ export function settleCall(
   const further: Message[] = parts.length === 0 ? [] : [{ role: "user", content: parts }];
   return {
     ...state,
-    visible: [...state.visible, { role: "tool", results: calls.map(resultMessage) }, ...further],
+    visible: [
+      ...state.visible,
+      { role: "tool", results: remarked(calls, loop_detect).map(resultMessage) },
+      ...further,
+    ],
     run: { ...settled, stage: "after" },
   };
 }
@@ -103,7 +114,7 @@ export function brokenOff({ calls, spec }: RunState): Message[] {
     const asked = clients.has(call.name) && approval?.decision !== null;
     return { ...open, shown: result?.content ?? interruptedCall(stage === "started" || asked) };
   });
-  return [{ role: "tool", results: closed.map(resultMessage) }];
+  return [{ role: "tool", results: remarked(closed, spec.loop_detect).map(resultMessage) }];
 }
 
 /** The result that a client's answer to a call becomes. */

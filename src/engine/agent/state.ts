@@ -74,8 +74,10 @@ export interface OpenCall {
   started_at?: number;
   approval: (ApprovalRequest & { decision: "approve" | "deny" | null; reason: string | null }) | null;
   result: AgentToolResult | null;
-  /** The result as the model sees it. */
+  /** The result as the model sees it, without the remarks of loop detection, which the end of the turn adds. */
   shown: string;
+  /** How often in a row the call gave this result. Absent: it does not count. */
+  count?: number;
   /** The loop itself answered it: it is no success of a tool. Absent: a tool did. */
   runtime?: true;
 }

@@ -106,6 +106,25 @@ describe("calls of a turn", () => {
     expect(settled.filter((row) => row.length > 0)).toEqual([["look"], ["look"], ["read"], ["plain"]]);
   });
 
+  it("that repeat one another are numbered in call order, whichever ends first", async () => {
+    const ends: (() => void)[] = [];
+    const { requests } = await play({
+      spec: { tools: TOOLS },
+      replies: [{ calls: Array.from({ length: 3 }, (): [string, JsonObject] => ["plain", {}]) }, "end"],
+      async runTool() {
+        const ended = new Promise<void>((resolve) => ends.unshift(resolve));
+        if (ends.length === 3) for (const end of ends) setImmediate(end);
+        await ended;
+        return "same";
+      },
+    });
+    expect(requests[1] && toolTexts(requests[1])).toEqual([
+      "same",
+      expect.stringMatching(/^same\n\n\[hull: .*2 of plain/),
+      expect.stringMatching(/^\[hull: plain was called 3 times/),
+    ]);
+  });
+
   it.each([true, false])(
     "that are refused are listed in call order (counted from the turn on: %s)",
     async (counts) => {
