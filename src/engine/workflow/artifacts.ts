@@ -143,6 +143,13 @@ export function artifactOf(given: Given, { newId, now }: Made): WorkflowArtifact
 /** The canonical name of a kind. */
 export const kindOf = (kind: string): string => KIND_ALIASES[kind] ?? kind;
 
+/** What each artifact takes besides its text, in bytes. */
+const FRAME_BYTES = 512;
+
+/** About how many bytes the artifacts take. */
+export const sizeOf = (artifacts: readonly WorkflowArtifact[]): number =>
+  artifacts.reduce((sum, { estimated_tokens }) => sum + FRAME_BYTES + 4 * estimated_tokens, 0);
+
 /** What an artifact says: its text, or its data as JSON. */
 export function bodyOf({ text, data }: WorkflowArtifact): string {
   return text ?? (data === null ? "" : JSON.stringify(data, null, 2));

@@ -3,7 +3,7 @@ import { counted } from "../../plural.ts";
 import { canonicalJson } from "../../skill/canonical.ts";
 import { sha256 } from "../sha256.ts";
 import type { AttemptKey, Stage, StageError } from "./answers.ts";
-import type { WorkflowArtifact } from "./artifacts.ts";
+import { sizeOf, type WorkflowArtifact } from "./artifacts.ts";
 import { uncompensated, undoes } from "./compensation.ts";
 import type { Node } from "./graph.ts";
 import { failed, type IdSource, instantOutcome, mapOutcome, waitOutcome, waitsUntil } from "./outcomes.ts";
@@ -21,6 +21,9 @@ interface Decision {
   /** When the next decision is due by time alone, Unix ms; `null`: never. */
   wake: number | null;
 }
+
+/** Most bytes of artifacts that a run holds after a node that passes them on. */
+const MAX_PASSED_ON_BYTES = 32 * 1024 * 1024;
 
 /** Kinds of nodes that end without an effect, as soon as they begin. */
 const INSTANT: ReadonlySet<string> = new Set(["condition", "fork", "join", "reduce", "escalation"]);
@@ -229,11 +232,13 @@ function attempt(
   newId: IdSource,
 ): WorkflowRecord[] {
   const inputs = inputsOf(state, node);
+  const instant = INSTANT.has(node.kind);
   const input_digest = sha256(
     canonicalJson({
       task: state.spec.task,
       node: node.id,
-      inputs: inputs.map((one) => [one.id, one.text, one.data]),
+      // Nodes without an effect may follow each other by the thousand, so their digest does not read whole texts.
+      inputs: inputs.map((one) => (instant ? [one.id] : [one.id, one.text, one.data])),
     }),
   );
   const started: WorkflowRecord = {
@@ -249,8 +254,10 @@ function attempt(
   if (missing !== null)
     return [started, { type: "ended", at, ...key, outcome: failed("error", "input_contract", missing) }];
   const made = { newId, now: time(at) };
-  if (INSTANT.has(node.kind))
-    return [started, { type: "ended", at, ...key, outcome: instantOutcome(node, inputs, made) }];
+  const large = tooMuch(state, node, inputs);
+  if (large !== null)
+    return [started, { type: "ended", at, ...key, outcome: failed("error", "output_too_large", large) }];
+  if (instant) return [started, { type: "ended", at, ...key, outcome: instantOutcome(node, inputs, made) }];
   if (node.kind === "wait") {
     const { began } = visitOf(state, key) ?? { began: at };
     return [started, waits(node, key, at, began), ...answers(state, node, key, at)];
@@ -261,6 +268,21 @@ function attempt(
     return [started, { type: "ended", at, ...key, outcome: mapOutcome(node, items, null, made) }];
   }
   return [started];
+}
+
+/**
+ * Why a node that only passes artifacts on may not do so; `null`: it may. Otherwise such nodes, which take no time of
+ * their own, could double what a run holds with every step.
+ */
+function tooMuch(
+  { artifacts }: WorkflowState,
+  node: Node,
+  inputs: readonly WorkflowArtifact[],
+): string | null {
+  if (node.kind !== "reduce" && (node.kind !== "map" || isMapWork(node))) return null;
+  if (sizeOf(artifacts) + sizeOf(inputs) <= MAX_PASSED_ON_BYTES) return null;
+  const most = `${MAX_PASSED_ON_BYTES / 1024 / 1024} MiB`;
+  return `With the artifacts of the node "${node.id}" the run would hold more than ${most}; choose fewer with context_policy or input_contract.input_kinds.`;
 }
 
 /** The decision that a test run provides for a node. */

@@ -33,6 +33,26 @@ const made = (id: string) =>
     ],
   });
 
+describe("nodes that pass artifacts on", () => {
+  const text = "x".repeat(1024 * 1024);
+  const artifacts = made("given").artifacts.map((one) => ({
+    ...one,
+    text,
+    estimated_tokens: text.length / 4,
+  }));
+
+  // Each reduce joins the texts of all before it, so without a limit they double with every step.
+  it.each<[what: string, node: JsonObject, more: object]>([
+    ["a reduce", { kind: "reduce" }, {}],
+    ["a map without work", { kind: "map", map_policy: { item_artifact_kind: "artifact" } }, { artifacts }],
+  ])("%s that follows itself does so only as far as a run may hold", (_, node, more) => {
+    const { state, status } = new Play({ nodes: { n: node }, edges: [{ from: "n", to: "n" }] }, more);
+    expect([status, state.stages.at(-1)?.error?.code]).toEqual(["paused", "output_too_large"]);
+    const held = state.artifacts.reduce((sum, one) => sum + (one.text ?? "").length, 0);
+    expect([held > 2 * text.length, held <= 32 * text.length]).toEqual([true, true]);
+  });
+});
+
 describe("branches side by side", () => {
   it("as many as max_concurrent; the next begins when one has ended", () => {
     const play = new Play(forked({ a: {}, b: {}, c: {} }), { options: { max_concurrent: 2 } });
