@@ -122,6 +122,14 @@ describe("a stage", () => {
     },
   );
 
+  it("without work that comes again and again leaves a turn to others, who cancel the run", async () => {
+    const edges = [edge("c", "c", "true"), edge("c", "c", "false")];
+    const graph = { nodes: { c: { kind: "condition" } }, edges };
+    const path = await started(graph, { options: { max_steps: 100_000 } });
+    expect((await post(`${path}/cancel`, {})).status).toBe(200);
+    await until(path, "cancelled");
+  });
+
   it("of a failed map works on all items again", async () => {
     const no = { error: { category: "auth", message: "no" } };
     const m = {

@@ -51,6 +51,11 @@ type JournalRow = JournalHead | JournalRecord | JournalRecord[];
 /** Records are stored as soon as they are at least this many. */
 const MAX_TOGETHER = 32;
 
+/** After this many such batches in a row, other requests have their turn, among them one that stops the run. */
+const MAX_BATCHES = 16;
+
+const nextTurn = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 0));
+
 /** Records with the same cause, already folded and not stored yet. */
 interface Batch {
   /** The state that lists showed before these records. */
@@ -202,6 +207,7 @@ export class Workflow {
    */
   #goOn(batch: Batch): void {
     const { log } = this.#conversation;
+    let batches = 0;
     for (let next = batch; ; ) {
       if (next.records.at(-1)?.type === "crashed") {
         this.#store(next);
@@ -230,6 +236,12 @@ export class Workflow {
       const announce = records.some(({ type }) => type === "waits" || type === "finished");
       if (announce || next.records.length >= MAX_TOGETHER) {
         this.#store(next);
+        batches += 1;
+        if (batches === MAX_BATCHES) {
+          this.#conversation.dueAt("workflow", log.now() + WATCH_MS);
+          this.#conversation.background(nextTurn().then(() => this.look()));
+          return;
+        }
         next = this.#batch();
       }
       this.#add(next, records);
