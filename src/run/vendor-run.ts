@@ -264,7 +264,7 @@ async function checkedOf(
       ? { output_format: schema === undefined ? "json_object" : { kind: "json_schema", ...schema } }
       : {}),
     ...(tools.length === 0 ? {} : { tools: tools.map(({ strict: _, ...tool }) => tool) }),
-    ...(tool_choice === "auto" ? { tool_choice } : {}),
+    ...(tool_choice === "auto" || tool_choice === "none" ? { tool_choice } : {}),
     ...(request.parallel_tool_calls === false ? { parallel_tool_calls: false } : {}),
     ...(served === null ? { workspace_tools: false } : {}),
   };
@@ -280,10 +280,13 @@ async function checkedOf(
   } as const;
   const checked = await checkedRun(context, host, input, { run, session: null });
   const { spec } = checked;
+  const clients = new Set(tools.map(({ name }) => name));
+  // The client's tools win over these, and these over the tools of skills.
   const own = [
     ...whole.map(skillTool),
     ...codeTools(context, native.length > 0 ? { ...ask, code: [] } : ask, whole),
-  ];
+  ].filter(({ definition }) => !clients.has(definition.name));
+  const names = new Set(own.map(({ definition }) => definition.name));
   const shell = ask.code.includes("shell");
   const hidden = new Set((shell ? local : whole).map(({ record }) => record.manifest.slug));
   const folder = skillsFolder(context, spec).path;
@@ -302,24 +305,22 @@ async function checkedOf(
     system: system.trim(),
     ...(Object.keys(vendor).length === 0 ? {} : { vendor }),
     skills,
-    tools: [...spec.tools, ...own],
+    tools: [...spec.tools.filter(({ definition }) => !names.has(definition.name)), ...own],
   };
   return { spec: extended, model: checked.model };
 }
 
 /**
- * The requested code tool, and the tool that LiteLLM's clients know if a whole skill holds Python and the client has no
- * such tool.
+ * The requested tools for code, and the tool that LiteLLM's clients know if a whole skill holds Python.
  * @throws InvalidRequest if this deployment runs no code
  */
 function codeTools(
   { settings }: RunContext,
-  { code, request, terms }: AgentAsk,
+  { code, terms }: AgentAsk,
   whole: readonly LocalSkill[],
 ): AgentTool[] {
   const python = whole.some(({ record }) => record.files.some(({ path }) => path.endsWith(".py")));
-  const taken = request.tools.some(({ name }) => name === LITELLM_TOOL);
-  const names = [...code, ...(python && !taken ? [LITELLM_TOOL] : [])];
+  const names = [...code, ...(python ? [LITELLM_TOOL] : [])];
   if (settings.workspace_tools.enabled === "never") {
     if (code.length === 0) return [];
     throw wrong(

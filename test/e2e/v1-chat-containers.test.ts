@@ -104,6 +104,28 @@ describe("chat completions", () => {
     expect(choices[0]?.message.content).toBe('{"n":1}');
   });
 
+  test.each([
+    ["auto", null],
+    ["none", null],
+    ["required", "tool_choice"],
+  ] as const)(
+    "offer one tool of each name, the client's before Hull's; tool_choice %s",
+    async (tool_choice, ignored) => {
+      fake.script([bash("date"), { text: "Done." }]);
+      const tools: OpenAI.ChatCompletionTool[] = JSON.parse(
+        '[{"type":"code_execution"},{"type":"function","function":{"name":"bash_code_execution","description":"mine","parameters":{"type":"object"}}}]',
+      );
+      const asked = openai.chat.completions.create({ model: "gpt-4o", messages, tools, tool_choice });
+      const { data, response } = await asked.withResponse();
+      expect(data.choices[0]).toMatchObject({ finish_reason: "tool_calls" });
+      expect(response.headers.get("x-hull-ignored")).toBe(ignored);
+      expect(fake.requests[0]?.body).toMatchObject({
+        tools: [{ function: { name: "bash_code_execution", description: "mine" } }],
+        ...(ignored === null ? { tool_choice } : {}),
+      });
+    },
+  );
+
   test("that call tools of Hull and of the client at once show the client its own; the follow-up has both", async () => {
     const both = {
       text: "Both.",

@@ -13,7 +13,7 @@ import type { RequestContext } from "../context.ts";
 import { accountOf } from "../llm/account.ts";
 import { chunkedAnswer } from "./chat-chunks.ts";
 import { storeTurns } from "./container-turns.ts";
-import { ignoredHeader, ignoredStrict, type ModelLookup, modelOfRun } from "./model-call.ts";
+import { ignoredChoice, ignoredHeader, ignoredStrict, type ModelLookup, modelOfRun } from "./model-call.ts";
 import { referencedSkills, shownSkills } from "./skill-references.ts";
 
 /** The most bytes of generated files in an answer. */
@@ -45,7 +45,7 @@ export async function answerChatWithTools(
     { signal, account: accountOf(context, null), execution: id },
   );
   await context.beforeEffects();
-  const chosen = (asked.request.tool_choice ?? "auto") === "auto" ? [] : ["tool_choice"];
+  const chosen = ignoredChoice(asked.request.tool_choice);
   const own = run.protocol === "openai-chat" ? [] : Object.keys(asked.extra);
   const ignored = ignoredHeader(
     [...own, ...asked.unsupported, ...chosen, ...ignoredStrict(asked.request.tools, null)],

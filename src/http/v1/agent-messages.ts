@@ -22,7 +22,14 @@ import { withBytes } from "./agent-chat.ts";
 import { dialectOf } from "./dialect.ts";
 import { errorBody } from "./errors.ts";
 import { MessageEvents } from "./message-events.ts";
-import { ignoredHeader, ignoredStrict, type ModelLookup, modelOfRun, streamedAnswer } from "./model-call.ts";
+import {
+  ignoredChoice,
+  ignoredHeader,
+  ignoredStrict,
+  type ModelLookup,
+  modelOfRun,
+  streamedAnswer,
+} from "./model-call.ts";
 import { shownSkills } from "./skill-references.ts";
 
 const NOTHING = { files: [], refused: false };
@@ -46,8 +53,7 @@ export async function answerWithTools(
     { signal, account: accountOf(context, null), execution: id },
   );
   await context.beforeEffects();
-  const chosen = (asked.request.tool_choice ?? "auto") === "auto" ? [] : ["tool_choice"];
-  const lost = [...chosen, ...ignoredStrict(asked.request.tools, null)];
+  const lost = [...ignoredChoice(asked.request.tool_choice), ...ignoredStrict(asked.request.tools, null)];
   const ignored = run.excludesCached ? lost : [...asked.ignored, ...lost];
   if (!asked.stream) {
     const message = new WholeMessage();

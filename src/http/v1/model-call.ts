@@ -70,6 +70,13 @@ export function ignoredStrict(tools: readonly object[], protocol: Reached["proto
   return asked && !gets ? ["tools.strict"] : [];
 }
 
+/**
+ * `tool_choice` for `x-hull-ignored`, if Hull runs tools and the choice demands a call: the model could then never end
+ * with a text.
+ */
+export const ignoredChoice = (choice: unknown): string[] =>
+  ["auto", "none"].some((kept) => kept === (choice ?? "auto")) ? [] : ["tool_choice"];
+
 interface Streamed {
   headers: Record<string, string>;
   /** Makes the call and writes its events. */

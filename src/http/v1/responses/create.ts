@@ -48,7 +48,7 @@ import { listedAnswer } from "../../skills/index-call.ts";
 import { formatted } from "../../sse.ts";
 import { checkCodeAccess } from "../code-access.ts";
 import { newContainer, termsOf } from "../containers/open.ts";
-import { ignoredHeader, ignoredStrict, modelLookup, streamedAnswer } from "../model-call.ts";
+import { ignoredChoice, ignoredHeader, ignoredStrict, modelLookup, streamedAnswer } from "../model-call.ts";
 import { historyOf, inputAfter } from "./history.ts";
 import { checkSizes, responseExecution } from "./ids.ts";
 import { renderEvent, renderResponse, showsReasoning } from "./render.ts";
@@ -225,7 +225,7 @@ async function checkModel(
 ): Promise<{ found: VendorModel | null; ignored: string[] }> {
   const further = extraMemberNames(body);
   const runs = namesSkill(model) || (shell !== null && shell.type !== "local");
-  const chosen = runs && (body.tool_choice ?? "auto") !== "auto" ? ["tool_choice"] : [];
+  const chosen = runs ? ignoredChoice(body.tool_choice) : [];
   const tools = Array.isArray(body.tools) ? body.tools.filter(isObject) : [];
   const lost = [...further, ...chosen, ...ignoredStrict(tools, null)];
   if (namesSkill(model)) return { found: null, ignored: lost };
