@@ -96,6 +96,7 @@ describe("a request", () => {
       },
       "tools.0.environment.network_policy.allowed_domains",
     ],
+    [{ tools: [SHELL, { type: "function", name: "shell", parameters: {} }] }, "tools.1.name"],
     [{ tools: [shellWith("skill_none")] }, "tools.0.environment.skills.0.skill_id"],
     // Its provider has no key.
     [

@@ -231,12 +231,12 @@ function shellOf(tools: ResponseTools): ShellEnvironment | null {
   return readShape(shellEnvironment, objectOf(tools?.[at]).environment, `tools.${at}.environment`);
 }
 
-/** Every named tool; a client's own shell has its name too. */
+/** Every named tool; a shell has its name too. */
 function namedTools(tools: ResponseTools): { name: string; path: string }[] {
   return (tools ?? []).flatMap((tool, n) => {
     const path = `tools.${n}`;
-    const { type, name, environment } = objectOf(tool);
-    if (type === "shell") return objectOf(environment).type === "local" ? [{ name: SHELL, path }] : [];
+    const { type, name } = objectOf(tool);
+    if (type === "shell") return [{ name: SHELL, path }];
     return typeof name === "string" ? [{ name, path }] : [];
   });
 }
