@@ -36,6 +36,9 @@ export interface NewFile {
   size: number | null;
 }
 
+/** `file_01…`, as Anthropic's ids begin: 32 hex digits after `file_`. */
+export const newFileId = (): string => `file_01${crypto.randomUUID().replaceAll("-", "").slice(2)}`;
+
 /** Stores a file. If its body breaks off, nothing is stored. */
 export async function storeFile(
   env: Bindings,
@@ -43,7 +46,7 @@ export async function storeFile(
   { filename, mime, ttl_ms, size: knownSize }: NewFile,
   content: Body | Uint8Array,
 ): Promise<FileDocument> {
-  const id = `file_${crypto.randomUUID().replaceAll("-", "")}`;
+  const id = newFileId();
   const now = Date.now();
   const expiresAt = now + ttl_ms;
   let noted = false;

@@ -15,7 +15,7 @@ import {
 import { extensionOf } from "../skill/media.ts";
 import type { FileDocument } from "./answers.ts";
 import type { RunContext } from "./context.ts";
-import { dropFile, fileKey, storeBody } from "./files.ts";
+import { dropFile, fileKey, newFileId, storeBody } from "./files.ts";
 import type { Body } from "./large-body.ts";
 
 /** Facts about a file that are known once its body has been read. */
@@ -32,7 +32,7 @@ export async function saveFile(
   body: Body,
   settle: () => Settled | Promise<Settled>,
 ): Promise<FileRow> {
-  const id = `file_${crypto.randomUUID().replaceAll("-", "")}`;
+  const id = newFileId();
   await beginFile(env, tenant, id);
   try {
     const storage = {

@@ -35,7 +35,7 @@ describe("POST /files", () => {
     const file = await response.json<FileDocument>();
     expect([response.status, response.headers.get("location")]).toEqual([201, `/files/${file.id}`]);
     expect(file).toEqual({
-      id: expect.stringMatching(/^file_[0-9a-f]{32}$/),
+      id: expect.stringMatching(/^file_01[0-9a-f]{30}$/),
       filename: "é.png",
       mime: "image/png",
       size,
