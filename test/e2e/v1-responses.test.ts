@@ -272,7 +272,11 @@ describe("the shell", () => {
     ]);
     const events = seven.responses.stream({ model: GPT, input: "Do it.", tools: [SHELL] });
     const names = new Set<string>();
-    for await (const { type } of events) names.add(type);
+    const deltas: object[] = [];
+    for await (const event of events) {
+      names.add(event.type);
+      if (event.type === "response.shell_call_output_content.delta") deltas.push(event.delta);
+    }
     const answer = await events.finalResponse();
     expect(kinds(answer)).toEqual(["message", "shell_call", "shell_call_output", "message"]);
     const [, call, output, message] = answer.output;
@@ -286,6 +290,7 @@ describe("the shell", () => {
         { outcome: { type: "exit", exit_code: 3 } },
       ],
     });
+    expect(deltas).toEqual([{ stdout: "one" }, { stderr: "why" }]);
     for (const name of [
       "response.shell_call_command.done",
       "response.shell_call_output_content.done",

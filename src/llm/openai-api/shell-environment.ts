@@ -36,8 +36,11 @@ const containerSkill = () =>
       }),
     ],
     {
-      error: ({ input }) =>
-        isObject(input) ? "skill_reference or inline is expected" : "a skill is an object with a type",
+      error: ({ input }) => {
+        if (!isObject(input)) return "a skill is an object with a type";
+        const known = "skill_reference or inline is expected";
+        return "path" in input ? `${known}: Hull does not see the client's folders` : known;
+      },
     },
   );
 /** A skill of a container. */

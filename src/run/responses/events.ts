@@ -7,7 +7,7 @@ import { refusalOf } from "../../llm/blocks.ts";
 import { encodeBlock } from "../../llm/foreign-blocks.ts";
 import { mustGoBack } from "../../llm/openai-api/answer.ts";
 import { SHELL, shellCall, shellOutput } from "../../llm/openai-api/shell-items.ts";
-import { asJson, isObject } from "../../skill/json.ts";
+import { asJson, isObject, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { textOf } from "../delta.ts";
 import type { RunEvent } from "../events.ts";
@@ -125,9 +125,12 @@ export class ResponseEvents {
       const outputs = Array.isArray(members.output) ? members.output : [];
       for (const [command_index, output] of outputs.entries()) {
         const at = { item_id, output_index: open.index, command_index };
-        const stdout = isObject(output) ? (output.stdout ?? "") : "";
-        if (stdout !== "")
-          this.#emit("response.shell_call_output_content.delta", { ...at, delta: { stdout } });
+        const { stdout = "", stderr = "" } = objectOf(output);
+        const deltas: JsonObject[] = [
+          ...(stdout === "" ? [] : [{ stdout }]),
+          ...(stderr === "" ? [] : [{ stderr }]),
+        ];
+        for (const delta of deltas) this.#emit("response.shell_call_output_content.delta", { ...at, delta });
         this.#emit("response.shell_call_output_content.done", { ...at, output: [output] });
       }
       this.#done(open, { ...members, status: "completed" });
