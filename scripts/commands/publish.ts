@@ -8,6 +8,7 @@ import { printDiagnostics } from "../build/print.ts";
 import { unknownPublicSkills } from "../build/public-skills.ts";
 import { type Command, EXIT, parseFlags } from "../command.ts";
 import { buildOptionsOf, openProject } from "../project.ts";
+import { lastPublished } from "../publish/last-published.ts";
 import { RegistryClient } from "../publish/registry-client.ts";
 
 export const command: Command = {
@@ -19,7 +20,8 @@ Usage: hull publish [dir] [--url URL] [--key KEY] [--keep-going]
 
   --url URL     the Hull to publish to, e.g. https://hull.example.workers.dev (default: $HULL_URL, then the hull dev of this project)
   --key KEY     its API key (default: $HULL_API_KEY, then $HULL_ADMIN_KEY)
-  --keep-going  leave broken skills out instead of publishing nothing
+  --keep-going  keep the published version of broken skills, marked as stale, instead of publishing nothing; without one
+                leave them out
     --rollback    serve the previous catalog again
 
 Sends missing objects first and switches the catalog last, so that an interrupted publish changes nothing.
@@ -44,11 +46,14 @@ Sends missing objects first and switches the catalog last, so that an interrupte
     const project = await openProject(positionals[0]);
     const keepGoing = values["keep-going"] === true;
     const cache = await BuildCache.open(project.dir);
-    const result = await buildRoots(project.roots, {
-      ...buildOptionsOf(project),
-      keepGoing,
-      cache,
-    });
+    const options = { ...buildOptionsOf(project), keepGoing, cache };
+    const whole = await buildRoots(project.roots, options);
+    const broken = whole.diagnostics.some(({ diagnostic }) => diagnostic.level === "error");
+    const previous = keepGoing && broken ? await lastPublished(project, whole.skills, registry) : null;
+    const result =
+      previous === null || previous.size === 0
+        ? whole
+        : await buildRoots(project.roots, { ...options, keepLastGood: true, previous });
     printDiagnostics(result.diagnostics);
     if (result.catalog === null) {
       process.stderr.write("Nothing was published: the skills above have errors.\n");
@@ -57,6 +62,9 @@ Sends missing objects first and switches the catalog last, so that an interrupte
     process.stderr.write(unknownPublicSkills(project.config, result.skills));
     const sent = await registry.publish(result);
     await cache.save();
+    for (const { card } of result.skills)
+      if (card.stale === true)
+        process.stderr.write(`${card.slug} stays as it was published before: its folder is broken.\n`);
     process.stdout.write(
       `Published ${counted(result.skills.length, "skill")} to ${url} as catalog ${result.catalog.id.slice(0, 12)} (${counted(sent, "object")} sent).\n`,
     );

@@ -1,6 +1,7 @@
 /** Publishes a build to a running Hull over HTTP: missing objects first, the catalog pointer last. */
 import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { SkillRecord } from "../../src/skill/manifest.ts";
 import { packTar, type TarFile } from "../../src/skill/tar.ts";
 import { AdminClient } from "../admin-client.ts";
 import type { BuildResult } from "../build/build.ts";
@@ -37,6 +38,16 @@ export class RegistryClient {
     }
     await this.#serve(catalog.id);
     return sent;
+  }
+
+  /** The version of a skill that is served; `null`: there is none. */
+  async published(slug: string): Promise<{ digest: string; record: SkillRecord } | null> {
+    try {
+      return JSON.parse(await this.#client.send("GET", `/_hull/catalog/${slug}`));
+    } catch (error) {
+      if (error instanceof CommandError && NOT_PUBLISHED.includes(error.code)) return null;
+      throw error;
+    }
   }
 
   /** Serves the previous catalog again; returns its id. */
@@ -89,6 +100,9 @@ export class RegistryClient {
     await this.#client.send("PUT", `/_hull/bundles/${digest}`, tar);
   }
 }
+
+/** `not_found`: an earlier version of Hull, which does not tell. */
+const NOT_PUBLISHED: readonly string[] = ["skill_not_found", "catalog_missing", "not_found"];
 
 /** Whether a failed request may have taken effect: no Hull answered, or a Hull failed. One that refuses did nothing. */
 const isUncertain = (error: unknown): error is CommandError =>

@@ -316,6 +316,13 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
     },
     faults: [400, 408, 413, 422],
   },
+  getPublishedSkill: {
+    tag: "publishing",
+    summary: "The served version of a published skill: its digest and its record",
+    parameters: [inPath("slug")],
+    answers: { 200: answer("The version", json(schema("PublishedSkill"))) },
+    faults: [404, 503],
+  },
   listKeys: {
     tag: "operation",
     summary: "API keys, without the keys themselves",

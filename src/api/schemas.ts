@@ -124,6 +124,10 @@ export const schemaComponents = once(
       pinned: { description: "The catalog that the deployment came with." },
     }),
     CatalogRequest: withOneMember(catalogBody),
+    PublishedSkill: object({
+      digest: DIGEST,
+      record: { type: "object", description: "What the build knows of it: manifest, body, files, tools." },
+    }),
     NewApiKey: schemaOf(keyBody),
     ApiKey: bodySchema(keyRowShape, {
       prefix: { description: "How the key begins." },

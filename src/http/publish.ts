@@ -5,12 +5,13 @@ import { toHex } from "../bytes.ts";
 import { BundleInvalid, CatalogUnreadable, Forbidden, InputInvalid } from "../errors/request.ts";
 import { readPointer, servedId } from "../registry/published.ts";
 import { movePointer, objectKeys, storeObject } from "../registry/store.ts";
+import { unknownSkill } from "../registry/tenant-catalog.ts";
 import type { CatalogPointer } from "../skill/manifest.ts";
 import { TarError, TarReader } from "../skill/tar.ts";
 import { bodyChunks, readJson } from "./body.ts";
 import type { RequestContext } from "./context.ts";
 import { reconcileDaemons } from "./daemons/declared.ts";
-import type { Params } from "./routes.ts";
+import type { Handler, Params } from "./routes.ts";
 
 /** Largest upload: a tar of objects. The platform's own limit for a request body is 100 MB. */
 const MAX_UPLOAD_BYTES = 96 * 1024 * 1024;
@@ -91,6 +92,16 @@ export async function publishCatalog(context: RequestContext): Promise<Response>
   context.background(reconcileDaemons(context.deployment, DEFAULT_TENANT, context.background));
   return Response.json(shown(pointer), { status: moved ? 201 : 200 });
 }
+
+/** `GET /_hull/catalog/:slug`: the served version of a published skill, for a publisher whose folder of it is broken. */
+export const getPublishedSkill: Handler = async (context, { slug = "" }) => {
+  checkPublisher(context);
+  const { registry } = context.deployment;
+  const catalog = await registry.catalog(context.background);
+  const digest = catalog.bySlug.get(slug)?.version;
+  if (digest === undefined) throw unknownSkill(catalog, slug);
+  return Response.json({ digest, record: await registry.skill(digest) });
+};
 
 function shown({ earlier: _, ...pointer }: CatalogPointer): Omit<CatalogPointer, "earlier"> {
   return pointer;

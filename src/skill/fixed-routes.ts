@@ -45,6 +45,7 @@ export const FIXED_ROUTES = [
   ["listObjects", "GET", "/_hull/bundles", "publish", "catalog"],
   ["putObjects", "PUT", "/_hull/bundles/:digest", "publish", "catalog"],
   ["publishCatalog", "POST", "/_hull/catalog", "publish", "catalog"],
+  ["getPublishedSkill", "GET", "/_hull/catalog/:slug", "publish", "catalog"],
   ["listKeys", "GET", "/admin/keys", "admin", "catalog"],
   ["addKey", "POST", "/admin/keys", "admin", "catalog"],
   ["revokeKey", "DELETE", "/admin/keys/:id", "admin", "catalog"],

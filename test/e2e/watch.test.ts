@@ -231,6 +231,44 @@ test("hull publish asks again if the answer is lost, and says of a rollback that
   front.close();
 });
 
+test("publish --keep-going leaves a broken skill at its published version, as stale, and a new one out", async () => {
+  const { catalog: before } = await json<{ catalog: string }>(await hull.call("/healthz"));
+  const cwd = join(hull.root, "kept");
+  const write = async (path: string, text: string): Promise<void> => {
+    await mkdir(join(cwd, "skills", path, ".."), { recursive: true });
+    await writeFile(join(cwd, "skills", path), text);
+  };
+  const publish = (...args: string[]) => runHull(["publish", ...args, "--url", hull.url], { cwd });
+  const answered = async (slug: string): Promise<unknown[]> => {
+    const answer = await hull.call(`/skills/${slug}`, "");
+    return [answer.status, answer.headers.get("x-hull-stale"), await answer.text()];
+  };
+  await write("one/SKILL.md", shout("first").replace("name: Shout", "name: Given name"));
+  await write("two/SKILL.md", shout("second").replace("name: Shout", "name: two"));
+  expect((await publish()).code).toBe(0);
+  const { version } = await card("given-name");
+  await write("one/SKILL.md", "---\nname: Given name\ndescription: d\nrun: [./gone.sh]\n---\nIt\n");
+  await write("two/SKILL.md", "broken");
+  await write("new/SKILL.md", "broken");
+  expect((await publish()).code).toBe(1);
+  const kept = await publish("--keep-going");
+  expect([kept.code, kept.output.match(/^\S+ stays as it was published/gm)]).toEqual([
+    0,
+    ["given-name stays as it was published", "two stays as it was published"],
+  ]);
+  expect(await card("given-name")).toMatchObject({ stale: true, version });
+  expect([await answered("given-name"), await answered("two")]).toEqual([
+    [200, "1", "first\n"],
+    [200, "1", "second\n"],
+  ]);
+  // A second time it is the same catalog.
+  expect((await publish("--keep-going")).output).toContain("(0 objects sent)");
+  await write("two/SKILL.md", shout("third").replace("name: Shout", "name: two"));
+  await publish("--keep-going");
+  expect(await answered("two")).toEqual([200, null, "third\n"]);
+  await hull.post("/_hull/catalog", { id: before });
+});
+
 test("a folder that goes takes its skill with it", async () => {
   await hull.remove("late");
   expect(await becomes("late", /^404/)).toContain("skill_not_found");

@@ -107,6 +107,7 @@ const EXAMPLES: [OperationId, () => Example][] = [
   ["listObjects", () => at("/_hull/bundles")],
   ["putObjects", () => raw(`/_hull/bundles/${DIGEST}`, TAR, "application/x-tar")],
   ["publishCatalog", () => at("/_hull/catalog", { id: made.catalog ?? "" })],
+  ["getPublishedSkill", () => at("/_hull/catalog/artist")],
   ["putSkill", () => raw("/_hull/skills/up", ZIP, "application/zip")],
   ["listUploads", () => at("/_hull/skills")],
   ["deleteSkill", () => at("/_hull/skills/up")],

@@ -1,0 +1,49 @@
+/** The published versions of skills whose folders are broken, so that a publish can keep them. */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { card } from "../../src/skill/bundle.ts";
+import { skillSlug, slugify } from "../../src/skill/slug.ts";
+import { workingParts } from "../../src/skill/working-parts.ts";
+import { scanRoots } from "../build/roots.ts";
+import type { SkillFolder } from "../build/scan.ts";
+import type { BuiltSkill } from "../build/skill.ts";
+import type { Project } from "../project.ts";
+import type { RegistryClient } from "./registry-client.ts";
+
+/** By absolute folder, those that the registry serves. @param built what the build made of the other folders */
+export async function lastPublished(
+  { roots, dir }: Project,
+  built: readonly BuiltSkill[],
+  registry: RegistryClient,
+): Promise<Map<string, BuiltSkill>> {
+  const { scans } = scanRoots(roots, dir);
+  const folders = scans.flatMap(({ scan }) => [...scan.skills, ...scan.refused.map(({ folder }) => folder)]);
+  const whole = new Set(built.map(({ folder }) => folder));
+  const taken = new Set(built.map(({ card: { slug } }) => slug));
+  const found = new Map<string, BuiltSkill>();
+  for (const folder of folders) {
+    if (whole.has(folder.path)) continue;
+    for (const slug of await slugsOf(folder)) {
+      const published = taken.has(slug) ? null : await registry.published(slug);
+      if (published === null) continue;
+      const { digest, record } = published;
+      const { manifest, tools = [] } = record;
+      const parts = workingParts(record, []);
+      // The registry has its objects.
+      const stored = { objects: [], contents: async () => new Map<string, never>() };
+      const skill = { folder: folder.path, digest, manifest, tools, parts, card: card(record, digest) };
+      found.set(folder.path, { ...skill, ...stored });
+      break;
+    }
+  }
+  return found;
+}
+
+/** The slugs that the skill of a broken folder may have: that of its name, as far as one can see it, and the folder's. */
+async function slugsOf({ root, file, name }: SkillFolder): Promise<Set<string>> {
+  const text = await readFile(join(root, file), "utf8").catch(() => "");
+  const named = /^name:(.*)$/m.exec(text)?.[1] ?? "";
+  const slugs = new Set([skillSlug(named, name) ?? "", slugify(name)]);
+  slugs.delete("");
+  return slugs;
+}
