@@ -6,8 +6,15 @@
 
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
-import { HostNotAllowed, NotFound } from "../../src/errors/request.ts";
+import {
+  Agent,
+  createServer,
+  type IncomingMessage,
+  request,
+  type ServerResponse,
+  STATUS_CODES,
+} from "node:http";
+import { BadRequest, HostNotAllowed, NotFound } from "../../src/errors/request.ts";
 import { type HullError, toProblem } from "../../src/errors.ts";
 import { importTicketKey, signTicket, type TicketKey } from "../../src/tool/protocol.ts";
 import { reasonOf } from "../system-error.ts";
@@ -30,7 +37,21 @@ interface Front {
 export async function startFront(options: FrontOptions): Promise<Front> {
   const agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY });
   const key = await importTicketKey(options.runner.secret);
-  const server = createServer((incoming, outgoing) => forward(incoming, outgoing, options, agent, key));
+  const server = createServer({ requireHostHeader: false }, (incoming, outgoing) =>
+    forward(incoming, outgoing, options, agent, key),
+  );
+  server.on("clientError", ({ code }: NodeJS.ErrnoException, socket) => {
+    if (code === "ECONNRESET" || !socket.writable) return void socket.destroy();
+    const long = code === "HPE_HEADER_OVERFLOW";
+    const detail = long
+      ? "The headers are longer than 16 KiB."
+      : "This is no HTTP request that Hull can read.";
+    const { status, headers, body } = refusalOf(new BadRequest({ detail }));
+    const lines = Object.entries({ ...headers, connection: "close" }).map(
+      ([name, value]) => `${name}: ${value}\r\n`,
+    );
+    socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join("")}\r\n${body}`);
+  });
   // The Worker itself limits how slowly a body may arrive.
   server.requestTimeout = 0;
   server.listen(options.port, options.host);
@@ -61,7 +82,11 @@ function forward(
     return;
   }
   const { host } = incoming.headers;
-  if (host !== undefined && !HOST.test(host)) {
+  if (host === undefined) {
+    refuse(outgoing, new BadRequest({ detail: "The request has no header Host." }));
+    return;
+  }
+  if (!HOST.test(host)) {
     refuse(outgoing, new HostNotAllowed({ host: host.slice(0, 200) }));
     return;
   }
@@ -108,10 +133,24 @@ function leadsToWorker(target: string): boolean {
 }
 
 function refuse(outgoing: ServerResponse, error: HullError): void {
+  const { status, headers, body } = refusalOf(error);
+  outgoing.writeHead(status, headers).end(body);
+}
+
+/** An answer to a request that does not reach the Worker. */
+function refusalOf({ data }: HullError) {
   const requestId = randomUUID();
-  outgoing
-    .writeHead(error.data.status, { "content-type": "application/problem+json", "x-request-id": requestId })
-    .end(JSON.stringify(toProblem(error.data, requestId)));
+  const body = JSON.stringify(toProblem(data, requestId));
+  const headers = {
+    "content-type": "application/problem+json",
+    "content-length": Buffer.byteLength(body),
+    "cache-control": "no-store",
+    "x-request-id": requestId,
+    "x-content-type-options": "nosniff",
+    "server-timing": "total;dur=0",
+    "x-hull-duration-ms": 0,
+  };
+  return { status: data.status, headers, body };
 }
 
 /** Tells the Worker that the client of a run left. */

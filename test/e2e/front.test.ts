@@ -75,6 +75,28 @@ describe("S31: a client who leaves before the first byte", () => {
   });
 });
 
+test.each([
+  ["an unknown method", "FOO / HTTP/1.1\r\nHost: localhost\r\n\r\n", 400, "bad_request"],
+  [
+    "a header that is too long",
+    `GET / HTTP/1.1\r\nHost: a\r\nX: ${"x".repeat(20_000)}\r\n\r\n`,
+    400,
+    "bad_request",
+  ],
+  ["no Host", "GET /healthz HTTP/1.0\r\n\r\n", 400, "bad_request"],
+  ["a Host that is no name", "GET / HTTP/1.1\r\nHost: a/b\r\n\r\n", 403, "host_not_allowed"],
+])("S66, S68: %s is answered with a problem document and its headers", async (_, sent, status, code) => {
+  const socket = connect(Number(new URL(hull.url).port), "127.0.0.1");
+  socket.end(sent);
+  const text = (await Array.fromAsync(socket.setEncoding("utf8"))).join("");
+  const [head = "", body = ""] = text.split("\r\n\r\n");
+  expect(head).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+  for (const name of ["x-request-id", "x-content-type-options", "server-timing", "x-hull-duration-ms"])
+    expect(head).toMatch(new RegExp(`^${name}: `, "im"));
+  expect(head).toMatch(/^content-type: application\/problem\+json$/im);
+  expect(JSON.parse(body)).toMatchObject({ status, code });
+});
+
 /** Faults of Hull's so far: also those that another file provoked. */
 const internals = async (): Promise<string> =>
   /^hull_problems_total\{code="internal"\} .*$/m.exec(await (await hull.call("/metrics")).text())?.[0] ?? "";
