@@ -167,10 +167,14 @@ async function runnerCheck(project: Project): Promise<Finding> {
       variables: await loadEnvironment(project.dir),
       onLine: () => {},
     });
-    const response = await fetch(`${runner.url}/readyz`);
-    await runner.stop();
-    if (response.ok) return { check: "runner", level: "ok", message: "starts and takes work" };
-    return { check: "runner", level: "error", message: `starts, but answers ${response.status}` };
+    try {
+      const response = await fetch(`${runner.url}/readyz`);
+      if (response.ok) return { check: "runner", level: "ok", message: "starts and takes work" };
+      return { check: "runner", level: "error", message: `starts, but answers ${response.status}` };
+    } finally {
+      // Otherwise it would start again and again, and the command would not end.
+      await runner.stop();
+    }
   } catch (error) {
     return {
       check: "runner",

@@ -17,6 +17,7 @@ import { projectChecks } from "../../../scripts/dev/checks.ts";
 import { keepRecent, notStarted } from "../../../scripts/dev/supervised.ts";
 import { table } from "../../../scripts/table.ts";
 import { type Ended, hullHere } from "../../support/hull-here.ts";
+import { processesWith } from "../../support/runner.ts";
 import { folder, put, skillText } from "./folder.ts";
 
 const BIN = fileURLToPath(new URL("../../../bin/hull.mjs", import.meta.url));
@@ -44,6 +45,19 @@ const hull = (args: string[], { cwd }: { cwd?: string } = {}) => hullHere(args, 
 const good = () => folder({ "skills/a/SKILL.md": skillText("A") });
 const bad = () => folder({ "skills/a/SKILL.md": skillText("A", "mode: lmm") });
 const warned = () => folder({ "skills/a/SKILL.md": skillText("A", "modell: x") });
+
+test("hull doctor ends the runner also if it does not answer", async () => {
+  const listens = `console.log('{"event":"listening","port":1}');\nprocess.stdin.resume();\n`;
+  const runner = join(folder({ "runner.cjs": listens }), "runner.cjs");
+  vi.stubEnv("HULL_RUNNER_BUNDLE", runner);
+  try {
+    const { out } = await hull(["doctor"], { cwd: good() });
+    expect(out).toContain("✘ runner");
+    expect(processesWith(runner)).toEqual([]);
+  } finally {
+    vi.unstubAllEnvs();
+  }
+});
 
 describe.each(NODES)("on %s", (node) => {
   test("exit codes and where messages go", async () => {
