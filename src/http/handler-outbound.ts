@@ -31,9 +31,17 @@ async function fetchOutside(request: Request, { hosts }: OutboundProps): Promise
   const fault = await hostFault(url, hosts);
   if (fault !== null) return refused(`The host ${url.hostname} ${fault}.`);
   const { method, headers, body } = request;
-  const signal = AbortSignal.any([request.signal, AbortSignal.timeout(TIMEOUT_MS)]);
+  // A signal also ends the body of an answer, which may come for longer.
+  const late = new AbortController();
+  const timer = setTimeout(
+    () => late.abort(new DOMException("No answer came in time.", "TimeoutError")),
+    TIMEOUT_MS,
+  );
+  const signal = AbortSignal.any([request.signal, late.signal]);
   const sent = body === null ? {} : { body: body.pipeThrough(limited()) };
-  const answer = await fetch(url, { method, headers, redirect: "manual", signal, ...sent });
+  const answer = await fetch(url, { method, headers, redirect: "manual", signal, ...sent }).finally(() =>
+    clearTimeout(timer),
+  );
   const { status, statusText, webSocket } = answer;
   if (webSocket !== null) return refused("WebSockets are not passed on.");
   const content = answer.body?.pipeThrough(limited()) ?? null;
