@@ -97,8 +97,7 @@ export async function answerOf(url: URL, init: RequestInit): Promise<Response> {
   });
   // Every answer of a Hull has this header.
   if (response.headers.has("x-request-id")) return response;
-  const [said = ""] = (await wholeOf(response)).toString("utf8").slice(0, 200).split("\n");
-  const detail = `${url.origin} answered ${response.status}, but it is not a Hull: ${said}`;
+  const detail = `${url.origin} answered ${response.status}, but it is not a Hull: ${await firstLineOf(response)}`;
   const elsewhere = response.headers.get("location");
   const hint =
     elsewhere === null
@@ -116,6 +115,23 @@ export async function wholeOf(response: Response): Promise<Buffer<ArrayBuffer>> 
   const bytes = await response.arrayBuffer().catch(() => null);
   if (bytes === null) throw brokenOff();
   return Buffer.from(bytes);
+}
+
+const MAX_LINE = 200;
+
+/** The beginning of an answer that may have no end. Throws as `wholeOf` does. */
+async function firstLineOf(response: Response): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  try {
+    for await (const chunk of response.body ?? []) {
+      text += decoder.decode(chunk, { stream: true });
+      if (text.length > MAX_LINE || text.includes("\n")) break;
+    }
+  } catch {
+    throw brokenOff();
+  }
+  return text.slice(0, MAX_LINE).replace(/\n.*/s, "");
 }
 
 export class AdminClient {

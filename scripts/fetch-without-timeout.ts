@@ -23,6 +23,8 @@ export async function fetchWithoutTimeout(url: URL, init: RequestInit): Promise<
   const send = async (reuse: boolean): Promise<IncomingMessage> => {
     const about = { method, headers: Object.fromEntries(headers), ...(reuse ? {} : { agent: false }) };
     const request = open(url, about);
+    // Without a time limit, only this notices that the server is gone.
+    request.setSocketKeepAlive(true, 1000);
     const answered = Promise.withResolvers<IncomingMessage>();
     request.on("response", answered.resolve).on("error", answered.reject).end(bytes);
     return answered.promise.catch((error: unknown) => {

@@ -1,8 +1,10 @@
 /** How commands ask a server, and what they say of one that breaks its answers off. */
+import { readFileSync } from "node:fs";
 import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
 import { fetchWithoutTimeout } from "../../../scripts/fetch-without-timeout.ts";
 import { hullHere } from "../../support/hull-here.ts";
+import { until } from "../../support/runner.ts";
 import { serve } from "./answering-server.ts";
 
 test("a request goes out as it is, and its answer comes as it is", async () => {
@@ -50,6 +52,29 @@ test("a connection that the server closes between two requests fails neither of 
   expect(asked).toEqual(["GET", "PUT", "PUT", "POST", "POST"]);
 });
 
+test.runIf(process.platform === "linux")("the system asks whether the server is still there", async () => {
+  /** Its timer, as proc_net_tcp.txt of the kernel says: 1 retransmits, 2 sends keepalive probes. */
+  const timerOf = (port = 0): string => {
+    const end = `:${port.toString(16).toUpperCase().padStart(4, "0")}`;
+    const rows = readFileSync("/proc/net/tcp", "utf8")
+      .split("\n")
+      .map((line) => line.trim().split(/\s+/));
+    return rows.find(([, from]) => from?.endsWith(end))?.[5]?.slice(0, 2) ?? "none";
+  };
+  const url = await serve(async ({ socket }, response) => {
+    response.end(
+      await until(
+        () => timerOf(socket.remotePort),
+        (timer) => timer !== "01",
+      ),
+    );
+  });
+  for (const method of ["GET", "POST"]) {
+    const answer = await fetchWithoutTimeout(new URL(url), { method });
+    expect([method, await answer.text()]).toEqual([method, "02"]);
+  }
+});
+
 test("an answer that breaks off means a server out of reach, not a fault of the command", async () => {
   const card = { method: "POST", input: "text", output: "text" };
   const half = 'event: delta\ndata: {"text":"half"}\n\n';
@@ -79,6 +104,15 @@ test("a redirect is not followed, so that no key goes elsewhere; the message nam
   });
   const ended = await hullHere(["sessions", "ls", "--url", url]);
   expect(ended).toMatchObject({ code: 4, err: expect.stringContaining("leads to https://hull.example/;") });
+});
+
+test("of a server that is no Hull, a command reads the first line, whatever follows", async () => {
+  const url = await serve((_, response) => {
+    response.removeHeader("x-request-id");
+    response.write("data: tick\n\n");
+  });
+  const ended = await hullHere(["sessions", "ls", "--url", url]);
+  expect(ended).toMatchObject({ code: 4, err: expect.stringMatching(/it is not a Hull: data: tick\n/) });
 });
 
 test("a rollback may have taken place only if a Hull got it and did not refuse it", async () => {
