@@ -56,9 +56,14 @@ interface StreamSource {
  */
 export class EventStream<Done> implements AsyncIterable<HullEvent> {
   readonly #events: AsyncGenerator<HullEvent, void, undefined>;
+  /** Ends the stream while it waits for an event. */
+  readonly #leaving = new AbortController();
 
   constructor(source: StreamSource) {
-    this.#events = follow(source);
+    const { signal: own } = source.settings;
+    const left = this.#leaving.signal;
+    const signal = own === undefined ? left : AbortSignal.any([own, left]);
+    this.#events = follow({ ...source, settings: { ...source.settings, signal } });
   }
 
   /** Each event as it arrives. A failed run sends the event `error`. Throws HullError if the call is refused. */
@@ -90,6 +95,7 @@ export class EventStream<Done> implements AsyncIterable<HullEvent> {
    */
   readable(): ReadableStream<Uint8Array> {
     const events = this.#events;
+    const leaving = this.#leaving;
     const encoder = new TextEncoder();
     return new ReadableStream({
       async pull(controller) {
@@ -104,6 +110,7 @@ export class EventStream<Done> implements AsyncIterable<HullEvent> {
         }
       },
       async cancel() {
+        leaving.abort();
         await events.return();
       },
     });

@@ -193,8 +193,13 @@ function idempotent({ idempotencyKey }) {
 var SILENCE_MS = 45e3;
 var EventStream = class {
   #events;
+  /** Ends the stream while it waits for an event. */
+  #leaving = new AbortController();
   constructor(source) {
-    this.#events = follow(source);
+    const { signal: own } = source.settings;
+    const left = this.#leaving.signal;
+    const signal = own === void 0 ? left : AbortSignal.any([own, left]);
+    this.#events = follow({ ...source, settings: { ...source.settings, signal } });
   }
   /** Each event as it arrives. A failed run sends the event `error`. Throws HullError if the call is refused. */
   [Symbol.asyncIterator]() {
@@ -223,6 +228,7 @@ var EventStream = class {
    */
   readable() {
     const events = this.#events;
+    const leaving = this.#leaving;
     const encoder = new TextEncoder();
     return new ReadableStream({
       async pull(controller) {
@@ -237,6 +243,7 @@ var EventStream = class {
         }
       },
       async cancel() {
+        leaving.abort();
         await events.return();
       }
     });
