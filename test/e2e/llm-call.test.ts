@@ -482,6 +482,7 @@ describe("tools", () => {
     const tools = [tool("eager"), tool("late", true)];
     const result = await ok(await call({ ...OPENAI, tools, tool_search: true }));
     expect([fake.requests.length, result.tool_calls]).toEqual([5, undefined]);
+    expect(result.warnings).toMatchObject([{ code: "tool_search_rounds" }]);
     expect(result.transcript.messages).toHaveLength(10);
     expect(result.input_tokens).toBe(50);
   });

@@ -46,6 +46,13 @@ import { type RunVault, runVault } from "./vault.ts";
 /** The most model calls when each answer only searches for tools. */
 const MAX_SEARCH_ROUNDS = 5;
 
+/** The warning for a call that ends without an answer because of this limit. */
+const ONLY_SEARCHES: Warning = {
+  code: "tool_search_rounds",
+  option: "tool_search",
+  message: `The model answered ${MAX_SEARCH_ROUNDS} times with nothing but searches or pauses, so the call has no further answer.`,
+};
+
 interface CallEnvironment {
   host: LlmHost;
   signal: AbortSignal;
@@ -205,6 +212,7 @@ function outcomeOf(prepared: Prepared, log: RunLog, host: LlmHost): CallOutcome 
     events.push(...(record.searches ?? []));
   }
   if (last === null || figures === null) throw new Internal({ cause: "a call ended without an answer" });
+  if (log.state().run?.status === "budget_exhausted") warnings.push(ONLY_SEARCHES);
   const { further, message } = saidSince(spec, log.state());
   const turn = answerOf(prepared, last, message, searched);
   const checked = model.structured === null ? null : checkAnswer(model.structured, turn);
