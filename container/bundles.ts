@@ -260,7 +260,7 @@ export class Bundles {
  * A hash that changes with everything that a process writes below a folder, except Python's compiled files; `null` if
  * the folder cannot be read. It is synchronous, since a skill has few files and an answer waits for it.
  */
-function stateOf(folder: string): string | null {
+export function stateOf(folder: string): string | null {
   const hash = createHash("sha256");
   const look = (path: string): void => {
     const stats = lstatSync(path, { bigint: true, throwIfNoEntry: false });

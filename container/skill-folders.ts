@@ -3,11 +3,10 @@
  * that the skills have there, so that a path from one skill to another works. Processes with a uid of their own cannot
  * change the files. If one with the runner's uid changes them, the runner restores them before the next run.
  */
-import type { BigIntStats } from "node:fs";
-import { chmod, copyFile, link, lstat, mkdir, readdir, rename, stat } from "node:fs/promises";
+import { chmod, copyFile, link, mkdir, readdir, rename, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { ExecutionSpec } from "../src/tool/protocol.ts";
-import type { Bundles } from "./bundles.ts";
+import { type Bundles, stateOf } from "./bundles.ts";
 import { log, reasonOf } from "./log.ts";
 import { Refused } from "./refusal.ts";
 import { makeFolder } from "./scratch.ts";
@@ -24,7 +23,7 @@ const MOST_RESTING = 64;
 interface SkillSet {
   dir: string;
   /** The skills by their names in the folder. */
-  skills: Map<string, { digest: string; mark: string }>;
+  skills: Map<string, { digest: string; mark: string | null }>;
   users: number;
   used: number;
   /** The last run before which the set was checked. */
@@ -106,10 +105,10 @@ export class SkillFolders {
     for (const { name, digest } of list) {
       const known = set.skills.get(name);
       const path = join(set.dir, name);
-      if (known?.digest === digest && (!looks || known.mark === (await markOf(path)))) continue;
+      if (known?.digest === digest && (!looks || known.mark === stateOf(path))) continue;
       set.skills.delete(name);
       await this.#make(path, digest);
-      set.skills.set(name, { digest, mark: this.#group === null ? await markOf(path) : "" });
+      set.skills.set(name, { digest, mark: this.#group === null ? stateOf(path) : "" });
     }
     set.run = run;
   }
@@ -122,8 +121,11 @@ export class SkillFolders {
     await removeTree(work);
     await mkdir(dirname(path), { recursive: true, mode: 0o755 });
     await this.#copy(bundle, work);
-    await removeTree(path);
+    // Another run may read the old files until the new ones are in their place.
+    const old = join(dirname(path), `.old-${process.pid}-${this.#count++}`);
+    await rename(path, old).catch(() => removeTree(path));
     await rename(work, path);
+    await removeTree(old);
   }
 
   /** Copies with the owner's right to write, since `cp` gives the modes of a skill's files to their copies. */
@@ -154,19 +156,4 @@ export class SkillFolders {
         .catch((error: unknown) => log("error", "skills_not_removed", { reason: reasonOf(error) }));
     }
   }
-}
-
-/** A text that changes with everything below a path. */
-async function markOf(path: string): Promise<string> {
-  const marks: string[] = [];
-  const look = async (at: string): Promise<void> => {
-    const stats: BigIntStats | null = await lstat(at, { bigint: true }).catch(() => null);
-    if (stats === null) return;
-    // Reading a file changes only the time of its last access.
-    marks.push(`${at} ${stats.ino} ${stats.mode} ${stats.size} ${stats.mtimeNs} ${stats.ctimeNs}`);
-    if (!stats.isDirectory()) return;
-    for (const name of (await readdir(at)).sort()) await look(join(at, name));
-  };
-  await look(path);
-  return marks.join("\n");
 }

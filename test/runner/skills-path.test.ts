@@ -68,3 +68,24 @@ test.runIf(root).each([
     await runner.stop();
   }
 });
+
+test("what Python compiles in a skill's folder stays; what a process changed there is gone in the next run", async () => {
+  const runner = await startRunner();
+  try {
+    const from = await bundle({ "x.py": 'print("red")\n' });
+    const skills = { key: "0".repeat(16), list: [{ name: "pdf", digest: from.digest }] };
+    const said = async (request_id: string, command: string): Promise<string> => {
+      const stdin = Buffer.from(`cd ${runner.stateDir}/skills/${skills.key}/pdf; ${command}`);
+      const fields = { argv: ["bash"], handler: BASH, skills, request_id };
+      return (await run(runner, from, fields, { stdin })).stdout.toString();
+    };
+    const compiled = "python3 -c 'import x'; ls -d __pycache__; stat -c %i .";
+    const first = await said("one", compiled);
+    expect(first).toMatch(/^red\n__pycache__\n\d+\n$/);
+    expect(await said("two", compiled)).toBe(first);
+    expect(await said("three", "echo 'print(1)' > x.py; touch new; ls")).toBe("__pycache__\nnew\nx.py\n");
+    expect(await said("four", "ls; cat x.py")).toBe('x.py\nprint("red")\n');
+  } finally {
+    await runner.stop();
+  }
+});
