@@ -195,20 +195,24 @@ export async function listSkills(env: Bindings, tenant: string, page: SkillsPage
   );
 }
 
-/** The most words of a search, and skills that it compares, the newest first. */
-const MOST_WORDS = 16;
+/** The most spellings that a search compares in the database, far from its limits: 100 parameters, and 100 levels of terms. */
+const MOST_SPELLINGS = 48;
+/** The most skills that it compares, the newest first. */
 const MOST_COMPARED = 2000;
 
 /**
  * Skills whose name, label or description contains any of these lower-cased words, without skills that have no version.
+ * If there are many words, also others.
  */
 export async function skillsWithWords(
   env: Bindings,
   tenant: string,
   words: readonly string[],
 ): Promise<StoredSkill[]> {
-  const wanted = [...words].sort((a, b) => b.length - a.length).slice(0, MOST_WORDS);
-  if (wanted.length === 0) return [];
+  if (words.length === 0) return [];
+  const all = new Set(words.flatMap(spellings));
+  // More do not fit: then the caller compares all skills.
+  const wanted = all.size > MOST_SPELLINGS ? [""] : [...all];
   const text = "lower(s.name || ' ' || coalesce(s.label, '') || ' ' || coalesce(d.description, ''))";
   const holds = wanted.map((_, n) => `instr(${text}, ?${n + 3}) > 0`).join(" OR ");
   return skillTables(env).rows(
@@ -216,6 +220,13 @@ export async function skillsWithWords(
     `${SKILLS} WHERE s.tenant = ?1 AND s.default_number IS NOT NULL AND (${holds}) ORDER BY s.created_us DESC LIMIT ?2`,
     [tenant, MOST_COMPARED, ...wanted],
   );
+}
+
+/** SQLite lowers the letters A to Z alone: how a lower-cased word may stand in its lower-cased text. */
+function spellings(word: string): string[] {
+  const [first = "", ...rest] = word;
+  const written = [word, first.toUpperCase() + rest.join(""), word.toUpperCase()];
+  return written.map((text) => text.replace(/[A-Z]/g, (letter) => letter.toLowerCase()));
 }
 
 /** Digits of a version's epoch in µs; a number has fewer. */
