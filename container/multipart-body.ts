@@ -1,5 +1,5 @@
 /** The multipart body of `POST /v1/executions`: the field `spec`, then files, then `stdin`, streamed in this order. */
-import type { IncomingMessage } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { boundaryOf, MultipartReader } from "../src/tool/multipart-reader.ts";
 import { Refused } from "./refusal.ts";
 
@@ -23,14 +23,14 @@ export class MultipartBody {
   readonly #reader: MultipartReader;
 
   /** @throws Refused 400 if the request is not multipart */
-  constructor(request: IncomingMessage) {
+  constructor(request: IncomingMessage, response: ServerResponse) {
     const boundary = boundaryOf(request.headers["content-type"] ?? "");
     if (boundary === null) {
       throw new Refused("bad_request", "The body must be multipart/form-data with a boundary.");
     }
     this.#request = request;
     this.#reader = new MultipartReader(
-      chunksOf(request),
+      chunksOf(request, response),
       boundary,
       (reason) => new Refused("bad_request", `The multipart body cannot be read: ${reason}.`),
     );
@@ -74,26 +74,34 @@ export class MultipartBody {
   }
 }
 
-/** The body as it arrives. Between two chunks nothing listens to the request, so it can be discarded at any time. */
-async function* chunksOf(request: IncomingMessage): AsyncGenerator<Uint8Array, void> {
+/**
+ * The body as it arrives. Between two chunks nothing listens to the request, so it can be discarded at any time. An answer
+ * that ends before the body has arrived cuts it: after that, Node no longer reports that the connection broke.
+ */
+async function* chunksOf(
+  request: IncomingMessage,
+  response: ServerResponse,
+): AsyncGenerator<Uint8Array, void> {
   for (;;) {
     const chunk: Buffer | null = request.read();
     if (chunk !== null) yield chunk;
     else if (request.readableEnded) return;
-    else if (request.destroyed) throw cutOff();
-    else await change(request);
+    else if (request.destroyed || (response.closed && !request.complete)) throw cutOff();
+    else await change(request, response);
   }
 }
 
 const cutOff = (): BodyCut => new BodyCut("the request was cut");
 
-function change(request: IncomingMessage): Promise<void> {
+function change(request: IncomingMessage, response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     const events = ["readable", "end", "error", "close"];
     const done = (): void => {
       for (const event of events) request.off(event, done);
+      response.off("close", done);
       resolve();
     };
     for (const event of events) request.on(event, done);
+    response.on("close", done);
   });
 }

@@ -31,7 +31,7 @@ export async function submit(
   response: ServerResponse,
 ): Promise<void> {
   const { auth, executions } = services;
-  const body = new MultipartBody(request);
+  const body = new MultipartBody(request, response);
   const specText = await body.spec();
   const spec = parseSpec(specText);
   const specDigest = createHash("sha256").update(specText).digest("hex");
@@ -142,7 +142,7 @@ async function takeHead(part: Part, body: MultipartBody): Promise<NonNullable<In
   const rest = Readable.from({ [Symbol.asyncIterator]: () => chunks }, { objectMode: false });
   // Without a listener, a failure of the stream would end the runner.
   rest.on("error", () => {});
-  rest.once("end", () => body.discard());
+  rest.once("close", () => body.discard());
   body.onCut((cut) => rest.destroy(cut));
   return { head: Buffer.concat(head), rest };
 }

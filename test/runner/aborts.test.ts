@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { Pipes } from "../../container/pipes.ts";
 import { encodeMultipart } from "../../src/tool/multipart.ts";
 import { type ExecutionSpec, signTicket } from "../../src/tool/protocol.ts";
-import { runExecution } from "../../src/tool/runner-client.ts";
+import { cancelRequest, runExecution } from "../../src/tool/runner-client.ts";
 import {
   bundle,
   collect,
@@ -60,6 +60,14 @@ test("400 aborted executions: cancelled, cut, dropped, timed out; no process, no
       (ms: number) => cancelled(make({}), ms),
       (ms: number) => cancelled(make({ timeout_ms: ms + 1 }), 20_000),
       (ms: number) => cut(runner, make({ input: { mode: "file" } }), ms),
+      // As when a client of the Worker leaves: the cancel may come before the end of the connection.
+      async (ms: number) => {
+        const value = make({ input: { mode: "file" } });
+        const leaving = cut(runner, value, ms + 20);
+        await sleep(ms);
+        await cancelRequest(runner, value.request_id, Date.now());
+        await leaving;
+      },
     ];
     const dropped = Array.from({ length: DROPPED }, (_, at) => cut(runner, make({}), 50 + 2 * at));
     let next = 0;

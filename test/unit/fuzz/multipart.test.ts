@@ -1,5 +1,5 @@
 /** Forms as they are and damaged, in any pieces: the reader of the Worker and of the runner (RFC 7578). */
-import { IncomingMessage } from "node:http";
+import { IncomingMessage, ServerResponse } from "node:http";
 import { Socket } from "node:net";
 import { describe, expect, test } from "vitest";
 import { BodyCut, MultipartBody } from "../../../container/multipart-body.ts";
@@ -246,7 +246,7 @@ describe("the runner's body", () => {
   }
 
   async function received(message: IncomingMessage): Promise<[string, string, Uint8Array][]> {
-    const body = new MultipartBody(message);
+    const body = new MultipartBody(message, new ServerResponse(message));
     const parts: [string, string, Uint8Array][] = [["spec", "", utf8(await body.spec())]];
     for (let part = await body.next(); part !== null; part = await body.next()) {
       const pieces: Uint8Array[] = [];
