@@ -107,8 +107,9 @@ export class SkillRegistry {
     if (known === null) {
       const id = servedId(await readPointer(this.#env), pinnedCatalog);
       if (id === null) throw new CatalogMissing({});
-      this.#pointer = { id, checkedAt: Date.now() };
-      return id;
+      // The pointer may have moved through this isolate after it was read.
+      this.#pointer ??= { id, checkedAt: Date.now() };
+      return this.#pointer.id;
     }
     if (Date.now() - known.checkedAt > POINTER_FRESH_MS) {
       known.checkedAt = Date.now();

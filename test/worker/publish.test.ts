@@ -30,6 +30,35 @@ describe("publishing", () => {
     expect((await client.fetch("/skills/one")).status).toBe(404);
   });
 
+  it("serves a catalog also if an isolate read the pointer before it moved, and gets the answer after", async () => {
+    const [first, second] = [
+      await client.publish({ one: mockSkill("one") }),
+      await client.publish({ two: mockSkill("two") }),
+    ];
+    await client.serve(first);
+    const late = new Client();
+    const { SKILLS } = late.env;
+    const [read, moved] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    let reads = 0;
+    const get = async (key: string, ...how: unknown[]) => {
+      const value: unknown = await Reflect.apply(SKILLS.get, SKILLS, [key, ...how]);
+      if (key === "catalog:current" && ++reads === 1) {
+        read.resolve();
+        await moved.promise;
+      }
+      return value;
+    };
+    late.env.SKILLS = new Proxy(SKILLS, {
+      get: (target, name) => (name === "get" ? get : Reflect.get(target, name).bind(target)),
+    });
+    const early = late.fetch("/healthz");
+    await read.promise;
+    expect((await late.post("/_hull/catalog", { id: second })).status).toBe(201);
+    moved.resolve();
+    await early;
+    expect((await (await late.fetch("/healthz")).json<{ catalog: string }>()).catalog).toBe(second);
+  });
+
   it("S119: rolls back to the catalog before, and forth again", async () => {
     const fresh = new Client();
     const first = await fresh.publish({ one: mockSkill("one", "max_tokens: 11\n") });
