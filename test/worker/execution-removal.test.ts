@@ -211,4 +211,27 @@ describe("a run that begins again while the one before is being removed", () => 
       expect(await keysOf(id)).toEqual([]);
     });
   });
+
+  it("the new run finds none of the files of the old one", async () => {
+    const turn = (name: string, args: object) => ({ tool_calls: [{ name, arguments: args }] });
+    const mock = [
+      turn("Glob", { pattern: "**" }),
+      turn("Write", { file_path: "note.txt", content: "old" }),
+      { text: "done" },
+    ];
+    const body = { prompt: "go", options: { provider: "mock", workspace_tools: true, mock } };
+    const asked = { account: "caller:-", operation: "runs", until: "terminal", body };
+    const call = { ...newCall("runs"), text: new TextEncoder().encode(JSON.stringify(asked)) };
+    await withStorage(call.id, async (storage) => {
+      const one = life(client.env, storage);
+      for (const again of [false, true]) {
+        if (again) expect(await one.session.cancel("me")).toBe("removed");
+        expect(one.session.begin(call)).toBe("started");
+        const { transcript } = JSON.parse(await textOf(one));
+        const [found] = transcript.messages.filter(({ role }: { role: string }) => role === "tool");
+        expect(JSON.stringify(found)).not.toContain("note.txt");
+      }
+      await one.over();
+    });
+  });
 });

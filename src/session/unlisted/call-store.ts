@@ -1,6 +1,7 @@
 /** What is stored for a call that outlives its connection, besides its run (docs/storage-schema.md). */
 import type { ErrorData } from "../../errors.ts";
 import type { ConversationStore } from "../conversation/store.ts";
+import { forgetFiles } from "../workspace/workspace.ts";
 
 /** Where bytes are stored: in the table `content` under a name, or in R2 under a key. */
 export type ContentLocation = { name: string } | { key: string; size: number };
@@ -96,6 +97,7 @@ export class CallStore {
   empty(spent: readonly string[], expiresAt: number): void {
     this.#store.removeRuns();
     this.#store.long.removeAll();
+    forgetFiles(this.#sql);
     const input: StoredInput = { text: null, files: [], body: null, spent: [...spent] };
     this.#sql.exec(
       "UPDATE call SET input = ?, outcome = NULL, expires_at = ?",

@@ -35,6 +35,14 @@ const WORKSPACE_STEPS: readonly string[] = [
      version INTEGER PRIMARY KEY, path TEXT NOT NULL, kind TEXT NOT NULL, at INTEGER NOT NULL);`,
 ];
 
+const FILE_TABLES = ["workspace", "workspace_file", "workspace_change"] as const;
+
+/** Forgets all files of a workspace; R2 keeps their contents. Call it in a transaction. */
+export function forgetFiles(sql: SqlStorage): void {
+  if (!hasSchema(sql, WORKSPACE_VERSIONS)) return;
+  for (const table of [...FILE_TABLES, "workspace_object"]) sql.exec(`DELETE FROM ${table}`);
+}
+
 /** How many changes to remember for watchers. */
 const REMEMBERED = 10_000;
 
@@ -216,8 +224,7 @@ export class Workspace {
   async destroy(): Promise<void> {
     if (!this.#exists) return;
     this.#host.storage.transactionSync(() => {
-      for (const table of ["workspace", "workspace_file", "workspace_change"])
-        this.#sql.exec(`DELETE FROM ${table}`);
+      for (const table of FILE_TABLES) this.#sql.exec(`DELETE FROM ${table}`);
     });
     await this.#contents.destroy();
     this.#sql.exec("DELETE FROM workspace_object");
