@@ -176,30 +176,38 @@ export class Conversation {
     return adopted;
   }
 
-  /** @throws SessionNotActive */
-  checkActive(row: SessionRow): void {
-    if (row.state !== "active") throw new SessionNotActive({ session: row.id, state: row.state });
+  /** Throws unless the session is active now. @throws SessionNotActive CallNotFound */
+  checkActive(): void {
+    const { id, state } = this.#row();
+    if (state !== "active") throw new SessionNotActive({ session: id, state });
   }
 
-  /** Throws if a run or another change occupies the conversation. @throws RunInProgress */
-  checkIdle(row: SessionRow): void {
+  /** Throws if a run or another change occupies the conversation now. @throws RunInProgress CallNotFound */
+  checkIdle(): void {
+    const { id } = this.#row();
     const run = this.runs.busy();
     if (run !== null || this.#changing !== null) {
-      throw new RunInProgress({ session: row.id, run: run?.id ?? null });
+      throw new RunInProgress({ session: id, run: run?.id ?? null });
     }
   }
 
   /**
-   * Runs a change of the conversation. Meanwhile no run and no other change can begin.
+   * Runs a change of the conversation. Meanwhile no other change can begin, and no run but the wake of an idle daemon.
    * @param change its signal aborts with CallNotFound when the session is removed, since a new session may then have the
-   * same id
+   * same id. It returns what to do at its end, before anything else can begin.
+   * @throws RunInProgress
    */
-  async changing<T>(change: (removed: AbortSignal) => Promise<T>): Promise<T> {
+  async changing<T>(change: (removed: AbortSignal) => Promise<() => T>): Promise<T> {
+    this.checkIdle();
     const abort = new AbortController();
     const { promise: over, resolve } = Promise.withResolvers<void>();
     this.#changing = { abort, over };
     try {
-      return await change(abort.signal);
+      const finish = await change(abort.signal);
+      abort.signal.throwIfAborted();
+      this.#changing = null;
+      this.checkIdle();
+      return finish();
     } finally {
       if (this.#changing?.abort === abort) this.#changing = null;
       resolve();
@@ -258,7 +266,8 @@ export class Conversation {
   }
 
   /** Changes the session's state. If the session is no longer active, its run is cancelled. */
-  setState(row: SessionRow, state: SessionState): void {
+  setState(state: SessionState): void {
+    const row = this.#row();
     if (row.state === state) return;
     const live = this.#store.liveRun();
     if (state === "archived" && live !== null) throw new RunInProgress({ session: row.id, run: live.id });
@@ -379,7 +388,8 @@ export class Conversation {
 
   #row(): SessionRow {
     const row = this.#store.session();
-    if (row === null) throw new CallNotFound({ what: "session", id: "" });
+    if (row === null || row.state === "deleted")
+      throw new CallNotFound({ what: "session", id: row?.id ?? "" });
     return row;
   }
 }

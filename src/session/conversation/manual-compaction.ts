@@ -9,6 +9,8 @@ import {
 import { compactionRecord } from "../../engine/agent/next.ts";
 import type { Compacted } from "../../engine/agent/records.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
+import type { Message } from "../../engine/messages.ts";
+import { RunInProgress } from "../../errors/session.ts";
 import { summarize } from "../../run/agent/effects.ts";
 import type { PreparedRun } from "../../run/agent/runtime.ts";
 import { llmError } from "../../run/llm-problem.ts";
@@ -18,7 +20,7 @@ import type { SessionLog } from "./session-log.ts";
 interface CompactionOptions {
   /** The prepared model call that writes the summary; `null`: no model is asked. */
   prepared: PreparedRun | null;
-  /** Aborts when the session is removed, since another session may then take its place. Its reason is thrown. */
+  /** Aborts when the session is removed. Its reason is thrown. */
   removed: AbortSignal;
 }
 
@@ -26,7 +28,7 @@ interface CompactionOptions {
  * Prepares a compaction of the present conversation.
  * @returns a function that stores the compaction and returns what it did; `null`: there is nothing to archive
  * @throws HullError if the model fails to write the summary: the conversation stays unchanged; CallNotFound if the
- * session is removed meanwhile
+ * session is removed meanwhile; from the function RunInProgress if a daemon that woke meanwhile changed the messages
  */
 export async function compaction(
   log: SessionLog,
@@ -44,10 +46,16 @@ export async function compaction(
       ? summaryFrom(prepared === null || strategy !== "llm" ? "" : await asked(prepared, plan, removed), plan)
       : { plan, summary: written };
   return () => {
-    removed.throwIfAborted();
-    return record(log, state, made.plan, made.summary);
+    const now = log.state();
+    if (!beginsWith(now.visible, state.visible))
+      throw new RunInProgress({ session: log.store.identity().id, run: null });
+    return record(log, now, made.plan, made.summary);
   };
 }
+
+/** Whether messages only followed those of an earlier time. */
+const beginsWith = (now: readonly Message[], before: readonly Message[]): boolean =>
+  now === before || JSON.stringify(now.slice(0, before.length)) === JSON.stringify(before);
 
 function record(log: SessionLog, state: AgentState, plan: CompactionPlan, summary: string): Compacted | null {
   const body = compactionRecord(state, null, plan, summary);

@@ -102,10 +102,10 @@ function conversationHandlers(conversation: Conversation): Handlers<Conversation
     await made.finally(() => forks.delete(name));
   };
   /** Makes a change of the conversation while no run occupies it. */
-  const changed = (row: SessionRow, request: NamedRequest, change: () => void): SessionView =>
+  const changed = (request: NamedRequest, change: () => void): SessionView =>
     conversation.once(request, () => {
-      conversation.checkActive(row);
-      conversation.checkIdle(row);
+      conversation.checkActive();
+      conversation.checkIdle();
       change();
       return conversation.view();
     });
@@ -120,37 +120,35 @@ function conversationHandlers(conversation: Conversation): Handlers<Conversation
     view: within(() => conversation.view()),
     messages: within((page) => listPage(log.state().visible, page)),
     history: within((_, row) => {
-      conversation.checkActive(row);
-      conversation.checkIdle(row);
+      conversation.checkActive();
+      conversation.checkIdle();
       const { visible: messages, summary, refusedSearches: refused_searches = [] } = log.state();
       return { messages, summary, created_at: row.created_at, refused_searches };
     }),
-    set_state: within(({ state, request }, row) =>
+    set_state: within(({ state, request }) =>
       conversation.once(request, () => {
-        conversation.setState(row, state);
+        conversation.setState(state);
         return conversation.view();
       }),
     ),
-    resume: within(({ request }, row) =>
+    resume: within(({ request }) =>
       conversation.once(request, () => {
-        conversation.setState(row, "active");
+        conversation.setState("active");
         const woken = runs.wake(wakeOf("resume"));
         return { ...conversation.view(), woken };
       }),
     ),
-    reset: within(({ request }, row) =>
-      changed(row, request, () =>
-        log.add([{ type: "session_reset" }], { write: () => store.touch(log.now()) }),
-      ),
+    reset: within(({ request }) =>
+      changed(request, () => log.add([{ type: "session_reset" }], { write: () => store.touch(log.now()) })),
     ),
-    trim: within(({ keep_last, request }, row) =>
-      changed(row, request, () => {
+    trim: within(({ keep_last, request }) =>
+      changed(request, () => {
         const kept = tailOf(log.state().visible, keep_last);
         log.add([{ type: "session_trimmed", keep_last: kept }], { write: () => store.touch(log.now()) });
       }),
     ),
-    add: within(({ messages, request }, row) =>
-      changed(row, request, () => {
+    add: within(({ messages, request }) =>
+      changed(request, () => {
         const { visible } = log.state();
         const said = messages.map((message) => fitting(visible, message));
         const records = said.map((message) => ({
@@ -177,23 +175,22 @@ function conversationHandlers(conversation: Conversation): Handlers<Conversation
           ? null
           : await prepareRun(conversation, { ...asked, options }, run_id, { session: row, caller });
       // The session may have changed meanwhile.
-      const session = await conversation.ready(caller);
-      conversation.checkActive(session);
-      conversation.checkIdle(session);
+      conversation.checkActive();
       return conversation.changing(async (removed) => {
         const compact = await compaction(log, call, { prepared, removed });
-        return conversation.once(request, () => {
-          const compacted = compact();
-          return {
-            ...conversation.view(),
-            compacted: compacted === null ? null : log.answered({ ...compacted }),
-          };
-        });
+        return () =>
+          conversation.once(request, () => {
+            const compacted = compact();
+            return {
+              ...conversation.view(),
+              compacted: compacted === null ? null : log.answered({ ...compacted }),
+            };
+          });
       });
     }),
     fork: within(async ({ dst, keep_first, request }, row, caller) => {
       if (conversation.answerTo(request) === null) {
-        conversation.checkIdle(row);
+        conversation.checkIdle();
         const { request_id } = caller;
         await forked(row, request, { dst, keep_first, request_id });
       }

@@ -36,7 +36,7 @@ export function runHandlers(conversation: Conversation, task: Task): Handlers<Ru
   return {
     message: within(({ message, delivery, request }, row) =>
       conversation.once(request, () => {
-        conversation.checkActive(row);
+        conversation.checkActive();
         const run_id = store.liveRun()?.id ?? null;
         const body = { type: "message_received" as const, run: run_id, message, delivery };
         const woken = delivery !== "wait_for_completion" && runs.wake(wakeOf("message"), [body]);
@@ -46,7 +46,7 @@ export function runHandlers(conversation: Conversation, task: Task): Handlers<Ru
     ),
     feedback: within(({ feedback, request }, row) =>
       conversation.once(request, () => {
-        conversation.checkActive(row);
+        conversation.checkActive();
         runs.receive([{ type: "feedback_received", feedback }], false);
         return { session_id: row.id, run_id: store.liveRun()?.id ?? null };
       }),
@@ -55,21 +55,19 @@ export function runHandlers(conversation: Conversation, task: Task): Handlers<Ru
     async start({ run_id, work, request, wait, opens, followed }, caller) {
       const made = { request_hash: null, imported: null };
       if (opens !== undefined) await conversation.open(caller, { metadata: opens, ...made }, false);
-      const before = await conversation.ready(caller);
+      const session = await conversation.ready(caller);
       // A request without a key may arrive twice; the id of its run identifies it.
       const known = (): boolean =>
         request === null ? store.run(run_id) !== null : conversation.knows(request);
       const prepared =
         "spec" in work || known()
           ? null
-          : await prepareRun(conversation, work.asked, run_id, { session: before, caller });
-      // The session may have changed meanwhile.
-      const row = prepared === null ? before : await conversation.ready(caller);
+          : await prepareRun(conversation, work.asked, run_id, { session, caller });
       const spec = "spec" in work ? work.spec : prepared?.spec;
       const begin = () => {
         if (spec === undefined) throw new Internal({ cause: `the request of ${run_id} is no longer known` });
-        conversation.checkActive(row);
-        conversation.checkIdle(row);
+        conversation.checkActive();
+        conversation.checkIdle();
         runs.start(spec, caller, { prepared });
         return { run_id };
       };

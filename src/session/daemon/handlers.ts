@@ -65,6 +65,20 @@ export function daemonHandlers(conversation: Conversation, daemon: Daemon): Hand
     const of = { skill: declared?.skill ?? null, declared: declared?.version ?? null };
     daemon.store.update({ name, persist_path, capacity, webhook, ...of });
   };
+  /** Begins a run once for each request. If it does not begin, the directory must not keep the claim. */
+  const beginOnce = (request: NamedRequest, work: () => void): void => {
+    try {
+      conversation.once(request, () => {
+        conversation.checkActive();
+        conversation.checkIdle();
+        work();
+        return null;
+      });
+    } catch (error) {
+      conversation.background(daemon.index());
+      throw error;
+    }
+  };
   /** Begins another run as the last one was begun. */
   const beginAgain = (row: DaemonRow, run_id: string, caller: SessionCaller): void => {
     const spec = runs.specAfter(row.run);
@@ -87,27 +101,22 @@ export function daemonHandlers(conversation: Conversation, daemon: Daemon): Hand
   return {
     async spawn({ spec, settings, exclusive, request }, caller) {
       await conversation.open(caller, NEW_SESSION);
-      const session = await conversation.ready(caller);
+      await conversation.ready(caller);
       const known = conversation.knows(request);
       if (!known) await claim(caller, settings, exclusive);
-      conversation.once(request, () => {
-        conversation.checkActive(session);
-        conversation.checkIdle(session);
-        begin(spec, settings, caller);
-        return null;
-      });
+      beginOnce(request, () => begin(spec, settings, caller));
       await Promise.all([rested(daemon.row().run), conversation.listing.written()]);
       return summary();
     },
     async declare({ spec, settings }, caller) {
       await conversation.open(caller, NEW_SESSION);
-      const session = await conversation.ready(caller);
+      await conversation.ready(caller);
       const row = daemon.store.row();
       const version = settings.declared?.version ?? null;
       if (row !== null && row.declared === version) return summary();
       if (row !== null) await stop(row);
       await claim(caller, settings, true);
-      conversation.setState(session, "active");
+      conversation.setState("active");
       conversation.together(() => begin(spec, settings, caller));
       return summary();
     },
@@ -155,12 +164,7 @@ export function daemonHandlers(conversation: Conversation, daemon: Daemon): Hand
         const settings = { name, persist_path: persist_path ?? "", capacity, webhook, declared: of };
         if (persist_path !== null) await claim(caller, settings, true);
       }
-      conversation.once(request, () => {
-        conversation.checkActive(session);
-        conversation.checkIdle(session);
-        beginAgain(row, run_id, caller);
-        return null;
-      });
+      beginOnce(request, () => beginAgain(row, run_id, caller));
       await rested(daemon.row().run);
       return summary();
     }),

@@ -90,7 +90,7 @@ export function taskHandlers(
       if (run_id !== null) {
         if (!conversation.knows(request) && task.status(row) === "running")
           throw new TaskRunning({ task: id });
-        conversation.setState(at.session, "active");
+        conversation.setState("active");
         const session = await conversation.ready(at.caller);
         await runs.startNext({ action: "resume", run_id, task: row.settings.task, request }, row, {
           ...at,
@@ -98,7 +98,7 @@ export function taskHandlers(
         });
         return task.handle();
       }
-      conversation.setState(at.session, "active");
+      conversation.setState("active");
       conversation.once(request, () => {
         if (row.closed_at === null) return null;
         task.store.put({ ...row, closed_at: null });
@@ -123,7 +123,7 @@ export function taskHandlers(
     ceilings: within((_, { id }) => ({ ...delegates.ceilings(), task_id: ownTask(id) })),
     above: within(() => ({ session_ids: lineage.above(task.parent()?.session_id ?? null) })),
     delegate: within((input, row) => {
-      conversation.checkActive(row);
+      conversation.checkActive();
       return { task_id: ownTask(row.id), granted: delegates.add(input) };
     }),
     undelegate: within((input) => {

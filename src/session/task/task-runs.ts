@@ -7,6 +7,7 @@ import type { WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
 import type { WorkflowSpec } from "../../engine/workflow/records.ts";
 import { selectArtifacts } from "../../engine/workflow/select-artifacts.ts";
 import { stagePrompt } from "../../engine/workflow/stage-prompt.ts";
+import { TaskClosed, TaskRunning } from "../../errors/task.ts";
 import { ignoreMissing, sessionClient } from "../../run/session-client.ts";
 import type { TaskSettings } from "../../run/task/handle.ts";
 import { nextRun } from "../../run/workflow/next-run.ts";
@@ -78,7 +79,7 @@ export class TaskRuns {
     const request_hash = imported === null ? null : (request?.name ?? run);
     const of = { metadata: {}, request_hash, parent_id };
     const created = await conversation.open(caller, { ...of, imported }, false);
-    const session = await conversation.ready(caller);
+    await conversation.ready(caller);
     // A request that is repeated after a day is recognised by the id of its run.
     const known = (): boolean =>
       asked.mode === "workflow" ? task.workflow.here : this.#store.run(run) !== null;
@@ -92,8 +93,8 @@ export class TaskRuns {
         if (adopted) {
           log.append([], { events: () => [task.update(settings, "running")] });
         } else {
-          conversation.checkActive(session);
-          conversation.checkIdle(session);
+          conversation.checkActive();
+          conversation.checkIdle();
           this.#begin(granted === null ? work : within(work, granted), settings, caller);
         }
         const { artifacts } = settings;
@@ -136,10 +137,17 @@ export class TaskRuns {
     const own = settings.parent === null ? null : { ...settings.parent, run_id: null };
     const next: TaskSettings = { ...settings, task: text, parent: own };
     const run = next.mode === "workflow" ? runAfter(row) : run_id;
+    /** Throws if another request has closed the task or begun a run of it meanwhile. */
+    const check = (): void => {
+      conversation.checkActive();
+      const now = task.row();
+      if (now.closed_at !== row.closed_at) throw new TaskClosed({ task: session.id });
+      if (now.run !== row.run) throw new TaskRunning({ task: session.id });
+    };
     const begin = ({ settings: next, granted }: Announced): void => {
       conversation.once(request, () => {
-        conversation.checkActive(session);
-        conversation.checkIdle(session);
+        check();
+        conversation.checkIdle();
         const artifacts = task.carried(row);
         const work = this.#nextWork(row, next, { run_id: run, artifacts, payload });
         this.#begin(granted === null ? work : within(work, granted), next, caller);
@@ -156,10 +164,14 @@ export class TaskRuns {
       await this.#announced({ settings: next, caller, newlyBelow: false, asks }, async (announced) => {
         // Writes the handle of the previous run to the session's files while that run is still the last one.
         await task.saved();
-        await conversation.changing((removed) =>
-          this.#prepareConversation(row, { session, caller, removed }),
-        );
-        begin(announced);
+        // The same request may have come twice, and its run is about to begin.
+        await conversation.unchanging();
+        if (conversation.knows(request)) return begin(announced);
+        check();
+        await conversation.changing(async (removed) => {
+          await this.#prepareConversation(row, { session, caller, removed });
+          return () => begin(announced);
+        });
       });
     }
     task.workflow.look();
