@@ -132,6 +132,20 @@ describe("what an isolate is", () => {
     expect(await heard).toMatchObject({ fault: "cancelled" });
   });
 
+  it("a call that is over listens to its run no more", async () => {
+    const { signal } = new AbortController();
+    const listening = new Set<unknown>();
+    signal.addEventListener = (_: string, listener: unknown) => void listening.add(listener);
+    signal.removeEventListener = (_: string, listener: unknown) => void listening.delete(listener);
+    expect(
+      await value(
+        "export default async (args, ctx) => { const { aborted } = ctx.signal; await ctx.emit(String(aborted)); return aborted; }",
+        { call: { signal } },
+      ),
+    ).toBe(false);
+    expect(listening.size).toBe(0);
+  });
+
   it("without the binding, and without a module, the runner has it", async () => {
     const none = await handle("export default () => 1", { variables: { LOADER: undefined } });
     expect(none).toMatchObject({ value: "from the runner", metadata: { runtime: "runner" } });

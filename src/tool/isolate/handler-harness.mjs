@@ -196,7 +196,9 @@ const contextOf = (call, workDir, store, hear) => {
     get signal() {
       if (!store.asked)
         ask("cancelled", "").then(
-          () => store.abort.abort(),
+          (how) => {
+            if (how !== "") store.abort.abort();
+          },
           () => {},
         );
       store.asked = true;

@@ -30,7 +30,8 @@ export interface FolderFile {
 
 /**
  * Receives a handler's messages while it works: `emit` and `stderr` with text; `artifact` with JSON; `python` with
- * `{code, timeoutMs}` as JSON, answered with JSON; `cancelled`, answered when the call is cancelled.
+ * `{code, timeoutMs}` as JSON, answered with JSON; `cancelled`, answered with a text when the call is cancelled, else without
+ * one when it is over.
  */
 export type HostCallback = (kind: string, text: string) => Promise<string>;
 

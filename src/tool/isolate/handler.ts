@@ -92,9 +92,10 @@ export async function callHandler(
   });
   if (signal.aborted) return ended("cancelled", CANCELLED);
   const rpc = await isolateOf(isolate, { script: scriptOf(tool), env: call.env, timeoutMs });
-  const callback = listener(call, help);
+  const { promise: over, resolve: end } = Promise.withResolvers<void>();
+  const callback = listener(call, help, over);
   const asked = rpc.run(JSON.stringify(harnessCall(call, help)), [...help.files], callback);
-  const outcome = await withinTime(asked, timeoutMs + MARGIN_MS, signal);
+  const outcome = await withinTime(asked, timeoutMs + MARGIN_MS, signal).finally(end);
   if (outcome.by === "signal") return ended("cancelled", CANCELLED);
   const late = () => {
     if (isolate.id !== null) isolate.isolates.abandon(isolate.id);
@@ -176,8 +177,11 @@ function harnessCall(call: HandlerCall, { python }: HandlerHelp): HarnessCall {
   return { module, args, config, env, models, callId, sessionId, bot, python: python !== null, ...limits };
 }
 
-/** The handler may send anything: unknown messages are dropped. */
-function listener({ note, signal }: HandlerCall, { python }: HandlerHelp): HostCallback {
+/**
+ * The handler may send anything: unknown messages are dropped.
+ * @param over resolves once nobody waits for the call any more
+ */
+function listener({ note, signal }: HandlerCall, { python }: HandlerHelp, over: Promise<void>): HostCallback {
   return async (kind, text) => {
     if (typeof text !== "string" || text.length > MAX_RESULT) return "";
     switch (kind) {
@@ -196,17 +200,10 @@ function listener({ note, signal }: HandlerCall, { python }: HandlerHelp): HostC
         return JSON.stringify(await python(asked.data.code, asked.data.timeoutMs));
       }
       case "cancelled":
-        await aborted(signal);
-        return "";
+        await over;
+        return signal.aborted ? CANCELLED : "";
       default:
         return "";
     }
   };
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  if (signal.aborted) resolve();
-  else signal.addEventListener("abort", () => resolve(), { once: true });
-  return promise;
 }
