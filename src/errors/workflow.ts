@@ -47,6 +47,16 @@ export const WorkflowNotWaiting = define<{ run: string; node: string }>(
   }),
 );
 
+export const WorkflowQueueFull = define<{ run: string }>(
+  "workflow_queue_full",
+  429,
+  "Queue of the workflow run full",
+  ({ run }) => ({
+    detail: `No node of the workflow run "${run}" has taken its earlier signals yet, and they are as many as Hull keeps. Hull did not store this one; send it again later.`,
+    retry_after_s: 1,
+  }),
+);
+
 export const ReplayMismatch = define<{ detail: string }>(
   "replay_mismatch",
   409,

@@ -26,6 +26,13 @@ export function workflowFaults(ask: Ask): Record<string, () => Promise<Response>
       const { id } = await execute({ w: { kind: "wait", wait: { event: "never" } } });
       return post(`/workflows/runs/${id}/approvals`, { node: "w", decision: "approve" });
     },
+    workflow_queue_full: async () => {
+      const { id } = await execute({ w: { kind: "wait", wait: { event: "never" } } });
+      const send = () =>
+        post(`/workflows/runs/${id}/signals`, { name: "early", payload: "x".repeat(1_000_000) });
+      for (let sent = 0; sent < 8; sent++) await send();
+      return send();
+    },
     replay_mismatch: async () => {
       const { id } = await execute({ e: FORK });
       const graph = { nodes: { v: { kind: "verify" } } };

@@ -1,7 +1,12 @@
 /** The operations of a session's workflow run, by name (`rpc.ts`). */
 import { runDocument } from "../../engine/workflow/document.ts";
 import { migrationErrors } from "../../engine/workflow/migrate.ts";
-import { WorkflowEnded, WorkflowMisfit, WorkflowNotWaiting } from "../../errors/workflow.ts";
+import {
+  WorkflowEnded,
+  WorkflowMisfit,
+  WorkflowNotWaiting,
+  WorkflowQueueFull,
+} from "../../errors/workflow.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 import type { Handlers, SessionCaller } from "../conversation/rpc.ts";
@@ -10,6 +15,10 @@ import { MAX_ROW_WAIT_MS, waitAtMost } from "../wait-at-most.ts";
 import { activeStages, waitingStages } from "./active-stages.ts";
 import type { WorkflowOperations } from "./rpc.ts";
 import type { Workflow } from "./workflow.ts";
+
+/** The most events that wait for a node, and the most characters of their JSON together: the run's object holds them in memory. */
+const MAX_WAITING = 1000;
+const MAX_WAITING_CHARACTERS = 8 * 1024 * 1024;
 
 export function workflowHandlers(
   conversation: Conversation,
@@ -84,7 +93,11 @@ export function workflowHandlers(
     }),
     workflowEvent: onRun(({ name, key, payload, request }) => {
       const queued_events = change(request, () => {
-        workflow.note([{ type: "event", at: workflow.now(), id: crypto.randomUUID(), name, key, payload }]);
+        const event = { at: workflow.now(), id: crypto.randomUUID(), name, key, payload };
+        const waiting = [...workflow.state().events, event];
+        if (waiting.length > MAX_WAITING || JSON.stringify(waiting).length > MAX_WAITING_CHARACTERS)
+          throw new WorkflowQueueFull({ run: runId() });
+        workflow.note([{ type: "event", ...event }]);
         return workflow.state().events.length;
       });
       return { ...document(), queued_events };
