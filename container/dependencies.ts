@@ -65,9 +65,6 @@ const FAILED_MS = 10_000;
 const MOST_KNOWN = 10_000;
 const GRACE_MS = 500;
 
-/** As in PEP 723, but with CRLF permitted. */
-const BLOCK = /^# \/\/\/ script\r?\n((?:#(?:| .*)\r?\n)+?)# \/\/\/\r?$/m;
-
 export class Dependencies {
   readonly #parts: DependencyParts;
   readonly #records: PackageRecords;
@@ -124,7 +121,7 @@ export class Dependencies {
     const metadata = script === null ? null : inlineMetadata(await readFile(script, "utf8"));
     const file = join(bundle, "requirements.txt");
     const text = metadata ?? (await readFile(file, "utf8").catch(() => ""));
-    if (metadata === null && !/^\s*[^#\s]/m.test(text)) return null;
+    if (metadata === null && !/^[ \t]*[^#\s]/m.test(text)) return null;
     const python = this.#python();
     const hash = createHash("sha256").update(JSON.stringify([digest, python.file, text]));
     return { file: metadata === null ? file : null, metadata, key: hash.digest("hex") };
@@ -273,8 +270,15 @@ class Tail {
   }
 }
 
-/** The TOML of a script's block `# /// script`; null if there is none. */
+/** The TOML of a script's block `# /// script` (PEP 723); null if there is none. */
 function inlineMetadata(source: string): string | null {
-  const block = BLOCK.exec(source)?.[1];
-  return block === undefined ? null : block.replace(/^# ?/gm, "").replaceAll("\r", "");
+  let block: string[] | null = null;
+  for (const line of source.split(/\r?\n/)) {
+    if (block === null) {
+      if (line === "# /// script") block = [];
+    } else if (line === "# ///" && block.length > 0) return block.join("");
+    else if (/^#(?: |$)/.test(line)) block.push(`${line.slice(2)}\n`);
+    else block = null;
+  }
+  return null;
 }

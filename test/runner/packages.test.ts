@@ -137,6 +137,14 @@ test("inline metadata comes first; a failure shows the installer's output", asyn
   expect(JSON.stringify(newer.value)).toContain("requires Python >=4");
 });
 
+test("metadata without an end, and blank lines without a requirement, take linear time", async () => {
+  const from = await bundle({
+    "requirements.txt": `${"\n".repeat(1_000_000)}#`,
+    "scripts/begun.py": `${"# /// script\n".repeat(200_000)}def handler(a):\n    return 1\n`,
+  });
+  expect(await callScript(offline, from, "scripts/begun.py")).toMatchObject({ value: 1, fault: null });
+});
+
 test.runIf(canUnshare)(
   "whether packages are fetched is a separate setting from the handlers' network",
   async () => {
