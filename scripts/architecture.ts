@@ -338,6 +338,17 @@ const FORBIDDEN_CODE: [RegExp, string][] = [
     "any, or a cast that silences the compiler",
   ],
 ];
+/** Each place in a long run of such characters is a beginning, from which the pattern reads the rest of the run in vain. */
+const SLOW: [RegExp, string][] = [
+  [
+    /(?<=[=(,:[!&|?{};]\s*)\/(?:\[(?:\\.|[^\]\\])+\]|\\[^bB]|[^\\[\](){}^$|/*+?.])(?:[+*]|\{\d+,\})\??(?!\/|\(\?:[^()]*\)\*\/)(?:\\.|\[(?:\\.|[^\]\\])+\]|[^/\\[])+\/(?![a-z]*y)/,
+    "a pattern that begins with a repetition takes quadratic time; put (?<!…) before it",
+  ],
+  [
+    /\/\^\\s[+*](?:\\.|\[(?:\\.|[^\]\\])+\]|[^/\\[])*\/[a-z]*m/,
+    "^\\s* passes the ends of lines, which takes quadratic time; write ^[ \\t]*",
+  ],
+];
 const FORBIDDEN_IN_SRC: [RegExp, string][] = [
   [/\bthrow new Error\(/, "bare Error; use the vocabulary of errors.ts or a named class"],
 ];
@@ -374,6 +385,7 @@ function checkText(file: string, text: string): Violation[] {
   }
   const code = [
     ...FORBIDDEN_CODE,
+    ...(file.startsWith("test/") ? [] : SLOW),
     ...(file.startsWith("src/") ? FORBIDDEN_IN_SRC : []),
     ...(file.startsWith("src/engine/") ? FORBIDDEN_IN_ENGINE : []),
   ];

@@ -84,7 +84,10 @@ export function base64OrNull(text: string): Uint8Array<ArrayBuffer> | null {
 
 /** Base64url without padding (RFC 4648 §5). */
 export function toBase64Url(bytes: Uint8Array): string {
-  return toBase64(bytes).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+  return toBase64(bytes)
+    .replaceAll("+", "-")
+    .replaceAll("/", "_")
+    .replace(/(?<!=)=+$/, "");
 }
 
 /** @throws if it is not Base64url */

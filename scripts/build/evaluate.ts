@@ -101,7 +101,7 @@ function messageIn(sent: string): unknown {
 
 /** The line of the error in Node's output, with the place in skill.ts if there is one. */
 function reasonIn(stderr: string): string | null {
-  const line = /^\s*(?:[A-Za-z]*Error|Uncaught)\b.*$/m.exec(stderr)?.[0]?.trim();
+  const line = /^[ \t]*(?:[A-Za-z]*Error|Uncaught)\b.*$/m.exec(stderr)?.[0]?.trim();
   const at = /skill\.ts:(\d+):\d+/.exec(stderr)?.[1];
   if (line === undefined) return null;
   return at === undefined ? line : `${line} (line ${at})`;

@@ -31,7 +31,7 @@ Usage: hull list [dir] [--json]
         c.slug,
         c.mode,
         `${c.method} ${c.route}`,
-        c.description.replace(/\s*\n\s*/g, " "),
+        c.description.replace(/(?<!\s)\s*\n\s*/g, " "),
       ]);
       const lines = table([["SKILL", "MODE", "ROUTE", "DESCRIPTION"], ...rows])
         .trimEnd()

@@ -58,7 +58,9 @@ export async function warnOfNewName(projectDir: string, name: string): Promise<v
 
 /** The part of a title that can name a Worker. */
 export function nameFrom(title: string): string {
-  return slugify(title).slice(0, MAX_NAME).replace(/-+$/, "");
+  return slugify(title)
+    .slice(0, MAX_NAME)
+    .replace(/(?<!-)-+$/, "");
 }
 
 function checked(name: string): string {

@@ -75,7 +75,7 @@ export function skillLines(
 
 /** A text as one line that fits into a terminal. */
 export function oneLine(text: string, columns: number | undefined): string {
-  const line = text.trimEnd().replace(/\s*\n\s*/g, " ");
+  const line = text.trimEnd().replace(/(?<!\s)\s*\n\s*/g, " ");
   const width = Math.max(columns || USUAL_WIDTH, 20);
   const characters = Array.from(line);
   return characters.length <= width ? line : `${characters.slice(0, width - 1).join("")}…`;

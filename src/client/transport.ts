@@ -62,7 +62,7 @@ export class Transport {
 
   constructor(options: HullOptions) {
     const { url = "", retries = RETRIES } = options;
-    this.origin = url.replace(/\/+$/, "");
+    this.origin = url.replace(/(?<!\/)\/+$/, "");
     this.retries = retries;
     this.#options = options;
   }

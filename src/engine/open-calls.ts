@@ -35,16 +35,12 @@ function completed(messages: Message[]): Message[] {
   if (turn === undefined) return [];
   const calls = callsOf(turn);
   if (calls.length === 0) return [turn, ...rest];
-  const ids = calls.map(({ id }) => id);
-  const names = new Map(calls.map(({ id, name }) => [id, name]));
-  // A client may leave out the name of the tool.
-  const found = resultsIn(messages).flatMap((result) => {
-    const name = names.get(result.call_id);
-    return name === undefined ? [] : [{ ...result, name }];
-  });
-  const open = calls.filter(({ id }) => !found.some(({ call_id }) => call_id === id));
-  const results = [...found, ...open.map(interrupted)].toSorted(
-    (a, b) => ids.indexOf(a.call_id) - ids.indexOf(b.call_id),
+  const found = Map.groupBy(resultsIn(messages), ({ call_id }) => call_id);
+  const results = Array.from(Map.groupBy(calls, ({ id }) => id)).flatMap(
+    ([id, same]) =>
+      // A client may leave out the name of the tool.
+      found.get(id)?.map((result) => ({ ...result, name: same.at(-1)?.name ?? result.name })) ??
+      same.map(interrupted),
   );
   return [turn, { role: "tool", results }, ...rest];
 }

@@ -83,9 +83,9 @@ function closing(text: string, name: string, from: number): number {
 /** JSON objects that lay out a plan, in a fence or on lines of their own. */
 function withoutPlans(text: string): string {
   if (!text.includes("{")) return text;
-  const unfenced = text.replace(/^```(?:json)?[ \t]*\n([\s\S]*?)\n```[ \t]*(?:\n|$)/gim, (whole, body) =>
-    isPlan(String(body)) ? "" : whole,
-  );
+  // A fence without an end takes the rest of the text, so that nothing is read twice.
+  const fence = /^```(?:json)?[ \t]*\n(?:([\s\S]*?)\n```[ \t]*(?:\n|$)|[\s\S]*)/gim;
+  const unfenced = text.replace(fence, (whole, body = "") => (isPlan(String(body)) ? "" : whole));
   return unfenced
     .split(/\n{2,}/)
     .filter((paragraph) => !isPlan(paragraph))

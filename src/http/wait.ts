@@ -11,7 +11,8 @@ export function waitIn(request: Request): Wait | null {
   throw new BadRequest({ detail: `wait must be terminal, idle or none, not "${wait}".` });
 }
 
-const QUOTED = /"(?:\\.|[^"\\])*"/g;
+/** A quotation without an end takes the rest. */
+const QUOTED = /"(?:\\.|[^"\\])*"?/g;
 
 /** Whether the client does not want to wait: `respond-async` is one of its preferences. */
 export function prefersAsync({ headers }: Request): boolean {

@@ -33,7 +33,7 @@ export function readBaseUrl(text: string, rule: BaseUrlRule): string {
   if (rule.keyed && url.protocol === "http:" && !LOOPBACK.test(url.hostname)) {
     throw fail(`${rule.variable} must begin with https:// unless its host is loopback`);
   }
-  const path = url.pathname.replace(/\/+$/, "");
+  const path = url.pathname.replace(/(?<!\/)\/+$/, "");
   return url.origin + (path === "" ? rule.path : path);
 }
 

@@ -34,7 +34,7 @@ function base64At(bytes: Uint8Array, before: number): Pattern {
   const text = btoa(binary);
   const from = Math.ceil((before * 8) / 6);
   const certain = Math.floor((padded.length * 8) / 6);
-  const said = text.replace(/=+$/, "").length;
+  const said = text.replace(/(?<!=)=+$/, "").length;
   const ends = [certain, said, text.length].map((end) => end - from);
   return { bytes: new TextEncoder().encode(text.slice(from)), ends: [...new Set(ends)] };
 }

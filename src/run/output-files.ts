@@ -105,7 +105,7 @@ function encodeRfc5987(text: string): string {
 
 /** `x-hull-note`: one line, at most 1000 characters. Printable ASCII except `%` stays, the rest is percent-encoded. */
 export function noteHeader(note: string): string {
-  const line = [...note.trim().replace(/\s*\n\s*/g, " ")].slice(0, MAX_NOTE_CHARACTERS).join("");
+  const line = [...note.trim().replace(/(?<!\s)\s*\n\s*/g, " ")].slice(0, MAX_NOTE_CHARACTERS).join("");
   return line
     .toWellFormed()
     .replace(/[^\x20-\x24\x26-\x7e]/gu, (c) => (c === "%" ? "%25" : encodeURIComponent(c)));

@@ -86,8 +86,12 @@ export function brokenCompatibilityRules(text: string | null): BrokenRule[] {
   return [{ code: "compatibility_too_long", field, message, hint: "Shorten it." }];
 }
 
-/** An opening or closing tag, which uploads refuse. */
-const TAG = /<\/?[a-zA-Z][^>]*>/;
+/** Whether a text has an opening or closing tag, which uploads refuse. */
+function hasTag(text: string): boolean {
+  const start = text.search(/<\/?[a-zA-Z]/);
+  return start !== -1 && text.includes(">", start);
+}
+
 const RESERVED = /claude|anthropic/i;
 
 /** What an upload through `/v1/skills` may not contain. */
@@ -106,9 +110,9 @@ export function brokenUploadRules(name: string, description: string): BrokenRule
       field: "name",
       message: `${shown} holds a reserved word: claude or anthropic.`,
     },
-    { fine: !TAG.test(name), code: "name_tags", field: "name", message: `${shown} holds an XML tag.` },
+    { fine: !hasTag(name), code: "name_tags", field: "name", message: `${shown} holds an XML tag.` },
     {
-      fine: !TAG.test(description),
+      fine: !hasTag(description),
       code: "description_tags",
       field: "description",
       message: "The description holds an XML tag.",

@@ -25,12 +25,17 @@ export interface Glob {
 }
 
 /** Whether a path matches a glob: `*` stops at `/`, `**` does not, `?` is one character. */
-export const globMatches = (glob: string, path: string): boolean =>
-  matches({ tokens: tokensOf(glob), separator: "/" }, path);
+export const globMatches = (glob: string, path: string): boolean => globMatchesAny(glob, [path]);
 
-/** Whether a name matches a glob in which `*` matches any characters. */
+/** Whether any of these paths matches the glob. */
+export function globMatchesAny(glob: string, paths: readonly string[]): boolean {
+  const parsed: Glob = { tokens: tokensOf(glob), separator: "/" };
+  return paths.some((path) => matches(parsed, path));
+}
+
+/** Whether a name matches a glob in which `*` matches any characters. Names are also long texts, such as a file's content. */
 export const nameMatches = (glob: string, name: string): boolean =>
-  matches({ tokens: tokensOf(glob), separator: null }, name);
+  /\?|\*\*/.test(glob) ? matches({ tokens: tokensOf(glob), separator: null }, name) : starMatches(glob, name);
 
 /**
  * Whether a text matches a glob whose only sign is `*`, for any characters; letter case counts. For long texts: it takes

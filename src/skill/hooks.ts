@@ -3,7 +3,7 @@
  * the file unchanged, which works for JavaScript without imports. Pure.
  */
 import type { SourceFile } from "./bundle.ts";
-import { tokens } from "./javascript.ts";
+import { words } from "./javascript.ts";
 import type { Diagnostic } from "./manifest.ts";
 import { type ModuleFault, moduleDiagnostic } from "./module-fault.ts";
 
@@ -74,13 +74,12 @@ export function uploadFault({ path, bytes }: SourceFile): ModuleFault | null {
     return { code: "hooks_need_build", message: "Hull does not compile the hooks.ts of an upload.", hint };
   }
   const text = new TextDecoder().decode(bytes);
-  const list = [...tokens(text)];
-  const found = list.find(({ kind, text: word }, i) => {
-    if (kind !== "word" || list[i - 1]?.text === ".") return false;
-    const next = list[i + 1];
-    if (word === "from") return next?.kind === "string";
-    return word === "import" && next?.text !== ":" && next?.text !== ".";
-  });
+  const [, found] =
+    words(text).find(([before, word, next]) => {
+      if (before?.text === ".") return false;
+      if (word?.text === "from") return next?.kind === "string";
+      return word?.text === "import" && next?.text !== ":" && next?.text !== ".";
+    }) ?? [];
   if (found === undefined) return null;
   const above = text.slice(0, found.start).split("\n");
   const at = { line: above.length, column: (above.at(-1)?.length ?? 0) + 1 };
@@ -97,7 +96,7 @@ export function uploadFault({ path, bytes }: SourceFile): ModuleFault | null {
  * `hooks.js:<line>:<column>`.
  */
 export function loadFault(text: string): ModuleFault {
-  const location = /\s*at hooks\.js:(\d+):(\d+)\s*$/.exec(text);
+  const location = /(?<!\s)\s*at hooks\.js:(\d+):(\d+)\s*$/.exec(text);
   const message = `The hook module cannot be loaded: ${location === null ? text : text.slice(0, location.index)}`;
   const hint = "It must be an ES module that exports functions and needs no Node or CommonJS globals.";
   if (location === null) return { code: "hooks_build", message, hint };

@@ -20,7 +20,8 @@ const STRING = /"(?:[^"\\\r\n]|\\[\s\S])*"|'(?:[^'\\\r\n]|\\[\s\S])*'/y;
 const REGEX = /\/(?:[^/\\[\r\n]|\\.|\[(?:[^\]\\\r\n]|\\.)*\])+\/[a-z]*/y;
 /** Text of a template up to its end or the next `${`. */
 const TEMPLATE = /(?:[^`\\$]|\\[\s\S]|\$(?!\{))*(?:`|\$\{)/y;
-const SKIPPED = /(?:\s|\/\/[^\n]*|\/\*[\s\S]*?\*\/)+/y;
+/** A comment without an end takes the rest. */
+const SKIPPED = /(?:\s|\/\/[^\n]*|\/\*(?:[\s\S]*?\*\/|[\s\S]*))+/y;
 
 /** Words after which a value is expected. */
 const EXPECTANT = new Set(
@@ -29,7 +30,13 @@ const EXPECTANT = new Set(
 /** Words whose parentheses precede a statement. */
 const CONTROL = new Set(["if", "while", "for", "with"]);
 
-/** The tokens without blanks and comments. Unreadable text is skipped, one character at a time. */
+/** The most characters to read, per character of the source and in any source, in search of ends that texts do not have. */
+const IN_VAIN = { each: 20, any: 1_000_000 };
+
+/**
+ * The tokens without blanks and comments. Unreadable text is skipped, one character at a time. The time grows with the length of
+ * the source, even if it is no JavaScript.
+ */
 export function* tokens(source: string): Generator<Token> {
   /** The open brackets, and whether a statement or a value follows their end. After a value a slash divides. */
   const open: { mark: string; divides: boolean }[] = [];
@@ -40,15 +47,22 @@ export function* tokens(source: string): Generator<Token> {
     pattern.lastIndex = at;
     return pattern.exec(source)?.[0] ?? null;
   };
+  let left = IN_VAIN.any + IN_VAIN.each * source.length;
+  /** The same for what may lack its end. */
+  const closed = (pattern: RegExp): string | null => {
+    const found = left < 0 ? null : match(pattern);
+    if (found === null) left -= source.length - at;
+    return found;
+  };
   const read = (): [Token["kind"], string] => {
     const first = source[at] ?? "";
     if (first === "`") return ["template", templatePart()];
     if (first === "}" && open.at(-1)?.mark === "`") return ["template", templatePart()];
     if (first === "/" && !divides) {
-      const regex = match(REGEX);
+      const regex = closed(REGEX);
       if (regex !== null) return ["regex", regex];
     }
-    const text = match(STRING);
+    const text = first === '"' || first === "'" ? closed(STRING) : null;
     if (text !== null) return ["string", text];
     const word = match(WORD);
     if (word !== null) return ["word", word];
@@ -72,6 +86,25 @@ export function* tokens(source: string): Generator<Token> {
     before = token;
     at = token.end;
   }
+}
+
+/** A word with its neighbours: the token before it, the word, the four tokens after it. */
+export type Near = readonly (Token | undefined)[];
+
+/** The words. There is no list of all tokens, since it would take a hundred times the memory of the source. */
+export function* words(source: string): Generator<Near> {
+  let near: Near = [undefined];
+  for (const token of withEnd(source)) {
+    near = [...near, token];
+    if (near.length < 6) continue;
+    if (near[1]?.kind === "word") yield near;
+    near = near.slice(1);
+  }
+}
+
+function* withEnd(source: string): Generator<Token | undefined> {
+  yield* tokens(source);
+  for (let behind = 0; behind < 4; behind++) yield undefined;
 }
 
 /** Updates `open`; returns whether a slash after this token divides. */

@@ -101,30 +101,37 @@ export function allowedTools(texts: readonly string[]): AllowedTool[] {
 export function splitAllowedTools(texts: readonly string[]): string[] {
   return texts.flatMap((text) => {
     const entries: string[] = [];
-    for (let rest = text; rest !== ""; ) {
-      const name = /^[^\s,;(]*/.exec(rest)?.[0] ?? "";
-      const blanks = /^\s*/.exec(rest.slice(name.length))?.[0].length ?? 0;
-      const end = name === "" ? 0 : closing(rest, name.length + blanks);
-      const pattern = end === 0 ? "" : rest.slice(name.length + blanks, end);
-      const entry = name.replace(/^[["']+|["'\]]+$/g, "") + pattern;
+    const ends = closings(text);
+    const behind = (pattern: RegExp, from: number): number => {
+      pattern.lastIndex = from;
+      return from + (pattern.exec(text)?.[0].length ?? 0);
+    };
+    for (let at = 0; at < text.length; ) {
+      const name = text.slice(at, behind(/[^\s,;(]*/y, at));
+      const open = name === "" ? at : behind(/\s*/y, at + name.length);
+      const inside = name !== "" && text[open] === "(";
+      // Without a closing parenthesis it ends at the next separator.
+      const end = inside ? (ends.get(open) ?? behind(/[^\s,;]*/y, open)) : at + (name.length || 1);
+      const pattern = inside ? text.slice(open, end) : "";
+      const bare = name.replace(/^[["']+/, "").replace(/(?<!["'\]])["'\]]+$/, "");
+      const entry = bare + pattern;
       if (/[\p{L}\p{N}*]/u.test(entry)) entries.push(entry);
-      rest = rest.slice(end || name.length || 1).replace(/^["'\]]+/, "");
+      at = behind(/["'\]]*/y, end);
     }
     return entries;
   });
 }
 
-/**
- * The end of a parenthesised part: after its closing parenthesis, else before the next separator; 0: none opens at
- * `start`.
- */
-function closing(text: string, start: number): number {
-  if (text[start] !== "(") return 0;
-  let depth = 0;
-  for (let at = start; at < text.length; at++) {
-    if (text[at] === "(") depth++;
-    else if (text[at] === ")" && --depth === 0) return at + 1;
+/** The end of each parenthesised part that has one, by its beginning. */
+function closings(text: string): ReadonlyMap<number, number> {
+  const open: number[] = [];
+  const ends = new Map<number, number>();
+  for (const { 0: sign, index } of text.matchAll(/[()]/g)) {
+    if (sign === "(") open.push(index);
+    else {
+      const start = open.pop();
+      if (start !== undefined) ends.set(start, index + 1);
+    }
   }
-  const separator = /[\s,;]/.exec(text.slice(start));
-  return separator === null ? text.length : start + separator.index;
+  return ends;
 }

@@ -87,7 +87,7 @@ var Transport = class {
   #options;
   constructor(options) {
     const { url = "", retries = RETRIES } = options;
-    this.origin = url.replace(/\/+$/, "");
+    this.origin = url.replace(/(?<!\/)\/+$/, "");
     this.retries = retries;
     this.#options = options;
   }

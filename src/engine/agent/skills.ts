@@ -2,7 +2,7 @@
 
 import { memo, memoLast } from "../../memo.ts";
 import { counted } from "../../plural.ts";
-import { globMatches } from "../../skill/glob.ts";
+import { globMatchesAny } from "../../skill/glob.ts";
 import { objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { allowedTools } from "../../skill/tool-names.ts";
@@ -76,7 +76,7 @@ function scoreOf(
   const texts = [skill.description.toLowerCase(), skill.when_to_use.toLowerCase()];
   const hits = texts.reduce((sum, text) => sum + tokens.filter((token) => text.includes(token)).length, 0);
   const named = query.includes(skill.name.toLowerCase());
-  const paths = skill.paths.filter((glob) => workingFiles.some((file) => globMatches(glob, file))).length;
+  const paths = skill.paths.filter((glob) => globMatchesAny(glob, workingFiles)).length;
   const reasons = [
     ...(hits > 0 ? [counted(hits, "keyword hit")] : []),
     ...(named ? ["name mentioned"] : []),

@@ -322,7 +322,7 @@ export function otherPhase(
   text: string,
 ): string | null {
   if (!persistent || break_unless_phase === null) return null;
-  const named = [...text.matchAll(/^\s*next_phase:\s*(\S+)\s*$/gm)].at(-1)?.[1];
+  const named = [...text.matchAll(/^[ \t]*next_phase:[ \t]*(\S+)[ \t]*$/gm)].at(-1)?.[1];
   return named === undefined || named === break_unless_phase ? null : named;
 }
 

@@ -11,7 +11,7 @@ export interface FileEvent {
 /** Whether a file is watched: by its path, the path of one of its folders, or a pattern. */
 export function isWatched({ watch_paths }: { watch_paths: readonly string[] }, path: string): boolean {
   return watch_paths.some((given) => {
-    const watched = given.replace(/^\.\//, "").replace(/\/+$/, "");
+    const watched = given.replace(/^\.\//, "").replace(/(?<!\/)\/+$/, "");
     const everything = watched === "" || watched === ".";
     return everything || path === watched || path.startsWith(`${watched}/`) || globMatches(watched, path);
   });

@@ -3,7 +3,7 @@
  * clear: a wrong skill costs a run more than a skill that its model still has to load. Pure.
  */
 import { counted } from "../../plural.ts";
-import { globMatches } from "../../skill/glob.ts";
+import { globMatchesAny } from "../../skill/glob.ts";
 import type { AgentSkill } from "../agent/spec.ts";
 import { indexTokens, type WordIndex, wordScores } from "../tool-vault/bm25.ts";
 import { isCommon, isProperName, significantWords } from "./words.ts";
@@ -77,7 +77,7 @@ export function chooseSkills(
     const name = index.names[number];
     if (name !== undefined && !barred.includes(skill.name) && isNamedIn(text, name))
       return [{ name: skill.name, score: 3, reason: "named in the prompt" }];
-    const paths = skill.paths.filter((glob) => files.some((file) => globMatches(glob, file))).length;
+    const paths = skill.paths.filter((glob) => globMatchesAny(glob, files)).length;
     if (paths === 0) return [];
     return [
       {

@@ -9,6 +9,8 @@ import { CLOSE, callEnds, OPEN } from "./call-ends.ts";
 
 /** The most characters to keep of one turn. */
 const MAX_TURN_CHARACTERS = 131_072;
+/** The most characters behind names that turn out to begin no call: to look for the end of each call reads them all. */
+const MAX_IN_VAIN = 16 * MAX_TURN_CHARACTERS;
 
 export interface TextCall {
   name: string;
@@ -146,11 +148,15 @@ function looseCalls(text: string, tools: readonly string[]): Piece[] {
     return [{ start, end: start + whole.length, call: alone, violation }];
   }
   const bare = new RegExp(`(?:^|\\n)[^\\S\\n]*((?:<|tool_code:[^\\S\\n]*)?)(?:${names.join("|")})\\(`, "g");
-  for (let hit = bare.exec(text); hit !== null; hit = bare.exec(text)) {
+  let inVain = 0;
+  for (let hit = bare.exec(text); hit !== null && inVain <= MAX_IN_VAIN; hit = bare.exec(text)) {
     const prefix = hit[1] ?? "";
     const start = hit.index + hit[0].search(/\S/);
     const written = functionForm(text, start + prefix.length, tools);
-    if (written === null) continue;
+    if (written === null) {
+      inVain += text.length - start;
+      continue;
+    }
     const tail = prefix === "<" && text[written.end] === ">" ? 1 : 0;
     const form = prefix === "" ? "bare" : prefix === "<" ? "in angle brackets" : "after tool_code:";
     pieces.push({
@@ -212,7 +218,7 @@ function plain(text: string): string {
   return text
     .replace(/<done>[\s\S]*?(?:<\/done>|$)/gi, "")
     .replace(/<\/?(?:assistant_prose|user_response)>/gi, "")
-    .replace(/[^\S\n]+$/gm, "")
+    .replace(/(?<![^\S\n])[^\S\n]+$/gm, "")
     .replace(/\n{3,}/g, "\n\n")
     .trim();
 }

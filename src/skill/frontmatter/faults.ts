@@ -37,7 +37,7 @@ export function missingFrontmatter(text: string): FrontmatterFault {
   }
   const conflict = conflictMarker(text);
   if (conflict === 1) return conflictFault(conflict);
-  const fence = /^(?:`{3,}|~{3,})[^\n]*\n\s*---[ \t]*\n/.exec(text);
+  const fence = /^(?:```|~~~)[^\n]*\n\s*---[ \t]*\n/.exec(text);
   if (fence !== null) {
     return {
       code: "frontmatter_fenced",
@@ -47,7 +47,7 @@ export function missingFrontmatter(text: string): FrontmatterFault {
     };
   }
   const unopened =
-    /^\s*(?:[A-Za-z][\w-]*:(?:[ \t][^\n]*)?|[ \t]+[^\n]*|#[^\n]*)\n(?:[^\n]*\n){0,100}?---[ \t]*(?:\n|$)/.exec(
+    /^(?:[^\S\n]*\n)*(?:[A-Za-z][\w-]*:(?:[ \t][^\n]*)?|[^\S\n]+\S[^\n]*|#[^\n]*)\n(?:[^\n]*\n){0,100}?---[ \t]*(?:\n|$)/.exec(
       text,
     );
   if (unopened !== null && /^(?:name|description):/m.test(unopened[0])) {

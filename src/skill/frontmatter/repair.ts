@@ -93,7 +93,7 @@ function folded(lines: readonly string[]): string {
   return lines
     .map((line) => (line === "" ? "\n" : line))
     .join(" ")
-    .replace(/ *\n */g, "\n")
+    .replace(/(?<! ) *\n */g, "\n")
     .trim();
 }
 

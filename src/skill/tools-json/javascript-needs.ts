@@ -2,7 +2,7 @@
  * What a JavaScript handler needs, read from its text: whether it can run in an isolate, and its imports. The build and
  * uploads share it. Pure.
  */
-import { type Token, tokens } from "../javascript.ts";
+import { type Near, words } from "../javascript.ts";
 import { insidePath } from "../path.ts";
 
 /** Modules of Node that no isolate has, or that do what only a process can. */
@@ -31,14 +31,13 @@ export interface Needs {
 
 /** @param text JavaScript, or TypeScript whose types do not resemble the searched words */
 export function javascriptNeeds(text: string): Needs {
-  const list = [...tokens(text)];
   const imports = new Set<string>();
   let process: string | null = null;
-  for (const [i, token] of list.entries()) {
-    if (token.kind !== "word" || list[i - 1]?.text === ".") continue;
-    const specifier = specifierAt(list, i);
+  for (const near of words(text)) {
+    if (near[0]?.text === ".") continue;
+    const specifier = specifierAt(near);
     if (specifier !== null) imports.add(specifier);
-    process ??= processNeed(list, i);
+    process ??= processNeed(near);
   }
   return { process, imports: [...imports] };
 }
@@ -55,25 +54,24 @@ export function importNeed(specifiers: readonly string[]): string | null {
 }
 
 /** Words of a CommonJS or file-based module that no dot precedes. */
-function processNeed(list: readonly Token[], at: number): string | null {
-  const { text } = list[at] ?? { text: "" };
-  const next = list[at + 1]?.text;
+function processNeed([before, word, follows, third, fourth, fifth]: Near): string | null {
+  const text = word?.text;
+  const next = follows?.text;
   // The name of the bundler's function for modules that it cannot resolve; the bundler also defines a function with that
   // name.
-  const calls = text === "require" || (text === "__require" && list[at - 1]?.text !== "function");
+  const calls = text === "require" || (text === "__require" && before?.text !== "function");
   if (calls && next === "(") return "it calls require()";
   if (text === "__dirname" || text === "__filename") return next === ":" ? null : `it uses ${text}`;
-  if (text !== "import" || next !== "." || list[at + 2]?.text !== "meta") return null;
-  const member = list[at + 3]?.text === "." ? list[at + 4]?.text : undefined;
+  if (text !== "import" || next !== "." || third?.text !== "meta") return null;
+  const member = fourth?.text === "." ? fifth?.text : undefined;
   return /^(?:url|dirname|filename)$/.test(member ?? "") ? `it uses import.meta.${member}` : null;
 }
 
 /** The specifier of `import "x"`, `import("x")`, `… from "x"` and `require("x")`. */
-function specifierAt(list: readonly Token[], at: number): string | null {
-  const { text } = list[at] ?? { text: "" };
-  const next = list[at + 1];
+function specifierAt([, word, next, inside]: Near): string | null {
+  const text = word?.text;
   const named = text === "from" || text === "import" ? next : undefined;
-  const called = (text === "import" || text === "require") && next?.text === "(" ? list[at + 2] : undefined;
+  const called = (text === "import" || text === "require") && next?.text === "(" ? inside : undefined;
   const found = [named, called].find((token) => token?.kind === "string");
   return found === undefined ? null : found.text.slice(1, -1);
 }

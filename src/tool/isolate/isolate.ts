@@ -108,5 +108,5 @@ function faultText(error: unknown): string {
   return text
     .replace(/^Failed to start Worker:\s*/, "")
     .replace(/^Uncaught\s+/, "")
-    .replace(/\s*\n\s*/g, " ");
+    .replace(/(?<!\s)\s*\n\s*/g, " ");
 }

@@ -92,7 +92,7 @@ export function resultText(result: JsonObject): { ok: boolean; text: string } | 
 }
 
 /** Number of bytes of Base64. */
-const decodedLength = (data: string): number => Math.floor((data.replace(/=+$/, "").length * 3) / 4);
+const decodedLength = (data: string): number => Math.floor((data.replace(/(?<!=)=+$/, "").length * 3) / 4);
 
 function lineOf(item: unknown): string {
   const content = contentShape.safeParse(item).data;

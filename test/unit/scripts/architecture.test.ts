@@ -10,6 +10,8 @@ test("a clean tree has no violations", () => {
     "src/skill/constants.ts":
       'const TABLE = new Map([["a", 1]]);\nconst NONE: ReadonlySet<string> = new Set();\nconst EMPTY: readonly string[] = [];\nconst PROGRAM = `\nlet ticks = 0;\n`;\n',
     "src/skill/text.ts": 'import STYLE from "./style.css?raw";\nconst styles = [STYLE];\n',
+    "src/skill/patterns.ts":
+      "const patterns = [/(?<!a)a+$/, /[ab]+/g, /\\s*b/y, /^\\s*b/, /[a]+(?:-[a]+)*/g, /a b+$/];\n",
     "scripts/x.ts": 'import { a } from "../src/skill/a.ts";\nthrow new Error(String(a));\n',
     "test/t.ts": 'import { a } from "../src/skill/a.ts";\nexport const t = a;\n',
   });
@@ -143,6 +145,8 @@ const CASES: [string, Record<string, string>, string, number, RegExp][] = [
   ["bare errors", { "src/http/a.ts": "\n\nthrow new Error(`x`);" }, "src/http/a.ts", 3, /bare Error/],
   ["any", { "scripts/a.ts": "const f = (x: any) => x;" }, "scripts/a.ts", 1, /any/],
   ["casts", { "test/a.ts": "const x = {} as unknown as string;" }, "test/a.ts", 1, /cast/],
+  ["slow patterns", { "src/a.ts": "const a = b.replace(/[^\\S\\n]+$/g, c);" }, "src/a.ts", 1, /quadratic/],
+  ["slow beginnings of lines", { "scripts/a.ts": "/^\\s*a/m.test(b);" }, "scripts/a.ts", 1, /quadratic/],
   ["silencers", { "test/a.ts": "// @ts-expect-error" }, "test/a.ts", 1, /silences/],
   ["notes", { "container/a.ts": "// TODO later" }, "container/a.ts", 1, /issue/],
   ["objects for layout", { "src/http/a.ts": "x\nf({\n  ...{ a, b },\n});" }, "src/http/a.ts", 3, /is spread/],

@@ -1,0 +1,67 @@
+import { expect, test } from "vitest";
+import { otherPhase } from "../../src/engine/agent/turn.ts";
+import { isWatched } from "../../src/engine/daemon/watch.ts";
+import type { Message, ToolCallBlock, ToolResultMessage } from "../../src/engine/messages.ts";
+import { withResults } from "../../src/engine/open-calls.ts";
+import { parseTextTurn } from "../../src/engine/text-tools/parse.ts";
+import { visibleText } from "../../src/engine/visible-text.ts";
+import { brokenUploadRules } from "../../src/skill/field-rules.ts";
+import { missingFrontmatter } from "../../src/skill/frontmatter/faults.ts";
+import { nameMatches } from "../../src/skill/glob.ts";
+import { loadFault, uploadFault } from "../../src/skill/hooks.ts";
+import { splitAllowedTools } from "../../src/skill/tool-names.ts";
+import { resultText } from "../../src/tool/mcp/remote-tool.ts";
+import { hostFault } from "../../src/tool/public-host.ts";
+
+/** With this many characters, code whose time grows with their square takes minutes. */
+const MANY = 1_000_000;
+const blanks = `a${" ".repeat(MANY)}b`;
+const hooks = (text: string) =>
+  uploadFault({ path: "hooks.js", mode: 0o644, bytes: new TextEncoder().encode(text) });
+/** A turn has a limit, so several turns take minutes. */
+const turns = (text: string): number =>
+  Array.from({ length: 20 }, () => parseTextTurn(text, ["f"])).reduce(
+    (sum, { calls }) => sum + calls.length,
+    0,
+  );
+const image = (data: string) => resultText({ content: [{ type: "image", mimeType: "image/png", data }] });
+const call = (id: string): ToolCallBlock => ({ type: "tool_call", id, name: "f", arguments: {}, raw: "" });
+const result = (call_id: string): ToolResultMessage => ({ call_id, name: "f", content: "", is_error: false });
+/** A turn with calls, and their results from the last to the first. */
+function reversed(count: number): Message[] {
+  const ids = Array.from({ length: count }, (_, i) => `call_${i}`);
+  return [
+    { role: "assistant", content: ids.map(call) },
+    { role: "tool", results: ids.toReversed().map(result) },
+  ];
+}
+const MISSING = "frontmatter_missing";
+const PHASED = { persistent: true, break_unless_phase: "b" };
+
+test.each<[string, () => unknown, unknown]>([
+  ["blanks in a turn with calls as text", () => turns(blanks), 0],
+  ["calls without an end", () => turns("f({\n".repeat(MANY)), 0],
+  ["fences without an end", () => visibleText(`{${"\n```json".repeat(MANY)}`).length, 8 * MANY + 1],
+  ["line ends before a phase", () => otherPhase(PHASED, `a${"\n".repeat(MANY)}b\nnext_phase: c`), "c"],
+  [
+    "equals signs of an MCP server",
+    () => image(`${"=".repeat(MANY)}a`)?.text,
+    expect.stringContaining("byte"),
+  ],
+  ["slashes of a watched path", () => isWatched({ watch_paths: [`${"/".repeat(MANY)}a`] }, "a"), false],
+  ["dots of a host", () => hostFault(new URL(`http://${".".repeat(MANY)}a/`), null), null],
+  ["quotes of allowed-tools", () => splitAllowedTools([`a${'"'.repeat(MANY)}b`]).length, 1],
+  ["blanks of allowed-tools", () => splitAllowedTools([blanks]), ["a", "b"]],
+  ["open parentheses of allowed-tools", () => splitAllowedTools(["a( ".repeat(MANY)]).length, MANY],
+  ["tags in a description", () => brokenUploadRules("a", "<a".repeat(MANY)).length, 1],
+  ["blanks before frontmatter", () => missingFrontmatter(`${" ".repeat(MANY)}\nb`).code, MISSING],
+  ["backticks before frontmatter", () => missingFrontmatter(`${"`".repeat(MANY)}\nb`).code, MISSING],
+  ["a glob over a long text", () => nameMatches("*ab*".repeat(1000), "a".repeat(MANY)), false],
+  ["blanks in the fault of hooks", () => loadFault(blanks).at, undefined],
+  ["escaped quotes in uploaded hooks", () => hooks(`"${'\\"'.repeat(MANY)}`), null],
+  ["classes without an end in uploaded hooks", () => hooks("/[".repeat(MANY)), null],
+  ["comments without an end in uploaded hooks", () => hooks("/* ".repeat(MANY)), null],
+  ["results in another order than their calls", () => withResults(reversed(100_000))[1], expect.anything()],
+])("%s take linear time", (_, read, expected) => {
+  expect(read()).toEqual(expected);
+});
