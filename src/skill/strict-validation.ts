@@ -47,11 +47,14 @@ function brokenRules(fields: StrictFields, directory: string | undefined): Broke
   const compatibility = fields.get("compatibility");
   return [
     ...(unknown.length === 0 ? [] : [{ code: "unknown_fields", field: names, message: others, hint }]),
-    ...required("name", fields, (text) => brokenNameRules(text, directory)),
+    ...required("name", fields, (text) => brokenNameRules(stripped(text), directory)),
     ...required("description", fields, brokenDescriptionRules),
     ...(compatibility === undefined ? [] : brokenCompatibilityRules(compatibility)),
   ];
 }
+
+/** As the reference strips a text: U+0085 is a blank too. */
+const stripped = (text: string): string => text.replaceAll("\x85", " ").trim();
 
 function required(field: string, fields: StrictFields, rules: (text: string) => BrokenRule[]): BrokenRule[] {
   const value = fields.get(field);
@@ -64,7 +67,7 @@ function required(field: string, fields: StrictFields, rules: (text: string) => 
         hint: `Add ${field}: and a string.`,
       },
     ];
-  if (value === null || value.trim() === "")
+  if (value === null || stripped(value) === "")
     return [
       {
         code: `${field}_empty`,

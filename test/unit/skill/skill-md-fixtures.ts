@@ -201,6 +201,8 @@ export const FIXTURES: Record<string, Fixture[]> = {
     { fields: "description: d", directory: "", S: ["name_missing"], L: ["name_missing"] },
   ],
   "28: no description": [
+    // A next-line character is a blank in Python, in which the reference is written.
+    { fields: described("\x85"), ...skip("description_empty") },
     { fields: "name: my-skill", S: ["description_missing"], L: ["description_missing"] },
     ...['""', '"  "'].map((value) => ({ fields: described(value), ...skip("description_empty") })),
   ],
