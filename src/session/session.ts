@@ -219,6 +219,10 @@ export class Session implements SessionLifecycle, JournalLifecycle {
     await this.task.cleared(session);
   }
 
+  forgotten(): void {
+    this.workflow.forget();
+  }
+
   journalled(records: readonly WorkflowRecord[]): void {
     this.task.journalled(records);
   }

@@ -8,6 +8,7 @@ import { detachedContext } from "../../src/run/context.ts";
 import { sessionClient, sessionObject } from "../../src/run/session-client.ts";
 import type { TaskSettings } from "../../src/run/task/handle.ts";
 import { NOTHING_ASKED } from "../../src/run/task/sub-agent.ts";
+import { writeFile } from "../../src/run/workspace/store.ts";
 import * as daemons from "./daemon-world.ts";
 import { bindings } from "./file-bindings.ts";
 import { client, codeOf, get, post, texts } from "./session-client.ts";
@@ -242,6 +243,33 @@ it("two requests that fork a task's conversation at once make one fork", async (
     await spawn(world, await above(), "fork");
     const both = await Promise.all([input(world, "r2"), input(world, "r2")]);
     expect(both).toMatchObject([{ ok: true }, { ok: true }]);
+  });
+});
+
+it("a session that is opened while the one before is being removed keeps its row and its files", async () => {
+  const [first, second] = [new Gate(), new Gate()];
+  const gates = [first, second];
+  const FILES = gated(bindings.FILES, "list", async () => gates.shift()?.pass());
+  await inWorld({ replies: [], env: { FILES } }, async (world) => {
+    await world.open();
+    [first.closed, second.closed] = [true, true];
+    const removed = world.ask("remove", null);
+    await first.reached;
+    const opened = world.open();
+    first.release();
+    await removed;
+    // This one finds the session removed.
+    await world.open();
+    const { files, listing } = world.conversation;
+    const file = { path: "a", expected: null, size: 1, executable: null };
+    expect(await writeFile(bindings.FILES, files, file, [new Uint8Array(1)])).toMatchObject({ version: 1 });
+    await listing.written();
+    second.release();
+    await opened;
+    const { key = "" } = (await files.findFile("a")) ?? {};
+    expect(await bindings.FILES.head(key)).not.toBeNull();
+    const row = "SELECT count(*) AS n FROM sessions WHERE id = ?";
+    expect(await bindings.DB.prepare(row).bind(world.id).first("n")).toBe(1);
   });
 });
 

@@ -350,6 +350,14 @@ describe("a task with a graph", () => {
     expect(JSON.stringify(await get("/workflows/runs?limit=1000"))).not.toContain(id);
   });
 
+  it("is unknown to the next session of its id", async () => {
+    const parent_session_id = (await session()).split("/").at(-1);
+    const { id, child_run_path } = await spawned(two, { wait: true, parent_session_id });
+    expect((await client.fetch(`/sessions/${id}`, { method: "DELETE" })).status).toBe(204);
+    expect((await post("/sessions", { id })).status).toBe(201);
+    expect(await codeOf(await client.fetch(child_run_path))).toEqual([404, "not_found"]);
+  });
+
   it("ends with its parent run", async () => {
     const path = await session();
     const asked = { tools: [ASK], mock: RESTING.options.mock, tool_format: "native" };

@@ -71,6 +71,8 @@ export class Conversation {
   #changing: { abort: AbortController; over: Promise<void> } | null = null;
   #armed = false;
   #adopting: Promise<unknown> = Promise.resolve();
+  /** The removal under way of what a removed session left; `null`: none. */
+  #clearing: Promise<void> | null = null;
 
   /** @param lifecycle the constructor never calls it */
   constructor(
@@ -365,7 +367,18 @@ export class Conversation {
     return cleared;
   }
 
-  async #clear(row: SessionRow): Promise<void> {
+  /**
+   * Removes what a removed session left. Everybody who needs that waits for the same work, since whoever is ready first may
+   * create a new session here.
+   */
+  #clear(row: SessionRow): Promise<void> {
+    this.#clearing ??= this.#clearNow(row).finally(() => {
+      this.#clearing = null;
+    });
+    return this.#clearing;
+  }
+
+  async #clearNow(row: SessionRow): Promise<void> {
     const { tenant, id } = row;
     await this.listing.withdraw();
     await this.#lifecycle.cleared({ tenant, id });
@@ -377,11 +390,10 @@ export class Conversation {
       tenant,
       this.#store.runs(MAX_RUNS, Number.MAX_SAFE_INTEGER).map((run) => run.id),
     );
-    // Another call may have cleared it meanwhile, and a new session may exist here.
-    if (this.#store.session()?.state !== "deleted") return;
     await this.#store.clear();
     this.runs.abandon();
     this.listing.forget();
+    this.#lifecycle.forgotten();
     this.log.forget();
     this.log.events.close();
   }

@@ -73,4 +73,6 @@ export interface SessionLifecycle extends RunLifecycle, FileLifecycle, ListingSo
   closes(): void;
   /** The session is being removed. Hull repeats the call until it succeeds. */
   cleared(session: SessionIdentity): Promise<void>;
+  /** The session's storage was emptied: drops what is in memory, which the next session of this id must not see. */
+  forgotten(): void;
 }

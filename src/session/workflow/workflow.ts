@@ -268,8 +268,7 @@ export class Workflow {
     try {
       work();
     } catch (error) {
-      this.#rows.forget();
-      this.#state = undefined;
+      this.forget();
       throw error;
     }
   }
@@ -358,8 +357,12 @@ export class Workflow {
     await Promise.all(children.map((child) => this.#removeChild(child)));
     await Promise.allSettled(this.#onTheirWay);
     await forgetWorkflowRun(this.#conversation.env, tenant, id);
-    this.#state = undefined;
+  }
+
+  /** Drops what is in memory, since it may differ from storage. */
+  forget(): void {
     this.#rows.forget();
+    this.#state = undefined;
   }
 
   async #removeChild(child: string): Promise<void> {
