@@ -2,7 +2,6 @@
 
 import type * as z from "zod/mini";
 import { atMost } from "../at-most.ts";
-import { join } from "../bytes.ts";
 import { checked, shapeErrors } from "../engine/fault.ts";
 import {
   BodyTooLarge,
@@ -13,6 +12,7 @@ import {
 } from "../errors/request.ts";
 import { ClientClosedRequest } from "../errors/run.ts";
 import { parseWithOffset } from "../run/json.ts";
+import { Gathered } from "../run/large-body.ts";
 import { decodeUtf8 } from "../run/utf8.ts";
 import { withoutNulls } from "../skill/json.ts";
 import { holdsMoreValues } from "../skill/json-scan.ts";
@@ -92,7 +92,9 @@ export async function readBody(request: Request, limit: number): Promise<Uint8Ar
   const declared = Number(request.headers.get("content-length") ?? Number.NaN);
   // A small body of known length: the platform collects it, and cannot collect more than was declared.
   if (declared <= DRAIN_BYTES) return new Uint8Array(await withSilenceLimit(request.arrayBuffer()));
-  return join(await Array.fromAsync(bodyChunks(request, limit)));
+  const gathered = new Gathered();
+  for await (const chunk of bodyChunks(request, limit)) gathered.push(chunk);
+  return gathered.take();
 }
 
 /**

@@ -2,7 +2,7 @@
  * Output of a running process: kept in memory up to a budget, only counted beyond it. The Worker reads what does not
  * fit again from the runner's journal, so it never holds a large output.
  */
-import { join } from "../bytes.ts";
+import { Gathered } from "./large-body.ts";
 
 /** Bytes of one run's output that the Worker keeps in memory. */
 export const SPOOL_BYTES = 8 * 1024 * 1024;
@@ -14,7 +14,7 @@ interface SpoolBudget {
 
 export class Spool {
   readonly #budget: SpoolBudget;
-  #chunks: Uint8Array[] = [];
+  #kept = new Gathered();
   #overflow = false;
   readonly #utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
   #text = true;
@@ -28,12 +28,12 @@ export class Spool {
     if (this.#overflow) return;
     if (chunk.length > this.#budget.left) {
       this.#overflow = true;
-      this.#budget.left += this.#chunks.reduce((sum, c) => sum + c.length, 0);
-      this.#chunks = [];
+      this.#budget.left += this.#kept.bytes;
+      this.#kept = new Gathered();
       return;
     }
     this.#budget.left -= chunk.length;
-    this.#chunks.push(chunk);
+    this.#kept.push(chunk);
   }
 
   /** Whether everything pushed is valid UTF-8. Ask after the last chunk. */
@@ -44,7 +44,7 @@ export class Spool {
 
   /** Everything pushed, or `null` when it did not fit. */
   content(): Uint8Array | null {
-    return this.#overflow ? null : join(this.#chunks);
+    return this.#overflow ? null : this.#kept.whole();
   }
 
   #check(chunk: Uint8Array, more: boolean): void {

@@ -1,5 +1,7 @@
-/** What a session with much in it takes of the memory of a real workerd while all of it is read. */
+/** What a session with much in it, and a body in single bytes, take of the memory of a real workerd while it reads them. */
+import { once } from "node:events";
 import { readFile } from "node:fs/promises";
+import { request } from "node:http";
 import { expect, test } from "vitest";
 import { commonHull } from "../support/common-hull.ts";
 import { killWorker } from "../support/shared.ts";
@@ -64,3 +66,20 @@ test.skipIf(process.platform !== "linux")(
     expect(Math.max(raw.peak, lines.peak) - before).toBeLessThan(MORE_MB);
   },
 );
+
+test("a body that comes in single bytes takes little more memory than its bytes", async () => {
+  await killWorker(hull);
+  const text = JSON.stringify({ metadata: { text: "a".repeat(200_000) } });
+  const before = await residentMb();
+  const sent = request(`${hull.url}/sessions`, {
+    method: "POST",
+    headers: { "content-type": "application/json", "transfer-encoding": "chunked" },
+  });
+  for (const byte of text) if (!sent.write(byte)) await once(sent, "drain");
+  const answered = once(sent, "response");
+  sent.end();
+  const [answer] = await answered;
+  answer.resume();
+  // A chunk from a socket has a buffer of 4 KiB.
+  expect((await residentMb()) - before).toBeLessThan(MORE_MB);
+});
