@@ -25,6 +25,8 @@ export function expandBraces(glob: string): string[] | null {
     for (const one of open) {
       const alternatives = firstBraces(one);
       if (alternatives === null) done = [...done, one];
+      // Checked first, since a call takes a limited number of arguments.
+      else if (alternatives.length > MAX_ALTERNATIVES) return null;
       else next.push(...alternatives);
     }
     if (done.length + next.length > MAX_ALTERNATIVES) return null;

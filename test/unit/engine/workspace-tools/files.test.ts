@@ -95,6 +95,7 @@ test("Edit reports how often the text occurs, and in which lines", () => {
 test("Glob: newest first, braces, at most 1,000", () => {
   expect(expandBraces("a{b,c{d,e}}.x")?.sort()).toEqual(["ab.x", "acd.x", "ace.x"]);
   expect(expandBraces("{a,b}".repeat(10))).toBe(null);
+  expect(expandBraces(`{${",".repeat(200_000)}}`)).toBe(null);
   const files = ["a.ts", "b/c.tsx", "b/d.py"].map((path, index) => ({
     path,
     shown: path,
