@@ -21,6 +21,38 @@ export function join<B extends ArrayBufferLike>(
   return parts.length === 1 && only !== undefined ? only : concat(parts);
 }
 
+/** So many chunks are copied into one. */
+const TOGETHER = 256;
+
+/** Chunks of one body. Programs and clients may write single bytes, and each chunk from a socket takes some KB besides its own. */
+export class Gathered {
+  #chunks: Uint8Array[] = [];
+  #last: Uint8Array[] = [];
+  bytes = 0;
+
+  push(chunk: Uint8Array): void {
+    this.#last.push(chunk);
+    this.bytes += chunk.length;
+    if (this.#last.length < TOGETHER) return;
+    this.#chunks.push(concat(this.#last));
+    this.#last = [];
+  }
+
+  /** All chunks as one. */
+  whole(): Uint8Array {
+    return join([...this.#chunks, ...this.#last]);
+  }
+
+  /** Takes all chunks as one. */
+  take(): Uint8Array<ArrayBuffer> {
+    const whole = concat([...this.#chunks, ...this.#last]);
+    this.#chunks = [];
+    this.#last = [];
+    this.bytes = 0;
+    return whole;
+  }
+}
+
 /** The text of a body; `null` if the body has more bytes than the limit, and then the rest of it is not read. */
 export async function textWithin(
   body: ReadableStream<Uint8Array> | null,

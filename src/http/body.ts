@@ -2,6 +2,7 @@
 
 import type * as z from "zod/mini";
 import { atMost } from "../at-most.ts";
+import { Gathered } from "../bytes.ts";
 import { checked, shapeErrors } from "../engine/fault.ts";
 import {
   BodyTooLarge,
@@ -12,7 +13,6 @@ import {
 } from "../errors/request.ts";
 import { ClientClosedRequest } from "../errors/run.ts";
 import { parseWithOffset } from "../run/json.ts";
-import { Gathered } from "../run/large-body.ts";
 import { decodeUtf8 } from "../run/utf8.ts";
 import { withoutNulls } from "../skill/json.ts";
 import { holdsMoreValues } from "../skill/json-scan.ts";

@@ -1,5 +1,5 @@
 /** Bodies of any length: in memory while short, in R2 beyond that. */
-import { concat, join } from "../bytes.ts";
+import { Gathered } from "../bytes.ts";
 import { Internal } from "../errors.ts";
 
 /** Bytes that stay in memory, and bytes of one part of a multipart upload. */
@@ -174,37 +174,5 @@ class PartedUpload {
 
   async abort(): Promise<void> {
     await this.#upload.abort();
-  }
-}
-
-/** So many chunks are copied into one. */
-const TOGETHER = 256;
-
-/** Chunks of one body. Programs and clients may write single bytes, and each chunk from a socket takes some KB besides its own. */
-export class Gathered {
-  #chunks: Uint8Array[] = [];
-  #last: Uint8Array[] = [];
-  bytes = 0;
-
-  push(chunk: Uint8Array): void {
-    this.#last.push(chunk);
-    this.bytes += chunk.length;
-    if (this.#last.length < TOGETHER) return;
-    this.#chunks.push(concat(this.#last));
-    this.#last = [];
-  }
-
-  /** All chunks as one. */
-  whole(): Uint8Array {
-    return join([...this.#chunks, ...this.#last]);
-  }
-
-  /** Takes all chunks as one. */
-  take(): Uint8Array<ArrayBuffer> {
-    const whole = concat([...this.#chunks, ...this.#last]);
-    this.#chunks = [];
-    this.#last = [];
-    this.bytes = 0;
-    return whole;
   }
 }

@@ -1,12 +1,12 @@
 /** A run's input as the user message of an llm skill. */
 
-import { toBase64 } from "../bytes.ts";
+import { Gathered, toBase64 } from "../bytes.ts";
 import type { Part } from "../engine/messages.ts";
 import { BodyTooLarge, InputRequired, UnsupportedMediaType } from "../errors/request.ts";
 import type { Manifest } from "../skill/manifest.ts";
 import { isTextType } from "../skill/media.ts";
 import type { InputFile, RunInput } from "./input.ts";
-import { Gathered, HELD_BYTES } from "./large-body.ts";
+import { HELD_BYTES } from "./large-body.ts";
 import { decodeUtf8 } from "./utf8.ts";
 
 const IMAGES = ["image/png", "image/jpeg", "image/gif", "image/webp"];

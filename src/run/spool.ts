@@ -2,7 +2,7 @@
  * Output of a running process: kept in memory up to a budget, only counted beyond it. The Worker reads what does not
  * fit again from the runner's journal, so it never holds a large output.
  */
-import { Gathered } from "./large-body.ts";
+import { Gathered } from "../bytes.ts";
 
 /** Bytes of one run's output that the Worker keeps in memory. */
 export const SPOOL_BYTES = 8 * 1024 * 1024;

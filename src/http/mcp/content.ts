@@ -1,12 +1,11 @@
 /** A skill's answer as the content of an MCP tool result. */
 
 import * as z from "zod/mini";
-import { fromBase64, toBase64, utf8OrNull } from "../../bytes.ts";
+import { fromBase64, Gathered, toBase64, utf8OrNull } from "../../bytes.ts";
 import type { Artifact } from "../../engine/artifact.ts";
 import { counted } from "../../plural.ts";
 import { findFile, type NewFile, PRODUCED_TTL_MS, readFile, storeFile } from "../../run/files.ts";
 import { type FilesDocument, filesDocument } from "../../run/files-document.ts";
-import { Gathered } from "../../run/large-body.ts";
 import { filesInHeader } from "../../run/served-files.ts";
 import { parsedFile } from "../../skill/json-depth.ts";
 import type { JsonObject } from "../../skill/manifest.ts";

@@ -1,7 +1,8 @@
 /** A form as a skill's input: text in a field, and files. */
+import { Gathered } from "../../bytes.ts";
 import { BodyTooLarge, FileRequired, InputRequired, UnsupportedMediaType } from "../../errors/request.ts";
 import { dropInput, inputStorage } from "../../run/files.ts";
-import { type Body, Gathered, HELD_BYTES, HeldBodies, openContent } from "../../run/large-body.ts";
+import { type Body, HELD_BYTES, HeldBodies, openContent } from "../../run/large-body.ts";
 import { decodeUtf8 } from "../../run/utf8.ts";
 import type { Manifest } from "../../skill/manifest.ts";
 import { mediaTypeOf } from "../../skill/media.ts";

@@ -1,5 +1,5 @@
 /** Reads a skill's input from a request. */
-import { streamFrom } from "../../bytes.ts";
+import { Gathered, streamFrom } from "../../bytes.ts";
 import {
   BodyTooLarge,
   FileRequired,
@@ -11,7 +11,6 @@ import {
 import { type HullError, toHullError } from "../../errors.ts";
 import { validate } from "../../llm/validate.ts";
 import { parseWithOffset } from "../../run/json.ts";
-import { Gathered } from "../../run/large-body.ts";
 import { decodeUtf8 } from "../../run/utf8.ts";
 import { compactPart } from "../../skill/exact-json.ts";
 import { isObject } from "../../skill/json.ts";

@@ -4,6 +4,7 @@
  */
 
 import * as z from "zod/mini";
+import { Gathered } from "../../bytes.ts";
 import { objectOf } from "../../skill/json.ts";
 import { parsedJson } from "../../skill/json-depth.ts";
 import type { Json } from "../../skill/manifest.ts";
@@ -44,7 +45,7 @@ export class ResultReader {
   #tail = "";
   /** `null` until the first bytes arrive. */
   #inMessages: boolean | null = null;
-  #pieces: Uint8Array[] = [];
+  #kept = new Gathered();
   #bytes = 0;
   #result: ProcessResult | null = null;
 
@@ -91,18 +92,17 @@ export class ResultReader {
 
   #keep(bytes: Uint8Array): void {
     this.#bytes += bytes.length;
-    if (this.#bytes <= MAX_RESULT_BYTES + MESSAGE_BYTES) this.#pieces.push(bytes);
+    if (this.#bytes <= MAX_RESULT_BYTES + MESSAGE_BYTES) this.#kept.push(bytes);
   }
 
   #text(): string {
-    const decoder = new TextDecoder();
-    return this.#pieces.map((piece) => decoder.decode(piece, { stream: true })).join("") + decoder.decode();
+    return new TextDecoder().decode(this.#kept.whole());
   }
 
   #understand(): void {
     const large = this.#bytes > MAX_RESULT_BYTES + MESSAGE_BYTES;
     const text = large ? "" : this.#text().slice(1);
-    this.#pieces = [];
+    this.#kept = new Gathered();
     this.#bytes = 0;
     if (large) this.#result = { kind: "too_large" };
     const { data } = message.safeParse(resultOf(text));
