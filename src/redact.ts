@@ -1,7 +1,7 @@
 /**
  * The one redactor, through which log lines, errors and streams pass. It removes each secret in plain form, with
  * percent escapes, with the escapes of JSON, and in Base64, even if that is split into lines, uses the alphabet for
- * URLs or begins with something else. It works on bytes, so that text in any chunks and binary output use the same
+ * URLs or begins with something else; the same holds for a secret that is itself text in Base64. It works on bytes, so that text in any chunks and binary output use the same
  * code, in time linear in the bytes.
  */
 import { Automaton, ROOT } from "./redact/automaton.ts";
@@ -144,7 +144,7 @@ export class Redactor {
     for (const automaton of automata) {
       const wakes = wakesOf(automaton);
       let state = ROOT;
-      /** The state when read as Base64; `ROOT` if that is the same. */
+      /** The state of `base64` when read as Base64; `ROOT` if plain text leads to the same. */
       let decoded = ROOT;
       for (let at = 0; at < text.length; at++) {
         const unit = text.charCodeAt(at);
@@ -154,8 +154,8 @@ export class Redactor {
         const byte = unit < 0x80 ? unit : 0x80;
         decoded = decodedNext(automaton, decoded, state, byte);
         state = automaton.next(state, byte);
-        if (decoded === state) decoded = ROOT;
-        if (automaton.found(state) > 0 || automaton.found(decoded) > 0) return false;
+        if (decoded === automaton.base64.from(state)) decoded = ROOT;
+        if (automaton.found(state) > 0 || automaton.base64.found(decoded) > 0) return false;
       }
       if (isPart && (state !== ROOT || decoded !== ROOT)) return false;
     }
@@ -168,17 +168,18 @@ export class Redactor {
  * text.
  */
 function decodedNext(automaton: Automaton, decoded: number, plain: number, byte: number): number {
-  const before = decoded === ROOT ? plain : decoded;
+  const { base64 } = automaton;
+  const before = decoded === ROOT ? base64.from(plain) : decoded;
   switch (byte) {
     case 0x0a:
     case 0x0d:
       return before;
     case 0x2d:
-      return automaton.next(before, 0x2b);
+      return base64.next(before, 0x2b);
     case 0x5f:
-      return automaton.next(before, 0x2f);
+      return base64.next(before, 0x2f);
     default:
-      return decoded === ROOT ? ROOT : automaton.next(decoded, byte);
+      return decoded === ROOT ? ROOT : base64.next(decoded, byte);
   }
 }
 

@@ -1,6 +1,6 @@
 /**
  * Finds all of many byte patterns in one pass: time is linear in the bytes, whatever they and the patterns are (Aho and
- * Corasick, "Efficient string matching", 1975). A state takes about 20 bytes of memory, and each byte of a pattern is
+ * Corasick, "Efficient string matching", 1975). A state takes about 26 bytes of memory, and each byte of a pattern is
  * at most one state.
  */
 
@@ -8,12 +8,26 @@ export interface Pattern {
   bytes: Uint8Array;
   /** Lengths of the prefixes of `bytes` that count as found. */
   ends: readonly number[];
+  /** Whether it is text in Base64, which may be split into lines and use the alphabet for URLs. */
+  base64: boolean;
+}
+
+/** Steps through a text with some of the patterns. */
+export interface Finder {
+  /** The state after one more byte. */
+  next(state: number, byte: number): number;
+  /** How many of the last bytes may become a pattern. */
+  depth(state: number): number;
+  /** Length of the longest pattern that ends with the last byte; 0: none. */
+  found(state: number): number;
+  /** The state after the bytes that led the automaton to this one. */
+  from(state: number): number;
 }
 
 /** The state in which nothing of a pattern has been read. */
 export const ROOT = 0;
 
-export class Automaton {
+export class Automaton implements Finder {
   /** Bytes of the longest pattern. */
   readonly longest: number;
   /** Whether all patterns are of ASCII. */
@@ -31,6 +45,16 @@ export class Automaton {
   readonly #depth: Uint32Array;
   /** By state: bytes of the longest pattern that ends there; 0: none. */
   readonly #found: Uint32Array;
+  /** By state: the state of the longest suffix that begins a pattern in Base64, and what `#found` is for those. */
+  readonly #inBase64: Int32Array;
+  readonly #foundInBase64: Uint32Array;
+  /** Finds only the patterns in Base64. */
+  readonly base64: Finder = {
+    next: (state, byte) => this.base64.from(this.next(state, byte)),
+    depth: (state) => this.depth(state),
+    found: (state) => this.#foundInBase64[state] ?? 0,
+    from: (state) => this.#inBase64[state] ?? ROOT,
+  };
 
   constructor(patterns: readonly Pattern[]) {
     const most = patterns.reduce((sum, { bytes }) => sum + bytes.length, 1);
@@ -42,9 +66,11 @@ export class Automaton {
     this.#fail = new Int32Array(most);
     this.#depth = new Uint32Array(most);
     this.#found = new Uint32Array(most);
+    this.#inBase64 = new Int32Array(most);
+    this.#foundInBase64 = new Uint32Array(most);
     const parents = new Int32Array(most);
     let size = 1;
-    for (const { bytes, ends } of patterns) {
+    for (const { bytes, ends, base64 } of patterns) {
       const path = new Int32Array(bytes.length + 1);
       let at = ROOT;
       for (const [i, byte] of bytes.entries()) {
@@ -58,13 +84,16 @@ export class Automaton {
         }
         at = to;
         path[i + 1] = at;
+        if (base64) this.#inBase64[at] = at;
       }
-      for (const end of ends) this.#found[path[end] ?? ROOT] = end;
+      for (const end of ends) {
+        this.#found[path[end] ?? ROOT] = end;
+        if (base64) this.#foundInBase64[path[end] ?? ROOT] = end;
+      }
     }
     this.#link(parents, size);
   }
 
-  /** The state after one more byte. */
   next(state: number, byte: number): number {
     for (let at = state; at !== ROOT; at = this.#fail[at] ?? ROOT) {
       const child = this.#child[at] ?? ROOT;
@@ -78,14 +107,16 @@ export class Automaton {
     return this.#first[byte] ?? ROOT;
   }
 
-  /** How many of the last bytes may become a pattern. */
   depth(state: number): number {
     return this.#depth[state] ?? 0;
   }
 
-  /** Length of the longest pattern that ends with the last byte; 0: none. */
   found(state: number): number {
     return this.#found[state] ?? 0;
+  }
+
+  from(state: number): number {
+    return state;
   }
 
   #successor(at: number, byte: number): number {
@@ -104,13 +135,15 @@ export class Automaton {
     }
   }
 
-  /** Fills in `#fail`, and its contributions to `#found`: shallow states first. */
+  /** Fills in `#fail`, and its contributions to what states find: shallow states first. */
   #link(parents: Int32Array, size: number): void {
     for (const state of this.#byDepth(size)) {
       const parent = parents[state] ?? ROOT;
       const fail = parent === ROOT ? ROOT : this.next(this.#fail[parent] ?? ROOT, this.#label[state] ?? 0);
       this.#fail[state] = fail;
       if (this.#found[state] === 0) this.#found[state] = this.#found[fail] ?? 0;
+      if (this.#inBase64[state] === ROOT) this.#inBase64[state] = this.#inBase64[fail] ?? ROOT;
+      if (this.#foundInBase64[state] === 0) this.#foundInBase64[state] = this.#foundInBase64[fail] ?? 0;
     }
   }
 

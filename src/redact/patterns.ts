@@ -6,7 +6,8 @@ export function patternsOf(secret: string): Pattern[] {
   const bytes = new TextEncoder().encode(secret);
   // Forms encode a space in this way.
   const form = bytes.includes(0x20) ? [whole(bytes.map((byte) => (byte === 0x20 ? 0x2b : byte)))] : [];
-  return [whole(bytes), ...form, ...[bytes, ...latin1(secret)].flatMap(inBase64)];
+  const isBase64 = /^[a-z0-9+/]+={0,2}$/i.test(secret);
+  return [whole(bytes, isBase64), ...form, ...[bytes, ...latin1(secret)].flatMap(inBase64)];
 }
 
 /** The Latin-1 bytes of a secret, which `btoa` encodes, if they differ from its UTF-8 bytes. */
@@ -18,7 +19,7 @@ function latin1(secret: string): Uint8Array[] {
 
 const inBase64 = (bytes: Uint8Array): Pattern[] => [0, 1, 2].map((before) => base64At(bytes, before));
 
-const whole = (bytes: Uint8Array): Pattern => ({ bytes, ends: [bytes.length] });
+const whole = (bytes: Uint8Array, base64 = false): Pattern => ({ bytes, ends: [bytes.length], base64 });
 
 /**
  * Base64 of bytes in the middle of others. Bytes before them shift the groups of three, so characters that depend on
@@ -36,5 +37,5 @@ function base64At(bytes: Uint8Array, before: number): Pattern {
   const certain = Math.floor((padded.length * 8) / 6);
   const said = text.replace(/(?<!=)=+$/, "").length;
   const ends = [certain, said, text.length].map((end) => end - from);
-  return { bytes: new TextEncoder().encode(text.slice(from)), ends: [...new Set(ends)] };
+  return { bytes: new TextEncoder().encode(text.slice(from)), ends: [...new Set(ends)], base64: true };
 }

@@ -1,15 +1,18 @@
 /** Finds patterns in a text, both directly and through decoders, in one pass over chunks of any size. */
 import { memo } from "../memo.ts";
-import { type Automaton, ROOT } from "./automaton.ts";
+import { type Automaton, type Finder, ROOT } from "./automaton.ts";
 import { base64Decoder, type Decoder, ESCAPES, jsonDecoder, percentDecoder, type Take } from "./decoders.ts";
 
 /** Handles a part of the text that contains a pattern: positions from the beginning of the text. */
 type Cover = (start: number, end: number) => void;
 
+const all = (automaton: Automaton): Finder => automaton;
+const inBase64 = (automaton: Automaton): Finder => automaton.base64;
+
 const DECODERS = [
-  { decoder: percentDecoder, begins: new Set<number>(ESCAPES.percent) },
-  { decoder: jsonDecoder, begins: new Set<number>(ESCAPES.json) },
-  { decoder: base64Decoder, begins: new Set<number>(ESCAPES.base64) },
+  { decoder: percentDecoder, begins: new Set<number>(ESCAPES.percent), finderOf: all },
+  { decoder: jsonDecoder, begins: new Set<number>(ESCAPES.json), finderOf: all },
+  { decoder: base64Decoder, begins: new Set<number>(ESCAPES.base64), finderOf: inBase64 },
 ];
 
 /** By byte: whether a decoder begins to read an escape there. */
@@ -68,8 +71,9 @@ export class Scanner {
   #decode(byte: number, at: number, before: number): void {
     let decoding = false;
     if (this.#views.length === 0) {
-      this.#views = DECODERS.map(({ decoder, begins }) => {
-        return { view: new View(this.#automaton, this.#cover, decoder), begins };
+      const automaton = this.#automaton;
+      this.#views = DECODERS.map(({ decoder, begins, finderOf }) => {
+        return { view: new View(finderOf(automaton), automaton.longest, this.#cover, decoder), begins };
       });
     }
     for (const { view, begins } of this.#views) {
@@ -87,7 +91,8 @@ export class Scanner {
  */
 class View {
   active = false;
-  readonly #automaton: Automaton;
+  readonly #finder: Finder;
+  readonly #longest: number;
   readonly #decoder: Decoder;
   #state = ROOT;
   /** Bytes read since it became active, and the position in the text at that time. */
@@ -98,14 +103,21 @@ class View {
   /** Number of the byte from which on the text is plain. */
   #plainFrom = 0;
 
-  constructor(automaton: Automaton, cover: Cover, decoder: (take: Take, skip: () => void) => Decoder) {
-    this.#automaton = automaton;
+  /** @param longest bytes of the longest pattern */
+  constructor(
+    finder: Finder,
+    longest: number,
+    cover: Cover,
+    decoder: (take: Take, skip: () => void) => Decoder,
+  ) {
+    this.#finder = finder;
+    this.#longest = longest;
     const take: Take = (byte, start, end, plain) => {
       this.#starts[this.#read % this.#starts.length] = start;
       this.#read++;
       if (!plain) this.#plainFrom = this.#read;
-      this.#state = automaton.next(this.#state, byte);
-      const found = automaton.found(this.#state);
+      this.#state = finder.next(this.#state, byte);
+      const found = finder.found(this.#state);
       if (found > 0) cover(this.#startOf(found), end);
     };
     this.#decoder = decoder(take, () => {
@@ -113,11 +125,12 @@ class View {
     });
   }
 
+  /** @param state of the automaton before this position */
   begin(state: number, at: number): void {
-    if (this.#starts.length === 0) this.#starts = new Float64Array(this.#automaton.longest + 1);
+    if (this.#starts.length === 0) this.#starts = new Float64Array(this.#longest + 1);
     this.active = true;
     this.#decoder.reset();
-    this.#state = state;
+    this.#state = this.#finder.from(state);
     this.#read = 0;
     this.#origin = at;
     this.#plainFrom = Number.NEGATIVE_INFINITY;
@@ -125,12 +138,12 @@ class View {
 
   push(byte: number, at: number): void {
     this.#decoder.push(byte, at);
-    const plain = this.#automaton.depth(this.#state) <= this.#read - this.#plainFrom;
+    const plain = this.#finder.depth(this.#state) <= this.#read - this.#plainFrom;
     if (plain && this.#decoder.from() === -1) this.active = false;
   }
 
   open(): number {
-    const begun = this.#startOf(this.#automaton.depth(this.#state));
+    const begun = this.#startOf(this.#finder.depth(this.#state));
     const from = this.#decoder.from();
     return from === -1 ? begun : Math.min(begun, from);
   }

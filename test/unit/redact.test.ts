@@ -129,6 +129,12 @@ describe("redaction", () => {
       new TextDecoder().decode(stream.push(new TextEncoder().encode(text)));
     expect(push("hello sk-ca")).toBe("hello ");
     expect(push("ts are nice")).toBe("sk-cats are nice");
+    // A line ends in a secret only if that is written as Base64.
+    expect(push("two cats\n")).toBe("two cats\n");
+    expect([redactor.stream().passes("two cats\n"), redactor.stream().passes("sk-\n")]).toEqual([true, true]);
+    expect(push(`${btoa(SECRET).slice(0, 9)}\n`)).toBe("");
+    expect(push(btoa(SECRET).slice(9))).toBe("");
+    expect(push(" end")).toBe(`${REDACTED} end`);
   });
 });
 
@@ -224,12 +230,15 @@ describe("attack: input that keeps the redactor busy", () => {
   });
 });
 
+/** What Base64 may have for other characters, or between them. */
+const BASE64 = /[-_\r\n]/y;
+
 /** Ways to write a byte otherwise: the expression of what is written, and what it means. */
 const WAYS: readonly (readonly [written: RegExp, meaning: (found: string) => string])[] = [
   [/(?!)/, () => ""],
   [/%[0-9a-f]{2}/iy, (found) => String.fromCharCode(Number.parseInt(found.slice(1), 16))],
   [/\\(?:["\\/bfnrt]|u00[0-7][0-9a-f])/iy, (found) => JSON.parse(`"${found.replace("U", "u")}"`)],
-  [/[-_\r\n]/y, (found) => ({ "-": "+", _: "/" })[found] ?? ""],
+  [BASE64, (found) => ({ "-": "+", _: "/" })[found] ?? ""],
 ];
 
 /**
@@ -237,17 +246,19 @@ const WAYS: readonly (readonly [written: RegExp, meaning: (found: string) => str
  * @param loose whether what may be an escape may also stand for itself
  */
 function simple(secrets: readonly string[], text: string, loose: boolean): string {
-  const patterns = secrets.flatMap((secret) => {
+  const inBase64 = secrets.flatMap((secret) => {
     const aligned = [0, 1, 2].flatMap((before) => {
       const base64 = Buffer.from("\0".repeat(before) + secret).toString("base64");
       const from = Math.ceil((before * 8) / 6);
       const certain = Math.floor(((before + secret.length) * 8) / 6);
       return [base64.slice(from), base64.replace(/=+$/, "").slice(from), base64.slice(from, certain)];
     });
-    return [secret, secret.replaceAll(" ", "+"), ...aligned];
+    return /^[a-z0-9+/]*$/i.test(secret) ? [secret, ...aligned] : aligned;
   });
+  const all = [...secrets, ...secrets.map((secret) => secret.replaceAll(" ", "+")), ...inBase64];
   const hits: [number, number][] = [];
   for (const [written, meaning] of WAYS) {
+    const patterns = written === BASE64 ? inBase64 : all;
     /** Where each piece of the text begins, what it means, and where the next one begins. */
     const pieces = new Map<number, readonly (readonly [string, number])[]>();
     for (let at = 0; at < text.length; ) {
@@ -266,7 +277,7 @@ function simple(secrets: readonly string[], text: string, loose: boolean): strin
     };
     for (const at of pieces.keys()) {
       // What means nothing begins nothing.
-      if (written.source === WAYS[3]?.[0].source && /[\r\n]/.test(text.charAt(at))) continue;
+      if (written === BASE64 && /[\r\n]/.test(text.charAt(at))) continue;
       for (const end of patterns.flatMap((pattern) => match(at, pattern))) hits.push([at, end]);
     }
   }
