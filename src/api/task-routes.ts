@@ -31,6 +31,8 @@ const task = (summary: string, read: JsonObject, more: Partial<Operation> = {}):
   ...more,
 });
 const read = { tag: "sessions" } as const;
+/** With `Prefer: respond-async`. */
+const CONTINUES = answer("It continues", json(schemaOf(acceptedTask())), LOCATED);
 
 export const TASK_OPERATIONS = {
   listTasks: {
@@ -46,8 +48,9 @@ export const TASK_OPERATIONS = {
     {
       parameters: [KEY, ref("parameters", "stream")],
       answers: {
-        200: answer("The run's events", EVENTS),
+        200: answer("The run's events; the last one has the task", EVENTS),
         201: answer("It runs; with `wait` it has ended", json(schema("Task")), LOCATED),
+        202: CONTINUES,
       },
       faults: [400, 402, 404, 408, 409, 413, 422, 499, 502, 504],
     },
@@ -87,7 +90,7 @@ export const TASK_OPERATIONS = {
       answers: {
         200: answer("The envelope, or the run's events", { ...json(schema("SubAgentResult")), ...EVENTS }),
         201: answer("With `background`: the task", json(schema("Task")), LOCATED),
-        202: answer("It continues", json(schemaOf(acceptedTask())), LOCATED),
+        202: CONTINUES,
       },
       faults: [400, 402, 404, 408, 409, 413, 422, 499, 502, 504],
     },

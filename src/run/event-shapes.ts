@@ -270,7 +270,7 @@ export const EVENTS = {
     z.looseObject({
       ok: about(
         flag(),
-        "`false` follows one `error`, unless `done` itself says why: `status` of a workflow run, `error` of an envelope.",
+        "`false` follows one `error`, unless `done` itself says why: `status` of a workflow run, `error` of an envelope or a task.",
       ),
       duration_ms: maybe(z.number()),
       exit_code: maybe(about(z.nullable(z.int()), "Of scripts.")),
@@ -283,6 +283,6 @@ export const EVENTS = {
       ),
       files: maybe(about(z.array(object()), "Of llm skills: the files that the call made.")),
     }),
-    "The run has ended, or waits; always the last event. For model calls and runs it holds the whole result; for workflow runs that is the answer of `execute`, and the stream of their session has only `run_id` and `status`.",
+    "The run has ended, or waits; always the last event. For model calls and runs it holds the whole result; for workflow runs that is the answer of `execute`, for tasks the handle, and the stream of their session has only `run_id` and `status`.",
   ),
 };

@@ -203,8 +203,12 @@ export class Session implements SessionLifecycle, JournalLifecycle {
     return this.workflow.ready();
   }
 
-  async answer(run: string): Promise<JsonObject | null> {
-    return (await this.workflow.result(run)) ?? this.task.answer(run);
+  answer(run: string): JsonObject | null {
+    return this.task.answer(run);
+  }
+
+  workflowResult(run: string): Promise<JsonObject | null> {
+    return this.workflow.result(run);
   }
 
   closes(): void {

@@ -248,10 +248,25 @@ describe("a task", () => {
     const events = await readEvents(await post("/tasks", body, { accept: "text/event-stream" }));
     expect(events.slice(-2)).toMatchObject([
       { event: "task_update", data: { status: "completed" } },
-      { event: "done", data: { ok: true, text: "one" } },
+      { event: "done", data: { status: "completed", result: { visible_text: "one" } } },
     ]);
-    const all = await get<Body>(`/tasks/${events[0]?.data.session_id}`);
-    expect(all.status).toBe("completed");
+    const handle = await get<Body>(`/tasks/${events[0]?.data.session_id}`);
+    expect(events.at(-1)?.data).toEqual({ ok: true, ...handle });
+  });
+
+  it("answers at once where the client prefers that, whatever the body says", async () => {
+    for (const more of [{}, { wait: true }]) {
+      const asked = { task: "Count.", node: NODE, options: said("one"), ...more };
+      const response = await post("/tasks", asked, { prefer: "respond-async" });
+      const { id, ...rest } = await response.json<Body>();
+      expect([response.status, rest]).toEqual([
+        202,
+        { run_id: expect.stringMatching(/^run_/), session_id: id, status: expect.any(String) },
+      ]);
+      expect(response.headers.get("preference-applied")).toBe("respond-async");
+      expect(response.headers.get("location")).toBe(`/tasks/${id}`);
+      expect(await wait(String(id))).toMatchObject({ status: "completed" });
+    }
   });
 
   it("goes with its session", async () => {
@@ -296,6 +311,8 @@ describe("a task with a graph", () => {
     expect(names[0]).toBe("start ");
     expect(names.slice(-2)).toEqual(["task_update completed", "done completed"]);
     expect(events.filter(({ event }) => event === "stage")).toHaveLength(4);
+    const done = events.at(-1)?.data;
+    expect(done).toEqual({ ok: true, ...(await get<Body>(`/tasks/${done?.id}`)) });
   });
 
   it("gets more work, from the entry or from where it stopped", async () => {

@@ -1385,9 +1385,9 @@ export interface EventData {
         request_id: string;
         [name: string]: unknown;
     };
-    /** The run has ended, or waits; always the last event. For model calls and runs it holds the whole result; for workflow runs that is the answer of `execute`, and the stream of their session has only `run_id` and `status`. */
+    /** The run has ended, or waits; always the last event. For model calls and runs it holds the whole result; for workflow runs that is the answer of `execute`, for tasks the handle, and the stream of their session has only `run_id` and `status`. */
     done: {
-        /** `false` follows one `error`, unless `done` itself says why: `status` of a workflow run, `error` of an envelope. */
+        /** `false` follows one `error`, unless `done` itself says why: `status` of a workflow run, `error` of an envelope or a task. */
         ok: boolean;
         duration_ms?: number;
         /** Of scripts. */

@@ -44,7 +44,7 @@ import { jsonNow } from "../page.ts";
 import { requestName, sessionOf, shown } from "../sessions/object.ts";
 import { idDigits, idempotencyKey } from "../skills/idempotency.ts";
 import { eventStream, wantsEvents } from "../sse.ts";
-import { waitIn } from "../wait.ts";
+import { prefersAsync, waitIn } from "../wait.ts";
 import { graphOf, refusedAt } from "../workflows/graphs.ts";
 import { readWorkflowOptions, workflowSpec } from "../workflows/run-request.ts";
 
@@ -72,13 +72,15 @@ export async function spawnTask(context: RequestContext): Promise<Response> {
   if (node === undefined && graph === undefined)
     throw wrong("node", "is missing, and so is graph: one of them must say how to run the task");
   const id = `task_${await idDigits(context, "/tasks")}`;
+  const later = prefersAsync(context.request);
   const streaming = wantsEvents(context.request) !== "no";
-  const wait = body.wait === true && !streaming;
+  const wait = body.wait === true && !later && !streaming;
   const spawn = (): Promise<Spawned> =>
     node === undefined
       ? spawnGraph(context, { id, wait }, body)
       : spawnNode(context, { id, wait }, body, node);
   const { task, thrown } = (await again(context, { id, wait }, body)) ?? (await spawn());
+  if (later) return accepted(task);
   if (streaming) return followed(context, task);
   if (thrown !== null) throw thrownBy(thrown);
   return handled(context, task, 201);

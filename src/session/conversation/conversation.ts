@@ -37,7 +37,7 @@ import type { SessionLifecycle } from "./session-lifecycle.ts";
 import { SessionListing } from "./session-listing.ts";
 import { SessionLog } from "./session-log.ts";
 import { ConversationStore, type SessionRow } from "./store.ts";
-import { streamEnd } from "./stream-end.ts";
+import { answeredBy, streamEnd } from "./stream-end.ts";
 import { sessionView } from "./views.ts";
 
 /** When a session is removed, Hull removes the index rows of this many runs. Rows of older runs expire by age. */
@@ -309,8 +309,8 @@ export class Conversation {
     const newest = this.#store.lastEvent();
     // A number above the newest one comes from an earlier session with this id.
     if (run_id === null) return events.follow(id, Math.min(after ?? newest, newest));
-    const answerOf = async (run: string): Promise<JsonObject | null> => {
-      const answer = await this.#lifecycle.answer(run);
+    const answerOf = (run: string): JsonObject | null => {
+      const answer = this.#lifecycle.answer(run);
       return answer === null ? null : this.log.answered(answer);
     };
     // A workflow run has the session's id, so its stream has all events of the session. Later runs of a task append a
@@ -324,7 +324,12 @@ export class Conversation {
         ? new Blob([]).stream()
         : events.follow(id, from, {
             last: isLast,
-            data: async ({ data }) => ({ ...data, ...(await answerOf(run_id)) }),
+            data: async (event) => {
+              const answer = until === "answer" ? answerOf(run_id) : null;
+              if (answer !== null) return answeredBy(answer, event);
+              const result = await this.#lifecycle.workflowResult(run_id);
+              return { ...event.data, ...(result && this.log.answered(result)) };
+            },
           });
     }
     const { first_event, done_event } = this.runs.row(run_id);

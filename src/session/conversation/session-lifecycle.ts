@@ -67,8 +67,10 @@ export interface ListingSource {
 export interface SessionLifecycle extends RunLifecycle, FileLifecycle, ListingSource {
   /** Loads what the session needs in memory before it answers anything; `undefined`: it is loaded. */
   ready(): Promise<void> | undefined;
-  /** What the stream of an ended run ends with instead of the stored data; `null`: with the stored data. */
-  answer(run: string): Promise<JsonObject | null>;
+  /** What the route that began an ended run answers; `null`: the run's result. */
+  answer(run: string): JsonObject | null;
+  /** The result of a workflow run that has ended; `null`: there is no such run. */
+  workflowResult(run: string): Promise<JsonObject | null>;
   /** The session is closed or abandoned. Called in the transaction that stores this. */
   closes(): void;
   /** The session is being removed. Hull repeats the call until it succeeds. */

@@ -14,13 +14,25 @@ interface Streamed {
   log: SessionLog;
   runs: Runs;
   /** What the route that began the run answers instead of the run's result; `null`: the result. */
-  answerOf: (run: string) => Promise<JsonObject | null>;
+  answerOf: (run: string) => JsonObject | null;
 }
+
+/** A last event's data with this answer. */
+export const answeredBy = (answer: JsonObject, { data }: RunEvent): object => ({
+  ...("ok" in data ? { ok: data.ok } : {}),
+  ...answer,
+});
 
 export function streamEnd(streamed: Streamed, run_id: string, until: StreamUntil): Ending {
   const last = ({ event }: RunEvent): boolean => event === "done";
   if (until === "answer")
-    return { last, data: async ({ data }) => (await streamed.answerOf(run_id)) ?? data };
+    return {
+      last,
+      data: (event) => {
+        const answer = streamed.answerOf(run_id);
+        return answer === null ? event.data : answeredBy(answer, event);
+      },
+    };
   const { run } = streamed.log.state();
   const daemon = run !== null && run.spec.run_id === run_id && run.spec.daemon !== null;
   const rests = until === "rest" || (until === "usual" && daemon);

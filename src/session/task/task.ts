@@ -109,11 +109,11 @@ export class Task {
     if (this.store.row() === null && this.parent() !== null) await this.relay.flushed();
   }
 
-  /** The envelope of a sub-agent whose last run has ended; `null`: the answer is the run's result. */
+  /** What the route that began the task's last run answers: the envelope of a sub-agent, else the handle. */
   answer(run: string): JsonObject | null {
     const row = this.store.row();
-    if (row?.run !== run || row.settings.mode !== "sub_agent") return null;
-    return this.#result(row, this.work(row));
+    if (row?.run !== run) return null;
+    return row.settings.mode === "sub_agent" ? this.#result(row, this.work(row)) : asJson(this.handle());
   }
 
   #last(): AgentSpec | null {
