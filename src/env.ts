@@ -1,6 +1,6 @@
 /** Bindings and settings: the only reader of variables and secrets. */
 import * as z from "zod/mini";
-import { Internal } from "./errors.ts";
+import { SettingUnreadable } from "./errors/request.ts";
 import type { Mock, MockCall } from "./model/mock/mock.ts";
 import { keyVariablesOf, type Layer, layerSchema } from "./model/registry/layer.ts";
 import { Redactor, tooShortToRedact } from "./redact.ts";
@@ -185,36 +185,36 @@ const DEPLOYED_RATE = { requests: 120, window_s: 60 };
 
 const grantsShape = z.lazy(() => z.record(z.string(), z.array(z.string())));
 
+/** One of these words. Its fault quotes the value, which is no secret. */
+const choice = <const T extends string>(words: readonly T[], must: string) =>
+  z.enum(words, { error: ({ input }) => `${must}, not ${JSON.stringify(input)}` });
+
+const LONG = "must have 32 characters or more";
+const SWITCH = "must be 1, true, 0 or false";
+
 const variables = z.lazy(() => {
   const flag = z.pipe(
-    z._default(z.enum(["0", "1", "false", "true", ""]), "0"),
+    z._default(choice(["0", "1", "false", "true", ""], SWITCH), "0"),
     z.transform((v) => v === "1" || v === "true"),
   );
   return z.object({
     /** `local`: `hull dev` started it on loopback. */
-    HULL_ENV: z._default(z.enum(["local", "deployed"]), "deployed"),
+    HULL_ENV: z._default(choice(["local", "deployed"], "must be local or deployed"), "deployed"),
     HULL_CONFIG: z._default(z.string(), "{}"),
     /** `[llm]` and `[capabilities]` of hull.toml, on top of those of skill folders; split into parts if long. */
     HULL_LLM: z._default(z.string(), "{}"),
     HULL_ADMIN_KEY: z.optional(
-      z
-        .string()
-        .check(
-          z.refine(
-            (key) => key === "" || key.length >= 16,
-            "Too small: expected string to have >=16 characters",
-          ),
-        ),
+      z.string().check(z.refine((key) => key === "" || key.length >= 16, "must have 16 characters or more")),
     ),
     /**
      * The key for publishing to a local Hull that other machines can reach, if it has no `HULL_ADMIN_KEY`; made at each
      * start.
      */
-    HULL_DEV_KEY: z.optional(z.string().check(z.minLength(32))),
+    HULL_DEV_KEY: z.optional(z.string().check(z.minLength(32, LONG))),
     /** Lets callers without a key run things. */
     HULL_PUBLIC: flag,
     /** Which requests get a log line. */
-    HULL_LOG: z._default(z.enum(["requests", "failures"]), "requests"),
+    HULL_LOG: z._default(choice(["requests", "failures"], "must be requests or failures"), "requests"),
     /** Whether log lines contain the spans of their run. */
     HULL_TRACE: flag,
     /** Whether spans contain the inputs and outputs of models and tools. */
@@ -222,12 +222,16 @@ const variables = z.lazy(() => {
     /**
      * Id of the catalog that is part of this deployment. It is served until another one is published to the deployment.
      */
-    HULL_CATALOG: z.optional(z.string().check(z.regex(/^([0-9a-f]{64})?$/))),
+    HULL_CATALOG: z.optional(
+      z.string().check(z.regex(/^([0-9a-f]{64})?$/, "must be the id of a catalog, 64 hexadecimal digits")),
+    ),
     /** Loopback runner; absent: the container binding. */
-    HULL_RUNNER_URL: z.optional(z.url()),
+    HULL_RUNNER_URL: z.optional(z.url("must be an address, such as http://127.0.0.1:8080")),
     /** The runner's state folder, as processes see it. */
-    HULL_RUNNER_ROOT: z.optional(z.string().check(z.regex(/^\/.*[^/]$/))),
-    HULL_RUNNER_SECRET: z.optional(z.string().check(z.minLength(32))),
+    HULL_RUNNER_ROOT: z.optional(
+      z.string().check(z.regex(/^\/.*[^/]$/, "must be an absolute path without a slash at its end")),
+    ),
+    HULL_RUNNER_SECRET: z.optional(z.string().check(z.minLength(32, LONG))),
     /**
      * Keys that seal secrets of tool configuration, separated by blanks. The first one seals, and each of them can open.
      */
@@ -276,13 +280,17 @@ export interface Settings extends Omit<ServingConfig, "rate_limit"> {
   read: (name: string) => string | undefined;
 }
 
-/** The settings of a deployment, parsed once. @throws Internal for unreadable variables */
+/** The settings of a deployment, parsed once. @throws SettingUnreadable */
 export function readSettings(env: Bindings): Settings {
   const vars = variables.safeParse(env);
-  if (!vars.success) throw new Internal({ cause: `settings: ${z.prettifyError(vars.error)}` });
+  if (!vars.success) {
+    const [issue] = vars.error.issues;
+    throw new SettingUnreadable({ variable: String(issue?.path[0]), fault: issue?.message ?? "" });
+  }
   const v = vars.data;
   const grants = jsonIn("HULL_GRANTS", v.HULL_GRANTS || "{}", grantsShape);
   const read = variable(env);
+  checkModelVariables(read);
   const config = jsonIn("HULL_CONFIG", v.HULL_CONFIG, servingConfig);
   const models = jsonIn("HULL_LLM", joined(v.HULL_LLM || "{}", read), layerSchema);
   const secretKeys = v.HULL_SECRET_KEY.split(/\s+/).filter(Boolean);
@@ -377,11 +385,25 @@ function joined(text: string, read: Settings["read"]): string {
   return Array.from({ length: Number(count) }, (_, i) => read(`HULL_LLM_${i + 1}`) ?? "").join("");
 }
 
-/** The value of a variable that holds JSON of this shape. @throws Internal */
+/** Checks what model calls read later. @throws SettingUnreadable */
+function checkModelVariables(read: Settings["read"]): void {
+  const check = (variable: string, fits: RegExp, must: string): void => {
+    const value = read(variable) ?? "";
+    if (value !== "" && !fits.test(value.trim()))
+      throw new SettingUnreadable({ variable, fault: `${must}, not ${JSON.stringify(value)}` });
+  };
+  check("HULL_LLM_STREAM", /^(?:[01]|true|false)$/, SWITCH);
+  check("HULL_LLM_TIMEOUT", /^(?=.*[1-9])\d{1,9}(?:\.\d+)?$/, "must be a number of seconds above 0");
+}
+
+/** The value of a variable that holds JSON of this shape. @throws SettingUnreadable */
 function jsonIn<T>(name: string, text: string, schema: z.ZodMiniType<T>): T {
   const value = parsedJson(text);
-  if (value === undefined) throw new Internal({ cause: `${name} is not JSON` });
+  if (value === undefined) throw new SettingUnreadable({ variable: name, fault: "is not JSON" });
   const parsed = schema.safeParse(value);
-  if (!parsed.success) throw new Internal({ cause: `${name}: ${z.prettifyError(parsed.error)}` });
+  if (!parsed.success) {
+    const cause = `does not fit: ${z.prettifyError(parsed.error)}`;
+    throw new SettingUnreadable({ variable: name, fault: "does not fit; the log says where", cause });
+  }
   return parsed.data;
 }

@@ -407,6 +407,21 @@ export const ConcurrencyLimited = define<{ skill: string; limit: number; retry_a
   }),
 );
 
+/**
+ * A variable of the deployment has a wrong value. `fault`: what the caller may read, a part of a sentence; `cause`: more
+ * for the log.
+ */
+export const SettingUnreadable = define<{ variable: string; fault: string; cause?: string }>(
+  "setting_unreadable",
+  500,
+  "A setting of this Hull is wrong",
+  ({ variable, fault, cause }) => ({
+    detail: `The variable ${variable} ${fault}. Whoever runs this Hull must correct it.`,
+    members: { variable },
+    operator: { cause: `${variable} ${cause ?? fault}` },
+  }),
+);
+
 // 503
 export const AuthNotConfigured = define<Record<string, never>>(
   "auth_not_configured",

@@ -8,7 +8,7 @@ import { type HullError, Internal, toHullError, toProblem } from "../errors.ts";
 import { logError } from "../run/problem.ts";
 import { discardBody } from "./body.ts";
 import { withConsole } from "./console.ts";
-import { RequestContext } from "./context.ts";
+import { RequestContext, requestIdOf } from "./context.ts";
 import { addCors } from "./cors.ts";
 import { isNotice, withNotice } from "./departure.ts";
 import { favicon } from "./favicon.ts";
@@ -48,7 +48,7 @@ export function createApp(): App {
         const noticed = withNotice(request, deployment);
         context = new RequestContext(noticed, deployment, (work) => execution.waitUntil(work));
       } catch (error) {
-        return unsettled(toHullError(error));
+        return unsettled(toHullError(error), requestIdOf(request));
       }
       const path = withoutVendor(routePath(request.url));
       const response = await answer(router, context, path).catch((error: unknown) =>
@@ -88,9 +88,8 @@ async function failure(thrown: unknown, context: RequestContext, path: string): 
   return response;
 }
 
-/** For a deployment with unreadable settings: there is no redactor yet, so the caller gets only the code. */
-function unsettled(error: HullError): Response {
-  const requestId = crypto.randomUUID();
+/** For a deployment with unreadable settings: there is no redactor yet, so the error itself must hold no secret. */
+function unsettled(error: HullError, requestId: string): Response {
   console.error(
     JSON.stringify({ event: "settings", request_id: requestId, code: error.code, error: error.operator }),
   );

@@ -13,6 +13,12 @@ import type { StoredValue } from "../registry/tool-config/store.ts";
 import type { RunContext, SpanNote, TimingName } from "../run/context.ts";
 import { BOT_ID } from "../skill/config/given.ts";
 
+/** The id that the client sent, if it is a plain word, else a new one. */
+export function requestIdOf(request: Request): string {
+  const sent = request.headers.get("x-request-id") ?? "";
+  return /^[A-Za-z0-9._-]{8,128}$/.test(sent) ? sent : crypto.randomUUID();
+}
+
 export class RequestContext implements RunContext {
   readonly deployment: Deployment;
   readonly env: Bindings;
@@ -73,8 +79,7 @@ export class RequestContext implements RunContext {
     this.#caller = outer === null ? null : outer.#caller;
     if (outer?.spans !== undefined) this.spans = outer.spans;
     else if (this.settings.logsSpans) this.spans = [];
-    const sent = request.headers.get("x-request-id") ?? "";
-    this.requestId = outer?.requestId ?? (/^[A-Za-z0-9._-]{8,128}$/.test(sent) ? sent : crypto.randomUUID());
+    this.requestId = outer?.requestId ?? requestIdOf(request);
   }
 
   /** The context of a request that Hull derives from this one, with the same caller, log line, timings and secrets. */

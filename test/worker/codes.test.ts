@@ -303,6 +303,12 @@ const PROVOKED: Record<string, () => Promise<Response>> = {
   },
   runner_busy: () => refusedBy(503, "runner_busy"),
   runner_draining: () => refusedBy(503, "runner_draining"),
+  setting_unreadable: () =>
+    ask(
+      "/llm/models",
+      {},
+      new Client({ HULL_ENV: "local", ...SECRETS, HULL_PROVIDERS_CONFIG: "[providers" }),
+    ),
   auth_not_configured: () => ask("/skills", {}, new Client(SECRETS)),
   catalog_missing: () => {
     const empty = new Client({ HULL_ENV: "local", ...SECRETS });

@@ -20,14 +20,15 @@ describe("settings", () => {
   });
 
   it.each([
-    [
-      { HULL_ADMIN_KEY: "short" },
-      "Too small: expected string to have >=16 characters\n  → at HULL_ADMIN_KEY",
-    ],
-    [{ HULL_RUNNER_URL: "nowhere" }, "Invalid URL\n  → at HULL_RUNNER_URL"],
-    [{ HULL_ENV: "prod" }, 'Invalid option: expected one of "local"|"deployed"'],
+    [{ HULL_ADMIN_KEY: "short" }, "HULL_ADMIN_KEY must have 16 characters or more"],
+    [{ HULL_RUNNER_URL: "nowhere" }, "HULL_RUNNER_URL must be an address"],
+    [{ HULL_ENV: "prod" }, 'HULL_ENV must be local or deployed, not "prod"'],
+    [{ HULL_TRACE: "yes" }, 'HULL_TRACE must be 1, true, 0 or false, not "yes"'],
+    [{ HULL_LLM_STREAM: "off" }, 'HULL_LLM_STREAM must be 1, true, 0 or false, not "off"'],
+    [{ HULL_LLM_TIMEOUT: "abc" }, 'HULL_LLM_TIMEOUT must be a number of seconds above 0, not "abc"'],
+    [{ HARN_LLM_TIMEOUT: "0.0" }, 'HULL_LLM_TIMEOUT must be a number of seconds above 0, not "0.0"'],
     [{ HULL_CONFIG: '{"grace_ms":"2s"}' }, "expected number, received string\n  → at grace_ms"],
-    [{ HULL_CONFIG: '{"grace":1}' }, 'Unrecognized key: "grace"'],
+    [{ HULL_CONFIG: '{"grace":1}' }, 'HULL_CONFIG does not fit: ✖ Unrecognized key: "grace"'],
     [{ HULL_CONFIG: "{" }, "HULL_CONFIG is not JSON"],
     [{ HULL_CONFIG: '{"workspace_tools":{"env":["HULL_X"]}}' }, "none of Hull's own"],
     [{ HULL_CONFIG: '{"workspace_tools":{"env":["OPENAI_API_KEY"]}}' }, "which no process gets"],
@@ -37,17 +38,24 @@ describe("settings", () => {
   ])("describe the fault of %j in words", (variables, words) => {
     const cause = expect.stringContaining(words);
     expect(() => settingsOf(variables)).toThrow(
-      expect.objectContaining({ code: "internal", operator: { cause } }),
+      expect.objectContaining({ code: "setting_unreadable", operator: { cause } }),
     );
   });
 
-  it("that cannot be read are an error that nobody stores", async () => {
+  it.each([
+    [{ HULL_CONFIG: '{"inner":"value"}' }, "HULL_CONFIG does not fit; the log says where."],
+    [{ HULL_TRACE: "yes" }, 'HULL_TRACE must be 1, true, 0 or false, not "yes".'],
+  ])("that cannot be read are an error that nobody stores: %j", async (variables, words) => {
     const logged = vi.spyOn(console, "error").mockReturnValue();
-    const response = await new Client({ HULL_CONFIG: "{" }).fetch("/skills");
+    const response = await new Client(variables).fetch("/healthz", {
+      headers: { "x-request-id": "asked-for-1" },
+    });
     expect([response.status, response.headers.get("cache-control")]).toEqual([500, "no-store"]);
-    const { code, request_id } = await response.json<{ code: string; request_id: string }>();
-    expect([code, response.headers.get("x-request-id")]).toEqual(["internal", request_id]);
-    expect(JSON.stringify(logged.mock.calls)).toContain(request_id);
+    const { code, detail, variable } = await response.json<Record<string, string>>();
+    expect([code, variable]).toEqual(["setting_unreadable", Object.keys(variables)[0]]);
+    expect(detail).toBe(`The variable ${words} Whoever runs this Hull must correct it.`);
+    expect(response.headers.get("x-request-id")).toBe("asked-for-1");
+    expect(JSON.stringify(logged.mock.calls)).toContain("asked-for-1");
     logged.mockRestore();
   });
 
@@ -88,14 +96,5 @@ describe("settings", () => {
 
   it("count an empty admin key as unset", () => {
     expect(settingsOf({ HULL_ADMIN_KEY: "" }).adminKey).toBeNull();
-  });
-
-  it("that cannot be read are 500 for a caller, with the reason for the operator only", async () => {
-    const log = vi.spyOn(console, "error").mockImplementation(() => {});
-    const response = await new Client({ HULL_ENV: "prod" }).fetch("/healthz");
-    expect(response.status).toBe(500);
-    expect(await response.json()).toMatchObject({ code: "internal" });
-    expect(String(log.mock.calls[0])).toContain("expected one of");
-    log.mockRestore();
   });
 });

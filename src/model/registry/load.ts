@@ -1,7 +1,7 @@
 /** The model registry of a deployment, read once. */
 import * as z from "zod/mini";
 import type { Bindings, Settings } from "../../env.ts";
-import { Internal } from "../../errors.ts";
+import { SettingUnreadable } from "../../errors/request.ts";
 import type { ModelRegistry } from "./definition.ts";
 import { keyVariablesOf, type Layer, modelTables } from "./layer.ts";
 import { mergeModelRegistry, shippedModels } from "./registry.ts";
@@ -17,7 +17,7 @@ export class DeploymentModels {
     this.#settings = settings;
   }
 
-  /** @throws Internal for a missing or unreadable provider file; the next call tries again */
+  /** @throws SettingUnreadable for a missing or unreadable provider file; the next call tries again */
   async registry(): Promise<ModelRegistry> {
     this.#registry ??= this.#made(await this.#providerFile());
     return this.#registry;
@@ -34,7 +34,12 @@ export class DeploymentModels {
   async #providerFile(): Promise<Layer> {
     const { providersConfig } = this.#settings;
     if (providersConfig === null) return {};
-    const fail = (reason: string) => new Internal({ cause: `HULL_PROVIDERS_CONFIG: ${reason}` });
+    const fail = (reason: string) =>
+      new SettingUnreadable({
+        variable: "HULL_PROVIDERS_CONFIG",
+        fault: "cannot be read; the log says why",
+        cause: `cannot be read: ${reason}`,
+      });
     const key = /^kv:(.+)$/.exec(providersConfig)?.[1];
     const text = key === undefined ? providersConfig : await this.#env.SKILLS.get(key);
     if (text === null) throw fail(`the KV namespace SKILLS has no key ${key}`);
