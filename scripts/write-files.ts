@@ -1,6 +1,7 @@
 /** Writes new files and never touches existing ones. */
-import { chmod, mkdir, writeFile } from "node:fs/promises";
+import { chmod, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { makeFolder } from "./make-folder.ts";
 import type { TemplateFile } from "./templates.ts";
 
 /** Returns the written paths, and those left alone because they exist. */
@@ -12,7 +13,7 @@ export async function writeNewFiles(
   const kept: string[] = [];
   for (const file of files) {
     const path = join(dir, file.path);
-    await mkdir(dirname(path), { recursive: true });
+    await makeFolder(dirname(path));
     try {
       await writeFile(path, file.text, { flag: "wx" });
     } catch (error) {

@@ -2,13 +2,14 @@
  * The OpenAPI document of a catalog. The part that is independent of skills follows from Hull's code alone and takes
  * longer to make than the rest of a build, so it is cached where Node stores its compiled code.
  */
-import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { readFile, rename, writeFile } from "node:fs/promises";
 import { getCompileCacheDir } from "node:module";
 import { dirname, join } from "node:path";
 import hull from "../../package.json" with { type: "json" };
 import { addSkills } from "../../src/api/add-skills.ts";
 import { once } from "../../src/memo.ts";
 import type { JsonObject, Manifest } from "../../src/skill/manifest.ts";
+import { makeFolder } from "../make-folder.ts";
 import { codeIdentity } from "./code-identity.ts";
 
 /** The cached content, and the code that made it. */
@@ -42,7 +43,7 @@ const withoutSkills = once(async (): Promise<string> => {
   const kept: Kept = { code, text };
   try {
     const temporary = `${file}.${process.pid}.tmp`;
-    await mkdir(dirname(file), { recursive: true });
+    await makeFolder(dirname(file));
     await writeFile(temporary, JSON.stringify(kept));
     await rename(temporary, file);
   } catch {

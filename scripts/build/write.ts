@@ -1,7 +1,8 @@
 /** Writes a build to a folder: immutable objects by digest first, the pointer last. */
-import { mkdir, readFile, rename, stat, writeFile } from "node:fs/promises";
+import { readFile, rename, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { CatalogPointer } from "../../src/skill/manifest.ts";
+import { makeFolder } from "../make-folder.ts";
 import type { BuildResult } from "./build.ts";
 import { mapLimited } from "./map-limited.ts";
 
@@ -19,10 +20,10 @@ export async function writeBuild(
   now: Date,
 ): Promise<CatalogPointer | null> {
   const { catalog } = result;
-  await mkdir(outDir, { recursive: true });
+  await makeFolder(outDir);
   if (catalog !== null) {
     for (const kind of ["skill", "pack", "blob", "module", "openapi", "catalog"])
-      await mkdir(join(outDir, kind), { recursive: true });
+      await makeFolder(join(outDir, kind));
     await mapLimited(result.skills, async (skill) => {
       for (const [name, bytes] of await skill.contents()) await writeMissing(join(outDir, name), bytes);
     });

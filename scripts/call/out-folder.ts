@@ -3,11 +3,12 @@
  * another one unless the user asked for that.
  */
 
-import { access, constants, lstat, mkdir, mkdtemp, readFile, stat, writeFile } from "node:fs/promises";
+import { access, constants, lstat, mkdtemp, readFile, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, parse, resolve } from "node:path";
 import { counted } from "../../src/plural.ts";
 import { type CommandError, usageError } from "../command.ts";
+import { makeFolder } from "../make-folder.ts";
 import { isSystemError, reasonOf } from "../system-error.ts";
 import { terminalText } from "../terminal-text.ts";
 
@@ -73,7 +74,7 @@ export class OutFolder {
   /** Writes the file; returns the message about it. */
   async #place(name: string, content: Uint8Array): Promise<string> {
     const wanted = join(this.#dir, name);
-    await mkdir(dirname(wanted), { recursive: true });
+    await makeFolder(dirname(wanted));
     for (let n = 1; ; n++) {
       const path = n === 1 ? wanted : numbered(wanted, n);
       const own = this.#written.has(path);

@@ -1,6 +1,6 @@
 /** `hull pack`: packs one skill into a file that other programs can install. */
 
-import { mkdir, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { counted } from "../../src/plural.ts";
 import { SIGNATURE_FILE } from "../../src/skill/file-text.ts";
@@ -12,6 +12,7 @@ import { listFiles } from "../build/scan.ts";
 import { readSources } from "../build/sources.ts";
 import { expandTyped } from "../build/typed.ts";
 import { type Command, EXIT, parseFlags, usageError } from "../command.ts";
+import { makeFolder } from "../make-folder.ts";
 import { locateFindings, parseFolder } from "../validate/validate-skill.ts";
 
 export const command: Command = {
@@ -51,7 +52,7 @@ as hull validate does, and adds the files that it defines.
     const top = basename(root);
     const bytes = packZip(sources.map((source) => ({ ...source, path: `${top}/${source.path}` })));
     const path = join(resolve(values.out ?? "."), `${parsed.record.slug ?? top}.skill`);
-    await mkdir(dirname(path), { recursive: true });
+    await makeFolder(dirname(path));
     await writeFile(path, bytes);
     const count = counted(sources.length, "file");
     process.stdout.write(`${relative(process.cwd(), path)}: ${count}, ${counted(bytes.length, "byte")}\n`);

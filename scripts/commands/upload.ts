@@ -33,10 +33,10 @@ docs/security.md lists the limits of an uploaded skill. Like hull validate, this
   async run(argv) {
     const flags = { ...SERVER_FLAGS, json: { type: "boolean" } } as const;
     const { values, positionals } = parseFlags(argv, flags, 1);
-    const { url, key } = await target(values, "hull upload <dir> --url https://…");
     if (positionals[0] === undefined) {
       throw usageError("bad_arguments", "Upload which folder?", "hull upload <dir> --url https://…");
     }
+    const { url, key } = await target(values, "hull upload <dir> --url https://…");
     const root = resolve(positionals[0]);
     const project = await openProject(root);
     const { folder, rootContext } = await skillAt(root);

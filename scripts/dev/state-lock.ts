@@ -2,11 +2,12 @@
  * Only one server at a time may use a folder of state: two servers on the same objects would fire every alarm twice and
  * undo each other's writes. The lock is a file that names a process; it means nothing once that process is gone.
  */
-import { access, chmod, link, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { access, chmod, link, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { STATE_MARK } from "../build/scan.ts";
 import { CommandError, EXIT } from "../command.ts";
+import { makeFolder } from "../make-folder.ts";
 import { LOOPBACK } from "./local-addresses.ts";
 import { SECRET_KEY_FILE } from "./secret-key.ts";
 
@@ -50,7 +51,7 @@ export async function lockState(stateDir: string): Promise<() => Promise<void>> 
 
 /** Makes a folder that only its owner may use; an existing folder with a server's state becomes such a folder. */
 async function privateFolder(path: string): Promise<void> {
-  await mkdir(path, { recursive: true, mode: 0o700 });
+  await makeFolder(path, 0o700);
   const isState = await access(join(path, SECRET_KEY_FILE)).then(
     () => true,
     () => false,

@@ -14,6 +14,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, test, vi } from "vitest";
 import { withFindings } from "../../../scripts/admin-client.ts";
 import { projectChecks } from "../../../scripts/dev/checks.ts";
+import { lockState } from "../../../scripts/dev/state-lock.ts";
 import { keepRecent, notStarted } from "../../../scripts/dev/supervised.ts";
 import { table } from "../../../scripts/table.ts";
 import { type Ended, hullHere } from "../../support/hull-here.ts";
@@ -141,6 +142,23 @@ test("a refusal of the system is reported in words: what, where, and what to do"
   const taken = join(folder({ taken: "a file" }), "taken");
   const err = `hull: Cannot make the folder ${taken}: there is something else of this name.\n  Choose another name, or move that away.\n`;
   expect(await hull(["init", taken])).toEqual({ code: 1, out: "", err });
+});
+
+// There the system finds no folder to make one in, though it exists.
+test.skipIf(process.platform !== "linux")("no command tries forever to make a folder in /proc", async () => {
+  const message = "Cannot make the folder /proc/hull: the system makes none in /proc.";
+  expect(await hull(["init", "/proc/hull/deep"])).toMatchObject({
+    code: 1,
+    err: expect.stringContaining(message),
+  });
+  await expect(lockState("/proc/hull")).rejects.toMatchObject({ exit: 1, message });
+});
+
+test("hull upload without a folder asks for that, before any address", async () => {
+  expect(await hull(["upload"])).toMatchObject({
+    code: 2,
+    err: expect.stringContaining("Upload which folder?"),
+  });
 });
 
 describe("an old Node", () => {
