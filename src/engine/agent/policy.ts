@@ -114,11 +114,11 @@ function overCeiling(policy: JsonObject | null, tool: AgentTool, args: JsonObjec
   const roots = listOf(policy.workspace_roots);
   if (roots !== null) {
     if (reachesEverything(tool) && !roots.some((root) => ["", "."].includes(normalised(root))))
-      return `${name} reaches every file of the work folder, and the run is bound to ${roots.join(", ") || "none of it"}.`;
+      return `${name} reaches every file of the work folder, and the run is bound to ${roots.join(", ") || "none of it"}. ${ADVICE}`;
     const paths = pathArguments(annotations.arg_schema, args);
     const outside = paths.find((path) => !roots.some((root) => isWithin(path, root)));
     if (outside !== undefined)
-      return `${name} may not touch ${outside}: it is outside of the run's workspace roots.`;
+      return `${name} may not touch ${outside}: it is outside of the run's workspace roots. ${ADVICE}`;
   }
   return brokenConstraint(policy.tool_arg_constraints, tool, args);
 }
@@ -142,7 +142,7 @@ export function brokenConstraint(
     const globs = listOf(arg_patterns) ?? [];
     if (!texts.every((text) => globs.some((glob) => nameMatches(glob, text)))) {
       const which = typeof arg_key === "string" ? arg_key : "its argument";
-      return `${name} breaks the run's argument constraint: ${which} must match ${globs.join(" or ") || "nothing"}.`;
+      return `${name} breaks the run's argument constraint: ${which} must match ${globs.join(" or ") || "nothing"}. ${ADVICE}`;
     }
   }
   return null;

@@ -1,4 +1,4 @@
-/** Approvals by risk, and lists of tools that may be called. */
+/** Approvals by risk, and what a capability policy lets a tool do. */
 import { describe, expect, it } from "vitest";
 import { intersectPolicies } from "../../../../src/engine/agent/policy.ts";
 import type { AgentSpec, AgentTool, RunPolicies } from "../../../../src/engine/agent/spec.ts";
@@ -91,7 +91,7 @@ describe("a call of a tool at or above the level", () => {
   });
 });
 
-describe("lists of tools", () => {
+describe("a capability policy", () => {
   it.each<[string, JsonObject, unknown]>([
     ["no list", {}, "runs"],
     ["allowed", { tools: ["deploy"] }, "runs"],
@@ -103,6 +103,18 @@ describe("lists of tools", () => {
       expect.stringContaining("deploy is blocked."),
     ],
     ["nothing blocked", { blocked_tools: [] }, "runs"],
+    [
+      "an argument outside of a constraint",
+      { tool_arg_constraints: [{ tool: "deploy", arg_patterns: ["test-*"] }] },
+      expect.stringMatching(
+        /^deploy breaks .* must match test-\*\. Use only the tools that this run declares/,
+      ),
+    ],
+    [
+      "a path outside of the roots",
+      { workspace_roots: ["a/"], tool_annotations: { deploy: { arg_schema: { path_params: ["to"] } } } },
+      expect.stringMatching(/^deploy may not touch prod: .* Use only the tools that this run declares/),
+    ],
   ])("%s", async (_, policy, expected) => {
     expect(await outcome({ tools: [risky("safe")], policies: policies({ policy }) })).toEqual(expected);
   });
