@@ -210,6 +210,13 @@ const GO_ON: Record<string, (stored: StoredCase) => Promise<void>> = {
     const second = await cancelled(`/workflows/runs/${next.id}`);
     expect(second).toMatchObject({ stages: first.stages, compensations: [], uncompensated: [] });
   },
+  /** A replay, from before one passed over the waits of its record: it needs nobody's approval. */
+  async replayed_wait(stored) {
+    const done = await ended(stored);
+    expect([visited(done), textsOf(done)]).toEqual([THROUGH, ["one", "one"]]);
+    const [, waited] = done.stages;
+    expect(waited).toMatchObject({ metadata: { replayed: expect.stringMatching(/:w:1$/) } });
+  },
   /** The process died during the model call of a response in the background, whose request had terms of its vendor. */
   async response({ id }) {
     const path = `/v1/responses/${id.replace("ex_", "resp_")}`;
