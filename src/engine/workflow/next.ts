@@ -39,12 +39,27 @@ export function decide(state: WorkflowState, now: number, newId: IdSource): Deci
   const stop = stopping(state, now, newId);
   if (stop !== null) return stop;
   const records: WorkflowRecord[] = [
-    ...state.visits.flatMap((visit) => continued(state, visit, now, newId)),
+    ...takenOnce(state.visits.flatMap((visit) => continued(state, visit, now, newId))),
     ...(state.paused ? [] : startable(state).flatMap((id) => begin(state, id, now, newId))),
   ];
   if (records.length > 0) return { records, wake: null };
   if (state.visits.length === 0 && !state.paused) return { records: [ending(state, now)], wake: null };
   return { records: [], wake: wakeOf(state) };
+}
+
+/**
+ * Without the ends of waits for an event that an earlier one of these takes: those nodes wait for the next event. So
+ * whether an event came before or after the nodes began to wait makes no difference.
+ */
+function takenOnce(records: readonly WorkflowRecord[]): WorkflowRecord[] {
+  const taken = new Set<unknown>();
+  return records.filter((record) => {
+    const event = record.type === "ended" ? record.outcome.metadata.event_id : undefined;
+    if (event === undefined) return true;
+    const first = !taken.has(event);
+    taken.add(event);
+    return first;
+  });
 }
 
 /** Attempts that have begun and not ended, which a new process takes up again. A replayed run makes none. */

@@ -324,6 +324,22 @@ describe("waits", () => {
     expect(play.state.stages.at(-1)).toMatchObject({ node_id: "v", error: { code: "timed_out" } });
   });
 
+  it("of two nodes that wait for the same event, the one that waited first takes it", () => {
+    const go = { kind: "wait", wait: { event: "paid" } };
+    const graph = {
+      entry: "f",
+      nodes: { f: { kind: "fork" }, w: go, v: go },
+      edges: [
+        { from: "f", to: "w" },
+        { from: "f", to: "v" },
+      ],
+    };
+    const play = new Play(graph).note(event("paid", null));
+    expect(play.stages).toEqual(["f fork", "w success"]);
+    play.note(event("paid", null, "e2"));
+    expect(play.state.stages.at(-1)).toMatchObject({ node_id: "v", metadata: { event_id: "e2" } });
+  });
+
   it("for a person: a grant continues, a denial fails", () => {
     const answer = (granted: boolean) =>
       new Play(wait({ approval: "Sure?" })).note({
