@@ -170,7 +170,7 @@ function looseCalls(text: string, tools: readonly string[]): Piece[] {
   return pieces;
 }
 
-/** `name({…})` at a position. */
+/** `name({…})` at a position. The object is JSON, whose keys may also be names without quotes, as in TypeScript. */
 function functionForm(
   text: string,
   from: number,
@@ -182,10 +182,23 @@ function functionForm(
   const at = from + head[0].length;
   if (text[at] === ")") return { call: { name, arguments: {} }, end: at + 1 };
   const end = closingOf(text, at);
-  const value = end === null ? undefined : parsedJson(text.slice(at, end));
+  const value = end === null ? undefined : parsedLiteral(text.slice(at, end));
   const close = end === null ? null : /^\s*\)/.exec(text.slice(end, end + 20));
   if (end === null || close === null || !isObject(value)) return null;
   return { call: { name, arguments: value }, end: end + close[0].length };
+}
+
+/** @param text begins with a bracket and ends with the one that closes it, so all of its strings end */
+function parsedLiteral(text: string): Json | undefined {
+  const stringOrKey = /"[^"\\]*(?:\\.[^"\\]*)*"|([{,]\s*)([A-Za-z_$][\w$]*)(?=\s*:)/gs;
+  return (
+    parsedJson(text) ??
+    parsedJson(
+      text.replace(stringOrKey, (whole: string, before?: string, key?: string) =>
+        key === undefined ? whole : `${before}"${key}"`,
+      ),
+    )
+  );
 }
 
 function callOf(value: Json): TextCall | null {

@@ -21,6 +21,12 @@ describe("tool calls in text", () => {
       0,
     ],
     ["in function form", '<tool_call>read_file({"path":"a)"})</tool_call>', [call({ path: "a)" })], 1],
+    [
+      "with keys that have no quotes",
+      '<tool_call>read_file({path: "{a: \\"b, c: ", in_$2 : [{x:1, "y": null}]})</tool_call>',
+      [call({ path: '{a: "b, c: ', in_$2: [{ x: 1, y: null }] })],
+      1,
+    ],
     ["in angle brackets", '<read_file({"path":"a"})>', [call({ path: "a" })], 1],
     ["bare", 'read_file({"path":"a"})', [call({ path: "a" })], 1],
     ["after tool_code:", 'tool_code: read_file({"path":"a"})', [call({ path: "a" })], 1],
@@ -39,6 +45,7 @@ describe("tool calls in text", () => {
       0,
     ],
     ["a fence that is no call", '```json\n{"name":"other","arguments":{}}\n```', [], 0],
+    ["a value without quotes", "read_file({path: a})", [], 0],
     ["a name in prose", "I would read_file (maybe).", [], 0],
     ["inside reasoning", '<think><tool_call>{"name":"run","arguments":{}}</tool_call></think>no', [], 0],
   ])("%s", (_, text, calls, violations) => {
