@@ -184,7 +184,8 @@ export class Handlers {
   ): Promise<Program | null> {
     const bash = await this.#parts.commands.resolve("bash", this.#parts.dir);
     if (bash === null) return null;
-    const cwd = resolve(begun.cwd, wanted);
+    const folder = resolve(begun.cwd, wanted);
+    const cwd = isFolder(folder) ? folder : begun.cwd;
     const text = join(scratch.dir, ".hull-commands");
     const folderFile = join(scratch.dir, ".hull-folder");
     await writeFile(text, commands, { mode: 0o640, flag: "wx" });
@@ -208,9 +209,10 @@ export class Handlers {
         folderFile,
         memoryBytes === null ? "" : String(Math.ceil(memoryBytes / 1024)),
         own_stderr === true ? "own" : "",
+        cwd === folder ? "" : `[hull: there is no folder ${wanted}; the command began in the work folder]`,
       ],
-      cwd: isFolder(cwd) ? cwd : begun.cwd,
-      environment: { ...environment, PWD: isFolder(cwd) ? cwd : begun.cwd },
+      cwd,
+      environment: { ...environment, PWD: cwd },
       stdin: new Uint8Array(0),
       finalCwd: await FinalCwd.at(folderFile),
     };

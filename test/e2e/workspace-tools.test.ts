@@ -127,6 +127,14 @@ test("stages of a task's graph share its files, its folder and its variables", a
   ]);
 });
 
+test("a command whose folder is missing begins in the work folder, and says so", async () => {
+  const graph = { nodes: { v: { kind: "verify", verify: { command: "ls -A; echo begun" } } } };
+  const body = { task: "go", graph, execution: { cwd: "it's/gone" }, wait: true };
+  const task = await json<{ result: object }>(await hull.post("/tasks", body));
+  const text = "begun\n[hull: there is no folder it's/gone; the command began in the work folder]";
+  expect(task.result).toMatchObject({ visible_text: "begun", artifacts: [{ text }] });
+});
+
 test("a stage's command that is stopped takes no other command of the workflow with it", async () => {
   const begun = join(hull.root, "home", "begun");
   const check = (command: string, more: object = {}) => ({ kind: "verify", verify: { command }, ...more });
