@@ -249,7 +249,18 @@ export const EVENTS = {
     z.object({
       task_id: text(),
       name: text(),
-      status: z.enum(["running", "awaiting_input", "completed", "failed", "cancelled", "interrupted"]),
+      status: about(
+        z.enum([
+          "running",
+          "progressed",
+          "awaiting_input",
+          "completed",
+          "failed",
+          "cancelled",
+          "interrupted",
+        ]),
+        "`progressed`: a trigger begins another cycle; `running` follows.",
+      ),
       ...below(),
     }),
     "The status of a task changed.",

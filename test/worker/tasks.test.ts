@@ -1,6 +1,6 @@
 /** Tasks over HTTP. */
 import { describe, expect, it } from "vitest";
-import { readEvents } from "../support/sse.ts";
+import { dataOf, readEvents } from "../support/sse.ts";
 import {
   ASK,
   type Body,
@@ -181,6 +181,10 @@ describe("a task", () => {
     expect(JSON.stringify(await texts(`/sessions/${id}`))).toContain('\\"mail\\": 17');
     await post(`/tasks/${id}/close`);
     expect(await waited).toMatchObject({ status: "cancelled" });
+    const { last_event } = await get<{ last_event: number }>(`/sessions/${id}`);
+    const events = await firstOf(`/sessions/${id}/events?after=0`, last_event);
+    const updates = dataOf(events, "task_update").map(({ status }) => status);
+    expect(updates).toEqual(["running", "completed", "progressed", "running", "completed", "cancelled"]);
   });
 
   it.each([

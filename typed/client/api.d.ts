@@ -1370,7 +1370,8 @@ export interface EventData {
     task_update: {
         task_id: string;
         name: string;
-        status: "running" | "awaiting_input" | "completed" | "failed" | "cancelled" | "interrupted";
+        /** `progressed`: a trigger begins another cycle; `running` follows. */
+        status: "running" | "progressed" | "awaiting_input" | "completed" | "failed" | "cancelled" | "interrupted";
         run_id?: string;
         parent_run_id?: string | null;
     };

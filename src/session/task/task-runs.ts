@@ -95,7 +95,7 @@ export class TaskRuns {
         } else {
           conversation.checkActive();
           conversation.checkIdle();
-          this.#begin(granted === null ? work : within(work, granted), settings, caller);
+          this.#begin("spawn", granted === null ? work : within(work, granted), settings, caller);
         }
         const { artifacts } = settings;
         const fresh = { closed_at: null, thrown: false };
@@ -150,7 +150,7 @@ export class TaskRuns {
         conversation.checkIdle();
         const artifacts = task.carried(row);
         const work = this.#nextWork(row, next, { run_id: run, artifacts, payload });
-        this.#begin(granted === null ? work : within(work, granted), next, caller);
+        this.#begin(action, granted === null ? work : within(work, granted), next, caller);
         const { created_at } = row;
         const fresh = { closed_at: null, thrown: false };
         task.begun({ run, created_at, ...fresh, settings: next, artifacts }, { action, task: text });
@@ -251,18 +251,19 @@ export class TaskRuns {
     }
   }
 
-  /** Begins a run of the task and tells watchers. */
-  #begin(work: TaskWork, settings: TaskSettings, caller: SessionCaller): void {
+  /** Begins a run of the task and tells watchers, first of all that another cycle begins if one does. */
+  #begin(action: Cycle["action"], work: TaskWork, settings: TaskSettings, caller: SessionCaller): void {
     const { log, runs } = this.#conversation;
-    const running = this.#task.update(settings, "running");
+    const statuses = action === "trigger" ? (["progressed", "running"] as const) : (["running"] as const);
+    const events = statuses.map((status) => this.#task.update(settings, status));
     if ("agent" in work) {
-      runs.start(work.agent, caller, { events: [running] });
+      runs.start(work.agent, caller, { events });
       return;
     }
     const { id, request_id, mock_scope } = caller;
     const account = accountIn(work.workflow, id);
     this.#task.workflow.begin(work.workflow, { account, request_id, mock_scope });
-    log.append([], { events: () => [running] });
+    log.append([], { events: () => events });
   }
 
   #nextWork(row: TaskRow, next: TaskSettings, run: NextRun): TaskWork {

@@ -405,7 +405,10 @@ export class Task {
   }
 
   /** The event that tells watchers about a status. */
-  update({ name }: TaskSettings, status: Exclude<TaskStatus, "awaiting"> | "awaiting_input"): RunEvent {
+  update(
+    { name }: TaskSettings,
+    status: Exclude<TaskStatus, "awaiting"> | "awaiting_input" | "progressed",
+  ): RunEvent {
     const task_id = this.#conversation.log.store.session()?.id ?? "";
     return { event: "task_update", data: { task_id, name, status } };
   }
