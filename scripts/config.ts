@@ -1,5 +1,4 @@
 /** `hull.toml`: the one configuration file of a project. */
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod";
 import { capabilityTables, modelTables } from "../src/model/registry/layer.ts";
@@ -10,6 +9,7 @@ import { approvalsShape, policyShape } from "../src/skill/policy.ts";
 import { signaturesShape } from "../src/skill/trust.ts";
 import { workspaceToolsShape } from "../src/skill/workspace-settings.ts";
 import { usageError } from "./command.ts";
+import { readIfThere } from "./read-if-there.ts";
 import { readToml } from "./toml-file.ts";
 
 export const CONFIG_FILE = "hull.toml";
@@ -222,11 +222,11 @@ export function parseOrigins(flag: string, values: readonly string[]): string[] 
 
 /**
  * Reads `hull.toml` of a folder; defaults if there is none. Throws `CommandError` (exit 2) with the line of a syntax
- * error, or with the key and the nearest known one.
+ * error, or with the key and the nearest known one, and exit 1 for a file that cannot be read.
  */
 export async function loadConfig(dir: string): Promise<HullConfig> {
   const path = join(dir, CONFIG_FILE);
-  const text = await readFile(path, "utf8").catch(() => "");
+  const text = (await readIfThere(path))?.toString("utf8") ?? "";
   const file = readToml(text, config);
   if (file.ok) return file.data;
   const { code, message, hint, at } = file.fault;

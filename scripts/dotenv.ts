@@ -1,15 +1,16 @@
 /** Settings and keys of a local project: the environment, `.dev.vars` and `.env`. */
 
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseEnv } from "node:util";
 import { utf8OrNull } from "../src/bytes.ts";
 import { usageError } from "./command.ts";
+import { ABSENT, readIfThere } from "./read-if-there.ts";
 
 /**
  * All variables in force for a project folder. The environment wins over `.dev.vars`, which wins over `.env`; a missing
  * file counts as empty.
- * @throws CommandError (exit 2) for a value that the file's form changes, with its line and name, never the value
+ * @throws CommandError (exit 2) for a value that the file's form changes, with its line and name, never the value;
+ * exit 1 for a file that cannot be read
  */
 export async function loadEnvironment(
   dir: string,
@@ -28,7 +29,8 @@ export async function loadEnvironment(
 
 async function readVariables(dir: string, file: string): Promise<NodeJS.Dict<string>> {
   const path = join(dir, file);
-  const bytes = await readFile(path).catch(() => null);
+  // A folder of this name is an environment of Python.
+  const bytes = await readIfThere(path, [...ABSENT, "EISDIR"]);
   if (bytes === null) return {};
   // Removes the byte order mark that some editors write, which would become part of the first name.
   const text = new TextDecoder().decode(bytes);

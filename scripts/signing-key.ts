@@ -8,9 +8,10 @@ import {
   type KeyObject,
   sign,
 } from "node:crypto";
-import { readFile, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import type { Signer } from "../src/skill/signature.ts";
 import { CommandError, EXIT, usageError } from "./command.ts";
+import { readIfThere } from "./read-if-there.ts";
 import { reasonOf } from "./system-error.ts";
 
 interface SigningKey extends Signer {
@@ -18,11 +19,11 @@ interface SigningKey extends Signer {
   fingerprint: string;
 }
 
-/** @throws CommandError if the file does not exist or is not such a key */
+/** @throws CommandError if the file does not exist, cannot be read, or is not such a key */
 export async function readSigningKey(path: string): Promise<SigningKey> {
-  const pem = await readFile(path, "utf8").catch(() => null);
+  const pem = await readIfThere(path);
   if (pem === null) throw new CommandError(EXIT.missing, "key_missing", `There is no file ${path}.`, HINT);
-  const key = privateKey(pem);
+  const key = privateKey(pem.toString("utf8"));
   if (key?.asymmetricKeyType !== "ed25519") {
     const message = `${path} holds no Ed25519 private key in PEM that needs no passphrase.`;
     throw usageError("bad_key", message, HINT);

@@ -1,5 +1,4 @@
 /** Answers calls from a cassette, byte for byte and piece by piece. No network, no keys. */
-import { readFile } from "node:fs/promises";
 import type { ServerResponse } from "node:http";
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import {
@@ -17,6 +16,7 @@ import { canonicalJson } from "../../src/skill/canonical.ts";
 import { objectOf } from "../../src/skill/json.ts";
 import type { Json } from "../../src/skill/manifest.ts";
 import { CommandError, EXIT, usageError } from "../command.ts";
+import { readIfThere } from "../read-if-there.ts";
 import { nearestCall } from "./nearest.ts";
 import { type ProviderCall, type ProviderServer, startProviderServer } from "./server.ts";
 
@@ -35,12 +35,12 @@ interface ReplayOptions {
 
 /** @throws CommandError (exit 3, 2) for a file that is missing or not a cassette */
 export async function loadCassette(file: string): Promise<Cassette> {
-  const text = await readFile(file, "utf8").catch(() => null);
-  if (text === null) {
+  const bytes = await readIfThere(file);
+  if (bytes === null) {
     const hint = `Record one with: hull dev --record ${file}`;
     throw new CommandError(EXIT.missing, "cassette_missing", `There is no cassette ${file}.`, hint);
   }
-  const cassette = readCassette(text);
+  const cassette = readCassette(bytes.toString("utf8"));
   if (!("faults" in cassette)) return cassette;
   const faults = cassette.faults.slice(0, 5).join("\n  ");
   throw usageError(

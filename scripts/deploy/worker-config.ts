@@ -1,5 +1,5 @@
 /** The wrangler configuration of one deployment: Hull's, with the names and variables of this project. */
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { parse, TomlError } from "smol-toml";
 import * as z from "zod";
@@ -7,6 +7,7 @@ import { CommandError, EXIT, usageError } from "../command.ts";
 import { REPO_DIR } from "../dev/paths.ts";
 import { workerModules } from "../dev/worker-bundle.ts";
 import { ENTRY, writeModules } from "../dev/worker-modules.ts";
+import { readIfThere } from "../read-if-there.ts";
 
 /** Binding of the namespace with the published objects. */
 export const SKILLS_BINDING = "SKILLS";
@@ -109,11 +110,9 @@ function deploymentDir(projectDir: string, { name }: WorkerConfig): string {
 }
 
 async function readText(path: string): Promise<string> {
-  try {
-    return await readFile(path, "utf8");
-  } catch {
-    throw new CommandError(EXIT.missing, "config_missing", `There is no file ${resolve(path)}.`);
-  }
+  const bytes = await readIfThere(path);
+  if (bytes !== null) return bytes.toString("utf8");
+  throw new CommandError(EXIT.missing, "config_missing", `There is no file ${resolve(path)}.`);
 }
 
 function parseConfig(path: string, text: string): WorkerConfig {

@@ -1,7 +1,6 @@
 /** Replacements of the providers on this machine: mocks, a recorder, or a replay. */
 
 import { randomUUID } from "node:crypto";
-import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { CASSETTE_VERSION, type CassetteHeader } from "../../src/model/cassette.ts";
 import { readMockLines } from "../../src/model/mock/read.ts";
@@ -14,6 +13,7 @@ import { startRecorder } from "../cassette/record.ts";
 import { loadCassette, startReplay } from "../cassette/replay.ts";
 import { CommandError, EXIT, usageError } from "../command.ts";
 import { plainJson } from "../models.ts";
+import { readIfThere } from "../read-if-there.ts";
 import { reasonOf } from "../system-error.ts";
 
 /** File names; at most one of `record` and `replay`. */
@@ -80,7 +80,7 @@ export async function startStandIns(
  * The mocks of a file, in a form for an env file. Without mocks it is an empty list, so that no call reaches a provider.
  */
 async function mockLines(file: string): Promise<string> {
-  const bytes = await readFile(resolve(file)).catch(() => null);
+  const bytes = await readIfThere(resolve(file));
   if (bytes === null) throw new CommandError(EXIT.missing, "mocks_missing", `There is no file ${file}.`);
   // The decoder removes a byte order mark.
   const read = readMockLines(new TextDecoder().decode(bytes));

@@ -1,6 +1,10 @@
+import { symlinkSync } from "node:fs";
+import { join } from "node:path";
 import { expect, test } from "vitest";
+import { loadCassette } from "../../../scripts/cassette/replay.ts";
 import { loadConfig } from "../../../scripts/config.ts";
 import { loadEnvironment } from "../../../scripts/dotenv.ts";
+import { readSigningKey } from "../../../scripts/signing-key.ts";
 import { folder } from "./folder.ts";
 
 test("the environment wins over .dev.vars, which wins over .env", async () => {
@@ -47,5 +51,25 @@ test("hull.toml: defaults and given values", async () => {
     rate_limit: { requests: 120, window_s: 60 },
     allowed_hosts: ["shop.test", "[fd00::7]"],
     runner: { url: "http://127.0.0.1:9", queue: 256 },
+  });
+});
+
+test("a folder .env is no file of variables", async () => {
+  expect((await loadEnvironment(folder({ ".env/pyvenv.cfg": "" }), {})).size).toBe(0);
+});
+
+test.each<[string, (dir: string) => Promise<unknown>]>([
+  ["hull.toml", loadConfig],
+  [".env", loadEnvironment],
+  [".dev.vars", loadEnvironment],
+  ["key.pem", (dir) => readSigningKey(join(dir, "key.pem"))],
+  ["calls.jsonl", (dir) => loadCassette(join(dir, "calls.jsonl"))],
+])("%s that is there and cannot be read is a failure", async (name, read) => {
+  const dir = folder();
+  symlinkSync(name, join(dir, name));
+  await expect(read(dir)).rejects.toMatchObject({
+    code: "system_error",
+    message: `Cannot open ${join(dir, name)}: its symbolic links lead in a circle.`,
+    exit: 1,
   });
 });
