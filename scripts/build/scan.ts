@@ -18,6 +18,8 @@ import type { Diagnostic } from "../../src/skill/manifest.ts";
 import { byteOrder } from "../../src/skill/path.ts";
 import { slugify } from "../../src/skill/slug.ts";
 import { CONFIG_FILE } from "../config.ts";
+import { ABSENT } from "../read-if-there.ts";
+import { isSystemError, reasonOf } from "../system-error.ts";
 import { type DeclaredPlugins, PLUGIN_FOLDER, type Plugin, pluginOf, readPlugins } from "./plugins.ts";
 
 /** A root that does not exist. */
@@ -87,7 +89,7 @@ const MAX_FOLDERS = 50_000;
 
 export interface RootScan {
   skills: SkillFolder[];
-  /** Folders whose link leaves the project, by absolute path. */
+  /** Folders whose link leaves the project, and those that may be skills and cannot be read. */
   refused: { folder: SkillFolder; diagnostic: Diagnostic }[];
   diagnostics: Diagnostic[];
 }
@@ -112,12 +114,12 @@ const isWithin = (path: string, folder: string): boolean => path === folder || p
 
 /**
  * The skills of a root: the root itself if it contains SKILL.md, else every folder below it that does and is not inside
- * another skill, byte-sorted. Throws `RootMissing`.
+ * another skill, byte-sorted. Throws `RootMissing`, and the system's error for a root that cannot be read.
  */
 export function findSkills(rootContext: RootContext): RootScan {
   const { root } = rootContext;
   const entries = readFolder(root);
-  if (entries === null) throw new RootMissing(root);
+  if (entries === null) throw refusalOf(root) ?? new RootMissing(root);
   const scan: RootScan = { skills: [], refused: [], diagnostics: [] };
   const own = skillFileOf(entries);
   if (own !== null) {
@@ -203,7 +205,20 @@ function searchBelow(
       if (folders++ >= MAX_FOLDERS) return;
       const path = join(root, within);
       const inside = readFolder(path);
-      if (inside === null || isState(inside)) continue;
+      if (inside === null) {
+        const folder = {
+          root,
+          path,
+          name: entry.name,
+          within,
+          file: `${within}/SKILL.md`,
+          configured: false,
+        };
+        for (const diagnostic of folderUnreadable(folder, within, path))
+          scan.refused.push({ folder, diagnostic });
+        continue;
+      }
+      if (isState(inside)) continue;
       const name = skillFileOf(inside);
       const link = entry.isSymbolicLink();
       const target = link ? outsideTarget(path, boundary) : null;
@@ -392,8 +407,9 @@ export function listFiles(
             ),
           );
         } else {
-          const inside = readFolder(full) ?? [];
-          if (!isState(inside)) visit(inside, `${path}/`, [...above, full]);
+          const inside = readFolder(full);
+          if (inside === null) diagnostics.push(...folderUnreadable(folder, withinRoot(folder, path), full));
+          else if (!isState(inside)) visit(inside, `${path}/`, [...above, full]);
         }
       } else if (!stats.isFile()) {
         diagnostics.push(
@@ -470,6 +486,15 @@ function linkOutside(folder: SkillFolder, file: string, target: string): Diagnos
   };
 }
 
+/** A finding if there is a folder that cannot be read. @param path absolute */
+function folderUnreadable({ name }: SkillFolder, file: string, path: string): Diagnostic[] {
+  const refusal = refusalOf(path);
+  if (refusal === null) return [];
+  const message = `The folder ${file} cannot be read: ${reasonOf(refusal)}.`;
+  const hint = "Change its owner or its permissions, or list it in .hullignore.";
+  return [{ level: "error", code: "folder_unreadable", skill: name, file, message, hint }];
+}
+
 /** The target of a link if it is outside every folder of `boundary` (real paths), else `null`. */
 function outsideTarget(link: string, boundary: readonly string[]): string | null {
   const target = realPath(link);
@@ -500,11 +525,29 @@ function ignoreLevels(
 
 const IGNORE_FILE = ".hullignore";
 
+/** Throws the system's error for a file that cannot be read, since what it lists must not be bundled. */
 function readIgnore(location: string, base: string): IgnoreLevel {
-  return { base, rules: parseIgnore(orNull(() => readFileSync(join(location, IGNORE_FILE), "utf8")) ?? "") };
+  const path = join(location, IGNORE_FILE);
+  const text = orNull(() => readFileSync(path, "utf8"));
+  const refusal = text === null ? refusalOf(path, readFileSync) : null;
+  if (refusal !== null) throw refusal;
+  return { base, rules: parseIgnore(text ?? "") };
 }
 
-/** The entries of a folder, or `null` if there is no such folder. */
+/** Why the system does not let something be read that is there; `null`: it can be read, or it is not there. */
+function refusalOf(path: string, read: (path: string) => unknown = readdirSync): Error | null {
+  try {
+    read(path);
+  } catch (error) {
+    if (isSystemError(error) && !NOT_THERE.includes(error.code ?? "")) return error;
+  }
+  return null;
+}
+
+/** A link that leads nowhere, and something of another kind, count as nothing. */
+const NOT_THERE = [...ABSENT, "EISDIR", "ELOOP"];
+
+/** The entries of a folder; `null` if there is no such folder, or if it cannot be read. */
 function readFolder(path: string): Dirent[] | null {
   return orNull(() => readdirSync(path, { withFileTypes: true }));
 }

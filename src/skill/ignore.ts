@@ -21,6 +21,8 @@ const NEVER = [
   /^#.*#$/,
   /^\.DS_Store$/,
   /^Thumbs\.db$/,
+  // The system makes it at the top of a file system, and lets nobody else read it.
+  /^lost\+found$/,
 ];
 
 /** One line of an ignore file. */

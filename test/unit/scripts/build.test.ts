@@ -1,4 +1,6 @@
+import { spawnSync } from "node:child_process";
 import {
+  chmodSync,
   existsSync,
   readdirSync,
   readFileSync,
@@ -167,6 +169,39 @@ describe("links (S7)", () => {
     const messages = result.diagnostics.map(({ diagnostic }) => diagnostic.message).join("\n");
     expect(messages).toContain(`b/secret.txt leads to ${join(outside, "secret.txt")}`);
     expect(messages).toContain(`out leads to ${join(outside, "s")}`);
+  });
+});
+
+test("folders and ignore files that cannot be read are told of, not left out", async () => {
+  const project = folder({
+    "skills/a/SKILL.md": skillText("A"),
+    "skills/a/data/x.txt": "x",
+    "skills/b/SKILL.md": skillText("B"),
+    "skills/c/SKILL.md": skillText("C"),
+    "skills/lost+found/x": "x",
+  });
+  for (const name of ["a/data", "b", "lost+found"]) chmodSync(join(project, "skills", name), 0);
+  // Root bypasses permission checks, so the command runs without these capabilities.
+  const bin = join(import.meta.dirname, "../../../bin/hull.mjs");
+  const command = [process.execPath, bin, "validate", "skills"];
+  if (process.getuid?.() === 0) command.unshift("setpriv", "--bounding-set=-dac_override,-dac_read_search");
+  const [program = "", ...args] = command;
+  const validate = () => {
+    const { status, stdout, stderr } = spawnSync(program, args, { cwd: project, encoding: "utf8" });
+    return { status, printed: stdout + stderr };
+  };
+  const { status, printed } = validate();
+  expect(printed.match(/^skills\/\S+ error .*/gm)).toEqual([
+    "skills/a/data error The folder a/data cannot be read: its permissions do not allow it. [folder_unreadable]",
+    "skills/b error The folder b cannot be read: its permissions do not allow it. [folder_unreadable]",
+  ]);
+  expect([status, printed]).toEqual([1, expect.stringContaining("1 valid skill, 2 errors")]);
+  put(project, "skills/.hullignore", "a\nb\n");
+  expect(validate().status).toBe(0);
+  chmodSync(join(project, "skills/.hullignore"), 0);
+  expect(validate()).toEqual({
+    status: 1,
+    printed: expect.stringMatching(/^hull: Cannot open \S+\.hullignore: its permissions do not allow it\.$/m),
   });
 });
 
