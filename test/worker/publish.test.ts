@@ -206,6 +206,9 @@ describe("what a later version of Hull published", () => {
         { code: "catalog_unreadable", detail: expect.stringContaining("hull publish") },
       ]);
       expect(await (await later.fetch("/readyz")).json()).toMatchObject({ catalog: "catalog_unreadable" });
+      // Nobody knows whether there is such a skill.
+      for (const method of ["GET", "DELETE"])
+        expect((await later.fetch("/v1/skills/one", { method })).status).toBe(503);
       const known = await new Client().publish({ two: mockSkill("two") });
       expect([known, (await later.post("/skills/two", "hi")).status]).toEqual([known, 200]);
     }

@@ -1,7 +1,7 @@
 /** `/v1/skills`: a tenant's stored skills, in three dialects over one store. */
 import * as z from "zod/mini";
 import { defaultVersionBody } from "../../../api/bodies/publishing.ts";
-import { BadRequest, SkillNotFound, SkillReadOnly } from "../../../errors/request.ts";
+import { BadRequest, CatalogMissing, SkillNotFound, SkillReadOnly } from "../../../errors/request.ts";
 import { readPointer } from "../../../registry/published.ts";
 import { findBundle } from "../../../registry/stored-skills/bundles.ts";
 import {
@@ -19,6 +19,7 @@ import {
   setDefault,
 } from "../../../registry/stored-skills/rows.ts";
 import { contentDisposition } from "../../../run/output-files.ts";
+import type { Card } from "../../../skill/manifest.ts";
 import { MAX_JSON_BYTES } from "../../body.ts";
 import type { RequestContext } from "../../context.ts";
 import { vendorBody } from "../../operations.ts";
@@ -136,15 +137,22 @@ async function lastPublish({ env }: RequestContext): Promise<number> {
   return pointer === null ? 0 : Date.parse(pointer.published_at);
 }
 
+/** The card of a skill that is part of the deployment; `null`: there is none. @throws CatalogUnreadable */
+async function publishedCard({ deployment, background }: RequestContext, id: string): Promise<Card | null> {
+  try {
+    return (await deployment.registry.catalog(background)).bySlug.get(id) ?? null;
+  } catch (error) {
+    if (CatalogMissing.matches(error)) return null;
+    throw error;
+  }
+}
+
 /** @throws SkillNotFound SkillReadOnly */
 async function skillOf(context: RequestContext, { id = "" }: Params): Promise<StoredSkill> {
   const skill = await findSkill(context.env, context.tenant, id);
   if (skill !== null) return skill;
   const reads = ["GET", "HEAD"].includes(context.request.method);
-  const catalog = reads
-    ? null
-    : await context.deployment.registry.catalog(context.background).catch(() => null);
-  if (catalog?.bySlug.get(id) !== undefined) throw new SkillReadOnly({ id });
+  if (!reads && (await publishedCard(context, id)) !== null) throw new SkillReadOnly({ id });
   throw new SkillNotFound({ id });
 }
 
@@ -162,12 +170,12 @@ async function versionOf(context: RequestContext, params: Params): Promise<Store
 
 export async function getStoredSkill(context: RequestContext, params: Params): Promise<Response> {
   const dialect = dialectOf(context);
-  const { env, tenant, background } = context;
+  const { env, tenant } = context;
   const { id = "" } = params;
   const skill = await findSkill(env, tenant, id);
   if (skill === null) {
-    const card = (await context.deployment.registry.catalog(background).catch(() => null))?.bySlug.get(id);
-    if (card === undefined) throw new SkillNotFound({ id });
+    const card = await publishedCard(context, id);
+    if (card === null) throw new SkillNotFound({ id });
     return jsonNow(publishedDocument(card, await lastPublish(context), dialect));
   }
   checkNotEmpty(skill, dialect);
