@@ -282,6 +282,24 @@ it("an empty after begins every list at its beginning", async () => {
     expect([list, (await get(`/v1/${list}?after=`, OPENAI)).status]).toEqual([list, 200]);
 });
 
+it("a container that does not answer now is a failure, not an unknown after", async () => {
+  const made = await red.fetch("/v1/containers", {
+    method: "POST",
+    headers: JSON_TYPE,
+    body: '{"name":"box"}',
+  });
+  const { id } = await made.json<{ id: string }>();
+  const broken = new Client({ HULL_ADMIN_KEY: ADMIN, HULL_CONFIG: '{"rate_limit":null}' });
+  broken.env.SESSIONS = new Proxy(broken.env.SESSIONS, {
+    get(target, name) {
+      if (name === "get") throw new Error("The object is overloaded.");
+      return Reflect.get(target, name).bind(target);
+    },
+  });
+  const answer = await new Tenant(broken, red.key).fetch(`/v1/containers?after=${id}`);
+  expect(answer.status).toBe(500);
+});
+
 it("another tenant's file is unknown", async () => {
   const { id } = await uploaded("a.csv");
   const unknown = id.replace(/.{6}$/, "000000");

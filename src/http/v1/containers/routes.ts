@@ -88,7 +88,7 @@ export async function listContainers(context: RequestContext): Promise<Response>
   const query = new URL(request.url).searchParams;
   const limit = limitOf(query, { max: MAX_LIMIT });
   const after = await namedIn(query, "after", "container", (id) =>
-    openContainer(context, id).catch(() => null),
+    openContainer(context, id).catch(goneIsNull),
   );
   const page = { prefix: PREFIX, limit: limit + 1, after, ascending: ascendingOf(query) };
   await flushRows(deployment);
