@@ -4,6 +4,7 @@ import { chmodSync, existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
+import { secretKey } from "../../../scripts/dev/secret-key.ts";
 import { addressOf, checkUnlocked, lockState, noteAddress } from "../../../scripts/dev/state-lock.ts";
 import { folder, put } from "./folder.ts";
 
@@ -98,4 +99,14 @@ test("attack: a state folder from another person sends no key to another machine
     expect([url, await addressOf(dir)]).toEqual([url, null]);
   }
   await giveBack();
+});
+
+test("the secret key is made once, whole, and for its owner only", async () => {
+  // What a full disk left of a key.
+  const dir = folder({ "secret.key": "" });
+  const key = await secretKey(dir);
+  expect(key).toMatch(/^\S{32,}$/);
+  expect(await secretKey(dir)).toBe(key);
+  expect(readdirSync(dir)).toEqual(["secret.key"]);
+  expect(statSync(join(dir, "secret.key")).mode & 0o777).toBe(0o600);
 });
