@@ -109,7 +109,8 @@ async function takeForm(context: RequestContext): Promise<FileDocument> {
       taken = await store(context, { filename, type, size: null, body });
     }
   } catch (error) {
-    if (taken !== null) await dropFile(context.env, context.tenant, taken.id);
+    // If this fails, the index removes the file later.
+    if (taken !== null) await dropFile(context.env, context.tenant, taken.id).catch(() => {});
     throw error;
   }
   if (taken === null) throw new FileRequired({ hint: "The form holds no file part." });

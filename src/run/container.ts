@@ -146,7 +146,8 @@ export async function makeContainer(
   try {
     for (const id of files) await putUpload(context, container, id);
   } catch (error) {
-    await removeContainer(context, container.id);
+    // If this fails, the container expires unused.
+    await removeContainer(context, container.id).catch(() => {});
     throw error;
   }
   return container;

@@ -300,6 +300,43 @@ it("a container that does not answer now is a failure, not an unknown after", as
   expect(answer.status).toBe(500);
 });
 
+describe("a cleanup that fails does not hide what the caller did wrong", () => {
+  const twoFiles = new FormData();
+  for (const name of ["a.csv", "b.csv"]) twoFiles.append("file", new File(["x"], name));
+  const box = JSON.stringify({ name: "box", file_ids: ["file_00000000000000000000000000"] });
+  it.each([
+    ["/v1/containers", { headers: JSON_TYPE, body: box }, "SESSIONS", '"type":"remove"', 404],
+    ["/files", { body: twoFiles }, "FILE_INDEX", "drop", 422],
+  ] as const)("%s", async (path, sent, name, cleanup, status) => {
+    const broken = new Client({ HULL_ADMIN_KEY: ADMIN, HULL_CONFIG: '{"rate_limit":null}' });
+    const failed: string[] = [];
+    const stubs = (stub: object) =>
+      new Proxy(stub, {
+        get:
+          (target, member) =>
+          async (...asked: unknown[]) => {
+            const call = `${String(member)} ${asked.map(String)}`;
+            if (!call.includes(cleanup)) return Reflect.apply(Reflect.get(target, member), target, asked);
+            failed.push(call);
+            throw new Error("The object is overloaded.");
+          },
+      });
+    const namespace = broken.env[name];
+    Object.assign(broken.env, {
+      [name]: new Proxy(namespace, {
+        get: (target, member) =>
+          member === "get"
+            ? (id: DurableObjectId) => stubs(target.get(id))
+            : Reflect.get(target, member).bind(target),
+      }),
+    });
+    // What stays behind is not for the other tests.
+    const { key } = await tenant("green", "invoke");
+    const answer = await new Tenant(broken, key).fetch(path, { method: "POST", ...sent });
+    expect([answer.status, failed.length > 0]).toEqual([status, true]);
+  });
+});
+
 it("another tenant's file is unknown", async () => {
   const { id } = await uploaded("a.csv");
   const unknown = id.replace(/.{6}$/, "000000");
