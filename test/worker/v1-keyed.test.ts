@@ -21,6 +21,14 @@ async function conversation(key: string): Promise<{ id: string; again: boolean }
   const { id } = await response.json<{ id: string }>();
   return { id, again: response.headers.has("x-hull-replayed") };
 }
+/** Calls the mock model with this key. */
+async function said(key: string): Promise<{ status: number; again: boolean }> {
+  const headers = { "content-type": "application/json", "idempotency-key": key };
+  const body = JSON.stringify({ model: "mock", messages: [{ role: "user", content: "hi" }] });
+  const response = await red.fetch("/v1/chat/completions", { method: "POST", headers, body });
+  await response.arrayBuffer();
+  return { status: response.status, again: response.headers.has("x-hull-replayed") };
+}
 const bodies = async (): Promise<number> =>
   (await open.env.FILES.list({ prefix: "answers/" })).objects.length;
 const rows = async (): Promise<number> =>
@@ -40,6 +48,7 @@ it("an answer is kept for a day; then the key makes a new one, and nothing of th
   const second = await conversation("a-day");
   expect(second).toMatchObject({ again: false });
   expect(second.id).not.toBe(first.id);
+  await sweepAnswers(open.env);
   expect([await rows(), await bodies()]).toEqual([kept, stored]);
 });
 
@@ -71,4 +80,39 @@ it("a store that fails costs the kept answer, not the answer", async () => {
   vi.spyOn(open.env.FILES, "put").mockRejectedValue(new TypeError("R2 is away"));
   expect(await conversation("unkept")).toMatchObject({ again: false });
   expect(log.mock.calls.flat().join("\n")).toContain("answer_not_kept");
+});
+
+it("the body of an answer whose row was not written goes, though another process took the request over", async () => {
+  const log = vi.spyOn(console, "error").mockImplementation(() => {});
+  const { DB } = open.env;
+  const prepare = DB.prepare.bind(DB);
+  const away = vi.spyOn(DB, "prepare").mockImplementation((statement) => {
+    if (statement.startsWith("UPDATE kept_answers SET answer")) throw new TypeError("D1 is away");
+    return prepare(statement);
+  });
+  const before = await bodies();
+  expect(await said("halfway")).toEqual({ status: 200, again: false });
+  expect(log.mock.calls.flat().join("\n")).toContain("answer_not_kept");
+  expect(await bodies()).toBe(before + 1);
+  away.mockRestore();
+  later(11_000);
+  expect(await said("halfway")).toEqual({ status: 200, again: false });
+  expect(await said("halfway")).toEqual({ status: 200, again: true });
+  vi.restoreAllMocks();
+  later(3 * DAY_MS);
+  await sweepAnswers(open.env);
+  expect([await rows(), await bodies()]).toEqual([0, 0]);
+});
+
+it("R2 that is away while an expired answer makes room costs neither the new answer nor the removal", async () => {
+  await conversation("again");
+  later(DAY_MS + 1000);
+  const away = vi.spyOn(open.env.FILES, "delete").mockRejectedValue(new TypeError("R2 is away"));
+  const second = await conversation("again");
+  expect(second).toMatchObject({ again: false });
+  expect(await conversation("again")).toEqual({ id: second.id, again: true });
+  away.mockRestore();
+  later(3 * DAY_MS);
+  await sweepAnswers(open.env);
+  expect([await rows(), await bodies()]).toEqual([0, 0]);
 });

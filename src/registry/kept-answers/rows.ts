@@ -53,10 +53,11 @@ type Claimed =
   | { state: "running" | "lost" | "other_request" };
 
 const tables = ({ DB }: Bindings): Tables => new Tables(DB, KEPT_ANSWERS);
-const bodyKey = ({ name, attempt }: Claim): string => `answers/${name}/${attempt}`;
+const bodyKey = ({ name, attempt }: Claim): string => `answers/${name.split("/")[0]}/${attempt}`;
 
 /**
- * Claims a name, or says what happened to the claim that holds it.
+ * Claims a name, or says what happened to the claim that holds it. A claim that gives way keeps its row under
+ * `<name>/<attempt>` until the sweep, which then finds a body that its process has stored or still stores.
  * @param effects whether the request has effects from its beginning
  */
 export async function claimAnswer(
@@ -66,31 +67,30 @@ export async function claimAnswer(
   const db = await tables(env).database();
   const now = Date.now();
   const attempt = crypto.randomUUID();
-  const [gone] = await db.batch([
+  const silent = now - SILENCE_MS;
+  const [, , found] = await db.batch([
     db
-      .prepare("DELETE FROM kept_answers WHERE name = ? AND expires_ms <= ? RETURNING name, attempt")
-      .bind(name, now),
+      .prepare(
+        `UPDATE kept_answers SET name = name || '/' || attempt WHERE name = ?1
+AND (expires_ms <= ?2 OR (request_hash = ?3 AND answer IS NULL AND effects = 0 AND alive_ms <= ?4))`,
+      )
+      .bind(name, now, request_hash, silent),
     db
       .prepare(
         `INSERT INTO kept_answers (name, request_hash, attempt, effects, alive_ms, expires_ms)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6)
-ON CONFLICT (name) DO UPDATE SET attempt = ?3, effects = ?4, alive_ms = ?5, expires_ms = ?6
-WHERE request_hash = ?2 AND answer IS NULL AND effects = 0 AND alive_ms <= ?7`,
+VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO NOTHING`,
       )
-      .bind(name, request_hash, attempt, Number(effects), now, now + KEPT_MS, now - SILENCE_MS),
+      .bind(name, request_hash, attempt, Number(effects), now, now + KEPT_MS),
+    db
+      .prepare("SELECT request_hash, attempt, effects, alive_ms, answer FROM kept_answers WHERE name = ?")
+      .bind(name),
   ]);
-  await dropBodies(env, z.array(claimShape).parse(gone?.results ?? []));
-  const row = await tables(env).first(
-    rowShape,
-    "SELECT request_hash, attempt, effects, alive_ms, answer FROM kept_answers WHERE name = ?",
-    [name],
-  );
-  // The owner has just released the claim; the next attempt finds the name free.
-  if (row === null) return { state: "running" };
+  const [row] = z.array(rowShape).parse(found?.results);
+  if (row === undefined) return { state: "running" };
   if (row.attempt === attempt) return { state: "claimed", claim: { name, attempt } };
   if (row.request_hash !== request_hash) return { state: "other_request" };
   if (row.answer === null) {
-    return { state: row.effects === 1 && row.alive_ms <= now - SILENCE_MS ? "lost" : "running" };
+    return { state: row.effects === 1 && row.alive_ms <= silent ? "lost" : "running" };
   }
   const body = await env.FILES.get(bodyKey({ name, attempt: row.attempt }));
   if (body === null) return { state: "lost" };
