@@ -7,7 +7,7 @@
  * encrypted (journal-cipher.ts). A record is one write without fsync: the journal guards against the death of the runner, not
  * of the machine.
  */
-import { closeSync, openSync, writeSync } from "node:fs";
+import { closeSync, ftruncateSync, openSync, writeSync } from "node:fs";
 import { mkdir, open, readdir, readFile, stat, unlink } from "node:fs/promises";
 import { basename, join } from "node:path";
 import * as z from "zod/mini";
@@ -203,12 +203,17 @@ export class Journal {
     closeSync(this.#fd);
   }
 
-  /** Appends a record; returns the position of its frame bytes. */
+  /** Appends a record; returns the position of its frame bytes. If the disk refuses a part, no part of it stays. */
   #append(value: JournalRecord, frames: Uint8Array | null): number {
     const line = Buffer.from(`${JSON.stringify(value)}\n`);
     const offset = this.#segmentSize + line.length;
     const bytes = frames === null ? line : Buffer.concat([line, frames]);
-    for (let at = 0; at < bytes.length; ) at += writeSync(this.#fd, bytes, at);
+    try {
+      for (let at = 0; at < bytes.length; ) at += writeSync(this.#fd, bytes, at);
+    } catch (error) {
+      ftruncateSync(this.#fd, this.#segmentSize);
+      throw error;
+    }
     this.#segmentSize += bytes.length;
     return offset;
   }

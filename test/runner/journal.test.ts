@@ -1,8 +1,11 @@
 /** What processes said, as it lies on the runner's disk: sealed, and whole for whoever may ask for it again. */
-import { readdir, readFile, stat } from "node:fs/promises";
+import { execFileSync } from "node:child_process";
+import { mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { FrameLog } from "../../container/frame-log.ts";
+import { Journal } from "../../container/journal.ts";
 import { JournalCipher } from "../../container/journal-cipher.ts";
 import { FRAME } from "../../src/tool/protocol.ts";
 import { replayExecution } from "../../src/tool/runner-client.ts";
@@ -98,4 +101,46 @@ test("a process that waits for the disk goes on when the disk refuses its output
   while (log.append(FRAME.stdout, new Uint8Array(256 * 1024)));
   await log.settled();
   expect(told).toEqual(["goes on", "refused"]);
+});
+
+/** Sets the longest file that this process may write; a write beyond it is cut, then refused, as on a full disk. */
+function limitFiles(bytes: number | "infinity"): void {
+  const limit = bytes === "infinity" ? "resource.RLIM_INFINITY" : String(bytes);
+  const set = `resource.prlimit(${process.pid}, resource.RLIMIT_FSIZE, (${limit}, resource.RLIM_INFINITY))`;
+  execFileSync("python3", ["-c", `import resource; ${set}`]);
+}
+
+test("a record of which the disk takes only a part spoils none after it", async () => {
+  const dir = await mkdtemp(join(tmpdir(), "hull-journal-"));
+  const cipher = new JournalCipher(() => Buffer.alloc(32));
+  const opened = () => Journal.open(dir, { bytes: 1e9, ms: 1e9 }, cipher);
+  const journal = await opened();
+  try {
+    journal.started("before", "spec");
+    limitFiles((await stat(join(dir, "1.log"))).size + 10);
+    try {
+      expect(() => journal.started("refused", "spec")).toThrow("EFBIG");
+    } finally {
+      limitFiles("infinity");
+    }
+    const frames = journal.newFrames();
+    frames.append(FRAME.stdout, Buffer.from("whole"));
+    frames.finish();
+    journal.started("after", "spec");
+    journal.ended("after", "spec", frames);
+    journal.flush();
+    const said = async (of: Journal) => Buffer.from((await of.replay("after"))?.bytes() ?? []).toString();
+    expect(await said(journal)).toMatch(/whole$/);
+    const next = await opened();
+    expect(["before", "refused", "after"].map((id) => next.find(id)?.state)).toEqual([
+      "lost",
+      undefined,
+      "ended",
+    ]);
+    expect(await said(next)).toMatch(/whole$/);
+    next.close();
+  } finally {
+    journal.close();
+    await rm(dir, { recursive: true });
+  }
 });
