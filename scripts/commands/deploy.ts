@@ -1,11 +1,12 @@
 /** `hull deploy`: Worker, container, migrations and skills to Cloudflare, switched together. */
 import { isAbsolute, join, resolve } from "node:path";
 import { counted } from "../../src/plural.ts";
-import { buildRoots } from "../build/build.ts";
+import { SERVER_FLAGS } from "../admin-client.ts";
 import { BuildCache } from "../build/cache.ts";
 import { printDiagnostics } from "../build/print.ts";
 import { unknownPublicSkills } from "../build/public-skills.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
+import { buildToDeploy } from "../deploy/build-to-deploy.ts";
 import { type Deployed, type Deployment, deploy, dryRun } from "../deploy/deploy.ts";
 import { waitUntilLive } from "../deploy/wait-until-live.ts";
 import { readWorkerConfig, withDomain, withWorker } from "../deploy/worker-config.ts";
@@ -15,6 +16,7 @@ import { REPO_DIR } from "../dev/paths.ts";
 import { modelVariables } from "../models.ts";
 import { imageOf } from "../needs/skills.ts";
 import { buildOptionsOf, openProject } from "../project.ts";
+import { keptLines } from "../publish/last-published.ts";
 import { runnerFlags, servingConfig } from "../serving-config.ts";
 
 export const command: Command = {
@@ -28,7 +30,10 @@ Usage: hull deploy [dir] [options]
   --config FILE        a wrangler.toml to use instead of Hull's own, e.g. with routes
   --secrets-file FILE  secrets to set with the code, as NAME=value lines
   --no-containers      leave the runner's container as it is; needs no Docker
-  --keep-going         leave broken skills out instead of deploying nothing
+  --keep-going         keep the deployed version of broken skills, marked as stale, instead of deploying nothing; without
+                       one leave them out
+  --url URL            with --keep-going, where the deployment answers now (default: domain of hull.toml, else $HULL_URL)
+  --key KEY            with --keep-going, its API key (default: $HULL_API_KEY, then $HULL_ADMIN_KEY)
 
 Makes what the account lacks, migrates the database, stores the skills, and deploys a Worker that is pinned to them, with
 the settings of hull.toml. If a step fails, the previous deployment keeps serving; run the same command again to continue.
@@ -43,6 +48,7 @@ the settings of hull.toml. If a step fails, the previous deployment keeps servin
         "secrets-file": { type: "string" },
         "no-containers": { type: "boolean" },
         "keep-going": { type: "boolean" },
+        ...SERVER_FLAGS,
       },
       1,
     );
@@ -57,7 +63,8 @@ the settings of hull.toml. If a step fails, the previous deployment keeps servin
     const keepGoing = values["keep-going"] === true;
     const cache = await BuildCache.open(project.dir);
     const { models } = project;
-    const result = await buildRoots(project.roots, { ...buildOptionsOf(project), keepGoing, cache });
+    const options = { ...buildOptionsOf(project), keepGoing, cache };
+    const result = await buildToDeploy(project, options, values);
     printDiagnostics(result.diagnostics);
     const { catalog, skills } = result;
     if (catalog === null) {
@@ -65,6 +72,7 @@ the settings of hull.toml. If a step fails, the previous deployment keeps servin
       return EXIT.failed;
     }
     process.stderr.write(unknownPublicSkills(project.config, skills));
+    process.stderr.write(keptLines(skills));
     config.vars = {
       ...config.vars,
       ...Object.fromEntries(modelVariables(result.packages, models)),

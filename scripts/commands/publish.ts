@@ -2,13 +2,12 @@
 
 import { counted } from "../../src/plural.ts";
 import { SERVER_FLAGS, target } from "../admin-client.ts";
-import { buildRoots } from "../build/build.ts";
 import { BuildCache } from "../build/cache.ts";
 import { printDiagnostics } from "../build/print.ts";
 import { unknownPublicSkills } from "../build/public-skills.ts";
 import { type Command, EXIT, parseFlags } from "../command.ts";
 import { buildOptionsOf, openProject } from "../project.ts";
-import { lastPublished } from "../publish/last-published.ts";
+import { buildKeeping, keptLines } from "../publish/last-published.ts";
 import { RegistryClient } from "../publish/registry-client.ts";
 
 export const command: Command = {
@@ -47,13 +46,7 @@ Sends missing objects first and switches the catalog last, so that an interrupte
     const keepGoing = values["keep-going"] === true;
     const cache = await BuildCache.open(project.dir);
     const options = { ...buildOptionsOf(project), keepGoing, cache };
-    const whole = await buildRoots(project.roots, options);
-    const broken = whole.diagnostics.some(({ diagnostic }) => diagnostic.level === "error");
-    const previous = keepGoing && broken ? await lastPublished(project, whole.skills, registry) : null;
-    const result =
-      previous === null || previous.size === 0
-        ? whole
-        : await buildRoots(project.roots, { ...options, keepLastGood: true, previous });
+    const result = await buildKeeping(project, options, () => registry);
     printDiagnostics(result.diagnostics);
     if (result.catalog === null) {
       process.stderr.write("Nothing was published: the skills above have errors.\n");
@@ -62,9 +55,7 @@ Sends missing objects first and switches the catalog last, so that an interrupte
     process.stderr.write(unknownPublicSkills(project.config, result.skills));
     const sent = await registry.publish(result);
     await cache.save();
-    for (const { card } of result.skills)
-      if (card.stale === true)
-        process.stderr.write(`${card.slug} stays as it was published before: its folder is broken.\n`);
+    process.stderr.write(keptLines(result.skills));
     process.stdout.write(
       `Published ${counted(result.skills.length, "skill")} to ${url} as catalog ${result.catalog.id.slice(0, 12)} (${counted(sent, "object")} sent).\n`,
     );

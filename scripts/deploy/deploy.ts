@@ -7,9 +7,9 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as z from "zod";
-import { skillRecordShape } from "../../src/skill/manifest.ts";
+import { CommandError, EXIT } from "../command.ts";
 import { objectNames, type Publication } from "../publish/objects.ts";
-import { checkLogin, jsonOf, openNamespace, openStores } from "./account.ts";
+import { checkLogin, jsonOf, type Namespace, openNamespace, openStores } from "./account.ts";
 import { uploadObjects } from "./upload.ts";
 import { type WorkerConfig, writeWorkerConfig } from "./worker-config.ts";
 import { commandLine, type Wrangler } from "./wrangler.ts";
@@ -45,6 +45,7 @@ export async function deploy(wrangler: Wrangler, deployment: Deployment): Promis
   await checkLogin(wrangler, config);
   let file = await writeWorkerConfig(projectDir, config);
   const namespace = await openNamespace(wrangler, config, file);
+  checkKept(publication, namespace);
   await openStores(wrangler, config, file);
   file = await writeWorkerConfig(projectDir, config);
   await wrangler.ask(migrationArgs(config, file), {
@@ -58,7 +59,7 @@ export async function deploy(wrangler: Wrangler, deployment: Deployment): Promis
     await wrangler.run(deployArgs(deployment, file), CODE, { WRANGLER_OUTPUT_FILE_PATH: report });
     const urls = urlsOf(await readFile(report, "utf8").catch(() => ""));
     const open = isOpen(config);
-    const wanted = await wantsSecrets(publication);
+    const wanted = wantsSecrets(publication);
     const secrets = open && !wanted ? null : await secretNames(wrangler, file);
     const has = (name: string): boolean => secrets === null || secrets.includes(name);
     const keyed = open || has("HULL_ADMIN_KEY");
@@ -134,11 +135,17 @@ function isOpen({ vars: { HULL_PUBLIC, HULL_CONFIG } }: WorkerConfig): boolean {
 }
 
 /** Whether a tool of any skill has a secret parameter. */
-async function wantsSecrets({ skills }: Publication): Promise<boolean> {
-  for (const { digest, contents } of skills) {
-    const text = new TextDecoder().decode((await contents()).get(`skill/${digest}`));
-    const { tools = [] } = skillRecordShape.parse(JSON.parse(text));
-    if (tools.some(({ config }) => config.some(({ type }) => type === "secret"))) return true;
-  }
-  return false;
+const wantsSecrets = ({ skills }: Publication): boolean =>
+  skills.some(({ tools }) => tools.some(({ config }) => config.some(({ type }) => type === "secret")));
+
+/** @throws CommandError if the store lacks a deployed version that a skill keeps: another Hull has told of it */
+function checkKept({ skills }: Publication, { keys }: Namespace): void {
+  const lost = skills.find(({ card, digest }) => card.stale === true && !keys.has(`skill:${digest}`));
+  if (lost === undefined) return;
+  throw new CommandError(
+    EXIT.failed,
+    "kept_version_missing",
+    `The kept version of ${lost.card.slug} is not in the store of this deployment: another Hull serves it.`,
+    "Name the address of this deployment with --url, or repair the skill's folder.",
+  );
 }

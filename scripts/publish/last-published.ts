@@ -1,17 +1,44 @@
-/** The published versions of skills whose folders are broken, so that a publish can keep them. */
+/** Builds in which skills whose folders are broken keep their published versions. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { card } from "../../src/skill/bundle.ts";
 import { skillSlug, slugify } from "../../src/skill/slug.ts";
 import { workingParts } from "../../src/skill/working-parts.ts";
+import { type BuildOptions, type BuildResult, buildRoots } from "../build/build.ts";
 import { scanRoots } from "../build/roots.ts";
 import type { SkillFolder } from "../build/scan.ts";
 import type { BuiltSkill } from "../build/skill.ts";
 import type { Project } from "../project.ts";
 import type { RegistryClient } from "./registry-client.ts";
 
+/**
+ * Builds the project. With `keepGoing`, a broken skill stays at the version that the registry serves, as stale.
+ * @param ask returns the registry; `null`: none can be asked. Called only if a skill is broken
+ */
+export async function buildKeeping(
+  project: Project,
+  options: BuildOptions,
+  ask: () => RegistryClient | null,
+): Promise<BuildResult> {
+  const whole = await buildRoots(project.roots, options);
+  const broken = whole.diagnostics.some(({ diagnostic }) => diagnostic.level === "error");
+  const registry = options.keepGoing === true && broken ? ask() : null;
+  if (registry === null) return whole;
+  const previous = await lastPublished(project, whole.skills, registry);
+  return previous.size === 0
+    ? whole
+    : buildRoots(project.roots, { ...options, keepLastGood: true, previous });
+}
+
+/** A line for each skill that stays as it was. */
+export const keptLines = (skills: readonly BuiltSkill[]): string =>
+  skills
+    .filter(({ card: { stale } }) => stale === true)
+    .map(({ card: { slug } }) => `${slug} stays as it was published before: its folder is broken.\n`)
+    .join("");
+
 /** By absolute folder, those that the registry serves. @param built what the build made of the other folders */
-export async function lastPublished(
+async function lastPublished(
   { roots, dir }: Project,
   built: readonly BuiltSkill[],
   registry: RegistryClient,

@@ -230,6 +230,18 @@ test("S114: from an empty account to a skill that answers, and on: code and cata
   expect((await account.calls()).filter((call) => call.includes("create"))).toEqual([]);
   expect(account.states[1]?.before).toEqual(served);
   expect(await said("/skills/page")).toBe("three");
+
+  await put(dir, "skills/page/SKILL.md", "broken");
+  await put(dir, "skills/new/SKILL.md", "broken");
+  const nowhere = await account.deploy(dir, ["--keep-going", "--url", "http://127.0.0.1:9"], {
+    FAKE_FAIL: "whoami",
+  });
+  expect(nowhere.output).toMatch(/Broken skills are left out: .*http:\/\/127.0.0.1:9 cannot be reached/);
+  const kept = await account.deploy(dir, ["--keep-going", "--url", account.url, "--key", KEY]);
+  expect(kept.output).toContain("page stays as it was published before");
+  expect(kept.code).toBe(0);
+  const stale = await get("/skills/page");
+  expect([stale.headers.get("x-hull-stale"), await stale.text()]).toEqual(["1", "three"]);
   const back = await runHull(["publish", "--rollback", "--url", account.url, "--key", KEY], { cwd: dir });
   expect(back).toMatchObject({
     code: 2,
