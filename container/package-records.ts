@@ -5,13 +5,14 @@
  * choose what a handler imports.
  */
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
-import { open, readFile, writeFile } from "node:fs/promises";
+import { open, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { codeOf } from "./log.ts";
 import { makeFolder } from "./scratch.ts";
 
 const KEY_FILE = "key";
 const KEY_BYTES = 32;
+const ARCHIVE = ".tar";
 
 export class PackageRecords {
   readonly #dir: string;
@@ -24,7 +25,7 @@ export class PackageRecords {
 
   /** The path at which the archive for these requirements is stored while it arrives. */
   archive(requirements: string): string {
-    return join(this.#dir, `${requirements}.tar`);
+    return join(this.#dir, `${requirements}${ARCHIVE}`);
   }
 
   /** The digest of the bundle of these requirements; null if unknown. */
@@ -42,7 +43,7 @@ export class PackageRecords {
     await writeFile(join(this.#dir, requirements), `${digest} ${mac}`, { mode: 0o600 });
   }
 
-  /** The key; made with the first record, and read once. */
+  /** The key; made with the first record, and read once, before any archive is stored. */
   #theKey(): Promise<Buffer> {
     this.#key ??= this.#makeKey();
     this.#key.catch(() => {
@@ -53,6 +54,9 @@ export class PackageRecords {
 
   async #makeKey(): Promise<Buffer> {
     await makeFolder(this.#dir, null);
+    // What an earlier runner left that died during an installation; this one has begun none yet.
+    const left = (await readdir(this.#dir)).filter((name) => name.endsWith(ARCHIVE));
+    await Promise.all(left.map((name) => rm(join(this.#dir, name))));
     const path = join(this.#dir, KEY_FILE);
     try {
       const file = await open(path, "wx", 0o600);

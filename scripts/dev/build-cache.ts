@@ -110,13 +110,22 @@ async function sweep(cacheDir: string): Promise<void> {
   const ageOf = async (path: string): Promise<number> => Date.now() - (await stat(path)).mtimeMs;
   for (const name of names.filter((each) => each.endsWith(".json"))) {
     const path = join(cacheDir, name);
-    const { repo, folder }: CacheEntry = JSON.parse(await readFile(path, "utf8"));
-    if (existsSync(repo) && (await ageOf(path)) < UNUSED_MS) used.add(folder);
+    const entry = entryOf(await readFile(path, "utf8"));
+    if (entry !== null && existsSync(entry.repo) && (await ageOf(path)) < UNUSED_MS) used.add(entry.folder);
     else await rm(path, { force: true });
   }
   for (const path of names.filter((each) => !each.endsWith(".json")).map((name) => join(cacheDir, name))) {
     if (used.has(path) || (await ageOf(path)) < REPLACED_MS) continue;
     await rm(path, { recursive: true, force: true });
+  }
+}
+
+/** `null`: the start that wrote it died, or the disk was full. */
+function entryOf(text: string): CacheEntry | null {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
   }
 }
 

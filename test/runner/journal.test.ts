@@ -104,11 +104,8 @@ test("a process that waits for the disk goes on when the disk refuses its output
 });
 
 /** Sets the longest file that this process may write; a write beyond it is cut, then refused, as on a full disk. */
-function limitFiles(bytes: number | "infinity"): void {
-  const limit = bytes === "infinity" ? "resource.RLIM_INFINITY" : String(bytes);
-  const set = `resource.prlimit(${process.pid}, resource.RLIMIT_FSIZE, (${limit}, resource.RLIM_INFINITY))`;
-  execFileSync("python3", ["-c", `import resource; ${set}`]);
-}
+const limitFiles = (bytes: number | "unlimited"): Buffer =>
+  execFileSync("prlimit", ["--pid", `${process.pid}`, `--fsize=${bytes}:unlimited`]);
 
 test("a record of which the disk takes only a part spoils none after it", async () => {
   const dir = await mkdtemp(join(tmpdir(), "hull-journal-"));
@@ -121,7 +118,7 @@ test("a record of which the disk takes only a part spoils none after it", async 
     try {
       expect(() => journal.started("refused", "spec")).toThrow("EFBIG");
     } finally {
-      limitFiles("infinity");
+      limitFiles("unlimited");
     }
     const frames = journal.newFrames();
     frames.append(FRAME.stdout, Buffer.from("whole"));

@@ -1,6 +1,6 @@
 /** The Python packages of handlers: installed once, before the first call. */
 import { execFileSync } from "node:child_process";
-import { rm } from "node:fs/promises";
+import { readdir, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -68,9 +68,13 @@ test("requirements.txt is installed once, whoever asks; its files cannot be chan
   }
   await installed(offline, 1);
   await offline.kill("SIGTERM");
+  const folder = join(offline.stateDir, "packages");
+  // As a runner leaves it that dies during an installation.
+  await writeFile(join(folder, `${"0".repeat(64)}.tar`), "half an archive");
   offline = await startRunner({ flags: ["--installs", "off"], from: offline });
   expect(await callScript(offline, packed, "scripts/use.py")).toMatchObject({ fault: null });
   expect(installs(offline)).toHaveLength(0);
+  expect((await readdir(folder)).filter((name) => name.endsWith(".tar"))).toEqual([]);
 });
 
 test.each([
