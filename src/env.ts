@@ -52,6 +52,8 @@ export interface FileIndexRpc extends Rpc.DurableObjectBranded {
   claim(key: string, upload: IdempotentUpload): Promise<IdempotentUpload | null>;
   /** Removes the objects of these keys, and all records of them. */
   drop(keys: string[]): Promise<void>;
+  /** Forgets these keys: from now on, something else knows their objects. */
+  release(keys: string[]): Promise<void>;
 }
 
 export interface IdempotentUpload {

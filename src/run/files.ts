@@ -149,12 +149,11 @@ export function inputStorage(env: Bindings, tenant: string, stored: string[]): B
 }
 
 /**
- * How long the files of a run without a session may stay in R2, in ms. The process that runs it removes them earlier,
- * unless it died.
+ * How long files may stay in R2 that only one process knows, in ms. It removes or releases them earlier, unless it died.
  */
 const TEMPORARY_TTL_MS = 24 * 3_600_000;
 
-/** Records a key for a file of a run without a session. @param uploadId of a multipart upload */
+/** Records a key for a file that only this process knows. @param uploadId of a multipart upload */
 export function keepTemporary(
   env: Bindings,
   tenant: string,
@@ -162,6 +161,11 @@ export function keepTemporary(
   uploadId: string | null,
 ): Promise<void> {
   return askIndex(env, tenant, (index) => index.keep(key, Date.now() + TEMPORARY_TTL_MS, uploadId));
+}
+
+/** Keeps the objects of `keepTemporary`: from now on, something else knows them. */
+export async function releaseTemporary(env: Bindings, tenant: string, keys: string[]): Promise<void> {
+  if (keys.length > 0) await askIndex(env, tenant, (index) => index.release(keys));
 }
 
 /** Removes a used input, or the files of an ended run. */

@@ -15,14 +15,15 @@ import {
 import { extensionOf } from "../skill/media.ts";
 import type { FileDocument } from "./answers.ts";
 import type { RunContext } from "./context.ts";
-import { dropFile, fileKey, newFileId, storeBody } from "./files.ts";
-import type { Body } from "./large-body.ts";
+import { dropFile, fileKey, keepTemporary, newFileId, releaseTemporary, storeBody } from "./files.ts";
+import type { Body, BodyStorage } from "./large-body.ts";
 
 /** Facts about a file that are known once its body has been read. */
 type Settled = Pick<FileRow, "purpose" | "downloadable" | "expires_ms">;
 
 /**
- * Stores a file. The row exists before the bytes, so the sweep removes whatever an interrupted upload leaves.
+ * Stores a file. The row exists before the bytes, so the sweep removes whatever an interrupted upload leaves; the index
+ * of files removes its parts.
  * @param settle called when the body has been read
  * @throws StorageQuotaExceeded
  */
@@ -34,16 +35,23 @@ export async function saveFile(
 ): Promise<FileRow> {
   const id = newFileId();
   await beginFile(env, tenant, id);
+  const parted: string[] = [];
   try {
-    const storage = {
+    const storage: BodyStorage = {
       bucket: env.FILES,
       key: () => fileKey(tenant, id),
+      async note(key, uploadId) {
+        if (uploadId === null) return;
+        parted.push(key);
+        await keepTemporary(env, tenant, key, uploadId);
+      },
       options: {
         httpMetadata: { contentType: mime },
         customMetadata: { filename: encodeURIComponent(filename) },
       },
     };
     const size = await storeBody(storage, body, null);
+    await releaseTemporary(env, tenant, parted);
     const limit = settings.limits.max_stored_bytes;
     const row = await finishFile(env, tenant, { id, filename, mime, size, ...(await settle()) }, limit);
     if (row === null) throw new StorageQuotaExceeded({ limit });

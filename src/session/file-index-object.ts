@@ -79,6 +79,10 @@ export class FileIndexObject extends DurableObject<Bindings> implements FileInde
     );
     await abortUploads(this.#bucket, rows);
     await this.#bucket.delete(keys);
+    await this.release(keys);
+  }
+
+  async release(keys: string[]): Promise<void> {
     for (const key of keys) this.#sql.exec("DELETE FROM kept WHERE key = ?", key);
   }
 

@@ -1,6 +1,7 @@
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import { Client, mockSkill } from "./served.ts";
+import { expectRemoved, killInParts } from "./upload-in-parts.ts";
 
 const client = new Client();
 
@@ -274,6 +275,18 @@ describe("/executions/:id", () => {
     }
     const again = await call(key);
     expect([again.status, again.headers.has("x-hull-replayed")]).toEqual([200, false]);
+  });
+
+  it("an input in parts leaves nothing if its Worker dies, and stays if its run has begun", async () => {
+    const key = freshKey();
+    const large = "word ".repeat(2_000_000);
+    const begun = killInParts(client);
+    expect((await call(key, { body: large })).status).toBe(500);
+    await expectRemoved(client, "default", begun);
+    const again = await call(key, { body: large });
+    await expectRemoved(client, "default", begun);
+    const { objects } = await client.env.FILES.list({ prefix: `executions/${idOf(again)}/input-` });
+    expect(objects.map(({ size }) => size)).toEqual([large.length]);
   });
 
   it("attack: a run that begins again while the one before it is removed keeps what it stored", async () => {

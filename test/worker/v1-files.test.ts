@@ -5,6 +5,7 @@ import { RequestContext } from "../../src/http/context.ts";
 import { saveFile, sweepStoredFiles } from "../../src/run/stored-files.ts";
 import { Client } from "./served.ts";
 import { ADMIN, FOLDER, Tenant, tenant } from "./tenant.ts";
+import { expectRemoved, killInParts } from "./upload-in-parts.ts";
 
 const GA = { "anthropic-version": "2026-10-21" };
 const LEGACY = { ...GA, "anthropic-beta": "files-api-2025-04-14" };
@@ -220,6 +221,14 @@ describe("content", () => {
     vi.spyOn(Date, "now").mockImplementation(() => real + 25 * 3_600_000);
     await sweepStoredFiles(open.env);
     expect(await left()).toBe(0);
+  });
+
+  it("leaves no part of an upload in parts either, if its Worker dies", async () => {
+    const roomy = new Client({ HULL_ADMIN_KEY: ADMIN });
+    const large = form(new Uint8Array(9 * 1024 * 1024), "a");
+    const begun = killInParts(roomy);
+    expect((await upload(large, GA, new Tenant(roomy, red.key))).status).toBe(500);
+    await expectRemoved(roomy, "red", begun);
   });
 });
 

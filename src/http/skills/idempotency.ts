@@ -3,8 +3,9 @@ import { sha256 } from "../../bytes.ts";
 import { BadRequest, IdempotencyKeyReused } from "../../errors/request.ts";
 import type { HullError } from "../../errors.ts";
 import { digested } from "../../run/digest.ts";
+import { keepTemporary, releaseTemporary } from "../../run/files.ts";
 import type { RunInput } from "../../run/input.ts";
-import { type Content, HeldBodies } from "../../run/large-body.ts";
+import { type BodyStorage, type Content, HeldBodies } from "../../run/large-body.ts";
 import type { RequestContext } from "../context.ts";
 import { callerOf } from "../execution-client.ts";
 import { prefersAsync } from "../wait.ts";
@@ -78,14 +79,25 @@ interface TakenInput {
   hashes: string[];
 }
 
-/** Reads an input to its end, so that it can be stored. @param folder in R2, for large parts */
+/**
+ * Reads an input to its end. The run that the caller begins with it knows the stored parts.
+ * @param folder in R2, for large parts
+ */
 export async function takeInput(
-  { env }: RequestContext,
+  { env, tenant }: RequestContext,
   id: string,
   input: RunInput,
   folder: "executions" | "responses" = "executions",
 ): Promise<TakenInput> {
-  const storage = { bucket: env.FILES, key: () => `${folder}/${id}/input-${crypto.randomUUID()}` };
+  const stored: string[] = [];
+  const storage: BodyStorage = {
+    bucket: env.FILES,
+    key: () => `${folder}/${id}/input-${crypto.randomUUID()}`,
+    async note(key, uploadId) {
+      stored.push(key);
+      await keepTemporary(env, tenant, key, uploadId);
+    },
+  };
   const bodies = new HeldBodies(storage);
   const hashes: string[] = [];
   for (const body of [
@@ -96,6 +108,7 @@ export async function takeInput(
     await bodies.add(passed);
     hashes.push(await sha256);
   }
+  await releaseTemporary(env, tenant, stored);
   const contents = [...bodies.contents];
   const text = input.text === null ? null : (contents.shift() ?? null);
   const files = input.files.map(({ filename, mime }, index) => {
