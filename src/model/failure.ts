@@ -81,12 +81,15 @@ export function errorOfStatus({ variable, provider_type, ...facts }: ClassedFail
   return new ProviderRejectedRequest({ ...facts, provider_type });
 }
 
+/** What a larger number of seconds means (RFC 9111 §1.2.2). */
+const MOST_SECONDS = 2 ** 31;
+
 /**
  * `Retry-After` (RFC 9110 §10.2.3), seconds or an HTTP date, in ms from `now`; `undefined` if it states nothing usable.
  */
 export function retryAfterMs(header: string | null, now: number): number | undefined {
   const text = header?.trim() ?? "";
-  if (/^\d+(\.\d+)?$/.test(text)) return Number(text) * 1000;
+  if (/^\d+(\.\d+)?$/.test(text)) return Math.min(Number(text), MOST_SECONDS) * 1000;
   const date = /[a-z]/i.test(text) ? Date.parse(text) : Number.NaN;
   return Number.isNaN(date) ? undefined : Math.max(0, date - now);
 }

@@ -138,10 +138,12 @@ describe("attempts", () => {
     ["over 30 s", "31", { timeout_ms: 90_000, clock: fakeClock() }],
     ["past the timeout", "6", {}],
     ["past the deadline", "2", { deadline_at: Date.UTC(2026, 0, 1) + 1500 }],
+    ["of more digits than a number has", "9".repeat(400), {}],
   ])("Retry-After %s fails at once (S88)", async (_, seconds, options) => {
     fake.script([{ status: 429, headers: { "retry-after": seconds } }]);
     const error = await failureOf(call(options));
-    expect(error.data).toMatchObject({ code: "provider_rate_limited", retry_after_s: Number(seconds) });
+    const retry_after_s = Math.min(Number(seconds), 2 ** 31);
+    expect(error.data).toMatchObject({ code: "provider_rate_limited", retry_after_s });
     expect(fake.requests).toHaveLength(1);
   });
 
