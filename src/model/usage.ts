@@ -33,8 +33,12 @@ export function tokenCounts({
   return { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens };
 }
 
+/** More tokens than any call can have. One larger count would make a budget's and a tenant's sums useless for ever. */
+const MOST = 1_000_000_000;
+
 /** The first valid count. */
 function said(...counts: unknown[]): number {
-  for (const count of counts) if (typeof count === "number" && count > 0) return Math.trunc(count);
+  for (const count of counts)
+    if (typeof count === "number" && count > 0 && count <= MOST) return Math.trunc(count);
   return 0;
 }

@@ -263,6 +263,17 @@ test("UTF-8 cut inside a character on the wire arrives whole", async () => {
   expect(answerText(await call({ stream: true }))).toBe("Größe 😀");
 });
 
+test.each([
+  [1e308, 0],
+  [1_000_000_001, 0],
+  [1_000_000_000, 1_000_000_000],
+  [-1, 0],
+  [1.5, 1],
+])("a count of %d tokens is %d", async (input, input_tokens) => {
+  fake.script([{ text: "a", usage: { input, output: 2 } }]);
+  expect((await call()).usage).toMatchObject({ input_tokens, output_tokens: 2 });
+});
+
 describe("limits", () => {
   test.each([
     ["before the answer", { hang: true }, false],
