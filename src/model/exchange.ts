@@ -12,6 +12,7 @@ import { readFrames } from "./frames.ts";
 import { cutOff, failedAnswer, unusable } from "./provider-document.ts";
 import type { HttpTarget } from "./providers.ts";
 import { notRecorded } from "./proxy.ts";
+import { wholeCharacters } from "./whole-characters.ts";
 import { callIdSource, type Sink, type StreamReader, type Wire, type WireTarget } from "./wire.ts";
 
 /** Limit of an answer in one piece, and of one event. */
@@ -118,9 +119,13 @@ export async function exchange<Request extends Sent>(
     });
   }
   try {
-    const { onEvent: _, ...sink } = options.sink;
-    const reader = wire.stream(target, verbatim === null ? sink : options.sink);
+    const { sink, end } = wholeCharacters({
+      ...options.sink,
+      onEvent: verbatim === null ? undefined : options.sink.onEvent,
+    });
+    const reader = wire.stream(target, sink);
     const answer = await readAnswer(response, wire.framing, reader, target, options);
+    end();
     const turn = wire.parse(answer.document, target, callIdSource(request.messages ?? []), answer.text);
     if (!answer.streamed) announce(turn, options.sink);
     const { document } = answer;

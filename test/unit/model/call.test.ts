@@ -263,6 +263,15 @@ test("UTF-8 cut inside a character on the wire arrives whole", async () => {
   expect(answerText(await call({ stream: true }))).toBe("Größe 😀");
 });
 
+test("an emoji that a server cuts into two pieces is heard whole", async () => {
+  const piece = (content: string) => `data: ${JSON.stringify({ choices: [{ delta: { content } }] })}\n\n`;
+  const heard: string[] = [];
+  const raw_chunks = [piece("a\ud83d"), piece("\ude00b"), piece("\ud83d"), "data: [DONE]\n\n"];
+  fake.script([{ raw_chunks }]);
+  const turn = await call({ stream: true, onText: (text) => heard.push(text) });
+  expect([heard, answerText(turn)]).toEqual([["a", "😀b", "\ud83d"], "a😀b\ud83d"]);
+});
+
 test.each([
   [1e308, 0],
   [1_000_000_001, 0],
