@@ -1,5 +1,6 @@
 /**
- * Bytes: joins several, reads short bodies, and converts to and from texts: UTF-8, hexadecimal digits, Base64 (RFC 4648).
+ * Bytes: joins several, reads short bodies, and converts to and from texts: UTF-8, JSON, hexadecimal digits, Base64 (RFC
+ * 4648).
  * Node 24 has no `Uint8Array.fromBase64` and `toHex` yet.
  */
 
@@ -167,4 +168,15 @@ export function unmarkedUtf8(bytes: Uint8Array): string | null {
 export async function sha256(content: string | Uint8Array): Promise<string> {
   const bytes = typeof content === "string" ? utf8(content) : content;
   return toHex(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)));
+}
+
+/**
+ * The JSON of a value, with U+FFFD for half a surrogate pair. Many readers refuse a document with such a half: providers,
+ * with which a conversation would get no answer any more, and clients in languages whose texts are UTF-8.
+ */
+export function wellFormedJson(value: unknown): string {
+  const text = JSON.stringify(value);
+  // `JSON.stringify` escapes halves, and nothing else in this way.
+  if (!text.includes("\\ud")) return text;
+  return text.replace(/\\(?:ud[89a-f][0-9a-f]{2}|.)/g, (found) => (found.length === 6 ? "\\ufffd" : found));
 }

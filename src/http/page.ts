@@ -1,4 +1,5 @@
 /** Lists in pages. */
+import { wellFormedJson } from "../bytes.ts";
 import { BadRequest } from "../errors/request.ts";
 import { unknownCursor } from "../errors/unknown-cursor.ts";
 import type { Wanted } from "../session/newest-first.ts";
@@ -35,4 +36,7 @@ export const numberedPage = <T>({ data, next }: { data: T[]; next: number | null
 
 /** An answer that is valid only at this moment, and only for this caller. */
 export const jsonNow = (value: unknown, status = 200, headers: Record<string, string> = {}): Response =>
-  Response.json(value, { status, headers: { "cache-control": "no-store", ...headers } });
+  new Response(wellFormedJson(value), {
+    status,
+    headers: { "content-type": "application/json", "cache-control": "no-store", ...headers },
+  });

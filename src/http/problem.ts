@@ -1,6 +1,7 @@
 /** Turns an error into a response, and a request into its log line. */
 
 import * as z from "zod/mini";
+import { wellFormedJson } from "../bytes.ts";
 import { Forbidden, Unauthenticated } from "../errors/request.ts";
 import type { HullError } from "../errors.ts";
 import { problemOf } from "../run/problem.ts";
@@ -15,7 +16,7 @@ export function problemResponse(error: HullError, context: RequestContext): Resp
   if (asPage) for (const [name, value] of Object.entries(HTML_HEADERS)) headers.set(name, value);
   else headers.set("content-type", "application/problem+json");
   const problem = problemOf(error, context);
-  const body = asPage ? problemPage(problem, context.request) : JSON.stringify(problem);
+  const body = asPage ? problemPage(problem, context.request) : wellFormedJson(problem);
   return new Response(body, { status: error.status, headers });
 }
 

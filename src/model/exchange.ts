@@ -1,5 +1,6 @@
 /** One HTTP attempt at a model call: sends the request, reads the answer or failure. */
 
+import { wellFormedJson } from "../bytes.ts";
 import type { Message, ModelTurn, ProviderPassthrough, Verbatim } from "../engine/messages.ts";
 import { ProviderRedirectRefused, ProviderUnreachable, ReplayMissing } from "../errors/provider.ts";
 import { HullError } from "../errors.ts";
@@ -41,17 +42,6 @@ export interface ExchangeOptions {
   now: number;
   /** Called at the beginning of a stream and for every piece of it. */
   onBytes?: (() => void) | undefined;
-}
-
-/**
- * The JSON of a request, with U+FFFD for half a surrogate pair: providers refuse it, and a conversation that holds one
- * would get no answer any more.
- */
-function wellFormedJson(body: object): string {
-  const text = JSON.stringify(body);
-  // `JSON.stringify` escapes halves, and nothing else in this way.
-  if (!text.includes("\\ud")) return text;
-  return text.replace(/\\(?:ud[89a-f][0-9a-f]{2}|.)/g, (found) => (found.length === 6 ? "\\ufffd" : found));
 }
 
 /**

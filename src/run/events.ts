@@ -1,5 +1,6 @@
 /** Events of runs: their types, which follow from the shapes, and their form on the wire. */
 import type * as z from "zod/mini";
+import { wellFormedJson } from "../bytes.ts";
 import type { EVENTS } from "./event-shapes.ts";
 
 type Shapes = typeof EVENTS;
@@ -19,5 +20,5 @@ export const HEARTBEAT = ": hb\n\n";
 /** One server-sent event. @param id of an event of a run: `<run>:<seq>`, counted from 1 */
 export function formatEvent(data: unknown, name?: string, id?: string): string {
   const head = `${id === undefined ? "" : `id: ${id}\n`}${name === undefined ? "" : `event: ${name}\n`}`;
-  return `${head}data: ${JSON.stringify(data)}\n\n`;
+  return `${head}data: ${wellFormedJson(data)}\n\n`;
 }

@@ -160,6 +160,18 @@ describe("S66: headers of every response", () => {
     expect(headers.get("x-content-type-options")).toBe("nosniff");
   });
 
+  it.each<[string, string, object?]>([
+    ["a problem", "/llm/call", { prompt: "x", options: { temperature: "😀".repeat(41) } }],
+    ["an error of /v1", `/v1/files?limit=${encodeURIComponent(`${"a".repeat(31)}😀`)}`],
+    ["an answer", "/sessions", { metadata: { "\ud83d": "\ude00" } }],
+    ["an event", "/llm/stream", { prompt: "\ud83d", options: { provider: "mock" } }],
+  ])("%s has no half of a surrogate pair, which many readers of JSON refuse", async (_, path, body) => {
+    const response = await (body === undefined ? client.fetch(path) : client.post(path, body));
+    const text = await response.text();
+    expect(text).toContain("\\ufffd");
+    expect(text).not.toMatch(/\\ud[89a-f]/);
+  });
+
   it("a sane request id is kept, another is replaced", async () => {
     const id = async (sent: string) =>
       (await client.fetch("/healthz", { headers: { "x-request-id": sent } })).headers.get("x-request-id");

@@ -1,4 +1,5 @@
 /** Errors below `/v1` in the shape that the client's SDK reads. */
+import { wellFormedJson } from "../../bytes.ts";
 import type { HullError } from "../../errors.ts";
 import type { RequestContext } from "../context.ts";
 import { problemHeaders } from "../problem.ts";
@@ -73,7 +74,7 @@ export function errorResponse(error: HullError, context: RequestContext, dialect
   const headers = problemHeaders(error);
   headers.set("content-type", "application/json");
   if (!helpsToRetry(error)) headers.set("x-should-retry", "false");
-  return new Response(JSON.stringify(errorBody(error, context, dialect)), {
+  return new Response(wellFormedJson(errorBody(error, context, dialect)), {
     status: statusOf(error),
     headers,
   });
