@@ -41,6 +41,9 @@ const PHASED = { persistent: true, break_unless_phase: "b" };
 test.each<[string, () => unknown, unknown]>([
   ["blanks in a turn with calls as text", () => turns(blanks), 0],
   ["calls without an end", () => turns("f({\n".repeat(MANY)), 0],
+  ["blanks behind what may be a key", () => turns(`f({a${" ".repeat(100_000)}b})`), 0],
+  ["escapes in arguments that are no JSON", () => turns(`f({a: "${'\\"'.repeat(60_000)}", b})`), 0],
+  ["calls in calls, none of which is JSON", () => turns("f({\n".repeat(20_000) + "})".repeat(20_000)), 0],
   ["fences without an end", () => visibleText(`{${"\n```json".repeat(MANY)}`).length, 8 * MANY + 1],
   ["line ends before a phase", () => otherPhase(PHASED, `a${"\n".repeat(MANY)}b\nnext_phase: c`), "c"],
   [
