@@ -14,7 +14,7 @@ import type { Cgroups } from "./cgroup.ts";
 import type { Command } from "./commands.ts";
 import type { Environment } from "./environment.ts";
 import type { Launcher } from "./launcher.ts";
-import { log, reasonOf } from "./log.ts";
+import { codeOf, log, reasonOf } from "./log.ts";
 import { PackageRecords } from "./package-records.ts";
 import type { Pipes } from "./pipes.ts";
 import { GroupProcess, type ProcessOutcome } from "./process.ts";
@@ -113,6 +113,7 @@ export class Dependencies {
       if (this.#known.size >= MOST_KNOWN) this.#known.clear();
       known = this.#read(digest, bundle, script);
       this.#known.set(name, known);
+      known.catch(() => this.#known.delete(name));
     }
     return known;
   }
@@ -120,7 +121,7 @@ export class Dependencies {
   async #read(digest: string, bundle: string, script: string | null): Promise<Requirements | null> {
     const metadata = script === null ? null : inlineMetadata(await readFile(script, "utf8"));
     const file = join(bundle, "requirements.txt");
-    const text = metadata ?? (await readFile(file, "utf8").catch(() => ""));
+    const text = metadata ?? (await requirementsIn(file));
     if (metadata === null && !/^[ \t]*[^#\s]/m.test(text)) return null;
     const python = this.#python();
     const hash = createHash("sha256").update(JSON.stringify([digest, python.file, text]));
@@ -253,6 +254,17 @@ export class Dependencies {
     const reason = await unstored;
     if (reason !== null) throw new DependenciesFailed(`The packages could not be stored (${reason}).`);
     return outcome;
+  }
+}
+
+/** The text of a requirements file; empty if there is none. */
+async function requirementsIn(file: string): Promise<string> {
+  try {
+    return await readFile(file, "utf8");
+  } catch (error) {
+    // A skill may have something else of this name.
+    if (["ENOENT", "ENOTDIR", "EISDIR"].includes(codeOf(error) ?? "")) return "";
+    throw error;
   }
 }
 

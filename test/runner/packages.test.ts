@@ -1,9 +1,15 @@
 /** The Python packages of handlers: installed once, before the first call. */
 import { execFileSync } from "node:child_process";
-import { readdir, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, rm, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { Bundles } from "../../container/bundles.ts";
+import { Dependencies } from "../../container/dependencies.ts";
+import { DirectLauncher } from "../../container/direct-launcher.ts";
+import { Pipes } from "../../container/pipes.ts";
+import { ScratchRoot } from "../../container/scratch.ts";
 import { callScript } from "../support/handler-call.ts";
 import { type Bundle, bundle, run, startRunner, type TestRunner, until } from "../support/runner.ts";
 import { makeZip } from "../support/zip.ts";
@@ -58,6 +64,31 @@ beforeAll(async () => {
   });
 });
 afterAll(() => offline.stop());
+
+test("requirements that cannot be read now are a failure, and are read again for the next call", async () => {
+  const dir = await mkdtemp(join(tmpdir(), "hull-packages-"));
+  const dependencies = new Dependencies({
+    bundles: new Bundles(join(dir, "bundles"), 1000, null),
+    cgroups: null,
+    launcher: new DirectLauncher(),
+    pipes: new Pipes(join(dir, "pipes"), null),
+    scratch: new ScratchRoot(join(dir, "scratch"), null, async () => {}),
+    dir: join(dir, "records"),
+    python: null,
+    environment: {},
+    networked: null,
+    network: false,
+    limitMs: 1000,
+  });
+  const use = () => dependencies.use("0".repeat(64), dir, null);
+  const file = join(dir, "requirements.txt");
+  await symlink(file, file);
+  await expect(use()).rejects.toMatchObject({ code: "ELOOP" });
+  await rm(file);
+  await writeFile(file, "hullpkg\n");
+  await expect(use()).rejects.toThrow("There is no Python in this runner.");
+  await rm(dir, { recursive: true });
+});
 
 test("requirements.txt is installed once, whoever asks; its files cannot be changed", async () => {
   const calls = ["scripts/use.py", "scripts/other.py", "scripts/use.py"].map((script) =>
