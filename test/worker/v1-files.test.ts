@@ -2,6 +2,7 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { LOCAL_CALLER } from "../../src/auth/caller.ts";
 import { RequestContext } from "../../src/http/context.ts";
+import { withProducedFiles } from "../../src/http/skills/produced-files.ts";
 import { saveFile, sweepStoredFiles } from "../../src/run/stored-files.ts";
 import { Client } from "./served.ts";
 import { ADMIN, FOLDER, Tenant, tenant } from "./tenant.ts";
@@ -344,6 +345,26 @@ describe("a cleanup that fails does not hide what the caller did wrong", () => {
     const answer = await new Tenant(broken, key).fetch(path, { method: "POST", ...sent });
     expect([answer.status, failed.length > 0]).toEqual([status, true]);
   });
+});
+
+it("the log says why an answer with files ends early", async () => {
+  const failed = vi.spyOn(console, "error").mockImplementation(() => {});
+  const headers = { accept: "multipart/mixed" };
+  const context = new RequestContext(
+    new Request("http://localhost/", { headers }),
+    open.deployment,
+    () => {},
+  );
+  context.admit({ ...LOCAL_CALLER, tenant: "red" });
+  const [card] = (await open.deployment.registry.catalog(() => {})).cards;
+  const { manifest } = await open.deployment.registry.skill(card?.version ?? "");
+  const id = `file_${"0".repeat(32)}`;
+  const listed = `${id};path="a.txt";size=1;type="text/plain";sha256="${"0".repeat(64)}"`;
+  const made = new Response("Done.", { headers: { "x-hull-files": listed } });
+  const answer = await withProducedFiles(context, manifest, made);
+  expect(answer.headers.get("content-type")).toMatch(/^multipart\/mixed/);
+  await expect(answer.text()).rejects.toThrow(id);
+  expect(failed).toHaveBeenCalledWith(expect.stringContaining(`"file":"${id}"`));
 });
 
 it("another tenant's file is unknown", async () => {

@@ -75,6 +75,18 @@ async function bodyOf({ env, tenant }: RequestContext, { id }: ProducedFile) {
   return readFile(env, await findFile(env, tenant, id));
 }
 
+/** The bytes of a file in an answer that has begun: only the log can say why they end early. */
+async function* loggedBody(context: RequestContext, file: ProducedFile): AsyncGenerator<Uint8Array, void> {
+  try {
+    yield* await bodyOf(context, file);
+  } catch (error) {
+    const { requestId: request_id } = context;
+    const line = { event: "file_not_sent", request_id, file: file.id, error: String(error) };
+    console.error(JSON.stringify(context.redacted(line)));
+    throw error;
+  }
+}
+
 async function fileAnswer(
   context: RequestContext,
   file: ProducedFile,
@@ -107,7 +119,7 @@ async function mixedAnswer(
         const disposition = contentDisposition("attachment", file.path);
         const about = `Content-Type: ${file.mime_type}\r\nContent-Disposition: ${disposition}\r\nContent-Location: /files/${file.id}\r\n`;
         await say(`--${boundary}\r\n${about}\r\n`);
-        for await (const chunk of await bodyOf(context, file)) await writer.write(chunk);
+        for await (const chunk of loggedBody(context, file)) await writer.write(chunk);
         await say("\r\n");
       }
       await say(`--${boundary}--\r\n`);
