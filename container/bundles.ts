@@ -173,7 +173,9 @@ export class Bundles {
       const { bytes, folders } = await unpackTar(tarPath, unpacked, mask);
       for (const folder of folders) await chmod(join(unpacked, folder), mask);
       const dir = join(this.#root, digest);
-      if (changed !== undefined) {
+      // The disk refused the `.size` of an earlier arrival.
+      if (changed === undefined) await removeTree(dir);
+      else {
         const trash = this.#trash();
         // A process may have removed the whole folder.
         await rename(dir, trash).then(

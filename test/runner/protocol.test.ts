@@ -1,7 +1,7 @@
 /** Tickets, bundles, ids. */
 import { spawn } from "node:child_process";
 import { createHash, randomUUID } from "node:crypto";
-import { mkdtemp, readdir, readFile, stat } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -188,6 +188,15 @@ describe("bundles", () => {
       .split("\n")
       .filter((line) => line.includes("bundle_unpacked") && line.includes(files.digest));
     expect(unpacked.length).toBeLessThanOrEqual(1);
+  });
+
+  test("a bundle that the disk refuses at the end arrives at the next attempt", async () => {
+    const { digest, tar } = await bundle({ "z.sh": "#!/bin/sh\necho z\n" });
+    const inTheWay = join(runner.stateDir, "bundles", `${digest}.size`);
+    await mkdir(inTheWay);
+    expect((await put(digest, tar)).status).toBe(500);
+    await rm(inTheWay, { recursive: true });
+    expect((await put(digest, tar)).status).toBe(204);
   });
 
   test("the least recently used go when there are too many bytes", async () => {
