@@ -1,5 +1,6 @@
 import { DurableObject } from "cloudflare:workers";
 import type { Bindings } from "../env.ts";
+import { own } from "../skill/json.ts";
 import { Accounts } from "./ledger/accounts.ts";
 import { type BudgetRow, Budgets, budgetOf, refusalOf } from "./ledger/budgets.ts";
 import type { Rate } from "./ledger/rate.ts";
@@ -74,7 +75,7 @@ export class LedgerObject extends DurableObject<Bindings> implements LedgerRpc {
   }
 
   takeTurn(provider: string, configured: number | null): number {
-    const rpm = this.#policyNow().rpm[provider] ?? configured;
+    const rpm = own(this.#policyNow().rpm, provider) ?? configured;
     if (rpm === null) return 0;
     const rate = { requests: rpm, window_ms: PROVIDER_WINDOW_MS };
     return this.#rates.count(`provider ${provider}`, rate, Date.now());

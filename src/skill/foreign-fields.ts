@@ -5,6 +5,7 @@
 
 import { memoNamed } from "../memo.ts";
 import type { Findings } from "./findings.ts";
+import { own } from "./json.ts";
 import { EFFORTS } from "./manifest.ts";
 import { nearest } from "./match.ts";
 import { byteOrder } from "./path.ts";
@@ -192,7 +193,7 @@ export function warnMissed(findings: Findings, root: MapNode, fields: Iterable<s
   const warned: string[] = [];
   for (const key of fields) {
     const slot = child(root, key);
-    const missed = MISSED[fold(key)];
+    const missed = own(MISSED, fold(key));
     if (slot === undefined || missed === undefined || missed.asks?.(slot) === false) continue;
     const how = missed.partly === true ? "carries out only a part of" : "does not carry out";
     const message = `Hull ${how} the field ${key}: ${missed.what}.`;

@@ -15,6 +15,10 @@ export function withoutNulls(value: Json): Json {
 /** The object itself; anything else becomes an object without members. */
 export const objectOf = (value: unknown): JsonObject => (isObject(value) ? value : {});
 
+/** The member of a record under a name from outside, which may also be that of a member that every object inherits. */
+export const own = <T>(record: { readonly [name: string]: T }, name: string): T | undefined =>
+  Object.hasOwn(record, name) ? record[name] : undefined;
+
 /**
  * A value in the form in which JSON holds it: a copy without `undefined`. The compiler does not accept an interface as
  * JSON, since other files could add members to it.

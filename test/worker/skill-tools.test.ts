@@ -265,8 +265,10 @@ it("names that every object inherits are names like others", async () => {
     skills: ["constructor"],
   });
   const read = await (await client.fetch("/skills/constructor/config")).json();
+  const card = await (await client.fetch("/skills/constructor/card")).json();
   await client.publish(FOLDERS);
   expect(results).toEqual([expect.stringContaining("<skill_content"), "made"]);
+  expect(card).toMatchObject({ slug: "constructor" });
   expect(read).toMatchObject({ tools: { constructor: { values: { valueOf: { set: false } } } } });
 });
 

@@ -1,17 +1,15 @@
 /** Which skills' instructions a session has, according to its records. Pure. */
+import { own } from "../../skill/json.ts";
 import type { AgentRecord } from "./records.ts";
 import { withoutPrefix } from "./skill-prefix.ts";
 import type { AgentState, RunState } from "./state.ts";
 
-/**
- * What the session knows of a skill; `undefined`: nothing. The name may also be that of a member that every object
- * inherits.
- */
+/** What the session knows of a skill; `undefined`: nothing. */
 export function knownSkill(
   { known = {} }: Pick<AgentState, "known">,
   name: string,
 ): { digest: string; arguments: string } | undefined {
-  return Object.hasOwn(known, name) ? known[name] : undefined;
+  return own(known, name);
 }
 
 /** What the commands in a skill's text wrote; `undefined`: they have not run. */
@@ -19,7 +17,7 @@ export function skillOutputs(
   { outputs = {} }: Pick<AgentState, "outputs">,
   name: string,
 ): { [command: string]: string } | undefined {
-  return Object.hasOwn(outputs, name) ? outputs[name] : undefined;
+  return own(outputs, name);
 }
 
 /** After a message that activates a skill. */

@@ -1,6 +1,6 @@
 /** A workflow run as its routes show it, with the reason why it does not continue. Pure. */
 import { counted } from "../../plural.ts";
-import { asJson } from "../../skill/json.ts";
+import { asJson, own } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { ActiveVisit, RunDocument } from "./answers.ts";
 import { uncompensated } from "./compensation.ts";
@@ -161,12 +161,12 @@ function explain(state: WorkflowState, active: ActiveStages): string {
     );
     return awaited.length === 0 ? `${node} runs` : `${node} waits ${awaited.join(" and ")}`;
   });
-  const joins = ready.filter((id) => arrived[id] !== undefined).map((id) => joinWaits(state, id));
+  const joins = ready.filter((id) => Object.hasOwn(arrived, id)).map((id) => joinWaits(state, id));
   return `${[...said, ...joins].join("; ") || "The run begins"}.`;
 }
 
 function joinWaits({ spec, arrived }: WorkflowState, id: string): string {
   const node = spec.graph.nodes[id];
   if (node?.kind !== "join") return `${id} has not begun`;
-  return `the join ${id} has ${(arrived[id] ?? []).length} of ${requiredInputs(spec.graph, node)} branches`;
+  return `the join ${id} has ${(own(arrived, id) ?? []).length} of ${requiredInputs(spec.graph, node)} branches`;
 }

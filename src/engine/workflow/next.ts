@@ -1,6 +1,8 @@
 /** Decides the next steps of a workflow run from its journal's state and the time. Pure. */
+
 import { counted } from "../../plural.ts";
 import { canonicalJson } from "../../skill/canonical.ts";
+import { own } from "../../skill/json.ts";
 import { sha256 } from "../sha256.ts";
 import type { AttemptKey, Stage, StageError } from "./answers.ts";
 import { sizeOf, type WorkflowArtifact } from "./artifacts.ts";
@@ -165,7 +167,7 @@ function outOfTime({ node, visit, attempts, running }: Visit, at: number): Workf
 /** Begins the node that undoes a stage; it reads the stage's artifacts. */
 function compensate(state: WorkflowState, stage: Stage, at: number): WorkflowRecord[] {
   const node = state.spec.graph.nodes[stage.node_id]?.compensation ?? "";
-  const visit = (state.counts[node] ?? 0) + 1;
+  const visit = (own(state.counts, node) ?? 0) + 1;
   const input_digest = sha256(canonicalJson({ task: state.spec.task, node, compensates: stage.id }));
   const consumed = stage.produced_artifact_ids;
   return [{ type: "started", at, node, visit, attempt: 1, input_digest, consumed, compensates: stage.id }];
@@ -220,12 +222,12 @@ function startable(state: WorkflowState): string[] {
   const able = ready.filter((id) => {
     const node = spec.graph.nodes[id];
     if (node === undefined || visits.some((visit) => visit.node === id)) return false;
-    return node.kind !== "join" || (arrived[id] ?? []).length >= requiredInputs(spec.graph, node);
+    return node.kind !== "join" || (own(arrived, id) ?? []).length >= requiredInputs(spec.graph, node);
   });
   const room = Math.max(0, Math.min(free, spec.max_steps - steps));
   const recorded = spec.origin?.recorded;
   if (recorded === undefined) return able.slice(0, room);
-  const place = (id: string): number => recordedPlace(recorded, id, (counts[id] ?? 0) + 1);
+  const place = (id: string): number => recordedPlace(recorded, id, (own(counts, id) ?? 0) + 1);
   return able.toSorted((one, other) => place(one) - place(other)).slice(0, Math.min(1, room));
 }
 
@@ -235,7 +237,7 @@ const isBusy = ({ wait, retry_at }: Visit): boolean => wait === null && retry_at
 function begin(state: WorkflowState, id: string, at: number, newId: IdSource): WorkflowRecord[] {
   const node = state.spec.graph.nodes[id];
   if (node === undefined) return [];
-  const key = { node: id, visit: (state.counts[id] ?? 0) + 1, attempt: 1 };
+  const key = { node: id, visit: (own(state.counts, id) ?? 0) + 1, attempt: 1 };
   return attempt(state, node, key, at, newId);
 }
 

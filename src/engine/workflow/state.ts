@@ -1,4 +1,5 @@
 /** The state of a workflow run, folded from its journal one record at a time. Pure. */
+import { own } from "../../skill/json.ts";
 import { addSpent, type Shares, type Spent, withoutShare } from "../shares.ts";
 import { sumUsd } from "../usd.ts";
 import type { Attempt, CrashPoint, Stage, StageError, Transition, Usage } from "./answers.ts";
@@ -183,7 +184,7 @@ function begun(spec: WorkflowSpec, at: number): WorkflowState {
   const stages = origin?.stages ?? [];
   const completed = [...new Set(stages.map(({ node_id }) => node_id))];
   const counts: { [node: string]: number } = {};
-  for (const { node_id } of stages) counts[node_id] = (counts[node_id] ?? 0) + 1;
+  for (const { node_id } of stages) counts[node_id] = (own(counts, node_id) ?? 0) + 1;
   return {
     spec,
     began: at,
@@ -222,7 +223,7 @@ function migrate(
 function arrivals({ nodes }: Graph, transitions: readonly Transition[]): { [join: string]: string[] } {
   const arrived: { [join: string]: string[] } = {};
   for (const { from, to } of transitions)
-    if (nodes[to]?.kind === "join") arrived[to] = [...new Set([...(arrived[to] ?? []), from])];
+    if (nodes[to]?.kind === "join") arrived[to] = [...new Set([...(own(arrived, to) ?? []), from])];
   return arrived;
 }
 
@@ -403,7 +404,7 @@ function follow(state: WorkflowState, { id }: Node, branch: string, at: string):
     state.transitions.push({ from: id, to, branch: edge.branch ?? null, at });
     if (nodes[to]?.kind === "join") {
       if (state.joined.includes(to)) return;
-      const arrived = state.arrived[to] ?? [];
+      const arrived = own(state.arrived, to) ?? [];
       if (!arrived.includes(id)) state.arrived = { ...state.arrived, [to]: [...arrived, id] };
     }
     if (!state.ready.includes(to)) state.ready = [...state.ready, to];

@@ -1,4 +1,5 @@
 /** `/llm/rate-limit/:provider`: the calls per minute that the caller's tenant may make to a provider. */
+
 import type { ProviderRate } from "../../api/answers/spending.ts";
 import { rateBody } from "../../api/bodies/spending.ts";
 import { BadRequest, ProviderNotFound } from "../../errors/request.ts";
@@ -7,6 +8,7 @@ import { tariffOf } from "../../run/accounting.ts";
 import { configuredRpm } from "../../run/provider-rate.ts";
 import { askWithPolicy } from "../../run/tenant-policy.ts";
 import type { Policy } from "../../session/ledger/rpc.ts";
+import { own } from "../../skill/json.ts";
 import { nearest } from "../../skill/match.ts";
 import { readJson } from "../body.ts";
 import type { RequestContext } from "../context.ts";
@@ -33,8 +35,8 @@ export async function putRateLimit(context: RequestContext, params: Params): Pro
 }
 
 async function rateOf(context: RequestContext, provider: string, { rpm }: Policy): Promise<ProviderRate> {
-  const own = rpm[provider];
-  if (own !== undefined) return { provider, rpm: own, source: "tenant" };
+  const set = own(rpm, provider);
+  if (set !== undefined) return { provider, rpm: set, source: "tenant" };
   const registry = await context.deployment.models.registry();
   const configured = configuredRpm(context, provider, tariffOf(registry).rpm);
   return { provider, rpm: configured, source: configured === null ? null : "deployment" };

@@ -1,9 +1,11 @@
 /** The list, the cards and the versions of served skills. */
+
 import type { CardDetails } from "../../api/answers/skills.ts";
 import { grants } from "../../auth/api-key.ts";
 import type { Settings } from "../../env.ts";
 import type { LoadedCatalog } from "../../registry/published.ts";
 import { versionsOf } from "../../registry/versions.ts";
+import { own } from "../../skill/json.ts";
 import type { Card, SkillRecord } from "../../skill/manifest.ts";
 import { MODES } from "../../skill/manifest-fields.ts";
 import { signatureFault } from "../../skill/trust.ts";
@@ -93,7 +95,7 @@ function publisherDetails(
       overrides: overrides[`${manifest.slug}/${name}`],
     }),
   );
-  const found = [...(faults[manifest.slug] ?? []), ...diagnostics];
+  const found = [...(own(faults, manifest.slug) ?? []), ...diagnostics];
   return { diagnostics: found, tool_details, files: files.map(({ path, size }) => ({ path, size })) };
 }
 

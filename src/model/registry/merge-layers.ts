@@ -1,4 +1,5 @@
 /** Merges layers of configuration. */
+import { own } from "../../skill/json.ts";
 import type { CapabilityTables, InferenceRules, Layer, ModelTables, TierRules } from "./layer.ts";
 
 /**
@@ -52,7 +53,7 @@ export function tierRules({ tier_rules = [], models = {} }: ModelTables): TierRu
 function mergeCapabilities(lower: CapabilityTables, upper: CapabilityTables): CapabilityTables {
   const provider = { ...lower.provider };
   for (const [name, rules] of Object.entries(upper.provider ?? {})) {
-    provider[name] = [...rules, ...(provider[name] ?? [])];
+    provider[name] = [...rules, ...(own(provider, name) ?? [])];
   }
   return { provider, provider_family: { ...lower.provider_family, ...upper.provider_family } };
 }

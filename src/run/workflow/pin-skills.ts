@@ -26,7 +26,7 @@ export async function pinSkills(
   const all = named.delete("*") ? (before?.all ?? (await everySkill(context))) : undefined;
   const digests = { ...before?.digests };
   for (const name of [...named, ...(all ?? [])])
-    digests[name] ??= (await listedVersion(context, name)).digest;
+    if (!Object.hasOwn(digests, name)) digests[name] = (await listedVersion(context, name)).digest;
   return { digests, ...(all === undefined ? {} : { all }) };
 }
 

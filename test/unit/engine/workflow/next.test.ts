@@ -154,6 +154,17 @@ describe("joins", () => {
     expect(play.status).toBe("completed");
     expect(play.stages.filter((stage) => stage.startsWith("end"))).toHaveLength(1);
   });
+
+  it("a node may have the name of a member that every object inherits", () => {
+    const nodes = { fork: { kind: "fork" }, toString: {}, b: {}, constructor: { kind: "join" } };
+    const edges = ["toString", "b"].flatMap((id) => [
+      { from: "fork", to: id },
+      { from: id, to: "constructor" },
+    ]);
+    const play = new Play({ entry: "fork", nodes, edges }).end("toString").end("b");
+    expect(play.status).toBe("completed");
+    expect(play.state.counts).toEqual({ fork: 1, toString: 1, b: 1, constructor: 1 });
+  });
 });
 
 describe("maps", () => {

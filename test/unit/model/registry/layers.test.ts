@@ -51,6 +51,14 @@ describe("layers", () => {
     ).toEqual({ top_p: 1 });
   });
 
+  test("may name a provider as a member that every object inherits", () => {
+    const rules = [{ model_match: "*", vision: true }];
+    const layer = layerSchema.parse({ capabilities: { provider: { constructor: rules } } });
+    expect(mergeLayers(layerSchema.parse({ capabilities: {} }), layer).capabilities?.provider).toEqual({
+      constructor: rules,
+    });
+  });
+
   test("merge the same way before and after they are laid upon the shipped one", () => {
     const package_ = layerSchema.parse({
       llm: {
