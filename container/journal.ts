@@ -13,7 +13,7 @@ import { basename, join } from "node:path";
 import * as z from "zod/mini";
 import { type FrameFile, FrameLog } from "./frame-log.ts";
 import type { EncryptionParams, JournalCipher } from "./journal-cipher.ts";
-import { log, reasonOf } from "./log.ts";
+import { codeOf, log, reasonOf } from "./log.ts";
 
 const SEGMENT_BYTES = 8 * 1024 * 1024;
 /** Ended executions are recorded together after this time, so that their answers do not wait for the disk. */
@@ -156,7 +156,13 @@ export class Journal {
     const { sealed } = entry.frames;
     // If another secret encrypted them, they cannot be read.
     if (sealed !== null && !this.#cipher.canDecrypt(sealed)) return null;
-    if ("file" in entry.frames) return FrameLog.fromFile(this.#file(entry.frames.file, sealed));
+    if ("file" in entry.frames) {
+      return FrameLog.fromFile(this.#file(entry.frames.file, sealed)).catch((error: unknown) => {
+        // An earlier runner removed the file, but not yet the segment with its record.
+        if (codeOf(error) === "ENOENT") return null;
+        throw error;
+      });
+    }
     const file = await open(this.#segmentPath(entry.segment), "r");
     try {
       const bytes = Buffer.alloc(entry.frames.bytes);
