@@ -405,7 +405,7 @@ function jsonIn<T>(name: string, text: string, schema: z.ZodMiniType<T>): T {
   const parsed = schema.safeParse(value);
   if (!parsed.success) {
     const cause = `does not fit: ${z.prettifyError(parsed.error)}`;
-    throw new SettingUnreadable({ variable: name, fault: "does not fit; the log says where", cause });
+    throw new SettingUnreadable({ variable: name, fault: "has a wrong value; the log says where", cause });
   }
   return parsed.data;
 }

@@ -57,7 +57,9 @@ describe("from which risk on", () => {
   });
 
   it("a misspelt level is an error, not none", () => {
-    expect(() => configured({ approvals: { require_risk: "high" } })).toThrow(/wrong inside Hull/);
+    expect(() => configured({ approvals: { require_risk: "high" } })).toThrow(
+      /HULL_CONFIG has a wrong value/,
+    );
   });
 });
 

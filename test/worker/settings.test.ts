@@ -43,7 +43,7 @@ describe("settings", () => {
   });
 
   it.each([
-    [{ HULL_CONFIG: '{"inner":"value"}' }, "HULL_CONFIG does not fit; the log says where."],
+    [{ HULL_CONFIG: '{"inner":"value"}' }, "HULL_CONFIG has a wrong value; the log says where."],
     [{ HULL_TRACE: "yes" }, 'HULL_TRACE must be 1, true, 0 or false, not "yes".'],
   ])("that cannot be read are an error that nobody stores: %j", async (variables, words) => {
     const logged = vi.spyOn(console, "error").mockReturnValue();
