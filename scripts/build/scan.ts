@@ -534,7 +534,7 @@ function readIgnore(location: string, base: string): IgnoreLevel {
   return { base, rules: parseIgnore(text ?? "") };
 }
 
-/** Why the system does not let something be read that is there; `null`: it can be read, or it is not there. */
+/** Why an existing file or folder cannot be read; `null`: it can be read, or does not exist. */
 function refusalOf(path: string, read: (path: string) => unknown = readdirSync): Error | null {
   try {
     read(path);

@@ -138,7 +138,7 @@ function isOpen({ vars: { HULL_PUBLIC, HULL_CONFIG } }: WorkerConfig): boolean {
 const wantsSecrets = ({ skills }: Publication): boolean =>
   skills.some(({ tools }) => tools.some(({ config }) => config.some(({ type }) => type === "secret")));
 
-/** @throws CommandError if the store lacks a deployed version that a skill keeps: another Hull has told of it */
+/** @throws CommandError if the store lacks a deployed version that a skill keeps, so that another Hull must have named it */
 function checkKept({ skills }: Publication, { keys }: Namespace): void {
   const lost = skills.find(({ card, digest }) => card.stale === true && !keys.has(`skill:${digest}`));
   if (lost === undefined) return;

@@ -38,8 +38,8 @@ export function debounced(changed: () => Promise<void>): Debounced {
 }
 
 /**
- * Calls `schedule` for each change under the roots, but not in the folder of state, as soon as it has resolved. Returns a
- * function that stops it.
+ * Calls `schedule` for each change under the roots, except in the folder of state. It watches once this promise has
+ * resolved. Returns a function that stops it.
  */
 export async function watchRoots(
   roots: readonly string[],

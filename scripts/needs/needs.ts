@@ -114,7 +114,7 @@ const isSpecial = (word: string): boolean =>
 
 const FUNCTION = /^[ \t]*(?:function[ \t]+)?([\w-]+)[ \t]*\(\)/gm;
 
-/** Programs that Python starts: those of calls, and the first words of lists that go on with an option. */
+/** Programs that Python starts: the first word of each call, and of each list whose second word is an option. */
 function pythonPrograms(code: string): string[] {
   if (!code.includes("subprocess")) return [];
   const named = code.matchAll(

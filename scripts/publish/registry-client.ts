@@ -101,7 +101,7 @@ export class RegistryClient {
   }
 }
 
-/** `not_found`: an earlier version of Hull, which does not tell. */
+/** `not_found`: the server is an earlier version of Hull, which has no such route. */
 const NOT_PUBLISHED: readonly string[] = ["skill_not_found", "catalog_missing", "not_found"];
 
 /** Whether a failed request may have taken effect: no Hull answered, or a Hull failed. One that refuses did nothing. */
