@@ -19,8 +19,8 @@ afterEach(() => vi.restoreAllMocks());
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
 const run = (key: string, client = keyed) =>
   client.fetch("/skills/cat", { method: "POST", body: "hi", headers: bearer(key) });
-const post = (key: string, body: unknown, headers: Record<string, string> = {}) =>
-  keyed.fetch("/admin/keys", {
+const post = (key: string, body: unknown, headers: Record<string, string> = {}, client = keyed) =>
+  client.fetch("/admin/keys", {
     method: "POST",
     headers: { ...bearer(key), "content-type": "application/json", ...headers },
     body: JSON.stringify(body),
@@ -83,6 +83,14 @@ describe("an API key", () => {
     expect((await revoke(ADMIN, first.id)).status).toBe(204);
     expect(await (await asked("once")).json()).toEqual(first);
     expect(await code(await run(first.key))).toEqual([401, "unauthenticated"]);
+    // With another secret the deployment would derive another key.
+    const changed = new Client({
+      HULL_ADMIN_KEY: ADMIN,
+      HULL_SECRET_KEY: "another-secret-0123456789abcdef0123",
+    });
+    const body = { tenant: "once", scopes: ["admin"] };
+    const later = await post(ADMIN, body, { "idempotency-key": "made once" }, changed);
+    expect(await code(later)).toEqual([502, "answer_lost"]);
   });
 
   it("has the scopes that this version knows, if a later version made it", async () => {
