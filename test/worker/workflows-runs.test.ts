@@ -370,6 +370,7 @@ describe("a replay", () => {
         flaky: { ...fails, retry_policy: { max_attempts: 2, backoff_ms: 1 } },
         ask: { kind: "wait", wait: { approval: "Go on?" } },
         v: { kind: "verify", verify: { command: "make test" } },
+        r: { kind: "reduce" },
         c: { kind: "condition" },
         end: said("ended"),
       },
@@ -378,14 +379,15 @@ describe("a replay", () => {
         edge("f", "flaky"),
         edge("flaky", "ask"),
         edge("ask", "v"),
-        edge("v", "c"),
+        edge("v", "r"),
+        edge("r", "c"),
         edge("c", "end", "true"),
         edge("c", "end", "false"),
       ],
     };
     const test = { approvals: { ask: "approve" }, mocks: { v: [{ output: "green" }] } };
     const whole = await run(graph, { options: { test } });
-    expect(whole).toMatchObject({ status: "completed", stages: { length: 7 } });
+    expect(whole).toMatchObject({ status: "completed", stages: { length: 8 } });
     const again = await run(graph, { options: { replay_run: whole.id } });
     const told = ({ stages }: Run) =>
       stages.map(({ node_id, outcome, visible_text, usage, artifacts, verification }) => {
