@@ -7,12 +7,12 @@ import type { Bindings } from "../../src/env.ts";
 import { detachedContext } from "../../src/run/context.ts";
 import { sessionClient, sessionObject } from "../../src/run/session-client.ts";
 import type { TaskSettings } from "../../src/run/task/handle.ts";
-import { NOTHING_ASKED } from "../../src/run/task/sub-agent.ts";
 import { writeFile } from "../../src/run/workspace/store.ts";
 import * as daemons from "./daemon-world.ts";
 import { bindings } from "./file-bindings.ts";
 import { client, codeOf, get, post, texts } from "./session-client.ts";
 import { inWorld, SPEC, type World } from "./session-world.ts";
+import { settingsOf } from "./task-settings.ts";
 
 /** A point that work reaches and where it waits until it is let go on. */
 class Gate {
@@ -98,33 +98,14 @@ async function above(): Promise<string> {
 }
 
 type Transcript = TaskSettings["carry"]["transcript_mode"];
-const settingsOf = (parent: string, transcript_mode: Transcript): TaskSettings => ({
-  name: "digger",
-  task: "Dig.",
-  mode: "delegated_stage",
-  request: { ...NOTHING_ASKED, task: "Dig.", system: null },
-  stage: null,
-  carry: {
-    artifact_mode: "inherit",
-    transcript_mode,
-    context_policy: {},
-    persist_state: false,
-    retriggerable: false,
-    policy: null,
-  },
-  execution: null,
-  artifacts: [],
-  parent: { session_id: parent, run_id: null, task_id: null },
-  token_budget: null,
-});
-
 function spawn(world: World, parent: string, transcript_mode: Transcript = "inherit") {
   const prompt: AgentSpec["prompt"] = [{ role: "user", content: [{ type: "text", text: "Dig." }] }];
+  const settings = settingsOf(parent);
   const delegation = { parent: { session_id: parent, run_id: null }, levels: 1, account: parent };
   const agent = { ...SPEC, prompt, run_id: "r1", session_id: world.id, delegation };
   return world.tryAsk("spawn_task", {
     work: { agent },
-    settings: settingsOf(parent, transcript_mode),
+    settings: { ...settings, mode: "delegated_stage", carry: { ...settings.carry, transcript_mode } },
     imported: null,
     listed: true,
     wait: true,

@@ -7,11 +7,11 @@ import type { AgentSpec } from "../../src/engine/agent/spec.ts";
 import { detachedContext } from "../../src/run/context.ts";
 import { type SessionClient, sessionClient } from "../../src/run/session-client.ts";
 import type { TaskSettings } from "../../src/run/task/handle.ts";
-import { NOTHING_ASKED } from "../../src/run/task/sub-agent.ts";
 import { readEvents } from "../support/sse.ts";
 import { said, specOf } from "../support/workflow-graphs.ts";
 import { bindings } from "./file-bindings.ts";
 import { inWorld, type Script, SPEC, tool, type World } from "./session-world.ts";
+import { settingsOf } from "./task-settings.ts";
 
 const journal = { ...tool("write"), handler: "journal" };
 const SCRIPT: Script = {
@@ -28,28 +28,6 @@ async function above(): Promise<SessionClient> {
   const session = sessionClient(context, `above-${++parents}`);
   await session.ask("open", { metadata: {}, request_hash: null, imported: null });
   return session;
-}
-
-function settingsOf(parent: string): TaskSettings {
-  return {
-    name: "digger",
-    task: "Dig.",
-    mode: "sub_agent",
-    request: { ...NOTHING_ASKED, task: "Dig.", system: null },
-    stage: null,
-    carry: {
-      artifact_mode: "inherit",
-      transcript_mode: "inherit",
-      context_policy: {},
-      persist_state: false,
-      retriggerable: false,
-      policy: null,
-    },
-    execution: null,
-    artifacts: [],
-    parent: { session_id: parent, run_id: null, task_id: null },
-    token_budget: null,
-  };
 }
 
 async function play(world: World, parent: string, named: boolean): Promise<void> {
