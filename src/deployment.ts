@@ -123,19 +123,29 @@ export class Deployment {
   }
 
   /**
-   * Reads the provider file and the published catalog. Both name secret variables, so an answer sent before that would
-   * pass a redactor that does not know them. If a read fails, the next request tries again, and code that needs the
-   * content fails by itself. Simultaneous requests each read for themselves, since one request may not wait for
-   * another's read.
+   * Reads what names secret variables, since an answer sent before that would pass a redactor that does not know them.
+   * If a read fails, the next request tries again, and code that needs the content fails by itself. Simultaneous
+   * requests each read for themselves, since one request may not wait for another's read.
    * @param background keeps a promise alive after the answer
    */
   async open(background: (work: Promise<unknown>) => void): Promise<void> {
-    const [models, catalog] = await Promise.allSettled([
-      this.models.registry(),
-      this.registry.catalog(background),
-    ]);
-    const unpublished = catalog.status === "rejected" && catalog.reason instanceof CatalogMissing;
-    this.#open = models.status === "fulfilled" && (catalog.status === "fulfilled" || unpublished);
+    this.#open = await this.learnSecrets(background).then(
+      () => true,
+      () => false,
+    );
+  }
+
+  /**
+   * Reads the provider file and the published catalog, if there is one. Both name secret variables, so no process and no
+   * handler may get variables before.
+   * @throws SettingUnreadable CatalogUnreadable
+   */
+  async learnSecrets(background: (work: Promise<unknown>) => void): Promise<ModelRegistry> {
+    const published = this.registry.catalog(background).catch((error: unknown) => {
+      if (!CatalogMissing.matches(error)) throw error;
+    });
+    const [models] = await Promise.all([this.models.registry(), published]);
+    return models;
   }
 }
 

@@ -17,8 +17,8 @@ export function hasEffects(mode: string): boolean {
 export async function runMode(handle: RunHandle): Promise<RunOutput> {
   const { manifest } = handle.record;
   const { mode } = manifest;
-  // No process may start while the provider file is unreadable: it names keys that no process may get.
-  const modelRegistry = await handle.context.deployment.models.registry();
+  const { deployment, background } = handle.context;
+  const modelRegistry = await deployment.learnSecrets(background);
   if (mode === "llm") {
     const resumed = handle.durable !== null && handle.durable.log.state().run !== null;
     const release = await takeSlot(handle.context, manifest, handle.id, resumed);

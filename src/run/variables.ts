@@ -2,6 +2,16 @@
 import type { Settings } from "../env.ts";
 import type { SkillRecord } from "../skill/manifest.ts";
 import { WORKSPACE_GRANT } from "../skill/workspace-settings.ts";
+import type { RunContext } from "./context.ts";
+
+/**
+ * The settings from which processes and handlers get variables.
+ * @throws what `learnSecrets` throws
+ */
+export async function processSettings({ deployment, background }: RunContext): Promise<Settings> {
+  await deployment.learnSecrets(background);
+  return deployment.settings;
+}
 
 /**
  * The names of variables that a skill may have. An uploaded skill gets those that `HULL_GRANTS` lists; `null`: any,

@@ -45,7 +45,7 @@ import { readSkillFile } from "../skill-resource.ts";
 import { openSpan } from "../spans.ts";
 import { runSubAgent } from "../task/sub-agent.ts";
 import { checkTrust } from "../trust.ts";
-import { grantsOf } from "../variables.ts";
+import { grantsOf, processSettings } from "../variables.ts";
 import type { WorkspaceAccess } from "../workspace/access.ts";
 import { toolWorkspace } from "../workspace/transfer.ts";
 import { WorkspaceTools } from "../workspace-tools/call.ts";
@@ -410,7 +410,7 @@ async function carryOut(
   // A run that dies with its process has no second run attempt, so its call is always found by its id.
   if (again && known === null) return interrupted();
   const record = await skillNamed(options, slug);
-  const { settings } = context;
+  const settings = await processSettings(context);
   const executionId = executionIdOf(at);
   const workspace = access === null ? null : await toolWorkspace(context.env.FILES, access);
   const runner = await runnerEndpoint(context, workspace?.id ?? executionId);

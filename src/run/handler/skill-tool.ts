@@ -15,7 +15,7 @@ import {
   type HandlerNote,
   type HandlerOutcome,
 } from "../../tool/handler/call.ts";
-import { grantsOf } from "../variables.ts";
+import { grantsOf, processSettings } from "../variables.ts";
 import { checkedArguments, faultsOf } from "./arguments.ts";
 import { logToolCall } from "./log.ts";
 import { ToolOutput } from "./output.ts";
@@ -46,7 +46,7 @@ export async function callSkillTool(
 ): Promise<SkillToolResult> {
   const { tool, record, call } = asked;
   const { context } = environment;
-  const { settings } = context;
+  const settings = await processSettings(context);
   const checked = checkedArguments(call, tool);
   if ("error" in checked) {
     const refused = failedCall("schema_validation", checked.error, 0);

@@ -21,6 +21,7 @@ import type { RunContext } from "../context.ts";
 import type { RunEvent } from "../events.ts";
 import { ToolOutput } from "../handler/output.ts";
 import { runnerEndpoint, runOptions } from "../runner.ts";
+import { processSettings } from "../variables.ts";
 import type { WorkspaceAccess } from "../workspace/access.ts";
 import { toolWorkspace } from "../workspace/transfer.ts";
 import { BashOutput } from "./bash-output.ts";
@@ -72,8 +73,9 @@ const UNKNOWN = `The command was ${LOST} Look at what is there before you go on.
 /** Runs a command to its end. Every fault of the command is a result. @throws HullError for faults of the runner */
 export async function runBash(command: Command, environment: BashEnvironment): Promise<AgentToolResult> {
   const { context, known, emit } = environment;
-  const { settings, env } = context;
+  const { env } = context;
   if (command.again && known === null) return unknown(0);
+  const settings = await processSettings(context);
   const workspace = await toolWorkspace(env.FILES, environment.workspace);
   const list = await environment.skills.toRun();
   const text = withVariables(String(command.args.command), command.variables);

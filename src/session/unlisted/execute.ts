@@ -32,7 +32,6 @@ export interface KnownRun {
 
 interface CallEnvironment {
   deployment: Deployment;
-  background: (work: Promise<unknown>) => void;
   log: SessionLog;
   calls: CallStore;
   context: RunContext;
@@ -49,8 +48,6 @@ export async function executeCall(
   const operation = operationOf(known.call);
   if (operation !== null) return runOperation(await handleOf(known, attempt, environment, { operation }));
   const { registry } = environment.deployment;
-  // Loads the catalog, so that this run's events reveal none of the values that its proxy skills send.
-  await registry.catalog(environment.background).catch(() => null);
   const record = await registry.skill(known.call.digest);
   const { slug, mode } = record.manifest;
   return runMode({ ...(await handleOf(known, attempt, environment, { skill: slug, mode })), record });

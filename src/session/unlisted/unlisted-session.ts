@@ -339,12 +339,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     if (known === null || known.run.id !== row.id || known.run.settled_at !== null) return;
     const context = this.#context(known);
     try {
-      const place = {
-        deployment: this.#deployment,
-        background: this.background,
-        log: this.log,
-        calls: this.#calls,
-      };
+      const place = { deployment: this.#deployment, log: this.log, calls: this.#calls };
       const { id, call } = known;
       const files = () => runFiles(this.#storage, this.#env, { id, generation: call.generation });
       const output = await executeCall(known, attempt, { ...place, context, files });
