@@ -2,6 +2,7 @@
  * What an isolate keeps while it serves. Everything that outlives a request is kept here, so its lifetime is that of the
  * environment from which it was read.
  */
+import { EndedSignIns } from "./auth/ended-sign-ins.ts";
 import { KnownKeys } from "./auth/known-keys.ts";
 import { ListSeal } from "./auth/list-seal.ts";
 import { SignIns } from "./auth/sign-in.ts";
@@ -64,6 +65,7 @@ export class Deployment {
   /** From which the deployment derives keys of its own; `null`: it has none. */
   readonly secret: string | null;
   readonly signIns: SignIns;
+  readonly endedSignIns: EndedSignIns;
   /** Signs cursors of lists, so that each is valid for its own list only. */
   readonly listSeal: ListSeal;
   readonly sealer: Sealer;
@@ -112,6 +114,7 @@ export class Deployment {
     this.keys = new KnownKeys(env, this.settings.adminKey);
     this.secret = this.settings.secretKeys[0] ?? this.settings.adminKey;
     this.signIns = new SignIns(this.secret);
+    this.endedSignIns = new EndedSignIns(env);
     this.listSeal = new ListSeal(this.secret);
     this.sealer = new Sealer(this.settings.secretKeys);
     this.isolates = env.LOADER === undefined ? null : new Isolates(env.LOADER);

@@ -17,6 +17,10 @@ export interface SignIn {
   hash: string;
   /** The token in forms of this browser. */
   token: string;
+  /** SHA-256 of the cookie, hexadecimal. */
+  id: string;
+  /** When the cookie is too old, Unix ms. */
+  until: number;
 }
 
 interface Keys {
@@ -52,10 +56,11 @@ export class SignIns {
       const bytes = fromBase64Url(cookie);
       const iv = bytes.subarray(0, NONCE_BYTES);
       const text = await crypto.subtle.decrypt({ name: "AES-GCM", iv }, seal, bytes.subarray(NONCE_BYTES));
-      const [hash = "", until = ""] = new TextDecoder().decode(text).split(".");
-      if (now >= Number(until)) return null;
+      const [hash = "", end = ""] = new TextDecoder().decode(text).split(".");
+      const until = Number(end);
+      if (now >= until) return null;
       const mac = await crypto.subtle.sign("HMAC", token, utf8(cookie));
-      return { hash, token: toBase64Url(new Uint8Array(mac)) };
+      return { hash, token: toBase64Url(new Uint8Array(mac)), id: await sha256(cookie), until };
     } catch {
       return null;
     }

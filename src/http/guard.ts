@@ -163,7 +163,7 @@ async function isSignedIn(context: RequestContext, scope: Scope | "any"): Promis
   const sealed = cookies.find((cookie) => cookie.startsWith(name))?.slice(name.length) ?? "";
   if (sealed === "" || !isOwnPage(request)) return false;
   const signIn = await deployment.signIns.open(sealed, Date.now());
-  if (signIn === null) return false;
+  if (signIn === null || (await deployment.endedSignIns.has(signIn, context.background))) return false;
   const caller = await callerOfHash(context, signIn.hash, scope);
   if (caller === null) return false;
   context.signIn = signIn;

@@ -42,10 +42,11 @@ export async function signIn(context: RequestContext): Promise<Response> {
   return seeOther(next, cookie(request, sealed, SIGNED_IN_S));
 }
 
-/** `POST /console/sign-out`: removes the cookie. */
+/** `POST /console/sign-out`: ends the sign-in, so that no copy of the cookie works any more, and removes the cookie. */
 export async function signOut(context: RequestContext): Promise<Response> {
   const fields = await fieldsOf(context);
   await checkFormToken(context, fields.get("token"));
+  if (context.signIn !== null) await context.deployment.endedSignIns.add(context.signIn);
   return seeOther("/", cookie(context.request, "", 0));
 }
 

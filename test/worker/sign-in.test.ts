@@ -126,15 +126,41 @@ describe("a browser", () => {
     const cookie = await signedIn();
     const { signIns } = keyed.deployment;
     const token = (await signIns.open(cookie.slice("__Host-hull=".length), Date.now()))?.token ?? "";
-    const out = await form("/console/sign-out", { token }, { cookie });
-    expect([out.status, out.headers.get("location")]).toEqual([303, "/"]);
-    expect(out.headers.get("set-cookie")).toMatch(/^__Host-hull=; .*Max-Age=0/);
     const posted = await keyed.fetch(`${AT}/skills/cat`, {
       method: "POST",
       body: "hi",
       headers: { cookie, "x-hull-form-token": token },
     });
     expect(posted.status).toBe(200);
+    const out = await form("/console/sign-out", { token }, { cookie });
+    expect([out.status, out.headers.get("location")]).toEqual([303, "/"]);
+    expect(out.headers.get("set-cookie")).toMatch(/^__Host-hull=; .*Max-Age=0/);
+  });
+
+  it("attack: a copy of the cookie works no more after a sign-out, in other isolates after 10 s", async () => {
+    const [copied, other] = [await signedIn(), await signedIn()];
+    const elsewhere = new Client({ HULL_ADMIN_KEY: ADMIN });
+    const there = async (): Promise<number> =>
+      (await elsewhere.fetch(`${AT}/skills`, { headers: { cookie: copied } })).status;
+    expect(await there()).toBe(200);
+    const { signIns } = keyed.deployment;
+    const open = await signIns.open(copied.slice("__Host-hull=".length), Date.now());
+    await form("/console/sign-out", { token: open?.token ?? "" }, { cookie: copied });
+    expect(await code(await get("/skills", copied))).toEqual([401, "unauthenticated"]);
+    expect((await get("/skills", other)).status).toBe(200);
+    vi.spyOn(Date, "now").mockReturnValue(Date.now() + 10_001);
+    expect(await there()).toBe(401);
+  });
+
+  it("that signs out removes what Hull noted of cookies that are too old by now", async () => {
+    const { DB } = keyed.env;
+    const { endedSignIns } = keyed.deployment;
+    const noted = { hash: "", token: "", id: "old", until: Date.now() + 1000 };
+    await endedSignIns.add(noted);
+    vi.spyOn(Date, "now").mockReturnValue(Date.now() + 1001);
+    await endedSignIns.add({ ...noted, id: "new", until: Date.now() + 1000 });
+    const { results } = await DB.prepare("SELECT id FROM ended_sign_ins WHERE id IN ('old', 'new')").all();
+    expect(results).toEqual([{ id: "new" }]);
   });
 });
 
