@@ -130,6 +130,12 @@ describe("a stage", () => {
     await until(path, "cancelled");
   });
 
+  it.each(["stage", "subagent"])("of kind %s has the time that its run has, a month too", async (kind) => {
+    const options = { deadline_ms: 30 * 86_400_000 };
+    const { stages } = await run({ nodes: { s: { kind, ...said("x") } } }, { options });
+    expect(stages).toMatchObject([{ branch: "success", error: null }]);
+  });
+
   it("of a failed map works on all items again", async () => {
     const no = { error: { category: "auth", message: "no" } };
     const m = {

@@ -338,7 +338,6 @@ function stageOptions({ spec }: WorkflowState, node: Node, stage: Stage): JsonOb
     ...shared,
     ...stage.options,
     ...Object.fromEntries(overriding),
-    ...(spec.deadline === null ? {} : { deadline_ms: Math.max(1, spec.deadline - Date.now()) }),
     ...(policy === null ? {} : { policy }),
     ...(approvals === undefined ? {} : { approval_policy: plain(approvals) }),
   };
