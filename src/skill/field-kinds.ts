@@ -9,6 +9,9 @@ type Json = z.core.util.JSONType;
 /** The longest time of a timer, in ms. */
 export const MAX_MS = 2147483647;
 
+/** The longest time from now to a date that is stored, in ms: a century. */
+export const MAX_AHEAD_MS = 100 * 366 * 24 * 3_600_000;
+
 /**
  * - `list`: texts, `of` says of what; `orText`: also one text that is split
  * - `values`: a list of any JSON; `any`: any JSON, or what a reader of its own makes a value of `shape` from

@@ -210,6 +210,19 @@ describe("a wake", () => {
     });
   });
 
+  it("later than the platform sets alarms has an alarm nevertheless", async () => {
+    await inWorld({ replies: answers(1) }, async (world) => {
+      await world.open();
+      await idle(world, { wake_interval_ms: 1000 * 366 * 24 * HOUR });
+      await world.conversation.listing.written();
+      world.now += HOUR;
+      world.alarm();
+      await world.over();
+      expect(world.store.due()).toMatchObject([{ kind: "daemon" }]);
+      expect(await world.storage.getAlarm()).toBe(Date.UTC(2189, 0));
+    });
+  });
+
   it("is not delayed when the clock is set back", async () => {
     await inWorld({ replies: answers(5) }, async (world) => {
       await world.open();

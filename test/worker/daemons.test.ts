@@ -370,6 +370,10 @@ describe("refuses", () => {
     [{ task: "" }, "task"],
     [{ task: "x", cron: "61 * * * *" }, "cron"],
     [{ task: "x", time_zone: "Mars/Base" }, "time_zone"],
+    // No date is that far ahead.
+    [{ task: "x", wake_interval_ms: Number.MAX_SAFE_INTEGER }, "wake_interval_ms"],
+    [{ task: "x", approval_timeout_ms: Number.MAX_SAFE_INTEGER }, "approval_timeout_ms"],
+    [{ task: "x", approval_timeout_s: 1e100 }, "approval_timeout_s"],
     [{ task: "x", watch_paths: ["in", "/tmp/in"] }, "watch_paths"],
     [{ task: "x", watch_paths: "in/../../out" }, "watch_paths"],
     [{ task: "x", event_queue_capacity: 0 }, "event_queue_capacity"],

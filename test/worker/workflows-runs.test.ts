@@ -238,6 +238,16 @@ describe("a run that tries a graph", () => {
     expect(Number(done.virtual_time_ms) / 60_000).toBeCloseTo(11 * 60 + 1, 0);
   });
 
+  it("repeats a stage as often as it may, however long the waits become", async () => {
+    const retry_policy = { max_attempts: 60, backoff_ms: 1001, backoff_multiplier: 2.1 };
+    const { stages, virtual_time_ms } = await run(
+      { nodes: { a: { ...fails, retry_policy } } },
+      { options: { test: { virtual_time: true } } },
+    );
+    expect(stages).toMatchObject([{ attempts: { length: 60 }, error: { code: "provider_auth_failed" } }]);
+    expect(virtual_time_ms).toSatisfy(Number.isInteger);
+  });
+
   it("names what its graph lacks, and waits where only somebody can let it go on", async () => {
     const wrong = await executed(graph, { options: { test: { mocks: { x: [] } } } });
     expect([wrong.status, await wrong.json()]).toMatchObject([

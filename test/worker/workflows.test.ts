@@ -235,6 +235,15 @@ describe("POST /workflows/execute", () => {
   it.each<[body: object, path: string]>([
     [{ graph: { nodes: { a: {} } }, options: { max_steps: 0 } }, "options.max_steps"],
     [{ graph: { nodes: { a: {} } }, options: { no_such: 1 } }, "options.no_such"],
+    [
+      { graph: { nodes: { a: {} } }, options: { deadline_ms: Number.MAX_SAFE_INTEGER } },
+      "options.deadline_ms",
+    ],
+    [{ graph: { nodes: { a: { timeout_ms: Number.MAX_SAFE_INTEGER } } } }, "graph.nodes.a.timeout_ms"],
+    [
+      { graph: { nodes: { a: { total_timeout_ms: Number.MAX_SAFE_INTEGER } } } },
+      "graph.nodes.a.total_timeout_ms",
+    ],
     [{ graph: { nodes: { a: {} } }, options: { tool_configs: {} } }, "options.tool_configs"],
     [{ graph: { nodes: { a: {} } }, options: { persist_path: "a.json" } }, "options.persist_path"],
     [{ graph: { nodes: { a: {} } }, options: { resume_path: "a.json" } }, "options.resume_path"],

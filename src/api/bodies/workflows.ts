@@ -3,6 +3,7 @@ import * as z from "zod/mini";
 import { CRASH_PLACES } from "../../engine/workflow/crash-places.ts";
 import { editInput } from "../../engine/workflow/edit.ts";
 import { once } from "../../memo.ts";
+import { MAX_AHEAD_MS } from "../../skill/field-kinds.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { policyShape } from "../../skill/policy.ts";
@@ -88,7 +89,7 @@ export const workflowOptions = once(() =>
   z.object({
     max_steps: maybe(z.int().check(z.positive(), z.lte(100_000))),
     max_concurrent: maybe(z.int().check(z.positive(), z.lte(100))),
-    deadline_ms: maybe(z.int().check(z.positive())),
+    deadline_ms: maybe(z.int().check(z.positive(), z.lte(MAX_AHEAD_MS))),
     compensation_ms: maybe(z.int().check(z.positive(), z.lte(MAX_COMPENSATION_MS))),
     resume_run: maybe(z.union([text(), object()], "must be a run's id or record")),
     replay_run: maybe(z.union([text(), object()], "must be a run's id or record")),

@@ -1,6 +1,7 @@
 /** A workflow graph: its shape, its shorthand, its defaults. Pure. */
 import * as z from "zod/mini";
 import { once } from "../../memo.ts";
+import { MAX_AHEAD_MS } from "../../skill/field-kinds.ts";
 import { isObject, withoutNulls } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { approvalPolicyShape, policyShape } from "../../skill/policy.ts";
@@ -29,7 +30,7 @@ const NODE_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 const MAX_NODES = 500;
 const MAX_EDGES = 2_000;
 /** A year, in ms. */
-const MAX_WAIT_MS = 366 * 24 * 3_600_000;
+export const MAX_WAIT_MS = 366 * 24 * 3_600_000;
 
 const shapes = once(() => {
   const text = z.string();
@@ -69,8 +70,8 @@ const shapes = once(() => {
         retry_on: maybe(texts),
       }),
     ),
-    timeout_ms: maybe(positive),
-    total_timeout_ms: maybe(positive),
+    timeout_ms: maybe(positive.check(z.lte(MAX_AHEAD_MS))),
+    total_timeout_ms: maybe(positive.check(z.lte(MAX_AHEAD_MS))),
     capability_policy: maybe(policyShape),
     approval_policy: maybe(approvalPolicyShape),
     input_contract: maybe(

@@ -4,7 +4,7 @@ import { addSpent, type Shares, type Spent, withoutShare } from "../shares.ts";
 import { sumUsd } from "../usd.ts";
 import type { Attempt, CrashPoint, Stage, StageError, Transition, Usage } from "./answers.ts";
 import type { WorkflowArtifact } from "./artifacts.ts";
-import type { Graph, Node } from "./graph.ts";
+import { type Graph, MAX_WAIT_MS, type Node } from "./graph.ts";
 import { traversed } from "./origin.ts";
 import {
   COMPENSATION_MS,
@@ -338,7 +338,7 @@ function retryAt(node: Node, visit: Visit, outcome: Outcome, made: number, at: n
   // Repeating it could make it take effect twice.
   if (code === OUTCOME_UNKNOWN && retry_on?.includes(code) !== true) return null;
   if (retry_on !== undefined && !retry_on.some((word) => said.includes(word))) return null;
-  const next = at + backoff_ms * backoff_multiplier ** (made - 1);
+  const next = at + Math.ceil(Math.min(backoff_ms * backoff_multiplier ** (made - 1), MAX_WAIT_MS));
   return node.total_timeout_ms !== undefined && next >= visit.began + node.total_timeout_ms ? null : next;
 }
 

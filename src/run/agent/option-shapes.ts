@@ -6,6 +6,7 @@ import { compactionShapes } from "../../llm/compaction-options.ts";
 import { parseSparse, TEXTS } from "../../llm/options.ts";
 import { once } from "../../memo.ts";
 import { BOT_ID } from "../../skill/config/given.ts";
+import { MAX_AHEAD_MS } from "../../skill/field-kinds.ts";
 import { withoutNulls } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { approvalPolicyShape, permissionsShape, policyShape } from "../../skill/policy.ts";
@@ -118,13 +119,13 @@ function shapes() {
     policy: maybe(policyShape),
     approval_policy: maybe(approvalPolicyShape),
     permissions: maybe(permissionsShape),
-    approval_timeout_ms: maybe(z.int().check(z.positive())),
-    approval_timeout_s: maybe(z.number().check(z.positive())),
+    approval_timeout_ms: maybe(z.int().check(z.positive(), z.lte(MAX_AHEAD_MS))),
+    approval_timeout_s: maybe(z.number().check(z.positive(), z.lte(MAX_AHEAD_MS / 1000))),
     ...compactionShapes(),
     daemon: maybe(flag),
     persist_path: maybe(text),
     resume_path: maybe(text),
-    wake_interval_ms: maybe(count),
+    wake_interval_ms: maybe(count.check(z.lte(MAX_AHEAD_MS))),
     cron: maybe(text),
     time_zone: maybe(text),
     watch_paths: maybe(z.union([texts, text], TEXTS)),

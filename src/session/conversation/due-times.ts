@@ -45,6 +45,8 @@ export const RETRY_MS = 60_000;
  * before the alarm fires, and it is removed.
  */
 const EARLY_MS = 60_000;
+/** The platform refuses alarms after the year 2189, Unix ms. An alarm at this time sets the next one. */
+const LAST_ALARM = Date.UTC(2189, 0);
 
 export class DueTimes {
   readonly #storage: DurableObjectStorage;
@@ -118,7 +120,7 @@ export class DueTimes {
 
   #first(): number | null {
     const times = [...this.#known().values()];
-    return times.length === 0 ? null : Math.min(...times);
+    return times.length === 0 ? null : Math.min(LAST_ALARM, ...times);
   }
 
   /**
