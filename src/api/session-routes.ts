@@ -57,7 +57,8 @@ const STEPS = { 200: answer("Steps", json(schema("Trace"))) };
 export const SESSION_OPERATIONS = {
   listAllRuns: {
     tag: "sessions",
-    summary: "The tenant's runs of the last 30 days, over all surfaces, the newest first",
+    summary:
+      "The tenant's runs of the last 30 days, and older ones that have not ended, over all surfaces, the newest first",
     parameters: [
       ...PAGE,
       query("state", "Only runs in this state.", { enum: [...RUN_STATES] }),

@@ -14,7 +14,7 @@ import type { Bindings } from "../env.ts";
 import { type NewestFirst, newestFirst, type Wanted } from "./newest-first.ts";
 import { figuresShape, type RunEntry, type RunFigures, runEntryShape } from "./run-entry.ts";
 
-/** How long a row is kept, in ms. */
+/** How long the row of an ended run is kept after the run's beginning, in ms. */
 const KEPT_MS = 30 * 24 * 3_600_000;
 /** The most rows that one sweep removes. */
 const SWEPT = 500;
@@ -163,10 +163,14 @@ export async function unsettledSince(
   );
 }
 
-/** Removes rows that are too old. Rows are in the order of writing, so the first ones are the oldest. */
+/**
+ * Removes rows that are too old. Rows are in the order of writing, so the first ones are the oldest. The row of a run that
+ * has not ended stays: a daemon lives for months, and an approval may wait as long.
+ */
 export async function sweepRuns(env: Bindings, now: number): Promise<void> {
   await tables(env).run(
-    "DELETE FROM runs WHERE rowid IN (SELECT rowid FROM runs ORDER BY rowid LIMIT ?) AND created_at < ?",
+    `DELETE FROM runs WHERE created_at < ?2
+     AND rowid IN (SELECT rowid FROM runs WHERE settled_at IS NOT NULL ORDER BY rowid LIMIT ?1)`,
     [SWEPT, new Date(now - KEPT_MS).toISOString()],
   );
 }

@@ -348,7 +348,7 @@ describe("a run is listed", () => {
     }
   });
 
-  it("for 30 days; a late note of its beginning does not undo its end", async () => {
+  it("for 30 days, and as long as it has not ended; a late note of its beginning does not undo its end", async () => {
     const old: RunEntry = {
       id: "old",
       kind: "call",
@@ -363,7 +363,17 @@ describe("a run is listed", () => {
       cost_usd: 0,
       code: null,
     };
-    await noteRuns(client.env, [{ tenant: "default", run: old }]);
+    const waiting = {
+      ...old,
+      id: "waiting",
+      state: "awaiting_approval",
+      settled_at: null,
+      duration_ms: null,
+    };
+    await noteRuns(
+      client.env,
+      [waiting, old].map((run) => ({ tenant: "default", run })),
+    );
     const late = { ...old, state: "running", settled_at: null, duration_ms: null };
     await noteRuns(client.env, [{ tenant: "default", run: late }]);
     expect(await json("/runs/old")).toMatchObject({ state: "done" });
@@ -371,6 +381,10 @@ describe("a run is listed", () => {
     expect((await client.fetch("/runs/old")).status).toBe(200);
     await sweepRuns(client.env, Date.parse("2026-04-01T00:00:00Z"));
     expect((await client.fetch("/runs/old")).status).toBe(404);
+    expect(await json("/runs/waiting")).toMatchObject({ state: "awaiting_approval" });
+    await noteRuns(client.env, [{ tenant: "default", run: { ...old, id: "waiting" } }]);
+    await sweepRuns(client.env, Date.parse("2026-04-01T00:00:00Z"));
+    expect((await client.fetch("/runs/waiting")).status).toBe(404);
   });
 });
 
