@@ -8,6 +8,7 @@ import { pageOfRows, Tables } from "../database.ts";
 import { keySource } from "../derived-key.ts";
 import type { Bindings } from "../env.ts";
 import { unknownCursor } from "../errors/unknown-cursor.ts";
+import { Internal } from "../errors.ts";
 import { type ApiKey, keyOf, keyRowShape, prefixOf, SCOPES, type Scope } from "./api-key.ts";
 
 const COLUMNS = "id, prefix, tenant, scopes, name, created_at";
@@ -15,38 +16,31 @@ const KEYS = `SELECT ${COLUMNS}, used_at AS last_used_at FROM api_keys LEFT JOIN
 const tables = ({ DB }: Bindings): Tables => new Tables(DB, API_KEYS + API_KEY_USES);
 
 interface NewKey {
+  /** `key_<32 hex digits>`. */
+  id: string;
   tenant: string;
   scopes: readonly Scope[];
   name: string | null;
 }
 
-/** Stores a new key, but not the key itself. @param keyFor the key with this id */
+/** Stores a new key, but not the key itself, unless there is one with this id. @param keyFor the key with this id */
 export async function addKey(
   env: Bindings,
   wanted: NewKey,
   keyFor: (id: string) => Promise<string> | string,
   now: Date,
 ): Promise<ApiKey & { key: string }> {
-  const id = `key_${crypto.randomUUID().replaceAll("-", "")}`;
+  const { id, tenant, name } = wanted;
   const key = await keyFor(id);
-  const made: ApiKey = {
-    id,
-    prefix: prefixOf(key),
-    tenant: wanted.tenant,
-    scopes: SCOPES.filter((scope) => wanted.scopes.includes(scope)),
-    name: wanted.name,
-    created_at: now.toISOString(),
-    last_used_at: null,
-  };
-  await tables(env).run(`INSERT INTO api_keys (${COLUMNS}, hash) VALUES (?, ?, ?, ?, ?, ?, ?)`, [
-    made.id,
-    made.prefix,
-    made.tenant,
-    made.scopes.join(" "),
-    made.name,
-    made.created_at,
-    await sha256(key),
-  ]);
+  const scopes = SCOPES.filter((scope) => wanted.scopes.includes(scope));
+  const values = [id, prefixOf(key), tenant, scopes.join(" "), name, now.toISOString(), await sha256(key)];
+  const made = await tables(env).first(
+    keyRowShape,
+    `INSERT INTO api_keys (${COLUMNS}, hash) VALUES (?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT (id) DO UPDATE SET id = id RETURNING ${COLUMNS}, NULL AS last_used_at`,
+    values,
+  );
+  if (made === null) throw new Internal({ cause: "a stored key has no row" });
   return { ...made, key };
 }
 

@@ -10,10 +10,10 @@ import { AnswerLost, ClientClosedRequest } from "../errors/run.ts";
 import { toHullError } from "../errors.ts";
 import {
   type AnswerHead,
-  type Claim,
   claimAnswer,
   keepAnswer,
   noteEffects,
+  type OwnClaim,
   RENEW_MS,
   releaseClaim,
   renewClaim,
@@ -35,15 +35,18 @@ const MAX_KEYED_BYTES = 32 * 1024 * 1024 + 64 * 1024;
 const POLL_MS = { first: 50, most: 1000 };
 
 /**
- * A handler that runs once for all requests with the same key.
- * @param effects `from the start`: it creates something. `with tools`: it has effects only after `beforeEffects`; until
- * then another process may begin the request again
- * @param ownKeys whether the handler itself handles the key of a request with this body
+ * A handler that runs once for all requests with the same key. If its process dies or it fails, a request begins again, in
+ * another process too, unless it has called `beforeEffects`. What it creates before has an id from `madeId`, so that it
+ * finds what an earlier attempt made.
+ * @param options `ownKeys`: whether the handler itself handles the key of a request with this body. `effects`: a request
+ * does not begin again once its process has died
  */
 export function keyed(
   handle: Handler,
-  effects: "from the start" | "with tools",
-  ownKeys: (body: Uint8Array) => boolean = () => false,
+  {
+    ownKeys = () => false,
+    effects = false,
+  }: { ownKeys?: (body: Uint8Array) => boolean; effects?: boolean } = {},
 ): Handler {
   return async (context, params) => {
     const key = idempotencyKey(context.request);
@@ -60,13 +63,13 @@ export function keyed(
     }
     const name = await callName(context, key, `POST ${context.route}`);
     const request_hash = await requestHash(context, await contentHash(copyOf(context.request, bytes), bytes));
-    const wanted = { name, request_hash, effects: effects === "from the start" };
+    const wanted = { name, request_hash, effects };
     for (let wait = POLL_MS.first; ; wait = Math.min(wait * 2, POLL_MS.most)) {
       const claimed = await claimAnswer(context.env, wanted);
       switch (claimed.state) {
         case "claimed": {
           const work = (inner: RequestContext) => handle(inner, params);
-          const answer = firstAnswer(context, claimed.claim, wanted.effects, work, bytes);
+          const answer = firstAnswer(context, claimed.claim, work, bytes);
           // The request continues when its client leaves.
           context.background(
             answer.then(
@@ -116,23 +119,20 @@ async function contentHash(request: Request, bytes: Uint8Array): Promise<string>
   return sha256(JSON.stringify(parts));
 }
 
-/**
- * Does the work of the first request with a key.
- * @param creates the request creates something, so if it fails, it has created nothing
- */
+/** Does the work of the first request with a key. */
 async function firstAnswer(
   context: RequestContext,
-  claim: Claim,
-  creates: boolean,
+  claim: OwnClaim,
   handle: (context: RequestContext) => Promise<Response> | Response,
   bytes: Uint8Array<ArrayBuffer>,
 ): Promise<Response> {
   const { env, log } = context;
   /** The code in the log before the request: an earlier message of its batch may have failed. */
   const codeBefore = log.code;
-  let effects = creates;
+  let effects = false;
   const inner = context.within(copyOf(context.request, bytes));
   inner.route = context.route;
+  inner.attempt = claim.first;
   inner.beforeEffects = async () => {
     effects = true;
     if (!(await noteEffects(env, claim))) throw new AnswerLost({});
@@ -146,7 +146,7 @@ async function firstAnswer(
   const settle = async ({ status, headers }: Response, body: Uint8Array): Promise<void> => {
     const failed = status >= 400 || log.code !== codeBefore;
     const settled =
-      failed && (creates || !effects)
+      failed && !effects
         ? releaseClaim(env, claim)
         : keepAnswer(env, claim, { status, headers: [...headers] }, body);
     await settled.catch((error: unknown) => {

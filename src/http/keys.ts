@@ -13,7 +13,7 @@ import type { RequestContext } from "./context.ts";
 import { keyed } from "./keyed.ts";
 import { jsonNow, pageLimit } from "./page.ts";
 import type { Handler, Params } from "./routes.ts";
-import { idempotencyKey } from "./skills/idempotency.ts";
+import { idempotencyKey, madeDigits } from "./skills/idempotency.ts";
 
 /**
  * `POST /admin/keys {tenant, scopes, name?}`: 201 with the key, which is stored nowhere. Only a repetition with the same
@@ -33,7 +33,7 @@ export const addKey: Handler = async (context, params) => {
 const addedOnce = keyed(async (context) => {
   const { key: _, ...made } = await stored(context, (id) => keyStore.derivedKey(secretOf(context), id));
   return added(made);
-}, "from the start");
+});
 
 async function stored(
   context: RequestContext,
@@ -42,7 +42,8 @@ async function stored(
   const { tenant, scopes, name } = await readJson(context.request, keyBody);
   const { caller } = context;
   if (!caller.operator && tenant !== caller.tenant) throw new Forbidden({ scope: "admin", tenant });
-  return keyStore.addKey(context.env, { tenant, scopes, name: name ?? null }, keyFor, new Date());
+  const id = `key_${await madeDigits(context, "key")}`;
+  return keyStore.addKey(context.env, { id, tenant, scopes, name: name ?? null }, keyFor, new Date());
 }
 
 const added = (made: ApiKey): Response => jsonNow(made, 201, { location: `/admin/keys/${made.id}` });

@@ -84,19 +84,18 @@ export function codeTerms({ network, memory_limit }: JsonObject): CodeTerms {
 
 /**
  * Opens a container, or creates a new one.
- * @param about settings of a new container
+ * @param about settings of a new container; `null`: it must exist
  * @throws CallNotFound for an id that is unknown, expired, or of another tenant
  */
 export async function openContainer(
   context: RunContext,
-  id: string | null,
-  about: JsonObject = {},
+  id: string,
+  about: JsonObject | null = null,
 ): Promise<Container> {
-  const own = id ?? `container_01${crypto.randomUUID().replaceAll("-", "")}`;
-  const missing = missingContainer(own);
-  if (!CONTAINER_ID.test(own)) throw missing;
-  const session = sessionClient(context, own);
-  if (id === null) {
+  const missing = missingContainer(id);
+  if (!CONTAINER_ID.test(id)) throw missing;
+  const session = sessionClient(context, id);
+  if (about !== null) {
     await session.ask("open", {
       metadata: { ...about, container: true },
       request_hash: null,
@@ -107,10 +106,10 @@ export async function openContainer(
   const { updated_at, created_at, metadata } = await client.ask("view", null);
   if (Date.parse(updated_at) + containerTtl(metadata) < Date.now()) throw missing;
   const workspace = clientWorkspace(client);
-  const before = id === null ? [] : await allFiles(workspace);
+  const before = about === null ? await allFiles(workspace) : [];
   const known = new Map(before.map(({ path, sha256 }) => [path, sha256]));
   return {
-    id: own,
+    id,
     expires_at: new Date(Date.now() + containerTtl(metadata)).toISOString(),
     created_at,
     last_active_at: updated_at,
@@ -135,14 +134,18 @@ export async function openContainer(
 
 /**
  * Creates a container with stored files in its input folder. If a file is missing, removes the container again.
+ * @param made `digits`: 32 hex digits for its id, and `about` its settings
  * @throws FileNotFound
  */
 export async function makeContainer(
   context: RunContext,
   files: readonly string[],
-  about: JsonObject = {},
+  { digits, about }: { digits: string; about: JsonObject } = {
+    digits: crypto.randomUUID().replaceAll("-", ""),
+    about: {},
+  },
 ): Promise<Container> {
-  const container = await openContainer(context, null, about);
+  const container = await openContainer(context, `container_01${digits}`, about);
   try {
     for (const id of files) await putUpload(context, container, id);
   } catch (error) {

@@ -37,7 +37,9 @@ export interface NewFile {
 }
 
 /** `file_01…`, as Anthropic's ids begin: 32 hex digits after `file_`. */
-export const newFileId = (): string => `file_01${crypto.randomUUID().replaceAll("-", "").slice(2)}`;
+export const newFileId = (): string => fileIdOf(crypto.randomUUID().replaceAll("-", ""));
+/** @param digits 32 hex digits */
+export const fileIdOf = (digits: string): string => `file_01${digits.slice(2)}`;
 
 /** Stores a file. If its body breaks off, nothing is stored. */
 export async function storeFile(

@@ -25,6 +25,7 @@ type Settled = Pick<FileRow, "purpose" | "downloadable" | "expires_ms">;
  * Stores a file. The row exists before the bytes, so the sweep removes whatever an interrupted upload leaves; the index
  * of files removes its parts.
  * @param settle called when the body has been read
+ * @param id of the file; an earlier attempt may have stored it
  * @throws StorageQuotaExceeded
  */
 export async function saveFile(
@@ -32,8 +33,8 @@ export async function saveFile(
   { filename, mime }: { filename: string; mime: string },
   body: Body,
   settle: () => Settled | Promise<Settled>,
+  id = newFileId(),
 ): Promise<FileRow> {
-  const id = newFileId();
   await beginFile(env, tenant, id);
   const parted: string[] = [];
   try {

@@ -1,15 +1,16 @@
 /** Kept answers of `/v1` inside workerd: expiry, sweeps, dead processes, stores that fail (docs/http.md). */
-import { afterEach, beforeAll, expect, it, vi } from "vitest";
+import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { sweepAnswers } from "../../src/registry/kept-answers/rows.ts";
 import { Client } from "./served.ts";
 import { ADMIN, FOLDER, Tenant, tenant } from "./tenant.ts";
+import { form } from "./v1-client.ts";
 
 const DAY_MS = 86_400_000;
 const open = new Client({ HULL_ADMIN_KEY: ADMIN, HULL_CONFIG: JSON.stringify({ rate_limit: null }) });
 let red: Tenant;
 beforeAll(async () => {
   await new Client().publish(FOLDER);
-  red = new Tenant(open, (await tenant("red", "invoke")).key);
+  red = new Tenant(open, (await tenant("red", "invoke", "publish")).key);
 });
 afterEach(() => vi.restoreAllMocks());
 
@@ -65,14 +66,103 @@ it("a sweep removes expired answers with their bodies, and no others", async () 
   expect(await conversation("old")).toMatchObject({ again: false });
 });
 
-it("a creating request is not repeated after the death of its process", async () => {
-  await conversation("dead");
-  const forgotten = "UPDATE kept_answers SET answer = NULL, alive_ms = 0 WHERE expires_ms > ?";
+it("a creating request that begins again after the death of its process finds what it made", async () => {
+  const { id } = await conversation("dead");
+  const forgotten = "UPDATE kept_answers SET answer = NULL, alive_ms = 1 WHERE expires_ms > ?";
   await open.env.DB.prepare(forgotten).bind(Date.now()).run();
-  const headers = { "content-type": "application/json", "idempotency-key": "dead" };
-  const refused = await red.fetch("/v1/conversations", { method: "POST", headers, body: "{}" });
-  expect([refused.status, refused.headers.get("x-should-retry")]).toEqual([502, "false"]);
-  expect(await refused.json()).toMatchObject({ error: { code: "answer_lost" } });
+  expect(await conversation("dead")).toEqual({ id, again: false });
+  expect(await conversation("dead")).toEqual({ id, again: true });
+});
+
+/** The database carries out the next request that matches, but its answer is lost. */
+function loseAnswer(to: RegExp): { lost: () => boolean } {
+  const { DB } = open.env;
+  let lost = false;
+  const answered = <T>(statements: readonly string[], answer: T): T => {
+    if (lost || !statements.some((statement) => to.test(statement))) return answer;
+    lost = true;
+    throw new Error("D1_ERROR: Network connection lost.");
+  };
+  const statement: D1PreparedStatement = Object.getPrototypeOf(DB.prepare("SELECT 1"));
+  const text = (of: object): string => ("statement" in of ? String(of.statement) : "");
+  const { run, first, all } = statement;
+  const { batch } = DB;
+  vi.spyOn(statement, "run").mockImplementation(async function (this: typeof statement) {
+    return answered([text(this)], await run.call(this));
+  });
+  vi.spyOn(statement, "all").mockImplementation(async function (this: typeof statement) {
+    return answered([text(this)], await all.call(this));
+  });
+  vi.spyOn(statement, "first").mockImplementation(async function (this: typeof statement) {
+    return answered([text(this)], await first.call(this));
+  });
+  vi.spyOn(DB, "batch").mockImplementation(async (statements) =>
+    answered(statements.map(text), await batch.call(DB, statements)),
+  );
+  return { lost: () => lost };
+}
+
+describe("a creation whose answer the database lost", () => {
+  const SKILL = "---\nname: fox\ndescription: Finds foxes.\n---\nLook.\n";
+  const upload = (): FormData => form([["fox/SKILL.md", SKILL]]);
+  const file = (): FormData => {
+    const data = new FormData();
+    data.append("file", new File(["a fox"], "fox.txt"));
+    return data;
+  };
+  const text = (body: object) => () => JSON.stringify(body);
+  const item = { type: "message", role: "user", content: "hi" };
+  const inConversation = async (): Promise<string> =>
+    `/v1/conversations/${(await conversation(crypto.randomUUID())).id}/items`;
+  const ofSkill = async (): Promise<string> => {
+    const made = await red.fetch("/v1/skills", { method: "POST", body: upload() });
+    return `/v1/skills/${(await made.json<{ id: string }>()).id}/versions`;
+  };
+  const at = (path: string) => async () => path;
+
+  it.each([
+    ["conversation", at("/v1/conversations"), text({ items: [item] }), /INTO conversations/, "conversations"],
+    ["items", at("/v1/conversations"), text({ items: [item] }), /INTO conversation_items/, "conversations"],
+    ["items", inConversation, text({ items: [item, item] }), /INTO conversation_items/, "conversation_items"],
+    ["container", at("/v1/containers"), text({ name: "mine" }), /INTO sessions/, "sessions"],
+    ["skill", at("/v1/skills"), upload, /INTO stored_skills/, "stored_skills"],
+    ["bundle", at("/v1/skills"), upload, /INTO stored_bundles/, "stored_skills"],
+    ["version", ofSkill, upload, /INTO stored_skill_versions/, "stored_skill_versions"],
+    ["file", at("/v1/files"), file, /INTO stored_files/, "stored_files"],
+    ["file", at("/v1/files"), file, /UPDATE stored_files/, "stored_files"],
+    ["API key", at("/admin/keys"), text({ tenant: "red", scopes: ["invoke"] }), /INTO api_keys/, "api_keys"],
+    ["claim", at("/v1/conversations"), text({}), /INTO kept_answers/, "conversations"],
+  ])("is found by the next request with its key: %s", async (_, path, body, statement, table) => {
+    const by = table === "api_keys" ? new Tenant(open, ADMIN) : red;
+    const to = await path();
+    const count = async (): Promise<number> =>
+      (await open.env.DB.prepare(`SELECT count(*) AS n FROM ${table}`).first<number>("n")) ?? -1;
+    const key = crypto.randomUUID();
+    const asked = async (): Promise<{ status: number; again: boolean; answer: string }> => {
+      const sent = body();
+      const type = typeof sent === "string" ? { "content-type": "application/json" } : {};
+      const headers = { ...type, "idempotency-key": key };
+      const response = await by.fetch(to, { method: "POST", headers, body: sent });
+      const again = response.headers.has("x-hull-replayed");
+      return { status: response.status, again, answer: await response.text() };
+    };
+    const other = await by.fetch(to, { method: "POST", body: body() });
+    expect(other.ok).toBe(true);
+    const before = await count();
+    const made = table === "conversation_items" ? 2 : 1;
+    const fault = loseAnswer(statement);
+    expect([(await asked()).status, fault.lost()]).toEqual([500, true]);
+    vi.restoreAllMocks();
+    // The process that claimed the key does not know that it did.
+    if (statement.test("INTO kept_answers")) later(11_000);
+    const second = await asked();
+    expect(second).toMatchObject({ status: expect.toSatisfy((status) => status < 300), again: false });
+    expect(await asked()).toEqual({ ...second, again: true });
+    expect(await count()).toBe(before + made);
+    // Without a key, or with another, a request makes another one.
+    expect((await by.fetch(to, { method: "POST", body: body() })).ok).toBe(true);
+    expect(await count()).toBe(before + 2 * made);
+  });
 });
 
 it("a store that fails costs the kept answer, not the answer", async () => {

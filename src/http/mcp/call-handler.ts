@@ -47,7 +47,7 @@ export async function callHandlerTool(
       const own = { ...exchange, context: inner, signal: inner.request.signal };
       return Response.json(await carriedOut(own, called, given, watch));
     },
-    tool.idempotent ? "with tools" : "from the start",
+    { effects: !tool.idempotent },
   );
   const answer = await once(context, {});
   const result: JsonObject = JSON.parse(await answer.text());

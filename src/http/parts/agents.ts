@@ -32,6 +32,5 @@ export const HANDLERS = {
   ...tasks,
   ...taskSpawn,
   ...transcripts,
-  // To open a session again changes nothing, so another process may begin the request again.
-  openSession: keyed(sessions.openSession, "with tools"),
+  openSession: keyed(sessions.openSession),
 };

@@ -63,6 +63,18 @@ export async function idDigits(context: RequestContext, called: string): Promise
   return name.slice(0, 32);
 }
 
+/**
+ * SHA-256 (hex) from which the id of something that the request makes derives. A request that begins again under its
+ * `Idempotency-Key` gets the same (`keyed`).
+ * @param what distinguishes the things that one request makes
+ */
+export const madeId = ({ attempt }: RequestContext, what: string): Promise<string> =>
+  sha256(`${attempt} ${what}`);
+
+/** The first 32 of its digits. */
+export const madeDigits = async (context: RequestContext, what: string): Promise<string> =>
+  (await madeId(context, what)).slice(0, 32);
+
 /** Operations whose names a skill may have too. */
 const OPERATIONS: readonly string[] = ["runs", "responses"];
 

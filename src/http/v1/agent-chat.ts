@@ -7,7 +7,7 @@ import { completionOf } from "../../llm/openai-api/answer.ts";
 import type { ChatRequest } from "../../llm/openai-api/request.ts";
 import { namesSkill } from "../../llm/skill-model.ts";
 import { tokenCounts } from "../../model/usage.ts";
-import { type Container, type GeneratedFile, openContainer } from "../../run/container.ts";
+import { type Container, type GeneratedFile, makeContainer } from "../../run/container.ts";
 import { type AgentListener, type AgentOutcome, type AgentRun, openAgentRun } from "../../run/vendor-run.ts";
 import type { RequestContext } from "../context.ts";
 import { accountOf } from "../llm/account.ts";
@@ -94,7 +94,7 @@ async function drive(
   };
   const outcome = await opened.drive(listener);
   const kept = outcome.calls.length > 0 && ran.any;
-  const container = opened.container ?? (kept ? await openContainer(context, null) : null);
+  const container = opened.container ?? (kept ? await makeContainer(context, []) : null);
   const run = { ...opened, container };
   const named = kept && container !== null ? await storeTurns(context, container, ran.messages) : undefined;
   const { copies } = run;

@@ -31,13 +31,19 @@ const itemShape = z.lazy(() => z.object({ seq: z.int(), id: z.string(), item: js
 
 const tables = ({ DB }: Bindings): Tables => new Tables(DB, CONVERSATIONS);
 
-export async function addConversation(env: Bindings, tenant: string, row: ConversationRow): Promise<void> {
-  await tables(env).run("INSERT INTO conversations (tenant, id, metadata, created_ms) VALUES (?, ?, ?, ?)", [
-    tenant,
-    row.id,
-    JSON.stringify(row.metadata),
-    row.created_ms,
-  ]);
+/** Stores a conversation, unless there is one with this id; returns the stored one. */
+export async function addConversation(
+  env: Bindings,
+  tenant: string,
+  row: ConversationRow,
+): Promise<ConversationRow> {
+  const stored = await tables(env).first(
+    conversationShape,
+    `INSERT INTO conversations (tenant, id, metadata, created_ms) VALUES (?, ?, ?, ?)
+     ON CONFLICT (tenant, id) DO UPDATE SET id = id RETURNING id, metadata, created_ms`,
+    [tenant, row.id, JSON.stringify(row.metadata), row.created_ms],
+  );
+  return stored ?? row;
 }
 
 /** `null` for an unknown or foreign id. */

@@ -40,15 +40,21 @@ const claimShape = z.lazy(() =>
     attempt: z.string(),
   }),
 );
+/** A name that a process has claimed. */
+type Claim = z.infer<typeof claimShape>;
+
 /** A name that this process has claimed. */
-export type Claim = z.infer<typeof claimShape>;
+export interface OwnClaim extends Claim {
+  /** The first of this and the earlier attempts at the same request, which may have taken effect. */
+  first: string;
+}
 
 /**
  * `claimed`: the caller handles the request. `running`: another process handles it. `lost`: another process began
  * effects and is gone. `other_request`: the name belongs to a request with another hash.
  */
 type Claimed =
-  | { state: "claimed"; claim: Claim }
+  | { state: "claimed"; claim: OwnClaim }
   | { state: "answered"; head: AnswerHead; body: Uint8Array<ArrayBuffer> }
   | { state: "running" | "lost" | "other_request" };
 
@@ -57,7 +63,8 @@ const bodyKey = ({ name, attempt }: Claim): string => `answers/${name.split("/")
 
 /**
  * Claims a name, or says what happened to the claim that holds it. A claim that gives way keeps its row under
- * `<name>/<attempt>` until the sweep, which then finds a body that its process has stored or still stores.
+ * `<name>/<attempt>` until the sweep, which then finds a body that its process has stored or still stores. Until then
+ * the attempts at the same request know the first of them.
  * @param effects whether the request has effects from its beginning
  */
 export async function claimAnswer(
@@ -68,11 +75,11 @@ export async function claimAnswer(
   const now = Date.now();
   const attempt = crypto.randomUUID();
   const silent = now - SILENCE_MS;
-  const [, , found] = await db.batch([
+  const [, , found, attempts] = await db.batch([
     db
       .prepare(
         `UPDATE kept_answers SET name = name || '/' || attempt WHERE name = ?1
-AND (expires_ms <= ?2 OR (request_hash = ?3 AND answer IS NULL AND effects = 0 AND alive_ms <= ?4))`,
+AND (expires_ms <= ?2 OR alive_ms = 0 OR (request_hash = ?3 AND answer IS NULL AND effects = 0 AND alive_ms <= ?4))`,
       )
       .bind(name, now, request_hash, silent),
     db
@@ -84,10 +91,18 @@ VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO NOTHING`,
     db
       .prepare("SELECT request_hash, attempt, effects, alive_ms, answer FROM kept_answers WHERE name = ?")
       .bind(name),
+    db
+      .prepare(
+        `SELECT name, attempt FROM kept_answers WHERE name > ?1 || '/' AND name < ?1 || '0'
+AND expires_ms > ?2 AND request_hash = ?3 AND answer IS NULL ORDER BY rowid LIMIT 1`,
+      )
+      .bind(name, now, request_hash),
   ]);
   const [row] = z.array(rowShape).parse(found?.results);
   if (row === undefined) return { state: "running" };
-  if (row.attempt === attempt) return { state: "claimed", claim: { name, attempt } };
+  const [first] = z.array(claimShape).parse(attempts?.results);
+  if (row.attempt === attempt)
+    return { state: "claimed", claim: { name, attempt, first: first?.attempt ?? attempt } };
   if (row.request_hash !== request_hash) return { state: "other_request" };
   if (row.answer === null) {
     return { state: row.effects === 1 && row.alive_ms <= silent ? "lost" : "running" };
@@ -131,9 +146,10 @@ export async function keepAnswer(
   if (changed === 0) await dropBodies(env, [claim]);
 }
 
-/** Releases a name, so that the next request with it is handled anew. */
+/** Releases a name, so that the next request with it is handled anew, whatever it asks. */
 export async function releaseClaim(env: Bindings, { name, attempt }: Claim): Promise<void> {
-  await tables(env).run("DELETE FROM kept_answers WHERE name = ? AND attempt = ?", [name, attempt]);
+  const released = "UPDATE kept_answers SET effects = 0, alive_ms = 0 WHERE name = ? AND attempt = ?";
+  await tables(env).run(released, [name, attempt]);
 }
 
 /** Removes expired answers, bodies first. */

@@ -51,12 +51,13 @@ const rememberedSince = (): number => Date.now() - REMEMBERED_MS;
 export const isExpired = ({ expires_ms }: FileRow): boolean =>
   expires_ms !== null && expires_ms <= Date.now();
 
-/** Creates the row of a file before its bytes arrive; only the id is known. */
+/** Creates the row of a file before its bytes arrive, unless there is one; only the id is known. */
 export async function beginFile(env: Bindings, tenant: string, id: string): Promise<void> {
   await tables(env).run(
     `INSERT INTO stored_files (tenant, id, filename, mime, size, purpose, downloadable, stored, created_us, expires_ms)
      SELECT ?1, ?2, '', '', 0, '', 0, 0,
-       max(?3, 1 + coalesce((SELECT max(created_us) FROM stored_files WHERE tenant = ?1), 0)), ?4`,
+       max(?3, 1 + coalesce((SELECT max(created_us) FROM stored_files WHERE tenant = ?1), 0)), ?4
+     WHERE true ON CONFLICT (tenant, id) DO NOTHING`,
     [tenant, id, Date.now() * 1000, Date.now() + UNFINISHED_MS],
   );
 }
@@ -76,7 +77,7 @@ export async function finishFile(
     rowShape,
     `UPDATE stored_files SET filename = ?3, mime = ?4, size = ?5, purpose = ?6, downloadable = ?7, expires_ms = ?8,
        stored = 1
-     WHERE tenant = ?1 AND id = ?2 AND ?5 + (${USED}) <= ?10 RETURNING ${COLUMNS}`,
+     WHERE tenant = ?1 AND id = ?2 AND (stored = 1 OR ?5 + (${USED}) <= ?10) RETURNING ${COLUMNS}`,
     [tenant, id, filename, mime, size, purpose, downloadable ? 1 : 0, expires_ms, Date.now(), quota],
   );
 }

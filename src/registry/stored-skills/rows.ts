@@ -1,5 +1,6 @@
 /** Stored skills and their versions in D1. Every query contains the tenant, so another tenant's id is unknown. */
 import * as z from "zod/mini";
+import { fromHex } from "../../bytes.ts";
 import type { Bindings } from "../../env.ts";
 import type { StoredSkillUpload } from "../../skill/stored-skill.ts";
 import { skillTables, storeBundle } from "./bundles.ts";
@@ -77,34 +78,38 @@ const SKILLS = `SELECT s.id, s.name, s.label, s.default_number, d.description, l
 
 const ALPHABET = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
 
-/** `01` and 22 characters, with more than 128 random bits. */
-function newId(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(22));
+/** `01` and 22 characters, with more than 128 bits of a SHA-256 (hex). */
+function idOf(hash: string): string {
+  const bytes = fromHex(hash).subarray(0, 22);
   return `01${Array.from(bytes, (byte) => ALPHABET[byte % ALPHABET.length]).join("")}`;
 }
 
 const nowUs = (): number => Date.now() * 1000;
 
-/** Adds the version with the number in the skill's counters; does nothing if the skill does not exist. */
+/**
+ * Adds the version with the number in the skill's counters; does nothing if the skill does not exist, or has a version
+ * with this number or id.
+ */
 function insertVersion(
   db: D1Database,
   tenant: string,
   skill: string,
+  id: string,
   version: NewVersion,
 ): D1PreparedStatement {
   const { name, description, directory, digest, diagnostics } = version;
   return db
     .prepare(
-      `INSERT INTO stored_skill_versions (tenant, ${VERSION})
+      `INSERT OR IGNORE INTO stored_skill_versions (tenant, ${VERSION})
        SELECT s.tenant, s.id, s.last_number, s.last_epoch, ?3, ?4, ?5, ?6, ?7, ?8 FROM stored_skills AS s
-       WHERE s.tenant = ?1 AND s.id = ?2
-       RETURNING ${VERSION}`,
+       WHERE s.tenant = ?1 AND s.id = ?2`,
     )
-    .bind(tenant, skill, newId(), name, description, directory, digest, diagnostics);
+    .bind(tenant, skill, id, name, description, directory, digest, diagnostics);
 }
 
 /**
  * Stores a new skill with its first version, whose bundle is already stored.
+ * @param made SHA-256 (hex), from which the ids derive; the same one finds the skill that it made before
  * @param unique whether the label must be unique in the tenant; if so, the result may be `"label_taken"`
  */
 export async function createSkill(
@@ -115,46 +120,56 @@ export async function createSkill(
     unique,
     by,
     version,
-  }: { label: string | null; unique: boolean; by: string | null; version: NewVersion },
-): Promise<{ skill: StoredSkill; version: StoredVersion } | "label_taken"> {
+    made,
+  }: { label: string | null; unique: boolean; by: string | null; version: NewVersion; made: string },
+): Promise<StoredSkill | "label_taken"> {
   const db = await skillTables(env).database();
-  const id = `skill_${newId()}`;
+  const id = `skill_${idOf(made)}`;
   const insert = db
     .prepare(
       `INSERT INTO stored_skills (tenant, id, name, label, default_number, last_number, last_epoch, created_us,
          updated_us, created_by, updated_by)
        SELECT ?1, ?2, ?3, ?4, 1, 1, now, now, now, ?5, ?5
        FROM (SELECT max(?6, 1 + coalesce((SELECT max(created_us) FROM stored_skills WHERE tenant = ?1), 0)) AS now)
-       WHERE NOT ?7 OR ?4 IS NULL OR NOT EXISTS (SELECT 1 FROM stored_skills WHERE tenant = ?1 AND label = ?4)`,
+       WHERE NOT EXISTS (SELECT 1 FROM stored_skills WHERE tenant = ?1 AND (id = ?2 OR (?7 AND label = ?4)))`,
     )
     .bind(tenant, id, version.name, label, by, nowUs(), unique ? 1 : 0);
-  const [, added, found] = await db.batch([
+  const [, , found] = await db.batch([
     insert,
-    insertVersion(db, tenant, id, version),
+    insertVersion(db, tenant, id, idOf(made), version),
     db.prepare(ONE_SKILL).bind(tenant, id),
   ]);
-  const [stored] = z.array(versionShape).parse(added?.results);
-  const [skill] = z.array(skillShape).parse(found?.results);
-  return stored === undefined || skill === undefined ? "label_taken" : { skill, version: stored };
+  return z.array(skillShape).parse(found?.results)[0] ?? "label_taken";
 }
 
-/** Adds a version, whose bundle is already stored. `null`: there is no such skill. */
+/** Adds a version, whose bundle is already stored. `null`: there is no such skill. @param made as in `createSkill` */
 export async function addVersion(
   env: Bindings,
   tenant: string,
   id: string,
-  { by, version, makeDefault }: { by: string | null; version: NewVersion; makeDefault: boolean },
+  {
+    by,
+    version,
+    makeDefault,
+    made,
+  }: { by: string | null; version: NewVersion; makeDefault: boolean; made: string },
 ): Promise<StoredVersion | null> {
   const db = await skillTables(env).database();
+  const own = idOf(made);
+  const earlier = "FROM stored_skill_versions WHERE tenant = ?1 AND skill = ?2 AND id =";
   const count = db
     .prepare(
       `UPDATE stored_skills SET last_number = last_number + 1, last_epoch = max(last_epoch + 1, ?3), updated_us = ?3,
          updated_by = ?4, default_number = iif(?5 OR default_number IS NULL, last_number + 1, default_number)
-       WHERE tenant = ?1 AND id = ?2`,
+       WHERE tenant = ?1 AND id = ?2 AND NOT EXISTS (SELECT 1 ${earlier} ?6)`,
     )
-    .bind(tenant, id, nowUs(), by, makeDefault ? 1 : 0);
-  const [, added] = await db.batch([count, insertVersion(db, tenant, id, version)]);
-  return z.array(versionShape).parse(added?.results)[0] ?? null;
+    .bind(tenant, id, nowUs(), by, makeDefault ? 1 : 0, own);
+  const [, , found] = await db.batch([
+    count,
+    insertVersion(db, tenant, id, own, version),
+    db.prepare(`SELECT ${VERSION} ${earlier} ?3`).bind(tenant, id, own),
+  ]);
+  return z.array(versionShape).parse(found?.results)[0] ?? null;
 }
 
 const ONE_SKILL = `${SKILLS} WHERE s.tenant = ? AND s.id = ?`;

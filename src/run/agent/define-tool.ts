@@ -1,6 +1,6 @@
 /** `define_tool` and `remove_tool`: the model of a run makes tools of its own. */
 
-import { utf8 } from "../../bytes.ts";
+import { sha256, utf8 } from "../../bytes.ts";
 import { plainResult } from "../../engine/agent/call-results.ts";
 import type { AgentToolResult } from "../../engine/agent/records.ts";
 import type { AgentSpec, AgentTool } from "../../engine/agent/spec.ts";
@@ -184,7 +184,8 @@ async function stored(context: RunContext, definition: Definition): Promise<Agen
   const { record } = await uploadSkill(context, files, slug, { fresh: true });
   // Somebody may have removed the upload alone.
   await removeSkillsBy(env, tenant, slug, DEFINE_TOOL);
-  await createSkill(env, tenant, { label: null, unique: false, by: DEFINE_TOOL, version });
+  const made = await sha256(crypto.randomUUID());
+  await createSkill(env, tenant, { label: null, unique: false, by: DEFINE_TOOL, version, made });
   const [tool = ofSession(context, definition)] = toolsOfSkill(context.settings, record, false);
   return tool;
 }

@@ -8,6 +8,7 @@ import { inlineSkill, type LocalSkill, type NamedSkill, namedSkill } from "../..
 import { objectOf } from "../../../skill/json.ts";
 import type { JsonObject } from "../../../skill/manifest.ts";
 import type { RequestContext } from "../../context.ts";
+import { madeDigits } from "../../skills/idempotency.ts";
 import { checkTwice } from "../skill-references.ts";
 
 /**
@@ -37,7 +38,8 @@ export async function newContainer(
     skills: skills.map(({ id, version, digest }) => ({ id, version, digest })),
     ...(memory_limit === null ? {} : { memory_limit }),
   };
-  return () => makeContainer(context, terms.file_ids ?? [], kept);
+  const digits = await madeDigits(context, "container");
+  return () => makeContainer(context, terms.file_ids ?? [], { digits, about: kept });
 }
 
 /** The skills and terms that a container keeps from the request that created it. */

@@ -21,8 +21,9 @@ import type { RequestContext } from "../../context.ts";
 import { vendorBody, vendorBodyIfAny } from "../../operations.ts";
 import { jsonNow } from "../../page.ts";
 import type { Params } from "../../routes.ts";
+import { madeDigits } from "../../skills/idempotency.ts";
 import { ascendingOf, limitOf, namedIn, openaiPage } from "../lists.ts";
-import { checkSizes, newDigits, storedItems } from "../responses/ids.ts";
+import { checkSizes, storedItems } from "../responses/ids.ts";
 import { reasoningShown, renderItem } from "../responses/render.ts";
 
 const MAX_LIMIT = 100;
@@ -45,20 +46,22 @@ async function conversationOf(
 }
 
 /** The items of a request in the form that is kept. @throws InvalidRequest */
-function itemsIn(given: readonly JsonObject[]): JsonObject[] {
+async function itemsIn(context: RequestContext, given: readonly JsonObject[]): Promise<JsonObject[]> {
   const items = given.map(typedItem);
   readItems(items.map(withoutFile), (n) => `items.${n}`);
   checkSizes(items, "items");
-  return storedItems(items);
+  const digits = await Promise.all(items.map((_, n) => madeDigits(context, `item ${n}`)));
+  return storedItems(items, digits);
 }
 
 /** `POST /v1/conversations`. */
 export async function createConversation(context: RequestContext): Promise<Response> {
   const { env, tenant } = context;
   const body = await vendorBodyIfAny(context, conversationBody);
-  const items = itemsIn(body.items ?? []);
-  const row = { id: `conv_${newDigits()}`, metadata: body.metadata ?? {}, created_ms: Date.now() };
-  await addConversation(env, tenant, row);
+  const items = await itemsIn(context, body.items ?? []);
+  const id = `conv_${await madeDigits(context, "conversation")}`;
+  const wanted = { id, metadata: body.metadata ?? {}, created_ms: Date.now() };
+  const row = await addConversation(env, tenant, wanted);
   await appendItems(env, tenant, row.id, items);
   return jsonNow(shown(row));
 }
@@ -99,7 +102,7 @@ export async function listConversationItems(context: RequestContext, params: Par
 /** `POST /v1/conversations/:id/items`. */
 export async function createConversationItems(context: RequestContext, params: Params): Promise<Response> {
   const { id } = await conversationOf(context, params);
-  const items = itemsIn((await vendorBody(context, newItemsBody)).items);
+  const items = await itemsIn(context, (await vendorBody(context, newItemsBody)).items);
   await appendItems(context.env, context.tenant, id, items);
   return jsonNow(context.redacted(openaiPage(items, false)));
 }

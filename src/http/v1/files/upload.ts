@@ -2,12 +2,14 @@
 import { EXPIRY_FIELDS } from "../../../api/bodies/v1.ts";
 import { BadRequest, BodyTooLarge, FileRequired } from "../../../errors/request.ts";
 import type { FileRow } from "../../../registry/stored-files/rows.ts";
+import { fileIdOf } from "../../../run/files.ts";
 import { dropStoredFile, saveFile, UPLOAD_PURPOSE, unnamed } from "../../../run/stored-files.ts";
 import { decodeUtf8 } from "../../../run/utf8.ts";
 import type { Part } from "../../../tool/multipart-reader.ts";
 import type { RequestContext } from "../../context.ts";
 import { keptType } from "../../files.ts";
 import { formParts } from "../../form.ts";
+import { madeDigits } from "../../skills/idempotency.ts";
 import { mediaType } from "../../skills/media-type.ts";
 import { dialectOf } from "../dialect.ts";
 
@@ -24,6 +26,7 @@ export async function readFileForm(context: RequestContext): Promise<FileRow> {
     throw new FileRequired({ hint: "Send it as multipart/form-data in the part file." });
   }
   const fields = new Map<string, string>();
+  const id = fileIdOf(await madeDigits(context, "file"));
   const parts = formParts(request, limit + FORM_BYTES);
   let row: FileRow | null = null;
   try {
@@ -32,15 +35,21 @@ export async function readFileForm(context: RequestContext): Promise<FileRow> {
       else if (row !== null) throw new BadRequest({ detail: "An upload holds one file.", param: "file" });
       else if (part.name === "file") {
         const named = nameAndType(part);
-        row = await saveFile(context, named, upTo(part.body, limit), async () => {
-          // The fields that set the file's lifetime may follow the file.
-          for await (const behind of parts) {
-            if (behind.filename !== null)
-              throw new BadRequest({ detail: "An upload holds one file.", param: "file" });
-            fields.set(behind.name, await fieldOf(behind));
-          }
-          return settled(context, fields);
-        });
+        row = await saveFile(
+          context,
+          named,
+          upTo(part.body, limit),
+          async () => {
+            // The fields that set the file's lifetime may follow the file.
+            for await (const behind of parts) {
+              if (behind.filename !== null)
+                throw new BadRequest({ detail: "An upload holds one file.", param: "file" });
+              fields.set(behind.name, await fieldOf(behind));
+            }
+            return settled(context, fields);
+          },
+          id,
+        );
       }
     }
   } catch (error) {

@@ -38,12 +38,19 @@ export function checkSizes(items: readonly JsonObject[], path: string): void {
   throw wrong(`${path}.${large}`, words);
 }
 
-/** Items in the form in which Hull stores and shows them: each has an id, and messages have lists of parts. */
-export const storedItems = (items: readonly JsonObject[]): JsonObject[] => items.map(storedItem);
+/**
+ * Items in the form in which Hull stores and shows them: each has an id, and messages have lists of parts.
+ * @param digits 32 hex digits for the id of each
+ */
+export const storedItems = (items: readonly JsonObject[], digits: readonly string[] = []): JsonObject[] =>
+  items.map((item, n) => storedItem(item, digits[n] ?? newDigits()));
 
-function storedItem(item: JsonObject): JsonObject {
+function storedItem(item: JsonObject, digits: string): JsonObject {
   const { type = "message", id } = item;
-  const own = typeof id === "string" && /^[A-Za-z0-9_-]{1,128}$/.test(id) ? id : newId(String(type));
+  const own =
+    typeof id === "string" && /^[A-Za-z0-9_-]{1,128}$/.test(id)
+      ? id
+      : `${PREFIXES[String(type)] ?? "item"}_${digits}`;
   if (type !== "message") return { status: "completed", ...item, id: own };
   const { content, role } = item;
   const text = role === "assistant" ? "output_text" : "input_text";
@@ -52,5 +59,3 @@ function storedItem(item: JsonObject): JsonObject {
     typeof content === "string" ? [{ type: text, text: content, ...annotations }] : (content ?? []);
   return { status: "completed", ...item, id: own, type: "message", content: parts };
 }
-
-const newId = (type: string): string => `${PREFIXES[type] ?? "item"}_${newDigits()}`;

@@ -26,6 +26,7 @@ import { vendorBody } from "../../operations.ts";
 import { jsonNow } from "../../page.ts";
 import { answerBytes, openStored } from "../../representation.ts";
 import type { Params } from "../../routes.ts";
+import { madeId } from "../../skills/idempotency.ts";
 import { type Dialect, dialectOf } from "../dialect.ts";
 import { ascendingOf, limitOf, namedIn, pageAnswer, pageOf } from "../lists.ts";
 import { sweepAfterChange } from "../sweep.ts";
@@ -60,20 +61,20 @@ export async function createStoredSkill(context: RequestContext): Promise<Respon
   if (sent.vendor !== null) return storeAtVendor(context, sent.vendor, sent);
   const { label, ignored, version, dialect } = await storeSentSkill(context, sent, null);
   const unique = dialect === "anthropic_legacy";
-  const made = await createSkill(env, tenant, { label, unique, by: caller.key_id, version });
+  const made = await madeId(context, "skill");
+  const skill = await createSkill(env, tenant, { label, unique, by: caller.key_id, version, made });
   background(sweepAfterChange(context.deployment));
-  if (made === "label_taken") {
+  if (skill === "label_taken") {
     const detail = `Another skill has the display_title "${label}". Choose another one, or add a version to that skill.`;
     throw new BadRequest({ detail, param: "display_title" });
   }
-  context.log.stored_skill = made.skill.id;
-  const response = jsonNow(skillDocument(made.skill, dialect));
-  return noted(response, made.version, ignored);
+  context.log.stored_skill = skill.id;
+  return noted(jsonNow(skillDocument(skill, dialect)), version, ignored);
 }
 
 function noted(
   response: Response,
-  { diagnostics }: StoredVersion,
+  { diagnostics }: Pick<StoredVersion, "diagnostics">,
   ignored: readonly string[] = [],
 ): Response {
   if (diagnostics !== "[]") response.headers.set("x-hull-diagnostics", shortened(diagnostics));
@@ -222,7 +223,8 @@ export async function createStoredSkillVersion(context: RequestContext, params: 
     throw new BadRequest({ detail, param: "custom_llm_provider" });
   }
   const { dialect, ignored, makeDefault, version } = await storeSentSkill(context, sent, name);
-  const added = await addVersion(env, tenant, id, { by: caller.key_id, version, makeDefault });
+  const made = await madeId(context, "version");
+  const added = await addVersion(env, tenant, id, { by: caller.key_id, version, makeDefault, made });
   background(sweepAfterChange(context.deployment));
   if (added === null) throw new SkillNotFound({ id });
   context.log.stored_skill = `${id}@${added.number}`;
