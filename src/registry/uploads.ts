@@ -39,16 +39,17 @@ const uploadShape = z.lazy(() =>
 
 const tables = ({ DB }: Bindings): Tables => new Tables(DB, UPLOADS);
 
+/** Selects what uses, or overlaps with, the slug ?1 and the route ?2, which is below the path of the slug ?3. */
+const NEAR = `slug IN (?1, ?3) OR route IN (?2, '/skills/' || ?1) OR route GLOB '/skills/' || ?1 || '/*'`;
+/** The parameters of `NEAR`. */
+const near = ({ slug, route }: Card): string[] => {
+  return [slug, route, /^\/skills\/([^/]+)/.exec(route)?.[1] ?? slug];
+};
+
 /** The uploads that use, or overlap with, the slug and the route: all possible conflicts of addresses. */
-export async function uploadsNear(env: Bindings, { slug, route }: Card): Promise<Upload[]> {
-  const below = /^\/skills\/([^/]+)/.exec(route)?.[1] ?? slug;
-  return tables(env).rows(
-    uploadShape,
-    `SELECT ${COLUMNS} FROM uploaded_skills
-     WHERE slug IN (?1, ?2) OR route = ?3 OR route = '/skills/' || ?1 OR route LIKE '/skills/' || ?1 || '/%'
-     ORDER BY slug`,
-    [slug, below, route],
-  );
+export async function uploadsNear(env: Bindings, card: Card): Promise<Upload[]> {
+  const query = `SELECT ${COLUMNS} FROM uploaded_skills WHERE ${NEAR} ORDER BY slug`;
+  return tables(env).rows(uploadShape, query, near(card));
 }
 
 /** All uploads of a tenant, sorted by slug. */
@@ -70,9 +71,9 @@ export async function listUploads(
 
 /**
  * Serves a version of a skill from now on; does nothing if it is already served. `taken`: another skill took the slug or
- * the route in the meantime. `full`: the owner has as many skills as permitted. `existed`: it replaced an earlier
- * version.
- * @param fresh the owner's own skill of this slug also counts as another skill
+ * the route in the meantime, or a place that overlaps with them. `full`: the owner has as many skills as permitted.
+ * `existed`: it replaced an earlier version.
+ * @param fresh another version of the owner's own skill also counts as another skill
  */
 export async function saveUpload(
   env: Bindings,
@@ -81,17 +82,18 @@ export async function saveUpload(
   { now, fresh }: { now: Date; fresh: boolean },
 ): Promise<{ saved: Upload; existed: boolean } | "taken" | "full"> {
   const db = await tables(env).database();
-  const values = [card.slug, card.route, owner, card.version, JSON.stringify(card), now.toISOString()];
+  const values = [...near(card), owner, card.version, JSON.stringify(card), now.toISOString()];
   const statements = [
     db.prepare("SELECT slug FROM uploaded_skills WHERE slug = ?1").bind(card.slug),
     db
       .prepare(
         `INSERT INTO uploaded_skills (slug, route, owner, digest, card, created_at, updated_at)
-         SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?6
-         WHERE (SELECT count(*) FROM uploaded_skills WHERE owner = ?3 AND slug <> ?1) < ?7
+         SELECT ?1, ?2, ?4, ?5, ?6, ?7, ?7
+         WHERE (SELECT count(*) FROM uploaded_skills WHERE owner = ?4 AND slug <> ?1) < ?8
+           AND NOT EXISTS (SELECT 1 FROM uploaded_skills WHERE slug <> ?1 AND (${NEAR}))
          ON CONFLICT (slug) DO UPDATE SET route = excluded.route, digest = excluded.digest, card = excluded.card,
            updated_at = iif(digest = excluded.digest, updated_at, excluded.updated_at)
-         WHERE owner = excluded.owner AND NOT ?8
+         WHERE owner = excluded.owner AND (NOT ?9 OR digest = excluded.digest)
          RETURNING ${COLUMNS}`,
       )
       .bind(...values, MAX_UPLOADS, fresh ? 1 : 0),
@@ -110,16 +112,10 @@ export async function saveUpload(
       )
       .bind(card.slug, MAX_VERSIONS),
   ];
-  const results = await db.batch(statements).catch((error: unknown) => {
-    if (/UNIQUE constraint failed/.test(String(error))) return null;
-    throw error;
-  });
-  if (results === null) return "taken";
-  const [before, after] = results;
+  const [before, after] = await db.batch(statements);
   const [saved] = z.array(uploadShape).parse(after?.results);
   if (saved !== undefined) return { saved, existed: before?.results.length === 1 };
-  const near = await uploadsNear(env, card);
-  return near.some(({ slug }) => slug === card.slug) ? "taken" : "full";
+  return (await uploadsNear(env, card)).length > 0 ? "taken" : "full";
 }
 
 /**

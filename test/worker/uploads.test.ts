@@ -239,7 +239,11 @@ describe("a slug or route that is taken", () => {
     const both = await Promise.all([red.put("fox", skill("fox")), blue.put("fox", skill("fox"))]);
     const routes = [skill("elk", "route: /one\n"), skill("gnu", "route: /one\n")];
     const same = await Promise.all([red.put("elk", routes[0] ?? {}), blue.put("gnu", routes[1] ?? {})]);
-    for (const pair of [both, same]) expect(pair.map(({ status }) => status).sort()).toEqual([201, 409]);
+    const above = "route: /skills/hare/more\n";
+    const below = [red.put("hare", skill("hare")), blue.put("stoat", skill("stoat", above))];
+    const overlap = await Promise.all(below);
+    for (const pair of [both, same, overlap])
+      expect(pair.map(({ status }) => status).sort()).toEqual([201, 409]);
   });
 
   it("by a later publish: the folder's skill serves, the owner sees it, and gets it back", async () => {
