@@ -39,7 +39,7 @@ interface UploadedSkill extends Pick<Assembly, "diagnostics" | "positions"> {
 
 /**
  * Stores a skill of the tenant, and replaces the tenant's skill of this slug, if any.
- * @param options `fresh`: the tenant must not have one yet
+ * @param options `fresh`: the tenant must not have another one yet
  * @throws BundleInvalid SlugTaken UploadLimit
  */
 export async function uploadSkill(
@@ -66,8 +66,10 @@ export async function uploadSkill(
   }
   const catalog = await deployment.registry.catalog(context.background);
   const before = await checkAddress(context, catalog, card);
-  if (before !== null && fresh) throw new SlugTaken({ slug, route: card.route, by: "upload", skill: slug });
-  if (before?.digest !== skill.digest) await storeSkill(env, skill);
+  const same = before?.digest === skill.digest;
+  if (before !== null && fresh && !same)
+    throw new SlugTaken({ slug, route: card.route, by: "upload", skill: slug });
+  if (!same) await storeSkill(env, skill);
   const outcome = await saveUpload(env, tenant, card, { now: new Date(), fresh });
   if (outcome === "full") throw new UploadLimit({ limit: MAX_UPLOADS });
   if (outcome === "taken") throw new SlugTaken({ slug, route: card.route, by: "upload", skill: null });

@@ -1,6 +1,6 @@
 /** Tools that a run's model defines. */
 import { evictDurableObject } from "cloudflare:test";
-import { beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it, vi } from "vitest";
 import { Client, mockSkill } from "./served.ts";
 
 const client = new Client();
@@ -239,6 +239,31 @@ describe("a persistent tool", () => {
     expect(answers).toEqual([{ defined: "fetch__weather_", skill: "fetch-weather" }]);
     expect([await stored(), await listed()]).toEqual([["fetch-weather"], ["fetch-weather"]]);
     await turns(again, [["remove_tool", { name: "fetch__weather_" }]]);
+    expect([await stored(), await listed()]).toEqual([[], []]);
+  });
+
+  it("is made whole by the next call of its kind if the first one died half-way", async () => {
+    const { DB } = client.env;
+    const prepare = DB.prepare.bind(DB);
+    vi.spyOn(DB, "prepare").mockImplementation((statement) => {
+      if (statement.includes("INTO stored_skills")) throw new Error("the process died");
+      return prepare(statement);
+    });
+    const id = await session();
+    await post(`/sessions/${id}/runs`, {
+      prompt: "go",
+      options: { mock: [{ tool_calls: [{ name: "define_tool", arguments: WEATHER }] }], dynamic_tools: true },
+    });
+    vi.restoreAllMocks();
+    expect([await stored(), await listed()]).toEqual([["fetch-weather"], []]);
+    const { answers } = await turns(await session(), [["define_tool", WEATHER]]);
+    expect(answers).toEqual([{ defined: "fetch__weather_", skill: "fetch-weather" }]);
+    expect([await stored(), await listed()]).toEqual([["fetch-weather"], ["fetch-weather"]]);
+    await client.deployment.catalogs.read("default");
+    const gone = await turns(await session(), [["remove_tool", { name: "fetch__weather_" }]], {
+      skills: ["fetch-weather"],
+    });
+    expect(gone.answers).toEqual([{ removed: "fetch__weather_" }]);
     expect([await stored(), await listed()]).toEqual([[], []]);
   });
 
