@@ -260,7 +260,7 @@ class Submission extends Subscription {
   /** A connection failed, so the runner may have the execution although the client does not know. */
   uncertain = false;
   readonly #spec: ExecutionSpec;
-  readonly #specText: string;
+  #specText: string;
   readonly #body: ExecutionInput;
   readonly #repeatable: boolean;
   /** An earlier caller already handed the execution in. */
@@ -292,6 +292,14 @@ class Submission extends Subscription {
     const { known } = this.options;
     known?.note(this.#spec.id, "handed_in");
     let response = await this.#post(connection);
+    const { handler } = this.#spec;
+    if (response.status === 400 && handler?.own_stderr === true && this.canRetry) {
+      // While a new image rolls out, a runner of an earlier version refuses the field. It sends stderr with stdout.
+      await response.body?.cancel();
+      const { own_stderr: _, ...known } = handler;
+      this.#specText = JSON.stringify({ ...this.#spec, handler: known });
+      response = await this.#post(connection);
+    }
     const most = MOST_SENT + (this.#spec.skills?.list.length ?? 0);
     for (let sent = 0; response.status === 424 && sent < most; sent += 1) {
       if (!this.canRetry)

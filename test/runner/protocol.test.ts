@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { removeTree } from "../../container/tree.ts";
 import { encodeMultipart } from "../../src/tool/multipart.ts";
 import { type ExecutionSpec, signTicket, type TicketSubject } from "../../src/tool/protocol.ts";
-import { runExecution } from "../../src/tool/runner-client.ts";
+import { type Runner, runExecution } from "../../src/tool/runner-client.ts";
 import {
   bundle,
   collect,
@@ -92,6 +92,37 @@ describe("tickets", () => {
     expect(answered).toContain("timeout_ms");
     expect(answered).not.toContain("canary");
   });
+});
+
+test("a runner of an earlier version, which knows no own stderr, runs the command and mixes its outputs", async () => {
+  const files = await bundle({ "noop.sh": "#!/bin/sh\n" });
+  const earlier: Runner = {
+    key: runner.key,
+    async fetch(path, request) {
+      const body = await new Response(request.body ?? null).bytes();
+      if (!new TextDecoder().decode(body).includes('"own_stderr"'))
+        return runner.fetch(path, { ...request, body });
+      const refusal = { code: "bad_request", detail: "The spec is not valid at: handler." };
+      return Response.json(refusal, { status: 400 });
+    },
+  };
+  const stdin = Buffer.from("echo out; echo err >&2");
+  for (const [to, stdout, stderr] of [
+    [runner, "out\n", "err\n"],
+    [earlier, "out\nerr\n", ""],
+  ] as const) {
+    const handler = {
+      language: "bash",
+      config: "{}",
+      context: "{}",
+      network: null,
+      own_stderr: true,
+    } as const;
+    const command = spec({ digest: files.digest, argv: ["bash"], input: { mode: "stdin" }, handler });
+    const ran = await collect(runExecution(to, command, { stdin }, runOptions(files)));
+    expect([ran.stdout.toString(), ran.stderr.toString()]).toEqual([stdout, stderr]);
+    expect(ran.status).toMatchObject({ cause: "exit", exit_code: 0 });
+  }
 });
 
 describe("bundles", () => {
