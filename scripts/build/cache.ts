@@ -3,8 +3,9 @@
  * processes in a file of the project's `.hull`. A folder is unchanged while the paths, sizes, times, inodes and modes
  * of its files are.
  */
-import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { replaceFile } from "../replace-file.ts";
 import { codeIdentity } from "./code-identity.ts";
 import type { FoundFile, SkillFolder } from "./scan.ts";
 import { type BuiltSkill, type Outcome, stampOf } from "./skill.ts";
@@ -105,12 +106,10 @@ export class BuildCache {
       ...Array.from(this.#entries, ([path, entry]): [string, StoredEntry] => [path, stored(entry)]),
     ];
     const cache: StoredCache = { code: codeIdentity(), entries };
-    const temporary = `${this.#file}.${process.pid}.tmp`;
     try {
       await mkdir(dirname(this.#file), { recursive: true });
       await writeFile(join(dirname(this.#file), ".gitignore"), "*\n");
-      await writeFile(temporary, JSON.stringify(cache));
-      await rename(temporary, this.#file);
+      await replaceFile(this.#file, JSON.stringify(cache));
       this.#changed = false;
     } catch {
       // A read-only project is built without a cache each time.

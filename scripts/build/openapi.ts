@@ -2,7 +2,7 @@
  * The OpenAPI document of a catalog. The part that is independent of skills follows from Hull's code alone and takes
  * longer to make than the rest of a build, so it is cached where Node stores its compiled code.
  */
-import { readFile, rename, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { getCompileCacheDir } from "node:module";
 import { dirname, join } from "node:path";
 import hull from "../../package.json" with { type: "json" };
@@ -10,6 +10,7 @@ import { addSkills } from "../../src/api/add-skills.ts";
 import { once } from "../../src/memo.ts";
 import type { JsonObject, Manifest } from "../../src/skill/manifest.ts";
 import { makeFolder } from "../make-folder.ts";
+import { replaceFile } from "../replace-file.ts";
 import { codeIdentity } from "./code-identity.ts";
 
 /** The cached content, and the code that made it. */
@@ -42,10 +43,8 @@ const withoutSkills = once(async (): Promise<string> => {
   const text = await made();
   const kept: Kept = { code, text };
   try {
-    const temporary = `${file}.${process.pid}.tmp`;
     await makeFolder(dirname(file));
-    await writeFile(temporary, JSON.stringify(kept));
-    await rename(temporary, file);
+    await replaceFile(file, JSON.stringify(kept));
   } catch {
     // If nothing can be cached, each process makes it.
   }

@@ -1,8 +1,9 @@
 /** Writes a build to a folder: immutable objects by digest first, the pointer last. */
-import { readFile, rename, stat, writeFile } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { CatalogPointer } from "../../src/skill/manifest.ts";
 import { makeFolder } from "../make-folder.ts";
+import { replaceFile } from "../replace-file.ts";
 import type { BuildResult } from "./build.ts";
 import { mapLimited } from "./map-limited.ts";
 
@@ -31,13 +32,13 @@ export async function writeBuild(
     await writeMissing(join(outDir, "catalog", catalog.id), catalog.json);
   }
   const diagnostics = result.diagnostics.map(({ diagnostic }) => diagnostic);
-  await writeAtomic(join(outDir, "diagnostics.json"), `${JSON.stringify(diagnostics, null, 2)}\n`);
+  await replaceFile(join(outDir, "diagnostics.json"), `${JSON.stringify(diagnostics, null, 2)}\n`);
   if (catalog === null) return null;
   const path = join(outDir, POINTER_FILE);
   const earlier = await readPointer(path);
   if (earlier?.id === catalog.id) return earlier;
   const pointer = { id: catalog.id, previous: earlier?.id ?? null, published_at: now.toISOString() };
-  await writeAtomic(path, `${JSON.stringify(pointer)}\n`);
+  await replaceFile(path, `${JSON.stringify(pointer)}\n`);
   return pointer;
 }
 
@@ -55,11 +56,5 @@ async function readPointer(path: string): Promise<CatalogPointer | null> {
 async function writeMissing(path: string, content: string | Uint8Array): Promise<void> {
   const size = typeof content === "string" ? Buffer.byteLength(content) : content.length;
   const existing = await stat(path).catch(() => null);
-  if (existing?.size !== size) await writeAtomic(path, content);
-}
-
-async function writeAtomic(path: string, content: string | Uint8Array): Promise<void> {
-  const temporary = `${path}.${process.pid}.tmp`;
-  await writeFile(temporary, content);
-  await rename(temporary, path);
+  if (existing?.size !== size) await replaceFile(path, content);
 }

@@ -1,5 +1,5 @@
 /** The wrangler configuration of one deployment: Hull's, with the names and variables of this project. */
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { parse, TomlError } from "smol-toml";
 import * as z from "zod";
@@ -8,6 +8,7 @@ import { REPO_DIR } from "../dev/paths.ts";
 import { workerModules } from "../dev/worker-bundle.ts";
 import { ENTRY, writeModules } from "../dev/worker-modules.ts";
 import { readIfThere } from "../read-if-there.ts";
+import { replaceFile } from "../replace-file.ts";
 
 /** Binding of the namespace with the published objects. */
 export const SKILLS_BINDING = "SKILLS";
@@ -101,7 +102,7 @@ export async function writeWorkerConfig(projectDir: string, config: WorkerConfig
   const dir = deploymentDir(projectDir, config);
   await mkdir(dir, { recursive: true });
   const path = join(dir, "wrangler.json");
-  await writeFile(path, `${JSON.stringify(config, null, 2)}\n`);
+  await replaceFile(path, `${JSON.stringify(config, null, 2)}\n`);
   return path;
 }
 

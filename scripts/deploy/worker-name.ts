@@ -1,5 +1,5 @@
 /** The Worker's name for a project. Two projects of one account must not replace each other's Worker. */
-import { readdir, writeFile } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { createInterface } from "node:readline/promises";
 import { slugify } from "../../src/skill/slug.ts";
@@ -8,6 +8,7 @@ import { CONFIG_FILE } from "../config.ts";
 import { REPO_DIR } from "../dev/paths.ts";
 import type { Project } from "../project.ts";
 import { readIfThere } from "../read-if-there.ts";
+import { replaceFile } from "../replace-file.ts";
 
 /** The longest name of a Worker that leaves room for the names of its stores. */
 const MAX_NAME = 54;
@@ -84,6 +85,6 @@ async function ask(suggested: string): Promise<string> {
 async function writeName(path: string, name: string, replaces: boolean): Promise<void> {
   const text = (await readIfThere(path))?.toString("utf8") ?? "";
   const line = `name = ${JSON.stringify(name)}`;
-  await writeFile(path, replaces ? text.replace(/^name\s*=.*$/m, line) : `${line}\n${text}`);
+  await replaceFile(path, replaces ? text.replace(/^name\s*=.*$/m, line) : `${line}\n${text}`);
   process.stderr.write(`Wrote ${line} into ${path}.\n`);
 }

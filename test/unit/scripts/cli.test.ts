@@ -3,9 +3,12 @@ import { once } from "node:events";
 import {
   chmodSync,
   existsSync,
+  linkSync,
   mkdirSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
@@ -520,13 +523,23 @@ test("hull new says how to serve the skill, and what is still missing", async ()
 
 test("hull deploy asks in a terminal for the name of the Worker, once, and keeps it in hull.toml", () => {
   const cwd = folder({
-    "my app/hull.toml": "port = 4000\n",
+    "hull.toml": "port = 4000\n",
     "my app/skills/a/SKILL.md": skillText("a", "mode: lmm"),
   });
   const dir = join(cwd, "my app");
+  chmodSync(join(cwd, "hull.toml"), 0o640);
+  linkSync(join(cwd, "hull.toml"), join(cwd, "before.toml"));
+  symlinkSync("../hull.toml", join(dir, "hull.toml"));
   const first = inTerminal("\n", ["deploy", dir, "--dry-run"]).shown;
   expect(first).toContain("Name of the Worker, its database and bucket [my-app]:");
-  expect(readFileSync(join(dir, "hull.toml"), "utf8")).toBe('name = "my-app"\nport = 4000\n');
+  const file = join(cwd, "hull.toml");
+  expect(readFileSync(file, "utf8")).toBe('name = "my-app"\nport = 4000\n');
+  // It took the place of the old file, which nobody wrote into.
+  expect(readFileSync(join(cwd, "before.toml"), "utf8")).toBe("port = 4000\n");
+  expect([statSync(file).mode & 0o777, readlinkSync(join(dir, "hull.toml"))]).toEqual([
+    0o640,
+    "../hull.toml",
+  ]);
   // The skill is broken, so that neither goes on to wrangler.
   const second = inTerminal("\n", ["deploy", dir, "--dry-run"]).shown;
   expect(second).not.toContain("Name of the Worker");

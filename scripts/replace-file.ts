@@ -1,0 +1,23 @@
+/** Replaces files as a whole. */
+import { chmod, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
+
+/**
+ * Writes a file beside the old one, and then takes its place: after a crash or on a full disk the file is the old or the
+ * new one, never a part. A link stays a link, and the file keeps its mode.
+ */
+export async function replaceFile(path: string, content: string | Uint8Array): Promise<void> {
+  const target = await realpath(path).catch(() => path);
+  const mode = await stat(target).then(
+    (found) => found.mode,
+    () => null,
+  );
+  const temporary = `${target}.${process.pid}.tmp`;
+  try {
+    await writeFile(temporary, content);
+    if (mode !== null) await chmod(temporary, mode);
+    await rename(temporary, target);
+  } catch (error) {
+    await rm(temporary, { force: true });
+    throw error;
+  }
+}
