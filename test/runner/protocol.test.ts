@@ -99,7 +99,7 @@ test("a runner of an earlier version, which knows no own stderr, runs the comman
   const earlier: Runner = {
     key: runner.key,
     async fetch(path, request) {
-      const body = await new Response(request.body ?? null).bytes();
+      const body = new Uint8Array(await new Response(request.body ?? null).arrayBuffer());
       if (!new TextDecoder().decode(body).includes('"own_stderr"'))
         return runner.fetch(path, { ...request, body });
       const refusal = { code: "bad_request", detail: "The spec is not valid at: handler." };
