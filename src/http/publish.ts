@@ -89,7 +89,8 @@ export async function publishCatalog(context: RequestContext): Promise<Response>
   const pointer = moved ? await movePointer(env, id, { stored, previous, pinned, now: new Date() }) : before;
   context.deployment.registry.pointerMoved(id);
   // Also if nothing moved: the process that moved the pointer may have died before it came to the daemons.
-  context.background(reconcileDaemons(context.deployment, DEFAULT_TENANT, context.background));
+  const { deployment, background } = context;
+  background(reconcileDaemons(deployment, DEFAULT_TENANT, background, { published: true }));
   return Response.json(shown(pointer), { status: moved ? 201 : 200 });
 }
 

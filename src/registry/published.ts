@@ -87,6 +87,14 @@ export class SkillRegistry {
     this.#pointer = { id, checkedAt: Date.now() };
   }
 
+  /** Reads the pointer. @throws CatalogUnreadable if a later version of Hull stored it */
+  async refresh(): Promise<void> {
+    const known = this.#pointer;
+    const id = servedId(await readPointer(this.#env), this.#settings.pinnedCatalog);
+    // The pointer may have moved through this isolate after it was read.
+    if (id !== null && this.#pointer === known) this.#pointer = { id, checkedAt: Date.now() };
+  }
+
   /**
    * The catalog that this deployment serves. From then on the redactor knows its variables.
    * @param background keeps a promise alive after the response, e.g. `ctx.waitUntil`
@@ -102,23 +110,12 @@ export class SkillRegistry {
   }
 
   async #currentId(background: (work: Promise<unknown>) => void): Promise<string> {
-    const { pinnedCatalog } = this.#settings;
+    if (this.#pointer === null) await this.refresh();
     const known = this.#pointer;
-    if (known === null) {
-      const id = servedId(await readPointer(this.#env), pinnedCatalog);
-      if (id === null) throw new CatalogMissing({});
-      // The pointer may have moved through this isolate after it was read.
-      this.#pointer ??= { id, checkedAt: Date.now() };
-      return this.#pointer.id;
-    }
+    if (known === null) throw new CatalogMissing({});
     if (Date.now() - known.checkedAt > POINTER_FRESH_MS) {
       known.checkedAt = Date.now();
-      background(
-        readPointer(this.#env).then((pointer) => {
-          const id = servedId(pointer, pinnedCatalog);
-          if (id !== null && this.#pointer === known) known.id = id;
-        }),
-      );
+      background(this.refresh());
     }
     return known.id;
   }

@@ -24,9 +24,9 @@ const list = async (): Promise<Body[]> =>
 const declared = async (): Promise<Body | undefined> =>
   (await list()).find((daemon) => daemon.skill === "guard");
 const get = async (id: unknown): Promise<Body> => (await client.fetch(`/daemons/${id}`)).json<Body>();
-const sweep = async (): Promise<void> => {
+const sweep = async (isolate = Object.assign({}, env, LOCAL)): Promise<void> => {
   const work: Promise<unknown>[] = [];
-  await sweepDaemons(Object.assign({}, env, LOCAL), (promise) => void work.push(promise));
+  await sweepDaemons(isolate, (promise) => void work.push(promise));
   await Promise.allSettled(work);
 };
 const until = async (id: unknown, wanted: Body): Promise<Body> => {
@@ -78,6 +78,17 @@ describe("a skill that declares a daemon", () => {
     await movePointer(env, without, { stored, previous: null, pinned: null, now: new Date() });
     expect((await new Client().post("/_hull/catalog", { id: without })).status).toBe(200);
     expect(await get(id)).toMatchObject({ status: "stopped" });
+  });
+
+  it("keeps the version of the last publish when an isolate sweeps that knows an earlier one", async () => {
+    const other = Object.assign({}, env, LOCAL);
+    await client.publish({ guard: skill("Guard the tower.") });
+    await sweep(other);
+    await client.publish({ guard: skill("Guard the bridge.") });
+    const { id } = (await declared()) ?? {};
+    const { run_id } = await until(id, { daemon_state: "idle" });
+    await sweep(other);
+    expect(await get(id)).toMatchObject({ run_id });
   });
 
   it("that cannot be started does not prevent publishing", async () => {

@@ -22,13 +22,17 @@ async function daemonId(tenant: string, slug: string): Promise<string> {
 
 /**
  * Brings the daemons of a tenant's served skills up to date. A failure is logged, and a later sweep repeats the work.
+ * @param options `published`: this isolate has just published. Any other may know an earlier catalog, to whose daemons
+ * it must not go back
  */
 export async function reconcileDaemons(
   deployment: Deployment,
   tenant: string,
   background: Background,
+  { published = false }: { published?: boolean } = {},
 ): Promise<void> {
   try {
+    if (!published) await deployment.registry.refresh();
     await reconcile(contextOf(deployment, tenant, background));
   } catch (error) {
     const { code, operator } = toHullError(error);
