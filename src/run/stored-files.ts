@@ -70,7 +70,11 @@ export const UPLOAD_PURPOSE = "user_data";
 /** The name of a file without one. */
 export const unnamed = (mime: string): string => `unnamed${extensionOf(mime)}`;
 
-/** Lists an upload of `/files`. Its bytes are stored; if this fails they are removed. @throws StorageQuotaExceeded */
+/**
+ * Lists an upload of `/files`, whose bytes are stored. If the tenant has no room for them, they are removed. If the list
+ * is away, it may have the file nevertheless: the bytes stay for a request that repeats this one, or expire.
+ * @throws StorageQuotaExceeded
+ */
 export async function listUpload({ env, tenant, settings }: RunContext, file: FileDocument): Promise<void> {
   const { id, filename, mime, size, created_at, expires_at } = file;
   const row = {
@@ -84,13 +88,10 @@ export async function listUpload({ env, tenant, settings }: RunContext, file: Fi
     created_ms: Date.parse(created_at),
   };
   const limit = settings.limits.max_stored_bytes;
-  try {
-    if (!(await addFile(env, tenant, row, limit))) throw new StorageQuotaExceeded({ limit });
-  } catch (error) {
-    // If this fails, the index of files removes it later.
-    await dropFile(env, tenant, id).catch(() => {});
-    throw error;
-  }
+  if (await addFile(env, tenant, row, limit)) return;
+  // If this fails, the index of files removes it later.
+  await dropFile(env, tenant, id).catch(() => {});
+  throw new StorageQuotaExceeded({ limit });
 }
 
 /** Removes a file of `/v1/files` with its bytes. */
