@@ -107,10 +107,10 @@ export class EgressProxy {
         timeout: IDLE_MS,
       });
       far.once("timeout", () => far.destroy());
-      far.once("response", (response) => {
-        answer.writeHead(response.statusCode ?? 502, response.headers);
-        // If one side breaks off, so does the other.
-        pipeline(response, answer, () => {});
+      far.once("response", (response) => passOn(response, answer));
+      far.once("upgrade", (_, socket) => {
+        socket.destroy();
+        refuse(answer, new NoRoute(502, "The host switched to another protocol; use CONNECT for that."));
       });
       answer.once("close", () => far.destroy());
       far.once("error", (error) => refuse(answer, new NoRoute(502, reasonOf(error))));
@@ -171,14 +171,34 @@ export class EgressProxy {
       const { hostname, port: at } = beyond;
       request({ host: hostname, port: at, method: "CONNECT", path: name, headers })
         .once("connect", ({ statusCode }, far, head) => {
+          if (statusCode !== 200) {
+            far.destroy();
+            reject(new NoRoute(502, `The machine's proxy answered ${statusCode}.`));
+            return;
+          }
           if (head.length > 0) far.unshift(head);
-          if (statusCode === 200) resolve(far);
-          else reject(new NoRoute(502, `The machine's proxy answered ${statusCode}.`));
+          resolve(far);
         })
         .once("error", (error) => reject(new NoRoute(502, reasonOf(error))))
         .end();
     });
   }
+}
+
+/** Passes a host's answer on, its trailers too. The host may send anything that Node can read. */
+function passOn(response: IncomingMessage, answer: ServerResponse): void {
+  // Node writes this header only before chunks, and throws before anything else.
+  const { trailer: _, ...headers } = response.headers;
+  try {
+    answer.writeHead(response.statusCode ?? 502, headers);
+  } catch (error) {
+    response.destroy();
+    refuse(answer, new NoRoute(502, reasonOf(error)));
+    return;
+  }
+  response.once("end", () => answer.addTrailers(response.trailers));
+  // If one side breaks off, so does the other.
+  pipeline(response, answer, () => {});
 }
 
 const AUTHENTICATE = 'proxy-authenticate: Basic realm="hull"\r\n';

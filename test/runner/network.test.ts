@@ -1,6 +1,7 @@
 /** The network that a tool declares, in the runner: none is none, in every language. */
 import { execFileSync } from "node:child_process";
 import { createServer, type Server } from "node:http";
+import { Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { runPython } from "../../src/tool/handler/process.ts";
 import { callScript, handlerCall, processDeps } from "../support/handler-call.ts";
@@ -136,10 +137,23 @@ let runner: TestRunner;
 let beyond: Server;
 /** What it was asked for. */
 let asked: string[] = [];
+/** Its answers to some paths, as the bytes of an answer. */
+const RAW: { [path: string]: string } = {
+  "/trailer": "200 OK\r\nTrailer: x-sum\r\nContent-Length: 9\r\n\r\npassed on",
+  "/trailers":
+    "200 OK\r\nTrailer: x-sum\r\nTransfer-Encoding: chunked\r\n\r\n9\r\npassed on\r\n0\r\nx-sum: 7\r\n\r\n",
+  "/hints": "103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\npassed on",
+  "/no-status": "000 Nothing\r\nContent-Length: 9\r\n\r\npassed on",
+  "/switch": "101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: other\r\n\r\n",
+  "/no-http": "HELO\r\n\r\n",
+};
 beforeAll(async () => {
   beyond = createServer((request, response) => {
     asked.push(`${request.method} ${request.url}`);
-    if (request.url?.endsWith("/broken") === true) {
+    const raw = RAW[new URL(request.url ?? "", "http://beyond").pathname];
+    if (raw !== undefined) {
+      request.socket.end(`HTTP/1.1 ${raw}`);
+    } else if (request.url?.endsWith("/broken") === true) {
       response.writeHead(200, { "content-length": 100 }).write("half of it", () => request.destroy());
     } else if (request.url?.endsWith("/silent") === true) {
       request.socket.once("close", () => asked.push("the client left"));
@@ -148,6 +162,13 @@ beforeAll(async () => {
   beyond.on("connect", (request, socket) => {
     asked.push(`CONNECT ${request.url}`);
     socket.on("error", () => {});
+    if (request.url === "api.example.com:9") {
+      // It refuses, and then drops the connection.
+      socket.once("close", () => asked.push("refused"));
+      socket.write("HTTP/1.1 403 No\r\n\r\n");
+      setTimeout(() => socket instanceof Socket && socket.resetAndDestroy(), 100);
+      return;
+    }
     socket.write("HTTP/1.1 200 OK\r\n\r\n");
     socket.once("data", () => socket.end("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\npassed on"));
   });
@@ -250,6 +271,11 @@ describe.runIf(canUnshareNetwork())("a tool that lists hosts", () => {
   test("a connection for https is made to listed hosts only", async () => {
     expect(await ask("tunnel.py", "api.example.com:8443")).toContain("200");
     expect(asked).toEqual(["CONNECT api.example.com:8443"]);
+    expect(await ask("tunnel.py", "api.example.com:9")).toContain("502");
+    await until(
+      () => asked,
+      (seen) => seen.includes("refused"),
+    );
     expect(await ask("tunnel.py", "evil.example:443")).toContain("403");
     expect(await ask("tunnel.py", "10.0.0.1:443")).toContain("403");
     expect(asked).toEqual([]);
@@ -262,6 +288,18 @@ describe.runIf(canUnshareNetwork())("a tool that lists hosts", () => {
       () => asked,
       (seen) => seen.includes("the client left"),
     );
+  });
+
+  test.each([
+    ["/trailer", "passed on"],
+    ["/trailers", "passed on"],
+    ["/hints", "passed on"],
+    ["/no-status", "HTTP Error 502"],
+    ["/switch", "HTTP Error 502"],
+    ["/no-http", "HTTP Error 502"],
+  ])("an odd answer of the host ends neither the runner nor the call: %s", async (path, wanted) => {
+    expect(await ask("once.py", `http://api.example.com${path}`)).toContain(wanted);
+    expect(await ask("once.py", "http://api.example.com/")).toContain("passed on");
   });
 
   test("nothing bypasses the proxy: no address of the machine or beyond answers, and no password, no host", async () => {
