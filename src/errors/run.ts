@@ -78,12 +78,15 @@ export const HostDelegateFailed = define<{ method: string; reason: string }>(
     operator: { method: d.method },
   }),
 );
-export const UpstreamUnreachable = define<{ skill: string; cause: string }>(
+export const UpstreamUnreachable = define<{ skill: string; cause: string; status?: number }>(
   "upstream_unreachable",
   502,
   "Upstream unreachable",
   (d) => ({
-    detail: `The upstream of skill "${d.skill}" cannot be reached.`,
+    detail:
+      d.status === undefined
+        ? `The upstream of skill "${d.skill}" cannot be reached.`
+        : `The upstream of skill "${d.skill}" answered with the status ${d.status}, which Hull cannot pass on.`,
     operator: { cause: d.cause },
   }),
 );

@@ -1,6 +1,7 @@
 import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { text as textOf } from "node:stream/consumers";
+import { gzipSync } from "node:zlib";
 import { afterAll, describe, expect, test } from "vitest";
 import { CANARIES, commonHull } from "../support/common-hull.ts";
 import { until } from "../support/runner.ts";
@@ -44,6 +45,8 @@ const dies =
     response.destroy();
   };
 
+const ZIPPED = "a text that was compressed ".repeat(20);
+
 const ANSWERS: Record<string, (response: ServerResponse) => unknown> = {
   "/ok": (r) =>
     r
@@ -67,6 +70,15 @@ const ANSWERS: Record<string, (response: ServerResponse) => unknown> = {
   "/redirect": (r) => r.writeHead(302, { location: "https://elsewhere.example/" }).end(),
   "/redirect-home": (r) => r.writeHead(302, { location: "/ok" }).end(),
   "/reset": (r) => r.socket?.resetAndDestroy(),
+  "/zipped": (r) => {
+    const bytes = gzipSync(ZIPPED);
+    r.writeHead(200, { "content-encoding": "gzip", "content-length": bytes.length }).end(bytes);
+  },
+  "/half-zipped": (r) => r.writeHead(200, { "content-encoding": "gzip" }).end("no gzip at all"),
+  "/no-content": (r) => r.socket?.end("HTTP/1.1 205 Reset\r\nContent-Length: 4\r\n\r\nbody"),
+  "/status-000": (r) => r.socket?.end("HTTP/1.1 000 Zero\r\nContent-Length: 4\r\n\r\nbody"),
+  "/status-999": (r) => r.writeHead(999).end("denied"),
+  "/switch": (r) => r.socket?.end("HTTP/1.1 101 Switch\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n"),
   "/silent": () => pause(60_000),
   "/events": async (r) => {
     r.writeHead(200, { "content-type": "text/event-stream" });
@@ -84,6 +96,7 @@ const ANSWERS: Record<string, (response: ServerResponse) => unknown> = {
   "/dies-late-short": dies(1000, { "content-length": "100" }),
 };
 
+const DEATHS = ["dies-at-once", "dies-early", "dies-late", "dies-early-short", "dies-late-short"];
 await new Promise<void>((resolve) => upstream.listen(0, "127.0.0.1", resolve));
 const origin = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`;
 const proxy = (name: string, path: string, extra = ""): Record<string, string> => ({
@@ -108,7 +121,7 @@ const { hull } = await commonHull({
   ...proxy("silent", "/silent", "timeout_ms: 300\n"),
   ...proxy("events", "/events", "timeout_ms: 1500\n"),
   ...proxy("stall", "/stall?key=${lower}", "idle_timeout_ms: 1500\n"),
-  ...["dies-at-once", "dies-early", "dies-late", "dies-early-short", "dies-late-short"].reduce(
+  ...[...DEATHS, "zipped", "half-zipped", "no-content", "status-000", "status-999", "switch"].reduce(
     (all, name) => Object.assign(all, proxy(name, `/${name}`)),
     {},
   ),
@@ -268,6 +281,12 @@ describe("the answer", () => {
     expect(response.headers.get("x-content-type-options")).toBe("nosniff");
   });
 
+  test("a body that comes compressed although nobody asked for it passes as it was before", async () => {
+    const response = await hull.call("/skills/zipped", "x");
+    expect([response.status, await response.text()]).toEqual([200, ZIPPED]);
+    expect((await hull.call("/skills/no-content", "x")).status).toBe(205);
+  });
+
   test("S48: an event stream lives longer than timeout_ms, and its silence ends in an error event", async () => {
     const events = await (await hull.call("/skills/events", "x")).text();
     expect(events.match(/data: \d/g)).toHaveLength(8);
@@ -286,6 +305,10 @@ describe("faults", () => {
     ["silent", 504, "upstream_timeout"],
     ["down", 502, "upstream_unreachable"],
     ["dies-at-once", 502, "upstream_body_truncated"],
+    ["half-zipped", 502, "upstream_body_truncated"],
+    ["status-000", 502, "upstream_unreachable"],
+    ["status-999", 502, "upstream_unreachable"],
+    ["switch", 502, "upstream_unreachable"],
   ])("S47, S49, S51: %s → %i %s, without address or secret", async (slug, status, code) => {
     const before = seen.length;
     const response = await hull.call(`/skills/${slug}`, "x");

@@ -116,9 +116,13 @@ async function reach(
   try {
     const response = await fetch(url, { ...init, signal: call.signal });
     call.signal.throwIfAborted();
-    return response;
+    const { status } = response;
+    if (status >= 200 && status < 600) return response;
+    await response.body?.cancel();
+    throw new UpstreamUnreachable({ skill: slug, cause: `it answered with the status ${status}`, status });
   } catch (error) {
     if (call.signal.aborted) throw toHullError(call.signal.reason);
+    if (error instanceof UpstreamUnreachable) throw error;
     const cause = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
     throw new UpstreamUnreachable({ skill: slug, cause: withoutAddress(cause, url) });
   } finally {
@@ -169,7 +173,9 @@ async function passDown(
     return null;
   }
   const reader = new UpstreamReader(upstream.body, body);
-  const length = upstream.headers.get("content-length");
+  // The length of a compressed body is not that of the text that `fetch` makes of it.
+  const coded = upstream.headers.get("content-encoding") !== null;
+  const length = coded ? null : upstream.headers.get("content-length");
   if (length !== null) return reader.stream().pipeThrough(new FixedLengthStream(Number(length)));
   if ((upstream.headers.get("content-type") ?? "").startsWith("text/event-stream")) {
     return reader.stream((fault) => errorEvent(toHullError(fault), context));
