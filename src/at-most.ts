@@ -11,3 +11,16 @@ export async function atMost<T, L>(work: Promise<T>, ms: number, late: () => L):
     clearTimeout(timer);
   }
 }
+
+/** Waits for the time in ms, or until the signal aborts. */
+export function sleep(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    signal.addEventListener("abort", done);
+  });
+}

@@ -25,6 +25,10 @@ interface FrameOptions {
   cutOff(reason: string): HullError;
   /** Called for every piece that arrives. */
   onBytes?: (() => void) | undefined;
+  /** Called for the id of an event, even of one without data. */
+  onId?: (id: string) => void;
+  /** Called for the wait in ms that the stream asks for before somebody continues it. */
+  onRetry?: (ms: number) => void;
 }
 
 /** How long, and for how many chunks, to wait for the end of a body after its last relevant event. */
@@ -117,6 +121,8 @@ function sseCutter(options: FrameOptions, onEvent: (event: StreamEvent) => void)
   const parser = createParser({
     maxBufferSize: options.max_event,
     onEvent,
+    onId: options.onId,
+    onRetry: options.onRetry,
     onError: (error) => {
       overflow ||= error.type === "max-buffer-size-exceeded";
     },

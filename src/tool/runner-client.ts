@@ -2,6 +2,7 @@
  * The Worker's side of the runner protocol: sends one execution, uploads the skill's files if the runner lacks them,
  * follows the frames, reconnects after a cut, and never runs anything twice.
  */
+import { sleep } from "../at-most.ts";
 import { ClientClosedRequest, ExecutionLost, RunnerProtocolError, RunnerUnavailable } from "../errors/run.ts";
 import { HullError } from "../errors.ts";
 import { parsedJson } from "../skill/json-depth.ts";
@@ -375,17 +376,4 @@ class Submission extends Subscription {
     if (response.status === 424) throw new Disconnected("the transfer of the skill's files failed");
     if (response.status !== 204) throw await refusedBy(response, this.execution);
   }
-}
-
-/** Waits for the time, or until the signal aborts. */
-function sleep(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", done);
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    signal.addEventListener("abort", done);
-  });
 }

@@ -21,12 +21,26 @@ const MISBEHAVIOURS: [path: string, told: RegExp][] = [
   ["cut", /cannot be reached/],
   ["fault", /error -32050: no luck/],
   ["status", /status 503/],
+  ["never-ends", /end without an answer/],
   ["to-metadata", /169\.254\.169\.254 is a private address/],
   ["to-private", /10\.0\.0\.7 is a private address/],
   ["to-unlisted", /elsewhere\.example is not among the hosts/],
   ["to-file", /address of file:/],
   ["loop", /redirects more than 3 times/],
   ["see-other", /redirects in a way that Hull does not follow/],
+];
+
+/** Answers in forms that a server may also use, and what the model is told. */
+const FORMS: [path: string, told: RegExp][] = [
+  ["batch", /^done$/],
+  ["batch-events", /^done$/],
+  ["strange-messages", /^done$/],
+  ["result-and-error", /^done$/],
+  ["nulls", /^\{"said":"done"\}$/],
+  ["null-members", /^done\n\[resource: x:a, x:a\]\n\[resource: x:b\]$/],
+  ["empty", /^$/],
+  ["ends-early", /^after e1\+$/],
+  ["breaks-early", /^after e1\+$/],
 ];
 
 const skill = (name: string, servers: string): Record<string, string> => ({
@@ -50,7 +64,7 @@ const { hull, fake } = await commonHull({
   ),
   ...Object.assign(
     {},
-    ...MISBEHAVIOURS.map(([path]) =>
+    ...[...MISBEHAVIOURS, ...FORMS].map(([path]) =>
       skill(path, `  x: {url: "${at(path)}", timeout_ms: ${path === "slow" ? 500 : 3000}}\n`),
     ),
   ),
@@ -154,6 +168,11 @@ describe.each<[string, Way]>([
     const [answer] = await run(path, { name: "x__act", arguments: {} });
     expect(answer).toMatch(message);
     expect(answer).not.toContain("xxxxxxxxxx");
+  });
+
+  test.each(FORMS)("a server's answer of the form %s is understood", async (path, message) => {
+    const [answer] = await run(path, { name: "x__act", arguments: {} });
+    expect(answer).toMatch(message);
   });
 
   test("continues without servers that may not be asked", async () => {

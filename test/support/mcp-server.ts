@@ -99,6 +99,9 @@ export async function startMcpServer(): Promise<TestMcpServer> {
     { legacy: "reject" },
   );
 
+  /** The id of the call whose stream ended before its answer; `null`: it never gets one. */
+  let waiting: unknown;
+
   /** By path: the fault in the answer to `tools/call`. */
   const misbehave: Record<string, (response: ServerResponse, id: unknown) => void> = {
     "/huge": (response, id) =>
@@ -122,6 +125,40 @@ export async function startMcpServer(): Promise<TestMcpServer> {
     "/fault": (response, id) =>
       json(response, { jsonrpc: "2.0", id, error: { code: -32050, message: "no luck" } }),
     "/status": (response) => void response.writeHead(503).end("busy"),
+    // What a server may also send (2025-03-26: batches; 2025-11-25: streams that end early and continue elsewhere).
+    "/batch": (response, id) => json(response, [NOTE, answerTo(id)]),
+    "/batch-events": (response, id) => events(response, JSON.stringify([NOTE, answerTo(id)])),
+    "/strange-messages": (response, id) =>
+      events(response, `7\n\ndata: nope\n\n: hb\nretry: x\ndata:\n\ndata: ${JSON.stringify(answerTo(id))}`),
+    "/result-and-error": (response, id) => json(response, { ...answerTo(id), error: null }),
+    "/nulls": (response, id) =>
+      json(response, {
+        jsonrpc: "2.0",
+        id,
+        result: { content: null, structuredContent: { said: "done" }, isError: null },
+      }),
+    "/null-members": (response, id) => {
+      const link = { type: "resource_link", uri: "x:a", name: null };
+      const resource = { type: "resource", resource: { uri: "x:b", text: null, blob: "AAAA" } };
+      const content = [{ type: "text", text: "done", annotations: null }, link, resource];
+      json(response, { jsonrpc: "2.0", id, result: { content, structuredContent: null } });
+    },
+    "/empty": (response, id) => json(response, { jsonrpc: "2.0", id, result: { structuredContent: null } }),
+    "/ends-early": (response, id) => {
+      waiting = id;
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.end("id: e1\nretry: 5\ndata:\n\n");
+    },
+    "/breaks-early": (response, id) => {
+      waiting = id;
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.write("id: e1\nretry: 5\ndata:\n\n", () => response.destroy());
+    },
+    "/never-ends": (response) => {
+      waiting = null;
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.end("id: e1\nretry: 0\ndata:\n\n");
+    },
     "/to-metadata": redirect(() => "http://169.254.169.254/latest/meta-data/"),
     "/to-private": redirect(() => "https://10.0.0.7/mcp"),
     "/to-unlisted": redirect(() => "https://elsewhere.example/mcp"),
@@ -146,8 +183,16 @@ export async function startMcpServer(): Promise<TestMcpServer> {
     if (path === "/repeats-refused") return listing(response, message);
     const wrong = misbehave[path];
     if (wrong !== undefined) {
+      if (request.method === "GET") {
+        const last = request.headers["last-event-id"];
+        const more = `id: ${last}+\nretry: 0\ndata: ${JSON.stringify(NOTE)}\n\n`;
+        // First it ends once more.
+        const goesOn = waiting === null || last === "e1";
+        const data = goesOn ? more : `data: ${JSON.stringify(answerTo(waiting, `after ${last}`))}\n\n`;
+        return void response.writeHead(200, { "content-type": "text/event-stream" }).end(data);
+      }
       if (message.method === "tools/call") return wrong(response, message.id);
-      return listing(response, message);
+      return listing(response, message, path.startsWith("/null") ? null : undefined);
     }
     if (path === "/stateless" && made.holds && message?.method === "tools/call")
       return void hanging.add(response);
@@ -168,6 +213,13 @@ export async function startMcpServer(): Promise<TestMcpServer> {
   return made;
 }
 
+const NOTE = { jsonrpc: "2.0", method: "notifications/unheard_of", params: null };
+const answerTo = (id: unknown, text = "done") => ({
+  jsonrpc: "2.0",
+  id,
+  result: { content: [{ type: "text", text }] },
+});
+
 const redirect = (target: () => string) => (response: ServerResponse) =>
   void response.writeHead(307, { location: target() }).end();
 
@@ -183,10 +235,11 @@ function events(response: ServerResponse, data: string): void {
 function listing(
   response: ServerResponse,
   { id, method }: { id?: unknown; method: string },
-  description = "Acts.",
+  description: string | null = "Acts.",
 ): void {
-  const properties = { how: { type: "string", description } };
-  const tool = { name: "act", description, inputSchema: { type: "object", properties } };
+  const properties = { how: { type: "string", description: description ?? "" } };
+  const nulls = description === null ? { annotations: null, title: null, outputSchema: null } : {};
+  const tool = { name: "act", description, inputSchema: { type: "object", properties }, ...nulls };
   const results = new Map<string, object>([
     [
       "initialize",

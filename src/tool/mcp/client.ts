@@ -35,13 +35,14 @@ const UNSUPPORTED_VERSION = -32022;
 const toolShape = z.lazy(() =>
   z.object({
     name: z.string().check(z.minLength(1), z.maxLength(128)),
-    description: z.optional(z.string()),
+    // Servers in some languages write `null` for what they leave out.
+    description: z.nullish(z.string()),
     inputSchema: z.record(z.string(), z.custom<Json>()),
-    annotations: z.optional(
+    annotations: z.nullish(
       z.object({
-        readOnlyHint: z.optional(z.boolean()),
-        destructiveHint: z.optional(z.boolean()),
-        idempotentHint: z.optional(z.boolean()),
+        readOnlyHint: z.nullish(z.boolean()),
+        destructiveHint: z.nullish(z.boolean()),
+        idempotentHint: z.nullish(z.boolean()),
       }),
     ),
   }),
@@ -112,8 +113,10 @@ export class McpClient {
         size += JSON.stringify(tool.data).length;
         if (size <= MAX_LIST) tools.push(tool.data);
       }
-      cursor = read.data.nextCursor ?? null;
-      if (cursor === null || cursor === "") break;
+      const next = read.data.nextCursor ?? "";
+      // A server that knows no pages may repeat the only one for ever.
+      if (next === "" || next === cursor) break;
+      cursor = next;
     }
     const dialect = this.#dialect;
     if (dialect === null) return failed("protocol", "It speaks no version of MCP that Hull knows.");

@@ -35,17 +35,17 @@ export function remoteTools(
 ): RemoteTool[] {
   const prefix = toolPrefix(server);
   const found = new Map<string, RemoteTool>();
-  for (const { name: remote, description = "", inputSchema, annotations = {} } of listed) {
+  for (const { name: remote, description, inputSchema, annotations } of listed) {
     if (wanted !== undefined && !wanted.includes(remote)) continue;
     const name = prefix + remote.replace(/[^A-Za-z0-9_]/g, "_");
     const usable = inputSchema.type === "object" && JSON.stringify(inputSchema).length <= MAX_SCHEMA;
     if (name.length > MAX_NAME || found.has(name) || !usable || !annotationsHold(inputSchema)) continue;
-    const { readOnlyHint, destructiveHint, idempotentHint = false } = annotations;
+    const { readOnlyHint, destructiveHint, idempotentHint } = annotations ?? {};
     const reads = readOnlyHint === true;
     const writes = readOnlyHint === false || (destructiveHint === true && !reads);
-    const idempotent = reads || idempotentHint;
+    const idempotent = reads || idempotentHint === true;
     const parameters = { ...inputSchema };
-    const shown = description.slice(0, MAX_DESCRIPTION);
+    const shown = (description ?? "").slice(0, MAX_DESCRIPTION);
     found.set(name, { name, remote, description: shown, parameters, idempotent, reads, writes });
   }
   return [...found.values()];
@@ -59,20 +59,20 @@ const contentShape = z.lazy(() => {
   return z.union([
     z.object({ type: z.literal("text"), text }),
     z.object({ type: z.enum(["image", "audio"]), data: text, mimeType: text }),
-    z.object({ type: z.literal("resource_link"), uri: text, name: z.optional(text) }),
+    z.object({ type: z.literal("resource_link"), uri: text, name: z.nullish(text) }),
     z.object({
       type: z.literal("resource"),
-      resource: z.object({ uri: text, text: z.optional(text), blob: z.optional(text) }),
+      resource: z.object({ uri: text, text: z.nullish(text) }),
     }),
   ]);
 });
 
 const resultShape = z.lazy(() =>
   z.object({
-    content: z.optional(z.array(z.unknown())),
+    content: z.nullish(z.array(z.unknown())),
     structuredContent: z.optional(z.unknown()),
-    isError: z.optional(z.boolean()),
-    resultType: z.optional(z.string()),
+    isError: z.nullish(z.boolean()),
+    resultType: z.nullish(z.string()),
   }),
 );
 
@@ -80,15 +80,17 @@ const resultShape = z.lazy(() =>
 export function resultText(result: JsonObject): { ok: boolean; text: string } | null {
   const read = resultShape.safeParse(result);
   if (!read.success) return null;
-  const { content = [], structuredContent, isError = false, resultType = "complete" } = read.data;
-  if (resultType !== "complete") {
+  const { structuredContent, isError, resultType } = read.data;
+  const content = read.data.content ?? [];
+  if ((resultType ?? "complete") !== "complete") {
     return { ok: false, text: "The server asks for further input, which nobody here can give." };
   }
   const lines = content.slice(0, MAX_ITEMS).map(lineOf);
   const rest = content.length - lines.length;
   if (rest > 0) lines.push(`[not shown: ${counted(rest, "further item")}]`);
-  if (lines.length === 0 && structuredContent !== undefined) lines.push(JSON.stringify(structuredContent));
-  return { ok: !isError, text: lines.join("\n") };
+  if (lines.length === 0 && structuredContent !== undefined && structuredContent !== null)
+    lines.push(JSON.stringify(structuredContent));
+  return { ok: isError !== true, text: lines.join("\n") };
 }
 
 /** Number of bytes of Base64. */

@@ -50,8 +50,8 @@ describe("addresses", () => {
   });
 });
 
-test("the arguments of a call keep the digits of their numbers", async () => {
-  const raw = '{"id": 12345678901234567890}';
+test("the arguments of a call keep the digits of their numbers, and have no half of a surrogate pair", async () => {
+  const raw = String.raw`{"id": 12345678901234567890, "half": "a\ud83d"}`;
   const bodies: string[] = [];
   const fetch = async (_: URL, { body }: RequestInit): Promise<Response> => {
     bodies.push(String(body));
@@ -67,7 +67,7 @@ test("the arguments of a call keep the digits of their numbers", async () => {
   );
   const call = { args: JSON.parse(raw), raw };
   expect(await client.callTool("look", call, {}, new AbortController().signal)).toMatchObject({ ok: true });
-  expect(bodies[0]).toContain('"arguments":{"id":12345678901234567890}');
+  expect(bodies[0]).toContain('"arguments":{"id":12345678901234567890,"half":"a\\ufffd"}');
 });
 
 describe("attack: a server", () => {
@@ -113,6 +113,15 @@ describe("attack: a server", () => {
     const reply = await client.listTools(signal);
     expect(reply.ok && reply.value.tools.length).toBe(20);
     expect(sent).toHaveLength(3);
+  });
+
+  test("that knows no pages, and repeats its only one, is asked twice", async () => {
+    const tools = [{ name: "act", inputSchema: { type: "object" } }];
+    const { sent, client } = asking(({ id }) =>
+      Response.json({ jsonrpc: "2.0", id, result: { tools, nextCursor: "same" } }),
+    );
+    expect(await client.listTools(signal)).toMatchObject({ ok: true });
+    expect(sent).toHaveLength(2);
   });
 
   test("that lists and answers with endless padding is read in part", async () => {
