@@ -20,8 +20,11 @@ const messageShape = z.lazy(() => {
     container: z.optional(z.unknown()),
   });
 });
-const textBlock = z.lazy(() => z.object({ text: z.string() }));
-const thinkingBlock = z.lazy(() => z.object({ thinking: z.string(), signature: z.optional(z.string()) }));
+// Compatible servers write `null` for what Anthropic leaves out.
+const textBlock = z.lazy(() => z.object({ text: z.nullable(z.string()) }));
+const thinkingBlock = z.lazy(() =>
+  z.object({ thinking: z.nullable(z.string()), signature: z.nullish(z.string()) }),
+);
 const toolUseBlock = z.lazy(() =>
   z.object({ id: z.nullish(z.string()), name: z.string(), input: z.optional(z.custom<Json>()) }),
 );
@@ -85,10 +88,10 @@ function parseBlock(
   const native = { provider: target.provider, value };
   switch (block.type) {
     case "text":
-      return { type: "output_text", text: readShape(textBlock, block, target).text };
+      return { type: "output_text", text: readShape(textBlock, block, target).text ?? "" };
     case "thinking": {
       const { thinking, signature } = readShape(thinkingBlock, block, target);
-      return { type: "reasoning", text: thinking, ...(signature ? { signature } : {}) };
+      return { type: "reasoning", text: thinking ?? "", ...(signature ? { signature } : {}) };
     }
     case "tool_use": {
       const { id, name, input } = readShape(toolUseBlock, block, target);
@@ -114,7 +117,7 @@ function readInput(
   input: Json | undefined,
   { cut, written }: BlockFacts,
 ): { arguments: JsonObject | null; raw: string } {
-  const given = input === undefined || input === "" ? {} : input;
+  const given = input === undefined || input === null || input === "" ? {} : input;
   const raw = typeof given === "string" ? given : written(given);
   return { arguments: isObject(given) && !cut ? given : null, raw };
 }

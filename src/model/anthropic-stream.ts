@@ -32,22 +32,18 @@ export function createAnthropicStream(target: WireTarget, sink: Sink): StreamRea
   let tokens: JsonObject = {};
   let stopReason: Json = null;
   let complete = false;
+  /** In the order in which they began. */
   const blocks: OpenBlock[] = [];
+  /** The last block of each index: some servers give all blocks the same. */
+  const byIndex = new Map<Json | undefined, OpenBlock>();
   /** The blocks with their inputs parsed, once all events have arrived. */
   const closed = once((): ClosedBlock[] =>
-    // `flatMap` skips indices without a block.
-    blocks.flatMap(({ value, input: text }) => [
-      { value, text, input: text === null ? undefined : parsedJson(text) },
-    ]),
+    blocks.map(({ value, input: text }) => ({
+      value,
+      text,
+      input: text === null ? undefined : parsedJson(text),
+    })),
   );
-
-  const indexOf = (event: JsonObject): number => {
-    const { index } = event;
-    if (typeof index !== "number" || !Number.isInteger(index) || index < 0 || index > MAX_BLOCKS) {
-      throw broken("an index");
-    }
-    return index;
-  };
 
   const applyDelta = (open: OpenBlock, delta: JsonObject): void => {
     switch (delta.type) {
@@ -84,7 +80,7 @@ export function createAnthropicStream(target: WireTarget, sink: Sink): StreamRea
       sink.onEvent?.(event);
       switch (event.type) {
         case "content_block_delta": {
-          const open = blocks[indexOf(event)];
+          const open = byIndex.get(event.index);
           if (open === undefined) throw broken("a delta");
           if (!isObject(event.delta)) throw broken("a delta");
           applyDelta(open, event.delta);
@@ -93,7 +89,10 @@ export function createAnthropicStream(target: WireTarget, sink: Sink): StreamRea
         case "content_block_start": {
           const { content_block } = event;
           if (!isObject(content_block) || typeof content_block.type !== "string") throw broken("a block");
-          blocks[indexOf(event)] = { value: { ...content_block }, input: null };
+          if (blocks.length === MAX_BLOCKS) throw broken("the number of blocks");
+          const begun = { value: { ...content_block }, input: null };
+          blocks.push(begun);
+          byIndex.set(event.index, begun);
           // A block may begin with text before the first delta.
           const text = content_block.type === "text" ? textIn(content_block, "text") : "";
           if (text !== "") sink.onText?.(keep(text));
@@ -109,7 +108,9 @@ export function createAnthropicStream(target: WireTarget, sink: Sink): StreamRea
           stopReason = delta.stop_reason ?? stopReason;
           if (isObject(delta.container)) head = { ...head, container: delta.container };
           for (const [key, value] of Object.entries(isObject(event.usage) ? event.usage : {})) {
-            if (value !== null) tokens[key] = value;
+            // Some servers send 0 at the end for what they counted at the beginning.
+            const counts = typeof value !== "number" || value > 0 || key === "output_tokens";
+            if (value !== null && (counts || tokens[key] === undefined)) tokens[key] = value;
           }
           return false;
         }

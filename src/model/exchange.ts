@@ -162,8 +162,20 @@ async function readAnswer(
   const type = response.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase() ?? "";
   if (response.body !== null && (framing === "sse" ? type === STREAM_TYPES.sse : LINES.has(type))) {
     options.onBytes?.();
-    const document = await readStream(response.body, framing, reader, target, options);
-    return { document, text: reader.text?.(), streamed: true };
+    let stray = "";
+    const onStray = (text: string): void => {
+      if ((stray !== "" || text.trimStart().startsWith("{")) && stray.length < MAX_ANSWER_BYTES)
+        stray += text;
+    };
+    try {
+      const document = await readStream(response.body, framing, reader, target, { ...options, onStray });
+      return { document, text: reader.text?.(), streamed: true };
+    } catch (error) {
+      // Some servers declare as a stream what comes in one piece: an error, or the whole answer.
+      const document = stray === "" ? undefined : parsedJson(stray);
+      if (document === undefined) throw error;
+      return { document, text: stray, streamed: false };
+    }
   }
   if (type !== "" && type !== "application/json" && !type.endsWith("+json")) {
     const text = await readBeginning(response);
@@ -192,7 +204,7 @@ export async function readStream(
   framing: Wire["framing"],
   reader: StreamReader,
   target: WireTarget,
-  options: Pick<ExchangeOptions, "signal" | "onBytes">,
+  options: Pick<ExchangeOptions, "signal" | "onBytes"> & { onStray?: (text: string) => void },
 ): Promise<unknown> {
   await readFrames(
     body,
@@ -204,6 +216,7 @@ export async function readStream(
       unusable: (reason) => unusable(target, reason),
       cutOff: (reason) => cutOff(target, reason),
       onBytes: options.onBytes,
+      ...(options.onStray === undefined ? {} : { onStray: options.onStray }),
     },
     (event) => reader.push(event),
   );

@@ -25,6 +25,8 @@ interface FrameOptions {
   cutOff(reason: string): HullError;
   /** Called for every piece that arrives. */
   onBytes?: (() => void) | undefined;
+  /** Called for each piece of text before the first event. */
+  onStray?: (text: string) => void;
   /** Called for the id of an event, even of one without data. */
   onId?: (id: string) => void;
   /** Called for the wait in ms that the stream asks for before somebody continues it. */
@@ -55,7 +57,9 @@ export async function readFrames(
   const { signal } = options;
   let done = false;
   let ending = false;
+  let begun = false;
   const onEvent = (event: StreamEvent): void => {
+    begun = true;
     done ||= take(ending ? { ...event, unfinished: true } : event);
   };
   const cutter = options.framing === "sse" ? sseCutter(options, onEvent) : lineCutter(options, onEvent);
@@ -82,7 +86,9 @@ export async function readFrames(
       bytes += chunk.value.byteLength;
       if (bytes > options.max_bytes) throw options.unusable(`it is longer than ${options.max_bytes} bytes`);
       try {
-        cutter.feed(decoder.decode(chunk.value, { stream: true }));
+        const text = decoder.decode(chunk.value, { stream: true });
+        cutter.feed(text);
+        if (!begun) options.onStray?.(text);
       } catch (error) {
         // Errors after the last event do not matter.
         if (!done) throw error;

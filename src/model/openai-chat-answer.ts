@@ -4,7 +4,7 @@ import type { Block, ModelTurn } from "../engine/messages.ts";
 import { isObject } from "../skill/json.ts";
 import type { Json } from "../skill/manifest.ts";
 import { detailsText } from "./openrouter-reasoning.ts";
-import { parseArguments, readShape, unusable } from "./provider-document.ts";
+import { failedAnswer, parseArguments, rawArguments, readShape, unusable } from "./provider-document.ts";
 import { splitThinking } from "./think-tags.ts";
 import { searchBlock } from "./tool-search-blocks.ts";
 import { readUsage } from "./usage.ts";
@@ -13,6 +13,7 @@ import { withFallback } from "./with-fallback.ts";
 
 /** @throws ProviderBadResponse if it is an error object or has another shape */
 export function parseCompletion(answer: unknown, target: WireTarget, callId: CallIdSource): ModelTurn {
+  refuseError(isObject(answer) && Array.isArray(answer.choices) ? answer.choices[0] : null, target);
   const completion = readShape(completionShape, answer, target);
   const [choice] = completion.choices;
   const message = choice?.message ?? {};
@@ -26,6 +27,12 @@ export function parseCompletion(answer: unknown, target: WireTarget, callId: Cal
     provider: target.provider,
     model: completion.model ?? target.model,
   };
+}
+
+/** @throws ProviderBadResponse if a choice holds an error in place of an answer, as OpenRouter sends it */
+export function refuseError(choice: unknown, target: WireTarget): void {
+  if (!isObject(choice) || !isObject(choice.error)) return;
+  throw failedAnswer(target, "a choice of it is an error", { error: choice.error });
 }
 
 /**
@@ -101,15 +108,9 @@ function callBlocks(call: WireCall, cut: boolean, target: WireTarget, callId: Ca
     : [block, { type: "opaque", provider, value: { call_id: id, extra_content } }];
 }
 
-/** Arguments as JSON text. The protocol requires text, but some providers send the object itself. */
-function rawArguments(value: unknown): string {
-  if (value === undefined) return "";
-  return typeof value === "string" ? value : JSON.stringify(value);
-}
-
 function messageShape() {
   const text = () => withFallback(z.nullish(z.string()), null);
-  const part = z.looseObject({ type: z.string(), text: z.optional(z.string()) });
+  const part = z.looseObject({ type: z.string(), text: text() });
   const called = z.object({ name: text(), arguments: z.optional(z.unknown()) });
   const call = z.looseObject({
     id: text(),

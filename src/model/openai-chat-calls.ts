@@ -30,8 +30,8 @@ export function createCallFold(keep: (piece: string) => string, odd: (what: stri
   let last: OpenCall | null = null;
 
   /**
-   * By index if the provider sends one. A name with another id begins a new call even under a known index (some
-   * providers send 0 for all). Without an index (Google), a fragment continues the last call, unless it names a tool
+   * By index if the provider sends one. A name with another id, or another name, begins a new call even under a known
+   * index (some providers send 0 for all). Without an index (Google), a fragment continues the last call, unless it names a tool
    * and has another id, or the last call is complete.
    */
   const callOf = (fragment: JsonObject, called: JsonObject): OpenCall => {
@@ -39,8 +39,9 @@ export function createCallFold(keep: (piece: string) => string, odd: (what: stri
     const known = index === null ? last : (byIndex.get(index) ?? null);
     const id = textIn(fragment, "id");
     const otherId = id !== "" && id !== known?.id;
-    const isNew =
-      textIn(called, "name") !== "" && (otherId || (index === null && known?.braces.closed === true));
+    const name = textIn(called, "name");
+    const otherName = known !== null && known.name !== "" && name !== known.name;
+    const isNew = name !== "" && (otherId || otherName || (index === null && known?.braces.closed === true));
     if (known !== null && !isNew) return known;
     const begun: OpenCall = {
       id: null,

@@ -2,6 +2,7 @@
 import { isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import type { StreamEvent } from "./frames.ts";
+import { refuseError } from "./openai-chat-answer.ts";
 import { createCallFold } from "./openai-chat-calls.ts";
 import { detailsText, mergeDetails } from "./openrouter-reasoning.ts";
 import { cutOff, eventObject, lengthLimit, textIn, unusable } from "./provider-document.ts";
@@ -19,7 +20,7 @@ export function createOpenAiStream(target: WireTarget, sink: Sink): StreamReader
   let reasoning = "";
   const details: JsonObject[] = [];
   let finishReason: Json = null;
-  let usage: Json = null;
+  let usage: JsonObject | null = null;
   let answered = false;
   let complete = false;
   /** What the sink received. Reasoning is kept only while it may still have to be sent as text. */
@@ -62,7 +63,7 @@ export function createOpenAiStream(target: WireTarget, sink: Sink): StreamReader
       }
       const chunk = eventObject(event, target);
       if (typeof chunk.model === "string") model ??= chunk.model;
-      if (isObject(chunk.usage)) usage = chunk.usage;
+      if (isObject(chunk.usage)) usage = { ...usage, ...chunk.usage };
       const { choices } = chunk;
       if (choices === undefined || choices === null) return false;
       if (!Array.isArray(choices)) throw odd("a chunk");
@@ -71,7 +72,10 @@ export function createOpenAiStream(target: WireTarget, sink: Sink): StreamReader
         if (choices.some((item) => !isObject(item))) throw odd("a choice");
         return false;
       }
+      refuseError(choice, target);
       answered = true;
+      // Moonshot's place for it.
+      if (isObject(choice.usage)) usage = { ...usage, ...choice.usage };
       if (typeof choice.finish_reason === "string" && choice.finish_reason !== "") {
         finishReason = choice.finish_reason;
         complete = true;

@@ -5,7 +5,7 @@ import type { Block, ModelTurn, StopReason } from "../engine/messages.ts";
 import { isObject } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { textBlocks } from "./openai-chat-answer.ts";
-import { failedAnswer, parseArguments, readShape, textIn } from "./provider-document.ts";
+import { failedAnswer, parseArguments, rawArguments, readShape, textIn } from "./provider-document.ts";
 import { searchBlock } from "./tool-search-blocks.ts";
 import { readUsage } from "./usage.ts";
 import type { CallIdSource, WireTarget } from "./wire.ts";
@@ -65,7 +65,7 @@ function itemBlocks(item: JsonObject, target: WireTarget, callId: CallIdSource):
     case "reasoning":
       return reasoningBlocks(item, provider);
     case "function_call": {
-      const raw = textIn(item, "arguments");
+      const raw = rawArguments(item.arguments);
       return [
         {
           type: "tool_call",

@@ -39,8 +39,9 @@ export function createResponsesStream(target: WireTarget, sink: Sink): StreamRea
         }
         case "response.output_item.done": {
           const { output_index: at, item } = event;
-          if (!isObject(item) || typeof at !== "number" || !(at >= 0 && at < MAX_ITEMS)) throw odd();
-          items[at] = item;
+          const place = typeof at === "number" ? at : items.length;
+          if (!isObject(item) || !(place >= 0 && place < MAX_ITEMS)) throw odd();
+          items[place] = item;
           return false;
         }
         case "response.completed":

@@ -41,6 +41,15 @@ export function failedAnswer(asked: Asked, reason: string, document: unknown): H
   return new ProviderBadResponse({ provider, model, reason, failure, provider_message });
 }
 
+/**
+ * The arguments of a tool call as JSON text; empty: there are none. The protocols require a text, but some servers send
+ * the object itself, or `null`.
+ */
+export function rawArguments(value: unknown): string {
+  if (value === undefined || value === null) return "";
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
 /** The arguments of a tool call: blank text means `{}`; `null` if the text is not a JSON object. */
 export function parseArguments(raw: string): JsonObject | null {
   if (raw.trim() === "") return {};
@@ -68,14 +77,12 @@ const ERROR_UNDER_SUCCESS = "it is an error object under a status of success";
 /** The JSON object of an event. @throws ProviderBadResponse for anything else, and for an error object */
 export function eventObject(event: StreamEvent, asked: Asked): JsonObject {
   const data = parsedJson(event.data);
-  if (data === undefined) {
-    throw event.unfinished === true
-      ? cutOff(asked, "its stream was cut off")
-      : unusable(asked, "an event of its stream is not JSON");
-  }
+  if (data === undefined && event.unfinished === true) throw cutOff(asked, "its stream was cut off");
   if (event.event === "error" || holdsError(data)) {
-    throw failedAnswer(asked, "its stream holds an error event", holdsError(data) ? data : { error: data });
+    const words = holdsError(data) ? data : { error: data ?? event.data };
+    throw failedAnswer(asked, "its stream holds an error event", words);
   }
+  if (data === undefined) throw unusable(asked, "an event of its stream is not JSON");
   if (!isObject(data)) throw unusable(asked, "an event of its stream is not as documented");
   return data;
 }

@@ -70,11 +70,15 @@ const STOP_REASONS = new Map<string, StopReason>([
   ["pause_turn", "pause"],
   ["refusal", "refusal"],
   ["content_filter", "refusal"],
+  // Mistral, Text Generation Inference, Zhipu.
+  ["model_length", "max_tokens"],
+  ["eos_token", "end_turn"],
+  ["sensitive", "refusal"],
 ]);
 
-/** @param raw the provider's word; `null`: it gave none */
+/** @param raw the provider's word; `null` or empty: it gave none */
 export const stopReason = (raw: string | null): StopReason =>
-  raw === null ? "end_turn" : (STOP_REASONS.get(raw.toLowerCase()) ?? "other");
+  raw === null || raw === "" ? "end_turn" : (STOP_REASONS.get(raw.toLowerCase()) ?? "other");
 
 /** The same, for providers that report "stop" for a turn that ends in calls. */
 export function stopOrCalls(raw: string | null, blocks: readonly Block[]): StopReason {

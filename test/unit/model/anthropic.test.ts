@@ -260,7 +260,7 @@ test("every kind of block has a canonical form", () => {
       },
       { type: "output_text", text: " B" },
       { type: "tool_call", id: "t1", name: "a", arguments: { x: 1 }, raw: '{"x":1}' },
-      { type: "tool_call", id: "call_1", name: "b", arguments: null, raw: "null" },
+      { type: "tool_call", id: "call_1", name: "b", arguments: {}, raw: "{}" },
       { type: "tool_call", id: "call_2", name: "c", arguments: {}, raw: "{}" },
     ],
     stop_reason: "tool_use",

@@ -7,7 +7,7 @@ import type { ModelTurn } from "../../../src/engine/messages.ts";
 import { WIRES } from "../../../src/model/call.ts";
 import { exchange } from "../../../src/model/exchange.ts";
 import type { HttpTarget } from "../../../src/model/providers.ts";
-import { request, sse, target } from "../../fixtures/wires/fixture.ts";
+import { lines, request, sse, target } from "../../fixtures/wires/fixture.ts";
 
 type Answer = { type?: string; status?: number; chunks: Iterable<string | Uint8Array>; dies?: boolean };
 
@@ -93,6 +93,33 @@ describe("failures", () => {
       "error object",
     ],
     ["another document", { type: "application/json", chunks: json({ ok: true }) }, unknown, "choices"],
+    [
+      "an error in place of an answer (OpenRouter)",
+      {
+        type: "application/json",
+        chunks: json({ choices: [{ error: { code: 429, message: "slow down" }, message: { content: "" } }] }),
+      },
+      { kind: "transient", reason: "rate_limit" },
+      "a choice of it is an error",
+    ],
+    [
+      "the same in a stream",
+      { chunks: [sse([{ choices: [{ error: { code: 502, message: "gone" }, finish_reason: "error" }] }])] },
+      { kind: "transient", reason: "server_error" },
+      "a choice of it is an error",
+    ],
+    [
+      "an error event in words",
+      { chunks: ["event: error\ndata: 502 Bad Gateway\n\n"] },
+      { kind: "transient", reason: "server_error" },
+      "holds an error event",
+    ],
+    [
+      "an error as a document that is declared as a stream",
+      { chunks: ['{"error": {"message": "prompt is too long: 9 tokens"}}'] },
+      { kind: "terminal", reason: "context_overflow" },
+      "error object",
+    ],
     ["no choice", { type: "application/json", chunks: json({ choices: [] }) }, unknown, "choices"],
     ["a number", { type: "application/json", chunks: ["7"] }, unknown, "not an answer of this protocol"],
     [
@@ -169,6 +196,194 @@ describe("what can be understood", () => {
     const { blocks } = await turnOf({ chunks: [sse([...calls, delta({}, "stop")])] });
     const ids = blocks.map((block) => (block.type === "tool_call" ? block.id : ""));
     expect(ids).toEqual(["same", "call_1", "call_2"]);
+  });
+
+  const usage = (input_tokens: number, output_tokens: number) => ({ input_tokens, output_tokens });
+  const started = (index: number, content_block: object) => ({
+    type: "content_block_start",
+    index,
+    content_block,
+  });
+  const stopped = (index: number) => ({ type: "content_block_stop", index });
+  const text = (words: string) => ({ type: "output_text", text: words });
+  const called = (id: string, name: string, args: object | null, raw: string) => ({
+    type: "tool_call",
+    id,
+    name,
+    arguments: args,
+    raw,
+  });
+  const whole = (value: unknown): Answer => ({ type: "application/json", chunks: json(value) });
+  const stream = (...events: (object | string)[]): Answer => ({ chunks: [sse(events)] });
+  const lined = (...documents: object[]): Answer => ({
+    type: "application/x-ndjson",
+    chunks: [lines(documents)],
+  });
+  const choice = (message: object, finish_reason: string | null = "stop") =>
+    whole({ choices: [{ message, finish_reason }] });
+  const atZero = (name: string, args: unknown, more: object = {}) =>
+    delta({ tool_calls: [{ index: 0, ...more, function: { name, arguments: args } }] });
+  const item = (args: unknown) => ({ type: "function_call", call_id: "c", name: "t", arguments: args });
+  const completed = (output: object[] | null, more: object = {}) => ({
+    type: "response.completed",
+    response: { status: "completed", output, ...more },
+  });
+
+  /** What servers send that follow a protocol in their own way. */
+  test.each<[string, HttpTarget["protocol"], Answer, object]>([
+    [
+      "null as the arguments of a call without any",
+      "openai-chat",
+      choice({ tool_calls: [{ id: "c", function: { name: "t", arguments: null } }] }),
+      { blocks: [called("c", "t", {}, "")], stop_reason: "tool_use" },
+    ],
+    [
+      "the same in a stream",
+      "openai-chat",
+      stream(atZero("t", null, { id: "c" }), delta({}, "tool_calls")),
+      { blocks: [called("c", "t", {}, "")], stop_reason: "tool_use" },
+    ],
+    [
+      "arguments as an object, in a stream",
+      "openai-chat",
+      stream(atZero("t", { a: 1 }, { id: "c" }), delta({}, "tool_calls")),
+      { blocks: [called("c", "t", { a: 1 }, '{"a":1}')] },
+    ],
+    [
+      "several calls under one index, without ids",
+      "openai-chat",
+      stream(atZero("t", "{}"), atZero("u", '{"a":'), atZero("u", "1}"), delta({}, "tool_calls")),
+      { blocks: [called("call_1", "t", {}, "{}"), called("call_2", "u", { a: 1 }, '{"a":1}')] },
+    ],
+    [
+      "null as the text of a part",
+      "openai-chat",
+      choice({
+        content: [
+          { type: "text", text: "a" },
+          { type: "text", text: null },
+        ],
+      }),
+      { blocks: [text("a")] },
+    ],
+    ["an empty finish reason", "openai-chat", choice({ content: "a" }, ""), { stop_reason: "end_turn" }],
+    [
+      "Mistral's word for a full context",
+      "openai-chat",
+      choice({ content: "a" }, "model_length"),
+      { stop_reason: "max_tokens" },
+    ],
+    [
+      "usage within a choice (Moonshot)",
+      "openai-chat",
+      stream({
+        choices: [
+          {
+            delta: { content: "a" },
+            finish_reason: "stop",
+            usage: { prompt_tokens: 3, completion_tokens: 4 },
+          },
+        ],
+      }),
+      { usage: usage(3, 4) },
+    ],
+    [
+      "usage in every chunk, and an empty one at the end",
+      "openai-chat",
+      stream(
+        { ...delta({ content: "a" }), usage: { prompt_tokens: 3, completion_tokens: 1 } },
+        { ...delta({}, "stop"), usage: { prompt_tokens: 3, completion_tokens: 4 } },
+        { choices: [], usage: {} },
+        { choices: null, usage: null },
+      ),
+      { usage: usage(3, 4) },
+    ],
+    [
+      "a whole answer that is declared as a stream",
+      "openai-chat",
+      { chunks: json({ choices: [{ message: { content: "a" }, finish_reason: "stop" }] }) },
+      { blocks: [text("a")] },
+    ],
+    [
+      "null for what Anthropic leaves out",
+      "anthropic",
+      whole({
+        content: [
+          { type: "thinking", thinking: "b", signature: null },
+          { type: "text", text: null },
+          { type: "tool_use", id: null, name: "t", input: null },
+        ],
+        stop_reason: "tool_use",
+      }),
+      { blocks: [{ type: "reasoning", text: "b" }, text(""), called("call_1", "t", {}, "{}")] },
+    ],
+    [
+      "Anthropic's blocks under one index",
+      "anthropic",
+      stream(
+        started(0, { type: "text", text: "" }),
+        { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "a" } },
+        stopped(0),
+        started(0, { type: "tool_use", id: "c", name: "t", input: {} }),
+        { type: "content_block_delta", index: 0, delta: { type: "input_json_delta", partial_json: "{}" } },
+        stopped(0),
+        { type: "message_stop" },
+      ),
+      { blocks: [text("a"), called("c", "t", {}, "{}")] },
+    ],
+    ...[
+      [25, 0],
+      [0, 25],
+      [25, -1],
+      [25, null],
+    ].map(([first, last]): [string, HttpTarget["protocol"], Answer, object] => [
+      `Anthropic's input tokens: ${first} at the beginning, ${last} at the end`,
+      "anthropic",
+      stream(
+        { type: "message_start", message: { usage: { input_tokens: first, output_tokens: 1 } } },
+        { type: "message_delta", delta: {}, usage: { input_tokens: last, output_tokens: 7 } },
+        { type: "message_stop" },
+      ),
+      { usage: usage(25, 7) },
+    ]),
+    [
+      "arguments as an object",
+      "openai-responses",
+      whole({ status: "completed", output: [item({ a: 1 })] }),
+      { blocks: [called("c", "t", { a: 1 }, '{"a":1}')] },
+    ],
+    [
+      "null as arguments",
+      "openai-responses",
+      stream(completed([item(null)])),
+      { blocks: [called("c", "t", {}, "")] },
+    ],
+    [
+      "items without an index, and a response without items",
+      "openai-responses",
+      stream({ type: "response.output_item.done", item: item("{}") }, completed(null)),
+      { blocks: [called("c", "t", {}, "{}")] },
+    ],
+    [
+      "arguments as null, as a text and as an object",
+      "ollama",
+      lined(
+        ...[null, '{"a":1}', { a: 1 }].map((args) => ({
+          message: { tool_calls: [{ id: "c", function: { name: "t", arguments: args } }] },
+        })),
+        { message: null, done: true, done_reason: "" },
+      ),
+      {
+        blocks: [
+          called("c", "t", {}, "{}"),
+          called("call_1", "t", { a: 1 }, '{"a":1}'),
+          called("call_2", "t", { a: 1 }, '{"a":1}'),
+        ],
+        stop_reason: "tool_use",
+      },
+    ],
+  ])("%s (%s)", async (_, protocol, given, expected) => {
+    expect(await turnOf(given, protocol)).toMatchObject(expected);
   });
 
   /** In pieces of 16 bytes a quadratic fold would take minutes. */
