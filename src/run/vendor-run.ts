@@ -22,6 +22,7 @@ import type { LlmHost, Reached } from "../llm/host.ts";
 import { present, wrong } from "../llm/members.ts";
 import { messageJson } from "../llm/messages.ts";
 import type { ChatRequest } from "../llm/openai-api/request.ts";
+import { lacksThinking } from "../llm/openai-api/terms.ts";
 import { skillNamed } from "../llm/skill-model.ts";
 import { asJson } from "../skill/json.ts";
 import type { JsonObject, Manifest } from "../skill/manifest.ts";
@@ -139,7 +140,10 @@ export async function openAgentRun(
   const make = async (): Promise<CheckedRun> => {
     const { request: given } = ask;
     const max_tokens = Math.min(given.max_tokens, own?.manifest.llm?.max_tokens ?? given.max_tokens);
-    const capped = { ...ask, request: { ...given, max_tokens }, terms };
+    const target = own?.manifest.llm?.target;
+    const reached = ask.found?.reached ?? (target === undefined ? null : host.reach(target));
+    const unthinking = reached?.protocol === "anthropic" && lacksThinking(given);
+    const capped = { ...ask, request: { ...given, max_tokens }, terms, unthinking };
     const made = await checkedOf(context, capped, skills, host, `run_${execution.slice("ex_".length)}`);
     const limited = withTerms(made.spec, capped, context.settings.limits, own?.manifest ?? null);
     return { spec: withPassthrough(limited, ask, skills), model: made.model };
@@ -242,9 +246,10 @@ function withPassthrough(
 const HOSTED_TOOL = { type: "code_execution_20250825", name: "code_execution" };
 const HOSTED_BETAS = "code-execution-2025-08-25,skills-2025-10-02";
 
+/** @param ask `unthinking`: the provider would refuse to think about this conversation */
 async function checkedOf(
   context: RunContext,
-  ask: AgentAsk,
+  ask: AgentAsk & { unthinking: boolean },
   { local, native }: ReferencedSkills,
   host: LlmHost,
   run: string,
@@ -259,7 +264,7 @@ async function checkedOf(
     max_tokens,
     messages: request.messages.flatMap(messageJson),
     skill_match: { strategy: "none" },
-    ...(thinking === undefined ? {} : { thinking }),
+    ...(ask.unthinking ? { thinking: false } : thinking === undefined ? {} : { thinking }),
     ...(json
       ? { output_format: schema === undefined ? "json_object" : { kind: "json_schema", ...schema } }
       : {}),

@@ -6,6 +6,8 @@ import { commonHull } from "../support/common-hull.ts";
 
 const { hull, fake } = await commonHull({
   "a/SKILL.md": "---\nname: a\ndescription: Test.\nprovider: openai\nmodel: gpt-4o\n---\nAnswer in rhymes.\n",
+  "b/SKILL.md":
+    "---\nname: b\ndescription: Test.\nprovider: anthropic\nmodel: claude-opus-4-6\nmax_tokens: 16384\n---\nAnswer in prose.\n",
 });
 
 const client = new OpenAI({ apiKey: "any", baseURL: `${hull.url}/v1`, maxRetries: 0 });
@@ -186,11 +188,16 @@ describe("a chat completion", () => {
     },
   );
 
-  test.each([false, true])(
-    "ends with stop after a refusal, and with content_filter after a filter: streamed %s",
-    async (stream) => {
+  test.each([
+    [GPT, false],
+    [GPT, true],
+    ["skill/a", false],
+    ["skill/a", true],
+  ])(
+    "of %s ends with stop after a refusal, and with content_filter after a filter: streamed %s",
+    async (model, stream) => {
       fake.script([{ refusal: "I will not." }, { text: "Half", stop: "content_filter" }]);
-      const body = { model: GPT, messages };
+      const body = { model, messages };
       const ask = async () => {
         const made = stream
           ? await client.chat.completions.stream(body).finalChatCompletion()
@@ -216,11 +223,11 @@ describe("a chat completion", () => {
     expect(known.headers.get("x-hull-ignored")).toBeNull();
   });
 
-  test("keeps thinking that its provider wants back", async () => {
+  test.each([CLAUDE, "skill/b"])("of %s keeps thinking that its provider wants back", async (model) => {
     fake.script([
       { text: "So.", reasoning: "hm", tool_calls: [{ id: "toolu_1", name: "weather", arguments: {} }] },
     ]);
-    const body = { model: CLAUDE, messages, tools: [WEATHER], reasoning_effort: "high" as const };
+    const body = { model, messages, tools: [WEATHER], reasoning_effort: "high" as const };
     const first = await client.chat.completions.create(body);
     const message = first.choices[0]?.message;
     expect(message).toMatchObject({ reasoning_content: "hm" });

@@ -106,7 +106,7 @@ async function drive(
   const reached = outcome.max_iterations_reached ? { max_iterations_reached: true } : {};
   context.log.generated_files = files.length;
   return {
-    turn: turnOf(run, outcome, { json, named }),
+    turn: turnOf(run, outcome, { json, named, rest: outcome.hosted === null ? ran.rest : [] }),
     further: { ...containerOf(run, outcome), generated_files: files, ...included, ...reached },
   };
 }
@@ -114,21 +114,26 @@ async function drive(
 /**
  * @param json whether the answer is JSON; it then consists of the last text only
  * @param named returns the client's ids for the run's calls. Absent: the model's own ids
+ * @param rest blocks of the answer other than text and calls
  */
 function turnOf(
   { spec }: AgentRun,
   { run, calls }: AgentOutcome,
-  { json, named = (id) => id }: { json: boolean; named: ((id: string) => string) | undefined },
+  {
+    json,
+    named = (id) => id,
+    rest,
+  }: { json: boolean; named: ((id: string) => string) | undefined; rest: Block[] },
 ) {
   const last = calls.length > 0 ? "" : (run.texts.at(-1) ?? "");
   const text: Block = { type: "output_text", text: json ? last : run.texts.join("") };
   return {
-    blocks: [text, ...calls.map((call) => ({ ...call, id: named(call.id) }))],
+    blocks: [...rest, text, ...calls.map((call) => ({ ...call, id: named(call.id) }))],
     stop_reason: run.answered?.stop_reason ?? "end_turn",
     raw_stop_reason: null,
     usage: tokenCounts(run.totals),
     provider: spec.model.provider,
-    model: spec.model.model,
+    model: run.answered?.model ?? spec.model.model,
   };
 }
 
@@ -145,9 +150,18 @@ class RanTurns {
   readonly messages: Message[] = [];
   /** Whether Hull ran a tool. */
   any = false;
+  /** What the model thought, and of the last turn also what its provider wants back, or why the model refused. */
+  rest: Block[] = [];
 
   turn(content: Block[]): void {
     this.messages.push({ role: "assistant", content });
+    const thoughts = this.rest.flatMap((block) =>
+      block.type === "reasoning" || block.type === "reasoning_summary"
+        ? [{ type: block.type, text: block.text }]
+        : [],
+    );
+    const last = content.filter(({ type }) => type !== "output_text" && type !== "tool_call");
+    this.rest = [...thoughts, ...last];
   }
 
   result({ id: call_id, name }: ToolCallBlock, { status, content }: AgentToolResult): void {

@@ -87,19 +87,19 @@ export function callTerms({ choice, parallel, limit, format, effort, sampling }:
   } satisfies Partial<ModelRequest>;
 }
 
-/**
- * The request without thinking if the target would refuse it: after a tool call, Anthropic accepts thinking only if the
- * client sends the earlier thinking back. Otherwise the same request.
- */
+/** Whether Anthropic refuses thinking: after a tool call, it wants the earlier thinking back, which the client left out. */
+export function lacksThinking({ messages }: Pick<ModelRequest, "messages">): boolean {
+  const last = messages.findLast(({ role }) => role === "assistant");
+  if (last?.role !== "assistant" || !last.content.some(({ type }) => type === "tool_call")) return false;
+  return last.content.every(({ type }) => type !== "reasoning");
+}
+
+/** The request without thinking if the target would refuse it. Otherwise the same request. */
 export function withoutRefusedThinking(
   request: ModelRequest,
   { protocol }: Pick<Reached, "protocol">,
 ): ModelRequest {
-  if (protocol !== "anthropic" || request.thinking === undefined) return request;
-  const last = request.messages.findLast(({ role }) => role === "assistant");
-  const calls = last?.role === "assistant" && last.content.some(({ type }) => type === "tool_call");
-  const thought = last?.role === "assistant" && last.content.some(({ type }) => type === "reasoning");
-  if (!calls || thought) return request;
+  if (protocol !== "anthropic" || request.thinking === undefined || !lacksThinking(request)) return request;
   const { thinking: _, ...plain } = request;
   return plain;
 }
