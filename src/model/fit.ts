@@ -112,7 +112,7 @@ function checkCapabilities(request: ModelRequest, target: ResolvedTarget, declar
 }
 
 /** Whether a model is known not to think. A model with adjustable effort thinks, whatever else its rule says. */
-const cannotThink = ({ matched, thinking, reasoning_effort_supported }: Capabilities): boolean =>
+export const cannotThink = ({ matched, thinking, reasoning_effort_supported }: Capabilities): boolean =>
   matched && !thinking && reasoning_effort_supported !== true;
 
 const holds = ({ messages }: ModelRequest, type: Part["type"]): boolean =>

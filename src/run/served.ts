@@ -12,11 +12,12 @@ import type { Reached } from "../llm/host.ts";
 import { once } from "../memo.ts";
 import type { ModelRegistry } from "../model/registry/definition.ts";
 import { tokenCounts } from "../model/usage.ts";
-import { EFFORTS, type Manifest } from "../skill/manifest.ts";
+import type { Manifest } from "../skill/manifest.ts";
 import { specModel } from "./agent/options.ts";
 import { profileOf } from "./agent/profile.ts";
 import { MemoryLog } from "./agent/run-log.ts";
 import { toolRounds, withServedTerms } from "./agent/served-terms.ts";
+import { effortOf } from "./agent/skill-terms.ts";
 import { toolsOfSkill, withSkillTools } from "./agent/skill-tools.ts";
 import { skillOf, toolsOf } from "./agent/skills.ts";
 import { specOf } from "./agent/spec-of.ts";
@@ -146,8 +147,7 @@ async function servedSpec(
     tools: forFiles.length > 0,
   });
   const self = own_skill ?? skill;
-  const asked = manifest.activation?.effort?.toLowerCase();
-  const [, effort] = Object.entries(EFFORTS).find(([name]) => name === asked) ?? [];
+  const { reasoning_effort: effort } = effortOf(record, capabilities);
   const max_tool_rounds = toolRounds(llm.max_tool_rounds, forFiles.length > 0);
   const base = specOf(
     {},

@@ -16,11 +16,15 @@ let turns: FakeTurn[];
 /** Texts of what a host was asked. */
 let asked: string[];
 const TOOL = "tools: [{name: now, description: Tells the time, command: [date]}]\n";
+const thoughtful = (name: string, model: string): string =>
+  `---\nname: ${name}\ndescription: Test.\nprovider: openai\nmodel: ${model}\neffort: high\n---\nThink.\n`;
 beforeAll(() =>
   client.publish({
     cat: mockSkill("cat"),
     clock: mockSkill("clock", TOOL),
     brisk: mockSkill("brisk", "idle_timeout_ms: 40\n"),
+    sage: thoughtful("sage", "gpt-5.4"),
+    echo: thoughtful("echo", "gpt-4o"),
   }),
 );
 beforeEach(() => {
@@ -176,6 +180,27 @@ describe("an effort of Anthropic's client, where Hull runs the tools", () => {
       null,
     ]);
     expect(bodies.map(({ reasoning_effort }) => reasoning_effort)).toEqual(["high", "high"]);
+  });
+});
+
+describe("the effort of a skill", () => {
+  const surfaces: [string, (skill: string, more?: object) => [string, object]][] = [
+    ["its route", (skill) => [`/skills/${skill}`, { input: "Hi." }]],
+    ["a run", (skill) => ["/runs", { prompt: "Hi.", options: { skill } }]],
+    ["a sub-agent", (skill) => ["/sub-agents", { task: "Hi.", options: { skill } }]],
+    ["a message", (skill) => ["/v1/messages", { model: `skill/${skill}`, max_tokens: 99, messages }]],
+    ["a chat completion", (skill) => ["/v1/chat/completions", { model: `skill/${skill}`, messages }]],
+    ["a response", (skill) => ["/v1/responses", { model: `skill/${skill}`, input: "Hi.", store: false }]],
+  ];
+  it.each(surfaces)("reaches a model that can think, and no other: %s", async (_, asked) => {
+    expect((await sent(...asked("sage"))).reasoning_effort).toBe("high");
+    bodies = [];
+    expect(await sent(...asked("echo"))).not.toHaveProperty("reasoning_effort");
+  });
+
+  it.each([{ reasoning_effort: "low" }, { thinking: "low" }])("gives way to the caller's %j", async (own) => {
+    const body = { prompt: "Hi.", options: { skill: "sage", ...own } };
+    expect((await sent("/runs", body)).reasoning_effort).toBe("low");
   });
 });
 

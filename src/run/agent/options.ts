@@ -23,7 +23,7 @@ import { profileOf } from "./profile.ts";
 import { resumedFrom } from "./resume.ts";
 import { chosenModel, type RunModel } from "./run-model.ts";
 import { collectTools, type NamedSkill } from "./run-tools.ts";
-import { fallbackOf, roundsOfSkill, withSkill, withSkillLimits } from "./skill-terms.ts";
+import { effortOf, fallbackOf, roundsOfSkill, withSkill, withSkillLimits } from "./skill-terms.ts";
 import { ownSkill, readSkills, servedSkill } from "./skills.ts";
 import { specOf } from "./spec-of.ts";
 import { runVault } from "./vault.ts";
@@ -185,15 +185,19 @@ async function readRequest(
   if ("faults" in model) throw refused(model.faults);
   checkConflicts(model.options);
   checkSession(model.options, session);
+  const choice = input.choice ?? host.choose(model.options);
+  const { thinking, reasoning_effort } = model.options;
+  const says = thinking !== undefined || reasoning_effort !== undefined;
+  const effort = skill === null || says ? {} : effortOf(skill.record, choice.capabilities);
   return {
     options,
     given,
-    asked,
-    call: model.options,
+    asked: { ...asked, ...effort },
+    call: { ...model.options, ...effort },
     own: model.own,
     served: skill?.record ?? null,
     own_skill: skill?.skill ?? null,
-    choice: input.choice ?? host.choose(model.options),
+    choice,
   };
 }
 

@@ -1,8 +1,11 @@
 /** Options that a run takes from the skill that it executes: the model, the limits and the rounds of tools. */
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import { InvalidRequest } from "../../errors/llm.ts";
+import type { CallOptions } from "../../llm/options.ts";
+import type { Capabilities } from "../../model/capabilities.ts";
+import { cannotThink } from "../../model/fit.ts";
 import { usualDeadline } from "../../skill/interface-fields.ts";
-import type { JsonObject, SkillRecord } from "../../skill/manifest.ts";
+import { EFFORTS, type JsonObject, type SkillRecord } from "../../skill/manifest.ts";
 import type { RunOptions } from "./option-shapes.ts";
 
 /** The call's options with the model and limits of the option `skill`, unless the options set them. */
@@ -23,6 +26,16 @@ export function withSkill(call: JsonObject, { manifest }: SkillRecord): JsonObje
     idle_timeout: manifest.idle_timeout_ms / 1000,
     ...call,
   };
+}
+
+/** How much the model thinks about a call of the skill, as its manifest says; absent for a model that cannot think. */
+export function effortOf(
+  { manifest }: SkillRecord,
+  capabilities: Capabilities,
+): Pick<CallOptions, "reasoning_effort"> {
+  const asked = manifest.activation?.effort?.toLowerCase();
+  const [, level] = Object.entries(EFFORTS).find(([name]) => name === asked) ?? [];
+  return level === undefined || cannotThink(capabilities) ? {} : { reasoning_effort: level };
 }
 
 /** The rounds of tools that the skill's manifest names, unless the options limit the run; `undefined`: neither. */
