@@ -156,6 +156,43 @@ describe("a workflow run", () => {
     },
   );
 
+  it("ends as failed if the engine throws at its next step", async () => {
+    const nodes = {
+      f: { kind: "fork" },
+      w: { kind: "wait", wait: { event: "go" } },
+      s: { kind: "subagent", ...said("late ##DONE##") },
+    };
+    const spec = specOf("r", { entry: "f", nodes, edges: [edge("f", "w"), edge("w", "s")] });
+    // No graph that Hull has checked makes the engine throw.
+    const impossible: typeof spec = JSON.parse(JSON.stringify(spec), (key, value) =>
+      key === "s" ? { ...value, context_policy: { include_kinds: 5 } } : value,
+    );
+    await inWorld({ replies: [] }, async (world) => {
+      const request = { name: "begin", hash: "h" };
+      const given = { ...impossible, run_id: world.id, root_run_id: world.id };
+      await world.ask("beginWorkflow", { spec: given, account: "a", request });
+      const event = { name: "go", key: null, payload: null, request: { name: "go", hash: "" } };
+      await world.ask("workflowEvent", event);
+      const run = await world.ask("workflow", { wait: "none" });
+      expect(run).toMatchObject({
+        status: "failed",
+        error: {
+          code: "run_lost",
+          message: expect.stringMatching(/Hull failed at its next step: TypeError: /),
+        },
+      });
+      expect(
+        journal(world)
+          .records.map(({ type }) => type)
+          .slice(-3),
+      ).toEqual(["ended", "stopped", "finished"]);
+      world.now += 120_000;
+      await world.revive();
+      await world.over();
+      expect(world.store.due()).toEqual([]);
+    });
+  });
+
   it("undoes each stage once, whichever write is the last", async () => {
     const undone = {
       entry: "a",

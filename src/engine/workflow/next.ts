@@ -156,6 +156,17 @@ function unreadable({ spec }: WorkflowState, at: number): WorkflowRecord {
   return { type: "stopped", at, kill: true, reason, lost: true };
 }
 
+/**
+ * Gives up a run in whose next step the engine itself failed, as a mistake in Hull. It is not compensated, since that
+ * could fail in the same way. If it fails again, the run ends without waiting for its attempts.
+ * @param cause the exception
+ */
+export function broken({ stopped, spec }: WorkflowState, cause: string, at: number): WorkflowRecord {
+  const reason = `Hull failed at its next step: ${cause}. The log has more (workflow_step_failed). A run with the option resume_run: "${spec.run_id}" continues from there.`;
+  if (stopped?.kill !== true) return { type: "stopped", at, kill: true, reason, lost: true };
+  return { type: "finished", at, status: "failed", error: { code: "run_lost", message: stopped.reason } };
+}
+
 /** Ends a compensation whose time is over, with the attempt that runs or would come next. */
 function outOfTime({ node, visit, attempts, running }: Visit, at: number): WorkflowRecord {
   const attempt = running?.attempt ?? attempts.length + 1;

@@ -7,7 +7,7 @@ import type { AttemptKey, CrashPoint } from "../../engine/workflow/answers.ts";
 import { undoes } from "../../engine/workflow/compensation.ts";
 import { crashAt, crashesWith } from "../../engine/workflow/crash.ts";
 import { runDocument, runResult } from "../../engine/workflow/document.ts";
-import { decide, givenUp, nextVirtualTime, openAttempts } from "../../engine/workflow/next.ts";
+import { broken, decide, givenUp, nextVirtualTime, openAttempts } from "../../engine/workflow/next.ts";
 import { failed } from "../../engine/workflow/outcomes.ts";
 import type { Outcome, WorkflowRecord, WorkflowSpec } from "../../engine/workflow/records.ts";
 import { advanced, applyRecord, visitOf, type WorkflowState } from "../../engine/workflow/state.ts";
@@ -215,7 +215,9 @@ export class Workflow {
       }
       const state = next.state ?? this.state();
       const now = log.now() + state.ahead;
-      const { records, wake } = decide(state, now, newId);
+      const decision = this.#orBroken(next, () => decide(state, now, newId));
+      if (decision === null) continue;
+      const { records, wake } = decision;
       if (records.length === 0) {
         const skipped = nextVirtualTime(state);
         if (skipped !== null && skipped > now) {
@@ -244,7 +246,20 @@ export class Workflow {
         }
         next = this.#batch();
       }
-      this.#add(next, records);
+      this.#orBroken(next, () => this.#add(next, records));
+    }
+  }
+
+  /** Does a step of the engine. If that throws, every later process would fail at it too, so the run is given up. */
+  #orBroken<T>(batch: Batch, step: () => T): T | null {
+    try {
+      return step();
+    } catch (error) {
+      const run = this.state().spec.run_id;
+      console.error(JSON.stringify({ event: "workflow_step_failed", run, error: String(error) }));
+      const cause = this.#conversation.context(this.#origin).redacted(String(error));
+      this.#add(batch, [broken(batch.state ?? this.state(), cause, this.#conversation.log.now())]);
+      return null;
     }
   }
 
@@ -257,9 +272,11 @@ export class Workflow {
   #add(batch: Batch, records: readonly WorkflowRecord[]): void {
     const crashes = batch.state === null ? [] : crashesWith(batch.state, records);
     for (const record of [...records, ...crashes]) {
-      batch.state = applyRecord(batch.state, record);
+      const state = applyRecord(batch.state, record);
+      const events = eventsOf(record, state);
+      batch.state = state;
       batch.records.push(record);
-      batch.events.push(...eventsOf(record, batch.state));
+      batch.events.push(...events);
     }
   }
 
