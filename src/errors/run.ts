@@ -142,17 +142,19 @@ export const ProxyNotConfigured = define<{ variable: string; why: Withheld }>(
   "Proxy not configured",
   (d) => ({ detail: REMEDIES[d.why](d.variable), members: { variable: d.variable } }),
 );
-export const RunnerUnavailable = define<{ cause: string }>(
+/** `perhaps`: a request reached the runner perhaps, and its answer did not come back. */
+export const RunnerUnavailable = define<{ cause: string; begun?: "perhaps" }>(
   "runner_unavailable",
   503,
   "Runner unavailable",
   (d) => ({
-    detail:
-      "The service that runs scripts and tools cannot be reached. On your own machine `hull doctor` says what is wrong; in a deployment, the log.",
+    detail: `The service that runs scripts and tools cannot be reached.${d.begun === undefined ? "" : PERHAPS_BEGUN} On your own machine \`hull doctor\` says what is wrong; in a deployment, the log.`,
     retry_after_s: 2,
     operator: { cause: d.cause },
   }),
 );
+const PERHAPS_BEGUN =
+  " It is not known whether it began the work before the connection broke: the work may or may not have taken effect.";
 export const RunnerBusy = define<{ retry_after_s: number }>("runner_busy", 503, "Runner busy", (d) => ({
   detail: "All slots of the runner and of its queue are taken.",
   retry_after_s: d.retry_after_s,

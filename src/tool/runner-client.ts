@@ -72,9 +72,11 @@ export interface RunOptions {
 
 /** Attempts after the first one if the connection fails. Each arriving frame makes all of them available again. */
 const RETRIES = 2;
-/** The same for a detached execution that is running: half a minute in all, enough for a runner to restart. */
-const DETACHED_RETRIES = 12;
-/** Wait before the first retry, doubled before the second: a restarted runner is back by then. */
+/** The same for a detached execution that the runner may not have accepted: 4 s in all. */
+const DETACHED_RETRIES = 4;
+/** The same for one that is running: half a minute in all, enough for a runner to restart. */
+const RUNNING_RETRIES = 12;
+/** Wait before the first retry, twice as long before the second, and so on. */
 const RETRY_WAIT_MS = 400;
 /** Time limit for the headers: a slot in the queue, and the start of a cold container. */
 const ADMISSION_MS = 60_000;
@@ -193,6 +195,11 @@ class Subscription {
     return true;
   }
 
+  /** Whether a request may have begun work in the runner although its answer did not arrive. */
+  protected get perhapsBegun(): boolean {
+    return false;
+  }
+
   async *events(): AsyncGenerator<RunEvent, void> {
     const { signal } = this.options;
     for (let retries = 0; ; ) {
@@ -211,7 +218,10 @@ class Subscription {
         if (signal.aborted) throw new ClientClosedRequest({});
         if (!(error instanceof Disconnected)) throw error;
         retries += 1;
-        if (retries > this.retries || !this.canRetry) throw new RunnerUnavailable({ cause: error.message });
+        if (retries > this.retries || !this.canRetry) {
+          const begun = this.perhapsBegun ? { begun: "perhaps" as const } : {};
+          throw new RunnerUnavailable({ cause: error.message, ...begun });
+        }
       } finally {
         signal.removeEventListener("abort", abort);
         connection.abort();
@@ -281,7 +291,12 @@ class Submission extends Subscription {
   }
 
   protected override get retries(): number {
-    return this.#spec.detach && this.admitted ? DETACHED_RETRIES : super.retries;
+    if (!this.#spec.detach) return super.retries;
+    return this.admitted ? RUNNING_RETRIES : DETACHED_RETRIES;
+  }
+
+  protected override get perhapsBegun(): boolean {
+    return this.uncertain;
   }
 
   protected override get canRetry(): boolean {
@@ -315,7 +330,12 @@ class Submission extends Subscription {
       await response.body?.cancel();
       response = await super.connect(connection);
     }
-    if (response.status !== 200) throw await refusedBy(response, this.execution);
+    if (response.status !== 200) {
+      const refused = await refusedBy(response, this.execution);
+      // Only a 503 says that the request did not get as far as the runner.
+      if (refused instanceof Disconnected && response.status !== 503) this.uncertain = true;
+      throw refused;
+    }
     this.admitted = true;
     known?.note(this.#spec.id, "admitted");
     return response;

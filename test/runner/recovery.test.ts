@@ -85,6 +85,33 @@ describe("a connection that is cut", () => {
       expect(replay.stdout.equals(stdout)).toBe(true);
     }
   });
+
+  test.each([
+    ["took the work, which may have taken effect", "run\n", ["may or may not have taken effect"]],
+    ["did not get the work, which has not begun", "", []],
+  ])("before the answer of a runner that %s", async (_, ran, says) => {
+    const count = join(dir, `reached-${says.length}`);
+    await writeFile(count, "");
+    const away: Runner = {
+      key: drained.key,
+      fetch: async (path, request) => {
+        if (ran === "") return new Response("no container", { status: 503 });
+        if (request.method === "POST") {
+          await (await drained.fetch(path, request)).body?.cancel();
+          await until(
+            () => readFile(count, "utf8"),
+            (text) => text !== "",
+          );
+        }
+        throw new TypeError("the connection broke");
+      },
+    };
+    const failed = run(away, files, { argv: ["sh", "-c", `echo run >> ${count}`], detach: true });
+    const error = await failed.catch((error: unknown) => error);
+    expect(error).toMatchObject({ code: "runner_unavailable" });
+    expect([...(String(error).match(/may or may not have taken effect/) ?? [])]).toEqual(says);
+    expect(await readFile(count, "utf8")).toBe(ran);
+  });
 });
 
 describe("a runner that died", () => {
