@@ -298,7 +298,9 @@ export function readSettings(env: Bindings): Settings {
   const secretKeys = v.HULL_SECRET_KEY.split(/\s+/).filter(Boolean);
   // Headers carry a key without the blanks around it.
   const valuesOf = (name: string): string[] => [read(name) ?? "", read(name)?.trim() ?? ""];
-  const secrets = [...SECRET_VARIABLES.flatMap(valuesOf), ...secretKeys];
+  const signing = config.host?.secret_env;
+  const named = signing === undefined ? SECRET_VARIABLES : [...SECRET_VARIABLES, signing];
+  const secrets = [...named.flatMap(valuesOf), ...secretKeys];
   const redactor = new Redactor(secrets);
   const sent = Object.values(config.mcp.servers).flatMap(({ headers }) =>
     templateVariables(Object.values(headers)),

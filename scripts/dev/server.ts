@@ -114,15 +114,7 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
     stops.push(() => watch.stop());
     const layers = [project.models.file, first.packages, project.models.root];
     const variablesFor = (skills: readonly BuiltSkill[]): Map<string, string> =>
-      workerVariables(
-        files,
-        process.env,
-        skills,
-        layers,
-        Object.values(project.config.mcp?.servers ?? {}),
-        project.config.daemons?.webhook_secrets,
-        project.config.workspace_tools?.env,
-      );
+      workerVariables(files, process.env, skills, layers, project.config);
     const variables = variablesFor(first.skills);
     warnOfShortSecrets(variables, options.onLine);
     // wrangler itself prints each request's URL, whatever the client put there.

@@ -10,26 +10,36 @@ import { usageError } from "../command.ts";
 
 const PROVIDER_SETTINGS = /^([A-Z0-9_]+_BASE_URL|OLLAMA_HOST|LOCAL_LLM_[A-Z_]+|(HULL|HARN)_[A-Z0-9_]+)$/;
 
+/** The tables of hull.toml that name variables. */
+interface NamingTables {
+  mcp?: { servers: Record<string, { headers: Record<string, string> }> } | undefined;
+  daemons?: { webhook_secrets?: readonly string[] | undefined } | undefined;
+  workspace_tools?: { env?: readonly string[] | undefined } | undefined;
+  host_delegate?: { secret_env?: string | undefined } | undefined;
+}
+
 /**
  * Everything of `.env` and `.dev.vars`. From the environment only provider keys and settings, `HULL_*` and `HARN_*`,
  * the variables that the served skills, the configured models and MCP servers name, those that `HULL_GRANTS` gives to
- * uploaded skills, and those that may verify signed events. The Worker does not need the rest of a shell's environment.
+ * uploaded skills, those that may verify signed events or sign calls of the host delegate, and those of the workspace tool
+ * Bash. The Worker does not need the rest of a shell's environment.
  * @param models layers of configuration
- * @param servers the MCP servers of hull.toml, whose headers name variables
- * @param webhooks globs over the variables of signed events
- * @param commands names of variables that the workspace tool Bash sees
  */
 export function workerVariables(
   files: ReadonlyMap<string, string>,
   environment: NodeJS.ProcessEnv,
   skills: Iterable<Parameters<typeof variablesOf>[0]>,
   models: readonly Layer[],
-  servers: readonly { headers: Record<string, string> }[] = [],
-  webhooks: readonly string[] = WEBHOOK_SECRETS,
-  commands: readonly string[] = [],
+  { mcp, daemons, workspace_tools, host_delegate }: NamingTables = {},
 ): Map<string, string> {
+  const webhooks = daemons?.webhook_secrets ?? WEBHOOK_SECRETS;
+  const servers = Object.values(mcp?.servers ?? {});
+  const listed = [
+    ...(workspace_tools?.env ?? []),
+    ...(host_delegate?.secret_env === undefined ? [] : [host_delegate.secret_env]),
+  ];
   const grants = granted(environment.HULL_GRANTS ?? files.get("HULL_GRANTS"));
-  const named = new Set<string>([...files.keys(), ...PROVIDER_KEY_VARIABLES, ...grants, ...commands]);
+  const named = new Set<string>([...files.keys(), ...PROVIDER_KEY_VARIABLES, ...grants, ...listed]);
   for (const skill of skills) for (const name of variablesOf(skill)) named.add(name);
   for (const layer of models) for (const name of variablesOfLayer(layer)) named.add(name);
   for (const { headers } of servers) {

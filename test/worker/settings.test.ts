@@ -77,6 +77,12 @@ describe("settings", () => {
     expect(settingsOf({ HULL_LLM: "" }).models).toEqual({});
   });
 
+  it("remove the secret of the host delegate, whatever its name", () => {
+    const host = { url: "https://host.example", secret_env: "SIGNS_CALLS" };
+    const signing = settingsOf({ HULL_CONFIG: JSON.stringify({ host }), SIGNS_CALLS: "signing-key-canary" });
+    expect(signing.redactor.text("it is signing-key-canary")).toBe("it is [redacted]");
+  });
+
   it("fall back to Harn's own names, and to no others", () => {
     const { read, adminKey, logsSpans } = settingsOf({
       HARN_LLM_MODEL: "a",

@@ -256,20 +256,27 @@ describe("the variables", () => {
       TOGETHER_AI_API_KEY: "t",
       X_BASE_URL: "b",
       TRACKER_TOKEN: "tt",
+      OF_COMMANDS: "c",
+      SIGNS_CALLS: "s",
       WEBHOOK_A: "w",
       MY_WEBHOOK_SECRET: "w",
     };
-    const servers = [{ headers: { authorization: "Bearer ${TRACKER_TOKEN}" } }];
-    const variables = workerVariables(new Map(), environment, [], [own.root], servers);
+    const settings = {
+      mcp: { servers: { tracker: { headers: { authorization: "Bearer ${TRACKER_TOKEN}" } } } },
+      workspace_tools: { env: ["OF_COMMANDS"] },
+      host_delegate: { secret_env: "SIGNS_CALLS" },
+    };
+    const variables = workerVariables(new Map(), environment, [], [own.root], settings);
     expect([...variables.keys()].toSorted()).toEqual(
       Object.keys(environment)
         .filter((name) => name !== "STRANGER")
         .toSorted(),
     );
     const hooks = { "G.HOOK": "1", GXHOOK: "2", WEBHOOK_A: "3" };
-    const listed = workerVariables(new Map(), hooks, [], [], [], ["G.*"]);
-    expect([...listed.keys()]).toEqual(["G.HOOK"]);
-    expect(workerVariables(new Map(), hooks, [], [], [], []).size).toBe(0);
+    const listing = (webhook_secrets: string[]) =>
+      workerVariables(new Map(), hooks, [], [], { daemons: { webhook_secrets } });
+    expect([...listing(["G.*"]).keys()]).toEqual(["G.HOOK"]);
+    expect(listing([]).size).toBe(0);
   });
 });
 
@@ -290,8 +297,6 @@ test("the runner of hull dev has what its installer of packages needs, and no se
     ["PIP_PROXY", "http://c.example/"],
   ]);
   expect(runnerEnvironment(environment, files)).toEqual({ ...own, HULL_RUNNER_EGRESS: "off" });
-  const commands = workerVariables(new Map(), { TOKEN_OF_MINE: "t" }, [], [], [], [], ["TOKEN_OF_MINE"]);
-  expect([...commands]).toEqual([["TOKEN_OF_MINE", "t"]]);
 });
 
 test.each([
