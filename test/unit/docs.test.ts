@@ -20,6 +20,7 @@ import * as workflow from "../../src/errors/workflow.ts";
 import { Internal } from "../../src/errors.ts";
 import { PROVIDER_KEY_VARIABLES } from "../../src/secrets.ts";
 import { SHIPPED } from "../../src/skill/known-providers.ts";
+import { card } from "../../src/skill/manifest.ts";
 import { COMMAND_TOOL_FIELDS, PARAMETER_FIELDS } from "../../src/skill/manifest-fields.ts";
 import { parseManifest } from "../../src/skill/parse.ts";
 
@@ -153,6 +154,30 @@ test("cli.md lists every command with its options, and no other", async () => {
   expect(missing).toEqual([]);
 });
 
+test("cli.md lists every key of hull.toml and every variable of Hull, and no other", () => {
+  const [, fields = ""] =
+    /^const config = z\.strictObject\(\{\n([\s\S]*?)^\}\);/m.exec(read("scripts/config.ts")) ?? [];
+  const keys = Array.from(fields.matchAll(/^ {2}(\w+): /gm), ([, key = ""]) => key);
+  const table = rows(section("docs/cli.md", "`hull.toml`")).flatMap(([key]) => quoted(key));
+  expect(sorted(table.map((key) => /\w+/.exec(key)?.[0] ?? ""))).toEqual(sorted(keys));
+
+  const sources = globSync("{src,scripts}/**/*.ts", { cwd: ROOT }).map(read).join("\n");
+  const settings = read("src/env.ts").matchAll(/^ {2,4}(HULL_\w+)\??: /gm);
+  const asked = sources.matchAll(/\b(?:read|get)\("(HULL_\w+)"\)|process\.env\.(HULL_\w+)/g);
+  const known = [...settings, ...asked].map(([, one, other]) => one ?? other ?? "");
+  const documented = quoted(section("docs/cli.md", "Variables")).filter((name) => name.startsWith("HULL_"));
+  // Only tests set these.
+  const ours = sorted(known).filter((name) => !name.endsWith("_BUNDLE"));
+  expect(ours.filter((name) => !documented.includes(name))).toEqual([]);
+  expect(documented.filter((name) => !sources.includes(name.replace("<PROVIDER>", "")))).toEqual([]);
+});
+
+test("http.md names every member of a card", () => {
+  const [, members = ""] = /A card is\s+`\{([^}]*)\}`/.exec(read("docs/http.md")) ?? [];
+  const named = members.split(",").map((member) => member.trim().replace("?", ""));
+  expect(named).toEqual(Object.keys(card().shape));
+});
+
 const DOCUMENTS = ["README.md", ...globSync("docs/*.md", { cwd: ROOT })];
 
 test("examples of JSON, TOML and SKILL.md are valid", () => {
@@ -221,15 +246,21 @@ test("S1, S2: what documents install or run exists; npm test is what CI runs, on
 const hasFlag = (usage: string, flag: string): boolean =>
   new RegExp(`(?<![\\w-])${flag}(?![\\w-])`).test(usage);
 
-test("architecture.md names files that exist, and at most fifteen on the way of a request", () => {
-  const text = read("docs/architecture.md");
+test("documents name files that exist, and architecture.md at most fifteen on the way of a request", () => {
   const named = (part: string) =>
     Array.from(
       part.matchAll(/`((?:(?:src|container|scripts|test)\/)?[\w./-]+\.(?:ts|mjs|py|css|js))`/g),
       ([, path = ""]) => path,
     );
-  const paths = named(text).filter((path) => /^(?:src|container|scripts|test)\//.test(path));
-  expect(paths.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
+  const missing = ["AGENTS.md", ...DOCUMENTS].flatMap((document) =>
+    named(read(document))
+      .filter((path) => /^(?:src|container|scripts|test)\/\w+\/?/.test(path) && !existsSync(join(ROOT, path)))
+      .map((path) => `${document}: ${path}`),
+  );
+  // What readers of the pages make themselves.
+  const own = /: (?:scripts\/(?:roll|refund)\.\w+|test\/\w+\.test\.mts)$/;
+  expect(missing.filter((path) => !own.test(path))).toEqual([]);
+  const text = read("docs/architecture.md");
   for (const heading of [
     "A call of a script skill",
     "A call of an llm skill",
