@@ -48,6 +48,7 @@ describe("a skill that declares a daemon", () => {
       status: "running",
       total_iterations: 1,
       persist_path: `daemons/${id}`,
+      snapshot_path: `daemons/${id}/daemon.json`,
       next_wake_at: expect.stringMatching(/T0[78]:00:00/),
       recorded_messages: [{ role: "user", content: "Guard the gate." }, {}],
     });

@@ -48,7 +48,7 @@ describe("a daemon", () => {
       session_id: id,
       skill: null,
       persist_path: `daemons/${id}`,
-      snapshot_path: null,
+      snapshot_path: `daemons/${id}/daemon.json`,
       event_queue_capacity: 1024,
       pending_event_count: 0,
       queued_event_count: 0,
@@ -56,14 +56,23 @@ describe("a daemon", () => {
       last_wake: null,
       pending_wakes: [],
     });
-    expect(await one(id)).toMatchObject({
+    const stored = {
       _type: "daemon_snapshot",
+      daemon_state: "idle",
       total_iterations: 1,
       total_text: "ready",
+    };
+    expect(await one(id)).toMatchObject(stored);
+    const files = `/sessions/${id}/files`;
+    expect(await get(files)).toMatchObject({
+      data: [{ path: `daemons/${id}/daemon.json` }, { path: `daemons/${id}/daemon.meta.json` }],
     });
+    expect(await get(`${files}/daemons/${id}/daemon.json`)).toMatchObject(stored);
+    expect(await get(`${files}/daemons/${id}/daemon.meta.json`)).toMatchObject({ id, name: "mail" });
     const sent = await event(id, { mail: 1 });
     expect([sent.status, await sent.json()]).toMatchObject([202, { queued_event_count: 1 }]);
     const handled = await until(id, { total_iterations: 2, daemon_state: "idle" });
+    expect(await get(`${files}/daemons/${id}/daemon.json`)).toMatchObject({ total_text: "readyone" });
     expect(handled).toMatchObject({
       total_text: "readyone",
       last_iteration_text: "one",
@@ -310,13 +319,7 @@ describe("files", () => {
       mock: [{ text: "ready" }],
       watch_paths: ["state"],
     });
-    const read = async (path: string): Promise<Body> => {
-      for (;;) {
-        const response = await client.fetch(`/sessions/${id}/files/${path}`);
-        if (response.status === 200) return response.json<Body>();
-        await new Promise((resolve) => setTimeout(resolve, 10));
-      }
-    };
+    const read = (path: string): Promise<Body> => get(`/sessions/${id}/files/${path}`);
     expect(await read("state/b/daemon.json")).toMatchObject({
       _type: "daemon_snapshot",
       daemon_state: "idle",

@@ -7,7 +7,7 @@ import { sha256 } from "../../bytes.ts";
 import type { Deployment } from "../../deployment.ts";
 import { CatalogMissing } from "../../errors/request.ts";
 import { toHullError } from "../../errors.ts";
-import { daemonSpec } from "../../run/agent/daemon-spec.ts";
+import { daemonFolder, daemonSpec, snapshotIn } from "../../run/agent/daemon-spec.ts";
 import { detachedContext, type RunContext } from "../../run/context.ts";
 import { sessionClient } from "../../run/session-client.ts";
 import { declaredDaemons } from "../../session/daemon/directory.ts";
@@ -65,11 +65,11 @@ async function declare(context: RunContext, { slug, version }: Card): Promise<vo
     prompt: daemon.task,
     system: null,
     publishes: true,
-    options: optionsOf(slug, daemon),
+    options: { persist_path: snapshotIn(daemonFolder(id)), ...optionsOf(slug, daemon) },
   });
   const settings = {
     name: slug,
-    persist_path: `daemons/${id}`,
+    persist_path: daemonFolder(id),
     capacity: 1024,
     webhook: null,
     declared: { skill: slug, version },

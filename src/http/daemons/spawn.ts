@@ -4,7 +4,7 @@ import { withoutPrefix } from "../../engine/fault.ts";
 import { memberInvalid } from "../../errors/member-invalid.ts";
 import { InputInvalid } from "../../errors/request.ts";
 import { HullError } from "../../errors.ts";
-import { daemonSpec } from "../../run/agent/daemon-spec.ts";
+import { daemonFolder, daemonSpec, snapshotIn } from "../../run/agent/daemon-spec.ts";
 import type { RunInput } from "../../run/agent/options.ts";
 import { daemonBody, type WebhookGiven } from "../../run/request-bodies.ts";
 import type { DaemonSummary } from "../../session/daemon/answers.ts";
@@ -29,9 +29,10 @@ export async function spawnDaemon(context: RequestContext): Promise<Response> {
     return spawned(context, await session.ask("rested", null));
   const hook = given === undefined ? null : webhookOf(given);
   if (hook !== null) checkSecret(context.settings, hook);
+  const folder = persist_path ?? daemonFolder(id);
   const settings: DaemonSettings = {
     name,
-    persist_path: persist_path ?? `daemons/${id}`,
+    persist_path: folder,
     webhook: hook,
     declared: null,
     capacity: event_queue_capacity ?? queue_capacity ?? 1024,
@@ -41,7 +42,7 @@ export async function spawnDaemon(context: RequestContext): Promise<Response> {
     prompt,
     system,
     publishes: context.publishes,
-    options: { ...options, ...(exclusive ? { persist_path: `${persist_path}/daemon.json` } : {}) },
+    options: { ...options, persist_path: snapshotIn(folder) },
   });
   return spawned(context, await session.ask("spawn", { spec, settings, exclusive, request }));
 }

@@ -7,6 +7,11 @@ import { agentSpec, type RunInput } from "./options.ts";
 
 export const newRunId = (): string => `run_${crypto.randomUUID().replaceAll("-", "")}`;
 
+/** Where a daemon keeps its snapshot among the files of its session, unless its settings say otherwise. */
+export const daemonFolder = (id: string): string => `daemons/${id}`;
+
+export const snapshotIn = (folder: string): string => `${folder}/daemon.json`;
+
 /** @throws those of `agentSpec` */
 export async function daemonSpec(context: RunContext, session: string, input: RunInput): Promise<AgentSpec> {
   const { signal } = new AbortController();

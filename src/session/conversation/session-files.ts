@@ -57,6 +57,11 @@ export class SessionFiles implements WorkspaceAccess {
     return this.#workspace().changedAt(path);
   }
 
+  /** The files of this moment, for whoever makes the files that `listFiles` waits for. */
+  presentFiles(after: string | null, limit: number) {
+    return this.#workspace().list(after, limit);
+  }
+
   async listFiles(after: string | null, limit: number) {
     return (await this.#prepared()).list(after, limit);
   }

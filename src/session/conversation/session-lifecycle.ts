@@ -54,7 +54,7 @@ export interface RunLifecycle {
 export interface FileLifecycle {
   /** Files change. Called in the transaction that changes them. @param own whether the session's run made the changes */
   filesChange(changes: readonly WatchedChange[], own: boolean): void;
-  /** Creates files that are written only when somebody looks at the files; `undefined`: there is nothing to create. */
+  /** Creates files that Hull owes to whoever looks at the files; `undefined`: there are all. */
   filesWanted(): Promise<void> | undefined;
 }
 

@@ -131,7 +131,7 @@ export function daemonHandlers(conversation: Conversation, daemon: Daemon): Hand
     }),
     daemon: onDaemon(async (_, row) =>
       log.answered({
-        ...(await snapshotOf(daemon, conversation)),
+        ...(await snapshotOf(daemon, conversation, conversation.files)),
         ...summary(),
         pending_events: waitingEvents(daemon, row),
       }),

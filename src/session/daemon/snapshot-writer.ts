@@ -11,7 +11,8 @@ import { summaryOf } from "./summary.ts";
 export class SnapshotWriter {
   readonly #conversation: Conversation;
   readonly #daemon: Daemon;
-  #saving: Promise<unknown> = Promise.resolve();
+  #working: Promise<void> = Promise.resolve();
+  #saving: Promise<void> | undefined;
 
   constructor(conversation: Conversation, daemon: Daemon) {
     this.#conversation = conversation;
@@ -22,21 +23,34 @@ export class SnapshotWriter {
   rested(): void {
     const options = optionsOf(this.#daemon);
     if (options === null) return;
-    this.#later(() => save(this.#conversation, this.#daemon, options));
+    this.#save(options);
     this.#later(() => notifyHost(this.#conversation, this.#daemon, options));
   }
 
   ended(): void {
     const options = optionsOf(this.#daemon);
-    if (options !== null) this.#later(() => save(this.#conversation, this.#daemon, options));
+    if (options !== null) this.#save(options);
+  }
+
+  /** Resolves when the last snapshot is among the files; `undefined`: it is. */
+  saved(): Promise<void> | undefined {
+    return this.#saving;
+  }
+
+  #save(options: DaemonOptions): void {
+    const saving = this.#later(() => save(this.#conversation, this.#daemon, options)).finally(() => {
+      if (this.#saving === saving) this.#saving = undefined;
+    });
+    this.#saving = saving;
   }
 
   /** Runs work one after the other, each after the present writes are stored. */
-  #later(work: () => Promise<void>): void {
-    this.#saving = this.#saving.then(work).catch((error: unknown) => {
+  #later(work: () => Promise<void>): Promise<void> {
+    this.#working = this.#working.then(work).catch((error: unknown) => {
       console.error(JSON.stringify({ event: "daemon_not_kept", error: String(error) }));
     });
-    this.#conversation.background(this.#saving);
+    this.#conversation.background(this.#working);
+    return this.#working;
   }
 }
 
@@ -52,9 +66,12 @@ async function save(conversation: Conversation, daemon: Daemon, options: DaemonO
   const session = log.store.session();
   if (path === null || session === null || session.state === "deleted") return;
   const folder = daemon.row().persist_path;
+  const present = {
+    listFiles: async (after: string | null, limit: number) => files.presentFiles(after, limit),
+  };
   const meta = folder !== null && path.startsWith(`${folder}/`) ? `${folder}/daemon.meta.json` : null;
   await persist(env.FILES, files.byRun, {
-    [path]: await snapshotOf(daemon, conversation),
+    [path]: await snapshotOf(daemon, conversation, present),
     ...(meta === null ? {} : { [meta]: log.answered(summaryOf(daemon, log)) }),
   });
 }

@@ -2,6 +2,7 @@
 import { backoff } from "../../engine/daemon/schedule.ts";
 import { isWatched } from "../../engine/daemon/watch.ts";
 import { messageJson } from "../../llm/messages.ts";
+import type { WorkspaceAccess } from "../../run/workspace/access.ts";
 import { allFiles } from "../../run/workspace/all-files.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 import type { StoredSnapshot } from "./answers.ts";
@@ -15,7 +16,8 @@ const RECENT_BYTES = 4 * 1024 * 1024;
 /** The snapshot's document. */
 export async function snapshotOf(
   daemon: Daemon,
-  { log, files }: Pick<Conversation, "log" | "files">,
+  { log }: Pick<Conversation, "log">,
+  files: Pick<WorkspaceAccess, "listFiles">,
 ): Promise<StoredSnapshot> {
   const { watch_paths = [] } = daemon.run(daemon.row())?.spec.daemon ?? {};
   const watchable = watch_paths.length === 0 ? [] : await allFiles(files);
