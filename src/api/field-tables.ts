@@ -85,10 +85,10 @@ const MANIFEST_TEXTS: { readonly [name in FieldName]: FieldText } = {
   method: { text: "The method that runs the skill.", otherwise: "POST; GET for static-file" },
   route: { text: "See [Slug and route](#slug-and-route).", takes: "path", otherwise: "`/skills/<slug>`" },
   timeout_ms: {
-    text: "Time limit of one script run, of one tool call, of the wait for a proxy's response headers, and of a model call with its retries: until the first byte of a stream, else until the end of the answer.",
+    text: "Time limit of one script run, of one tool call, of the wait for a proxy's response headers, and of a model call with its retries. The default limits only a model call's wait for the first byte of a stream.",
   },
   idle_timeout_ms: {
-    text: "The longest silence inside a streamed answer. Only `deadline_ms` ends a stream that keeps sending.",
+    text: "The longest silence inside a streamed answer.",
   },
   deadline_ms: {
     text: "Time limit of the whole request.",

@@ -201,10 +201,10 @@ const CALL_TOOLS = {
 
 const TERMS = {
   timeout_ms: {
-    text: "How long Hull waits for the first byte of a stream, or for the whole answer if the provider does not stream it.",
+    text: "How long one attempt at a model call may take. The default limits only the wait for the first byte of a stream.",
     otherwise: "`HULL_LLM_TIMEOUT` (seconds), else `120000`",
   },
-  idle_timeout_ms: { text: "How long a stream may then be silent.", otherwise: "`timeout_ms`" },
+  idle_timeout_ms: { text: "How long a stream may be silent once it has begun.", otherwise: "`timeout_ms`" },
   timeout: { text: "`timeout_ms` in seconds." },
   idle_timeout: { text: "`idle_timeout_ms` in seconds." },
   llm_retries: {
@@ -212,7 +212,7 @@ const TERMS = {
     otherwise: "`2`; of the `profile` for runs",
   },
   llm_backoff_ms: {
-    text: "Unit of the pauses before repetitions: these are 2, 4, 8, 16, 16, … units long, or up to 20 % longer; after status 529 four times as long. A `Retry-After` of up to 30 s replaces a pause; with a longer one Hull does not repeat the call.",
+    text: "Unit of the pauses before repetitions: these are 2, 4, 8, 16, 16, … units long, or up to 20 % longer. A `Retry-After` of up to 30 s replaces a pause; with a longer one Hull does not repeat the call.",
     default: 2000,
   },
   stream: {
@@ -243,7 +243,7 @@ const CALL_TEXTS: { readonly [name in CallOption]-?: OptionText } = {
 
 const SKILLS = {
   skill: {
-    text: "The served llm skill to run, with its body, model, limits and tools. Limits are `max_tokens` and `timeout_ms` of its manifest, and `max_tool_rounds` ([rounds of a skill](runs.md#rounds-of-a-skill)) and `deadline_ms` where it names them; the options of the run win.",
+    text: "The served llm skill to run, with its body, model, limits and tools. Limits are `max_tokens` of its manifest, and `timeout_ms`, `max_tool_rounds` ([rounds of a skill](runs.md#rounds-of-a-skill)) and `deadline_ms` where it names them; the options of the run win.",
   },
   skills: {
     text: 'Skills that the run may use: slugs, ids or names of [stored skills](skills-api.md), [inline skills](runs.md#skills), or `"*"` for all that are served.',
@@ -436,7 +436,7 @@ const DAEMON_TEXTS: { readonly [name in DaemonField]-?: OptionText } = {
   system: { text: "Its system text." },
   name: { text: "A name for people." },
   persist_path: {
-    text: "A folder of the session's files: Hull keeps the snapshot there as `daemon.json` and the summary as `daemon.meta.json`. Only one running daemon of a tenant may have a path (409 `daemon_path_taken`). Without a path Hull writes no file, and the daemon's name for `POST /daemons/resume` is `daemons/<id>`.",
+    text: "A folder of the session's files: Hull keeps the snapshot there as `daemon.json` and the summary as `daemon.meta.json`. Only one running daemon of a tenant may have a path (409 `daemon_path_taken`).",
     otherwise: "`daemons/<id>`",
   },
   state_dir: { text: "Another name of `persist_path`." },

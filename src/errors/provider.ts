@@ -210,6 +210,6 @@ export const ProviderTimeout = define<
 >("provider_timeout", 504, "Provider timed out", (d) => ({
   detail: d.idle
     ? `The stream of ${d.provider} was silent for ${d.timeout_ms} ms.`
-    : `${d.provider} gave no answer within ${d.timeout_ms} ms.`,
+    : `${d.provider} gave no whole answer within ${d.timeout_ms} ms.`,
   members: { ...classed(d, FAILURES.timeout), timeout_ms: d.timeout_ms },
 }));

@@ -62,6 +62,8 @@ export interface ExchangeOptions {
   retries: number | null;
   backoff_ms: number;
   timeout_ms: number;
+  /** Whether `timeout_ms` also limits a stream as a whole. */
+  whole: boolean;
   idle_timeout_ms: number | null;
   stream: boolean;
   /** Unix ms after which no attempt begins. Absent: none. */

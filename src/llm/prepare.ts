@@ -109,6 +109,7 @@ type ExchangeTerms = Pick<
   | "retries"
   | "backoff_ms"
   | "timeout_ms"
+  | "whole"
   | "idle_timeout_ms"
   | "stream"
   | "budget"
@@ -118,12 +119,14 @@ type ExchangeTerms = Pick<
 /** How often and how long Hull asks a provider, according to the options and the deployment's variables. */
 export function exchangeTerms(options: CallOptions, host: LlmHost): ExchangeTerms {
   const { vision = false, audio = false, pdf = false, timeout_ms, idle_timeout_ms = null } = options;
-  const seconds = positive(host.setting("HULL_LLM_TIMEOUT")) ?? DEFAULT_TIMEOUT_S;
+  const seconds = positive(host.setting("HULL_LLM_TIMEOUT"));
   return {
     declared: { vision, audio, pdf },
     retries: options.llm_retries ?? 2,
     backoff_ms: options.llm_backoff_ms ?? 2000,
-    timeout_ms: timeout_ms ?? seconds * 1000,
+    timeout_ms: timeout_ms ?? (seconds ?? DEFAULT_TIMEOUT_S) * 1000,
+    // The default is less than an answer of the default length takes at the speed of a large model.
+    whole: timeout_ms !== undefined || seconds !== undefined,
     idle_timeout_ms,
     stream: options.stream ?? !OFF.has(host.setting("HULL_LLM_STREAM") ?? ""),
     budget: options.budget ?? null,

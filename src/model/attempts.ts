@@ -12,10 +12,6 @@ import type { Sink } from "./wire.ts";
 /** If a provider asks for a longer wait, Hull does not wait. */
 const MAX_RETRY_AFTER_MS = 30_000;
 
-/** The status of a provider that is overloaded for all its clients: it needs longer than after another failure. */
-const OVERLOADED = 529;
-const OVERLOADED_FACTOR = 4;
-
 /** One failed attempt, for the log. Its texts come from the provider and are not redacted yet. */
 export interface AttemptEntry {
   event: "model_attempt_failed" | "empty_completion_retry";
@@ -38,10 +34,7 @@ export interface AttemptOptions extends Sink, TimeLimitOptions {
   stream: boolean;
   /** Receives all text that arrives, even if nobody listens to it. */
   onOutput?: ((text: string) => void) | undefined;
-  /**
-   * Time limit for the first byte of a stream, or for an unstreamed answer as a whole. `retry` says whether it applies
-   * to the call or to each attempt.
-   */
+  /** `retry` says whether it applies to the call or to each attempt. */
   timeout_ms: number;
   /** Unix ms; no wait exceeds it. The caller aborts `signal` when it is reached. */
   deadline_at?: number;
@@ -159,8 +152,7 @@ function waitAfter(
   { clock, retry = SKILL_RETRIES }: AttemptOptions,
 ): number | null {
   const instant = target.protocol === "mock" || (!outcome.ok && outcome.instant === true);
-  const overloaded = !outcome.ok && outcome.error.data.members.provider_status === OVERLOADED;
-  const own = instant ? 0 : retry.wait_ms(n, clock.random()) * (overloaded ? OVERLOADED_FACTOR : 1);
+  const own = instant ? 0 : retry.wait_ms(n, clock.random());
   if (outcome.ok) return retry.again_when_empty && isEmpty(outcome.turn) ? own : null;
   if (!retry.helps(outcome)) return null;
   const { retry_after_ms } = outcome;

@@ -8,7 +8,7 @@ export interface RetryPolicy {
   timeout: "attempt" | "call";
   /** Whether a failure justifies another attempt, if one is left. */
   helps(failure: Failure): boolean;
-  /** Ms before retry `n`, from 1; `random` in [0, 1). Four times as long after status 529. */
+  /** Ms before retry `n`, from 1; `random` in [0, 1). */
   wait_ms(n: number, random: number): number;
   /** Ask again after an answer that cost output tokens but is empty. */
   again_when_empty: boolean;

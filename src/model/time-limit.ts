@@ -1,6 +1,6 @@
 /**
- * How long a model call, or one attempt at it, may wait for its first byte, and how long a stream may be silent
- * afterwards.
+ * How long a model call, or one attempt at it, may take as a whole or wait for its first byte, and how long a stream may
+ * be silent.
  */
 import { ProviderTimeout } from "../errors/provider.ts";
 import type { HullError } from "../errors.ts";
@@ -21,22 +21,26 @@ export interface TimeLimitOptions {
   /** Also aborts the limit's own signal. */
   signal: AbortSignal;
   clock: Clock;
-  /** Time limit for the first byte of a stream, and for the whole of an unstreamed answer. */
+  /** Time limit for an unstreamed answer, and for the first byte of a stream. */
   timeout_ms: number;
+  /** Whether `timeout_ms` is also the time limit for the whole of a stream. */
+  whole?: boolean | undefined;
   /** The longest silence of a stream that has begun; absent: `timeout_ms`. */
   idle_timeout_ms?: number | undefined;
 }
 
-/** Starts the limit. It never cuts a stream that keeps flowing. */
-export function timeLimit({ signal, clock, timeout_ms, idle_timeout_ms }: TimeLimitOptions): TimeLimit {
-  const silence = idle_timeout_ms ?? timeout_ms;
+/** Starts the limit. Without `whole` it never cuts a stream that keeps flowing. */
+export function timeLimit(options: TimeLimitOptions): TimeLimit {
+  const { signal, clock, timeout_ms, whole = false } = options;
+  const silence = options.idle_timeout_ms ?? timeout_ms;
+  const end = whole ? clock.now() + timeout_ms : Number.POSITIVE_INFINITY;
   const limit = new AbortController();
   const pass = (): void => limit.abort(signal.reason);
   if (signal.aborted) pass();
   else signal.addEventListener("abort", pass, { once: true });
   let heardAt: number | null = null;
   const expired = (): void => {
-    const left = heardAt === null ? 0 : heardAt + silence - clock.now();
+    const left = heardAt === null ? 0 : Math.min(heardAt + silence, end) - clock.now();
     if (left > 0) cancel = clock.after(left, expired);
     else limit.abort();
   };
@@ -52,7 +56,7 @@ export function timeLimit({ signal, clock, timeout_ms, idle_timeout_ms }: TimeLi
       cancel = clock.after(silence, expired);
     },
     error: ({ provider, model }) => {
-      const idle = heardAt !== null;
+      const idle = heardAt !== null && clock.now() < end;
       return new ProviderTimeout({ provider, model, timeout_ms: idle ? silence : timeout_ms, idle });
     },
     stop() {

@@ -154,6 +154,7 @@ class Host implements LlmHost {
           declared: options.declared,
           stream: options.stream,
           timeout_ms: options.timeout_ms,
+          whole: options.whole,
           ...(options.idle_timeout_ms === null ? {} : { idle_timeout_ms: options.idle_timeout_ms }),
           ...(options.retries === null
             ? {}

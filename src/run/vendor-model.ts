@@ -62,6 +62,7 @@ export async function vendorTurn(
     request: () => request,
     own: {},
     native_search: false,
+    whole: false,
     timeout_ms: stream ? terms.timeout_ms : Math.max(terms.timeout_ms, WHOLE_ANSWER_MS),
     onText: sink.onText,
     onReasoning: sink.onReasoning,

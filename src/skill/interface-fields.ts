@@ -8,12 +8,16 @@ import { isObject } from "./json.ts";
 import { parsedFile } from "./json-depth.ts";
 import { schemaFaults } from "./json-schema.ts";
 import type { JsonObject, Manifest, Mode } from "./manifest.ts";
-import type { COMMON_FIELDS } from "./manifest-fields.ts";
+import { COMMON_FIELDS } from "./manifest-fields.ts";
 import { isMediaPattern, isMediaType, isTextType, mediaTypeOf } from "./media.ts";
 import { normaliseRoute, reservedBy } from "./route.ts";
 import { items, mapToJson, type Slot, stringOf } from "./tree.ts";
 
 type Read = Values<typeof COMMON_FIELDS>;
+
+/** Whether a manifest names this `timeout_ms`, and one other than the default. */
+export const isNamed = (timeout_ms: number | undefined): boolean =>
+  timeout_ms !== undefined && timeout_ms !== COMMON_FIELDS.timeout_ms.default;
 
 /** The `deadline_ms` of a manifest that names none. */
 export const usualDeadline = (timeout_ms: number): number => Math.max(300_000, timeout_ms);

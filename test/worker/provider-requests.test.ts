@@ -25,6 +25,7 @@ beforeAll(() =>
     brisk: mockSkill("brisk", "idle_timeout_ms: 40\n"),
     sage: thoughtful("sage", "gpt-5.4"),
     echo: thoughtful("echo", "gpt-4o"),
+    hasty: mockSkill("hasty", "timeout_ms: 40\n"),
   }),
 );
 beforeEach(() => {
@@ -269,14 +270,38 @@ describe("a number in the arguments of a call", () => {
   });
 });
 
-it("a stream that falls silent ends a run of a skill after the skill's idle_timeout_ms", async () => {
-  vi.stubGlobal("fetch", async () => {
-    const start =
-      'event: message_start\ndata: {"type":"message_start","message":{"usage":{"input_tokens":1}}}\n\n';
-    const body = new ReadableStream({ start: (stream) => stream.enqueue(new TextEncoder().encode(start)) });
-    return new Response(body, { headers: { "content-type": "text/event-stream" } });
+describe("a stream", () => {
+  const START =
+    'event: message_start\ndata: {"type":"message_start","message":{"usage":{"input_tokens":1}}}\n\n';
+  const PING = 'event: ping\ndata: {"type":"ping"}\n\n';
+  const named = new Client({ ...KEYS, HULL_LLM_TIMEOUT: "0.04" });
+
+  it.each<[string, Client, string, object, string | null]>([
+    [
+      "that falls silent ends a run of a skill after its idle_timeout_ms",
+      client,
+      "/runs",
+      { skill: "brisk" },
+      null,
+    ],
+    ["that flows on ends a run of a skill after its timeout_ms", client, "/runs", { skill: "hasty" }, PING],
+    ["that flows on ends a call after its option timeout", client, "/llm/call", { timeout: 0.04 }, PING],
+    ["that flows on ends a run after HULL_LLM_TIMEOUT", named, "/runs", {}, PING],
+  ])("%s", async (_, asks, path, own, more) => {
+    vi.stubGlobal("fetch", async () => {
+      const send = (stream: ReadableStreamDefaultController, text: string): void =>
+        stream.enqueue(new TextEncoder().encode(text));
+      const body = new ReadableStream({
+        start: (stream) => send(stream, START),
+        pull: (stream) =>
+          more === null
+            ? new Promise(() => undefined)
+            : new Promise((resolve) => setTimeout(resolve, 5)).then(() => send(stream, more)),
+      });
+      return new Response(body, { headers: { "content-type": "text/event-stream" } });
+    });
+    const options = { provider: "anthropic", model: CLAUDE, llm_retries: 0, ...own };
+    const answer = await asks.post(path, { prompt: "Hi.", options });
+    expect(await answer.json()).toMatchObject({ code: "provider_timeout", timeout_ms: 40 });
   });
-  const options = { provider: "anthropic", model: CLAUDE, skill: "brisk", llm_retries: 0 };
-  const answer = await client.post("/runs", { prompt: "Hi.", options });
-  expect(await answer.json()).toMatchObject({ code: "provider_timeout", timeout_ms: 40 });
 });

@@ -111,7 +111,7 @@ export type CallOptions = {
     schema_retry_nudge?: boolean | string;
     /** How often Hull repeats a model call after a transient failure. */
     llm_retries?: number;
-    /** Unit of the pauses before repetitions: these are 2, 4, 8, 16, 16, … units long, or up to 20 % longer; after status 529 four times as long. A `Retry-After` of up to 30 s replaces a pause; with a longer one Hull does not repeat the call. */
+    /** Unit of the pauses before repetitions: these are 2, 4, 8, 16, 16, … units long, or up to 20 % longer. A `Retry-After` of up to 30 s replaces a pause; with a longer one Hull does not repeat the call. */
     llm_backoff_ms?: number;
     /** Whether and how much the model reasons before it answers. */
     thinking?: boolean | "enabled" | "on" | "adaptive" | "low" | "medium" | "high" | "off" | {
@@ -156,9 +156,9 @@ export type CallOptions = {
     cache?: boolean;
     /** Whether the provider streams to Hull. The answer to the caller does not depend on it. */
     stream?: boolean;
-    /** How long Hull waits for the first byte of a stream, or for the whole answer if the provider does not stream it. */
+    /** How long one attempt at a model call may take. The default limits only the wait for the first byte of a stream. */
     timeout_ms?: number;
-    /** How long a stream may then be silent. */
+    /** How long a stream may be silent once it has begun. */
     idle_timeout_ms?: number;
     /** `timeout_ms` in seconds. */
     timeout?: number;
@@ -381,7 +381,7 @@ export type DaemonRequest = RunOptions & {
     system?: string | null;
     /** A name for people. */
     name?: string;
-    /** A folder of the session's files: Hull keeps the snapshot there as `daemon.json` and the summary as `daemon.meta.json`. Only one running daemon of a tenant may have a path (409 `daemon_path_taken`). Without a path Hull writes no file, and the daemon's name for `POST /daemons/resume` is `daemons/<id>`. */
+    /** A folder of the session's files: Hull keeps the snapshot there as `daemon.json` and the summary as `daemon.meta.json`. Only one running daemon of a tenant may have a path (409 `daemon_path_taken`). */
     persist_path?: string;
     /** Another name of `persist_path`. */
     state_dir?: string;
@@ -603,7 +603,7 @@ export type RunAccepted = {
 export type RunOptions = CallOptions & {
     /** Defaults of `max_iterations`, `max_nudges`, `tool_retries`, `llm_retries` and `schema_retries`: `tool_using` 50, 3, 0, 3, 0; `researcher` 30, 4, 0, 2, 0; `verifier` 5, 0, 0, 2, 3; `completer` 1, 0, 0, 2, 0. */
     profile?: "tool_using" | "researcher" | "verifier" | "completer";
-    /** The served llm skill to run, with its body, model, limits and tools. Limits are `max_tokens` and `timeout_ms` of its manifest, and `max_tool_rounds` (rounds of a skill) and `deadline_ms` where it names them; the options of the run win. */
+    /** The served llm skill to run, with its body, model, limits and tools. Limits are `max_tokens` of its manifest, and `timeout_ms`, `max_tool_rounds` (rounds of a skill) and `deadline_ms` where it names them; the options of the run win. */
     skill?: string;
     /** Skills that the run may use: slugs, ids or names of stored skills, inline skills, or `"*"` for all that are served. */
     skills?: string | (string | Record<string, unknown>)[] | Record<string, unknown>;

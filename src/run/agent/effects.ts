@@ -27,6 +27,7 @@ import { HullError } from "../../errors.ts";
 import type { CallWatcher, LlmHost } from "../../llm/host.ts";
 import { exchangeTerms, nothingToAnswer } from "../../llm/prepare.ts";
 import { systemClock } from "../../model/clock.ts";
+import { isNamed } from "../../skill/interface-fields.ts";
 import { isObject, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject, ModelTarget, SkillRecord } from "../../skill/manifest.ts";
 import { runCommandTool } from "../../tool/command.ts";
@@ -217,7 +218,9 @@ async function callModel(
   const terms = {
     ...exchangeTerms(options, host),
     ...(spec.skill_max_tokens === true ? { max_tokens_given: null } : {}),
-    ...(spec.served === undefined ? {} : { retries: null, stream: watcher.onText !== undefined }),
+    ...(spec.served === undefined
+      ? {}
+      : { retries: null, stream: watcher.onText !== undefined, whole: isNamed(spec.served.timeout_ms) }),
   };
   const sentinel = spec.persistent ? spec.done_sentinel : null;
   const searches = spec.single === true ? (name: string) => vault?.owns(name) === true : null;

@@ -4,13 +4,13 @@ import { InvalidRequest } from "../../errors/llm.ts";
 import type { CallOptions } from "../../llm/options.ts";
 import type { Capabilities } from "../../model/capabilities.ts";
 import { cannotThink } from "../../model/fit.ts";
-import { usualDeadline } from "../../skill/interface-fields.ts";
+import { isNamed, usualDeadline } from "../../skill/interface-fields.ts";
 import { EFFORTS, type JsonObject, type SkillRecord } from "../../skill/manifest.ts";
 import type { RunOptions } from "./option-shapes.ts";
 
-/** The call's options with the model and limits of the option `skill`, unless the options set them. */
+/** The call's options with the model of the option `skill` and the limits that it names, unless the options set them. */
 export function withSkill(call: JsonObject, { manifest }: SkillRecord): JsonObject {
-  const { llm, slug } = manifest;
+  const { llm, slug, timeout_ms } = manifest;
   if (llm === undefined) {
     throw new InvalidRequest({
       option: "skill",
@@ -22,7 +22,7 @@ export function withSkill(call: JsonObject, { manifest }: SkillRecord): JsonObje
     provider,
     ...(model === null ? {} : { model }),
     max_tokens: llm.max_tokens,
-    timeout: manifest.timeout_ms / 1000,
+    ...(isNamed(timeout_ms) ? { timeout: timeout_ms / 1000 } : {}),
     idle_timeout: manifest.idle_timeout_ms / 1000,
     ...call,
   };

@@ -47,7 +47,7 @@ describe("retries", () => {
       [0, [4000, 8000, 16_000, 32_000, 32_000]],
       [0.5, [4400, 8800, 17_600, 35_200, 35_200]],
     ] as const) {
-      fake.script([...Array(5).fill({ status: 503 }), { text: "ok" }]);
+      fake.script([{ status: 529 }, ...Array(4).fill({ status: 503 }), { text: "ok" }]);
       const clock = fakeClock(() => random);
       expect(textOf(await call({ clock, retry: llmRetries(5, 2000) }))).toBe("ok");
       expect(clock.waits).toEqual(waits);
@@ -182,18 +182,6 @@ describe("retries", () => {
   });
 });
 
-test("an overloaded provider gets four times the wait of one that failed", async () => {
-  for (const [status, waits] of [
-    [500, [4400, 8800]],
-    [529, [17_600, 35_200]],
-  ] as const) {
-    const clock = fakeClock();
-    fake.script([{ status }, { status }, { text: "ok" }]);
-    expect(textOf(await call({ clock }))).toBe("ok");
-    expect(clock.waits).toEqual(waits);
-  }
-});
-
 describe("limits", () => {
   const WORDS = [..."slowly but surely"];
 
@@ -215,7 +203,7 @@ describe("limits", () => {
   });
 
   test.each([
-    ["a stream that flows longer than timeout_ms is not cut, for skills neither", { timeout_ms: 800 }],
+    ["a stream that flows longer than a timeout_ms that nobody named is not cut", { timeout_ms: 800 }],
     ["nor is a slow one by the limit of its silence", { timeout_ms: 5000, idle_timeout_ms: 200 }],
   ])("%s", async (_, limits) => {
     const clock = handClock();
@@ -236,6 +224,25 @@ describe("limits", () => {
     const turn = await call({ ...limits, onOutput, clock, retry: llmRetries(0, 1) });
     expect(textOf(turn)).toBe(WORDS.join(""));
   });
+
+  test.each([
+    ["attempt", llmRetries(1, 1), 2],
+    ["call", undefined, 1],
+  ])(
+    "a stream that flows on ends by the timeout_ms of the %s that somebody named",
+    async (_, retry, calls) => {
+      const clock = handClock();
+      fake.script(() => ({ text: WORDS, paced: () => Promise.resolve(clock.pass(150)) }));
+      const slow = call({ timeout_ms: 800, idle_timeout_ms: 5000, whole: true, clock, retry });
+      const { data } = await failureOf(slow);
+      expect(data).toMatchObject({
+        code: "provider_timeout",
+        detail: "openai gave no whole answer within 800 ms.",
+        members: { category: "timeout", timeout_ms: 800 },
+      });
+      expect(fake.requests).toHaveLength(calls);
+    },
+  );
 
   test("a stalled stream ends by its own limit", async () => {
     const clock = handClock();
