@@ -106,6 +106,32 @@ describe("S119: a skill that is uploaded", () => {
     expect(await blue.get("/_hull/skills")).toEqual({ data: [], next_cursor: null });
   });
 
+  it("attack: a workflow run's record that another tenant brings pins no version of it", async () => {
+    const { digest } = await (await red.put("fox", skill("Fox"))).json<{ digest: string }>();
+    const nodes = { a: { kind: "stage", model_policy: { provider: "mock", skill: "fox" } } };
+    const graph = { _type: "workflow_graph", entry: "a", nodes, edges: [] };
+    const made = { stages: [], transitions: [], artifacts: [], pending_nodes: ["a"] };
+    const resume_run = {
+      _type: "run_record",
+      id: "wf_1",
+      graph,
+      ...made,
+      skills: { digests: { fox: digest } },
+    };
+    const begun = (by: Tenant) =>
+      by.fetch("/workflows/execute", {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ task: "go", graph, options: { resume_run } }),
+      });
+    const stages = async (by: Tenant) =>
+      (await (await begun(by)).json<{ run: { stages: object[] } }>()).run.stages;
+    expect(await stages(red)).toMatchObject([{ node_id: "a", status: "completed" }]);
+    const [failed] = await stages(blue);
+    expect(failed).toMatchObject({ node_id: "a", status: "failed" });
+    expect(JSON.stringify(failed)).toContain('No skill is called \\"fox\\"');
+  });
+
   it("runs idempotently and asynchronously, and its files are served", async () => {
     await red.put("fox", skill("Fox"));
     const headers = { "idempotency-key": "one", prefer: "respond-async" };
