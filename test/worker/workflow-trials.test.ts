@@ -6,6 +6,7 @@ import { Rows } from "../../src/session/conversation/rows.ts";
 import { readEvents } from "../support/sse.ts";
 import { edge, said } from "../support/workflow-graphs.ts";
 import { bindings } from "./file-bindings.ts";
+import { Client, LOCAL } from "./served.ts";
 import { type Body, client, get } from "./session-client.ts";
 import { executed, type Run, run, started } from "./workflow-client.ts";
 
@@ -184,6 +185,22 @@ describe("a command of a verify node", () => {
 
   it("stays within the policy of its graph", async () => {
     const done = await checked([{}], { capability_policy: { side_effect_level: "read_only" } });
+    expect(done.stages).toMatchObject([{ error: { code: "tool_rejected" } }]);
+  });
+
+  it.each<[what: string, policy: object]>([
+    ["lets tools start no process", { side_effect_level: "read_only" }],
+    ["blocks Bash", { blocked_tools: ["Bash"] }],
+    ["does not name Bash among its tools", { tools: ["Read"] }],
+  ])("attack: does not run where [policy] of hull.toml %s", async (_, policy) => {
+    const bounded = new Client({ ...LOCAL, HULL_CONFIG: JSON.stringify({ policy }) });
+    const options = { test: { virtual_time: true, mocks: { v: [{ output: "green" }] } } };
+    const answer = await bounded.post("/workflows/execute", {
+      task: "t",
+      graph: { nodes: { v: check } },
+      options,
+    });
+    const { run: done } = await answer.json<{ run: Run }>();
     expect(done.stages).toMatchObject([{ error: { code: "tool_rejected" } }]);
   });
 });

@@ -1,6 +1,6 @@
 /** Executes one attempt of a workflow's node: a run in a session of its own, or a command. */
 import { narrowed, refusal } from "../../engine/agent/delegation.ts";
-import { droppedTools, mayExecute } from "../../engine/agent/policy.ts";
+import { droppedTools, judgeCall, mayExecute } from "../../engine/agent/policy.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import { sha256 } from "../../engine/sha256.ts";
 import type { AttemptKey, Usage } from "../../engine/workflow/answers.ts";
@@ -21,6 +21,7 @@ import { time, visitOf, type WorkflowState } from "../../engine/workflow/state.t
 import { visitId } from "../../engine/workflow/trace.ts";
 import { providedFor } from "../../engine/workflow/trial.ts";
 import { commandParts, commandText, NO_OUTPUT } from "../../engine/workspace-tools/command-result.ts";
+import { workspaceTools } from "../../engine/workspace-tools/definitions.ts";
 import { PUBLIC_TENANT } from "../../env.ts";
 import { ToolsRejected } from "../../errors/llm.ts";
 import { newId } from "../../llm/transcript.ts";
@@ -452,21 +453,18 @@ async function verifyText(
   const { context, workspace, known, signal, called } = place;
   const mock = providedFor(spec.test?.commands, key);
   const { policy: outer = null, ceiling = null } = spec.above?.policies ?? {};
-  const policy = policyOf([
-    ceiling,
-    outer,
-    spec.policy,
-    spec.graph.capability_policy,
-    node.capability_policy,
-  ]);
+  const limits = policyOf([context.settings.policy, ceiling, outer]);
+  const policy = policyOf([limits, spec.policy, spec.graph.capability_policy, node.capability_policy]);
   const refused =
     context.tenant === PUBLIC_TENANT
       ? "commands are for callers with a key"
       : mock === undefined && context.settings.workspace_tools.enabled === "never"
         ? "this deployment has no workspace tools"
-        : mayExecute(policy)
-          ? null
-          : "the side-effect ceiling is below process_exec";
+        : !mayExecute(policy)
+          ? "the side-effect ceiling is below process_exec"
+          : bashIsRefused(limits, command)
+            ? "the policy of the deployment, or of the session above, refuses such a call of Bash"
+            : null;
   if (refused !== null) {
     const message = `The command of the node "${node.id}" may not run: ${refused}.`;
     return { text: "", report: "", exit_code: null, ran: failed("error", "tool_rejected", message) };
@@ -501,6 +499,14 @@ async function verifyText(
   );
   const unknown = result.error_category === "cancelled";
   return { ...printed(result.content, result.exit_code ?? null), unknown, ran: null };
+}
+
+/** Whether a policy above the run refuses the command, as it would refuse a model that calls Bash with it. */
+function bashIsRefused(policy: JsonObject | null, command: string): boolean {
+  const policies = { policy, approval_policy: null, permissions: null, approval_timeout_s: 0 };
+  return workspaceTools(["Bash"], []).some(
+    (bash) => judgeCall(policies, bash, { command }, () => undefined).verdict === "deny",
+  );
 }
 
 /** What a command printed on both outputs, and the report about it. @param content the text of its result */
