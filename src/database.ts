@@ -71,6 +71,14 @@ export class Tables {
   }
 }
 
+/** The most batches that one sweep removes: enough for a busy deployment, within the platform's limit on queries. */
+const MAX_BATCHES = 10;
+
+/** Removes rows in batches. @param remove removes a batch; returns whether there may be more to remove */
+export async function removeInBatches(remove: () => Promise<boolean>): Promise<void> {
+  for (let batch = 0; batch < MAX_BATCHES; batch++) if (!(await remove())) return;
+}
+
 /** A page of rows, of which the query read one more than `limit`. @param nameOf where the page after this row begins */
 export function pageOfRows<T>(
   found: readonly T[],

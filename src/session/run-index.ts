@@ -9,15 +9,15 @@ import * as z from "zod/mini";
 import RUNS from "../../migrations/0009_runs.sql?raw";
 import RUNS_RUNNING from "../../migrations/0015_runs_running.sql?raw";
 import RUNS_RESTING from "../../migrations/0016_runs_resting.sql?raw";
-import { databaseWith, Tables } from "../database.ts";
+import { databaseWith, removeInBatches, Tables } from "../database.ts";
 import type { Bindings } from "../env.ts";
 import { type NewestFirst, newestFirst, type Wanted } from "./newest-first.ts";
 import { figuresShape, type RunEntry, type RunFigures, runEntryShape } from "./run-entry.ts";
 
 /** How long the row of an ended run is kept after the run's beginning, in ms. */
 const KEPT_MS = 30 * 24 * 3_600_000;
-/** The most rows that one sweep removes. */
-const SWEPT = 500;
+/** Rows that a sweep removes at once. */
+const BATCH = 1000;
 
 const COLUMNS = [
   "id",
@@ -168,9 +168,8 @@ export async function unsettledSince(
  * has not ended stays: a daemon lives for months, and an approval may wait as long.
  */
 export async function sweepRuns(env: Bindings, now: number): Promise<void> {
-  await tables(env).run(
-    `DELETE FROM runs WHERE created_at < ?2
-     AND rowid IN (SELECT rowid FROM runs WHERE settled_at IS NOT NULL ORDER BY rowid LIMIT ?1)`,
-    [SWEPT, new Date(now - KEPT_MS).toISOString()],
-  );
+  const query = `DELETE FROM runs WHERE created_at < ?2
+    AND rowid IN (SELECT rowid FROM runs WHERE settled_at IS NOT NULL ORDER BY rowid LIMIT ?1)`;
+  const oldest = new Date(now - KEPT_MS).toISOString();
+  await removeInBatches(async () => (await tables(env).run(query, [BATCH, oldest])) > 0);
 }

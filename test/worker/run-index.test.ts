@@ -382,9 +382,14 @@ describe("a run is listed", () => {
     await sweepRuns(client.env, Date.parse("2026-04-01T00:00:00Z"));
     expect((await client.fetch("/runs/old")).status).toBe(404);
     expect(await json("/runs/waiting")).toMatchObject({ state: "awaiting_approval" });
-    await noteRuns(client.env, [{ tenant: "default", run: { ...old, id: "waiting" } }]);
+    const ended = Array.from({ length: 2500 }, (_, n) => ({ ...old, id: n === 0 ? "waiting" : `old${n}` }));
+    await noteRuns(
+      client.env,
+      ended.map((run) => ({ tenant: "default", run })),
+    );
     await sweepRuns(client.env, Date.parse("2026-04-01T00:00:00Z"));
-    expect((await client.fetch("/runs/waiting")).status).toBe(404);
+    for (const { id } of [ended[0], ended.at(-1)].flatMap((run) => run ?? []))
+      expect((await client.fetch(`/runs/${id}`)).status).toBe(404);
   });
 });
 

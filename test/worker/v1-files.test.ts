@@ -220,8 +220,17 @@ describe("content", () => {
     expect([(await get<{ data: object[] }>("/v1/files")).body.data, await left()]).toEqual([[], 1]);
     const real = Date.now();
     vi.spyOn(Date, "now").mockImplementation(() => real + 25 * 3_600_000);
+    const many = JSON.stringify(Array.from({ length: 1200 }, (_, n) => n));
+    await open.env.DB.prepare(
+      `INSERT INTO stored_files (tenant, id, filename, mime, size, purpose, downloadable, stored, created_us, expires_ms)
+       SELECT 'many', 'file_' || value, '', '', 0, '', 0, 0, value, 1 FROM json_each(?)`,
+    )
+      .bind(many)
+      .run();
     await sweepStoredFiles(open.env);
     expect(await left()).toBe(0);
+    const count = open.env.DB.prepare("SELECT count(*) AS n FROM stored_files WHERE tenant = 'many'");
+    expect(await count.first("n")).toBe(0);
   });
 
   it("leaves no part of an upload in parts either, if its Worker dies", async () => {

@@ -66,6 +66,19 @@ it("a sweep removes expired answers with their bodies, and no others", async () 
   expect(await conversation("old")).toMatchObject({ again: false });
 });
 
+it("a sweep removes as many expired answers as there are", async () => {
+  const numbers = Array.from({ length: 2500 }, (_, n) => n);
+  await open.env.DB.prepare(
+    `INSERT INTO kept_answers (name, request_hash, attempt, effects, alive_ms, expires_ms)
+     SELECT 'many/' || value, '', 'many-' || value, 0, 0, 1 FROM json_each(?)`,
+  )
+    .bind(JSON.stringify(numbers))
+    .run();
+  const before = await rows();
+  await sweepAnswers(open.env);
+  expect(await rows()).toBe(before - numbers.length);
+});
+
 it("a creating request that begins again after the death of its process finds what it made", async () => {
   const { id } = await conversation("dead");
   const forgotten = "UPDATE kept_answers SET answer = NULL, alive_ms = 1 WHERE expires_ms > ?";

@@ -5,7 +5,7 @@
 
 import * as z from "zod/mini";
 import KEPT_ANSWERS from "../../../migrations/0014_kept_answers.sql?raw";
-import { Tables } from "../../database.ts";
+import { removeInBatches, Tables } from "../../database.ts";
 import type { Bindings } from "../../env.ts";
 
 /** How long an answer is kept, in ms. */
@@ -14,8 +14,8 @@ const KEPT_MS = 86_400_000;
 const SILENCE_MS = 10_000;
 /** How often a claim must be renewed, in ms. */
 export const RENEW_MS = 3000;
-/** Rows that one sweep removes. */
-const BATCH = 500;
+/** Rows that a sweep removes at once; R2 removes 1000 objects at once. */
+const BATCH = 1000;
 
 const headShape = z.lazy(() =>
   z.object({ status: z.int(), headers: z.array(z.tuple([z.string(), z.string()])) }),
@@ -154,15 +154,20 @@ export async function releaseClaim(env: Bindings, { name, attempt }: Claim): Pro
 
 /** Removes expired answers, bodies first. */
 export async function sweepAnswers(env: Bindings): Promise<void> {
-  const expired = await tables(env).rows(
-    claimShape,
-    "SELECT name, attempt FROM kept_answers WHERE expires_ms <= ? LIMIT ?",
-    [Date.now(), BATCH],
-  );
-  await dropBodies(env, expired);
-  const gone = JSON.stringify(expired.map(({ attempt }) => attempt));
-  const remove = "DELETE FROM kept_answers WHERE attempt IN (SELECT value FROM json_each(?))";
-  await tables(env).run(remove, [gone]);
+  const now = Date.now();
+  await removeInBatches(async () => {
+    const expired = await tables(env).rows(
+      claimShape,
+      "SELECT name, attempt FROM kept_answers WHERE expires_ms <= ? LIMIT ?",
+      [now, BATCH],
+    );
+    await dropBodies(env, expired);
+    const gone = JSON.stringify(expired.map(({ attempt }) => attempt));
+    const remove =
+      "DELETE FROM kept_answers WHERE expires_ms <= ? AND attempt IN (SELECT value FROM json_each(?))";
+    await tables(env).run(remove, [now, gone]);
+    return expired.length === BATCH;
+  });
 }
 
 async function dropBodies(env: Bindings, claims: readonly Claim[]): Promise<void> {

@@ -5,15 +5,15 @@
 
 import * as z from "zod/mini";
 import STORED_FILES from "../../../migrations/0008_stored_files.sql?raw";
-import { Tables } from "../../database.ts";
+import { removeInBatches, Tables } from "../../database.ts";
 import type { Bindings } from "../../env.ts";
 
 /** How long the row of an expired file stays, in ms. */
 const REMEMBERED_MS = 30 * 24 * 3_600_000;
 /** After this time, a row whose bytes have not arrived counts as abandoned. */
 const UNFINISHED_MS = 24 * 3_600_000;
-/** The most files whose bytes one sweep removes. */
-const SWEPT = 100;
+/** Files that a sweep removes at once. */
+const BATCH = 500;
 
 export type FileRow = z.output<typeof rowShape>;
 const rowShape = z.lazy(() =>
@@ -186,21 +186,22 @@ export async function sweepFileRows(
   remove: (files: { tenant: string; id: string }[]) => Promise<void>,
 ): Promise<void> {
   const now = Date.now();
-  const expired = await tables(env).rows(
-    sweptShape,
-    "SELECT tenant, id FROM stored_files WHERE expires_ms <= ?1 AND stored < 2 ORDER BY expires_ms LIMIT ?2",
-    [now, SWEPT],
-  );
-  if (expired.length > 0) await remove(expired);
-  const swept = JSON.stringify(expired.map(({ id }) => id));
-  const bytesGone =
-    "UPDATE stored_files SET stored = 2 WHERE id IN (SELECT value FROM json_each(?)) AND stored = 1";
   const db = await tables(env).database();
-  await db.batch([
-    db
-      .prepare("DELETE FROM stored_files WHERE stored = 0 AND id IN (SELECT value FROM json_each(?))")
-      .bind(swept),
-    db.prepare(bytesGone).bind(swept),
-    db.prepare("DELETE FROM stored_files WHERE expires_ms <= ?").bind(now - REMEMBERED_MS),
-  ]);
+  await removeInBatches(async () => {
+    const expired = await tables(env).rows(
+      sweptShape,
+      "SELECT tenant, id FROM stored_files WHERE expires_ms <= ?1 AND stored < 2 ORDER BY expires_ms LIMIT ?2",
+      [now, BATCH],
+    );
+    if (expired.length === 0) return false;
+    await remove(expired);
+    const swept = JSON.stringify(expired.map(({ id }) => id));
+    const which = "expires_ms <= ? AND id IN (SELECT value FROM json_each(?))";
+    await db.batch([
+      db.prepare(`DELETE FROM stored_files WHERE stored = 0 AND ${which}`).bind(now, swept),
+      db.prepare(`UPDATE stored_files SET stored = 2 WHERE stored = 1 AND ${which}`).bind(now, swept),
+    ]);
+    return expired.length === BATCH;
+  });
+  await tables(env).run("DELETE FROM stored_files WHERE expires_ms <= ?", [now - REMEMBERED_MS]);
 }
