@@ -66,7 +66,7 @@ export interface Container {
   read(file: GeneratedFile): Promise<Uint8Array>;
 }
 
-/** How long a container is kept after its last change, in ms. @param metadata as of `Container` */
+/** How long a container is kept after its last use, in ms: a change of its files, or a command. @param metadata as of `Container` */
 export function containerTtl({ expires_minutes }: JsonObject): number {
   return typeof expires_minutes === "number" ? expires_minutes * 60_000 : CONTAINER_TTL_MS;
 }

@@ -27,6 +27,12 @@ beforeEach(async () => {
 
 const prefix = () => `sessions/default/${id}/files/`;
 const object = () => sessionObject(env, "default", id);
+/** The session's workspace, as a run in another place reaches it. */
+function remote(): WorkspaceAccess {
+  const asked = { requestId: "r", mockScope: "", tenant: "default", startedAt: 0 };
+  const context = detachedContext(deploymentOf(env), asked, () => {});
+  return clientWorkspace(sessionClient(context, id));
+}
 /** The session's workspace beside the object's own, as after an eviction. */
 function within<T>(work: (workspace: Workspace) => T | Promise<T>): Promise<T> {
   return runInDurableObject(object(), async (_, { storage }) => {
@@ -329,6 +335,23 @@ describe("the session", () => {
     runInDurableObject(object(), (_, { storage }) => storage.sql.exec(query).toArray());
   const alarm = () => runInDurableObject(object(), (_, { storage }) => storage.getAlarm());
 
+  it.each([
+    ["a change of a file", () => put("a", "1")],
+    ["a command", () => remote().workspaceVersion()],
+  ])("of a container lives on from its last use, %s", async (_, use) => {
+    const expires_after = { anchor: "last_active_at", minutes: 20 };
+    const made = await post("/v1/containers", { name: "box", expires_after });
+    id = (await made.json<{ id: string }>()).id;
+    const pass = async (minutes: number): Promise<number> => {
+      await sql(`UPDATE session SET updated_at = updated_at - ${minutes * 60_000}`);
+      await evictDurableObject(object());
+      return (await client.fetch(`/v1/containers/${id}`)).status;
+    };
+    expect(await pass(15)).toBe(200);
+    await use();
+    expect([await pass(15), await pass(15)]).toEqual([200, 404]);
+  });
+
   it("stores nothing about files if it has none, keeps them over an eviction, cleans up by its alarm", async () => {
     await list();
     expect((await get("a")).status).toBe(404);
@@ -348,13 +371,7 @@ describe("the session", () => {
   });
 
   it("removes everything with itself, also what is still arriving; another one of its name starts fresh", async () => {
-    const asked = { requestId: "r", mockScope: "", tenant: "default", startedAt: 0 };
-    const workspace = clientWorkspace(
-      sessionClient(
-        detachedContext(deploymentOf(env), asked, () => {}),
-        id,
-      ),
-    );
+    const workspace = remote();
     await put("a", "one");
     const begun = await workspace.beginFile(null);
     if ("refused" in begun) return expect.fail();

@@ -17,6 +17,8 @@ import type { ConversationStore, SessionRow } from "./store.ts";
 
 /** How many contents are copied at once. Each copy uses two connections, and a Worker has six. */
 const COPIES = 3;
+/** The session notes its last use at most once in this many ms. */
+const USE_NOTED_MS = 10_000;
 
 /** A file of another session, with the R2 key of its content there. */
 export interface ForkedFile extends WorkspaceFile {
@@ -85,11 +87,17 @@ export class SessionFiles implements WorkspaceAccess {
    */
   async changeFiles(changes: readonly FileChange[]): Promise<Outcome[]> {
     if (this.#row() === null) await this.#forgo(changes);
-    return this.#changed((workspace) => workspace.change(changes));
+    return this.#changed((workspace) => {
+      this.#noteUse();
+      return workspace.change(changes);
+    });
   }
 
+  /** Every command in the workspace asks for its version first. */
   async workspaceVersion() {
-    return (await this.#prepared()).version();
+    const workspace = await this.#prepared();
+    this.#noteUse();
+    return workspace.version();
   }
 
   async workspaceManifest() {
@@ -171,6 +179,13 @@ export class SessionFiles implements WorkspaceAccess {
     });
     this.#made = { of: id, workspace };
     return workspace;
+  }
+
+  /** A container expires some time after its last use. */
+  #noteUse(): void {
+    const { store, now } = this.#options;
+    const at = now();
+    if (at - (this.#row()?.updated_at ?? at) >= USE_NOTED_MS) store.touch(at);
   }
 
   /** Makes a change and schedules the cleanup. A cleanup that comes too early does nothing and is scheduled again. */
