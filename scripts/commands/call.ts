@@ -30,7 +30,8 @@ Usage: hull call <name> [options]
   --stream          show the answer as it arrives, and tool calls on stderr
   --json            print a failure as a problem document
 
-Without --url, Hull starts runner and Worker for this one call and keeps nothing, whatever $HULL_URL says.
+Without --url, Hull starts runner and Worker for this one call, whatever $HULL_URL says, and keeps nothing but the cache of the
+build.
 `,
   async run(argv) {
     const { values, positionals } = parseFlags(
@@ -70,9 +71,10 @@ Without --url, Hull starts runner and Worker for this one call and keeps nothing
     const interrupt = (): void => interrupted.resolve(EXIT.interrupted);
     for (const signal of SIGNALS) process.once(signal, interrupt);
     try {
+      const project = await openProject(values.dir);
       const server = await startServer({
-        project: await openProject(values.dir),
-        cache: new BuildCache(),
+        project,
+        cache: await BuildCache.open(project.dir),
         host: "127.0.0.1",
         port: 0,
         stateDir,
