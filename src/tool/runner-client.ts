@@ -308,12 +308,10 @@ class Submission extends Subscription {
     const { known } = this.options;
     known?.note(this.#spec.id, "handed_in");
     let response = await this.#post(connection);
-    const { handler } = this.#spec;
-    if (response.status === 400 && handler?.own_stderr === true && this.canRetry) {
-      // While a new image rolls out, a runner of an earlier version refuses the field. It sends stderr with stdout.
+    const earlier = JSON.stringify(forEarlierRunner(this.#spec));
+    if (response.status === 400 && earlier !== this.#specText && this.canRetry) {
       await response.body?.cancel();
-      const { own_stderr: _, ...known } = handler;
-      this.#specText = JSON.stringify({ ...this.#spec, handler: known });
+      this.#specText = earlier;
       response = await this.#post(connection);
     }
     const most = MOST_SENT + (this.#spec.skills?.list.length ?? 0);
@@ -396,4 +394,14 @@ class Submission extends Subscription {
     if (response.status === 424) throw new Disconnected("the transfer of the skill's files failed");
     if (response.status !== 204) throw await refusedBy(response, this.execution);
   }
+}
+
+/**
+ * A specification without the fields that a runner of an earlier version refuses, which still runs while a new image
+ * rolls out. It does what that version did: it sends stderr with stdout, and names the skill's folder after the skill.
+ */
+function forEarlierRunner(spec: ExecutionSpec): ExecutionSpec {
+  if (spec.handler === undefined) return spec;
+  const { own_stderr: _, skill_path: __, ...handler } = spec.handler;
+  return { ...spec, handler };
 }

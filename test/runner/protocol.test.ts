@@ -100,7 +100,7 @@ test("a runner of an earlier version, which knows no own stderr, runs the comman
     key: runner.key,
     async fetch(path, request) {
       const body = new Uint8Array(await new Response(request.body ?? null).arrayBuffer());
-      if (!new TextDecoder().decode(body).includes('"own_stderr"'))
+      if (!/"own_stderr"|"skill_path"/.test(new TextDecoder().decode(body)))
         return runner.fetch(path, { ...request, body });
       const refusal = { code: "bad_request", detail: "The spec is not valid at: handler." };
       return Response.json(refusal, { status: 400 });
@@ -117,6 +117,7 @@ test("a runner of an earlier version, which knows no own stderr, runs the comman
       context: "{}",
       network: null,
       own_stderr: true,
+      skill_path: "a",
     } as const;
     const command = spec({ digest: files.digest, argv: ["bash"], input: { mode: "stdin" }, handler });
     const ran = await collect(runExecution(to, command, { stdin }, runOptions(files)));
