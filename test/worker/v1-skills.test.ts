@@ -1,5 +1,5 @@
 /** `/v1/skills` inside workerd: what an upload may not be, versions, tenants. */
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { readZip } from "../../src/skill/zip.ts";
 import { makeZip } from "../support/zip.ts";
 import { Client } from "./served.ts";
@@ -445,6 +445,23 @@ describe("versions", () => {
     expect(await next.json()).toMatchObject({ version: "2" });
     expect(await (await red.fetch(`/v1/skills/${id}`)).json()).toMatchObject({ default_version: "2" });
   });
+});
+
+it("a version that goes while it becomes the default does not become it", async () => {
+  const id = await created(form(FOX));
+  await send(red, "POST", `/v1/skills/${id}/versions`, OPENAI, form(FOX));
+  const statement: D1PreparedStatement = Object.getPrototypeOf(keyed.env.DB.prepare("SELECT 1"));
+  const { run } = statement;
+  const meanwhile = vi.spyOn(statement, "run").mockImplementation(async function (this: typeof statement) {
+    meanwhile.mockRestore();
+    expect((await send(red, "DELETE", `/v1/skills/${id}/versions/2`, LEGACY)).status).toBe(200);
+    return run.call(this);
+  });
+  const body = JSON.stringify({ default_version: "2" });
+  const headers = { "content-type": "application/json" };
+  const refused = await red.fetch(`/v1/skills/${id}`, { method: "POST", headers, body });
+  expect(refused.status).toBe(400);
+  expect(await (await red.fetch(`/v1/skills/${id}`)).json()).toMatchObject({ default_version: "1" });
 });
 
 describe("tenants", () => {

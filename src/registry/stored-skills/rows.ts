@@ -296,17 +296,19 @@ export async function listVersions(
   );
 }
 
-/** Makes a version the default. */
+/** Makes a version the default; `false` if it is gone. */
 export async function setDefault(
   env: Bindings,
   tenant: string,
   { skill, number }: StoredVersion,
   by: string | null,
-): Promise<void> {
-  await skillTables(env).run(
-    "UPDATE stored_skills SET default_number = ?3, updated_us = ?4, updated_by = ?5 WHERE tenant = ?1 AND id = ?2",
+): Promise<boolean> {
+  const changed = await skillTables(env).run(
+    `UPDATE stored_skills SET default_number = ?3, updated_us = ?4, updated_by = ?5 WHERE tenant = ?1 AND id = ?2
+     AND EXISTS (SELECT 1 FROM stored_skill_versions WHERE tenant = ?1 AND skill = ?2 AND number = ?3)`,
     [tenant, skill, number, nowUs(), by],
   );
+  return changed > 0;
 }
 
 // Versions of earlier releases hold the zip that was uploaded too, as `original`; it goes with them.

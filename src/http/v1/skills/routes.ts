@@ -195,11 +195,10 @@ export async function updateStoredSkill(context: RequestContext, params: Params)
   const skill = await skillOf(context, params);
   const { default_version } = await vendorBody(context, defaultVersionBody, MAX_JSON_BYTES);
   const version = await findVersion(env, tenant, skill.id, String(default_version));
-  if (version === null) {
+  if (version === null || !(await setDefault(env, tenant, version, caller.key_id))) {
     const detail = `The skill has no version "${String(default_version).slice(0, 64)}".`;
     throw new BadRequest({ detail, param: "default_version" });
   }
-  await setDefault(env, tenant, version, caller.key_id);
   return jsonNow(skillDocument(await skillOf(context, params), dialectOf(context)));
 }
 
