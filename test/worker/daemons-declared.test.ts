@@ -92,6 +92,25 @@ describe("a skill that declares a daemon", () => {
     expect(await get(id)).toMatchObject({ run_id });
   });
 
+  it("keeps it also where KV still shows the publish before", async () => {
+    const without = await client.publish({ other: mockSkill("other") });
+    const before = await readPointer(env);
+    await client.publish({ guard: skill("Guard the well.") });
+    const { id } = (await declared()) ?? {};
+    const { run_id } = await until(id, { daemon_state: "idle" });
+    const get_ = env.SKILLS.get.bind(env.SKILLS);
+    const late = Object.assign({}, env, LOCAL);
+    late.SKILLS = new Proxy(env.SKILLS, {
+      get: (kv, name) =>
+        name === "get"
+          ? (key: string, type: "json") => (key === "catalog:current" ? before : get_(key, type))
+          : Reflect.get(kv, name),
+    });
+    expect(before).toMatchObject({ id: without });
+    await sweep(late);
+    expect(await get(id)).toMatchObject({ run_id, status: "running" });
+  });
+
   it("that cannot be started does not prevent publishing", async () => {
     await client.publish({ guard: skill("x", "  options: {nonsense: 1}\n"), fine: mockSkill("fine") });
     expect((await client.fetch("/skills/fine/card")).status).toBe(200);

@@ -33,7 +33,9 @@ export async function reconcileDaemons(
 ): Promise<void> {
   try {
     if (!published) await deployment.registry.refresh();
-    await reconcile(contextOf(deployment, tenant, background));
+    // KV shows a publish elsewhere about a minute late; D1 shows uploads at once.
+    const late = !published && tenant === DEFAULT_TENANT;
+    await reconcile(contextOf(deployment, tenant, background), late);
   } catch (error) {
     const { code, operator } = toHullError(error);
     // Before the first publish there is nothing to update.
@@ -42,7 +44,7 @@ export async function reconcileDaemons(
   }
 }
 
-async function reconcile(context: RunContext): Promise<void> {
+async function reconcile(context: RunContext, late: boolean): Promise<void> {
   const { deployment, env, tenant, background } = context;
   const catalog = await deployment.catalogs.of(tenant, background, 0);
   const own = tenant === DEFAULT_TENANT ? catalog.cards : catalog.uploads;
@@ -51,12 +53,12 @@ async function reconcile(context: RunContext): Promise<void> {
     // This version of Hull cannot know what an unreadable upload declares.
     if (wanted.has(skill) || catalog.unreadable.some(({ slug }) => slug === skill)) continue;
     if (status !== "running") continue;
-    await attempt(skill, () => sessionClient(context, id).ask("undeclare", null));
+    await attempt(skill, () => sessionClient(context, id).ask("undeclare", { late }));
   }
-  for (const card of wanted.values()) await attempt(card.slug, () => declare(context, card));
+  for (const card of wanted.values()) await attempt(card.slug, () => declare(context, card, late));
 }
 
-async function declare(context: RunContext, { slug, version }: Card): Promise<void> {
+async function declare(context: RunContext, { slug, version }: Card, late: boolean): Promise<void> {
   const { manifest } = await context.deployment.registry.skill(version);
   const { daemon } = manifest;
   if (daemon === undefined) return;
@@ -74,7 +76,7 @@ async function declare(context: RunContext, { slug, version }: Card): Promise<vo
     webhook: null,
     declared: { skill: slug, version },
   };
-  await sessionClient(context, id).ask("declare", { spec, settings });
+  await sessionClient(context, id).ask("declare", { spec, settings, late });
 }
 
 function optionsOf(slug: string, { task: _, options = {}, ...wakes }: DaemonDeclaration): JsonObject {

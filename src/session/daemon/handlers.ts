@@ -18,6 +18,8 @@ import { summaryOf, waitingEvents } from "./summary.ts";
 const NEW_SESSION = { metadata: {}, request_hash: null, imported: null };
 /** How long an answer waits for a daemon to become idle, in ms. */
 const IDLE_MS = 500;
+/** How long KV may show an earlier publish, in ms, with room to spare. */
+const PUBLISHED_MS = 120_000;
 
 export function daemonHandlers(conversation: Conversation, daemon: Daemon): Handlers<DaemonOperations> {
   const { log, runs } = conversation;
@@ -58,6 +60,9 @@ export function daemonHandlers(conversation: Conversation, daemon: Daemon): Hand
     if (exclusive || webhook !== null) await noted;
     else conversation.background(noted.catch(() => {}));
   };
+  /** Whether the run began so recently that the caller may not know the publish that began it. */
+  const ahead = (row: DaemonRow, late: boolean): boolean =>
+    late && log.now() - runs.row(row.run).created_at < PUBLISHED_MS;
   /** Begins a run of the daemon with its new settings. */
   const begin = (spec: AgentSpec, settings: DaemonSettings, caller: SessionCaller): void => {
     runs.start(spec, caller);
@@ -108,19 +113,20 @@ export function daemonHandlers(conversation: Conversation, daemon: Daemon): Hand
       await Promise.all([rested(daemon.row().run), conversation.listing.written()]);
       return summary();
     },
-    async declare({ spec, settings }, caller) {
+    async declare({ spec, settings, late }, caller) {
       await conversation.open(caller, NEW_SESSION);
       await conversation.ready(caller);
       const row = daemon.store.row();
       const version = settings.declared?.version ?? null;
-      if (row !== null && row.declared === version) return summary();
+      if (row !== null && (row.declared === version || ahead(row, late))) return summary();
       if (row !== null) await stop(row);
       await claim(caller, settings, true);
       conversation.setState("active");
       conversation.together(() => begin(spec, settings, caller));
       return summary();
     },
-    undeclare: onDaemon(async (_, row) => {
+    undeclare: onDaemon(async ({ late }, row) => {
+      if (ahead(row, late)) return summary();
       daemon.store.update({ declared: null });
       await stop(row);
       return summary();

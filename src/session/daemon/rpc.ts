@@ -34,10 +34,13 @@ export interface DaemonOperations {
     in: { spec: AgentSpec; settings: DaemonSettings; exclusive: boolean; request: NamedRequest };
     out: DaemonSummary;
   };
-  /** The same for a daemon that a skill declares. A declaration of another version replaces the existing daemon. */
-  declare: { in: { spec: AgentSpec; settings: DaemonSettings }; out: DaemonSummary };
+  /**
+   * The same for a daemon that a skill declares. A declaration of another version replaces the existing daemon.
+   * @param late the caller may know an earlier publish alone: a run that has just begun stays
+   */
+  declare: { in: { spec: AgentSpec; settings: DaemonSettings; late: boolean }; out: DaemonSummary };
   /** A skill no longer declares the daemon. */
-  undeclare: { in: null; out: DaemonSummary };
+  undeclare: { in: { late: boolean }; out: DaemonSummary };
   /** Waits for the daemon to become idle, as `spawn` does. */
   rested: { in: null; out: DaemonSummary };
   /** The summary with the snapshot. */
