@@ -147,7 +147,7 @@ async function firstAnswer(
     const failed = status >= 400 || log.code !== codeBefore;
     const settled =
       failed && !effects
-        ? releaseClaim(env, claim)
+        ? releaseClaim(env, claim, status >= 400 && status < 500)
         : keepAnswer(env, claim, { status, headers: [...headers] }, body);
     await settled.catch((error: unknown) => {
       const line = { event: "answer_not_kept", request_id: context.requestId, error: String(error) };

@@ -53,6 +53,14 @@ it("an answer is kept for a day; then the key makes a new one, and nothing of th
   expect([await rows(), await bodies()]).toEqual([kept, stored]);
 });
 
+it("a refused request leaves nothing, and its key serves another one", async () => {
+  const [kept, stored] = [await rows(), await bodies()];
+  const headers = { "content-type": "application/json", "idempotency-key": "refused" };
+  const refused = await red.fetch("/v1/conversations", { method: "POST", headers, body: '{"items": 5}' });
+  expect([refused.status, await rows(), await bodies()]).toEqual([400, kept, stored]);
+  expect(await conversation("refused")).toMatchObject({ again: false });
+});
+
 it("a sweep removes expired answers with their bodies, and no others", async () => {
   await conversation("old");
   later(DAY_MS / 2);

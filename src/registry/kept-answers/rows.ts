@@ -146,10 +146,13 @@ export async function keepAnswer(
   if (changed === 0) await dropBodies(env, [claim]);
 }
 
-/** Releases a name, so that the next request with it is handled anew, whatever it asks. */
-export async function releaseClaim(env: Bindings, { name, attempt }: Claim): Promise<void> {
-  const released = "UPDATE kept_answers SET effects = 0, alive_ms = 0 WHERE name = ? AND attempt = ?";
-  await tables(env).run(released, [name, attempt]);
+/**
+ * Releases a name, so that the next request with it is handled anew, whatever it asks.
+ * @param refused the request has done nothing, so that no later attempt need know of it
+ */
+export async function releaseClaim(env: Bindings, { name, attempt }: Claim, refused: boolean): Promise<void> {
+  const released = refused ? "DELETE FROM kept_answers" : "UPDATE kept_answers SET effects = 0, alive_ms = 0";
+  await tables(env).run(`${released} WHERE name = ? AND attempt = ?`, [name, attempt]);
 }
 
 /** Removes expired answers, bodies first. */
