@@ -352,6 +352,12 @@ const SLOW: [RegExp, string][] = [
 const FORBIDDEN_IN_SRC: [RegExp, string][] = [
   [/\bthrow new Error\(/, "bare Error; use the vocabulary of errors.ts or a named class"],
 ];
+const FORBIDDEN_IN_HTTP: [RegExp, string][] = [
+  [
+    /\bResponse\.json\(|new Response\(JSON\.stringify\(/,
+    "an answer may hold half a surrogate pair; use jsonAnswer of src/http/json.ts",
+  ],
+];
 const FORBIDDEN_IN_ENGINE: [RegExp, string][] = [
   [
     /(?<![.\w])fetch\(|\bDate\.now\b|\bnew Date\(\)|\bMath\.random\b|\bcrypto\.randomUUID\b/,
@@ -387,6 +393,7 @@ function checkText(file: string, text: string): Violation[] {
     ...FORBIDDEN_CODE,
     ...(file.startsWith("test/") ? [] : SLOW),
     ...(file.startsWith("src/") ? FORBIDDEN_IN_SRC : []),
+    ...(file.startsWith("src/http/") ? FORBIDDEN_IN_HTTP : []),
     ...(file.startsWith("src/engine/") ? FORBIDDEN_IN_ENGINE : []),
   ];
   const find = (source: string[], rules: [RegExp, string][]) => {

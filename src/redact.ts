@@ -4,6 +4,7 @@
  * URLs or begins with something else; the same holds for a secret that is itself text in Base64. It works on bytes, so that text in any chunks and binary output use the same
  * code, in time linear in the bytes.
  */
+import { wellFormedJson } from "./bytes.ts";
 import { Automaton, ROOT } from "./redact/automaton.ts";
 import { patternsOf } from "./redact/patterns.ts";
 import { Scanner, wakesOf } from "./redact/scanner.ts";
@@ -76,12 +77,12 @@ export class Redactor {
     return this.#holdsSecret(value) ? this.#redacted(value) : value;
   }
 
-  /** A JSON-like value as JSON text, with every string redacted, including keys. */
+  /** A JSON-like value as the JSON text of an answer, with every string redacted, including keys. */
   jsonText(value: unknown): string {
-    const text = JSON.stringify(value) ?? "null";
+    const text = value === undefined ? "null" : wellFormedJson(value);
     // Without JSON's own escapes, every string appears unchanged in the text.
     if (!text.includes("\\") && this.#isClear(text, false)) return text;
-    return this.#holdsSecret(value) ? JSON.stringify(this.#redacted(value)) : text;
+    return this.#holdsSecret(value) ? wellFormedJson(this.#redacted(value)) : text;
   }
 
   #redacted(value: unknown): unknown {

@@ -1,4 +1,5 @@
 /** The HTTP surface: its routes, and what every response carries. */
+
 import * as z from "zod/mini";
 import en from "zod/v4/locales/en.js";
 import { deploymentOf } from "../deployment.ts";
@@ -14,6 +15,7 @@ import { isNotice, withNotice } from "./departure.ts";
 import { favicon } from "./favicon.ts";
 import { checkHost } from "./guard.ts";
 import { handlerOf } from "./handlers.ts";
+import { jsonAnswer } from "./json.ts";
 import { countRequest } from "./metrics.ts";
 import { routePath } from "./path.ts";
 import { logRequest, problemHeaders, problemResponse } from "./problem.ts";
@@ -96,7 +98,7 @@ function unsettled(error: HullError, requestId: string): Response {
   const headers = problemHeaders(error);
   headers.set("content-type", "application/problem+json");
   headers.set("x-request-id", requestId);
-  return new Response(JSON.stringify(toProblem(error.data, requestId)), { status: error.status, headers });
+  return jsonAnswer(toProblem(error.data, requestId), { status: error.status, headers });
 }
 
 /** Runs in a later turn of the event loop, so that the answer does not wait for its log line. */

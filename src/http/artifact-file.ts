@@ -1,5 +1,5 @@
 /** An artifact's content as a file: for downloads, and for clients that keep no artifacts. */
-import { fromBase64 } from "../bytes.ts";
+import { fromBase64, wellFormedJson } from "../bytes.ts";
 import type { Artifact, ArtifactType } from "../engine/artifact.ts";
 import type { Redactor } from "../redact.ts";
 
@@ -29,7 +29,7 @@ export function artifactFile(
 ): ArtifactFile {
   const data = typeof content === "string" ? dataUrl(content) : null;
   const [mime, ending] = typeof content === "string" ? TEXT_FORMS[type] : ["application/json", "json"];
-  const text = typeof content === "string" ? content : JSON.stringify(redactor.json(content));
+  const text = typeof content === "string" ? content : wellFormedJson(redactor.json(content));
   const { fileName } = metadata;
   return {
     mime: data?.mime ?? (mime === "application/json" ? mime : `${mime}; charset=utf-8`),

@@ -3,6 +3,7 @@
  * page loads the pages themselves (`src/console`). Every isolate evaluates this file, and wraps whatever the pages
  * import.
  */
+
 import { grants } from "../auth/api-key.ts";
 import type { Operation } from "../console/api.ts";
 import { logError, problemOf } from "../run/problem.ts";
@@ -12,6 +13,7 @@ import { checkDeclaredLength } from "./body.ts";
 import type { RequestContext } from "./context.ts";
 import { DISCOVERY_LINKS } from "./discovery/routes.ts";
 import { checkFormToken } from "./guard.ts";
+import { jsonAnswer } from "./json.ts";
 import { routePath } from "./path.ts";
 import type { Handler } from "./routes.ts";
 import { findSlug, servedTo } from "./served.ts";
@@ -46,7 +48,7 @@ async function index(context: RequestContext, show: Handler): Promise<Response> 
   const catalog = await servedTo(context);
   const { name } = context.settings;
   const facts = { name, skills: catalog.cards.length, catalog: catalog.id, listing: "/skills" };
-  return Response.json(facts, { headers: { link: DISCOVERY_LINKS } });
+  return jsonAnswer(facts, { headers: { link: DISCOVERY_LINKS } });
 }
 
 async function answered(context: RequestContext, handlerOf: HandlerOf<Operation>): Promise<Response> {

@@ -2,9 +2,11 @@
  * Makes the requests of handlers to the outside: only to hosts in the tool's list, never to private addresses, and
  * within limits. A redirect goes back to the isolate, which requests the target here again, so every target is checked.
  */
+
 import { WorkerEntrypoint } from "cloudflare:workers";
 import type { Bindings } from "../env.ts";
 import { lazily } from "../lazily.ts";
+import { jsonAnswer } from "./json.ts";
 
 const hostFault = lazily(async () => (await import("../tool/public-host.ts")).hostFault);
 
@@ -50,7 +52,7 @@ async function fetchOutside(request: Request, { hosts }: OutboundProps): Promise
 
 function refused(detail: string): Response {
   const problem = { type: "about:blank", title: "Request refused by Hull", status: 403, detail };
-  return Response.json(problem, { status: 403, headers: { "content-type": "application/problem+json" } });
+  return jsonAnswer(problem, { status: 403, headers: { "content-type": "application/problem+json" } });
 }
 
 function limited(): TransformStream<Uint8Array, Uint8Array> {

@@ -2,6 +2,7 @@
  * `/admin/keys`: a tenant's administrator manages the tenant's own keys, the operator those of all tenants. Another
  * tenant's key gets the same answer as a missing one.
  */
+
 import * as z from "zod/mini";
 import { keyBody } from "../api/bodies/publishing.ts";
 import { type ApiKey, makeKey, prefixOf } from "../auth/api-key.ts";
@@ -10,6 +11,7 @@ import { Forbidden, KeyNotFound, SecretKeyMissing } from "../errors/request.ts";
 import { AnswerLost } from "../errors/run.ts";
 import { readJson } from "./body.ts";
 import type { RequestContext } from "./context.ts";
+import { jsonAnswer } from "./json.ts";
 import { keyed } from "./keyed.ts";
 import { jsonNow, pageLimit } from "./page.ts";
 import type { Handler, Params } from "./routes.ts";
@@ -26,7 +28,7 @@ export const addKey: Handler = async (context, params) => {
   const key = await keyStore.derivedKey(secretOf(context), made.id);
   // The deployment's secret has changed since the first request.
   if (prefixOf(key) !== made.prefix) throw new AnswerLost({});
-  return Response.json({ ...made, key }, response);
+  return jsonAnswer({ ...made, key }, response);
 };
 
 /** Keeps its answers, without keys. */

@@ -1,9 +1,10 @@
 /** Lists in pages. */
-import { wellFormedJson } from "../bytes.ts";
+
 import { BadRequest } from "../errors/request.ts";
 import { unknownCursor } from "../errors/unknown-cursor.ts";
 import type { Wanted } from "../session/newest-first.ts";
 import type { RequestContext } from "./context.ts";
+import { jsonAnswer } from "./json.ts";
 
 const MAX_PAGE = 1000;
 
@@ -36,7 +37,4 @@ export const numberedPage = <T>({ data, next }: { data: T[]; next: number | null
 
 /** An answer that is valid only at this moment, and only for this caller. */
 export const jsonNow = (value: unknown, status = 200, headers: Record<string, string> = {}): Response =>
-  new Response(wellFormedJson(value), {
-    status,
-    headers: { "content-type": "application/json", "cache-control": "no-store", ...headers },
-  });
+  jsonAnswer(value, { status, headers: { "cache-control": "no-store", ...headers } });

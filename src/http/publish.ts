@@ -1,4 +1,5 @@
 /** Receives a build: objects first, each verified against its digest, the catalog pointer last. */
+
 import { catalogBody } from "../api/bodies/publishing.ts";
 import { DEFAULT_TENANT } from "../auth/api-key.ts";
 import { toHex } from "../bytes.ts";
@@ -11,6 +12,7 @@ import { TarError, TarReader } from "../skill/tar.ts";
 import { bodyChunks, readJson } from "./body.ts";
 import type { RequestContext } from "./context.ts";
 import { reconcileDaemons } from "./daemons/declared.ts";
+import { jsonAnswer } from "./json.ts";
 import type { Handler, Params } from "./routes.ts";
 
 /** Largest upload: a tar of objects. The platform's own limit for a request body is 100 MB. */
@@ -29,7 +31,7 @@ function checkPublisher({ caller }: RequestContext): void {
 export async function listObjects(context: RequestContext): Promise<Response> {
   checkPublisher(context);
   const cursor = context.query.get("cursor");
-  return Response.json(await objectKeys(context.env, cursor));
+  return jsonAnswer(await objectKeys(context.env, cursor));
 }
 
 /**
@@ -59,7 +61,7 @@ export async function putObjects(context: RequestContext, params: Params): Promi
   await digester.close();
   const digest = toHex(new Uint8Array(await whole.digest));
   if (digest !== params.digest) throw new BundleInvalid({ reason: `its SHA-256 is ${digest}` });
-  return Response.json({ digest, stored }, { status: 201 });
+  return jsonAnswer({ digest, stored }, { status: 201 });
 }
 
 /**
@@ -91,7 +93,7 @@ export async function publishCatalog(context: RequestContext): Promise<Response>
   // Also if nothing moved: the process that moved the pointer may have died before it came to the daemons.
   const { deployment, background } = context;
   background(reconcileDaemons(deployment, DEFAULT_TENANT, background, { published: true }));
-  return Response.json(shown(pointer), { status: moved ? 201 : 200 });
+  return jsonAnswer(shown(pointer), { status: moved ? 201 : 200 });
 }
 
 /** `GET /_hull/catalog/:slug`: the served version of a published skill, for a publisher whose folder of it is broken. */
@@ -101,7 +103,7 @@ export const getPublishedSkill: Handler = async (context, { slug = "" }) => {
   const catalog = await registry.catalog(context.background);
   const digest = catalog.bySlug.get(slug)?.version;
   if (digest === undefined) throw unknownSkill(catalog, slug);
-  return Response.json({ digest, record: await registry.skill(digest) });
+  return jsonAnswer({ digest, record: await registry.skill(digest) });
 };
 
 function shown({ earlier: _, ...pointer }: CatalogPointer): Omit<CatalogPointer, "earlier"> {

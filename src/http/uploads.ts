@@ -2,6 +2,7 @@
  * `/_hull/skills`: skills that a tenant uploads, served to that tenant without a publish. The archive is checked as the
  * build checks a folder, and stored under the keys of published skills.
  */
+
 import type { ShownUpload } from "../api/answers/skills.ts";
 import { namedSkillBody } from "../api/bodies/publishing.ts";
 import { BundleInvalid, SkillNotFound, UnsupportedMediaType } from "../errors/request.ts";
@@ -19,6 +20,7 @@ import { readZip, ZipError } from "../skill/zip.ts";
 import { readBody, readJson } from "./body.ts";
 import type { RequestContext } from "./context.ts";
 import { reconcileDaemons } from "./daemons/declared.ts";
+import { jsonAnswer } from "./json.ts";
 import { jsonNow, pageLimit } from "./page.ts";
 import type { Params } from "./routes.ts";
 import { mediaType } from "./skills/media-type.ts";
@@ -45,7 +47,7 @@ export async function putSkill(context: RequestContext, params: Params): Promise
   const granted = grantedTo(settings, caller.tenant, slug);
   const location = { folder: slug, file: "SKILL.md", positions };
   const warnings = [...diagnostics, ...warnNotGranted(record, granted, location)];
-  return Response.json(
+  return jsonAnswer(
     { ...shown(saved, catalog), warnings },
     { status: existed ? 200 : 201, headers: { location: `/skills/${slug}` } },
   );

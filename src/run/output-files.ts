@@ -1,6 +1,6 @@
 /** Files that a script made, as a response. */
 
-import { toBase64 } from "../bytes.ts";
+import { toBase64, wellFormedJson } from "../bytes.ts";
 import { OutputMissing, RunnerProtocolError } from "../errors/run.ts";
 import { mediaTypeOf } from "../skill/media.ts";
 import type { RunContext } from "./context.ts";
@@ -64,7 +64,7 @@ export async function filesAnswer(
     rows.push({ ...common, url: `/files/${stored.id}` });
   }
   const document: FilesDocument = { note, files: rows };
-  return { body: JSON.stringify(document), headers: { "content-type": "application/json" } };
+  return { body: wellFormedJson(document), headers: { "content-type": "application/json" } };
 }
 
 /**

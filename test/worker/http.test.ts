@@ -15,8 +15,16 @@ beforeAll(async () => {
     ),
     quiet: mockSkill("quiet", "input: none\n"),
     writes: mockSkill("writes", "output_mime: text/html\n"),
-    keyed: "---\nname: keyed\ndescription: Needs a key\nmode: llm\nprovider: openai\n---\nAnswer.\n",
+    keyed:
+      '---\nname: keyed\ndescription: "Needs a key \\uD83D"\nmode: llm\nprovider: openai\n---\nAnswer.\n',
   });
+});
+
+const call = (input: string) => ({
+  jsonrpc: "2.0",
+  id: 1,
+  method: "tools/call",
+  params: { name: "cat", arguments: { input } },
 });
 
 const problem = async (response: Response): Promise<Record<string, unknown>> => {
@@ -160,7 +168,22 @@ describe("S66: headers of every response", () => {
     expect(headers.get("x-content-type-options")).toBe("nosniff");
   });
 
+  const said = [{ role: "user", content: "\ud83d" }];
+  const model = "skill/cat";
   it.each<[string, string, object?]>([
+    ["the list of skills", "/skills"],
+    ["a card", "/skills/keyed/card"],
+    ["the index for agents", "/.well-known/agent-skills/index.json"],
+    ["the tools of MCP", "/mcp", { jsonrpc: "2.0", id: 1, method: "tools/list" }],
+    ["a tool's answer", "/mcp", call("\ud83d")],
+    ["a message", "/v1/messages", { model, max_tokens: 9, messages: said }],
+    ["a message's events", "/v1/messages", { model, max_tokens: 9, messages: said, stream: true }],
+    ["a completion", "/v1/chat/completions", { model, messages: said }],
+    ["a completion's events", "/v1/chat/completions", { model, messages: said, stream: true }],
+    ["a response", "/v1/responses", { model, input: "\ud83d" }],
+    ["a response's events", "/v1/responses", { model, input: "\ud83d", stream: true }],
+    ["a run", "/runs", { prompt: "\ud83d", options: { provider: "mock" } }],
+    ["a call", "/llm/call", { prompt: "\ud83d", options: { provider: "mock" } }],
     ["a problem", "/llm/call", { prompt: "x", options: { temperature: "😀".repeat(41) } }],
     ["an error of /v1", `/v1/files?limit=${encodeURIComponent(`${"a".repeat(31)}😀`)}`],
     ["an answer", "/sessions", { metadata: { "\ud83d": "\ude00" } }],
@@ -168,7 +191,7 @@ describe("S66: headers of every response", () => {
   ])("%s has no half of a surrogate pair, which many readers of JSON refuse", async (_, path, body) => {
     const response = await (body === undefined ? client.fetch(path) : client.post(path, body));
     const text = await response.text();
-    expect(text).toContain("\\ufffd");
+    expect(text).toMatch(/\\ufffd|\ufffd/);
     expect(text).not.toMatch(/\\ud[89a-f]/);
   });
 

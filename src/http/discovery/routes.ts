@@ -3,7 +3,7 @@
  * (https://github.com/cloudflare/agent-skills-discovery-rfc), the files that it names, and `/llms.txt` (https://llmstxt.org).
  */
 import { PUBLIC_CALLER } from "../../auth/caller.ts";
-import { sha256 } from "../../bytes.ts";
+import { sha256, wellFormedJson } from "../../bytes.ts";
 import { SkillNotFound, Unauthenticated } from "../../errors/request.ts";
 import type { Card, JsonObject, SkillRecord } from "../../skill/manifest.ts";
 import { mediaTypeOf } from "../../skill/media.ts";
@@ -37,7 +37,7 @@ export async function getDiscoveryIndex(context: RequestContext): Promise<Respon
     const entries = offered.slice(at, at + AT_ONCE).map((card) => entryOf(context, card));
     skills.push(...(await Promise.all(entries)).flat());
   }
-  const text = JSON.stringify({ $schema: SCHEMA, skills });
+  const text = wellFormedJson({ $schema: SCHEMA, skills });
   const etag = `"${(await sha256(text)).slice(0, 32)}"`;
   const headers = { etag, "cache-control": "no-cache" };
   if (noneMatch(context.request, etag)) return new Response(null, { status: 304, headers });

@@ -10,6 +10,7 @@ import { callSkillTool } from "../../run/handler/skill-tool.ts";
 import { checkTrust } from "../../run/trust.ts";
 import { asJson, isObject, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject, SkillRecord, SkillTool } from "../../skill/manifest.ts";
+import { jsonAnswer } from "../json.ts";
 import { keyed } from "../keyed.ts";
 import { RUN_ID, runId } from "../run-id.ts";
 import { idempotencyKey } from "../skills/idempotency.ts";
@@ -45,7 +46,7 @@ export async function callHandlerTool(
   const once = keyed(
     async (inner) => {
       const own = { ...exchange, context: inner, signal: inner.request.signal };
-      return Response.json(await carriedOut(own, called, given, watch));
+      return jsonAnswer(await carriedOut(own, called, given, watch));
     },
     { effects: !tool.idempotent },
   );

@@ -11,6 +11,7 @@ import { MODES } from "../../skill/manifest-fields.ts";
 import { signatureFault } from "../../skill/trust.ts";
 import { noneMatch } from "../conditional.ts";
 import type { RequestContext } from "../context.ts";
+import { jsonAnswer } from "../json.ts";
 import { numberedPage, numericCursor, pageLimit } from "../page.ts";
 import { oneOf } from "../parameters.ts";
 import type { Params } from "../routes.ts";
@@ -44,7 +45,7 @@ export async function listSkills(context: RequestContext): Promise<Response> {
     url.searchParams.set("cursor", next);
     headers.set("link", `</skills?${url.searchParams}>; rel="next"`);
   }
-  return new Response(JSON.stringify(page), { headers });
+  return jsonAnswer(page, { headers });
 }
 
 /**
@@ -66,9 +67,12 @@ export async function skillCard(context: RequestContext, card: Card): Promise<Re
   const { input_schema } = record.manifest;
   const taken = input_schema === undefined ? {} : { input_schema };
   const details = catalog === null ? {} : publisherDetails(record, catalog);
-  return new Response(JSON.stringify({ ...card, ...doc, ...taken, ...signature, ...details }), {
-    headers: { "content-type": "application/json", "cache-control": "no-cache", etag },
-  });
+  return jsonAnswer(
+    { ...card, ...doc, ...taken, ...signature, ...details },
+    {
+      headers: { "content-type": "application/json", "cache-control": "no-cache", etag },
+    },
+  );
 }
 
 /** Who signed a skill, and whether the deployment trusts them. */
@@ -116,7 +120,7 @@ export async function listVersions(context: RequestContext, params: Params): Pro
   const rest = cursor === null ? all : all.slice(Math.max(0, all.length - cursor));
   const left = rest.length - limit;
   const page = numberedPage({ data: rest.slice(0, limit), next: left > 0 ? left : null });
-  return Response.json(page, { headers: { "cache-control": "no-cache" } });
+  return jsonAnswer(page, { headers: { "cache-control": "no-cache" } });
 }
 
 /**

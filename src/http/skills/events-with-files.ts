@@ -1,4 +1,5 @@
 /** The events of a run in a session; the last one also lists the files that the run made. */
+import { wellFormedJson } from "../../bytes.ts";
 import { toHullError } from "../../errors.ts";
 import type { ProducedFile } from "../../run/answers.ts";
 import { formatEvent } from "../../run/events.ts";
@@ -30,7 +31,7 @@ export function eventsWithFiles(
     if (!isObject(data) || data.status !== "done") return frame;
     // Sends the original text, since numbers that JavaScript cannot hold must keep their digits.
     try {
-      const files = JSON.stringify(context.redacted(await filesOf()));
+      const files = wellFormedJson(context.redacted(await filesOf()));
       return `${head}${text.slice(0, -1)},"files":${files}}\n\n`;
     } catch (thrown) {
       const error = toHullError(thrown);

@@ -2,6 +2,7 @@
  * The answer of a skill that made files, in the form that its caller asked for: the text, the text with the files, or
  * one file.
  */
+
 import { FileNotFound } from "../../errors/request.ts";
 import { OutputMissing } from "../../errors/run.ts";
 import type { ProducedFile, TextWithFiles } from "../../run/answers.ts";
@@ -10,6 +11,7 @@ import { contentDisposition, isActive } from "../../run/output-files.ts";
 import { filesInHeader, MOST_FILES, shortFilesHeader } from "../../run/served-files.ts";
 import type { Manifest } from "../../skill/manifest.ts";
 import type { RequestContext } from "../context.ts";
+import { jsonAnswer } from "../json.ts";
 import { isEventStream } from "../sse.ts";
 import { listedTypes, mediaType } from "./media-type.ts";
 
@@ -59,7 +61,7 @@ async function inForm(context: RequestContext, manifest: Manifest, answer: Respo
   const own = mediaType(answer.headers.get("content-type"));
   if (accepted.includes("application/json") && own !== "application/json") {
     const listed: TextWithFiles = { text: await answer.text(), files };
-    return Response.json(listed, { headers: headersOf(answer, "application/json") });
+    return jsonAnswer(listed, { headers: headersOf(answer, "application/json") });
   }
   return answer;
 }

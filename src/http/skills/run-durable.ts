@@ -10,6 +10,7 @@ import type { SkillRecord } from "../../skill/manifest.ts";
 import type { RequestContext } from "../context.ts";
 import { type ExecutionClient, executionOf } from "../execution-client.ts";
 import { afterOf, eventsResponse, storedError } from "../executions.ts";
+import { jsonAnswer } from "../json.ts";
 import {
   calledAt,
   type DurableCall,
@@ -62,7 +63,7 @@ export async function answerDurable(
     const { status, run_id } = await execution.status();
     const names = run_id === null ? {} : { run_id, session_id: null };
     const further = { location: `/executions/${id}`, "preference-applied": "respond-async" };
-    return Response.json({ id, ...names, status }, { status: 202, headers: { ...all, ...further } });
+    return jsonAnswer({ id, ...names, status }, { status: 202, headers: { ...all, ...further } });
   }
   if (streaming) {
     const events = await execution.follow(afterOf(context.request, id), true);

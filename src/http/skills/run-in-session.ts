@@ -8,6 +8,7 @@ import { clientWorkspace } from "../../run/session-client.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, Manifest } from "../../skill/manifest.ts";
 import type { RequestContext } from "../context.ts";
+import { jsonAnswer } from "../json.ts";
 import { requestName, sessionOf } from "../sessions/object.ts";
 import { runIn } from "../sessions/runs.ts";
 import { isEventStream } from "../sse.ts";
@@ -44,7 +45,7 @@ export async function runInSession(
   if (answer.status !== 200 || !type.startsWith("application/json")) return answer;
   const result: Json = JSON.parse(await answer.text());
   const ended = isObject(result) && result.status === "done" ? result : null;
-  if (ended === null) return Response.json(result, { headers: answer.headers });
+  if (ended === null) return jsonAnswer(result, { headers: answer.headers });
   const { headers } = await producedFiles(context, workspace, before);
   const all = new Headers(answer.headers);
   all.delete("content-length");

@@ -1,4 +1,5 @@
 /** `POST /v1/chat/completions` for requests in which Hull runs tools: code in a container, and tools of skills. */
+
 import { toBase64 } from "../../bytes.ts";
 import type { AgentToolResult } from "../../engine/agent/records.ts";
 import type { Block, Message, ToolCallBlock } from "../../engine/messages.ts";
@@ -10,6 +11,7 @@ import { tokenCounts } from "../../model/usage.ts";
 import { type Container, type GeneratedFile, makeContainer } from "../../run/container.ts";
 import { type AgentListener, type AgentOutcome, type AgentRun, openAgentRun } from "../../run/vendor-run.ts";
 import type { RequestContext } from "../context.ts";
+import { jsonAnswer } from "../json.ts";
 import { accountOf } from "../llm/account.ts";
 import { chunkedAnswer } from "./chat-chunks.ts";
 import { storeTurns } from "./container-turns.ts";
@@ -55,7 +57,7 @@ export async function answerChatWithTools(
     const silent = { text: () => {}, reasoning: () => {}, call: () => {} };
     const { turn, further } = await drive(context, run, asked, silent);
     const whole = { ...completionOf(turn, run.excludesCached, Date.now()), ...further };
-    return Response.json(context.redacted(whole), { headers: { "cache-control": "no-store", ...ignored } });
+    return jsonAnswer(context.redacted(whole), { headers: { "cache-control": "no-store", ...ignored } });
   }
   const about = { model: run.spec.model.model, usage: asked.reports_usage, headers: ignored };
   return chunkedAnswer(context, about, async (chunks, reading, write) => {

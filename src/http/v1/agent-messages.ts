@@ -1,4 +1,5 @@
 /** `POST /v1/messages` for requests in which Hull runs tools: code in a container, and tools of skills. */
+
 import type { Block, ToolCallBlock } from "../../engine/messages.ts";
 import { isCodeTool } from "../../engine/workspace-tools/code-tools.ts";
 import { EDITOR_TOOL } from "../../engine/workspace-tools/editor-tool.ts";
@@ -16,6 +17,7 @@ import { asJson, isObject } from "../../skill/json.ts";
 import { parsedJson } from "../../skill/json-depth.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { RequestContext } from "../context.ts";
+import { jsonAnswer } from "../json.ts";
 import { accountOf } from "../llm/account.ts";
 import { formatted } from "../sse.ts";
 import { withBytes } from "./agent-chat.ts";
@@ -59,7 +61,7 @@ export async function answerWithTools(
     const message = new WholeMessage();
     await drive(context, run, asked, (event) => message.push(event));
     const headers = { "cache-control": "no-store", ...ignoredHeader(ignored, null) };
-    return Response.json(message.message, { headers });
+    return jsonAnswer(message.message, { headers });
   }
   return streamedAnswer(context, {
     headers: ignoredHeader(ignored, null),

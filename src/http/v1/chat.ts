@@ -1,4 +1,5 @@
 /** `POST /v1/chat/completions`: OpenAI's chat completions with every provider. */
+
 import type { ModelRequest } from "../../engine/messages.ts";
 import type { Reached } from "../../llm/host.ts";
 import { completionOf } from "../../llm/openai-api/answer.ts";
@@ -6,6 +7,7 @@ import { type ChatRequest, readChatRequest } from "../../llm/openai-api/request.
 import { withoutRefusedThinking } from "../../llm/openai-api/terms.ts";
 import { type VendorModel, withExtra } from "../../run/vendor-model.ts";
 import type { RequestContext } from "../context.ts";
+import { jsonAnswer } from "../json.ts";
 import { objectBody } from "../operations.ts";
 import { listedAnswer } from "../skills/index-call.ts";
 import { answerChatWithTools, runsChatTools } from "./agent-chat.ts";
@@ -38,7 +40,7 @@ async function whole(context: RequestContext, asked: ChatRequest, model: VendorM
   const { signal } = context.request;
   const turn = await sendCall(context, model, request, { signal, stream: false });
   const headers = { "cache-control": "no-store", ...ignoredHeader(ignored, turn) };
-  return Response.json(context.redacted(completionOf(turn, model.excludesCached, Date.now())), { headers });
+  return jsonAnswer(context.redacted(completionOf(turn, model.excludesCached, Date.now())), { headers });
 }
 
 async function streamed(context: RequestContext, asked: ChatRequest, model: VendorModel): Promise<Response> {

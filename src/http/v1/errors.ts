@@ -1,7 +1,8 @@
 /** Errors below `/v1` in the shape that the client's SDK reads. */
-import { wellFormedJson } from "../../bytes.ts";
+
 import type { HullError } from "../../errors.ts";
 import type { RequestContext } from "../context.ts";
+import { jsonAnswer } from "../json.ts";
 import { problemHeaders } from "../problem.ts";
 import type { Dialect } from "./dialect.ts";
 
@@ -72,9 +73,8 @@ function paramOf({ param, option, errors }: Record<string, unknown>): string | n
 /** The answer to a request below `/v1` that failed. */
 export function errorResponse(error: HullError, context: RequestContext, dialect: Dialect): Response {
   const headers = problemHeaders(error);
-  headers.set("content-type", "application/json");
   if (!helpsToRetry(error)) headers.set("x-should-retry", "false");
-  return new Response(wellFormedJson(errorBody(error, context, dialect)), {
+  return jsonAnswer(errorBody(error, context, dialect), {
     status: statusOf(error),
     headers,
   });

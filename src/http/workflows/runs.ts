@@ -1,4 +1,5 @@
 /** Workflow runs: begin, follow, stop, begin again from a node. */
+
 import { nothing } from "../../api/bodies/sessions.ts";
 import {
   answerBody,
@@ -44,6 +45,7 @@ import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { readJson, readJsonIfAny } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { lastSeen } from "../executions.ts";
+import { jsonAnswer } from "../json.ts";
 import { accountOf } from "../llm/account.ts";
 import { jsonNow, wantedPage } from "../page.ts";
 import { oneOf } from "../parameters.ts";
@@ -92,7 +94,7 @@ export async function postTaskRun(context: RequestContext): Promise<Response> {
   const ended = await endOf(started.session, started.begun);
   const { stages, graph } = recordOf(ended);
   const run = taskRun(ended, { task: body.task, stages, graph: graphOf(graph) });
-  return Response.json(shown(context, run), { headers: started.headers });
+  return jsonAnswer(shown(context, run), { headers: started.headers });
 }
 
 async function wantedTask(
@@ -257,7 +259,7 @@ async function answered(
   const { request } = context;
   if (wait === "none") {
     const applied = prefersAsync(request) ? { "preference-applied": "respond-async" } : {};
-    return Response.json(shown(context, runResult(begun)), {
+    return jsonAnswer(shown(context, runResult(begun)), {
       status: 202,
       headers: { ...headers, ...applied },
     });
@@ -266,7 +268,7 @@ async function answered(
   const ended = await endOf(session, begun);
   const { code, message } = objectOf(ended.error ?? {});
   if (code === "replay_mismatch") throw new ReplayMismatch({ detail: String(message) });
-  return Response.json(shown(context, runResult(ended)), { headers });
+  return jsonAnswer(shown(context, runResult(ended)), { headers });
 }
 
 /**

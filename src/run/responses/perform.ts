@@ -1,5 +1,6 @@
 /** Makes a response, in a request or in the object that outlives it: one model call, or a run of the engine. */
 
+import { wellFormedJson } from "../../bytes.ts";
 import type { Block, ModelRequest, Usage } from "../../engine/messages.ts";
 import { type CodeTerms, shellCommands } from "../../engine/workspace-tools/code-tools.ts";
 import { stderrOf } from "../../engine/workspace-tools/command-result.ts";
@@ -129,7 +130,7 @@ export async function runResponse(
     if (request.conversation !== null)
       await appendItems(env, tenant, request.conversation, [...request.input, ...output]);
     return {
-      body: JSON.stringify(response),
+      body: wellFormedJson(response),
       headers: { "content-type": "application/json", "cache-control": "no-store" },
       done: { response },
     };
