@@ -174,11 +174,9 @@ export async function sha256(content: string | Uint8Array): Promise<string> {
  * The JSON of a value, with U+FFFD for half a surrogate pair. Many readers refuse a document with such a half: providers,
  * with which a conversation would get no answer any more, and clients in languages whose texts are UTF-8.
  */
-export const wellFormedJson = (value: unknown): string => wellFormed(JSON.stringify(value));
-
-/** The same for a text that `JSON.stringify` made. */
-export function wellFormed(json: string): string {
+export function wellFormedJson(value: unknown): string {
+  const text = JSON.stringify(value);
   // `JSON.stringify` escapes halves, and nothing else in this way.
-  if (!json.includes("\\ud")) return json;
-  return json.replace(/\\(?:ud[89a-f][0-9a-f]{2}|.)/g, (found) => (found.length === 6 ? "\\ufffd" : found));
+  if (!text.includes("\\ud")) return text;
+  return text.replace(/\\(?:ud[89a-f][0-9a-f]{2}|.)/g, (found) => (found.length === 6 ? "\\ufffd" : found));
 }

@@ -2,6 +2,7 @@
  * Reads and writes JSON text without changing its numbers: a double holds some 16 digits, and ids in JSON often have
  * more. Pure.
  */
+import { wellFormedJson } from "../bytes.ts";
 import { isObject, objectOf } from "./json.ts";
 import { parsedJson } from "./json-depth.ts";
 import type { Json, JsonObject } from "./manifest.ts";
@@ -30,7 +31,7 @@ export function compactPart(text: string, part: Json, pick: (value: Json) => Jso
 
 /**
  * A value as compact JSON. A number is written as in `text` if the text has the same number in the same place and a
- * double would change it.
+ * double would change it. Half a surrogate pair becomes U+FFFD.
  * @param text JSON from which the value was made, perhaps with changes; anything else counts as none
  * @param pick finds the value's place in the parsed text
  */
@@ -40,7 +41,7 @@ export function exactJson(
   pick: (sent: Json) => Json | undefined = (sent) => sent,
 ): string {
   const sent = MAY_LOSE.test(text) ? parsedJson(text, withDigits) : undefined;
-  return JSON.stringify(sent === undefined ? value : asSent(value, pick(sent)));
+  return wellFormedJson(sent === undefined ? value : asSent(value, pick(sent)));
 }
 
 /** A reviver for `JSON.parse`, which passes the source of a number: one that a double would change keeps it. */

@@ -6,7 +6,7 @@
 import * as z from "zod/mini";
 import { Gathered } from "../../bytes.ts";
 import { objectOf } from "../../skill/json.ts";
-import { parsedJson } from "../../skill/json-depth.ts";
+import { MAX_JSON_DEPTH, parsedJson } from "../../skill/json-depth.ts";
 import type { Json } from "../../skill/manifest.ts";
 import type { HandlerNote } from "./call.ts";
 
@@ -18,6 +18,7 @@ const RECORD_SEPARATOR = 0x1e;
 const LINE_FEED = 0x0a;
 /** Characters of stderr to keep, for processes that fail. */
 const TAIL_CHARACTERS = 2000;
+const TOO_DEEP = `The result nests more than ${MAX_JSON_DEPTH} levels deep.`;
 /** A line of progress is sent when it is this long, even without its end. */
 const LINE_CHARACTERS = 8192;
 
@@ -63,6 +64,7 @@ export class ResultReader {
   }
 
   result(bytes: Uint8Array): void {
+    if (bytes.length === 0) return;
     this.#inMessages ??= bytes[0] === RECORD_SEPARATOR;
     if (!this.#inMessages) {
       this.#keep(bytes);
@@ -105,7 +107,11 @@ export class ResultReader {
     this.#kept = new Gathered();
     this.#bytes = 0;
     if (large) this.#result = { kind: "too_large" };
-    const { data } = message.safeParse(resultOf(text));
+    const value = resultOf(text);
+    // The shims write JSON, so such a text nests too deep. Without its value the call would seem to answer null.
+    if (value === undefined && text.startsWith('{"value":'))
+      this.#result = { kind: "error", error: TOO_DEEP };
+    const { data } = message.safeParse(value);
     if (data === undefined) return;
     if ("emit" in data) this.#note({ kind: "output", stream: "emit", text: data.emit });
     else if ("artifact" in data) this.#note({ kind: "artifact", value: data.artifact });
@@ -128,14 +134,18 @@ export class ResultReader {
   }
 }
 
-/** Parses JSON without losing digits: an integer that a number cannot hold, such as a 64-bit id, becomes text. */
+/**
+ * Parses JSON without losing numbers: an integer that a number cannot hold, such as a 64-bit id, becomes text, and so does
+ * a number beyond all that it holds, which would become null.
+ */
 function resultOf(text: string): Json | undefined {
-  return parsedJson(text, /\d{16}/.test(text) ? exactInteger : undefined);
+  return parsedJson(text, /\d{16}|e\+?\d{3}/i.test(text) ? exactNumber : undefined);
 }
 
 /** A reviver for `JSON.parse`, which passes the source of a number. */
-function exactInteger(...[, value, context]: unknown[]): unknown {
-  if (!Number.isInteger(value) || Number.isSafeInteger(value)) return value;
+function exactNumber(...[, value, context]: unknown[]): unknown {
+  if (typeof value !== "number" || Number.isSafeInteger(value)) return value;
   const { source } = objectOf(context);
-  return typeof source === "string" && /^-?\d+$/.test(source) ? source : value;
+  if (typeof source !== "string") return value;
+  return !Number.isFinite(value) || /^-?\d+$/.test(source) ? source : value;
 }

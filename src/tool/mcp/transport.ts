@@ -4,7 +4,7 @@
  */
 import * as z from "zod/mini";
 import { sleep } from "../../at-most.ts";
-import { textWithin, wellFormed } from "../../bytes.ts";
+import { textWithin, wellFormedJson } from "../../bytes.ts";
 import { Internal } from "../../errors.ts";
 import { readFrames } from "../../model/frames.ts";
 import { exactJson } from "../../skill/exact-json.ts";
@@ -86,9 +86,8 @@ async function open(
       all.set("content-type", "application/json");
       all.set("accept", "application/json, text/event-stream");
       request.method = "POST";
-      request.body = wellFormed(
-        raw === undefined ? JSON.stringify(message) : exactJson(message, `{"params":{"arguments":${raw}}}`),
-      );
+      request.body =
+        raw === undefined ? wellFormedJson(message) : exactJson(message, `{"params":{"arguments":${raw}}}`);
     } else {
       all.set("accept", EVENTS);
       all.set("last-event-id", after);

@@ -33,6 +33,10 @@ describe("compact JSON", () => {
     );
   });
 
+  it("has no half of a surrogate pair, which many programs refuse", () => {
+    expect(exactJson({ text: "a\ud83d", pair: "😀" }, "")).toBe('{"text":"a\\ufffd","pair":"😀"}');
+  });
+
   it("keeps every integer", () => {
     fc.assert(
       fc.property(fc.bigInt(), (value) => {

@@ -10,6 +10,7 @@ const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 function read(text: string, piece = Number.POSITIVE_INFINITY, stderr = "") {
   const notes: HandlerNote[] = [];
   const reader = new ResultReader((note) => notes.push(note));
+  reader.result(new Uint8Array(0));
   const feed = (all: Uint8Array, take: (part: Uint8Array) => void) => {
     for (let at = 0; at < all.length; at += Math.min(piece, all.length)) take(all.slice(at, at + piece));
   };
@@ -43,9 +44,19 @@ test.each([
     },
   ],
   ["a program's integer", "12345678901234567890\n", { kind: "value", value: "12345678901234567890" }],
+  [
+    "a number beyond all that a number holds",
+    '{"list": [1e400, -1E+999, 1e30]}',
+    { kind: "value", value: { list: ["1e400", "-1E+999", 1e30] } },
+  ],
   ["a program's text", " hellö\n", { kind: "text", text: "hellö" }],
   ["nothing", "", null],
   ["blanks", " \n", null],
+  [
+    "a value of such a depth",
+    `\x1e{"value": ${"[".repeat(300)}${"]".repeat(300)}}\n`,
+    { kind: "error", error: "The result nests more than 256 levels deep." },
+  ],
   [
     "a depth that none needs",
     "[".repeat(5000) + "]".repeat(5000),
