@@ -104,7 +104,7 @@ const classShape = z.lazy(() =>
 );
 
 /** The class of any error, including a stored one: from its members, else by its code. */
-export function failureClassOf({ code, members }: ErrorData): FailureClass {
+export function failureClassOf({ code, members }: Pick<ErrorData, "code" | "members">): FailureClass {
   const own = classShape.safeParse(members);
   if (!own.success) return BY_CODE.get(code) ?? FAILURES.unknown;
   const { offending_tokens: tokens, ...failure } = own.data;

@@ -5,7 +5,7 @@ import {
   NAMED_REASONS,
   STATUS_BY_CATEGORY,
 } from "../errors/failure-class.ts";
-import { HullError, toHullError } from "../errors.ts";
+import { type ErrorData, HullError, toHullError } from "../errors.ts";
 import { DEFAULT_RETRY_AFTER_S } from "../model/failure.ts";
 import { asJson } from "../skill/json.ts";
 import type { Json } from "../skill/manifest.ts";
@@ -28,7 +28,7 @@ export function llmError(thrown: unknown, context: RunContext): HullError {
   const own = code === "provider_rejected_request" ? NAMED_REASONS.get(failure.reason)?.title : undefined;
   const detail = `${error.data.detail} (${failure.reason})${said}`;
   const status = statusOf(code, failure);
-  const seconds = error.data.retry_after_s ?? secondsOf(failure, members.retry_after_ms);
+  const seconds = error.data.retry_after_s ?? retryAfter(error.data);
   return new HullError(
     {
       ...error.data,
@@ -52,8 +52,10 @@ export const finalFault =
     throw signal.aborted ? error : toHullError(error);
   };
 
-/** The `Retry-After` of a failure that the provider calls temporary, although its status does not. */
-function secondsOf({ kind, category }: FailureClass, ms: unknown): number | undefined {
+/** The seconds of `Retry-After` that follow from the class of a failure, whatever its status. */
+export function retryAfter(error: Pick<ErrorData, "code" | "members">): number | undefined {
+  const { kind, category } = failureClassOf(error);
+  const ms = error.members.retry_after_ms;
   if (kind === "transient" && typeof ms === "number") return Math.ceil(ms / 1000);
   return category === "rate_limit" ? DEFAULT_RETRY_AFTER_S : undefined;
 }

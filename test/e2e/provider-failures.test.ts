@@ -32,6 +32,32 @@ interface Expected {
   retryAfter?: string | null;
 }
 
+describe("S94: every surface passes on the provider's wait, and its words once", () => {
+  const options = { provider: "openai", model: "gpt-4o" };
+  const node = { kind: "stage", model_policy: options };
+  const messages = [{ role: "user", content: "Hi." }];
+  const v1 = { model: "gpt-4o", max_tokens: 9, messages };
+  const table: [string, object, Record<string, string>?][] = [
+    ["/llm/call", { prompt: "Hi.", options }],
+    ["/runs", { prompt: "Hi.", options }],
+    ["/runs", { prompt: "Hi.", options }, { "idempotency-key": crypto.randomUUID() }],
+    ["/sessions/waits/runs", { prompt: "Hi.", options }],
+    ["/tasks", { task: "Hi.", node, wait: true }],
+    ["/v1/messages", v1],
+    ["/v1/messages", { ...v1, model: "skill/openai" }],
+    ["/v1/chat/completions", v1],
+    ["/v1/responses", { model: "gpt-4o", input: "Hi." }],
+    ["/v1/responses", { model: "skill/openai", input: "Hi.", store: false }],
+  ];
+  test.each(table)("%s %j", async (path, body, headers = {}) => {
+    fails({ status: 429, headers: { "retry-after": "120" } });
+    await hull.post("/sessions", { id: "waits" });
+    const answer = await hull.post(path, body, headers);
+    expect([answer.status, answer.headers.get("retry-after")]).toEqual([429, "120"]);
+    expect((await answer.text()).match(/It says: /g)).toHaveLength(1);
+  });
+});
+
 describe("S92, S94: outcomes", () => {
   const rejected = { status: 502, code: "provider_rejected_request", calls: 1 };
   const auth = { status: 502, code: "provider_auth_failed", calls: 1 };

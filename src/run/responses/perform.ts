@@ -110,33 +110,31 @@ export async function runResponse(
     made += 1;
     if (made > known) void emit(context.redacted(partEvent(shown)));
   };
-  try {
-    const items = await inlined(context, request);
-    const canonical = responseRequest(request.body, items);
-    const report = { emit, part };
-    const model = String(request.body.model);
-    const runs = request.container !== null || namesSkill(model);
-    const ended = runs
-      ? await runTools(handle, request, canonical, { found, ...report })
-      : await callModel(handle, request, canonical, { found, ...report });
-    if (faults.length > 0) throw faults[0];
-    const events = new ResponseEvents(request.head, shellOf(request));
-    events.begin();
-    for (const event of durable?.sentEvents() ?? sent) events.push(event);
-    const reason = incompleteReason(ended.stop, events.output());
-    events.close(reason === null ? "completed" : "incomplete");
-    const output = events.output();
-    const response = settings.redactor.json(endedResponse(request.head, { output, reason }, ended));
-    if (request.conversation !== null)
-      await appendItems(env, tenant, request.conversation, [...request.input, ...output]);
-    return {
-      body: wellFormedJson(response),
-      headers: { "content-type": "application/json", "cache-control": "no-store" },
-      done: { response },
-    };
-  } catch (error) {
-    throw error instanceof HullError ? llmError(error, context) : error;
-  }
+  const items = await inlined(context, request);
+  const canonical = responseRequest(request.body, items);
+  const report = { emit, part };
+  const model = String(request.body.model);
+  const runs = request.container !== null || namesSkill(model);
+  const ended = runs
+    ? await runTools(handle, request, canonical, { found, ...report })
+    : await callModel(handle, request, canonical, { found, ...report }).catch((error: unknown) => {
+        throw error instanceof HullError ? llmError(error, context) : error;
+      });
+  if (faults.length > 0) throw faults[0];
+  const events = new ResponseEvents(request.head, shellOf(request));
+  events.begin();
+  for (const event of durable?.sentEvents() ?? sent) events.push(event);
+  const reason = incompleteReason(ended.stop, events.output());
+  events.close(reason === null ? "completed" : "incomplete");
+  const output = events.output();
+  const response = settings.redactor.json(endedResponse(request.head, { output, reason }, ended));
+  if (request.conversation !== null)
+    await appendItems(env, tenant, request.conversation, [...request.input, ...output]);
+  return {
+    body: wellFormedJson(response),
+    headers: { "content-type": "application/json", "cache-control": "no-store" },
+    done: { response },
+  };
 }
 
 interface Report {

@@ -2,6 +2,7 @@
 import { type ErrorData, HullError, toProblem } from "../../errors.ts";
 import { emptyTranscript, newId } from "../../llm/transcript.ts";
 import type { RunEvent } from "../../run/events.ts";
+import { retryAfter } from "../../run/llm-problem.ts";
 import { asJson, objectOf } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { RunResult } from "./answers.ts";
@@ -93,12 +94,15 @@ export function readEnd(
 
 /** Turns a problem document back into the error that the waiting caller gets. */
 export function thrownBy(problem: JsonObject): HullError {
-  const { type: _, instance: __, request_id: ___, code, status, title, detail, ...members } = problem;
+  const { type: _, instance: __, request_id: ___, code: named, status, title, detail, ...members } = problem;
+  const code = String(named ?? "internal");
+  const seconds = retryAfter({ code, members });
   return new HullError({
-    code: String(code ?? "internal"),
+    code,
     status: typeof status === "number" ? status : 500,
     title: String(title ?? ""),
     detail: String(detail ?? ""),
     members,
+    ...(seconds === undefined ? {} : { retry_after_s: seconds }),
   });
 }
