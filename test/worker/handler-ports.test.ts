@@ -258,6 +258,19 @@ describe("a dangerous tool", () => {
     );
   });
 
+  it("is refused to a client of MCP with its code; a call that is made counts", async () => {
+    const call = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "risky__wipe" } };
+    const ask = async (by: Client) => (await post("/mcp", call, {}, by)).json<{ result: Body }>();
+    expect((await ask(careful)).result).toMatchObject({
+      isError: true,
+      _meta: { problem: { code: "permission_denied" } },
+    });
+    const bold = new Client({ HULL_ENV: "local" });
+    expect((await ask(bold)).result).toMatchObject({ content: [{ text: "wiped" }] });
+    const counted = await (await bold.fetch("/metrics")).text();
+    expect(counted).toContain('hull_tool_calls_total{outcome="ok"} 1\n');
+  });
+
   it("of an uploaded skill needs one, unless the deployment says otherwise", async () => {
     const red = await tenant("red", "invoke", "publish");
     expect((await red.put("hazard", { ...FOLDERS.risky, "SKILL.md": mockSkill("hazard") })).status).toBe(201);

@@ -175,6 +175,7 @@ describe("every revision", () => {
     ["a notification of no version", { jsonrpc: "2.0", method: "x" }, { "mcp-protocol-version": "x" }, 400],
     ["nothing that is accepted", rpc("ping"), { accept: "text/html" }, 406],
     ["no JSON type", rpc("ping"), { "content-type": "text/plain" }, 415],
+    ["a compressed body", rpc("ping"), { "content-encoding": "gzip" }, 415],
     ["a page of another site", rpc("ping"), { origin: "https://evil.example" }, 403],
     [
       "a page of another site with a key",

@@ -3,10 +3,11 @@
  */
 
 import { HullError, toHullError } from "../../errors.ts";
+import { tracedTool } from "../../run/gen-ai.ts";
 import { RunArtifacts } from "../../run/handler/artifacts.ts";
 import { handlerEnvironment } from "../../run/handler/environment.ts";
 import { unattendedRefusal } from "../../run/handler/policy.ts";
-import { callSkillTool } from "../../run/handler/skill-tool.ts";
+import { callSkillTool, type SkillToolCall } from "../../run/handler/skill-tool.ts";
 import { checkTrust } from "../../run/trust.ts";
 import { asJson, isObject, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject, SkillRecord, SkillTool } from "../../skill/manifest.ts";
@@ -69,33 +70,40 @@ async function carriedOut(
   context.log.execution_id = id;
   checkTrust(context.settings, record);
   const refusal = unattendedRefusal(context.settings, record, tool, given);
-  if (refusal !== null) return { content: [{ type: "text", text: refusal }], isError: true };
+  if (refusal !== null) {
+    const problem = { code: "permission_denied" };
+    return { content: [{ type: "text", text: refusal }], isError: true, _meta: { problem } };
+  }
   const { bot } = context;
   const artifacts = new RunArtifacts(() => null).call(id);
-  const { text, value, artifact, fault } = await callSkillTool(
-    {
-      record,
-      tool,
-      source: null,
-      signal,
-      again: false,
-      bot,
-      models: {},
-      call: { type: "tool_call", id, name: tool.name, arguments: given, raw: exchange.written(given) },
-      executionId: id,
-      runId: id,
-      sessionId: null,
-      leftMs: Number.MAX_SAFE_INTEGER,
-    },
-    handlerEnvironment(context, {
-      emit: (event) => void watch?.(event),
-      known: null,
-      workspace: null,
-      artifacts,
-      choice: { bot, perCall: null },
-      policy: context.settings.policy ?? null,
-    }),
-  );
+  const asked: SkillToolCall = {
+    record,
+    tool,
+    source: null,
+    signal,
+    again: false,
+    bot,
+    models: {},
+    call: { type: "tool_call", id, name: tool.name, arguments: given, raw: exchange.written(given) },
+    executionId: id,
+    runId: id,
+    sessionId: null,
+    leftMs: Number.MAX_SAFE_INTEGER,
+  };
+  const environment = handlerEnvironment(context, {
+    emit: (event) => void watch?.(event),
+    known: null,
+    workspace: null,
+    artifacts,
+    choice: { bot, perCall: null },
+    policy: context.settings.policy ?? null,
+  });
+  const { text, value, artifact, fault } = await tracedTool(context, asked.call, async () => {
+    const ended = await callSkillTool(asked, environment);
+    const status = ended.fault === null ? ("ok" as const) : ("error" as const);
+    return { ...ended, content: ended.text, status, error_category: ended.fault };
+  });
+  context.deployment.metrics.countToolCall(fault ?? "ok");
   const meta = { "x-hull-execution-id": id };
   const made = await artifactContents(exchange, artifacts.artifacts).catch(toHullError);
   if (made instanceof HullError) return notStored(context, text, made, meta);

@@ -13,7 +13,7 @@ import { decodeUtf8 } from "../../run/utf8.ts";
 import { exactJson } from "../../skill/exact-json.ts";
 import { objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
-import { readBody, tooManyValues } from "../body.ts";
+import { checkCoding, readBody, tooManyValues } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { checkSentOrigin } from "../guard.ts";
 import { jsonNow } from "../page.ts";
@@ -54,6 +54,7 @@ export async function mcp(context: RequestContext): Promise<Response> {
   checkAccept(request);
   const type = mediaType(request.headers.get("content-type"));
   if (!isJson(type)) throw new UnsupportedMediaType({ type, accepted: ["application/json"] });
+  checkCoding(request);
   const limit = Math.min(MAX_MESSAGE_BYTES, context.settings.max_body_bytes);
   const text = decodeUtf8(await readBody(request, limit), "The body");
   const excess = tooManyValues(text);
