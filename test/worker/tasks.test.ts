@@ -259,9 +259,15 @@ describe("a task", () => {
   });
 
   it("answers at once where the client prefers that, whatever the body says", async () => {
-    for (const more of [{}, { wait: true }]) {
-      const asked = { task: "Count.", node: NODE, options: said("one"), ...more };
-      const response = await post("/tasks", asked, { prefer: "respond-async" });
+    const task = { task: "Count.", node: NODE, options: said("one") };
+    const background = { provider: "mock", ...said("one"), background: true };
+    const table: [string, object][] = [
+      ["/tasks", task],
+      ["/tasks", { ...task, wait: true }],
+      ["/sub-agents", { task: "Count.", options: background }],
+    ];
+    for (const [path, asked] of table) {
+      const response = await post(path, asked, { prefer: "respond-async" });
       const { id, ...rest } = await response.json<Body>();
       expect([response.status, rest]).toEqual([
         202,

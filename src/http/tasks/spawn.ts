@@ -291,8 +291,8 @@ export async function runSubAgent(context: RequestContext): Promise<Response> {
     return handOver(context, { id, wait, settings, input, allowed, imported, above }, body);
   };
   const { task: handle, thrown } = (await again(context, { id, wait }, body)) ?? (await spawn());
-  if (background) return handled(context, handle, 201);
   if (later) return accepted(handle);
+  if (background) return handled(context, handle, 201);
   if (streaming) return followed(context, handle);
   if (thrown !== null) throw thrownBy(thrown);
   const { result, error } = handle;
