@@ -272,6 +272,7 @@ async function checkedOf(
     ...(tool_choice === "auto" || tool_choice === "none" ? { tool_choice } : {}),
     ...(request.parallel_tool_calls === false ? { parallel_tool_calls: false } : {}),
     ...(served === null ? { workspace_tools: false } : {}),
+    ...(context.bot === null ? {} : { bot: context.bot }),
   };
   const given = asJson(options);
   const input = {

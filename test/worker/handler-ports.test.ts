@@ -146,19 +146,19 @@ describe("configured values reach the handler", () => {
     expect(await seen(await run(options))).toEqual(expected);
   });
 
-  it.each<[string | undefined, string]>([
-    [undefined, "everywhere"],
-    ["shop", "the shop"],
-  ])("of a served skill, by the header x-hull-bot: %s", async (bot, site) => {
-    const headers: Record<string, string> = bot === undefined ? {} : { "x-hull-bot": bot };
-    const response = await client.fetch("/skills/keyed", { method: "POST", body: "go", headers });
-    expect(await seen(response)).toEqual({ model: "small", site });
-  });
-
-  it("an invalid id is refused", async () => {
-    const headers = { "x-hull-bot": "a b" };
-    const response = await client.fetch("/skills/keyed", { method: "POST", body: "go", headers });
-    expect(await response.json()).toMatchObject({ status: 400, code: "bad_request" });
+  const model = "skill/keyed";
+  const messages = [{ role: "user", content: "go" }];
+  const served: [string, Body][] = [
+    ["/skills/keyed", { input: "go" }],
+    ["/v1/messages", { model, messages, max_tokens: 99 }],
+    ["/v1/chat/completions", { model, messages }],
+    ["/v1/responses", { model, input: "go", store: false }],
+  ];
+  it.each(served)("of a served skill at %s, by the header x-hull-bot", async (path, body) => {
+    const ask = (bot: string) => post(path, body, { "x-hull-bot": bot });
+    expect(await seen(await post(path, body))).toEqual({ model: "small", site: "everywhere" });
+    expect(await seen(await ask("shop"))).toEqual({ model: "small", site: "the shop" });
+    expect((await ask("a b")).status).toBe(400);
   });
 });
 
