@@ -14,6 +14,7 @@ import type { RequestContext } from "./context.ts";
 import { NO_INPUT, runEvents, silentHandle } from "./event-answer.ts";
 import { executionOf } from "./execution-client.ts";
 import { accountOf } from "./llm/account.ts";
+import { namedSkillHeaders } from "./run-headers.ts";
 import { runId } from "./run-id.ts";
 import { durableCall, requestHash } from "./skills/idempotency.ts";
 import { indexedCall } from "./skills/index-call.ts";
@@ -83,7 +84,9 @@ async function answer(
   const streaming = wantsEvents(context.request) !== "no" || stream;
   const durable = await durableCall(context, operation, later);
   const id = durable?.id ?? runId(context);
-  const headers = { "cache-control": "no-store", "x-hull-execution-id": id };
+  const skill = operation === "runs" ? asked.body.options?.skill : null;
+  const ran = await namedSkillHeaders(context, skill);
+  const headers = { "cache-control": "no-store", "x-hull-execution-id": id, ...ran };
   context.log.execution_id = id;
   context.log.operation = operation;
   const account = accountOf(context, session);

@@ -184,16 +184,19 @@ describe("an effort of Anthropic's client, where Hull runs the tools", () => {
   });
 });
 
-describe("the effort of a skill", () => {
-  const surfaces: [string, (skill: string, more?: object) => [string, object]][] = [
+describe("a skill", () => {
+  const surfaces: [string, (skill: string) => [string, object]][] = [
     ["its route", (skill) => [`/skills/${skill}`, { input: "Hi." }]],
     ["a run", (skill) => ["/runs", { prompt: "Hi.", options: { skill } }]],
+    ["a run of a session", (skill) => ["/sessions/s/runs", { prompt: "Hi.", options: { skill } }]],
     ["a sub-agent", (skill) => ["/sub-agents", { task: "Hi.", options: { skill } }]],
     ["a message", (skill) => ["/v1/messages", { model: `skill/${skill}`, max_tokens: 99, messages }]],
     ["a chat completion", (skill) => ["/v1/chat/completions", { model: `skill/${skill}`, messages }]],
     ["a response", (skill) => ["/v1/responses", { model: `skill/${skill}`, input: "Hi.", store: false }]],
   ];
-  it.each(surfaces)("reaches a model that can think, and no other: %s", async (_, asked) => {
+  beforeAll(() => client.post("/sessions", { id: "s" }));
+
+  it.each(surfaces)("has its effort reach a model that can think, and no other: %s", async (_, asked) => {
     expect((await sent(...asked("sage"))).reasoning_effort).toBe("high");
     bodies = [];
     expect(await sent(...asked("echo"))).not.toHaveProperty("reasoning_effort");
@@ -203,6 +206,26 @@ describe("the effort of a skill", () => {
     const body = { prompt: "Hi.", options: { skill: "sage", ...own } };
     expect((await sent("/runs", body)).reasoning_effort).toBe("low");
   });
+
+  it.each(surfaces.filter(([name]) => name !== "a sub-agent"))(
+    "is named with its run by the headers, and counts in the metrics: %s",
+    async (_, asked) => {
+      const other = new Client(KEYS);
+      const [path, body] = asked("sage");
+      for (const stream of [false, true]) {
+        const wanted = path.startsWith("/v1") ? { ...body, stream } : body;
+        const sent = { accept: stream ? "text/event-stream" : "*/*", "content-type": "application/json" };
+        const init = { method: "POST", headers: sent, body: JSON.stringify(wanted) };
+        const answer = await other.fetch(path, init);
+        const { headers } = answer;
+        expect([answer.status, await answer.text()]).toEqual([200, expect.stringContaining("Done.")]);
+        expect(headers.get("x-hull-skill")).toMatch(/^sage@[0-9a-f]{12}$/);
+        expect(headers.get("x-hull-execution-id") ?? headers.get("x-hull-run-id")).toMatch(/^(ex|run)_/);
+      }
+      const counted = async () => (await other.fetch("/metrics")).text();
+      await expect.poll(counted).toContain('hull_runs_total{skill="sage",status="200"} 2\n');
+    },
+  );
 });
 
 describe("the cache marks of a system prompt", () => {

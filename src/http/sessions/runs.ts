@@ -14,6 +14,7 @@ import { lastSeen, traceJson, tracePage } from "../executions.ts";
 import { anonymousRun, MAX_MODEL_BODY_BYTES } from "../operations.ts";
 import { jsonNow, numberedPage, numericCursor, pageLimit } from "../page.ts";
 import type { Handler } from "../routes.ts";
+import { namedSkillHeaders } from "../run-headers.ts";
 import { idempotencyKey } from "../skills/idempotency.ts";
 import { eventStream, wantsEvents } from "../sse.ts";
 import { prefersAsync, waitIn } from "../wait.ts";
@@ -41,6 +42,7 @@ export async function runIn(context: RequestContext, id: string, body: Asked): P
   const name = idempotencyKey(request) === null ? null : await requestName(context, body);
   const session = sessionOf(context, id);
   const asked = newRun(context, body);
+  context.runHeaders = { ...context.runHeaders, ...(await namedSkillHeaders(context, body.options?.skill)) };
   if (streaming && name === null) return begunStream(context, session, asked, wait);
   const run = await session.ask("start", {
     ...asked,
@@ -49,9 +51,13 @@ export async function runIn(context: RequestContext, id: string, body: Asked): P
     ...(streaming ? { followed: streamUntil(wait) } : {}),
   });
   context.log.run_id = run.run_id;
-  const headers: Record<string, string> = { "cache-control": "no-store", "x-hull-run-id": run.run_id };
+  const headers: Record<string, string> = {
+    ...context.runHeaders,
+    "cache-control": "no-store",
+    "x-hull-run-id": run.run_id,
+  };
   if (run.run_id !== asked.run_id) headers["x-hull-replayed"] = "1";
-  context.runHeaders = { ...context.runHeaders, ...headers };
+  context.runHeaders = headers;
   if (wait === "none") return later(context, run, headers);
   if (streaming) {
     const events = await session.events(run.run_id, lastSeen(request, id), streamUntil(wait));
@@ -75,7 +81,7 @@ async function begunStream(
   };
   const { run, events } = await session.start(begun, lastSeen(context.request, session.id));
   context.log.run_id = run.run_id;
-  return eventStream(events, { "x-hull-run-id": run.run_id });
+  return eventStream(events, { ...context.runHeaders, "x-hull-run-id": run.run_id });
 }
 
 /**

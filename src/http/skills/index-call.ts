@@ -5,11 +5,13 @@
 import * as z from "zod/mini";
 import { ClientClosedRequest } from "../../errors/run.ts";
 import { HullError, toHullError } from "../../errors.ts";
+import { skillNamed } from "../../llm/skill-model.ts";
 import type { RunContext } from "../../run/context.ts";
 import type { OperationHandle } from "../../run/handle.ts";
 import { queueRows } from "../../session/index-rows.ts";
 import { beginningCall, type RunEntry } from "../../session/run-entry.ts";
 import type { RequestContext } from "../context.ts";
+import { namedSkillHeaders, withHeaders } from "../run-headers.ts";
 import { runId } from "../run-id.ts";
 
 /** A call that runs longer than this, in ms, is also noted while it runs. */
@@ -74,12 +76,12 @@ function indexRun({ deployment, tenant, background }: RunContext, run: RunEntry)
 
 /**
  * Answers a request, and notes its outcome once the whole answer is there. The answer does not wait for that.
- * @param name of the operation
+ * @param operation its name, and the model or skill that the request names
  * @param answer takes the id of the call, `ex_…`
  */
 export function listedAnswer(
   context: RequestContext,
-  name: string,
+  { name, model }: { name: string; model: string },
   answer: (id: string) => Promise<Response>,
 ): Promise<Response> {
   const id = runId(context);
@@ -87,7 +89,9 @@ export function listedAnswer(
   const { promise, resolve, reject } = Promise.withResolvers<Response>();
   const { signal } = context.request;
   const listed = indexedCall({ id, context, signal }, name, async () => {
-    resolve(await answer(id));
+    const headers = { "x-hull-execution-id": id, ...(await namedSkillHeaders(context, skillNamed(model))) };
+    context.runHeaders = headers;
+    resolve(withHeaders(await answer(id), headers));
     await context.finished;
     if (context.streamFault !== null) throw context.streamFault;
   });

@@ -17,6 +17,7 @@ import { isTextType } from "../../skill/media.ts";
 import { discardBody } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { runEvents, silentHandle } from "../event-answer.ts";
+import { headersOf, withHeaders } from "../run-headers.ts";
 import { runId } from "../run-id.ts";
 import { wantsEvents } from "../sse.ts";
 import { calledAt, durableCall } from "./idempotency.ts";
@@ -62,8 +63,7 @@ export async function runSkill(
   const headers = {
     "cache-control": "no-store",
     "x-hull-execution-id": id,
-    "x-hull-skill": `${manifest.slug}@${card.version.slice(0, 12)}`,
-    ...(card.stale === true ? { "x-hull-stale": "1" } : {}),
+    ...headersOf(card),
   };
   context.log.execution_id = id;
   if (manifest.mode === "proxy") {
@@ -113,14 +113,6 @@ export async function runSkill(
 
 const NO_FILES_IN_SESSION =
   "A skill without workspace tools takes no files together with session_id. Send the text alone, or leave session_id out.";
-
-/** Adds the headers that every run has; headers that the answer already has, e.g. for caching, stay. */
-function withHeaders(response: Response, headers: Record<string, string>): Response {
-  for (const [name, value] of Object.entries(headers)) {
-    if (!response.headers.has(name)) response.headers.set(name, value);
-  }
-  return response;
-}
 
 interface OpenRun {
   id: string;

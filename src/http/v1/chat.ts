@@ -20,7 +20,9 @@ import { ignoredHeader, ignoredStrict, modelLookup, sendCall } from "./model-cal
 export async function createChatCompletion(context: RequestContext): Promise<Response> {
   const body = await objectBody(context);
   const read = readChatRequest(body);
-  return listedAnswer(context, "chat/completions", (id) => answer(context, read, id));
+  return listedAnswer(context, { name: "chat/completions", model: read.model }, (id) =>
+    answer(context, read, id),
+  );
 }
 
 async function answer(context: RequestContext, read: ChatRequest, id: string): Promise<Response> {

@@ -32,7 +32,7 @@ import { referencedSkills } from "./skill-references.ts";
 export async function createMessage(context: RequestContext): Promise<Response> {
   const body = await objectBody(context);
   const asked = readMessagesRequest(body, context.request.headers);
-  return listedAnswer(context, "messages", (id) => answer(context, asked, id));
+  return listedAnswer(context, { name: "messages", model: asked.model }, (id) => answer(context, asked, id));
 }
 
 async function answer(context: RequestContext, asked: MessagesRequest, id: string): Promise<Response> {

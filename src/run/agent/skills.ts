@@ -118,9 +118,13 @@ export async function countedSkill(
   named: unknown,
 ): Promise<string | null> {
   if (begun !== undefined) return begun.own_skill?.name ?? null;
-  if (typeof named !== "string") return null;
+  return typeof named === "string" ? ((await servedCard(context, named))?.slug ?? null) : null;
+}
+
+/** The card of a served skill that a request names; `undefined`: the tenant has none of this name. */
+export async function servedCard(context: RunContext, named: string): Promise<Card | undefined> {
   const { cards, bySlug } = await context.deployment.catalogs.of(context.tenant, context.background);
-  return bySlug.get(slugOf(cards, named))?.slug ?? null;
+  return bySlug.get(slugOf(cards, named));
 }
 
 /**

@@ -47,7 +47,9 @@ export async function countResponseTokens(context: RequestContext): Promise<Resp
 export async function compactResponse(context: RequestContext): Promise<Response> {
   const body = await objectBody(context);
   if (namesSkill(String(body.model))) throw wrong("model", "a skill writes no summaries; name a model");
-  return listedAnswer(context, "responses/compact", () => summarized(context, body));
+  return listedAnswer(context, { name: "responses/compact", model: String(body.model) }, () =>
+    summarized(context, body),
+  );
 }
 
 async function summarized(context: RequestContext, body: JsonObject): Promise<Response> {

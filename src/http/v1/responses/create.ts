@@ -43,6 +43,7 @@ import { storedError } from "../../executions.ts";
 import { accountOf } from "../../llm/account.ts";
 import { objectBody } from "../../operations.ts";
 import { jsonNow } from "../../page.ts";
+import { namedSkillHeaders } from "../../run-headers.ts";
 import { idDigits, idempotencyKey, keyReused, requestHash, takeInput } from "../../skills/idempotency.ts";
 import { listedAnswer } from "../../skills/index-call.ts";
 import { formatted } from "../../sse.ts";
@@ -67,7 +68,9 @@ export async function createResponse(context: RequestContext): Promise<Response>
   const code = asked.shell === null || asked.shell.type === "local" ? [] : ["shell"];
   checkCodeAccess(context, { code, container: null });
   // The object of a stored response notes it itself.
-  if (!asked.store) return listedAnswer(context, "responses", (id) => passing(context, asked, { body, id }));
+  const { model } = asked;
+  if (!asked.store)
+    return listedAnswer(context, { name: "responses", model }, (id) => passing(context, asked, { body, id }));
   const known = await answerKnown(context, asked, body);
   if (known !== null) return known;
   return stored(context, asked, { body, ...(await prepared(context, asked, body)) });
@@ -112,6 +115,10 @@ interface Made {
   made: boolean;
 }
 
+/** The id under which the list of runs has a stored response. */
+const executionId = ({ head }: Pick<ResponsesOperation, "head">): string =>
+  `ex_${String(head.id).slice("resp_".length)}`;
+
 /** Creates a response in an object of its own, which stores it. */
 async function stored(
   context: RequestContext,
@@ -119,7 +126,7 @@ async function stored(
   { request, body, headers, made }: Made & { body: JsonObject },
 ): Promise<Response> {
   const execution = responseExecution(context, String(request.head.id));
-  const id = `ex_${String(request.head.id).slice("resp_".length)}`;
+  const id = executionId(request);
   const input = { text: operationInput(request), files: [] };
   const { text } = await takeInput(context, id, input, "responses");
   const request_hash = await requestHash(context, body);
@@ -150,12 +157,15 @@ async function answerKnown(
 
 async function answerBegun(
   context: RequestContext,
-  { stream, background, include }: ResponsesAsk,
-  { begun, headers, ...response }: StoredResponse & { begun: Begun; headers: Record<string, string> },
+  { stream, background, include, model }: ResponsesAsk,
+  { begun, headers: own, ...response }: StoredResponse & { begun: Begun; headers: Record<string, string> },
 ): Promise<Response> {
   if (begun === "other_request") throw keyReused(context);
   context.log.execution = begun;
   const { execution, request } = response;
+  const ran = await namedSkillHeaders(context, skillNamed(model));
+  context.runHeaders = { "x-hull-execution-id": executionId(request), ...ran };
+  const headers = { ...own, ...context.runHeaders };
   const reasoning = showsReasoning(include, true);
   if (stream) return streamStored(context, response, { after: -1, reasoning, early: true, headers });
   if (background) {
