@@ -93,8 +93,17 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
   checkVariables(own, files, bindings);
   if (!options.direct) await checkInstalled();
   const stops: (() => Promise<void> | void)[] = [];
+  /** Ends everything, also after one of them could not be ended. @throws what the first of those threw */
   const stop = async (): Promise<void> => {
-    for (const end of stops.splice(0).reverse()) await end();
+    const failures: unknown[] = [];
+    for (const end of stops.splice(0).reverse()) {
+      try {
+        await end();
+      } catch (error) {
+        failures.push(error);
+      }
+    }
+    if (failures.length > 0) throw failures[0];
   };
   stops.push(await lockState(stateDir));
   try {
@@ -190,10 +199,12 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
     const lacking = answered ? [] : missingKeys(first.skills, registry, variables);
     return { url, adminKey, skills: first.skills, missingKeys: lacking, runnerPid: runner.pid, stop };
   } catch (error) {
-    await stop();
+    // Why the start failed says more than why a part of it did not end.
+    await stop().catch(() => {});
     throw error;
   }
 }
+
 function warnOfShortSecrets(variables: ReadonlyMap<string, string>, onLine: ServerOptions["onLine"]): void {
   for (const name of tooShortToRedact(variables.keys(), (each) => variables.get(each))) {
     const why = `${name} has fewer than ${MIN_SECRET_LENGTH} characters: Hull does not remove it from outputs and logs.`;

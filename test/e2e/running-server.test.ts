@@ -1,4 +1,5 @@
 /** Commands beside a running `hull dev` find it by themselves, and the key of its project. */
+import { mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { json, runHull, startHullDev } from "../support/hull-dev.ts";
@@ -28,9 +29,17 @@ test("sessions, logs, keys and publish need no --url next to hull dev, and say s
     const second = await runHull(["new", "Third"], { cwd: hull.root });
     expect(second.output).toContain(`The running hull dev serves it: ${hull.url}/skills/third`);
   } finally {
-    await hull.end("SIGTERM");
+    // A part that cannot be ended keeps no other from it: the file with the address cannot be removed.
+    const state = join(hull.root, ".hull/state");
+    const address = join(state, "server.url");
+    await rm(address);
+    await mkdir(address);
+    const code = await hull.end("SIGTERM");
+    const left = await readdir(state);
     const after = await cli("sessions", "ls");
     await hull.stop();
+    expect([code, left.includes("server.lock"), left.includes("runner.secret")]).toEqual([1, false, false]);
+    expect(hull.output()).toContain(address);
     expect(after).toMatchObject({
       code: 2,
       output: expect.stringContaining("no hull dev runs for this project"),
