@@ -44,7 +44,18 @@ reads messages from stdin, and a call that needs an approval waits for hull appr
       if (interrupts === null) return terminal.close();
       interrupts += 1;
       if (interrupts === 1) {
-        void cancelRun(server, path).catch(() => null);
+        void cancelRun(server, path).then(
+          (run) => {
+            if (run !== null || interrupts === null) return;
+            // The request that begins it has not arrived yet, or the run is over: this interrupt does not count.
+            interrupts = 0;
+            process.stderr.write("There is no run to cancel.\n");
+          },
+          (error: unknown) => {
+            process.stderr.write(`hull: The run was not cancelled: ${messageOf(error)}\n`);
+            process.stderr.write("Ctrl-C again leaves it.\n");
+          },
+        );
         return;
       }
       // A user who interrupts again does not want to wait for the server.
@@ -137,6 +148,8 @@ async function ask(
       ...(/^a/i.test(answer.trim()) ? { scope: "session" } : {}),
     });
   } catch (error) {
-    process.stderr.write(`hull: ${error instanceof Error ? error.message : error}\n`);
+    process.stderr.write(`hull: ${messageOf(error)}\n`);
   }
 }
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

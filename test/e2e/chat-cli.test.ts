@@ -1,6 +1,7 @@
 /** `hull run`, `hull chat` and `hull approvals` against a real `hull dev --direct`. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { createServer } from "node:http";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { json, REPO, runHull } from "../support/hull-dev.ts";
@@ -149,8 +150,9 @@ test("hull approvals lists the calls that wait, and decides each", async () => {
 const TERMINAL = "import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)";
 
 /** `hull chat` in a terminal. */
-function chatting(...args: string[]) {
-  const command = [join(REPO, "bin/hull.mjs"), "chat", ...args, "--url", hull.url];
+const chatting = (...args: string[]) => chattingAt(hull.url, ...args);
+function chattingAt(url: string, ...args: string[]) {
+  const command = [join(REPO, "bin/hull.mjs"), "chat", ...args, "--url", url];
   const terminal = spawn("python3", ["-c", TERMINAL, process.execPath, ...command], {
     cwd: hull.root,
     env: { PATH: process.env.PATH, HOME: hull.root, TERM: "xterm" },
@@ -194,6 +196,36 @@ test("hull chat: Ctrl-C cancels the run under way, and lines typed early are mes
   const said = data.filter(({ role }) => role === "user").map(({ content }) => JSON.stringify(content));
   expect(said.filter((text) => /One|Two|Three/.test(text))).toHaveLength(3);
   await hull.call("/llm/mocks", undefined, { method: "DELETE" });
+});
+
+test("hull chat: Ctrl-C says that there is no run yet, and that a run could not be cancelled", async () => {
+  // What a real server answers for a moment only, or if it breaks.
+  const sessions = [
+    { status: 200, body: { run: null } },
+    { status: 500, body: { title: "Internal error", detail: "It broke." } },
+  ];
+  const server = createServer((request, response) => {
+    const { method, url = "" } = request;
+    response.setHeader("x-request-id", "r");
+    if (method === "GET" && url === "/sessions/s") {
+      const { status, body } = sessions.shift() ?? expect.fail("too many questions");
+      response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
+    } else if (url === "/sessions") response.end('{"id":"s"}');
+    else response.writeHead(200, { "content-type": "text/event-stream" }).write(": open\n\n");
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  const port = typeof address === "object" && address !== null ? address.port : 0;
+  const { after, ended } = chattingAt(`http://127.0.0.1:${port}`);
+  const run = once(server, "request").then(async () => once(server, "request"));
+  await after(/› /, "Hello.\r");
+  await run;
+  await after(/Hello/, "\x03");
+  await after(/There is no run to cancel\./, "\x03");
+  await after(/The run was not cancelled: .*It broke\.[\s\S]*Ctrl-C again leaves it\./, "\x03");
+  await ended();
+  server.closeAllConnections();
+  server.close();
 });
 
 test("hull chat asks in a terminal whether a call may be made, and the run continues either way", async () => {
