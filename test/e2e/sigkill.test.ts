@@ -306,7 +306,7 @@ test(`${KILLS} kills (seed ${SEED}) under load`, { timeout: 2 * limitOf(KILLS) }
       else {
         const run = runs[n];
         if (run === undefined || !lost(run)) {
-          expect(result, prompt).toMatch(/may or may not have taken effect|cannot be reached/);
+          expect(result, prompt).toContain("may or may not have taken effect");
         }
         expect(Math.max(...times), `${prompt}: ${result}`).toBeLessThanOrEqual(1);
       }
