@@ -54,6 +54,10 @@ export const V1_OPERATIONS = {
       ...LIST,
       query("query", "Only the skills that fit this text best, the best one first.", TEXT),
       query("top_k", "How many of them.", { type: "integer", minimum: 1, maximum: 100, default: 5 }),
+      query("source", "Anthropic: whose skills.", {
+        enum: ["custom", "plugin", "anthropic"],
+        default: "custom",
+      }),
     ],
   }),
   createStoredSkill: operation("Stores a skill: its files or a zip", { parameters: [KEY], body: SKILL_FORM }),
@@ -77,7 +81,13 @@ export const V1_OPERATIONS = {
   listStoredFiles: operation(
     "The tenant's files, the newest first",
     {
-      parameters: [...LIST, query("ids[]", "Anthropic: these files alone.", { type: "array", items: TEXT })],
+      parameters: [
+        ...LIST,
+        query("ids[]", "Anthropic: these files alone.", { type: "array", items: TEXT }),
+        query("purpose", "OpenAI: only the files with this purpose.", TEXT),
+        query("before_id", "Legacy: only files that are newer than this one.", TEXT),
+        query("after_id", "Legacy: only files that are older than this one.", TEXT),
+      ],
     },
     "files",
   ),
