@@ -12,14 +12,15 @@ export const command: Command = {
   usage: `
 Usage: hull chat [skill] [--session ID] [options]
 
-    skill           slug of a served llm skill (default: the model alone)
-    --session ID    continue this session; Hull creates it if it does not exist
+  skill           slug of a served llm skill (default: the model alone)
+  --session ID    continue this session; Hull creates it if it does not exist
   --provider P, --model M, --system TEXT   instead of the defaults
   --url URL       the Hull, e.g. http://localhost:3000 (default: $HULL_URL, then the hull dev of this project)
   --key KEY       an API key (default: $HULL_API_KEY, then $HULL_ADMIN_KEY)
 
-Each line is a message; Ctrl-D ends. Ctrl-C cancels the run under way, and ends at the prompt. In a terminal, hull chat asks about calls that need an approval. Without a terminal, it
-reads messages from stdin, and a call that needs an approval waits for hull approvals. Hull keeps the session.
+Each line is a message; Ctrl-D ends. Ctrl-C cancels the run under way, and ends at the prompt. In a terminal, hull chat asks
+about calls that need an approval. Without a terminal, it reads messages from stdin, and a call that needs an approval waits
+for hull approvals. Hull keeps the session.
 `,
   async run(argv) {
     const { values, positionals } = parseFlags(argv, RUN_FLAGS, 1);

@@ -12,7 +12,7 @@ Usage: hull logs <session> [--url URL] [--after N] [--follow] [-v] [--json]
   --url URL   the Hull that has the session, e.g. http://localhost:3000 (default: $HULL_URL, then the hull dev of this project)
   --key KEY   an API key (default: $HULL_API_KEY, then $HULL_ADMIN_KEY)
   --after N   only events after this number
-    --follow    keep printing new events
+  --follow    keep printing new events
   -v, --verbose  print all fields of each event
   --json      one JSON object on each line
 

@@ -21,7 +21,7 @@ Usage: hull publish [dir] [--url URL] [--key KEY] [--keep-going]
   --key KEY     its API key (default: $HULL_API_KEY, then $HULL_ADMIN_KEY)
   --keep-going  keep the published version of broken skills, marked as stale, instead of publishing nothing; without one
                 leave them out
-    --rollback    serve the previous catalog again
+  --rollback    serve the previous catalog again
 
 Sends missing objects first and switches the catalog last, so that an interrupted publish changes nothing.
 `,

@@ -11,7 +11,7 @@ export const command: Command = {
 Usage: hull run <prompt> [--skill SLUG] [--session ID] [options]
 
   --skill SLUG    a served llm skill: its body, model and tools
-    --session ID    run in this session; Hull creates it if it does not exist (default: a run that Hull does not store)
+  --session ID    run in this session; Hull creates it if it does not exist (default: a run that Hull does not store)
   --provider P, --model M, --system TEXT   instead of the defaults
   --url URL       the Hull, e.g. http://localhost:3000 (default: $HULL_URL, then the hull dev of this project)
   --key KEY       an API key (default: $HULL_API_KEY, then $HULL_ADMIN_KEY)

@@ -87,11 +87,11 @@ Usage: hull workflow run <file|name> --task TEXT [--options FILE] [--url URL] [-
 
   --url URL      the Hull that runs the workflows, e.g. http://localhost:3000 (default: $HULL_URL, then the hull dev of this project)
   --key KEY      an API key (default: $HULL_API_KEY, then $HULL_ADMIN_KEY)
-    --task TEXT    the task of the run; with fork, replaces the earlier one
+  --task TEXT    the task of the run; with fork, replaces the earlier one
   --options FILE with run: options of the run from a JSON or YAML file, e.g. {"test": {"virtual_time": true}}
   --timeout SECONDS  with test: how long a case may take (default 60)
   --from NODE    with fork: the node where the new run begins
-    --reason TEXT  with cancel: the reason for the record
+  --reason TEXT  with cancel: the reason for the record
   --json         print the server's answer
 
 run takes a graph from a file that ends in .json, .yaml or .yml, a stored workflow by its name or name@version, or one of a
