@@ -187,8 +187,8 @@ export class Session implements SessionLifecycle, JournalLifecycle {
   }
 
   filesWanted(): Promise<void> | undefined {
-    const owed = [this.#snapshots.saved(), this.task.saved()].filter((saving) => saving !== undefined);
-    return owed.length === 0 ? undefined : Promise.all(owed).then(() => undefined);
+    const owed = [this.#snapshots.saved(), this.task.saved(), this.workflow.saved()];
+    return owed.every((saving) => saving === undefined) ? undefined : Promise.all(owed).then(() => undefined);
   }
 
   runRow(run: RunRow): RunEntry {

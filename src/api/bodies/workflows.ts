@@ -93,6 +93,7 @@ export const workflowOptions = once(() =>
     compensation_ms: maybe(z.int().check(z.positive(), z.lte(MAX_COMPENSATION_MS))),
     resume_run: maybe(z.union([text(), object()], "must be a run's id or record")),
     replay_run: maybe(z.union([text(), object()], "must be a run's id or record")),
+    persist_path: maybe(text()),
     resume_path: maybe(text()),
     replay_path: maybe(text()),
     replay_mode: maybe(z.literal("deterministic")),

@@ -89,7 +89,7 @@ export function runDocument(state: WorkflowState, active: ActiveStages): JsonObj
     virtual_time_ms: state.ahead,
     test: trialOf(state),
     metadata: spec.metadata,
-    persisted_path: recordPath(spec.run_id),
+    persisted_path: spec.persist_path ?? recordPath(spec.run_id),
   };
   return asJson(document);
 }

@@ -14,7 +14,10 @@ export type RunRecord = Omit<RunDocument, "graph" | Later> & { graph: Json } & P
     Pick<RunDocument, Later>
   >;
 
-/** The path by which requests may name a run's record. There is no such file; the record comes from the journal. */
+/**
+ * The path by which requests may name a run's record if the run has no path of its own. There is no such file; the record
+ * comes from the journal.
+ */
 export const recordPath = (run: string): string => `runs/${run}.json`;
 
 /** The run whose record has this path; `null`: it is no such path. */

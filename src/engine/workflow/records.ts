@@ -27,6 +27,8 @@ export interface WorkflowSpec {
   skills?: PinnedSkills;
   graph: Graph;
   task: string;
+  /** The path of its record that the request named. Absent: it named none. */
+  persist_path?: string;
   /** The most stages. Repeated attempts and waiting joins do not count. */
   max_steps: number;
   /** Run options that hold for every stage. */

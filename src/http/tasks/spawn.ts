@@ -189,7 +189,7 @@ async function spawnGraph(
         `options.${option}`,
         "is for POST /workflows/execute; continue a task with POST /tasks/{id}/input",
       );
-  const own = readWorkflowOptions(given);
+  const own = await readWorkflowOptions(context, given);
   const limits = body.tools === undefined ? null : { tools: body.tools };
   const policy = policyOf([body.policy, own.policy, limits]);
   const lost = droppedTools(policy, policyOf([above?.policies?.policy, policy]));

@@ -8,7 +8,6 @@ import {
   runSessionBody,
 } from "../../api/bodies/workflows.ts";
 import { diffGraphs, EDIT_OPERATIONS } from "../../engine/workflow/edit.ts";
-import { runAt } from "../../engine/workflow/origin.ts";
 import { memberInvalid } from "../../errors/member-invalid.ts";
 import { BadPath, FileNotFound, InputInvalid, OperationNotFound } from "../../errors/request.ts";
 import { Internal } from "../../errors.ts";
@@ -30,6 +29,7 @@ import { MAX_FILE_BYTES, refusalOf } from "../sessions/files.ts";
 import { sessionOf, shown } from "../sessions/object.ts";
 import { transcriptAnswer } from "../transcripts.ts";
 import { graphOf } from "./graphs.ts";
+import { runOfPath } from "./run-request.ts";
 import { postTaskRun } from "./runs.ts";
 
 /** Operations other than those that edit one graph. */
@@ -154,7 +154,7 @@ async function postPersist(context: RequestContext): Promise<Response> {
 /** `session_restore {path}`: the `persisted_path` of a session or of a run's record, or the id of a run. */
 async function postRestore(context: RequestContext): Promise<Response> {
   const { path: given } = await readJson(context.request, restoreBody);
-  const whole = runAt(given) ?? given;
+  const whole = (await runOfPath(context, given)) ?? given;
   const [owner = "", ...rest] = whole.split("/");
   const session = sessionOf(context, owner, rest.length === 0 ? "workflow run" : "session");
   if (rest.length === 0)

@@ -15,7 +15,9 @@ import { llmHost } from "../../run/llm-host.ts";
 import { checkGraph } from "../../run/workflow/check-graph.ts";
 import { pinSkills } from "../../run/workflow/pin-skills.ts";
 import { type CommandEnvironment, policyOf } from "../../run/workflow/stage.ts";
+import { runWithRecordAt } from "../../session/workflow/directory.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
+import { pathFault } from "../../tool/workspace-path.ts";
 import type { RequestContext } from "../context.ts";
 import { accountOf } from "../llm/account.ts";
 import { refusedAt } from "./graphs.ts";
@@ -24,24 +26,33 @@ import { readTest } from "./trial.ts";
 type WorkflowOptions = Omit<GivenOptions, "resume_path" | "replay_path">;
 
 /** @throws InputInvalid with a path below `at` for each fault */
-export function readWorkflowOptions(options: JsonObject, at = "options"): WorkflowOptions {
+export async function readWorkflowOptions(
+  context: RequestContext,
+  options: JsonObject,
+  at = "options",
+): Promise<WorkflowOptions> {
   const parsed = workflowOptions().safeParse(options);
   if (!parsed.success) {
     const faults = parsed.error.issues.map(({ path, message }) => ({ path: path.join("."), message }));
     throw refusedAt(at, faults);
   }
-  if (options.persist_path !== undefined) {
-    const message = "has no effect: Hull keeps the record of every run, and path of the answer names it";
-    throw refusedAt(at, [{ path: "persist_path", message }]);
-  }
   const { resume_path, replay_path, ...own } = parsed.data;
-  const run = (path: string | undefined, option: "resume_path" | "replay_path"): string | undefined => {
-    const named = path === undefined ? undefined : runAt(path);
+  const fault =
+    own.persist_path === undefined
+      ? null
+      : context.tenant === PUBLIC_TENANT
+        ? "is for callers with a key"
+        : pathFault(own.persist_path);
+  if (fault !== null) throw refusedAt(at, [{ path: "persist_path", message: fault }]);
+  const run = async (path: string | undefined, option: "resume_path" | "replay_path") => {
+    if (path === undefined) return undefined;
+    const named = await runOfPath(context, path);
     if (named !== null) return named;
-    throw refusedAt(at, [{ path: option, message: "is the path of a run's record, as in runs/<id>.json" }]);
+    const message = "is no path of a run's record: the persist_path of a run, or runs/<id>.json";
+    throw refusedAt(at, [{ path: option, message }]);
   };
-  const resumed = own.resume_run ?? run(resume_path, "resume_path");
-  const replayed = own.replay_run ?? run(replay_path, "replay_path");
+  const resumed = own.resume_run ?? (await run(resume_path, "resume_path"));
+  const replayed = own.replay_run ?? (await run(replay_path, "replay_path"));
   if (resumed !== undefined && replayed !== undefined) {
     const path = own.replay_run === undefined ? "replay_path" : "replay_run";
     throw refusedAt(at, [{ path, message: "cannot be given with a run that is resumed" }]);
@@ -51,6 +62,14 @@ export function readWorkflowOptions(options: JsonObject, at = "options"): Workfl
     ...(resumed === undefined ? {} : { resume_run: resumed }),
     ...(replayed === undefined ? {} : { replay_run: replayed }),
   };
+}
+
+/** The run that wrote its record last at this path; `null`: it is no such path. */
+export async function runOfPath(
+  { env, tenant }: Pick<RequestContext, "env" | "tenant">,
+  path: string,
+): Promise<string | null> {
+  return (await runWithRecordAt(env, tenant, path)) ?? runAt(path);
 }
 
 /** @throws InputInvalid for what does not fit the graph, and for a caller without a key */
@@ -107,7 +126,7 @@ export async function workflowSpec(
     options,
     account: accountOf(context, above?.account ?? run_id),
   });
-  const { deadline_ms, max_concurrent, compensation_ms } = own;
+  const { deadline_ms, max_concurrent, compensation_ms, persist_path } = own;
   const test = testOf(context, own, graph);
   const deadlines = [
     ...(deadline_ms === undefined ? [] : [Date.now() + deadline_ms]),
@@ -119,6 +138,7 @@ export async function workflowSpec(
     ...(skills === undefined ? {} : { skills }),
     graph,
     task,
+    ...(persist_path === undefined ? {} : { persist_path }),
     max_steps: own.max_steps ?? Math.max(1, Object.keys(graph.nodes).length * 4),
     options: { ...options, ...(max_concurrent === undefined ? {} : { max_concurrent }) },
     policy: policyOf([own.policy]),

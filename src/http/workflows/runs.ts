@@ -64,7 +64,7 @@ export async function executeWorkflow(context: RequestContext): Promise<Response
 }
 
 async function wantedBy(context: RequestContext, body: ExecuteBody): Promise<WorkflowRunRequest> {
-  const own = readWorkflowOptions(body.options ?? {});
+  const own = await readWorkflowOptions(context, body.options ?? {});
   const source = await sourceOf(context, body, own.resume_run ?? own.replay_run);
   const { graph, workflow, record } = source;
   const artifacts =
@@ -103,7 +103,7 @@ async function wantedTask(
 ): Promise<WorkflowRunRequest> {
   const named = typeof flow === "string" ? { workflow: flow } : { graph: flow };
   const { graph, workflow } = await sourceOf(context, named, undefined);
-  const own = readWorkflowOptions(options, "overrides");
+  const own = await readWorkflowOptions(context, options, "overrides");
   for (const option of ["resume_run", "replay_run"] as const)
     if (own[option] !== undefined)
       throw memberInvalid(`overrides.${option}`, "is for POST /workflows/execute");

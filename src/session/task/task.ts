@@ -22,8 +22,8 @@ import { RETRY_MS } from "../conversation/due-times.ts";
 import type { RunRow } from "../conversation/run-rows.ts";
 import type { RunEnd } from "../conversation/session-lifecycle.ts";
 import type { SessionIdentity } from "../conversation/store.ts";
-import { persist } from "../daemon/persist.ts";
 import type { IndexEntry } from "../index-row.ts";
+import { OwedFile } from "../owed-file.ts";
 import { waitAtMost } from "../wait-at-most.ts";
 import type { Workflow } from "../workflow/workflow.ts";
 import { forgetTask, taskRow } from "./directory.ts";
@@ -41,15 +41,14 @@ export class Task {
   readonly #conversation: Conversation;
   /** The agent run's work, with what it was computed from. It is cached because the result may be long. */
   #known: { row: TaskRow; run: RunRow; state: AgentState; work: Work } | null = null;
-  /** When the run ended whose handle was last written to the files, Unix ms. */
-  #savedOf = 0;
-  #saving: Promise<void> | undefined;
+  readonly #file: OwedFile;
 
   constructor(conversation: Conversation, storage: DurableObjectStorage, workflow: Workflow) {
     this.#conversation = conversation;
     this.workflow = workflow;
     this.store = new TaskStore(storage.sql, conversation.log.store);
     this.relay = new Relay(conversation, this);
+    this.#file = new OwedFile(conversation);
   }
 
   /** @throws CallNotFound */
@@ -423,29 +422,14 @@ export class Task {
     this.#conversation.dueAt("task_index", this.#conversation.log.now() + RETRY_MS);
   }
 
-  /**
-   * Resolves when the handle of an ended task is among its files; `undefined`: it already is, or is not wanted. The
-   * handle follows from what is stored and is rarely read, so it is written only when somebody looks at the files.
-   */
+  /** Resolves when the handle of an ended task is among its files; `undefined`: it already is, or is not wanted. */
   saved(): Promise<void> | undefined {
     const row = this.store.row();
     if (row?.settings.carry.persist_state !== true) return undefined;
     const settled_at = this.#settledAt(row);
     const since = settled_at === null ? 0 : Math.max(settled_at, row.closed_at ?? 0);
-    if (since <= this.#savedOf) return undefined;
-    this.#saving ??= this.#save(since).finally(() => {
-      this.#saving = undefined;
-    });
-    return this.#saving;
-  }
-
-  async #save(since: number): Promise<void> {
-    const { files, env, log } = this.#conversation;
-    const path = snapshotPath(log.store.session()?.id ?? "");
-    // An earlier instance may have written it, and its owner may have changed it since.
-    if ((files.changedAt(path) ?? 0) <= since)
-      await persist(env.FILES, files.byRun, { [path]: log.answered(this.handle()) });
-    this.#savedOf = since;
+    const path = snapshotPath(this.#conversation.log.store.session()?.id ?? "");
+    return this.#file.saved({ path, since, document: () => this.handle() });
   }
 
   #result({ settings }: TaskRow, { result, error, spent: { tokens } }: Work): JsonObject | null {

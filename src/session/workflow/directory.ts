@@ -5,6 +5,7 @@
 
 import * as z from "zod/mini";
 import WORKFLOWS from "../../../migrations/0010_workflows.sql?raw";
+import RECORDS from "../../../migrations/0017_workflow_records.sql?raw";
 import { pageOfRows, Tables } from "../../database.ts";
 import { statusOf } from "../../engine/workflow/document.ts";
 import type { Graph } from "../../engine/workflow/graph.ts";
@@ -33,6 +34,8 @@ const listed = z.lazy(knownWorkflow);
 const run = z.lazy(listedRun);
 
 const tables = ({ DB }: Bindings): Tables => new Tables(DB, WORKFLOWS);
+/** The paths of records are apart, since few runs have one of their own. */
+const records = ({ DB }: Bindings): Tables => new Tables(DB, RECORDS);
 
 /**
  * Stores a graph as the next version under a name. A graph that equals the last version adds no version.
@@ -118,11 +121,31 @@ export async function noteWorkflowRun(
        ON CONFLICT (tenant, id) DO UPDATE SET task = ?4, status = ?5, finished_at = ?7`,
     )
     .bind(tenant, id, name, spec.task.slice(0, SHOWN_TASK), statusOf(state), run.created_at, run.settled_at);
-  await noteRuns(env, [{ tenant, run }], [row]);
+  const { persist_path } = spec;
+  const path = persist_path === undefined ? [] : [await recordRow(env, { tenant, id, persist_path }, run)];
+  await noteRuns(env, [{ tenant, run }], [row, ...path]);
+}
+
+async function recordRow(
+  env: Bindings,
+  { tenant, id, persist_path }: { tenant: string; id: string; persist_path: string },
+  { created_at }: Pick<RunEntry, "created_at">,
+): Promise<D1PreparedStatement> {
+  const insert = `INSERT INTO workflow_records (tenant, path, run, created_at) VALUES (?, ?, ?, ?)
+    ON CONFLICT (tenant, path) DO UPDATE SET run = excluded.run, created_at = excluded.created_at
+      WHERE excluded.created_at >= workflow_records.created_at`;
+  return (await records(env).database()).prepare(insert).bind(tenant, persist_path, id, created_at);
+}
+
+/** The run that wrote its record last at a path that its request named; `null`: there is none. */
+export async function runWithRecordAt(env: Bindings, tenant: string, path: string): Promise<string | null> {
+  const query = "SELECT run FROM workflow_records WHERE tenant = ? AND path = ?";
+  return (await records(env).first(z.object({ run: z.string() }), query, [tenant, path]))?.run ?? null;
 }
 
 export async function forgetWorkflowRun(env: Bindings, tenant: string, id: string): Promise<void> {
   await tables(env).run("DELETE FROM workflow_runs WHERE tenant = ? AND id = ?", [tenant, id]);
+  await records(env).run("DELETE FROM workflow_records WHERE tenant = ? AND run = ?", [tenant, id]);
   await forgetRuns(env, tenant, [id]);
 }
 

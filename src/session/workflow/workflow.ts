@@ -23,6 +23,7 @@ import type { Conversation } from "../conversation/conversation.ts";
 import { RETRY_MS } from "../conversation/due-times.ts";
 import { Rows } from "../conversation/rows.ts";
 import type { SessionIdentity } from "../conversation/store.ts";
+import { OwedFile } from "../owed-file.ts";
 import { countRecovery, WATCH_MS } from "../run-attempts.ts";
 import { forgetWorkflowRun, listedAs, noteWorkflowRun } from "./directory.ts";
 import { eventsOf } from "./events.ts";
@@ -74,6 +75,7 @@ export interface JournalLifecycle {
 export class Workflow {
   readonly #conversation: Conversation;
   readonly #lifecycle: JournalLifecycle;
+  readonly #file: OwedFile;
   readonly #rows: Rows<JournalRow>;
   /** `undefined`: not read yet. */
   #state: WorkflowState | null | undefined;
@@ -110,6 +112,7 @@ export class Workflow {
     this.#conversation = conversation;
     this.#rows = new Rows(storage.sql, "journal");
     this.#lifecycle = lifecycle;
+    this.#file = new OwedFile(conversation);
   }
 
   /** @throws CallNotFound if the session has no workflow run */
@@ -340,6 +343,17 @@ export class Workflow {
     const state = this.state();
     const ended = state.spec.run_id === run && state.finished !== null;
     return ended ? runResult(runDocument(state, new Map())) : null;
+  }
+
+  /** Resolves when the record of an ended run is among the files; `undefined`: it already is, or is not wanted. */
+  saved(): Promise<void> | undefined {
+    const { spec, finished } = this.#load() ?? {};
+    const path = spec?.persist_path;
+    if (path === undefined || finished == null) return undefined;
+    const reading = this.ready();
+    const document = (): JsonObject => runDocument(this.state(), new Map());
+    const save = () => this.#file.saved({ path, since: finished.at, document });
+    return reading === undefined ? save() : reading.then(save);
   }
 
   /** Writes the run's present state to the index. */

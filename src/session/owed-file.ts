@@ -1,0 +1,41 @@
+/**
+ * A file of a session that follows from what is stored and is rarely read, so Hull writes it only when somebody looks at
+ * the files.
+ */
+import type { Conversation } from "./conversation/conversation.ts";
+import { persist } from "./daemon/persist.ts";
+
+/** What the file holds, and since when, in Unix ms. */
+interface Owed {
+  path: string;
+  since: number;
+  document: () => unknown;
+}
+
+export class OwedFile {
+  readonly #conversation: Conversation;
+  /** The `since` of what was last written. */
+  #savedOf = 0;
+  #saving: Promise<void> | undefined;
+
+  constructor(conversation: Conversation) {
+    this.#conversation = conversation;
+  }
+
+  /** Resolves when it is among the files; `undefined`: it already is. */
+  saved(owed: Owed): Promise<void> | undefined {
+    if (owed.since <= this.#savedOf) return undefined;
+    this.#saving ??= this.#save(owed).finally(() => {
+      this.#saving = undefined;
+    });
+    return this.#saving;
+  }
+
+  async #save({ path, since, document }: Owed): Promise<void> {
+    const { files, env, log } = this.#conversation;
+    // An earlier instance may have written it, and its owner may have changed it since.
+    if ((files.changedAt(path) ?? 0) <= since)
+      await persist(env.FILES, files.byRun, { [path]: log.answered(document()) });
+    this.#savedOf = since;
+  }
+}
