@@ -112,7 +112,7 @@ export class Automaton {
       if (budget.left < 0) return null;
       if (matchEnd === -1) return matches;
       matches++;
-      from = kind === EMPTY ? matchEnd + 1 : matchEnd;
+      from = kind === EMPTY ? behind(text, matchEnd) : matchEnd;
     }
     return matches;
   }
@@ -203,6 +203,9 @@ export class Automaton {
     this.#table.fill(0);
   }
 }
+
+/** The position behind the character at another one. */
+const behind = (text: string, at: number): number => at + ((text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1);
 
 function contextAfter(unit: number): number {
   if (isWord(unit)) return AFTER_WORD;

@@ -93,4 +93,11 @@ export const SPACE = setOf(
 );
 /** ECMA-262: line terminators, which `.` excludes. */
 export const LINE_END = setOf([0x0a, 0x0a], [0x0d, 0x0d], [0x2028, 0x2029]);
+/** The halves of a surrogate pair. */
+export const HIGH = setOf([0xd800, 0xdbff]);
+export const LOW = setOf([0xdc00, 0xdfff]);
+
+/** Whether a set has all characters beyond U+FFFF: sets that name members cannot have any. */
+export const isWide = (set: CharSet): boolean => contains(set, 0xd800) && contains(set, 0xdfff);
+
 export const ANY = setOf([0, MAX_UNIT]);

@@ -1,7 +1,7 @@
 /**
  * Compiles an expression's tree into instructions for a machine that follows all ways together (Thompson 1968, Pike).
  */
-import type { CharSet } from "./char-set.ts";
+import { type CharSet, complement, HIGH, isWide, LOW, union } from "./char-set.ts";
 import { type Assertion, type Node, Refusal } from "./parse.ts";
 
 type Instruction =
@@ -17,7 +17,7 @@ export interface Program {
 }
 
 /** Counted repetitions are expanded, so their product is bounded. */
-const MAX_INSTRUCTIONS = 2000;
+const MAX_INSTRUCTIONS = 5000;
 /** Steps of the compiler: repetitions of nothing make no instructions, but cost time. */
 const MAX_STEPS = 20_000;
 
@@ -43,7 +43,7 @@ class Compiler {
     if (++this.#steps > MAX_STEPS) throw tooLarge();
     switch (node.kind) {
       case "unit":
-        return this.add({ op: "unit", set: node.set, next });
+        return this.#character(node.set, next);
       case "assert":
         return this.add({ op: "assert", what: node.what, next });
       case "sequence":
@@ -55,6 +55,15 @@ class Compiler {
       case "repeat":
         return this.#repeat(node, next);
     }
+  }
+
+  /** One character of a set: of a set with all surrogates it may be a pair, never half of one. */
+  #character(set: CharSet, next: number): number {
+    if (!isWide(set)) return this.add({ op: "unit", set, next });
+    const low = this.add({ op: "unit", set: LOW, next });
+    const second = this.add({ op: "unit", set: HIGH, next: low });
+    const first = this.add({ op: "unit", set: complement(union([complement(set), HIGH, LOW])), next });
+    return this.add({ op: "split", first, second });
   }
 
   #repeat(node: Node & { kind: "repeat" }, next: number): number {
