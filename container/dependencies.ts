@@ -9,6 +9,7 @@ import { createReadStream, createWriteStream } from "node:fs";
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { finished } from "node:stream/promises";
+import { lastOf } from "../src/cut.ts";
 import { type Bundles, MAX_TAR_BYTES } from "./bundles.ts";
 import type { Cgroups } from "./cgroup.ts";
 import type { Command } from "./commands.ts";
@@ -274,7 +275,7 @@ class Tail {
   #text = "";
 
   push(chunk: Uint8Array): void {
-    this.#text = (this.#text + this.#decoder.decode(chunk, { stream: true })).slice(-TAIL_CHARACTERS);
+    this.#text = lastOf(this.#text + this.#decoder.decode(chunk, { stream: true }), TAIL_CHARACTERS);
   }
 
   get text(): string {

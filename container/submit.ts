@@ -1,9 +1,11 @@
 /** `POST /v1/executions`: checks the spec, waits for a slot, receives the input, and starts the process. */
+
 import { createHash } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import { firstOf } from "../src/cut.ts";
 import { type ExecutionSpec, executionSpec } from "../src/tool/protocol.ts";
 import type { Auth } from "./auth.ts";
 import { checkOptedIn, plainName } from "./environment.ts";
@@ -153,7 +155,7 @@ const MAX_STEM_BYTES = 180;
 /** A name that is not yet used: `a.txt`, `a-2.txt`, ... Short enough for every file system. */
 function freeName(name: string, taken: Set<string>): string {
   const dot = name.lastIndexOf(".");
-  const extension = dot > 0 ? name.slice(dot).slice(0, 20) : "";
+  const extension = dot > 0 ? firstOf(name.slice(dot), 20) : "";
   const stem = cutStem(dot > 0 ? name.slice(0, dot) : name);
   let free = stem + extension;
   for (let count = 2; taken.has(free); count += 1) free = `${stem}-${count}${extension}`;
@@ -163,6 +165,6 @@ function freeName(name: string, taken: Set<string>): string {
 
 function cutStem(stem: string): string {
   let cut = stem;
-  while (Buffer.byteLength(cut) > MAX_STEM_BYTES) cut = cut.slice(0, -1);
+  while (Buffer.byteLength(cut) > MAX_STEM_BYTES) cut = firstOf(cut, cut.length - 1);
   return cut;
 }

@@ -5,10 +5,12 @@
  * `#files` is the session's state as this folder knows it: from the manifest, and from later reports. `#seen` has the
  * files on disk with known content, recognised by inode, size and times; any other file must be read.
  */
+
 import { createHash, randomBytes } from "node:crypto";
 import type { BigIntStats } from "node:fs";
 import { chmod, chown, copyFile, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { firstOf } from "../src/cut.ts";
 import {
   FRAME,
   type FrameType,
@@ -149,7 +151,7 @@ export class Workspace {
       }
       for (const refusal of refused.slice(0, WORKSPACE_LIMITS.files)) {
         this.#exact = false;
-        await report({ ...refusal, path: refusal.path.slice(0, WORKSPACE_LIMITS.path_bytes).toWellFormed() });
+        await report({ ...refusal, path: firstOf(refusal.path, WORKSPACE_LIMITS.path_bytes).toWellFormed() });
       }
       this.bytes = room.bytes;
     });

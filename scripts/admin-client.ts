@@ -1,4 +1,5 @@
 /** Calls of commands to the routes of a running Hull. */
+import { firstOf } from "../src/cut.ts";
 import { CommandError, EXIT, type ExitCode, usageError } from "./command.ts";
 import { stateOf } from "./dev/paths.ts";
 import { addressOf } from "./dev/state-lock.ts";
@@ -131,7 +132,7 @@ async function firstLineOf(response: Response): Promise<string> {
   } catch {
     throw brokenOff();
   }
-  return text.slice(0, MAX_LINE).replace(/\n.*/s, "");
+  return firstOf(text, MAX_LINE).replace(/\n.*/s, "");
 }
 
 export class AdminClient {

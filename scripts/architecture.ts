@@ -31,6 +31,7 @@ const VOCABULARY = [
   "bytes",
   "memo",
   "at-most",
+  "cut",
   "lazily",
   "recent",
   "plural",
@@ -42,12 +43,13 @@ const VOCABULARY = [
 ];
 const MAY_IMPORT: Record<string, readonly string[]> = {
   "answer-shape": ["src/skill/json.ts", "src/skill/manifest.ts"],
-  errors: ["plural"],
+  errors: ["plural", "cut"],
   plural: [],
   secrets: [],
   bytes: [],
   memo: [],
   "at-most": [],
+  cut: [],
   lazily: [],
   recent: [],
   "derived-key": ["bytes"],
@@ -201,6 +203,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     "errors",
     "secrets",
     "redact",
+    "cut",
     "memo",
     "api",
     "skill",
@@ -236,6 +239,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   ],
   container: [
     "src/bytes.ts",
+    "src/cut.ts",
     "src/skill/tar.ts",
     "src/tool/protocol.ts",
     "src/tool/workspace-path.ts",

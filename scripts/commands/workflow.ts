@@ -1,5 +1,7 @@
 /** `hull workflow`: workflows of a running Hull, and their runs. */
+
 import { relative } from "node:path";
+import { firstOf } from "../../src/cut.ts";
 import { counted } from "../../src/plural.ts";
 import { type AdminClient, pathOf, SERVER_FLAGS, serverOf } from "../admin-client.ts";
 import { type Command, EXIT, parseFlags, timeoutMs, usageError } from "../command.ts";
@@ -213,7 +215,7 @@ function ls(wanted: Wanted): Promise<number> {
     WORKFLOW: ({ workflow }) => workflow,
     STATUS: ({ status }) => status,
     CREATED: ({ created_at }) => created_at,
-    TASK: ({ task }) => task.slice(0, 60),
+    TASK: ({ task }) => firstOf(task, 60),
   });
 }
 

@@ -1,6 +1,8 @@
 /** Compares the record of a workflow run with what its test expects. Pure. */
+
 import { isDeepStrictEqual } from "node:util";
 import * as z from "zod";
+import { firstOf } from "../../src/cut.ts";
 import { asJson, isObject } from "../../src/skill/json.ts";
 import type { Json } from "../../src/skill/manifest.ts";
 import type { ArtifactExpectation, Expectation, NodeExpectation } from "./test-file.ts";
@@ -180,5 +182,5 @@ const MAX_SHOWN = 300;
 
 function shown(value: Json): string {
   const text = JSON.stringify(value);
-  return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text;
+  return text.length > MAX_SHOWN ? `${firstOf(text, MAX_SHOWN)}…` : text;
 }

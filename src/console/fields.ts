@@ -1,4 +1,5 @@
 /** Reads the fields of a form. */
+import { firstOf } from "../cut.ts";
 import { BadRequest } from "../errors/request.ts";
 import { parsedJson } from "../skill/json-depth.ts";
 
@@ -11,5 +12,5 @@ export function jsonOf(fields: FormData, name: string): unknown {
   if (text === "") return undefined;
   const value = parsedJson(text);
   if (value !== undefined) return value;
-  throw new BadRequest({ detail: `The field ${name} takes JSON, which this is not: ${text.slice(0, 80)}` });
+  throw new BadRequest({ detail: `The field ${name} takes JSON, which this is not: ${firstOf(text, 80)}` });
 }

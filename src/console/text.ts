@@ -1,5 +1,7 @@
 /** HTML that is escaped by construction, and the formats of numbers, times and amounts. */
+
 import { html } from "hono/html";
+import { firstOf } from "../cut.ts";
 
 /** Escaped HTML. A template turns every value into text unless it is escaped HTML itself. */
 export type Html = ReturnType<typeof html>;
@@ -74,7 +76,7 @@ export function pretty(value: unknown): string {
 
 /** Cuts a text to so many characters. */
 export function short(text: string, length: number): string {
-  return text.length <= length ? text : `${text.slice(0, length - 1)}…`;
+  return text.length <= length ? text : `${firstOf(text, length - 1)}…`;
 }
 
 /** A hash of a text (FNV-1a). It tells a page whether the text has changed. */

@@ -1,6 +1,8 @@
 /** Artifacts that tools make for people to look at: their forms, and what Hull keeps of them. Pure. */
+
 import * as z from "zod/mini";
 import { about, json, maybe, object, ordinal, type Shaped, text } from "../answer-shape.ts";
+import { firstOf } from "../cut.ts";
 import { isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 
@@ -78,7 +80,7 @@ export function readArtifact(
   if (wrong !== null) return { error: wrong };
   if (id !== undefined && id !== null && (typeof id !== "string" || !ARTIFACT_ID.test(id))) {
     const what = "has an id of 1 to 128 characters A-Za-z0-9._:-, the first a letter or digit";
-    return { error: `An artifact ${what}, not ${JSON.stringify(id).slice(0, 80)}.` };
+    return { error: `An artifact ${what}, not ${firstOf(JSON.stringify(id), 80)}.` };
   }
   const named = typeof id === "string" ? id : null;
   if (update) return updated(given, named, latest);
@@ -110,7 +112,7 @@ function created(given: JsonObject, id: string, latest: (id: string) => Artifact
   const type = ARTIFACT_TYPES.find((name) => name === given.type) ?? "custom";
   if (given.type !== type) {
     const named = given.type === undefined ? "names no type" : `has the type ${JSON.stringify(given.type)}`;
-    const message = `The artifact ${id} ${named.slice(0, 120)}, and is taken for custom. There are ${ARTIFACT_TYPES.join(", ")}.`;
+    const message = `The artifact ${id} ${firstOf(named, 120)}, and is taken for custom. There are ${ARTIFACT_TYPES.join(", ")}.`;
     findings.push({ code: "artifact_type_unknown", message });
   }
   const known = languageOf(type, language);
@@ -175,6 +177,6 @@ export function withArtifacts(
 /** The model's line about an artifact, never with its content. */
 export function artifactLine({ id, title, version }: Artifact, isUpdate: boolean): string {
   if (isUpdate) return `Artifact ${id} was updated to version ${version}.`;
-  const name = title.replace(/\s+/g, " ").slice(0, 200);
+  const name = firstOf(title.replace(/\s+/g, " "), 200);
   return `Artifact "${name}" was made (id ${id}, version ${version}).`;
 }

@@ -1,5 +1,7 @@
 /** A fault in a value from outside: its path, what is accepted, what came. */
+
 import type * as z from "zod/mini";
+import { firstOf } from "../cut.ts";
 
 export interface Fault {
   /** Dotted path, e.g. `tools.0.defer_loading`. */
@@ -17,7 +19,7 @@ const MAX_SHOWN = 80;
 /** A value as JSON text, cut if long. */
 export function shown(value: unknown): string {
   const text = JSON.stringify(value) ?? "nothing";
-  return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text;
+  return text.length > MAX_SHOWN ? `${firstOf(text, MAX_SHOWN)}…` : text;
 }
 
 /** A text about options, for a body with the options at its top: they lose `options.`, while quoted values stay. */

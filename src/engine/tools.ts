@@ -2,7 +2,9 @@
  * Tools as callers define them. The reader reports every fault of a definition immediately, by tool and field: a
  * misspelt flag must not silently mean its default.
  */
+
 import * as z from "zod/mini";
+import { firstOf } from "../cut.ts";
 import { once } from "../memo.ts";
 import { isObject, objectOf } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
@@ -136,7 +138,7 @@ function readTool(
   given.parameters ??= {};
   if (isObject(given.annotations)) given.annotations = present(given.annotations, annotationsShape());
   const { name, command, ...others } = given;
-  const title = typeof name === "string" ? `the tool "${name.slice(0, 128)}"` : path;
+  const title = typeof name === "string" ? `the tool "${firstOf(name, 128)}"` : path;
   const parsed = definitionShape().safeParse(commands ? given : { name, ...others });
   const issues = parsed.success ? [] : parsed.error.issues;
   const faults = issues.flatMap((issue) => faultsOf(issue, given, path, title));

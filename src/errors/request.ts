@@ -1,5 +1,6 @@
 /** Errors of the request itself, and of a deployment that cannot take requests yet. */
 
+import { firstOf } from "../cut.ts";
 import { define } from "../errors.ts";
 import { counted } from "../plural.ts";
 
@@ -18,7 +19,7 @@ export const BadRequest = define<{ detail: string; param?: string }>(
 );
 export const BadPath = define<{ path: string; reason: string }>("bad_path", 400, "Bad path", (d) => {
   // It may be of any length.
-  const path = d.path.slice(0, 1024).toWellFormed();
+  const path = firstOf(d.path, 1024).toWellFormed();
   return { detail: `The path ${JSON.stringify(path)} ${d.reason}.`, members: { path } };
 });
 export const MalformedJson = define<{ offset?: number; reason: string }>(
@@ -172,8 +173,8 @@ export const SkillNotFound = define<
   }
   if ("id" in d) {
     // The given id may be anything.
-    const version = d.version === undefined ? "" : `version "${d.version.slice(0, 64)}" of the `;
-    return { detail: `There is no ${version}skill "${d.id.slice(0, 64)}".`, members: { near: [] } };
+    const version = d.version === undefined ? "" : `version "${firstOf(d.version, 64)}" of the `;
+    return { detail: `There is no ${version}skill "${firstOf(d.id, 64)}".`, members: { near: [] } };
   }
   return {
     detail: `No skill is called "${d.slug}".${near(d.near)} GET /skills lists the skills.`,
@@ -191,7 +192,7 @@ export const FileNotFound = define<
   { id: string } | { path: string } | { path: string; made: readonly string[]; cut: boolean }
 >("file_not_found", 404, "File not found", (d) => {
   if ("made" in d) {
-    const path = d.path.slice(0, 1024).toWellFormed();
+    const path = firstOf(d.path, 1024).toWellFormed();
     if (d.cut) {
       const most = `An answer has at most ${d.made.length} files of a run, the first by path`;
       return { detail: `${most}: ${JSON.stringify(path)} is not among them.`, members: { path } };
@@ -203,7 +204,7 @@ export const FileNotFound = define<
   }
   if ("path" in d) return { detail: `The session has no file "${d.path}".`, members: { path: d.path } };
   // The given id may be anything.
-  const id = d.id.slice(0, 64);
+  const id = firstOf(d.id, 64);
   return { detail: `There is no file "${id}", or it has expired.`, members: { file_id: id } };
 });
 export const FileExpired = define<{ id: string }>("file_expired", 404, "File expired", (d) => ({
@@ -230,7 +231,7 @@ export const OperationNotFound = define<{ name: string; near: string[]; known: s
   404,
   "Operation not found",
   (d) => ({
-    detail: `No operation on transcripts is called "${d.name.slice(0, 64)}".${near(d.near)} There are ${d.known.join(", ")}.`,
+    detail: `No operation on transcripts is called "${firstOf(d.name, 64)}".${near(d.near)} There are ${d.known.join(", ")}.`,
     members: { near: d.near },
   }),
 );

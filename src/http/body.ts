@@ -3,6 +3,7 @@
 import type * as z from "zod/mini";
 import { atMost } from "../at-most.ts";
 import { Gathered } from "../bytes.ts";
+import { firstOf } from "../cut.ts";
 import { checked, shapeErrors } from "../engine/fault.ts";
 import {
   BodyTooLarge,
@@ -39,7 +40,7 @@ export function checkDeclaredLength(request: Request, limit: number): void {
 export function checkCoding(request: Request): void {
   const coding = request.headers.get("content-encoding")?.trim() ?? "";
   if (coding === "" || coding.toLowerCase() === "identity") return;
-  const type = `content-encoding: ${coding.slice(0, 64)}`;
+  const type = `content-encoding: ${firstOf(coding, 64)}`;
   throw new UnsupportedMediaType({ type, accepted: ["identity"] });
 }
 

@@ -1,7 +1,9 @@
 /** The context of one HTTP request: ids, settings, timings and the fields of its log line. */
+
 import { grants } from "../auth/api-key.ts";
 import type { Caller } from "../auth/caller.ts";
 import type { SignIn } from "../auth/sign-in.ts";
+import { firstOf } from "../cut.ts";
 import type { Deployment } from "../deployment.ts";
 import type { PinnedSkills } from "../engine/workflow/answers.ts";
 import type { Bindings, Settings } from "../env.ts";
@@ -128,7 +130,7 @@ export class RequestContext implements RunContext {
     const bot = this.request.headers.get("x-hull-bot");
     if (bot === null || BOT_ID.test(bot)) return bot;
     const what = "an id of 1 to 128 characters A-Za-z0-9._:-, the first a letter or digit";
-    throw new BadRequest({ detail: `x-hull-bot must be ${what}, not "${bot.slice(0, 128)}".` });
+    throw new BadRequest({ detail: `x-hull-bot must be ${what}, not "${firstOf(bot, 128)}".` });
   }
 
   /** Sets the caller; only the guard calls this. */

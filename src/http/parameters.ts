@@ -1,4 +1,5 @@
 /** Parameters of the URL with few values, or required. */
+import { firstOf } from "../cut.ts";
 import { BadRequest } from "../errors/request.ts";
 
 /** The two values of a boolean parameter: those of Hull's own API, and those of the vendors' APIs and of some lists. */
@@ -14,7 +15,7 @@ export function flagIn(
   const value = query.get(name) ?? no;
   if (value === yes || value === no) return value === yes;
   throw new BadRequest({
-    detail: `${name} must be ${yes} or ${no}, not "${value.slice(0, 32)}".`,
+    detail: `${name} must be ${yes} or ${no}, not "${firstOf(value, 32)}".`,
     param: name,
   });
 }

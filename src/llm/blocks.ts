@@ -1,5 +1,7 @@
 /** The public form of a turn's blocks: with a visibility, and readable back without loss. */
+
 import * as z from "zod/mini";
+import { firstOf } from "../cut.ts";
 import type { Block } from "../engine/messages.ts";
 import { isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
@@ -25,7 +27,7 @@ const MAX_RAW = 200;
 
 /** Replaces the arguments of a call that are not a JSON object. */
 export function parseErrorArguments(raw: string): JsonObject {
-  return { __parse_error: `The arguments are not a JSON object: ${raw.slice(0, MAX_RAW)}` };
+  return { __parse_error: `The arguments are not a JSON object: ${firstOf(raw, MAX_RAW)}` };
 }
 
 /** The refusal text that a block of a model of OpenAI's protocols holds; `null`: it holds none. */

@@ -3,6 +3,7 @@
  * Schemas that could keep a validator busy for ever are refused first.
  */
 
+import { firstOf } from "../cut.ts";
 import { InvalidRequest } from "../errors/llm.ts";
 import { InputInvalid } from "../errors/request.ts";
 import { isObject } from "../skill/json.ts";
@@ -67,7 +68,7 @@ export function readSchema(schema: JsonObject, option: string): JsonObject {
 export function checkSchema(schema: JsonObject, path: string): void {
   const fault = schemaFaults(schema).find((at) => DECISIVE.has(at.slice(at.lastIndexOf("/") + 1)));
   if (fault === undefined) return;
-  const message = `No answer can match ${path}: JSON Schema 2020-12 does not allow the value at ${fault.slice(0, 200)}.`;
+  const message = `No answer can match ${path}: JSON Schema 2020-12 does not allow the value at ${firstOf(fault, 200)}.`;
   throw new InputInvalid({ reason: message, errors: [{ path, message }] });
 }
 
@@ -170,14 +171,14 @@ function inPlace(schema: JsonObject, root: JsonObject, refuse: Refuse): Json[] {
 
 /** The target of a reference inside the document. Hull refuses others, since it fetches nothing. */
 function target(reference: string, root: JsonObject, refuse: Refuse): Json {
-  if (!reference.startsWith("#")) throw refuse(`refers to ${reference.slice(0, 100)}, outside of itself`);
+  if (!reference.startsWith("#")) throw refuse(`refers to ${firstOf(reference, 100)}, outside of itself`);
   if (reference === "#") return root;
   let at: Json | undefined = root;
   for (const step of reference.slice(2).split("/")) {
     const name = decodeURIComponent(step).replaceAll("~1", "/").replaceAll("~0", "~");
     at = Array.isArray(at) ? at[Number(name)] : isObject(at) ? at[name] : undefined;
   }
-  if (at === undefined) throw refuse(`refers to ${reference.slice(0, 100)}, which it does not hold`);
+  if (at === undefined) throw refuse(`refers to ${firstOf(reference, 100)}, which it does not hold`);
   return at;
 }
 

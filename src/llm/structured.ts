@@ -1,5 +1,6 @@
 /** Structured answers: what a request expects, and what is wrong with an answer. */
 
+import { firstOf } from "../cut.ts";
 import { InvalidRequest, SchemaValidation } from "../errors/llm.ts";
 import { isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
@@ -145,6 +146,6 @@ export function schemaFailure(
 export function notOneOf(option: string, accepted: readonly string[], got: string) {
   return new InvalidRequest({
     option,
-    detail: `${option} must be one of ${accepted.map((word) => JSON.stringify(word)).join(", ")}; got ${got.slice(0, 80)}.`,
+    detail: `${option} must be one of ${accepted.map((word) => JSON.stringify(word)).join(", ")}; got ${firstOf(got, 80)}.`,
   });
 }

@@ -4,6 +4,7 @@
  */
 
 import { Validator } from "@cfworker/json-schema";
+import { firstOf } from "../cut.ts";
 import { isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { costlyPatterns, withoutPatterns } from "./patterns.ts";
@@ -37,7 +38,7 @@ export function validate(schema: JsonObject, value: Json, strict: boolean): Verd
   const costly = costlyPatterns(schema, value);
   const [pattern] = costly;
   if (strict && pattern !== undefined) {
-    return { refused: `the value's strings are too long for the schema's pattern ${pattern.slice(0, 100)}` };
+    return { refused: `the value's strings are too long for the schema's pattern ${firstOf(pattern, 100)}` };
   }
   if (comparesItems(schema) && sizeOf(value).compared > MAX_COMPARED) {
     return { refused: "the value's lists are too long to be checked for uniqueItems" };
@@ -70,7 +71,7 @@ export function schemaErrors(schema: JsonObject, value: Json): string[] {
   const own = verdict.findings.filter(({ keyword }) => !CONTAINERS.has(keyword));
   const messages = (own.length > 0 ? own : verdict.findings).map(({ pointer, message }) => {
     const path = pointer.replace(/^\//, "").replaceAll("/", ".");
-    return `${path === "" ? "" : `${path}: `}${message}`.slice(0, MAX_MESSAGE);
+    return firstOf(`${path === "" ? "" : `${path}: `}${message}`, MAX_MESSAGE);
   });
   return [...new Set(messages)].slice(0, MAX_ERRORS);
 }

@@ -2,6 +2,7 @@
  * The OpenAI Responses protocol: turns the canonical request into a body. The provider stores nothing, so each request
  * contains the conversation (`openai-responses-input.ts`). `openai-responses-answer.ts` reads the answer.
  */
+
 import type {
   FunctionTool,
   NamespaceTool,
@@ -11,6 +12,7 @@ import type {
   ToolChoiceFunction,
   ToolChoiceOptions,
 } from "openai/resources/responses/responses";
+import { firstOf } from "../cut.ts";
 import type { ModelRequest, ToolChoice, ToolDefinition } from "../engine/messages.ts";
 import { mentionsJson, withJsonWord } from "./json-instruction.ts";
 import { parallelCalls } from "./openai-chat.ts";
@@ -92,6 +94,6 @@ function searchableTools(tools: readonly ToolDefinition[]): Tool[] {
 /** A namespace as a tool. The model sees its name and description before it searches. */
 function namespaceTool(name: string, tools: readonly ToolDefinition[]): NamespaceTool {
   const names = tools.map((tool) => tool.name).join(", ");
-  const description = `The tools of ${name}: ${names}`.slice(0, 1000);
+  const description = firstOf(`The tools of ${name}: ${names}`, 1000);
   return { type: "namespace", name, description, tools: tools.map(functionTool) };
 }

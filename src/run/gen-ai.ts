@@ -3,6 +3,7 @@
  * (https://opentelemetry.io/docs/specs/semconv/gen-ai/): names, counts and codes, and content only on request.
  */
 
+import { firstOf } from "../cut.ts";
 import type { AgentToolResult } from "../engine/agent/records.ts";
 import type { AgentSpec } from "../engine/agent/spec.ts";
 import type { RunState } from "../engine/agent/state.ts";
@@ -23,7 +24,7 @@ type Content = (value: unknown) => string | undefined;
 
 function contentOf(context: RunContext): Content {
   if (!context.settings.traceContent) return () => undefined;
-  return (value) => (JSON.stringify(context.redacted(value)) ?? "").slice(0, MAX_CONTENT);
+  return (value) => firstOf(JSON.stringify(context.redacted(value)) ?? "", MAX_CONTENT);
 }
 
 /** Drives a run in a span of its own. @param execution the request's id of the run */

@@ -1,4 +1,5 @@
 /** Failures of model calls as their callers see them: by category, with the provider's words. */
+import { firstOf } from "../cut.ts";
 import {
   type FailureClass,
   failureClassOf,
@@ -24,7 +25,7 @@ export function llmError(thrown: unknown, context: RunContext): HullError {
   if (typeof members.provider !== "string" || !ofProvider) return error;
   const failure = failureClassOf(error.data);
   const words = error.operator.provider_message;
-  const said = typeof words === "string" ? ` It says: ${words.slice(0, MAX_WORDS)}` : "";
+  const said = typeof words === "string" ? ` It says: ${firstOf(words, MAX_WORDS)}` : "";
   const own = code === "provider_rejected_request" ? NAMED_REASONS.get(failure.reason)?.title : undefined;
   const detail = `${error.data.detail} (${failure.reason})${said}`;
   const status = statusOf(code, failure);

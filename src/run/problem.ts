@@ -1,4 +1,5 @@
 /** Turns an error into its problem document. */
+import { firstOf } from "../cut.ts";
 import { type HullError, type Problem, toProblem } from "../errors.ts";
 import type { RunContext } from "./context.ts";
 
@@ -6,7 +7,7 @@ import type { RunContext } from "./context.ts";
 export function problemOf(error: HullError, context: RunContext): Problem {
   const problem = toProblem(error.data, context.requestId);
   const said = error.operator.provider_message;
-  if (context.settings.local && typeof said === "string") problem.provider_message = said.slice(0, 500);
+  if (context.settings.local && typeof said === "string") problem.provider_message = firstOf(said, 500);
   return context.redacted(problem);
 }
 

@@ -2,7 +2,9 @@
  * Output of a running process: kept in memory up to a budget, only counted beyond it. The Worker reads what does not
  * fit again from the runner's journal, so it never holds a large output.
  */
+
 import { Gathered } from "../bytes.ts";
+import { lastOf } from "../cut.ts";
 
 /** Bytes of one run's output that the Worker keeps in memory. */
 export const SPOOL_BYTES = 8 * 1024 * 1024;
@@ -79,6 +81,6 @@ export class Tail {
     const decoder = new TextDecoder();
     const text =
       this.#chunks.map((chunk) => decoder.decode(chunk, { stream: true })).join("") + decoder.decode();
-    return text.slice(-Tail.CHARACTERS);
+    return lastOf(text, Tail.CHARACTERS);
   }
 }

@@ -1,4 +1,5 @@
 /** When an agent run may activate a skill, and who may do it: fields in addition to those of the format. */
+import { firstOf } from "../cut.ts";
 import type { Field } from "./field-kinds.ts";
 import { type Readers, readFields, stripControls } from "./fields.ts";
 import type { Findings } from "./findings.ts";
@@ -93,7 +94,7 @@ function fingerprints(findings: Findings, slot: Slot | undefined): string[] | un
   const given = texts(findings, slot);
   const odd = given?.filter((text) => !FINGERPRINT.test(text)) ?? [];
   if (odd.length > 0) {
-    const message = `The field ${slot.path} has values that are not fingerprints of keys: ${odd.join(", ").slice(0, 200)}.`;
+    const message = `The field ${slot.path} has values that are not fingerprints of keys: ${firstOf(odd.join(", "), 200)}.`;
     findings.error(
       "signer_fingerprint",
       slot,

@@ -1,4 +1,5 @@
 /** Collects the diagnostics of one skill in the order they are found. */
+import { firstOf } from "../cut.ts";
 import type { Diagnostic } from "./manifest.ts";
 import { type Position, type Slot, toJson } from "./tree.ts";
 
@@ -51,5 +52,5 @@ export class Findings {
 
 function shown(slot: Slot): string {
   const text = JSON.stringify(toJson(slot.node));
-  return text.length <= MAX_VALUE ? text : `${text.slice(0, MAX_VALUE - 1)}…`;
+  return text.length <= MAX_VALUE ? text : `${firstOf(text, MAX_VALUE - 1)}…`;
 }

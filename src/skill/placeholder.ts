@@ -1,4 +1,5 @@
 /** `${VAR}` in proxy URLs and headers: `VAR` from the Worker's environment; `$${` is a literal `${`. */
+import { firstOf } from "../cut.ts";
 
 type Piece = { text: string } | { variable: string };
 
@@ -19,7 +20,7 @@ export function parseTemplate(template: string): { pieces: Piece[]; problem?: st
       continue;
     }
     const found = /^\$\{([A-Za-z_][A-Za-z0-9_]*)\}/.exec(template.slice(at));
-    if (found?.[1] === undefined) return { pieces, problem: template.slice(at, at + 20) };
+    if (found?.[1] === undefined) return { pieces, problem: firstOf(template.slice(at), 20) };
     if (text !== "") pieces.push({ text });
     text = "";
     pieces.push({ variable: found[1] });

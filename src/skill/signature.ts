@@ -5,6 +5,7 @@
 
 import * as z from "zod/mini";
 import { base64OrNull, toBase64 } from "../bytes.ts";
+import { firstOf } from "../cut.ts";
 import type { Hash, SourceFile } from "./bundle.ts";
 import { canonicalJson } from "./canonical.ts";
 import { SIGNATURE_FILE } from "./file-text.ts";
@@ -117,7 +118,7 @@ function differenceOf(signed: Record<string, string>, present: Record<string, st
 }
 
 function named(paths: readonly string[]): string {
-  const shown = paths.slice(0, MAX_NAMED).map((path) => path.slice(0, 200));
+  const shown = paths.slice(0, MAX_NAMED).map((path) => firstOf(path, 200));
   const rest = paths.length - shown.length;
   return [...shown, ...(rest === 0 ? [] : [`${rest} more`])].join(", ");
 }

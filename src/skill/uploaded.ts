@@ -1,4 +1,5 @@
 /** Uploaded skills: their folder in an archive, and what is forbidden to them. */
+import { firstOf } from "../cut.ts";
 import type { SourceFile } from "./bundle.ts";
 import { skillFileName } from "./file-text.ts";
 import { type IgnoreLevel, type IgnoreRule, isIgnored, parseIgnore } from "./ignore.ts";
@@ -38,7 +39,7 @@ export function skillFiles(archive: readonly SourceFile[]): SourceFile[] {
     }
     const fault = tooLong(path);
     if (fault !== null)
-      throw new FolderError(`the path ${JSON.stringify(`${path.slice(0, 100)}…`)} ${fault}`);
+      throw new FolderError(`the path ${JSON.stringify(`${firstOf(path, 100)}…`)} ${fault}`);
   }
   const files = hasSkillFile(entries) ? entries : insideTopFolder(entries);
   const ignore = files.find(({ path }) => path === ".hullignore");

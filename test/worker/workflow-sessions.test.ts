@@ -1,7 +1,10 @@
 /** A task run through a graph, and the sessions of workflows. */
 import { describe, expect, it } from "vitest";
 import { said } from "../support/workflow-graphs.ts";
-import { type Body, client, codeOf, post } from "./session-client.ts";
+import { type Body, client, codeOf, get, post, send } from "./session-client.ts";
+import { executed, type Run, run } from "./workflow-client.ts";
+
+const visited = ({ stages }: Run): string[] => stages.map(({ node_id, branch }) => `${node_id}:${branch}`);
 
 interface Session extends Body {
   run: { id: string };
@@ -15,6 +18,28 @@ const answerOf = async (name: string, body: object): Promise<Session> => {
 };
 const done = (more: object = {}): Promise<Session> =>
   answerOf("task_run", { task: "Write.", flow: { act: said("a note") }, ...more });
+
+describe("a workflow run", () => {
+  it("has its record at the path that it names, which stands for the last run that named it", async () => {
+    const graph = { nodes: { a: said("one"), b: said("two") }, edges: [{ from: "a", to: "b" }] };
+    const kept = { persist_path: "kept/run.json" };
+    const first = await run(graph, { options: { ...kept, max_steps: 1 } });
+    const at = (id: string) => `/sessions/${id}/files/kept/run.json`;
+    expect([first.persisted_path, await get(at(first.id))]).toEqual(["kept/run.json", first]);
+    const second = await run(graph, { options: { ...kept, resume_path: "kept/run.json" } });
+    expect([visited(second), second.parent_run_id]).toEqual([["a:success", "b:success"], first.id]);
+    expect(await get(at(second.id))).toEqual(second);
+    const replayed = await run(graph, { options: { replay_path: "kept/run.json" } });
+    expect(replayed).toMatchObject({ parent_run_id: second.id, persisted_path: `runs/${replayed.id}.json` });
+    const restored = await post("/workflows/session_restore", { path: "kept/run.json" });
+    expect(await restored.json()).toMatchObject({ run: { id: second.id }, persisted_path: "kept/run.json" });
+    expect((await send("DELETE", `/sessions/${second.id}`)).status).toBe(204);
+    const gone = await executed(graph, { options: { resume_path: "kept/run.json" } });
+    expect(await gone.json()).toMatchObject({ errors: [{ path: "options.resume_path" }] });
+    // Without a path of its own, a run makes no file.
+    expect(await get(`/sessions/${replayed.id}/files`)).toMatchObject({ data: [] });
+  });
+});
 
 describe("task_run", () => {
   it("answers what act and verify came to", async () => {

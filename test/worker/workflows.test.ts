@@ -80,26 +80,6 @@ describe("POST /workflows/execute", () => {
     expect(await codeOf(changed)).toEqual([409, "replay_mismatch"]);
   });
 
-  it("has its record at the path that it names, which stands for the last run that named it", async () => {
-    const graph = { nodes: { a: said("one"), b: said("two") }, edges: [{ from: "a", to: "b" }] };
-    const kept = { persist_path: "kept/run.json" };
-    const first = await run(graph, { options: { ...kept, max_steps: 1 } });
-    const at = (id: string) => `/sessions/${id}/files/kept/run.json`;
-    expect([first.persisted_path, await get(at(first.id))]).toEqual(["kept/run.json", first]);
-    const second = await run(graph, { options: { ...kept, resume_path: "kept/run.json" } });
-    expect([visited(second), second.parent_run_id]).toEqual([["a:success", "b:success"], first.id]);
-    expect(await get(at(second.id))).toEqual(second);
-    const replayed = await run(graph, { options: { replay_path: "kept/run.json" } });
-    expect(replayed).toMatchObject({ parent_run_id: second.id, persisted_path: `runs/${replayed.id}.json` });
-    const restored = await post("/workflows/session_restore", { path: "kept/run.json" });
-    expect(await restored.json()).toMatchObject({ run: { id: second.id }, persisted_path: "kept/run.json" });
-    expect((await send("DELETE", `/sessions/${second.id}`)).status).toBe(204);
-    const gone = await executed(graph, { options: { resume_path: "kept/run.json" } });
-    expect(await gone.json()).toMatchObject({ errors: [{ path: "options.resume_path" }] });
-    // Without a path of its own, a run makes no file.
-    expect(await get(`/sessions/${replayed.id}/files`)).toMatchObject({ data: [] });
-  });
-
   it("repairs as often as the shorthand allows, then ends", async () => {
     const verify = { verify: { expect_text: "never" } };
     const whole = await run({ act: said("a"), verify, repair: said("r") });

@@ -1,7 +1,8 @@
 /** Decides what happens to the tool calls of a turn, one check after the other. Pure. */
+
+import { firstOf } from "../../cut.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { numericArguments } from "../arguments.ts";
-import { firstOf } from "../cut.ts";
 import { refusedCall } from "../tool-result.ts";
 import { judged, waiting } from "./call-permission.ts";
 import { denied, plainResult, settle } from "./call-results.ts";

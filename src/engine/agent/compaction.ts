@@ -2,9 +2,10 @@
  * Compaction: which part of the prompt-visible history is archived, and what replaces it. Pure; the record log keeps
  * everything.
  */
+
+import { firstOf, lastOf } from "../../cut.ts";
 import { counted } from "../../plural.ts";
 import type { Json } from "../../skill/manifest.ts";
-import { firstOf, lastOf } from "../cut.ts";
 import type { Block, Message } from "../messages.ts";
 import { archivedSpan } from "./compaction-cut.ts";
 import type { Compacted } from "./records.ts";

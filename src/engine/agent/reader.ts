@@ -1,8 +1,9 @@
 /** What a record adds to the transcript, to the trace and to the warnings. Pure. */
+
+import { lastOf } from "../../cut.ts";
 import { objectOf } from "../../skill/json.ts";
 import { parsedJson } from "../../skill/json-depth.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
-import { lastOf } from "../cut.ts";
 import type { Warning } from "../messages.ts";
 import type { SearchEvent } from "../tool-vault/events.ts";
 import type { Applied } from "./apply.ts";

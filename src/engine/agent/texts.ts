@@ -1,5 +1,5 @@
 /** The loop's own texts for the model. Pure. */
-import { firstOf } from "../cut.ts";
+import { firstOf } from "../../cut.ts";
 import type { AgentSpec, WakeLimit } from "./spec.ts";
 
 /** The part of the system text that keeps a persistent run going. The specification prescribes the exact words. */

@@ -1,8 +1,8 @@
 /** Decides what a model's turn means to the loop. Pure. */
 
+import { firstOf } from "../../cut.ts";
 import { asJson } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
-import { firstOf } from "../cut.ts";
 import {
   type Block,
   type Message,

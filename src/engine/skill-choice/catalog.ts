@@ -1,8 +1,8 @@
 /** The list of skills that a run's model may load, within a token budget. Pure. */
 import { utf8Length } from "../../bytes.ts";
+import { firstOf } from "../../cut.ts";
 import { byteOrder } from "../../skill/path.ts";
 import type { AgentSkill } from "../agent/spec.ts";
-import { firstOf } from "../cut.ts";
 
 /** Tokens of the list by default. */
 export const CATALOG_TOKENS = 4000;

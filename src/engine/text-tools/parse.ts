@@ -1,10 +1,10 @@
 /** Reads tool calls from a model's text. Pure; time grows with the text's length. */
 
+import { firstOf } from "../../cut.ts";
 import { isObject } from "../../skill/json.ts";
 import { parsedJson } from "../../skill/json-depth.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { closingOf } from "../brackets.ts";
-import { firstOf } from "../cut.ts";
 import { CLOSE, callEnds, OPEN } from "./call-ends.ts";
 
 /** The most characters to keep of one turn. */

@@ -2,6 +2,7 @@
  * The Tool Vault: deferred tools stay out of a model's context until a search by the provider or by Hull finds them. A
  * vault belongs to one list of tools and one model. `VaultState` holds what a run has found.
  */
+import { firstOf } from "../../cut.ts";
 import type { Block, Message, ModelRequest, ToolCallBlock, ToolDefinition, Warning } from "../messages.ts";
 import { definitionOf, type Tool } from "../tools.ts";
 import type { SearchEvent } from "./events.ts";
@@ -164,7 +165,7 @@ function firstSentence(text: string): string {
   const [paragraph = ""] = text.trim().split(/\n\s*\n/, 1);
   const line = paragraph.replace(/\s+/g, " ");
   const sentence = /^.*?[.!?](?=\s+[^a-z]|$)/.exec(line)?.[0] ?? line;
-  return sentence.length > MAX_SENTENCE ? `${sentence.slice(0, MAX_SENTENCE)}…` : sentence;
+  return sentence.length > MAX_SENTENCE ? `${firstOf(sentence, MAX_SENTENCE)}…` : sentence;
 }
 
 /** How to phrase a query, by strategy. */

@@ -1,6 +1,7 @@
 /** Texts of files for models: lines with numbers, and the two ends of a long output. Pure. */
+
+import { firstOf, lastOf } from "../../cut.ts";
 import { counted } from "../../plural.ts";
-import { firstOf, lastOf } from "../cut.ts";
 import { MAX_OUTPUT_CHARS, MAX_READ_LINES } from "./definitions.ts";
 
 /** The most characters to show of one line. */

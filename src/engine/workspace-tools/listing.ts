@@ -1,6 +1,7 @@
 /** How `Glob` and `Grep` process a listing of files and their texts. Pure. */
+
+import { firstOf } from "../../cut.ts";
 import { fileGlob, matches } from "../../skill/glob.ts";
-import { firstOf } from "../cut.ts";
 import { compilePattern, type Pattern } from "../regex/pattern.ts";
 import { MAX_FOUND } from "./definitions.ts";
 

@@ -4,6 +4,7 @@
  */
 
 import { grants } from "../../auth/api-key.ts";
+import { firstOf } from "../../cut.ts";
 import { NotAcceptable, UnsupportedMediaType } from "../../errors/request.ts";
 import { toHullError } from "../../errors.ts";
 import { formatEvent } from "../../run/events.ts";
@@ -153,7 +154,7 @@ const whole = (text: string): SentText => ({ text, at: (sent) => sent });
 
 async function single(context: RequestContext, request: RpcRequest, text: string): Promise<Response> {
   const { id, method, params } = request;
-  context.log.mcp = method.slice(0, 100);
+  context.log.mcp = firstOf(method, 100);
   const protocol = negotiateVersion(request, context.request.headers);
   if ("fault" in protocol) return refusal(id, protocol);
   if (methodOf({ protocol }, method) === null) {

@@ -1,4 +1,5 @@
 /** The methods of Hull's MCP server, by name and revision. */
+import { firstOf } from "../../cut.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { HULL_VERSION, LEGACY_VERSIONS, VERSIONS } from "../../tool/mcp/versions.ts";
 import type { Watch } from "../skills/run.ts";
@@ -46,7 +47,7 @@ export function methodOf({ protocol }: Pick<Exchange, "protocol">, name: string)
 }
 
 export const unknownMethod = (name: string): Outcome =>
-  fault(FAULT_CODES.methodNotFound, `Method not found: ${name.slice(0, 100)}`, { status: 404 });
+  fault(FAULT_CODES.methodNotFound, `Method not found: ${firstOf(name, 100)}`, { status: 404 });
 
 /** A result in the form of its revision. */
 export function withResultMeta({ context, protocol }: Exchange, method: string, outcome: Outcome): Outcome {

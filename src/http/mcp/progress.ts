@@ -1,5 +1,6 @@
 /** The progress of a run as MCP progress notifications. */
 
+import { firstOf } from "../../cut.ts";
 import { counted } from "../../plural.ts";
 import type { RunEvent } from "../../run/events.ts";
 import { isObject } from "../../skill/json.ts";
@@ -25,7 +26,7 @@ export function progressOf(token: RequestId, send: (notification: JsonObject) =>
   let textSentAt = 0;
   const notify = (message: string): Promise<void> => {
     progress += 1;
-    const params = { progressToken: token, progress, message: message.slice(0, MAX_MESSAGE) };
+    const params = { progressToken: token, progress, message: firstOf(message, MAX_MESSAGE) };
     return send({ jsonrpc: "2.0", method: "notifications/progress", params });
   };
   return async (event) => {

@@ -1,4 +1,5 @@
 /** `/sessions/:id/artifacts`: the artifacts that the tools of a session made for people to view. */
+import { firstOf } from "../../cut.ts";
 import { BadRequest } from "../../errors/request.ts";
 import { contentDisposition } from "../../run/output-files.ts";
 import type { ArtifactView } from "../../session/conversation/answers.ts";
@@ -34,7 +35,7 @@ function versionIn(query: URLSearchParams): number | null {
   if (text === null) return null;
   if (/^\d{1,15}$/.test(text)) return Number(text);
   throw new BadRequest({
-    detail: `The parameter version must be a whole number, not "${text.slice(0, 80)}".`,
+    detail: `The parameter version must be a whole number, not "${firstOf(text, 80)}".`,
   });
 }
 

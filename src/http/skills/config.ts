@@ -1,6 +1,8 @@
 /** `/skills/:slug/config`: the tenant's configuration of a skill's tools. */
+
 import type { ShownConfig } from "../../api/answers/skills.ts";
 import { configBody } from "../../api/bodies/publishing.ts";
+import { firstOf } from "../../cut.ts";
 import { BadRequest } from "../../errors/request.ts";
 import { refusedAt } from "../../llm/prepare.ts";
 import {
@@ -56,7 +58,7 @@ function botIn({ url }: Request): string | null {
   const bot = new URL(url).searchParams.get("bot");
   if (bot === null || BOT_ID.test(bot)) return bot;
   throw new BadRequest({
-    detail: `bot must be an id of 1 to 128 characters A-Za-z0-9._:-, the first a letter or digit, not "${bot.slice(0, 128)}".`,
+    detail: `bot must be an id of 1 to 128 characters A-Za-z0-9._:-, the first a letter or digit, not "${firstOf(bot, 128)}".`,
   });
 }
 

@@ -1,5 +1,7 @@
 /** Lists in pages, with each dialect's parameters and shape. */
+
 import { isSame } from "../../auth/sign-in.ts";
+import { firstOf } from "../../cut.ts";
 import { BadRequest } from "../../errors/request.ts";
 import { objectOf } from "../../skill/json.ts";
 import type { Json } from "../../skill/manifest.ts";
@@ -16,7 +18,7 @@ export function limitOf(query: URLSearchParams, { min = 1, max }: { min?: number
   const text = query.get("limit") ?? String(DEFAULT_LIMIT);
   const limit = Number(text);
   if (/^\d{1,6}$/.test(text) && limit >= min && limit <= max) return limit;
-  const detail = `limit must be a whole number from ${min} to ${max}, not "${text.slice(0, 32)}".`;
+  const detail = `limit must be a whole number from ${min} to ${max}, not "${firstOf(text, 32)}".`;
   throw new BadRequest({ detail, param: "limit" });
 }
 
@@ -24,7 +26,7 @@ export function limitOf(query: URLSearchParams, { min = 1, max }: { min?: number
 export function ascendingOf(query: URLSearchParams): boolean {
   const order = query.get("order") ?? "desc";
   if (order === "asc" || order === "desc") return order === "asc";
-  throw new BadRequest({ detail: `order must be asc or desc, not "${order.slice(0, 32)}".`, param: "order" });
+  throw new BadRequest({ detail: `order must be asc or desc, not "${firstOf(order, 32)}".`, param: "order" });
 }
 
 /** The signature of a cursor: for one position, tenant, dialect, path and set of filters. */
@@ -112,5 +114,5 @@ export async function namedIn<T>(
   if (id === "") return null;
   const found = await find(id);
   if (found !== null && found !== -1) return found;
-  throw new BadRequest({ detail: `${param} names no ${what}: "${id.slice(0, 64)}".`, param });
+  throw new BadRequest({ detail: `${param} names no ${what}: "${firstOf(id, 64)}".`, param });
 }

@@ -1,4 +1,5 @@
 /** Finds the skills that a request of a vendor's client means: Hull's, and those that Anthropic itself runs. */
+import { firstOf } from "../../cut.ts";
 import { ProviderNotConfigured } from "../../errors/provider.ts";
 import type { ContainerParams, SkillReference } from "../../llm/container-params.ts";
 import type { Reached } from "../../llm/host.ts";
@@ -67,7 +68,7 @@ async function checkNative(
   if (unknown !== undefined) throw noSkill(unknown);
   const [{ id, path } = { id: "", path: "" }] = native;
   const named = reached?.model ?? model;
-  throw wrong(path, `${id.slice(0, 64)} is a skill of Anthropic, and ${named} is not a model of Anthropic`);
+  throw wrong(path, `${firstOf(id, 64)} is a skill of Anthropic, and ${named} is not a model of Anthropic`);
 }
 
 /** @param unknown a skill that only the provider may know; without the provider's key, nobody does */
@@ -80,7 +81,7 @@ async function reachedBy(lookup: ModelLookup, unknown: SkillReference | undefine
 }
 
 const noSkill = ({ id, path }: SkillReference): Error =>
-  wrong(`${path}.skill_id`, `there is no skill "${id.slice(0, 64)}"`);
+  wrong(`${path}.skill_id`, `there is no skill "${firstOf(id, 64)}"`);
 
 /**
  * The skills as an answer shows them, in the request's order.

@@ -1,4 +1,5 @@
 /** A call's arguments before its handler gets them, and its result afterwards. */
+import { firstOf } from "../../cut.ts";
 import { numericArguments } from "../../engine/arguments.ts";
 import type { ToolCallBlock } from "../../engine/messages.ts";
 import { HullError } from "../../errors.ts";
@@ -26,7 +27,7 @@ export function checkedArguments(
   tool: SkillTool,
 ): { args: JsonObject } | { error: string } {
   if (call.arguments === null) {
-    const got = call.raw.slice(0, 200);
+    const got = firstOf(call.raw, 200);
     return { error: `The arguments of ${tool.name} are not a JSON object: ${got}` };
   }
   const own = Object.entries(call.arguments).filter(([name]) => !name.startsWith("__"));

@@ -2,6 +2,7 @@
  * The MCP servers of a run (docs/mcp.md): their tools, which an isolate remembers for a while, and calls of them.
  * Faults of a server go to the log; those of a call also go to the model. They never end a run.
  */
+import { firstOf } from "../../cut.ts";
 import type { Settings } from "../../env.ts";
 import { HullError } from "../../errors.ts";
 import type { JsonObject, McpServer } from "../../skill/manifest.ts";
@@ -172,7 +173,7 @@ export class RunServers {
   #safe<T>(reply: Reply<T>): Reply<T> {
     if (reply.ok) return reply;
     // Cut only now, since the redactor does not recognise half of a secret.
-    const message = this.#context.redacted(reply.failure.message).slice(0, MAX_MESSAGE);
+    const message = firstOf(this.#context.redacted(reply.failure.message), MAX_MESSAGE);
     return { ok: false, failure: { ...reply.failure, message } };
   }
 

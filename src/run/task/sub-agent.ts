@@ -1,5 +1,6 @@
 /** Executes a model's call of `sub_agent`: a run in a session of its own, whose answer is the call's result. */
 
+import { firstOf } from "../../cut.ts";
 import { plainResult } from "../../engine/agent/call-results.ts";
 import { refusal } from "../../engine/agent/delegation.ts";
 import type { AgentToolResult } from "../../engine/agent/records.ts";
@@ -163,7 +164,7 @@ async function ended(session: SessionClient, signal: AbortSignal, background: Ru
 function settingsOf(task: string, name: string, above: Ceilings, spec: AgentSpec): TaskSettings {
   const { session_id, run_id } = above;
   return {
-    name: name.slice(0, 128),
+    name: firstOf(name, 128),
     task,
     mode: "sub_agent",
     request: { task, system: spec.system === "" ? null : spec.system, ...NOTHING_ASKED },

@@ -1,4 +1,5 @@
 /** Executes one attempt of a workflow's node: a run in a session of its own, or a command. */
+import { firstOf } from "../../cut.ts";
 import { narrowed, refusal } from "../../engine/agent/delegation.ts";
 import { droppedTools, judgeCall, mayExecute } from "../../engine/agent/policy.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
@@ -289,7 +290,7 @@ function settingsOf(
   const { stage, inputs, session, agent, key } = at;
   const stage_id = visitId(spec.run_id, key);
   return {
-    name: (node.task_label ?? node.id).slice(0, 128),
+    name: firstOf(node.task_label ?? node.id, 128),
     task: spec.task,
     mode: "delegated_stage",
     request: { ...NOTHING_ASKED, task: spec.task, system: stage.system },

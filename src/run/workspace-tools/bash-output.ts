@@ -1,4 +1,5 @@
 /** A command's output: the model gets its beginning and end, and a long output goes completely into a file. */
+import { lastOf } from "../../cut.ts";
 import { MAX_OUTPUT_CHARS } from "../../engine/workspace-tools/definitions.ts";
 import { shownOutput } from "../../engine/workspace-tools/lines.ts";
 import type { WorkspaceAccess } from "../workspace/access.ts";
@@ -20,7 +21,7 @@ class Ends {
     const rest = text.slice(Math.max(0, room));
     if (rest === "") return;
     this.tail += rest;
-    if (this.tail.length > 2 * MAX_OUTPUT_CHARS) this.tail = this.tail.slice(-MAX_OUTPUT_CHARS);
+    if (this.tail.length > 2 * MAX_OUTPUT_CHARS) this.tail = lastOf(this.tail, MAX_OUTPUT_CHARS);
   }
 }
 

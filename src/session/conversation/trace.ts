@@ -1,4 +1,5 @@
 /** The steps of a run with their times, read from its records, for people. Pure. */
+import { firstOf } from "../../cut.ts";
 import { type Applied, fold } from "../../engine/agent/apply.ts";
 import type { AgentRecord, AgentToolResult } from "../../engine/agent/records.ts";
 import type { Block } from "../../engine/messages.ts";
@@ -218,4 +219,4 @@ function json(value: unknown): Json {
 
 /** The beginning of a long text, and the text's length. */
 export const shortened = (text: string, most = MAX_SHOWN): string =>
-  text.length <= most ? text : `${text.slice(0, most)}… (${text.length} characters)`;
+  text.length <= most ? text : `${firstOf(text, most)}… (${text.length} characters)`;

@@ -1,4 +1,5 @@
 /** A task's last run, of either kind: an agent run of its session, or a workflow run in it. */
+import { firstOf } from "../../cut.ts";
 import { addSpent } from "../../engine/shares.ts";
 import { sumUsd } from "../../engine/usd.ts";
 import type { StageError } from "../../engine/workflow/answers.ts";
@@ -93,7 +94,7 @@ function answerOf(
   if (error !== undefined || typeof text !== "string" || text === "") return [];
   const { stage, name } = settings;
   const now = new Date(run.settled_at ?? run.created_at).toISOString();
-  const given = { kind: stage?.output_kind ?? "artifact", title: name, text: text.slice(0, MAX_ARTIFACT) };
+  const given = { kind: stage?.output_kind ?? "artifact", title: name, text: firstOf(text, MAX_ARTIFACT) };
   const lineage = artifacts.map(({ id }) => id);
   return [artifactOf({ ...given, source: run.id, lineage }, { newId: () => `${run.id}:answer`, now })];
 }

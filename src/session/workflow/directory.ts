@@ -6,6 +6,7 @@
 import * as z from "zod/mini";
 import WORKFLOWS from "../../../migrations/0010_workflows.sql?raw";
 import RECORDS from "../../../migrations/0017_workflow_records.sql?raw";
+import { firstOf } from "../../cut.ts";
 import { pageOfRows, Tables } from "../../database.ts";
 import { statusOf } from "../../engine/workflow/document.ts";
 import type { Graph } from "../../engine/workflow/graph.ts";
@@ -120,7 +121,7 @@ export async function noteWorkflowRun(
       `INSERT INTO workflow_runs (tenant, id, workflow, task, status, created_at, finished_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
        ON CONFLICT (tenant, id) DO UPDATE SET task = ?4, status = ?5, finished_at = ?7`,
     )
-    .bind(tenant, id, name, spec.task.slice(0, SHOWN_TASK), statusOf(state), run.created_at, run.settled_at);
+    .bind(tenant, id, name, firstOf(spec.task, SHOWN_TASK), statusOf(state), run.created_at, run.settled_at);
   const { persist_path } = spec;
   const path = persist_path === undefined ? [] : [await recordRow(env, { tenant, id, persist_path }, run)];
   await noteRuns(env, [{ tenant, run }], [row, ...path]);

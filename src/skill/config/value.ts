@@ -1,4 +1,5 @@
 /** Whether a value fits a configuration parameter. Pure. */
+import { firstOf } from "../../cut.ts";
 import { counted } from "../../plural.ts";
 import { MIN_SECRET_LENGTH } from "../../redact.ts";
 import type { ConfigParam, ConfigType, Json } from "../manifest.ts";
@@ -122,5 +123,5 @@ function aUrl(_: ConfigParam, value: Json): ConfigFault | null {
 
 function named(value: Json): string {
   const text = JSON.stringify(value);
-  return text.length > 80 ? `${text.slice(0, 80)}…` : text;
+  return text.length > 80 ? `${firstOf(text, 80)}…` : text;
 }

@@ -1,4 +1,5 @@
 /** Parses JSON text (RFC 8259) into nodes with positions, so that findings in a tools.json can point at them. */
+import { firstOf } from "../../cut.ts";
 import { type JsonListener, type JsonFault as ScanFault, scanJson } from "../json-scan.ts";
 import type { Node, Position } from "../tree.ts";
 
@@ -52,7 +53,7 @@ function messageOf({ expected, at, closes }: ScanFault, text: string, lastKey: s
 }
 
 function signAt(text: string, at: number): string {
-  const rest = text.slice(at, at + 20);
+  const rest = firstOf(text.slice(at), 20);
   if (rest === "") return "the end of the file";
   return JSON.stringify(/^(?:\w+|[\s\S])/u.exec(rest)?.[0] ?? "");
 }

@@ -2,7 +2,9 @@
  * Turns tools.json into tools: uses what it can, and reports the rest as findings with lines. A faulty tool is left out
  * and does not affect the others. Pure.
  */
+
 import { utf8OrNull } from "../../bytes.ts";
+import { firstOf } from "../../cut.ts";
 import { checkFile, type SkillFiles } from "../command.ts";
 import { warnUnknown, wrongType } from "../fields.ts";
 import { Findings } from "../findings.ts";
@@ -165,7 +167,7 @@ function readName(findings: Findings, slot: Slot, map: MapNode, { taken = [] }: 
   const at = child(map, "name", slot.path);
   if (name === null || at === undefined) return null;
   if (!NAME.test(name)) {
-    const message = `The tool name ${JSON.stringify(name.slice(0, 80))} is not accepted, so Hull leaves the tool out.`;
+    const message = `The tool name ${JSON.stringify(firstOf(name, 80))} is not accepted, so Hull leaves the tool out.`;
     findings.warning(
       "tool_name",
       at,

@@ -5,6 +5,7 @@
 
 import * as z from "zod/mini";
 import { Gathered } from "../../bytes.ts";
+import { lastOf } from "../../cut.ts";
 import { objectOf } from "../../skill/json.ts";
 import { MAX_JSON_DEPTH, parsedJson } from "../../skill/json-depth.ts";
 import type { Json } from "../../skill/manifest.ts";
@@ -121,7 +122,7 @@ export class ResultReader {
 
   /** Sends whole lines as they come. */
   #say(text: string): void {
-    this.#tail = (this.#tail + text).slice(-TAIL_CHARACTERS);
+    this.#tail = lastOf(this.#tail + text, TAIL_CHARACTERS);
     this.#line += text;
     const end = this.#line.lastIndexOf("\n") + 1;
     const ready = this.#line.length - end > LINE_CHARACTERS ? this.#line.length : end;

@@ -1,5 +1,7 @@
 /** One call of a hook: JSON in, JSON out, within a time limit. */
+
 import * as z from "zod/mini";
+import { firstOf } from "../../cut.ts";
 import { HookFailed, HookInvalid, HooksUnavailable, HookTimeout } from "../../errors/hook.ts";
 import type { Redactor } from "../../redact.ts";
 import { parsedJson } from "../../skill/json-depth.ts";
@@ -114,4 +116,4 @@ function codeOf(source: string, guarded: boolean): IsolateCode {
 }
 
 const shortened = (text: string): string =>
-  text.length <= MAX_REASON ? text : `${text.slice(0, MAX_REASON)}…`;
+  text.length <= MAX_REASON ? text : `${firstOf(text, MAX_REASON)}…`;

@@ -1,6 +1,7 @@
 /** Tools of MCP servers in the form for a model, and their answers (docs/mcp.md). Pure. */
 
 import * as z from "zod/mini";
+import { firstOf } from "../../cut.ts";
 import { counted } from "../../plural.ts";
 import type { JsonObject, McpServer } from "../../skill/manifest.ts";
 import { toolPrefix } from "../../skill/mcp-servers.ts";
@@ -45,7 +46,7 @@ export function remoteTools(
     const writes = readOnlyHint === false || (destructiveHint === true && !reads);
     const idempotent = reads || idempotentHint === true;
     const parameters = { ...inputSchema };
-    const shown = (description ?? "").slice(0, MAX_DESCRIPTION);
+    const shown = firstOf(description ?? "", MAX_DESCRIPTION);
     found.set(name, { name, remote, description: shown, parameters, idempotent, reads, writes });
   }
   return [...found.values()];

@@ -1,5 +1,7 @@
 /** Opens containers for OpenAI's clients: creates them with skills and files, or opens existing ones. */
+
 import { base64OrNull } from "../../../bytes.ts";
+import { firstOf } from "../../../cut.ts";
 import { wrong } from "../../../llm/members.ts";
 import type { ContainerSkill, ContainerTerms } from "../../../llm/openai-api/shell-environment.ts";
 import { type Container, codeTerms, makeContainer } from "../../../run/container.ts";
@@ -65,7 +67,7 @@ async function skillOf(context: RequestContext, skill: ContainerSkill, path: str
   const { skill_id: id, version = null } = skill;
   const found = await namedSkill(context, id, version === null ? null : String(version), "default");
   if (found !== null) return found;
-  throw wrong(`${path}.skill_id`, `there is no skill "${id.slice(0, 64)}"`);
+  throw wrong(`${path}.skill_id`, `there is no skill "${firstOf(id, 64)}"`);
 }
 
 /** Refuses hosts that the deployment does not allow for commands. */

@@ -1,5 +1,7 @@
 /** Reads the form of an upload to `/v1/files`: one file, and fields before or after it. */
+
 import { EXPIRY_FIELDS } from "../../../api/bodies/v1.ts";
+import { firstOf } from "../../../cut.ts";
 import { BadRequest, BodyTooLarge, FileRequired } from "../../../errors/request.ts";
 import type { FileRow } from "../../../registry/stored-files/rows.ts";
 import { fileIdOf } from "../../../run/files.ts";
@@ -66,11 +68,11 @@ async function fieldOf({ name, body }: Part): Promise<string> {
   for await (const chunk of body) {
     if (text.length + chunk.length > MAX_FIELD_BYTES) {
       throw new BadRequest({
-        detail: `The field ${name.slice(0, 64)} is too long.`,
-        param: name.slice(0, 64),
+        detail: `The field ${firstOf(name, 64)} is too long.`,
+        param: firstOf(name, 64),
       });
     }
-    text += decodeUtf8(chunk, `The field ${name.slice(0, 64)}`);
+    text += decodeUtf8(chunk, `The field ${firstOf(name, 64)}`);
   }
   return text;
 }

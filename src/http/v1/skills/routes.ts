@@ -1,6 +1,8 @@
 /** `/v1/skills`: a tenant's stored skills, in three dialects over one store. */
+
 import * as z from "zod/mini";
 import { defaultVersionBody } from "../../../api/bodies/publishing.ts";
+import { firstOf } from "../../../cut.ts";
 import { BadRequest, CatalogMissing, SkillNotFound, SkillReadOnly } from "../../../errors/request.ts";
 import { readPointer } from "../../../registry/published.ts";
 import { findBundle } from "../../../registry/stored-skills/bundles.ts";
@@ -196,7 +198,7 @@ export async function updateStoredSkill(context: RequestContext, params: Params)
   const { default_version } = await vendorBody(context, defaultVersionBody, MAX_JSON_BYTES);
   const version = await findVersion(env, tenant, skill.id, String(default_version));
   if (version === null || !(await setDefault(env, tenant, version, caller.key_id))) {
-    const detail = `The skill has no version "${String(default_version).slice(0, 64)}".`;
+    const detail = `The skill has no version "${firstOf(String(default_version), 64)}".`;
     throw new BadRequest({ detail, param: "default_version" });
   }
   return jsonNow(skillDocument(await skillOf(context, params), dialectOf(context)));

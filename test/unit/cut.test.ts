@@ -1,0 +1,32 @@
+/** Texts that are cut: nowhere with half a character. */
+import { expect, test } from "vitest";
+import { short } from "../../src/console/text.ts";
+import { firstOf, lastOf } from "../../src/cut.ts";
+import { shown } from "../../src/engine/fault.ts";
+import { providerWords } from "../../src/model/provider-document.ts";
+
+const SMILE = "😀";
+/** Its limits fall on each kind of unit, whether they are even or odd. */
+const LONG = [SMILE.repeat(3000), `a${SMILE.repeat(3000)}`];
+
+test.each<[string, string, string]>([
+  ["the beginning", firstOf("a😀b", 2), "a"],
+  ["the beginning with the pair", firstOf("a😀b", 3), "a😀"],
+  ["nothing but half a pair", firstOf(SMILE, 1), ""],
+  ["the end", lastOf("a😀b", 2), "b"],
+  ["the end with the pair", lastOf("a😀b", 3), "😀b"],
+  ["a text that fits", firstOf(SMILE, 2), SMILE],
+])("%s", (_, cut, wanted) => {
+  expect(cut).toBe(wanted);
+});
+
+test.each<[string, (text: string) => string | undefined]>([
+  ["a value in a message", shown],
+  ["words of a provider", (message) => providerWords({ error: { message } }).provider_message],
+  ["a text of the console", (text) => short(text, 80)],
+])("%s", (_, cut) => {
+  for (const text of LONG) {
+    const piece = cut(text) ?? expect.fail("nothing is left");
+    expect([piece.length < text.length, piece.isWellFormed()]).toEqual([true, true]);
+  }
+});
