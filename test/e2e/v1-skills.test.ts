@@ -298,12 +298,13 @@ test("a hundred uploads at once are all stored", async () => {
 });
 
 describe("custom_llm_provider", () => {
-  const upload = async (provider: string | null, title = "Fox") => {
+  const upload = async (provider: string | null, title = "Fox", key: string | null = null) => {
     const form = new FormData();
     form.append("files[]", new File([text("fox")], "fox/SKILL.md"), "fox/SKILL.md");
     form.append("display_title", title);
     if (provider !== null) form.append("custom_llm_provider", provider);
-    const headers = { authorization: `Bearer ${ADMIN}` };
+    const headers = new Headers({ authorization: `Bearer ${ADMIN}` });
+    if (key !== null) headers.set("idempotency-key", key);
     const response = await fetch(`${hull.url}/v1/skills`, { method: "POST", headers, body: form });
     return { status: response.status, text: await response.text() };
   };
@@ -334,6 +335,13 @@ describe("custom_llm_provider", () => {
       const { status, text: body } = await upload("anthropic", title);
       expect([status, JSON.parse(body)]).toMatchObject([502, { error: { type: "api_error" } }]);
     }
+  });
+
+  test("with a key, Hull does not send an upload twice that the vendor may have stored", async () => {
+    sent.length = 0;
+    const first = await upload("anthropic", "Break off", "once");
+    expect(await upload("anthropic", "Break off", "once")).toEqual(first);
+    expect([first.status, sent.length]).toEqual([502, 1]);
   });
 
   test("a refusal of the vendor's is an error of the client's dialect", async () => {

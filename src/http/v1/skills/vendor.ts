@@ -59,6 +59,8 @@ export async function storeAtVendor(
   const signal = AbortSignal.any([context.request.signal, AbortSignal.timeout(TIMEOUT_MS)]);
   const url = join(address.base, "/skills");
   const asked = { provider, model: "skills" };
+  // The vendor's skill has no id that a second attempt could find.
+  await context.beforeEffects();
   const response = await fetch(url, {
     method: "POST",
     headers,
