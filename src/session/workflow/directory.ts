@@ -5,7 +5,7 @@
 
 import * as z from "zod/mini";
 import WORKFLOWS from "../../../migrations/0010_workflows.sql?raw";
-import RECORDS from "../../../migrations/0017_workflow_records.sql?raw";
+import RECORDS from "../../../migrations/0018_workflow_records.sql?raw";
 import { firstOf } from "../../cut.ts";
 import { pageOfRows, Tables } from "../../database.ts";
 import { statusOf } from "../../engine/workflow/document.ts";
