@@ -48,6 +48,8 @@ export class RequestContext implements RunContext {
   beforeEffects: () => Promise<void> = async () => {};
   /** Set if a cookie, not a key, identifies the caller. */
   signIn: SignIn | null = null;
+  /** Whether the caller's key, or cookie, is still valid; `null`: nothing can end it. */
+  stillAdmitted: (() => Promise<boolean>) | null = null;
   /** Settles when the answer is complete, for a stream; `null`: with the response. */
   finished: Promise<unknown> | null = null;
   /** The failure that ended a stream which had begun; `null`: none. */

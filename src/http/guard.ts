@@ -122,8 +122,10 @@ export function sentKey({ headers }: Request): string | null {
 async function callerWith(context: RequestContext, sent: string, scope: Scope | "any"): Promise<Caller> {
   const digest = await digestOf(sent);
   if (await context.deployment.keys.isAdmin(digest)) return ADMIN_CALLER;
-  const key = hasKeyForm(sent) ? await storedKey(context, toHex(new Uint8Array(digest))) : null;
+  const hash = toHex(new Uint8Array(digest));
+  const key = hasKeyForm(sent) ? await storedKey(context, hash) : null;
   if (key === null) throw new Unauthenticated({ reason: "This API key is not known here." });
+  context.stillAdmitted = async () => (await storedKey(context, hash)) !== null;
   context.redactAlso(new Redactor([sent]));
   return permitted(context, key, scope);
 }
@@ -167,6 +169,10 @@ async function isSignedIn(context: RequestContext, scope: Scope | "any"): Promis
   const caller = await callerOfHash(context, signIn.hash, scope);
   if (caller === null) return false;
   context.signIn = signIn;
+  context.stillAdmitted = async () =>
+    Date.now() < signIn.until &&
+    !(await deployment.endedSignIns.has(signIn, context.background)) &&
+    (await callerOfHash(context, signIn.hash, scope)) !== null;
   if (!SAFE.has(request.method) && !context.route.startsWith(FORMS)) {
     await checkFormToken(context, request.headers.get("x-hull-form-token"));
   }

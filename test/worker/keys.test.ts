@@ -149,6 +149,21 @@ describe("an API key", () => {
     expect((await run(made.key)).status).toBe(401);
   });
 
+  it("attack: revoked, it follows a session no longer", async () => {
+    const made = await make("acme", "invoke");
+    const headers = bearer(made.key);
+    await keyed.fetch("/sessions", { method: "POST", headers, body: JSON.stringify({ id: "followed" }) });
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+    const followed = await keyed.stream("/sessions/followed/events", { headers });
+    const ended = new Response(followed.body).text().catch(() => "broken off");
+    await vi.advanceTimersByTimeAsync(5000);
+    expect(await Promise.race([ended, "goes on"])).toBe("goes on");
+    await revoke(ADMIN, made.id);
+    await vi.advanceTimersByTimeAsync(5000);
+    expect(await ended).toBe("broken off");
+    vi.useRealTimers();
+  });
+
   it("attack: revoked here stays refused, whatever a read that began before says", async () => {
     const made = await make("acme", "invoke");
     expect((await run(made.key)).status).toBe(200);

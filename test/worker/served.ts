@@ -54,8 +54,7 @@ export class Client {
 
   /** Sends one request whose answer the test reads as it arrives. */
   async stream(path: string, init: RequestInit = {}): Promise<Response> {
-    const request = new Request(`http://localhost:3000${path}`, init);
-    return app.fetch(request, this.env, createExecutionContext());
+    return app.fetch(new Request(addressOf(path), init), this.env, createExecutionContext());
   }
 
   /** Sends one request and reads its whole answer; also returns a way to wait for the work behind it. */
@@ -64,7 +63,7 @@ export class Client {
     init: RequestInit = {},
   ): Promise<{ response: Response; settled(): Promise<void> }> {
     const context = createExecutionContext();
-    const request = new Request(path.startsWith("http") ? path : `http://localhost:3000${path}`, init);
+    const request = new Request(addressOf(path), init);
     const response = await app.fetch(request, this.env, context);
     // Without readable settings there is no deployment.
     if (response.status !== 500) isolates.add(this.deployment);
@@ -145,6 +144,8 @@ export class Client {
     return this.fetch(path, { method: "POST", headers, body: JSON.stringify(value) });
   }
 }
+
+const addressOf = (path: string): string => (path.startsWith("http") ? path : `http://localhost:3000${path}`);
 
 /** Hook modules that need no bundler. */
 const asTheyAre: HookReader = async ({ bytes }) => {

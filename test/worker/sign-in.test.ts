@@ -145,7 +145,22 @@ describe("a browser", () => {
     expect(await there()).toBe(200);
     const { signIns } = keyed.deployment;
     const open = await signIns.open(copied.slice("__Host-hull=".length), Date.now());
-    await form("/console/sign-out", { token: open?.token ?? "" }, { cookie: copied });
+    const token = open?.token ?? "";
+    const opened = await keyed.fetch(`${AT}/sessions`, {
+      method: "POST",
+      body: JSON.stringify({ id: "followed" }),
+      headers: { cookie: copied, "x-hull-form-token": token },
+    });
+    expect(opened.status).toBe(201);
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+    const { body } = await keyed.stream(`${AT}/sessions/followed/events`, { headers: { cookie: copied } });
+    const followed = new Response(body).text().catch(() => "broken off");
+    await vi.advanceTimersByTimeAsync(5000);
+    expect(await Promise.race([followed, "goes on"])).toBe("goes on");
+    await form("/console/sign-out", { token }, { cookie: copied });
+    await vi.advanceTimersByTimeAsync(5000);
+    expect(await followed).toBe("broken off");
+    vi.useRealTimers();
     expect(await code(await get("/skills", copied))).toEqual([401, "unauthenticated"]);
     expect((await get("/skills", other)).status).toBe(200);
     vi.spyOn(Date, "now").mockReturnValue(Date.now() + 10_001);
