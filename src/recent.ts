@@ -74,7 +74,8 @@ export function usable<T extends CacheEntry>(
 ): T | undefined {
   if (known === undefined) return undefined;
   const age = Date.now() - known.readAt;
-  if (age >= expire) return undefined;
+  // If the clock was set back since the read, the age is unknown.
+  if (age >= expire || age < 0) return undefined;
   if (age >= refresh && !known.refreshing) {
     known.refreshing = true;
     background(read().catch(() => {}));

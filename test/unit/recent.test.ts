@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { RecentMap } from "../../src/recent.ts";
+import { RecentMap, usable } from "../../src/recent.ts";
 
 test("a map drops the entries that were set longest ago: at its number of entries, and at the size of their values", () => {
   const few = new RecentMap<string, number>(2);
@@ -23,4 +23,22 @@ test("a map drops the entries that were set longest ago: at its number of entrie
   // A value larger than the limit is the only one.
   small.set("b", "bbbbbbbb");
   expect(held()).toEqual([0, 8, 0]);
+});
+
+test.each([
+  ["young", 500, true, 0],
+  ["older", 1500, true, 1],
+  ["too old", 2500, false, 0],
+  // The clock was set back, so nobody knows the copy's age.
+  ["from the future", -60_000, false, 0],
+])("a cached copy that is %s", (_, age, used, reads) => {
+  const copy = { readAt: Date.now() - age, refreshing: false };
+  let read = 0;
+  const found = usable(
+    copy,
+    { refresh: 1000, expire: 2000 },
+    async () => read++,
+    () => {},
+  );
+  expect([found === copy, read]).toEqual([used, reads]);
 });
