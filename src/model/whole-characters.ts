@@ -5,7 +5,14 @@
 import type { Sink } from "./wire.ts";
 
 /** Text in pieces, in order; a half at a piece's end waits for the next piece. */
-function joined(pass: (text: string) => void) {
+export interface JoinedText {
+  push(piece: string): void;
+  /** Passes on a half that is left. */
+  end(): void;
+}
+
+/** @param pass receives text without a half at its end, unless it is the last one */
+export function joined(pass: (text: string) => void): JoinedText {
   let half = "";
   return {
     push(piece: string): void {

@@ -34,6 +34,34 @@ const texts = ({ content }: Anthropic.Message): string =>
   content.map((block) => (block.type === "text" ? block.text : "")).join("");
 
 describe("an Anthropic model gets the client's own request", () => {
+  test("a character that its server cuts in two comes whole", async () => {
+    const event = (data: { type: string; [key: string]: unknown }) =>
+      `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`;
+    const deltas = (index: number, block: object, type: string, member: string, pieces: string[]) => [
+      event({ type: "content_block_start", index, content_block: block }),
+      ...pieces.map((piece) =>
+        event({ type: "content_block_delta", index, delta: { type, [member]: piece } }),
+      ),
+      event({ type: "content_block_stop", index }),
+    ];
+    const tool = { type: "tool_use", id: "t", name: "weather", input: {} };
+    const usage = { input_tokens: 1, output_tokens: 1 };
+    const message = { id: "m", type: "message", role: "assistant", model: CLAUDE, content: [], usage };
+    fake.script([
+      {
+        raw_chunks: [
+          event({ type: "message_start", message }),
+          ...deltas(0, { type: "text", text: "" }, "text_delta", "text", ["a\ud83d", "\ude00b", "\ud83d"]),
+          ...deltas(1, tool, "input_json_delta", "partial_json", ['{"city": "\ud83d', '\ude00"}']),
+          event({ type: "message_delta", delta: { stop_reason: "tool_use" }, usage: { output_tokens: 1 } }),
+          event({ type: "message_stop" }),
+        ],
+      },
+    ]);
+    const answer = await client.messages.stream({ ...ask, model: CLAUDE }).finalMessage();
+    expect(answer.content).toMatchObject([{ text: "a😀b\ufffd" }, { input: { city: "😀" } }]);
+  });
+
   test("as it is, with version and betas; the answer comes back as it is", async () => {
     const spent = async () => json<Record<string, number>>(await hull.call("/llm/usage"));
     const before = await spent();

@@ -5,6 +5,7 @@
 import type { Block, ModelTurn } from "../../engine/messages.ts";
 import { emptyMessage, stopDetails, wireBlock, wireUsage } from "../../llm/anthropic-api/answer.ts";
 import { anthropicStop } from "../../llm/stop-words.ts";
+import { type JoinedText, joined } from "../../model/whole-characters.ts";
 import type { Sink } from "../../model/wire.ts";
 import { DeltaText, textOf } from "../../run/delta.ts";
 import { isObject } from "../../skill/json.ts";
@@ -152,7 +153,7 @@ class RedactedEvents {
   readonly #context: RequestContext;
   readonly #emit: Emit;
   /** The text of each open block, by its index. */
-  readonly #texts = new Map<number, DeltaText<string>>();
+  readonly #texts = new Map<number, JoinedText>();
   /** For each open block: makes an event like the last one that held a piece of the block's text. */
   readonly #forms = new Map<number, (text: string) => JsonObject>();
 
@@ -167,26 +168,32 @@ class RedactedEvents {
       const member = PIECES.find((name) => typeof delta[name] === "string");
       if (member !== undefined) {
         this.#forms.set(index, (text) => ({ ...event, delta: { ...delta, [member]: text } }));
-        void this.#streamOf(index).pushText(String(delta[member]));
+        this.#streamOf(index).push(String(delta[member]));
         return;
       }
     }
     // The block's held-back text must precede what follows the block.
     if (typeof index === "number") {
-      void this.#texts.get(index)?.end();
+      this.#texts.get(index)?.end();
       this.#texts.delete(index);
     }
     this.#emit(plain(this.#context.redacted(event)));
   }
 
-  #streamOf(index: number): DeltaText<string> {
+  #streamOf(index: number): JoinedText {
     const known = this.#texts.get(index);
     if (known !== undefined) return known;
     const say = async (text: string): Promise<void> => {
       const form = this.#forms.get(index);
       if (form !== undefined) this.#emit(form(text));
     };
-    const made = new DeltaText<string>(this.#context.settings.eventRedactor, say, textOf);
+    const deltas = new DeltaText<string>(this.#context.settings.eventRedactor, say, textOf);
+    const whole = joined((text) => void deltas.pushText(text));
+    const end = (): void => {
+      whole.end();
+      void deltas.end();
+    };
+    const made = { push: whole.push, end };
     this.#texts.set(index, made);
     return made;
   }
