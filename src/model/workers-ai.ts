@@ -14,6 +14,7 @@ import { openAiBody, openAiChat } from "./openai-chat.ts";
 import { type Asked, readShape } from "./provider-document.ts";
 import type { InternalTarget } from "./providers.ts";
 import { baseVariable } from "./registry/provider-setup.ts";
+import { wholeCharacters } from "./whole-characters.ts";
 import { callIdSource, type StreamReader } from "./wire.ts";
 
 /** The part of the `AI` binding that Hull uses. */
@@ -45,9 +46,12 @@ export async function askBinding(
     return failureOf(error, target.model);
   }
   try {
+    const whole = wholeCharacters(sink);
+    const reader = chatReader(openAiChat.stream(target, whole.sink), target);
     const answer = isByteStream(result)
-      ? await readStream(result, "sse", chatReader(openAiChat.stream(target, sink), target), target, attempt)
+      ? await readStream(result, "sse", reader, target, attempt)
       : asCompletion(result, target);
+    whole.end();
     const turn = openAiChat.parse(answer, target, callIdSource(request.messages));
     if (!isByteStream(result)) announce(turn, sink);
     return { ok: true, turn };

@@ -89,6 +89,12 @@ test("the chat shape goes in; both shapes of answer come out, whole and streamed
   }
 });
 
+test("a character that a stream cuts in two is heard whole", async () => {
+  const answer = sse({ response: "a\ud83d" }, { response: "\ude00b" }, "[DONE]");
+  const { heard } = await ask(async () => answer, { stream: true });
+  expect(heard).toEqual(["a", "😀b"]);
+});
+
 test("options go in as the binding's schemas have them", async () => {
   const inputs: unknown[] = [];
   const schema = { schema: { type: "object" }, strict: true };
