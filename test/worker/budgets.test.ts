@@ -178,6 +178,11 @@ describe("a skill under a limit", () => {
       const text = await (await own.send("POST", path, body)).text();
       expect(text, path).toMatch(/budget_exceeded|insufficient_quota|billing_error|budget_exhausted/);
     }
+    const asked = { model, input: "hello there", background: true };
+    const { id } = await (await own.send("POST", "/v1/responses", asked)).json<{ id: string }>();
+    await expect
+      .poll(() => own.get(`/v1/responses/${id}`))
+      .toMatchObject({ status: "failed", error: { code: "rate_limit_exceeded" } });
     expect(await own.get("/usage")).toMatchObject({ data: [{ calls: routes.length }] });
   });
 

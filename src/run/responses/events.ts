@@ -360,7 +360,9 @@ const textPart = (text: string, annotations: JsonObject[]): JsonObject => ({
 export function failure(problem: Record<string, unknown>): JsonObject {
   const { code, detail, status } = problem;
   if (code === "execution_cancelled") return { status: "cancelled", error: null };
-  const word = status === 429 ? "rate_limit_exceeded" : "server_error";
-  const named = typeof status === "number" && status < 500 && status !== 429 ? "invalid_prompt" : word;
+  // OpenAI's list has no code for a budget.
+  const limited = status === 429 || status === 402;
+  const wrong = typeof status === "number" && status < 500;
+  const named = limited ? "rate_limit_exceeded" : wrong ? "invalid_prompt" : "server_error";
   return { status: "failed", error: { code: named, message: String(detail ?? code ?? "") } };
 }
