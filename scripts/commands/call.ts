@@ -66,7 +66,7 @@ build.
       return callAt(values.url, key, call);
     }
     const stateDir = await mkdtemp(join(tmpdir(), "hull-call-"));
-    // Ctrl-C must leave neither processes nor their state behind.
+    // Neither Ctrl-C nor a closed terminal may leave processes or their state behind.
     const interrupted = Promise.withResolvers<number>();
     const interrupt = (): void => interrupted.resolve(EXIT.interrupted);
     for (const signal of SIGNALS) process.once(signal, interrupt);
@@ -101,7 +101,7 @@ build.
   },
 };
 
-const SIGNALS = ["SIGINT", "SIGTERM"] as const;
+const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 interface Call {
   slug: string;

@@ -301,7 +301,10 @@ test("hull call shows a script's note next to several files, its stderr once, an
   expect(await call("html-text")).toEqual({ code: 0, output: "<script>\n" });
 });
 
-test("Ctrl-C ends hull call with the server that it started, and nothing stays", async () => {
+test.each([
+  ["Ctrl-C", "SIGINT"],
+  ["a closed terminal", "SIGHUP"],
+] as const)("%s ends hull call with the server that it started, and nothing stays", async (_, signal) => {
   const temporary = await mkdtemp(join(hull.root, "tmp-"));
   const child = spawn(process.execPath, [hullScript(REPO), "call", "waits", "-i", "x", "-d", hull.root], {
     cwd: hull.root,
@@ -309,7 +312,7 @@ test("Ctrl-C ends hull call with the server that it started, and nothing stays",
     stdio: "ignore",
   });
   await running("sleep 82.9");
-  child.kill("SIGINT");
+  child.kill(signal);
   const [code] = await once(child, "close");
   expect([code, await readdir(temporary)]).toEqual([130, []]);
   await gone("sleep 82.9");
