@@ -26,7 +26,9 @@ function lasting(skill: string, answer: string): unknown {
     JSON.parse(answer);
   const messages = transcript?.messages?.map(({ role, content }: Record<string, unknown>) => [role, content]);
   const mocked = mock_calls?.map(({ messages: sent }: { messages: unknown[] }) => sent.length);
-  return { text, data, status, iterations, tools_used, messages, mocked, named: typeof run_id, output };
+  // The number in an id counts items that a restart made void: text that was stored before its process died.
+  const items = output?.map(({ id: _, ...item }: Record<string, unknown>) => item);
+  return { text, data, status, iterations, tools_used, messages, mocked, named: typeof run_id, items };
 }
 
 /** Begins a call in a process that is mortal, up to its end; answers whether it died. */
