@@ -131,6 +131,16 @@ export class SkillRegistry {
     return record;
   }
 
+  /**
+   * The same for a version that a caller may have named.
+   * @throws SkillNotFound if another tenant uploaded it
+   */
+  async skillOf(tenant: string, digest: string): Promise<SkillRecord> {
+    const record = await this.skill(digest);
+    if ((record.uploaded_by ?? tenant) !== tenant) throw new SkillNotFound({ id: digest });
+    return record;
+  }
+
   /** The same for lists; `null` if a later version of Hull stored it. */
   async readableSkill(digest: string): Promise<SkillRecord | null> {
     try {

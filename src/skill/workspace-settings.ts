@@ -45,4 +45,13 @@ export const workspaceToolsShape = z.lazy(() =>
     allowed_tools: z._default(z.enum(["approve", "restrict"]), "approve"),
   }),
 );
+
+/** Whether commands may reach a host, or all hosts of a pattern such as `*.example.com`. @param network of the settings */
+export const reaches = (network: boolean | readonly string[], host: string): boolean =>
+  typeof network === "boolean" ? network : network.some((own) => covers(own, host));
+
+/** Whether the entry `own` includes every host that `host` means. */
+const covers = (own: string, host: string): boolean =>
+  own === host || (own.startsWith("*.") && host.replace(/^\*\./, ".").endsWith(own.slice(1)));
+
 export type WorkspaceToolSettings = z.infer<typeof workspaceToolsShape>;

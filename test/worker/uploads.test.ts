@@ -127,9 +127,31 @@ describe("S119: a skill that is uploaded", () => {
     const stages = async (by: Tenant) =>
       (await (await begun(by)).json<{ run: { stages: object[] } }>()).run.stages;
     expect(await stages(red)).toMatchObject([{ node_id: "a", status: "completed" }]);
-    const [failed] = await stages(blue);
-    expect(failed).toMatchObject({ node_id: "a", status: "failed" });
-    expect(JSON.stringify(failed)).toContain('No skill is called \\"fox\\"');
+    expect(await stages(blue)).toMatchObject([{ status: "failed", error: { code: "skill_not_found" } }]);
+  });
+
+  it("attack: a session that another tenant made look like a container has no version of it", async () => {
+    const { digest } = await (await red.put("fox", skill("Fox"))).json<{ digest: string }>();
+    const HULL_LLM = JSON.stringify({ llm: { mock_routes: true } });
+    const mocked = new Client({ HULL_ADMIN_KEY: ADMIN, HULL_LLM });
+    const container_id = `container_01${"e".repeat(32)}`;
+    const metadata = { container: true, skills: [{ id: "fox", version: "1", digest }] };
+    const tools = [{ type: "shell", environment: { type: "container_reference", container_id } }];
+    for (const [by, status] of [
+      [red, 200],
+      [blue, 404],
+    ] as const) {
+      const post = (path: string, body: object) =>
+        new Tenant(mocked, by.key).fetch(path, {
+          method: "POST",
+          headers: { "content-type": "application/json" },
+          body: JSON.stringify(body),
+        });
+      await post("/llm/mocks", { text: "Done." });
+      expect((await post("/sessions", { id: container_id, metadata })).status).toBe(201);
+      const answer = await post("/v1/responses", { model: "mock/any", input: "Go.", store: false, tools });
+      expect(answer.status).toBe(status);
+    }
   });
 
   it("runs idempotently and asynchronously, and its files are served", async () => {

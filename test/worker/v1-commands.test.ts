@@ -88,6 +88,26 @@ it.each([
   expect(execution?.spec.limits.memory_bytes).toBe(memory_bytes);
 });
 
+it("attack: a session that its creator made look like a container reaches only the deployment's hosts", async () => {
+  const client = clientWith(["*.example.com"]);
+  const container = `container_01${"f".repeat(32)}`;
+  const network = ["evil.test", "a.example.com"];
+  expect(
+    (await client.post("/sessions", { id: container, metadata: { container: true, network } })).status,
+  ).toBe(201);
+  await client.fetch("/llm/mocks", { method: "DELETE" });
+  await client.post("/llm/mocks", [
+    { tool_calls: [{ name: "bash_code_execution", arguments: { command: "true" } }] },
+    { text: "Done." },
+  ]);
+  const tools = [{ type: "code_execution_20250825", name: "code_execution" }];
+  const messages = [{ role: "user", content: "Go." }];
+  const body = { model: "mock/any", max_tokens: 100, container, tools, messages };
+  expect((await client.post("/v1/messages", body)).status).toBe(200);
+  const [execution] = runner.executions.values();
+  expect(execution?.spec.handler?.network).toEqual({ hosts: ["a.example.com"] });
+});
+
 it.each<[string, () => void]>([
   [
     "output_file_too_large",

@@ -167,10 +167,8 @@ async function servedVersion(
   const { pinned } = context;
   const kept = pinned !== undefined && Object.hasOwn(pinned.digests, slug) ? pinned.digests[slug] : undefined;
   if (kept !== undefined) {
-    const record = await context.deployment.registry.skill(kept);
-    // A request may bring the record of a run, whose versions it can name as it likes.
-    if (record.uploaded_by !== undefined && record.uploaded_by !== context.tenant)
-      throw new SkillNotFound({ slug, near: [] });
+    // A request may bring the record of a run, in which it names versions as it likes.
+    const record = await context.deployment.registry.skillOf(context.tenant, kept);
     checkTrust(context.settings, record);
     return { record, digest: kept };
   }

@@ -237,10 +237,11 @@ async function runTools(
 }
 
 function skillsOf(context: RunContext, { skills }: ResponseContainer): Promise<LocalSkill[]> {
-  const { registry } = context.deployment;
+  const { tenant, deployment } = context;
   return Promise.all(
     skills.map(async ({ id, version, digest }) => {
-      const record = await registry.skill(digest);
+      // Whoever creates a session can make it look like a container with skills.
+      const record = await deployment.registry.skillOf(tenant, digest);
       const named = { id, version, digest, record, epoch: null, label: record.manifest.name };
       return { ...named, reference: { path: "tools", full: false } };
     }),

@@ -11,6 +11,7 @@ import { DEFAULT_BASH_MS, MAX_BASH_MS } from "../../engine/workspace-tools/defin
 import { ConcurrencyLimited } from "../../errors/request.ts";
 import { ExecutionLost, RunnerBusy } from "../../errors/run.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
+import { reaches } from "../../skill/workspace-settings.ts";
 import { EMPTY_PACK, withEmptyPack } from "../../tool/empty-pack.ts";
 import { allowedVariables, withheldKeys } from "../../tool/execution.ts";
 import { LOST, toolCutShort } from "../../tool/process-end.ts";
@@ -183,14 +184,16 @@ function specOf(
   };
 }
 
-/** What a command may reach; `null`: nothing. */
+/** What a command may reach; `null`: nothing. @param own hosts that the container's creator chose, within the deployment's */
 function networkOf(
   deployment: boolean | readonly string[],
   own: readonly string[] | undefined,
 ): { hosts: string[] | null } | null {
-  if (deployment === false || own?.length === 0) return null;
-  if (own !== undefined) return { hosts: [...own] };
-  return { hosts: deployment === true ? null : [...deployment] };
+  if (own === undefined && deployment === true) return { hosts: null };
+  // The deployment may allow fewer hosts than it did when the container was made.
+  const listed = typeof deployment === "boolean" ? [] : deployment;
+  const hosts = (own ?? listed).filter((host) => reaches(deployment, host));
+  return hosts.length === 0 ? null : { hosts };
 }
 
 /** What the model can do next, by the cause of the command's end. */

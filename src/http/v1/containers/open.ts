@@ -9,6 +9,7 @@ import type { ResponseContainer } from "../../../run/responses/perform.ts";
 import { inlineSkill, type LocalSkill, type NamedSkill, namedSkill } from "../../../run/v1-skills.ts";
 import { objectOf } from "../../../skill/json.ts";
 import type { JsonObject } from "../../../skill/manifest.ts";
+import { reaches } from "../../../skill/workspace-settings.ts";
 import type { RequestContext } from "../../context.ts";
 import { madeDigits } from "../../skills/idempotency.ts";
 import { checkTwice } from "../skill-references.ts";
@@ -72,14 +73,7 @@ async function skillOf(context: RequestContext, skill: ContainerSkill, path: str
 
 /** Refuses hosts that the deployment does not allow for commands. */
 function checkNetwork({ settings }: RequestContext, hosts: readonly string[], at: string): void {
-  const { network } = settings.workspace_tools;
-  const refused = hosts.find(
-    (host) => network === false || (network !== true && !network.some((own) => covers(own, host))),
-  );
+  const refused = hosts.find((host) => !reaches(settings.workspace_tools.network, host));
   if (refused === undefined) return;
   throw wrong(`${at}network_policy.allowed_domains`, `this deployment lets no command reach ${refused}`);
 }
-
-/** Whether the entry `own` includes every host that `host` means. */
-const covers = (own: string, host: string): boolean =>
-  own === host || (own.startsWith("*.") && host.replace(/^\*\./, ".").endsWith(own.slice(1)));
