@@ -175,6 +175,15 @@ describe.each<[string, Way]>([
     expect(answer).toMatch(message);
   });
 
+  test("uses a server's other tools if some are malformed, and logs which", async () => {
+    await run("fault");
+    expect(offered()).toEqual(["x__act"]);
+    await until(
+      () => hull.output(),
+      (output) => output.includes("3 of its tools are malformed, so Hull leaves them out: no-schema, ?, ?."),
+    );
+  });
+
   test("continues without servers that may not be asked", async () => {
     await run("refused");
     expect(offered()).toEqual([]);

@@ -245,7 +245,7 @@ function listing(
       "initialize",
       { protocolVersion: "2025-11-25", capabilities: { tools: {} }, serverInfo: { name: "x", version: "1" } },
     ],
-    ["tools/list", { tools: [tool] }],
+    ["tools/list", { tools: [tool, { name: "no-schema" }, { inputSchema: {} }, "text"] }],
   ]);
   if (id === undefined) return void response.writeHead(202).end();
   const result = results.get(method);

@@ -21,6 +21,9 @@ const FRESH_MS = 60_000;
 const STALE_MS = 600_000;
 /** A run waits for the lists of its servers' tools at most this long, in ms. */
 const LIST_TIMEOUT_MS = 15_000;
+/** The most malformed tools that a line of the log names, and the most characters of a name. */
+const MAX_NAMED = 20;
+const MAX_TOOL_NAME = 64;
 /** The most characters of a failure's message, which a server may have written. */
 const MAX_MESSAGE = 1000;
 
@@ -157,8 +160,16 @@ export class RunServers {
     const limit = AbortSignal.timeout(Math.min(server.timeout_ms, LIST_TIMEOUT_MS));
     const reply = this.#safe(await client.listTools(limit));
     if (reply.ok) {
-      const tools = this.#context.redacted(reply.value.tools);
-      this.#context.deployment.mcpServers.set(key, { ...reply.value, tools, at: Date.now() });
+      const { malformed, ...listed } = reply.value;
+      const tools = this.#context.redacted(listed.tools);
+      this.#context.deployment.mcpServers.set(key, { ...listed, tools, at: Date.now() });
+      if (malformed.length > 0) {
+        // Cut only when redacted, as in `#safe`.
+        const named = this.#context.redacted(malformed.slice(0, MAX_NAMED));
+        const names = named.map((name) => name.slice(0, MAX_TOOL_NAME));
+        const message = `${malformed.length} of its tools are malformed, so Hull leaves them out: ${names.join(", ")}.`;
+        this.#note(owner, server, { kind: "protocol", message });
+      }
       return { ok: true, value: tools };
     }
     if (known === undefined || age > STALE_MS) return reply;

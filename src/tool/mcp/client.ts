@@ -89,11 +89,12 @@ export class McpClient {
     this.#onListChanged = onListChanged;
   }
 
-  /** All tools, without malformed ones. `size`: characters of their JSON. */
+  /** All tools, without malformed ones, and the names of these. `size`: characters of their JSON. */
   async listTools(
     signal: AbortSignal,
-  ): Promise<Reply<{ tools: ListedTool[]; size: number; dialect: Dialect }>> {
+  ): Promise<Reply<{ tools: ListedTool[]; malformed: string[]; size: number; dialect: Dialect }>> {
     const tools: ListedTool[] = [];
+    const malformed: string[] = [];
     let cursor: string | null = null;
     let size = 0;
     let left = MAX_TOOLS;
@@ -109,7 +110,10 @@ export class McpClient {
       left -= items.length;
       for (const item of items) {
         const tool = toolShape.safeParse(item);
-        if (!tool.success) continue;
+        if (!tool.success) {
+          malformed.push(isObject(item) && typeof item.name === "string" ? item.name : "?");
+          continue;
+        }
         size += JSON.stringify(tool.data).length;
         if (size <= MAX_LIST) tools.push(tool.data);
       }
@@ -120,7 +124,7 @@ export class McpClient {
     }
     const dialect = this.#dialect;
     if (dialect === null) return failed("protocol", "It speaks no version of MCP that Hull knows.");
-    return { ok: true, value: { tools, size, dialect } };
+    return { ok: true, value: { tools, malformed, size, dialect } };
   }
 
   /**
