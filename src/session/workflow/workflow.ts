@@ -260,8 +260,9 @@ export class Workflow {
     } catch (error) {
       const run = this.state().spec.run_id;
       console.error(JSON.stringify({ event: "workflow_step_failed", run, error: String(error) }));
+      const { log } = this.#conversation;
       const cause = this.#conversation.context(this.#origin).redacted(String(error));
-      this.#add(batch, [broken(batch.state ?? this.state(), cause, this.#conversation.log.now())]);
+      this.#add(batch, [broken(batch.state ?? this.state(), cause, log.now())]);
       return null;
     }
   }
@@ -526,12 +527,7 @@ export class Workflow {
       .then(async (outcome) => {
         // The run was removed, and another one may have its name by now.
         if (this.#working.get(name) !== abort) return;
-        const record: WorkflowRecord = {
-          type: "ended",
-          at: this.now(),
-          ...key,
-          outcome,
-        };
+        const record: WorkflowRecord = { type: "ended", at: this.now(), ...key, outcome };
         await this.#keepLong(state.spec.run_id, [record]);
         this.#working.delete(name);
         await this.ready();
