@@ -72,8 +72,11 @@ export interface RunOptions {
 
 /** Attempts after the first one if the connection fails. Each arriving frame makes all of them available again. */
 const RETRIES = 2;
-/** The same for a detached execution that the runner may not have accepted: 4 s in all. */
-const DETACHED_RETRIES = 4;
+/**
+ * The same for a detached execution that the runner may not have accepted: 8 s in all. `hull dev` waits up to 5 s before
+ * it starts a runner again that died repeatedly.
+ */
+const DETACHED_RETRIES = 6;
 /** The same for one that is running: half a minute in all, enough for a runner to restart. */
 const RUNNING_RETRIES = 12;
 /** Wait before the first retry, twice as long before the second, and so on. */
