@@ -149,6 +149,16 @@ describe("a request", () => {
     }
   });
 
+  test.each([true, false])(
+    "that breaks off before its client has received any of it is made again (store: %s)",
+    async (store) => {
+      fake.script([{ text: ["Ha", "lf"], cut: true }, { text: "Whole." }]);
+      const whole = await client.responses.create({ model: GPT, input: "Hi", store });
+      expect([whole.status, whole.output_text]).toEqual(["completed", "Whole."]);
+      expect(fake.requests).toHaveLength(2);
+    },
+  );
+
   test("that breaks off leaves its item incomplete", async () => {
     fake.script([{ text: ["Ha", "lf"], cut: true }]);
     const types: string[] = [];

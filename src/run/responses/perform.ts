@@ -53,6 +53,8 @@ export interface ResponsesOperation {
   choice?: ModelChoice;
   /** The response as it begins. */
   head: JsonObject;
+  /** The request is neither streamed nor in the background, so nobody receives the answer before its end. */
+  silent?: boolean;
   /** Items of the conversation before it, and its own input. */
   history: JsonObject[];
   input: JsonObject[];
@@ -145,8 +147,8 @@ interface Report {
 
 /** Makes one model call, whose turn is the response. */
 async function callModel(
-  { context, signal, durable, streaming }: OperationHandle,
-  { account, body, choice }: ResponsesOperation & { account: string },
+  { context, signal, durable, streaming: followed }: OperationHandle,
+  { account, body, choice, silent = false }: ResponsesOperation & { account: string },
   request: ModelRequest,
   { found, emit, part }: Report,
 ): Promise<Ended> {
@@ -159,6 +161,8 @@ async function callModel(
     return earlier.ended;
   }
   const answer = new AnswerStream(context, emit);
+  // What nobody has received can be asked for again.
+  const streaming = followed && !silent;
   const extra = takesFurther(model.reached.protocol) ? furtherMembers(body) : {};
   const call = {
     request: withoutRefusedThinking(withExtra(request, extra), model.reached),

@@ -100,6 +100,7 @@ async function prepared(context: RequestContext, asked: ResponsesAsk, body: Json
     conversation: asked.conversation,
     container,
     local_shell: asked.shell?.type === "local",
+    ...(asked.stream || asked.background ? {} : { silent: true }),
   };
   context.log.response = request.head.id ?? null;
   const headers = ignoredHeader(ignored, null);
