@@ -262,7 +262,7 @@ const SKILLS = {
     text: "The most tokens of the list of skills in the system text.",
     otherwise: "`skill_catalogue_tokens` of hull.toml, else `4000`",
   },
-  working_files: { text: "Paths that Hull matches with `paths` of skills.", default: [] },
+  working_files: { text: "At most 1000 paths that Hull matches with `paths` of skills.", default: [] },
 } as const satisfies Texts<RunOption>;
 
 const RUN_TOOLS = {

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { matchSkills } from "../../src/engine/agent/skills.ts";
 import { otherPhase } from "../../src/engine/agent/turn.ts";
 import { isWatched } from "../../src/engine/daemon/watch.ts";
 import type { Message, ToolCallBlock, ToolResultMessage } from "../../src/engine/messages.ts";
@@ -12,6 +13,7 @@ import { loadFault, uploadFault } from "../../src/skill/hooks.ts";
 import { splitAllowedTools } from "../../src/skill/tool-names.ts";
 import { resultText } from "../../src/tool/mcp/remote-tool.ts";
 import { hostFault } from "../../src/tool/public-host.ts";
+import { skill } from "./engine/agent/harness.ts";
 
 /** With this many characters, code whose time grows with their square takes minutes. */
 const MANY = 1_000_000;
@@ -35,6 +37,9 @@ function reversed(count: number): Message[] {
     { role: "tool", results: ids.toReversed().map(result) },
   ];
 }
+const description = "w1 deploys w99999. ".repeat(60);
+const manySkills = Array.from({ length: 300 }, (_, i) => skill(`skill-${i}`, { description }));
+const manyWords = Array.from({ length: MANY / 5 }, (_, i) => `w${i}`).join(" ");
 const MISSING = "frontmatter_missing";
 const PHASED = { persistent: true, break_unless_phase: "b" };
 
@@ -51,6 +56,7 @@ test.each<[string, () => unknown, unknown]>([
     () => image(`${"=".repeat(MANY)}a`)?.text,
     expect.stringContaining("byte"),
   ],
+  ["words of a query with many skills", () => matchSkills(manySkills, manyWords, []).length, 300],
   ["slashes of a watched path", () => isWatched({ watch_paths: [`${"/".repeat(MANY)}a`] }, "a"), false],
   ["dots of a host", () => hostFault(new URL(`http://${".".repeat(MANY)}a/`), null), null],
   ["quotes of allowed-tools", () => splitAllowedTools([`a${'"'.repeat(MANY)}b`]).length, 1],

@@ -207,3 +207,17 @@ describe("S74: concurrency of llm and proxy skills", () => {
     expect((await Promise.all(all)).filter((wait) => wait === 0)).toHaveLength(2);
   });
 });
+
+it.each([
+  ["working_files", { working_files: Array.from({ length: 1001 }, () => "a") }],
+  ["working_files", { working_files: "a".repeat(1025) }],
+  ["skills.0.paths", { skills: [{ name: "a", paths: Array.from({ length: 101 }, () => "*") }] }],
+  ["skills.0.paths.0", { skills: [{ name: "a", paths: ["*".repeat(1025)] }] }],
+])("a run with more files or globs than Hull matches is refused: %s", async (path, options) => {
+  const response = await new Client().post("/runs", {
+    prompt: "x",
+    options: { provider: "mock", ...options },
+  });
+  const wanted = { errors: [{ path: expect.stringContaining(path) }] };
+  expect([response.status, await response.json()]).toMatchObject([422, wanted]);
+});

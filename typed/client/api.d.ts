@@ -630,7 +630,7 @@ export type RunOptions = CallOptions & {
         tools?: string[];
         timeout_ms?: number;
     })[];
-    /** Paths that Hull matches with `paths` of skills. */
+    /** At most 1000 paths that Hull matches with `paths` of skills. */
     working_files?: string[] | string;
     /** The run continues until the model says the sentinel. */
     persistent?: boolean;

@@ -9,6 +9,7 @@ import { allowedTools } from "../../skill/tool-names.ts";
 import type { Message, ToolDefinition, Warning } from "../messages.ts";
 import { CATALOG_TOKENS, catalogSection, listsAll, MOST_LISTED } from "../skill-choice/catalog.ts";
 import { type Candidate, chooseSkills, indexSkills, rankSkills } from "../skill-choice/choose.ts";
+import { hitsIn, type Keywords, keywordsOf } from "../skill-choice/keyword-hits.ts";
 import { fitsEntries } from "../workspace-tools/approved.ts";
 import { isNamed } from "../workspace-tools/definitions.ts";
 import { knownSkill, skillOutputs } from "./known-skills.ts";
@@ -55,26 +56,22 @@ export function matchSkills(
   query: string,
   workingFiles: readonly string[],
 ): Candidate[] {
-  const tokens = query
-    .toLowerCase()
-    .split(/[^\p{L}\p{N}]+/u)
-    .filter((token) => token.length > 2);
+  const keywords = keywordsOf(query);
   const lower = query.toLowerCase();
   const scored = skills
     .filter((skill) => !skill.disable_model_invocation)
-    .map((skill) => scoreOf(skill, tokens, lower, workingFiles))
+    .map((skill) => scoreOf(skill, keywords, lower, workingFiles))
     .filter(({ score }) => score > 0);
   return scored.sort((a, b) => b.score - a.score);
 }
 
 function scoreOf(
   skill: AgentSkill,
-  tokens: readonly string[],
+  keywords: Keywords,
   query: string,
   workingFiles: readonly string[],
 ): Candidate {
-  const texts = [skill.description.toLowerCase(), skill.when_to_use.toLowerCase()];
-  const hits = texts.reduce((sum, text) => sum + tokens.filter((token) => text.includes(token)).length, 0);
+  const hits = hitsIn(skill.description, keywords) + hitsIn(skill.when_to_use, keywords);
   const named = query.includes(skill.name.toLowerCase());
   const paths = skill.paths.filter((glob) => globMatchesAny(glob, workingFiles)).length;
   const reasons = [

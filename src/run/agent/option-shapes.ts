@@ -10,12 +10,17 @@ import { MAX_AHEAD_MS } from "../../skill/field-kinds.ts";
 import { withoutNulls } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { approvalPolicyShape, permissionsShape, policyShape } from "../../skill/policy.ts";
+import { WORKSPACE_LIMITS } from "../../tool/workspace-path.ts";
+
+/** Hull matches each of them with each glob of each skill. */
+const MAX_WORKING_FILES = 1000;
 
 const maybe = z.exactOptional;
 
 function shapes() {
   const text = z.string();
   const texts = z.array(text);
+  const path = text.check(z.maxLength(WORKSPACE_LIMITS.path_bytes));
   const count = z.int().check(z.nonnegative());
   const flag = z.boolean();
   const json = z.custom<Json>((value) => value !== undefined);
@@ -53,7 +58,12 @@ function shapes() {
         )
         .check(z.maxLength(16)),
     ),
-    working_files: maybe(z.union([texts, text], TEXTS)),
+    working_files: maybe(
+      z.union(
+        [z.array(path).check(z.maxLength(MAX_WORKING_FILES)), path],
+        `${TEXTS}, at most ${MAX_WORKING_FILES} paths of at most ${WORKSPACE_LIMITS.path_bytes} characters`,
+      ),
+    ),
     persistent: maybe(flag),
     done_sentinel: maybe(text.check(z.minLength(1))),
     max_iterations: maybe(count),

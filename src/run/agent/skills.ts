@@ -30,6 +30,10 @@ interface RunSkills {
   records: SkillRecord[];
 }
 
+/** The most globs of an inline skill, and the most characters of one: Hull matches each with each working file. */
+const MAX_GLOBS = 100;
+const MAX_GLOB = 1024;
+
 const inline = z.lazy(() => {
   const text = z.string();
   const maybe = z.exactOptional;
@@ -38,7 +42,7 @@ const inline = z.lazy(() => {
     description: maybe(text),
     when_to_use: maybe(text),
     prompt: maybe(text),
-    paths: maybe(z.array(text)),
+    paths: maybe(z.array(text.check(z.maxLength(MAX_GLOB))).check(z.maxLength(MAX_GLOBS))),
     allowed_tools: maybe(z.array(text)),
     mcp: maybe(z.array(text)),
     on_activate: maybe(text),

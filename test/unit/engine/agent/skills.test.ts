@@ -5,6 +5,7 @@ import type { AgentRecord } from "../../../../src/engine/agent/records.ts";
 import { matchSkills } from "../../../../src/engine/agent/skills.ts";
 import type { AgentSkill } from "../../../../src/engine/agent/spec.ts";
 import { catalogSection } from "../../../../src/engine/skill-choice/catalog.ts";
+import { fc } from "../../../support/property.ts";
 import {
   goOn,
   offered,
@@ -53,6 +54,19 @@ describe("matching", () => {
       ["first", 0.77],
     ]);
     expect(matchSkills([skill("x", { description: "none" })], "a b c", [])).toEqual([]);
+  });
+
+  test("keyword hits are the words of the query that are parts of a text, as often as it has them", () => {
+    const text = fc.string({ unit: fc.constantFrom(..."aabcÉß1 ,-İ😀"), maxLength: 40 });
+    fc.assert(
+      fc.property(text, text, (query, description) => {
+        const words = query.toLowerCase().split(/[^\p{L}\p{N}]+/u);
+        const hits = words.filter((word) => word.length > 2 && description.toLowerCase().includes(word));
+        const [found] = matchSkills([skill("none such", { description })], query, []);
+        expect(found?.score ?? 0).toBe(hits.length === 0 ? 0 : hits.length / (hits.length + 1.5));
+      }),
+      { numRuns: 2000 },
+    );
   });
 
   test("no match: reported without candidates, nothing active", async () => {
