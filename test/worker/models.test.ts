@@ -374,6 +374,16 @@ describe("configured providers", () => {
     ]);
   });
 
+  it("have keys that no conversation shows, not even in its metadata", async () => {
+    const made = await own.post("/v1/conversations", { metadata: { said: KEY } });
+    const { id } = await made.clone().json<{ id: string }>();
+    const changed = await own.post(`/v1/conversations/${id}`, { metadata: { said: `${KEY}!` } });
+    const texts = [made, changed, await own.fetch(`/v1/conversations/${id}`)].map((answer) => answer.json());
+    expect(await Promise.all(texts)).toMatchObject(
+      ["[redacted]", "[redacted]!", "[redacted]!"].map((text) => ({ metadata: { said: text } })),
+    );
+  });
+
   it("may be named by skills that are uploaded here, and their keys are withheld from these", async () => {
     const text = skill("up", "mode: llm\nprovider: my_proxy\nmodel: m\ntool_env: [MY_PROXY_API_KEY]");
     const body = packTar([entry("SKILL.md", new TextEncoder().encode(text))]);

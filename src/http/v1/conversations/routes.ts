@@ -63,11 +63,11 @@ export async function createConversation(context: RequestContext): Promise<Respo
   const wanted = { id, metadata: body.metadata ?? {}, created_ms: Date.now() };
   const row = await addConversation(env, tenant, wanted);
   await appendItems(env, tenant, row.id, items);
-  return jsonNow(shown(row));
+  return jsonNow(context.redacted(shown(row)));
 }
 
 export async function getConversation(context: RequestContext, params: Params): Promise<Response> {
-  return jsonNow(shown(await conversationOf(context, params)));
+  return jsonNow(context.redacted(shown(await conversationOf(context, params))));
 }
 
 /** `POST /v1/conversations/:id`: replaces the metadata. */
@@ -76,7 +76,7 @@ export async function updateConversation(context: RequestContext, params: Params
   const { metadata: given } = await vendorBody(context, conversationChangeBody);
   const metadata = given ?? {};
   await setMetadata(context.env, context.tenant, row.id, metadata);
-  return jsonNow(shown({ ...row, metadata }));
+  return jsonNow(context.redacted(shown({ ...row, metadata })));
 }
 
 /** `DELETE /v1/conversations/:id`: removes it with its items; responses remain. */
