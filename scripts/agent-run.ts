@@ -79,8 +79,9 @@ export async function streamRun(
           arguments_digest: String(value.arguments_digest),
         });
       }
-      if (event === "done" && value.ok !== true && typeof value.status === "string")
-        say(`The run ended as ${value.status}.`);
+      const { status } = value;
+      if (event === "done" && typeof status === "string" && !/^(?:done|idle|awaiting_\w+)$/.test(status))
+        say(`The run ended as ${status}.`);
     },
   });
   if (exit === EXIT.ok && !process.stdout.isTTY && !text.endsWith("\n")) process.stdout.write("\n");

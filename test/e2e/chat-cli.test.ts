@@ -51,6 +51,14 @@ test("hull run prints an agent's answer, also with a skill, and fails where the 
   });
 });
 
+test("hull run says why there is no answer", async () => {
+  const limit = JSON.stringify({ window: "day", max_output_tokens: 0 });
+  await hull.call("/budgets/skill:payer", limit, { method: "PUT" });
+  const refused = await cli(["run", "Pay.", "--skill", "payer"]);
+  expect(refused).toMatchObject({ code: 0, output: expect.stringContaining("ended as budget_exhausted.") });
+  await hull.call("/budgets/skill:payer", undefined, { method: "DELETE" });
+});
+
 test("hull chat keeps the conversation, and continues it", async () => {
   const first = await cli(
     ["chat", "--provider", "mock", "--session", "talk"],
