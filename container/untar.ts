@@ -3,12 +3,9 @@
 import { createReadStream } from "node:fs";
 import { type FileHandle, mkdir, open } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { TarError, TarParser } from "../src/skill/tar.ts";
+import { PACK_LIMITS, TarError, TarParser } from "../src/skill/tar.ts";
 
-/** The most files and folders. */
-const MAX_ENTRIES = 50_000;
-/** The longest path that a system can open below the folder of the bundles (PATH_MAX is 4096), and its longest name. */
-const MAX_PATH_BYTES = 3072;
+/** The longest name that file systems accept. */
 const MAX_NAME_BYTES = 255;
 const CHUNK_BYTES = 256 * 1024;
 
@@ -29,7 +26,7 @@ export async function unpackTar(
     await mkdir(join(target, path));
     folders.add(path);
   };
-  const terms = { max_bytes: Number.POSITIVE_INFINITY, max_files: MAX_ENTRIES, of_programs: true };
+  const terms = { max_bytes: Number.POSITIVE_INFINITY, max_files: PACK_LIMITS.entries, of_programs: true };
   const parser = new TarParser(terms);
   let files = 0;
   let total = 0;
@@ -39,7 +36,8 @@ export async function unpackTar(
       for (const { file, bytes, last } of parser.push(chunk)) {
         if (writing === null) {
           files += 1;
-          if (files + folders.size > MAX_ENTRIES) throw new TarError(`more than ${MAX_ENTRIES} entries`);
+          if (files + folders.size > PACK_LIMITS.entries)
+            throw new TarError(`more than ${PACK_LIMITS.entries} entries`);
           checkLength(file.path);
           await makeFolder(dirname(file.path));
           writing = await open(join(target, file.path), "wx", 0o600);
@@ -61,6 +59,6 @@ export async function unpackTar(
 
 function checkLength(path: string): void {
   const isLong = path.split("/").some((name) => Buffer.byteLength(name) > MAX_NAME_BYTES);
-  if (isLong || Buffer.byteLength(path) > MAX_PATH_BYTES)
+  if (isLong || Buffer.byteLength(path) > PACK_LIMITS.path_bytes)
     throw new TarError(`the path "${path}" is too long`);
 }

@@ -5,6 +5,7 @@
 import {
   type Dirent,
   existsSync,
+  lstatSync,
   readdirSync,
   readFileSync,
   realpathSync,
@@ -12,11 +13,14 @@ import {
   statSync,
 } from "node:fs";
 import { basename, dirname, join, relative, sep } from "node:path";
+import { utf8Length } from "../../src/bytes.ts";
+import { firstOf } from "../../src/cut.ts";
 import { skillFileName } from "../../src/skill/file-text.ts";
 import { type IgnoreLevel, isIgnored, parseIgnore } from "../../src/skill/ignore.ts";
 import type { Diagnostic } from "../../src/skill/manifest.ts";
 import { byteOrder } from "../../src/skill/path.ts";
 import { slugify } from "../../src/skill/slug.ts";
+import { PACK_LIMITS } from "../../src/skill/tar.ts";
 import { CONFIG_FILE } from "../config.ts";
 import { ABSENT } from "../read-if-there.ts";
 import { isSystemError, reasonOf } from "../system-error.ts";
@@ -216,6 +220,7 @@ function searchBelow(
         };
         for (const diagnostic of folderUnreadable(folder, within, path))
           scan.refused.push({ folder, diagnostic });
+        if (isNotUtf8(path)) scan.diagnostics.push(nameNotUtf8(entry.name, within));
         continue;
       }
       if (isState(inside)) continue;
@@ -381,19 +386,15 @@ export function listFiles(
         continue;
       }
       const stats = statOf(full);
-      if (stats === null) {
-        diagnostics.push(
-          finding(
-            folder,
-            path,
-            "error",
-            "link_broken",
-            `The link ${path} leads nowhere.`,
-            "Remove it, or list it in .hullignore.",
-          ),
-        );
+      if (link && stats?.isDirectory() && isIgnored(path, true, levels)) continue;
+      const fault = nameFault(entry.name, path, full);
+      if (fault !== null && (stats === null || stats.isFile() || stats.isDirectory())) {
+        const shown = path.length > MAX_SHOWN ? `${firstOf(path, MAX_SHOWN)}…` : path;
+        const message = `The name ${JSON.stringify(shown)} ${fault}.`;
+        diagnostics.push(finding(folder, path, "error", "file_name", message, NAME_HINT));
+      } else if (stats === null) {
+        diagnostics.push(...withoutStats(folder, path, full, link));
       } else if (stats.isDirectory()) {
-        if (link && isIgnored(path, true, levels)) continue;
         const real = link ? realPath(full) : null;
         if (real !== null && above.some((path) => realPath(path) === real)) {
           diagnostics.push(
@@ -422,17 +423,6 @@ export function listFiles(
             "List it in .hullignore.",
           ),
         );
-      } else if (/[\\\u0000-\u001f\u007f]/.test(entry.name)) {
-        diagnostics.push(
-          finding(
-            folder,
-            path,
-            "error",
-            "file_name",
-            `The file name ${JSON.stringify(path)} contains a backslash or control characters.`,
-            "Rename the file, or list it in .hullignore.",
-          ),
-        );
       } else {
         files.push({ path, absolute: full, stats });
       }
@@ -443,6 +433,46 @@ export function listFiles(
   if (folder.within === "") diagnostics.push(...nestedSkills(folder, files));
   return { files, diagnostics };
 }
+
+const NAME_HINT = "Rename it, or list it in .hullignore.";
+
+/** The most of a name in a message, in UTF-16 units. */
+const MAX_SHOWN = 200;
+
+/** Why no pack can hold an entry of this name, as the end of a sentence; `null`: one can. */
+function nameFault(name: string, path: string, absolute: string): string | null {
+  if (/[\\\u0000-\u001f\u007f]/.test(name)) return "contains a backslash or control characters";
+  if (isNotUtf8(absolute)) return "is not UTF-8";
+  const { path_bytes } = PACK_LIMITS;
+  return utf8Length(path) > path_bytes ? `is longer than ${path_bytes} bytes with its folders` : null;
+}
+
+/** Whether the name of an entry was read as something else. */
+const isNotUtf8 = (path: string): boolean =>
+  basename(path).includes("\ufffd") && orNull(() => lstatSync(path)) === null;
+
+function nameNotUtf8(name: string, file: string): Diagnostic {
+  const message = `The name ${JSON.stringify(name)} is not UTF-8, so Hull looks for no skill in it.`;
+  return { level: "warning", code: "file_name", skill: "", file, message, hint: NAME_HINT };
+}
+
+/** The finding about an entry that cannot be examined; none about a file that has gone meanwhile. */
+function withoutStats(folder: SkillFolder, path: string, absolute: string, link: boolean): Diagnostic[] {
+  const refusal = refusalOf(absolute, statSync);
+  if (refusal !== null) return [fileUnreadable(folder, path, refusal)];
+  if (!link) return [];
+  const message = `The link ${path} leads nowhere.`;
+  const hint = "Remove it, or list it in .hullignore.";
+  return [finding(folder, path, "error", "link_broken", message, hint)];
+}
+
+/** @param refusal the system's error */
+export function fileUnreadable(folder: SkillFolder, path: string, refusal: unknown): Diagnostic {
+  const message = `The file ${path} cannot be read: ${reasonOf(refusal)}.`;
+  return finding(folder, path, "error", "file_unreadable", message, UNREADABLE_HINT);
+}
+
+const UNREADABLE_HINT = "Change its owner or its permissions, or list it in .hullignore.";
 
 function nestedSkills(folder: SkillFolder, files: FoundFile[]): Diagnostic[] {
   return files
@@ -491,8 +521,8 @@ function folderUnreadable({ name }: SkillFolder, file: string, path: string): Di
   const refusal = refusalOf(path);
   if (refusal === null) return [];
   const message = `The folder ${file} cannot be read: ${reasonOf(refusal)}.`;
-  const hint = "Change its owner or its permissions, or list it in .hullignore.";
-  return [{ level: "error", code: "folder_unreadable", skill: name, file, message, hint }];
+  const finding = { level: "error" as const, code: "folder_unreadable", skill: name, file };
+  return [{ ...finding, message, hint: UNREADABLE_HINT }];
 }
 
 /** The target of a link if it is outside every folder of `boundary` (real paths), else `null`. */

@@ -14,14 +14,23 @@ import type { Card, Diagnostic, Manifest, SkillTool } from "../../src/skill/mani
 import type { ProvidedTools } from "../../src/skill/missing-tools.ts";
 import { moduleDiagnostic } from "../../src/skill/module-fault.ts";
 import type { ParsedSkill } from "../../src/skill/parse.ts";
+import { PACK_LIMITS } from "../../src/skill/tar.ts";
 import type { HandlerMaker } from "../../src/skill/tools-json/handlers.ts";
 import type { SignaturePolicy } from "../../src/skill/trust.ts";
 import { PLUGIN_PART, workingParts } from "../../src/skill/working-parts.ts";
 import { CommandError, EXIT } from "../command.ts";
+import { isSystemError } from "../system-error.ts";
 import { buildHandler } from "./handlers.ts";
 import { bundleHooks } from "./hooks.ts";
 import { checkModels } from "./model-findings.ts";
-import { type FoundFile, listFiles, type RootContext, type SkillFolder, TYPED_FILE } from "./scan.ts";
+import {
+  type FoundFile,
+  fileUnreadable,
+  listFiles,
+  type RootContext,
+  type SkillFolder,
+  TYPED_FILE,
+} from "./scan.ts";
 import { locationOf, type SharedFolder, sharedFolder } from "./shared-folder.ts";
 import { MAX_SKILL_BYTES, readSources } from "./sources.ts";
 import { disagreement, expandTyped } from "./typed.ts";
@@ -77,6 +86,25 @@ export async function readSkill(
   folder: SkillFolder,
   found: readonly FoundFile[],
   diagnostics: Diagnostic[],
+  models: Models,
+): Promise<Outcome> {
+  try {
+    return await readFiles(folder, found, diagnostics, models);
+  } catch (error) {
+    const file = isSystemError(error) ? found.find(({ absolute }) => absolute === error.path) : undefined;
+    if (file === undefined) throw error;
+    return without(folder, [...diagnostics, fileUnreadable(folder, file.path, error)]);
+  }
+}
+
+/** A path, and those of the folders around it. */
+const withFolders = (path: string): string[] =>
+  path.split("/").map((_, at, names) => names.slice(0, at + 1).join("/"));
+
+async function readFiles(
+  folder: SkillFolder,
+  found: readonly FoundFile[],
+  diagnostics: Diagnostic[],
   { modelRegistry, providers, signatures, provided, project }: Models,
 ): Promise<Outcome> {
   const total = found.reduce((sum, file) => sum + file.stats.size, 0);
@@ -90,6 +118,12 @@ export async function readSkill(
       ),
     );
     return without(folder, diagnostics);
+  }
+  const entries = new Set(found.flatMap(({ path }) => withFolders(path))).size;
+  if (entries > PACK_LIMITS.entries) {
+    const what = `The folder holds ${entries} files and folders; at most ${PACK_LIMITS.entries} can be bundled.`;
+    const hint = "List what the skill does not need in .hullignore.";
+    return without(folder, [...diagnostics, problem(folder, "skill_too_large", what, hint)]);
   }
   const location = { folder: folder.name, file: folder.file };
   const typed = await expandTyped(folder.path, await readSources(found), location, signatures);

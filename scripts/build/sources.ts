@@ -1,17 +1,22 @@
 /** The bytes of found files. */
 import { readFile } from "node:fs/promises";
 import type { SourceFile } from "../../src/skill/bundle.ts";
+import { isSystemError } from "../system-error.ts";
 import type { FoundFile } from "./scan.ts";
 
 /** Limit of all bundled bytes of one skill: bundles travel to a runner. */
 export const MAX_SKILL_BYTES = 256 * 1024 * 1024;
 
-/** The files with their bytes. */
+/** The files with their bytes. A refusal of the system has the file's absolute path. */
 export async function readSources(found: readonly FoundFile[]): Promise<SourceFile[]> {
   const files: SourceFile[] = [];
   for (const { path, absolute, stats } of found) {
-    const bytes = new Uint8Array(await readFile(absolute));
-    files.push({ path, bytes, mode: (stats.mode & 0o111) === 0 ? 0o644 : 0o755 });
+    const bytes = await readFile(absolute).catch((error: unknown) => {
+      // The refusal to read a folder does not name it.
+      if (isSystemError(error)) error.path = absolute;
+      throw error;
+    });
+    files.push({ path, bytes: new Uint8Array(bytes), mode: (stats.mode & 0o111) === 0 ? 0o644 : 0o755 });
   }
   return files;
 }

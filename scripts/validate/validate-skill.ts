@@ -17,6 +17,7 @@ import { leadsToSkill, linksToPlugin } from "../build/shared-folder.ts";
 import { readSources } from "../build/sources.ts";
 import { expandTyped } from "../build/typed.ts";
 import type { TypedLocations } from "../build/typed-locations.ts";
+import { isSystemError } from "../system-error.ts";
 
 export interface ParsedFolder {
   folder: SkillFolder;
@@ -124,8 +125,19 @@ export function lint(
   }
   for (const file of files) {
     if (file.stats.size > MAX_SCANNED_BYTES) continue;
-    const secret = secretIn(file.path, readFileSync(file.absolute));
+    const bytes = readable(file.absolute);
+    const secret = bytes === null ? null : secretIn(file.path, bytes);
     if (secret !== null) found.push({ ...warning, file: at(file.path), ...secret });
   }
   return found;
+}
+
+/** The bytes of a file; `null` if it cannot be read, which the build reports. */
+function readable(path: string): Buffer | null {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    if (isSystemError(error)) return null;
+    throw error;
+  }
 }

@@ -31,7 +31,15 @@ interface TarTerms {
   of_programs?: boolean;
 }
 
-const DEFAULT_TAR_TERMS: TarTerms = { max_bytes: 512 * 1024 * 1024, max_files: 20_000 };
+/** What a runner can unpack. */
+export const PACK_LIMITS = {
+  /** Files and folders. */
+  entries: 50_000,
+  /** Systems open paths of at most 4096 bytes, the runner's folder of bundles included. */
+  path_bytes: 3072,
+} as const;
+
+const DEFAULT_TAR_TERMS: TarTerms = { max_bytes: 512 * 1024 * 1024, max_files: PACK_LIMITS.entries };
 
 /** A tar that is broken, or contains what no pack contains. `reason` is safe to show. */
 export class TarError extends Error {

@@ -2,6 +2,7 @@ import { spawnSync } from "node:child_process";
 import {
   chmodSync,
   existsSync,
+  mkdirSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -9,6 +10,7 @@ import {
   statSync,
   symlinkSync,
   utimesSync,
+  writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
 import { setFlagsFromString } from "node:v8";
@@ -172,6 +174,54 @@ describe("links (S7)", () => {
   });
 });
 
+test.runIf(process.platform === "linux")(
+  "names that no pack can hold are errors with their paths",
+  async () => {
+    const project = folder({ "skills/a/SKILL.md": skillText("A"), "skills/b/SKILL.md": skillText("B") });
+    const at = (...names: (string | Buffer)[]): Buffer =>
+      Buffer.concat([project, "/skills", ...names].map((name) => Buffer.from(name)));
+    const latin = Buffer.from("/caf\xe9", "latin1");
+    for (const location of [at("/a/x\\y"), at("/a", latin), at(latin)]) {
+      mkdirSync(location);
+      writeFileSync(Buffer.concat([location, Buffer.from("/SKILL.md")]), skillText("C"));
+    }
+    writeFileSync(at("/a", latin, ".txt"), "x");
+    symlinkSync("SKILL.md", at("/a/link", latin.subarray(1)));
+    const before = process.cwd();
+    const names = Array.from("0123456789abc", (letter) => letter.repeat(250));
+    try {
+      process.chdir(join(project, "skills/a"));
+      for (const name of names) {
+        mkdirSync(name);
+        process.chdir(name);
+      }
+      writeFileSync("f", "x");
+    } finally {
+      process.chdir(before);
+    }
+    const result = await build(project, { keepGoing: true });
+    const deep = names.join("/");
+    expect(result.slugs).toEqual(["b"]);
+    expect(result.found.sort()).toEqual([
+      `error file_name a/${deep}`,
+      "error file_name a/caf\ufffd",
+      "error file_name a/caf\ufffd.txt",
+      "error file_name a/linkcaf\ufffd",
+      "error file_name a/x\\y",
+      "warning file_name caf\ufffd",
+    ]);
+    const messages = result.diagnostics.map(({ diagnostic }) => diagnostic.message).sort();
+    expect(messages).toEqual([
+      `The name "${deep.slice(0, 200)}…" is longer than 3072 bytes with its folders.`,
+      'The name "caf\ufffd" is not UTF-8, so Hull looks for no skill in it.',
+      'The name "caf\ufffd" is not UTF-8.',
+      'The name "caf\ufffd.txt" is not UTF-8.',
+      'The name "linkcaf\ufffd" is not UTF-8.',
+      'The name "x\\\\y" contains a backslash or control characters.',
+    ]);
+  },
+);
+
 test("folders and ignore files that cannot be read are told of, not left out", async () => {
   const project = folder({
     "skills/a/SKILL.md": skillText("A"),
@@ -179,8 +229,13 @@ test("folders and ignore files that cannot be read are told of, not left out", a
     "skills/b/SKILL.md": skillText("B"),
     "skills/c/SKILL.md": skillText("C"),
     "skills/lost+found/x": "x",
+    "skills/d/SKILL.md": skillText("D"),
+    "skills/d/secret": "x",
+    "skills/e/SKILL.md": skillText("E"),
+    "skills/e/data/x": "x",
   });
-  for (const name of ["a/data", "b", "lost+found"]) chmodSync(join(project, "skills", name), 0);
+  for (const name of ["a/data", "b", "lost+found", "d/secret"]) chmodSync(join(project, "skills", name), 0);
+  chmodSync(join(project, "skills/e/data"), 0o400);
   // Root bypasses permission checks, so the command runs without these capabilities.
   const bin = join(import.meta.dirname, "../../../bin/hull.mjs");
   const command = [process.execPath, bin, "validate", "skills"];
@@ -193,10 +248,12 @@ test("folders and ignore files that cannot be read are told of, not left out", a
   const { status, printed } = validate();
   expect(printed.match(/^skills\/\S+ error .*/gm)).toEqual([
     "skills/a/data error The folder a/data cannot be read: its permissions do not allow it. [folder_unreadable]",
+    "skills/d/secret error The file secret cannot be read: its permissions do not allow it. [file_unreadable]",
+    "skills/e/data/x error The file data/x cannot be read: its permissions do not allow it. [file_unreadable]",
     "skills/b error The folder b cannot be read: its permissions do not allow it. [folder_unreadable]",
   ]);
-  expect([status, printed]).toEqual([1, expect.stringContaining("1 valid skill, 2 errors")]);
-  put(project, "skills/.hullignore", "a\nb\n");
+  expect([status, printed]).toEqual([1, expect.stringContaining("1 valid skill, 4 errors")]);
+  put(project, "skills/.hullignore", "a\nb\nd\ne\n");
   expect(validate().status).toBe(0);
   chmodSync(join(project, "skills/.hullignore"), 0);
   expect(validate()).toEqual({
@@ -222,6 +279,15 @@ test("files that are never bundled, and .hullignore of project, root and skill",
   });
   const { skills } = await build(project);
   expect(await pathsOf(skills[0])).toEqual(["SKILL.md", "keep.log", "sub/data"]);
+});
+
+test("a skill of more files than a runner unpacks is an error", async () => {
+  const shared = Object.fromEntries(Array.from({ length: 499 }, (_, n) => [`shared/${n}`, ""]));
+  const project = folder({ "skills/a/SKILL.md": skillText("A"), ...shared });
+  for (let n = 0; n < 100; n++) symlinkSync("../../shared", join(project, `skills/a/${n}`));
+  const { found, diagnostics } = await build(project);
+  expect(found).toEqual(["error skill_too_large a/SKILL.md"]);
+  expect(diagnostics[0]?.diagnostic.message).toContain("50001 files and folders; at most 50000");
 });
 
 test.each([
