@@ -26,6 +26,8 @@ interface AgentDriveOptions {
   clock: Clock;
   /** Aborted when the run is cancelled; its reason is the run's error. */
   signal: AbortSignal;
+  /** Called with the fault that ends the run, of which the record has no facts for the operator. */
+  onFault?: ((fault: HullError) => void) | undefined;
 }
 
 interface Clock {
@@ -310,6 +312,7 @@ class AgentDrive {
     }
     const status = this.#options.signal.aborted ? "cancelled" : "error";
     const spent = this.#spent === null ? {} : { spent: this.#spent };
+    this.#options.onFault?.(fault);
     this.#add({ type: "run_settled", run: run.spec.run_id, status, error: fault.data, ...spent });
   }
 

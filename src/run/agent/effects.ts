@@ -37,7 +37,7 @@ import type { RunContext } from "../context.ts";
 import type { RunEvent } from "../events.ts";
 import { tracedTool } from "../gen-ai.ts";
 import type { CallArtifacts, RunArtifacts } from "../handler/artifacts.ts";
-import { logToolCall } from "../handler/log.ts";
+import { logToolCall, type ToolCallNote } from "../handler/log.ts";
 import type { HeldFile } from "../llm-input.ts";
 import { bindServers, callRemoteTool } from "../mcp/agent-tools.ts";
 import { RunServers } from "../mcp/servers.ts";
@@ -118,6 +118,7 @@ const RUNTIMES = new Map([
   ["command", "process" as const],
   ["hook", "hook" as const],
   ["mcp", "mcp" as const],
+  ["isolate", "none" as const],
 ]);
 const DEFAULT_TOOL_TIMEOUT_MS = 60_000;
 
@@ -310,35 +311,38 @@ async function runTool(
   planned: PlannedCall,
   at: AgentEffectContext,
 ): Promise<AgentToolResult> {
-  const { tool } = planned;
+  const { tool, call } = planned;
+  const { context } = options;
   const started = Date.now();
+  const note = async (ended: Pick<ToolCallNote, "duration_ms" | "outcome" | "error">): Promise<void> => {
+    context.deployment.metrics.countToolCall(ended.outcome);
+    const { executor, skill } = tool;
+    // Only a call of a handler that failed outside of the handler has no line yet.
+    if (executor === "isolate" && ended.error === undefined) return;
+    const runtime = RUNTIMES.get(executor) ?? "builtin";
+    await logToolCall(context, { run: at.run, skill, call, runtime, ...ended });
+  };
   try {
     const carried = await (tool.executor === "webhook"
-      ? callHostTool(options.context, planned, at)
+      ? callHostTool(context, planned, at)
       : tool.executor === "mcp"
         ? callRemoteTool({ ...options, servers }, planned, at, (slug) => skillNamed(options, slug))
         : carryOut(options, planned, at));
     const result = bounded(options.spec, tool, carried);
     const outcome = result.status === "ok" ? "ok" : (result.code ?? result.error_category ?? "failed");
-    options.context.deployment.metrics.countToolCall(outcome);
-    const { executor, skill } = tool;
-    if (executor !== "isolate") {
-      const { duration_ms } = result;
-      const runtime = RUNTIMES.get(executor) ?? "builtin";
-      const { call } = planned;
-      await logToolCall(options.context, { run: at.run, skill, call, runtime, duration_ms, outcome });
-    }
+    await note({ duration_ms: result.duration_ms, outcome });
     return result;
   } catch (error) {
     if (at.signal.aborted || !isForModel(error)) throw error;
     const duration_ms = Date.now() - started;
+    await note({ duration_ms, outcome: error.code, error: error.operator });
     return {
       ...plainResult("error", `${tool.definition.name} failed: ${error.message}`, "network"),
       ...(error instanceof ExecutionLost ? { retryable: tool.annotations.idempotent === true } : {}),
       duration_ms,
     };
   } finally {
-    options.context.time("tools", Date.now() - started);
+    context.time("tools", Date.now() - started);
   }
 }
 

@@ -94,8 +94,11 @@ async function drive(
   }
   const files = filesOf(context, spec, options);
   const { vault = runVault(spec, context) } = options;
-  /** Facts for the log about the fault of a model call. */
-  const operator: Record<string, unknown> = {};
+  /** Facts for the log about the fault that ended the run. */
+  let operator: Record<string, unknown> = {};
+  const onFault = (fault: HullError): void => {
+    operator = fault.operator;
+  };
   const { effects, close, further } = runEffects({
     context,
     host,
@@ -112,12 +115,7 @@ async function drive(
     emit: options.emit,
     async around(call) {
       await options.room?.();
-      try {
-        return await call().catch(finalFault(signal));
-      } catch (error) {
-        if (error instanceof HullError) Object.assign(operator, error.operator);
-        throw error;
-      }
+      return call().catch(finalFault(signal));
     },
   });
   const append = (batch: readonly Applied[]): void => {
@@ -126,7 +124,14 @@ async function drive(
   };
   try {
     for (;;) {
-      const rest = await driveAgent(log.state(), { effects, vault, append, clock: systemClock, signal });
+      const rest = await driveAgent(log.state(), {
+        effects,
+        vault,
+        append,
+        clock: systemClock,
+        signal,
+        onFault,
+      });
       const { run } = rest.state;
       if (run === null) throw new Internal({ cause: "a run ended without a state" });
       span?.set(() => runAttributes(run));

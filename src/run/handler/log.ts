@@ -5,7 +5,7 @@ import type { ToolCallBlock } from "../../engine/messages.ts";
 import { canonicalJson } from "../../skill/canonical.ts";
 import type { RunContext } from "../context.ts";
 
-interface ToolCallNote {
+export interface ToolCallNote {
   run: string;
   /** `null`: the caller defined the tool. */
   skill: string | null;
@@ -15,6 +15,8 @@ interface ToolCallNote {
   duration_ms: number;
   /** `ok`, or the code of the fault. */
   outcome: string;
+  /** Facts of the fault for the operator. */
+  error?: Record<string, unknown>;
   /** More findings, for the author of the tool. */
   diagnostics?: { code: string; message: string }[];
 }
@@ -24,7 +26,7 @@ interface ToolCallNote {
  * everything is logged.
  */
 export async function logToolCall(context: RunContext, note: ToolCallNote): Promise<void> {
-  const { run, skill, call, runtime, duration_ms, outcome, diagnostics = [] } = note;
+  const { run, skill, call, runtime, duration_ms, outcome, error = {}, diagnostics = [] } = note;
   const plain = outcome === "ok" && diagnostics.length === 0;
   if (plain && !context.settings.logsAll) return;
   const line = {
@@ -38,6 +40,7 @@ export async function logToolCall(context: RunContext, note: ToolCallNote): Prom
     arguments_sha256: await sha256(canonicalJson(call.arguments ?? call.raw)),
     duration_ms,
     outcome,
+    ...(Object.keys(error).length === 0 ? {} : { error }),
     ...(diagnostics.length === 0 ? {} : { diagnostics }),
   };
   console.log(JSON.stringify(context.redacted(line)));

@@ -189,8 +189,8 @@ function resultOf(
 function noteCall(
   { record, call, runId }: SkillToolCall,
   { context }: HandlerEnvironment,
-  { fault, duration_ms, diagnostics, runtime }: HandlerOutcome & { runtime: Runtime | "none" },
+  { fault, duration_ms, diagnostics, operator = {}, runtime }: HandlerOutcome & { runtime: Runtime | "none" },
 ): Promise<void> {
-  const ended = { duration_ms, outcome: fault ?? "ok", diagnostics };
+  const ended = { duration_ms, outcome: fault ?? "ok", error: operator, diagnostics };
   return logToolCall(context, { run: runId, skill: record.manifest.slug, call, runtime, ...ended });
 }

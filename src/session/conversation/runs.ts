@@ -52,6 +52,8 @@ interface AgentRunAttempt extends RunAttempt {
   prepared: PreparedRun | null;
   /** Spans of this run attempt; absent: nobody wants them. */
   spans?: SpanNote[] | undefined;
+  /** The fault that ended the run in this attempt; absent: none. */
+  fault?: HullError;
   /** Writes the log line of the settled run. */
   log?: () => void;
 }
@@ -272,14 +274,18 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
         },
       };
       const clock = { ...systemClock, now: log.now };
+      const onFault = (fault: HullError): void => {
+        attempt.fault = fault;
+      };
       const { step } = await tracedRun(environment.context, run.spec, null, async (span) => {
-        const rest = await driveAgent(log.state(), { effects, vault, append, inbox, clock, signal });
+        const rest = await driveAgent(log.state(), { effects, vault, append, inbox, clock, signal, onFault });
         if (rest.state.run !== null) span.set(() => runAttributes(rest.state.run ?? run));
         return rest;
       });
       if (step.type === "wait" && !attempt.rerun && !attempt.settled) this.#rest(attempt, step);
     } catch (error) {
       if (!(error instanceof HullError)) throw error;
+      attempt.fault = error;
       const settled = { type: "run_settled" as const, run: row.id, status: "error" as const };
       append(log.applied([{ ...settled, error: error.data }]));
     }
@@ -320,7 +326,7 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
     const attempt = this.attemptOf(row.id);
     settleRun(this.#options, row, batch, attempt ?? { further: () => ({}), memo: null });
     const state = this.log.state();
-    const log = (): void => logEnd(this.#options, row, state, attempt?.spans);
+    const log = (): void => logEnd(this.#options, row, state, attempt ?? {});
     // The log line includes spans, which are complete only when the run attempt ends.
     if (attempt === null || attempt.spans === undefined) log();
     else attempt.log = log;

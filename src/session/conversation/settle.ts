@@ -3,7 +3,7 @@ import type { Deployment } from "../../deployment.ts";
 import type { Applied } from "../../engine/agent/apply.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
 import { RunLost } from "../../errors/session.ts";
-import { type ErrorData, Internal } from "../../errors.ts";
+import { type ErrorData, type HullError, Internal } from "../../errors.ts";
 import { runResult } from "../../run/agent/result.ts";
 import type { SpanNote } from "../../run/context.ts";
 import { asJson } from "../../skill/json.ts";
@@ -91,7 +91,7 @@ export function loseRun(options: EndOptions, row: RunRow): ErrorData {
     },
     (last) => noteEnd(log, row, "error", { settled_at, done_event: last, memo: null }, lifecycle),
   );
-  logEnd(options, row, null);
+  logEnd(options, row, null, {});
   return error;
 }
 
@@ -112,12 +112,12 @@ function noteEnd(
 export const unwatched = (lifecycle: EndOptions["lifecycle"]): { watch?: null } =>
   lifecycle.reports() ? {} : { watch: null };
 
-/** Logs one line per run, or per failed run. @param state `null`: the run is lost */
+/** Logs one line per run, or per failed run. @param state `null`: the run is lost @param last its last run attempt */
 export function logEnd(
   options: EndOptions,
   row: RunRow,
   state: AgentState | null,
-  spans?: readonly SpanNote[],
+  { fault, spans }: { fault?: HullError; spans?: readonly SpanNote[] | undefined },
 ): void {
   const run = state?.run ?? null;
   const code = state === null ? "run_lost" : run?.error?.code;
@@ -128,6 +128,7 @@ export function logEnd(
     ...(run === null ? {} : { iterations: run.iterations, usage: run.totals }),
     ...(row.recoveries === 0 ? {} : { recoveries: row.recoveries }),
     ...(code === undefined ? {} : { code }),
+    ...(fault === undefined || Object.keys(fault.operator).length === 0 ? {} : { error: fault.operator }),
     ...(spans === undefined ? {} : { spans }),
   });
 }

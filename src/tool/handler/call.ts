@@ -47,6 +47,8 @@ export interface HandlerOutcome {
   exit_code: number | null;
   /** Findings for the author, by code, e.g. `stdout_not_json`. */
   diagnostics: { code: string; message: string }[];
+  /** Facts of the fault for the operator. */
+  operator?: Record<string, unknown>;
 }
 
 /** A failed call. @param error text for the model */

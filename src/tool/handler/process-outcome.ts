@@ -62,7 +62,9 @@ export function outcomeOfError(error: unknown): HandlerOutcome {
   if (error instanceof ClientClosedRequest) return failedCall("cancelled", CANCELLED, 0);
   if (error instanceof ExecutionLost) return unknown(`The call was ${LOST}`, 0);
   for (const kind of [RunnerUnavailable, RunnerBusy, RunnerDraining, ConcurrencyLimited]) {
-    if (error instanceof kind) return failedCall("unavailable", error.data.detail, 0);
+    if (error instanceof kind) {
+      return { ...failedCall("unavailable", error.data.detail, 0), operator: error.operator };
+    }
   }
   throw error;
 }

@@ -1,0 +1,105 @@
+/** What the operator learns of failures: each has its cause in the log, and counts where it happened. */
+import { runInDurableObject } from "cloudflare:test";
+import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { FakeRunner, RUNNER_URL } from "./fake-runner.ts";
+import { bindings } from "./file-bindings.ts";
+import { Client, mockSkill } from "./served.ts";
+
+const LOOK = "tools: [{name: look, description: Looks., command: [look]}]\n";
+const DIGS = {
+  "SKILL.md": mockSkill("digs"),
+  "tools.json": JSON.stringify([{ name: "dig", description: "Digs.", script: "dig.py" }]),
+  "dig.py": "print(1)",
+};
+const client = new Client({
+  HULL_ENV: "local",
+  HULL_RUNNER_URL: RUNNER_URL,
+  HULL_RUNNER_SECRET: "s".repeat(32),
+});
+
+let lines: Record<string, unknown>[];
+let runner: FakeRunner;
+beforeAll(() => client.publish({ plain: mockSkill("plain"), looks: mockSkill("looks", LOOK), digs: DIGS }));
+beforeEach(() => {
+  lines = [];
+  runner = new FakeRunner();
+  vi.stubGlobal("fetch", runner.fetch);
+  for (const level of ["log", "error"] as const) {
+    vi.spyOn(console, level).mockImplementation((line: string) => lines.push(JSON.parse(line)));
+  }
+});
+afterEach(() => {
+  vi.unstubAllGlobals();
+  vi.restoreAllMocks();
+});
+
+const post = (path: string, body: object, headers: Record<string, string> = {}): Promise<Response> =>
+  client.fetch(path, {
+    method: "POST",
+    body: JSON.stringify(body),
+    headers: { "content-type": "application/json", ...headers },
+  });
+const line = (event: string): Promise<Record<string, unknown>> =>
+  vi.waitFor(() => {
+    const found = lines.find((one) => one.event === event);
+    expect(found).toBeDefined();
+    return found ?? {};
+  });
+const counters = async (): Promise<string> => (await client.fetch("/metrics")).text();
+
+it.each([
+  ["looks", "look", { runtime: "process", outcome: "runner_unavailable" }],
+  ["digs", "dig", { runtime: "runner", outcome: "unavailable" }],
+])(
+  "a call of a tool of %s that does not reach the runner: a line with the cause, and a count",
+  async (skill, name, ended) => {
+    runner.instead = () => {
+      throw new TypeError("connect ECONNREFUSED");
+    };
+    const mock = [{ tool_calls: [{ name, arguments: {} }] }, { text: "Never mind." }];
+    const run = await post("/runs", { prompt: "go", options: { skill, mock } });
+    expect(await run.json()).toMatchObject({ status: "done" });
+    const cause = expect.stringContaining("ECONNREFUSED");
+    expect(await line("tool_call")).toMatchObject({ tool: name, ...ended, error: { cause } });
+    expect(await counters()).toContain(`hull_tool_calls_total{outcome="${ended.outcome}"} 1\n`);
+  },
+);
+
+describe("a fault of Hull in a run", () => {
+  const options = { mock: [{ text: "unreached" }] };
+  beforeEach(async () => {
+    await post("/sessions", { id: "broken" });
+    await client.fetch("/budgets/tenant", {
+      method: "PUT",
+      body: JSON.stringify({ window: "day", max_output_tokens: 1_000_000 }),
+      headers: { "content-type": "application/json" },
+    });
+    const ledger = bindings.LEDGER.get(bindings.LEDGER.idFromName("tenant:default"));
+    await runInDurableObject(ledger, (_, { storage }) => {
+      storage.sql.exec("ALTER TABLE reservation RENAME TO lost");
+    });
+    lines = [];
+  });
+  afterEach(() =>
+    runInDurableObject(
+      bindings.LEDGER.get(bindings.LEDGER.idFromName("tenant:default")),
+      (_, { storage }) => {
+        storage.sql.exec("ALTER TABLE lost RENAME TO reservation");
+      },
+    ),
+  );
+
+  it.each([
+    ["a run", "request", () => post("/runs", { prompt: "go", options })],
+    ["a skill", "request", () => client.fetch("/skills/plain", { method: "POST", body: "go" })],
+    ["a keyed run", "execution", () => post("/runs", { prompt: "go", options }, { "idempotency-key": "k1" })],
+    ["a call", "request", () => post("/llm/call", { prompt: "go", options })],
+    ["a session's run", "run", () => post("/sessions/broken/runs", { prompt: "go", options })],
+  ])("%s: its line has the cause", async (_, event, send) => {
+    await send();
+    expect(await line(event)).toMatchObject({
+      code: "internal",
+      error: { cause: expect.stringContaining("no such table") },
+    });
+  });
+});
