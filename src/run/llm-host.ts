@@ -137,6 +137,10 @@ class Host implements LlmHost {
     const { env } = this.#context;
     const [primary, ...fallbacks] = options.targets;
     const started = Date.now();
+    /** When the call of the present target began. */
+    let begun = started;
+    const count = (provider: string, outcome: string): void =>
+      this.#context.deployment.metrics.countModelCall(provider, outcome, Date.now() - begun);
     const { json_suffix = "", onText } = options;
     const json = new JsonToolAnswer(json_suffix);
     const asked = primary ?? { provider: "", model: null };
@@ -150,7 +154,10 @@ class Host implements LlmHost {
         asked,
         fallbacks,
         {
-          resolve: (target) => this.#resolve(target, options),
+          resolve: (target) => {
+            begun = Date.now();
+            return this.#resolve(target, options);
+          },
           declared: options.declared,
           stream: options.stream,
           timeout_ms: options.timeout_ms,
@@ -169,7 +176,10 @@ class Host implements LlmHost {
           onReasoning: options.onReasoning,
           onRestart: options.onRestart,
           onEvent: options.onEvent,
-          onFailed: options.onFailed,
+          onFailed: (target, error) => {
+            count(target.provider, error instanceof HullError ? error.code : "internal");
+            options.onFailed?.(target, error);
+          },
           traced: (request, target, call) => tracedCall(this.#context, request, target, call),
           admit: this.#admit(options),
           intercept: this.#mocking.intercept,
@@ -181,14 +191,10 @@ class Host implements LlmHost {
       );
       const turn = json.withJsonText(answered);
       if (json.buffersText && options.stream) onText?.(textOfBlocks(turn.blocks));
-      this.#context.deployment.metrics.countModelCall(turn.provider, "ok", Date.now() - started);
+      count(turn.provider, "ok");
       this.#context.deployment.metrics.countTokens(turn.provider, turn.usage);
       this.#spent = sumUsd(this.#spent, this.figures(turn).cost_usd);
       return turn;
-    } catch (error) {
-      const code = error instanceof HullError ? error.code : "internal";
-      this.#context.deployment.metrics.countModelCall(asked.provider, code, Date.now() - started);
-      throw error;
     } finally {
       this.#context.time("llm", Date.now() - started);
     }

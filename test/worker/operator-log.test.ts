@@ -103,3 +103,21 @@ describe("a fault of Hull in a run", () => {
     });
   });
 });
+
+describe("the counters of model calls", () => {
+  it("count each target of a call for itself, one that failed before another answered too", async () => {
+    const options = {
+      provider: "openai",
+      model: "gpt-4o",
+      fallback_chain: ["anthropic"],
+      llm_retries: 0,
+      mock: [{ error: { category: "overloaded" } }, { text: "hello" }],
+    };
+    const response = await post("/runs", { prompt: "go", options });
+    expect(await response.json()).toMatchObject({ status: "done" });
+    const counted = await counters();
+    expect(counted).toMatch(/^hull_model_calls_total\{provider="openai",outcome="provider_error"\} 1$/m);
+    expect(counted).toMatch(/^hull_model_call_duration_seconds_count\{provider="openai"\} 1$/m);
+    expect(counted).toMatch(/^hull_model_calls_total\{provider="anthropic",outcome="ok"\} 1$/m);
+  });
+});
