@@ -6,11 +6,13 @@ import { join } from "node:path";
 import { removeTree } from "../../container/tree.ts";
 import { slugify } from "../../src/skill/slug.ts";
 import { answerOf, checkAddress, keyOf, pathOf, SERVER_FLAGS } from "../admin-client.ts";
+import type { BuildResult } from "../build/build.ts";
 import { BuildCache } from "../build/cache.ts";
+import { printDiagnostics } from "../build/print.ts";
 import { printAnswer, printStream } from "../call/answer.ts";
 import { OutFolder } from "../call/out-folder.ts";
 import { type CallInput, callRequest, type SkillAddress } from "../call/request.ts";
-import { type Command, EXIT, parseFlags, usageError } from "../command.ts";
+import { type Command, CommandError, EXIT, parseFlags, usageError } from "../command.ts";
 import { startServer } from "../dev/server.ts";
 import { openProject } from "../project.ts";
 
@@ -72,6 +74,7 @@ build.
     for (const signal of SIGNALS) process.once(signal, interrupt);
     try {
       const project = await openProject(values.dir);
+      let broken = false;
       const server = await startServer({
         project,
         cache: await BuildCache.open(project.dir),
@@ -82,10 +85,16 @@ build.
         front: false,
         public: false,
         watch: false,
-        onBuild: () => {},
+        onBuild: (result) => {
+          broken = printFaults(result, call.slug);
+        },
         onLine: () => {},
       });
       try {
+        if (broken) {
+          const hint = "Correct the errors above and call it again.";
+          throw new CommandError(EXIT.failed, "skill_broken", `The skill ${call.slug} has errors.`, hint);
+        }
         const answered = callAt(server.url, server.adminKey ?? key, call);
         // Stopping the server breaks the call off.
         interrupted.promise.then(() => answered.catch(() => {}));
@@ -109,6 +118,19 @@ interface Call {
   stream: boolean;
   json: boolean;
   out: OutFolder;
+}
+
+/**
+ * Prints the errors of one skill, for a tool that is missing from it too, and all findings if there is no skill.
+ * @param slug of the skill, or the name of its folder, which is all that Hull knows of some broken skills
+ * @returns whether errors keep the skill from being called
+ */
+function printFaults({ skills, diagnostics }: BuildResult, slug: string): boolean {
+  const own = diagnostics.filter(
+    ({ diagnostic }) => diagnostic.level === "error" && slugify(diagnostic.skill) === slug,
+  );
+  printDiagnostics(skills.length === 0 ? diagnostics : own);
+  return own.length > 0 && !skills.some((skill) => skill.manifest.slug === slug);
 }
 
 async function callAt(url: string, key: string | undefined, call: Call): Promise<number> {
