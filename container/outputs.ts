@@ -24,7 +24,7 @@ export async function sendOutputs(
   limit: number,
   send: (type: FrameType, payload: Uint8Array) => Promise<void> | undefined,
 ): Promise<boolean> {
-  const names = (await tree.names(OUTPUT)).sort(Buffer.compare).map(String);
+  const names = (await tree.names(OUTPUT)).sort(Buffer.compare);
   const files: OutputFile[] = [];
   try {
     for (const name of names) {
@@ -33,7 +33,7 @@ export async function sendOutputs(
       if (files.length > MAX_FILES) return false;
     }
     if (files.length === 0) {
-      const file = await openOutput(tree, OUTPUT_FILE, OUTPUT_FILE);
+      const file = await openOutput(tree, OUTPUT_FILE, Buffer.from(OUTPUT_FILE));
       if (file !== null) files.push(file);
     }
     if (files.reduce((total, { size }) => total + size, 0) > limit) return false;
@@ -44,12 +44,12 @@ export async function sendOutputs(
   }
 }
 
-/** Opens a regular, non-empty file; null for anything else. */
-async function openOutput(tree: Tree, path: string, filename: string): Promise<OutputFile | null> {
-  const handle = await tree.read(path);
+/** Opens a regular, non-empty file; null for anything else. What is not UTF-8 in its name becomes U+FFFD. */
+async function openOutput(tree: Tree, path: string, name: Buffer): Promise<OutputFile | null> {
+  const handle = await tree.read(path, name);
   if (handle === null) return null;
   const { size } = await handle.stat();
-  if (size > 0) return { filename, size, handle };
+  if (size > 0) return { filename: name.toString(), size, handle };
   await handle.close();
   return null;
 }

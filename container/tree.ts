@@ -145,10 +145,10 @@ export class Tree {
     return file;
   }
 
-  /** Opens a regular file for reading; null if there is none. */
-  async read(path: string): Promise<FileHandle | null> {
+  /** Opens a regular file for reading; null if there is none. @param bytes its name, if that may not be UTF-8 */
+  async read(path: string, bytes?: Buffer): Promise<FileHandle | null> {
     return this.#inFolder(path, false, async (folder, name) => {
-      const handle = await found(open(folder.at(name), FILE));
+      const handle = await found(open(folder.at(bytes ?? name), FILE));
       if (handle === null || (await handle.stat()).isFile()) return handle;
       await handle.close();
       return null;

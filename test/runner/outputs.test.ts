@@ -37,6 +37,11 @@ test.each([
     ["y:y"],
   ],
   ["a link as OUTPUT_FILE", "ln -s /etc/passwd $HULL_OUTPUT_FILE", []],
+  [
+    "a name that is not UTF-8",
+    "cd $HULL_OUTPUT_DIR; printf y > $'caf\\xe9'; printf x > a",
+    ["a:x", "caf\ufffd:y"],
+  ],
   ["names in any script", "printf z > $HULL_OUTPUT_DIR/отчёт.txt", ["отчёт.txt:z"]],
 ])("%s", async (_, script, expected) => {
   const { files: found, status, kinds } = await produce(script);
