@@ -12,7 +12,7 @@ import { mediaTypeOf } from "../skill/media.ts";
 import type { RunContext } from "./context.ts";
 import { digested } from "./digest.ts";
 import { findFile, readFile, type StoredFile } from "./files.ts";
-import { doesNotFit, numbered } from "./served-files.ts";
+import { doesNotFit, keepable, numbered } from "./served-files.ts";
 import { clientWorkspace, type SessionClient, sessionClient } from "./session-client.ts";
 import { saveFile } from "./stored-files.ts";
 import type { WorkspaceAccess, WorkspaceFile } from "./workspace/access.ts";
@@ -239,10 +239,12 @@ async function placeOf(
 
 /** A stored file's name as that of a file in the input folder. */
 const inputName = (filename: string): string =>
-  filename
-    .normalize("NFC")
-    .replace(/[/\\]/g, "_")
-    .replace(/^\.{1,2}$/, "_");
+  keepable(
+    filename
+      .normalize("NFC")
+      .replace(/[/\\]/g, "_")
+      .replace(/^\.{1,2}$/, "_"),
+  );
 
 async function digestOf(env: Bindings, file: StoredFile): Promise<string> {
   const { body, sha256 } = digested(await readFile(env, file));

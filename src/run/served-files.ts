@@ -1,10 +1,12 @@
 /** Files of a call of a served skill that works on files: the request's files go in, new and changed ones come out. */
+import { utf8Length } from "../bytes.ts";
+import { firstOf } from "../cut.ts";
 import { InvalidRequest } from "../errors/llm.ts";
 import { InputRequired } from "../errors/request.ts";
 import { type HullError, Internal } from "../errors.ts";
 import type { Manifest } from "../skill/manifest.ts";
 import { mediaTypeOf } from "../skill/media.ts";
-import { pathFault } from "../tool/workspace-path.ts";
+import { pathFault, staysBehind, WORKSPACE_LIMITS } from "../tool/workspace-path.ts";
 import type { ProducedFile } from "./answers.ts";
 import type { RunContext } from "./context.ts";
 import { PRODUCED_TTL_MS, storeFile } from "./files.ts";
@@ -72,9 +74,12 @@ const EXTENSIONS = new Map([
   ["application/vnd.openxmlformats-officedocument.presentationml.presentation", "pptx"],
 ]);
 
+/** A name as one that a session keeps: it is shortened if it is too long, and differs from those that stay behind. */
+export const keepable = (name: string): string => numbered(staysBehind(name) ? `${name}_` : name, 1);
+
 /** The last part of the client's name, if a file can have that name. */
 function nameOf({ filename, mime }: InputFile): string {
-  const base = (filename ?? "").normalize("NFC").split(/[/\\]/).at(-1) ?? "";
+  const base = keepable((filename ?? "").normalize("NFC").split(/[/\\]/).at(-1) ?? "");
   if (base !== "" && pathFault(base) === null && !base.startsWith(OWN_FOLDER.slice(0, -1))) return base;
   const extension = EXTENSIONS.get(mime);
   return extension === undefined ? "input" : `input.${extension}`;
@@ -86,12 +91,19 @@ function freeName(name: string, taken: readonly string[]): string {
   return free;
 }
 
-/** The name of the first, second, … file that wants this name. */
+/** The name of the first, second, … file that wants this name, with a shorter stem if it is too long. */
 export function numbered(name: string, count: number): string {
-  if (count === 1) return name;
   const dot = name.lastIndexOf(".");
-  return dot > 0 ? `${name.slice(0, dot)}-${count}${name.slice(dot)}` : `${name}-${count}`;
+  const end = dot > 0 && name.length - dot <= MAX_EXTENSION ? dot : name.length;
+  const suffix = `${count === 1 ? "" : `-${count}`}${name.slice(end)}`;
+  const most = WORKSPACE_LIMITS.name_bytes - utf8Length(suffix);
+  let stem = name.slice(0, end);
+  while (utf8Length(stem) > most) stem = firstOf(stem, stem.length - 1);
+  return stem + suffix;
 }
+
+/** In UTF-16 units, with the dot. */
+const MAX_EXTENSION = 20;
 
 /** The error for a file that a work folder refuses. @param option where the request names the file */
 export const doesNotFit = (option: string, path: string): HullError =>

@@ -6,12 +6,11 @@ export const WORKSPACE_LIMITS = {
   bytes: 256 * 1024 * 1024,
   files: 10_000,
   path_bytes: 1024,
+  /** The longest name that file systems accept. */
+  name_bytes: 255,
   /** The most names in a path. */
   depth: 100,
 } as const;
-
-/** The longest name that file systems accept, in bytes. */
-const MAX_SEGMENT_BYTES = 255;
 
 /**
  * Why a path is refused, as the end of a sentence that begins with the path; `null`: it is accepted. Paths are
@@ -32,7 +31,8 @@ export function pathFault(path: string): string | null {
   for (const segment of segments) {
     if (segment === "") return "has an empty segment";
     if (segment === "." || segment === "..") return `has the segment ${segment}`;
-    if (utf8Length(segment) > MAX_SEGMENT_BYTES) return `has a name longer than ${MAX_SEGMENT_BYTES} bytes`;
+    if (utf8Length(segment) > WORKSPACE_LIMITS.name_bytes)
+      return `has a name longer than ${WORKSPACE_LIMITS.name_bytes} bytes`;
   }
   return null;
 }
@@ -42,6 +42,12 @@ const MADE_AGAIN = /^(?:__pycache__|node_modules|\.git|\.venv|.*\.pyc)$/s;
 
 /** Whether a file or folder of this name stays in the runner, and never becomes a file of a session. */
 export const staysBehind = (name: string): boolean => MADE_AGAIN.test(name);
+
+/** Why nobody may write a file of this path, as `pathFault`: the next command would take it away if it stays behind. */
+export function writeFault(path: string): string | null {
+  const behind = path.split("/").find(staysBehind);
+  return pathFault(path) ?? (behind === undefined ? null : `has ${behind}, which no session keeps`);
+}
 
 /** The folders that contain a file, outermost first: for `a/b/c`, `a` and `a/b`. */
 export function foldersOf(path: string): string[] {

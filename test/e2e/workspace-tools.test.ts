@@ -87,6 +87,19 @@ test("files are written, read, edited, listed and searched without a process, an
   expect(result.status).toBe("done");
 });
 
+test("Write refuses a file that no session keeps, which the next command would take away", async () => {
+  const { texts } = await run([
+    [call("Write", { file_path: "node_modules/a.js", content: "one" })],
+    [call("Write", { file_path: "a/m.pyc", content: "two" })],
+    [bash("ls | wc -l")],
+  ]);
+  expect(texts).toEqual([
+    "node_modules/a.js has node_modules, which no session keeps.",
+    "a/m.pyc has m.pyc, which no session keeps.",
+    "0",
+  ]);
+});
+
 test("R8: a command begins where the last one ended", async () => {
   const { texts } = await run([
     [bash("mkdir -p sub/deep && cd sub/deep && pwd")],

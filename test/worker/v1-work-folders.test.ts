@@ -249,6 +249,7 @@ it("files of one name all arrive in a container, each once; one that has no plac
     await stored("..", "3"),
     await stored("e\u0301.txt", "4"),
     await stored("data.csv", "2"),
+    await stored("m.pyc", "5"),
   ];
   const { id } = await openai.containers.create({ name: "c", file_ids: ids });
   const inputs = async () =>
@@ -258,6 +259,7 @@ it("files of one name all arrive in a container, each once; one that has no plac
     ["input/data-2.csv", 1],
     ["input/data-3.csv", 3],
     ["input/data.csv", 1],
+    ["input/m.pyc_", 1],
     ["input/\u00e9.txt", 1],
   ];
   expect(await inputs()).toEqual(all);
@@ -270,9 +272,15 @@ it("files of one name all arrive in a container, each once; one that has no plac
     });
   await send(ids[1] ?? "");
   expect(await inputs()).toEqual(all);
-  const long = "x".repeat(255);
-  await send(await stored(long, "5"));
-  await expect(send(await stored(long, "6"))).rejects.toThrow(/work folder/);
+  const long = `${"x".repeat(251)}.txt`;
+  for (const content of ["5", "66"]) await send(await stored(long, content));
+  expect(await inputs()).toEqual(
+    expect.arrayContaining([
+      [`input/${long}`, 1],
+      [`input/${"x".repeat(249)}-2.txt`, 2],
+    ]),
+  );
+  await expect(send(await stored("a\u0085b", "7"))).rejects.toThrow(/work folder/);
 });
 
 it("a file that tools have changed in a container stays changed when the client sends its block again", async () => {

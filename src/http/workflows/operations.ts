@@ -20,7 +20,7 @@ import { asJson } from "../../skill/json.ts";
 import { parsedObject } from "../../skill/json-depth.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { nearest } from "../../skill/match.ts";
-import { pathFault, staysBehind } from "../../tool/workspace-path.ts";
+import { writeFault } from "../../tool/workspace-path.ts";
 import { readJson } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { jsonNow } from "../page.ts";
@@ -136,8 +136,7 @@ async function postPersist(context: RequestContext): Promise<Response> {
   if (run === null || typeof run.id !== "string")
     throw memberInvalid("session", "has no run, among whose files it could be stored");
   const path = body.path ?? `sessions/${transcript?.id ?? "session"}.json`;
-  const reason =
-    pathFault(path) ?? (path.split("/").some(staysBehind) ? "has a folder that no session keeps" : null);
+  const reason = writeFault(path);
   if (reason !== null) throw new BadPath({ path, reason });
   // A task's runs share its session.
   const owner = run.id.replace(/\.r\d+$/, "");

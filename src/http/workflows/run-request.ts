@@ -17,7 +17,7 @@ import { pinSkills } from "../../run/workflow/pin-skills.ts";
 import { type CommandEnvironment, policyOf } from "../../run/workflow/stage.ts";
 import { runWithRecordAt } from "../../session/workflow/directory.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
-import { pathFault } from "../../tool/workspace-path.ts";
+import { writeFault } from "../../tool/workspace-path.ts";
 import type { RequestContext } from "../context.ts";
 import { accountOf } from "../llm/account.ts";
 import { refusedAt } from "./graphs.ts";
@@ -42,7 +42,7 @@ export async function readWorkflowOptions(
       ? null
       : context.tenant === PUBLIC_TENANT
         ? "is for callers with a key"
-        : pathFault(own.persist_path);
+        : writeFault(own.persist_path);
   if (fault !== null) throw refusedAt(at, [{ path: "persist_path", message: fault }]);
   const run = async (path: string | undefined, option: "resume_path" | "replay_path") => {
     if (path === undefined) return undefined;

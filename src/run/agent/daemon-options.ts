@@ -2,7 +2,7 @@
 import type { DaemonOptions } from "../../engine/agent/spec.ts";
 import { refused } from "../../llm/prepare.ts";
 import { isTimeZone, parseCron } from "../../skill/cron.ts";
-import { pathFault } from "../../tool/workspace-path.ts";
+import { writeFault } from "../../tool/workspace-path.ts";
 import { listOf, type RunOptions } from "./option-shapes.ts";
 
 /**
@@ -29,7 +29,7 @@ export function daemonOptions(options: RunOptions, session: string | null): Daem
   }
   for (const name of ["persist_path", "resume_path"] as const) {
     const given = options[name];
-    const fault = given === undefined ? null : pathFault(given);
+    const fault = given === undefined ? null : writeFault(given);
     if (fault === null) continue;
     const at = `options.${name}`;
     throw refused([{ path: at, message: `${at}: "${given}" ${fault}` }]);

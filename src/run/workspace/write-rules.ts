@@ -1,5 +1,5 @@
 /** Which changes a workspace accepts, and what they make of a file, wherever the workspace is. Pure. */
-import { foldersOf, pathFault } from "../../tool/workspace-path.ts";
+import { foldersOf, writeFault } from "../../tool/workspace-path.ts";
 import type { Expected, FileChange, FileIntent, Outcome, Refusal, WorkspaceFile } from "./access.ts";
 
 type Known = Pick<WorkspaceFile, "sha256" | "size">;
@@ -16,7 +16,7 @@ interface Present {
 
 /** Why a file cannot be written in the present state; `null`: it can. */
 export function writeRefusal({ path, expected, size }: FileIntent, present: Present): Refusal | null {
-  const fault = pathFault(path) ?? obstacle(path, present);
+  const fault = writeFault(path) ?? obstacle(path, present);
   if (fault !== null) return { refused: "path", reason: fault };
   const old = present.find(path);
   if (!meets(old, expected)) return { refused: "expected" };

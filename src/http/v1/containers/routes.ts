@@ -22,7 +22,7 @@ import { flushRows } from "../../../session/index-rows.ts";
 import { listSessionsBy, noteSession } from "../../../session/session-index.ts";
 import type { JsonObject } from "../../../skill/manifest.ts";
 import { mediaTypeOf } from "../../../skill/media.ts";
-import { pathFault, staysBehind } from "../../../tool/workspace-path.ts";
+import { writeFault } from "../../../tool/workspace-path.ts";
 import type { RequestContext } from "../../context.ts";
 import { fileHeaders } from "../../files.ts";
 import { formParts } from "../../form.ts";
@@ -174,7 +174,7 @@ async function written(
   body: AsyncIterable<Uint8Array>,
 ): Promise<Response> {
   const path = `${CODE_FOLDERS.input}/${filename.slice(filename.lastIndexOf("/") + 1)}`.normalize("NFC");
-  const reason = pathFault(path) ?? (path.split("/").some(staysBehind) ? "is not kept" : null);
+  const reason = writeFault(path);
   if (reason !== null) throw new BadPath({ path, reason });
   const intent = { path, expected: null, size: null, executable: null };
   const outcome = await writeFile(context.env.FILES, workspace, intent, body);
