@@ -94,6 +94,19 @@ describe("names and sizes", () => {
     expect(await response.json()).toMatchObject({ filename: kept });
   });
 
+  it("a field may arrive in pieces that end within a character", async () => {
+    const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+    const text = `--x\r\ncontent-disposition: form-data; name="purpose"\r\n\r\nété\r\n--x\r\ncontent-disposition: form-data; name="file"; filename="a"\r\n\r\na\r\n--x--\r\n`;
+    const sent = (async () => {
+      const writer = writable.getWriter();
+      for (const byte of new TextEncoder().encode(text)) await writer.write(Uint8Array.of(byte));
+      await writer.close();
+    })();
+    const response = await upload(readable, { ...OPENAI, "content-type": "multipart/form-data; boundary=x" });
+    expect(await response.json()).toMatchObject({ purpose: "été" });
+    await sent;
+  });
+
   it.each<[string, () => BodyInit, number, string]>([
     ["a name with a question mark", () => form("x", "a?.csv"), 400, "name of 1 to 255"],
     ["a name that is too long", () => form("x", "a".repeat(256)), 400, "name of 1 to 255"],

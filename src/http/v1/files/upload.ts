@@ -1,6 +1,7 @@
 /** Reads the form of an upload to `/v1/files`: one file, and fields before or after it. */
 
 import { EXPIRY_FIELDS } from "../../../api/bodies/v1.ts";
+import { Gathered } from "../../../bytes.ts";
 import { firstOf } from "../../../cut.ts";
 import { BadRequest, BodyTooLarge, FileRequired } from "../../../errors/request.ts";
 import type { FileRow } from "../../../registry/stored-files/rows.ts";
@@ -64,17 +65,14 @@ export async function readFileForm(context: RequestContext): Promise<FileRow> {
 }
 
 async function fieldOf({ name, body }: Part): Promise<string> {
-  let text = "";
+  const param = firstOf(name, 64);
+  const gathered = new Gathered();
   for await (const chunk of body) {
-    if (text.length + chunk.length > MAX_FIELD_BYTES) {
-      throw new BadRequest({
-        detail: `The field ${firstOf(name, 64)} is too long.`,
-        param: firstOf(name, 64),
-      });
-    }
-    text += decodeUtf8(chunk, `The field ${firstOf(name, 64)}`);
+    gathered.push(chunk);
+    if (gathered.bytes > MAX_FIELD_BYTES)
+      throw new BadRequest({ detail: `The field ${param} is too long.`, param });
   }
-  return text;
+  return decodeUtf8(gathered.take(), `The field ${param}`);
 }
 
 async function* upTo(body: AsyncIterable<Uint8Array>, limit: number): AsyncGenerator<Uint8Array, void> {
