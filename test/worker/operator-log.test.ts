@@ -11,6 +11,7 @@ const DIGS = {
   "tools.json": JSON.stringify([{ name: "dig", description: "Digs.", script: "dig.py" }]),
   "dig.py": "print(1)",
 };
+const PASSES = "---\nname: passes\ndescription: Passes.\nproxy: https://up.example/\nmethod: GET\n---\n";
 const client = new Client({
   HULL_ENV: "local",
   HULL_RUNNER_URL: RUNNER_URL,
@@ -19,7 +20,9 @@ const client = new Client({
 
 let lines: Record<string, unknown>[];
 let runner: FakeRunner;
-beforeAll(() => client.publish({ plain: mockSkill("plain"), looks: mockSkill("looks", LOOK), digs: DIGS }));
+beforeAll(() =>
+  client.publish({ plain: mockSkill("plain"), looks: mockSkill("looks", LOOK), digs: DIGS, passes: PASSES }),
+);
 beforeEach(() => {
   lines = [];
   runner = new FakeRunner();
@@ -121,3 +124,36 @@ describe("the counters of model calls", () => {
     expect(counted).toMatch(/^hull_model_calls_total\{provider="anthropic",outcome="ok"\} 1$/m);
   });
 });
+
+it.each(["text/plain", "text/event-stream"])(
+  "a proxied body of %s that breaks off: its line has the code, once",
+  async (type) => {
+    const pieces = Promise.withResolvers<void>();
+    const body = new ReadableStream<Uint8Array>({
+      async start(controller) {
+        controller.enqueue(new TextEncoder().encode("data: 1\n\n"));
+        await pieces.promise;
+        controller.error(new TypeError("reset"));
+      },
+    });
+    vi.stubGlobal("fetch", async () => new Response(body, { headers: { "content-type": type } }));
+    const response = await client.stream("/skills/passes");
+    const reader = response.body?.getReader();
+    await reader?.read();
+    // A later request is logged meanwhile.
+    await client.fetch("/healthz");
+    expect(await line("request")).toMatchObject({ path: "/healthz" });
+    lines = [];
+    pieces.resolve();
+    const rest = async () => {
+      while ((await reader?.read())?.done === false);
+    };
+    await rest().catch(() => {});
+    expect(await line("request")).toMatchObject({
+      status: 200,
+      code: "upstream_body_truncated",
+      skill: "passes",
+    });
+    expect(lines.filter(({ event }) => event === "request")).toHaveLength(1);
+  },
+);

@@ -69,8 +69,16 @@ export async function runSkill(
   if (manifest.mode === "proxy") {
     context.runHeaders = headers;
     const release = await takeSlot(context, manifest, id);
+    const over = Promise.withResolvers<void>();
+    const onEnd = (): void => {
+      release();
+      over.resolve();
+    };
     try {
-      return withHeaders(await runProxy(context, record, limit, request.signal, release), headers);
+      const answer = await runProxy(context, record, limit, request.signal, onEnd);
+      // Only then does the log know whether the upstream broke off.
+      context.finished ??= over.promise;
+      return withHeaders(answer, headers);
     } catch (error) {
       release();
       throw error;
