@@ -44,12 +44,13 @@ export function tracedRun<T>(
 }
 
 /** The attributes of a run so far. */
-export function runAttributes({ totals, iterations, tools_used }: RunState): Attributes {
+export function runAttributes({ totals, iterations, tools_used, error }: RunState): Attributes {
   return {
     "gen_ai.usage.input_tokens": totals.input_tokens,
     "gen_ai.usage.output_tokens": totals.output_tokens,
     "hull.rounds": iterations,
     "hull.tool_calls": tools_used.length,
+    ...(error === null ? {} : { "error.type": error.code }),
   };
 }
 

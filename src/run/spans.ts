@@ -73,8 +73,14 @@ function begin(context: RunContext, name: string): { attributes: Attributes; end
     attributes,
     end() {
       const { spans, startedAt } = context;
-      if (spans === undefined || spans.length >= MAX_NOTES) return;
-      spans.push({ name, at_ms: begun - startedAt, duration_ms: Date.now() - begun, ...attributes });
+      if (spans === undefined) return;
+      const at_ms = begun - startedAt;
+      if (spans.length >= MAX_NOTES) {
+        // A span that encloses others ends after them, and says more than the last of them.
+        if (at_ms > (spans.at(-1)?.at_ms ?? 0)) return;
+        spans.pop();
+      }
+      spans.push({ name, at_ms, duration_ms: Date.now() - begun, ...attributes });
     },
   };
 }

@@ -1,6 +1,8 @@
 /** What the operator learns of failures: each has its cause in the log, and counts where it happened. */
 import { runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { detachedContext } from "../../src/run/context.ts";
+import { inSpan } from "../../src/run/spans.ts";
 import { FakeRunner, RUNNER_URL } from "./fake-runner.ts";
 import { bindings } from "./file-bindings.ts";
 import { Client, mockSkill } from "./served.ts";
@@ -12,11 +14,13 @@ const DIGS = {
   "dig.py": "print(1)",
 };
 const PASSES = "---\nname: passes\ndescription: Passes.\nproxy: https://up.example/\nmethod: GET\n---\n";
-const client = new Client({
+const SETTINGS = {
   HULL_ENV: "local",
   HULL_RUNNER_URL: RUNNER_URL,
   HULL_RUNNER_SECRET: "s".repeat(32),
-});
+};
+const client = new Client(SETTINGS);
+const traced = new Client({ ...SETTINGS, HULL_TRACE: "1" });
 
 let lines: Record<string, unknown>[];
 let runner: FakeRunner;
@@ -36,8 +40,13 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-const post = (path: string, body: object, headers: Record<string, string> = {}): Promise<Response> =>
-  client.fetch(path, {
+const post = (
+  path: string,
+  body: object,
+  headers: Record<string, string> = {},
+  asked = client,
+): Promise<Response> =>
+  asked.fetch(path, {
     method: "POST",
     body: JSON.stringify(body),
     headers: { "content-type": "application/json", ...headers },
@@ -157,3 +166,48 @@ it.each(["text/plain", "text/event-stream"])(
     expect(lines.filter(({ event }) => event === "request")).toHaveLength(1);
   },
 );
+
+describe("spans in the log", () => {
+  const ask = (path: string, body: object) => post(path, body, {}, traced);
+  const spanOf = async (event: string) => {
+    const { spans } = await line(event);
+    const all: { name: string }[] = Array.isArray(spans) ? spans : [];
+    return { all, agent: all.find(({ name }) => name.startsWith("invoke_agent")) };
+  };
+
+  it("one that encloses more than fit is kept", async () => {
+    const origin = { requestId: "r", tenant: "default", startedAt: Date.now() };
+    const context = detachedContext(traced.deployment, origin, () => {});
+    const none = () => ({});
+    await inSpan(context, "outer", none, async () => {
+      for (let n = 0; n < 250; n++) await inSpan(context, "inner", none, async () => {});
+    });
+    const names = (context.spans ?? []).map(({ name }) => name);
+    expect([names.length, names.at(-1)]).toEqual([200, "outer"]);
+  });
+
+  it("a session's run that fails has the code of its error", async () => {
+    await ask("/sessions", { id: "fails" });
+    const options = { mock: [{ error: { category: "auth" } }] };
+    await ask("/sessions/fails/runs", { prompt: "go", options });
+    const { agent } = await spanOf("run");
+    expect(agent).toMatchObject({ "error.type": (await line("run")).code });
+  });
+
+  it("a session's run that somebody cancels says so", async () => {
+    const begun = Promise.withResolvers<void>();
+    vi.stubGlobal("fetch", (_: unknown, { signal }: RequestInit) => {
+      begun.resolve();
+      return new Promise((_resolve, reject) =>
+        signal?.addEventListener("abort", () => reject(signal.reason)),
+      );
+    });
+    await ask("/sessions", { id: "stops" });
+    const options = { skill: "looks", mock: [{ tool_calls: [{ name: "look", arguments: {} }] }] };
+    const run = await ask("/sessions/stops/runs?wait=none", { prompt: "go", options });
+    const { run_id } = await run.json<{ run_id: string }>();
+    await begun.promise;
+    await ask(`/sessions/stops/runs/${run_id}/cancel`, {});
+    expect((await spanOf("run")).agent).toMatchObject({ "error.type": "run_cancelled" });
+  });
+});

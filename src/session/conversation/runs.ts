@@ -277,12 +277,20 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
       const onFault = (fault: HullError): void => {
         attempt.fault = fault;
       };
-      const { step } = await tracedRun(environment.context, run.spec, null, async (span) => {
-        const rest = await driveAgent(log.state(), { effects, vault, append, inbox, clock, signal, onFault });
-        if (rest.state.run !== null) span.set(() => runAttributes(rest.state.run ?? run));
-        return rest;
+      const rest = await tracedRun(environment.context, run.spec, null, async (span) => {
+        const driving = driveAgent(log.state(), { effects, vault, append, inbox, clock, signal, onFault });
+        // A run that was settled meanwhile has its end in the log.
+        const reached = await driving.catch((error: unknown) => {
+          if (!(error instanceof RunSettled)) throw error;
+          return null;
+        });
+        span.set(() => {
+          const { run: last } = reached?.state ?? log.state();
+          return runAttributes(last?.spec.run_id === row.id ? last : run);
+        });
+        return reached;
       });
-      if (step.type === "wait" && !attempt.rerun && !attempt.settled) this.#rest(attempt, step);
+      if (rest?.step.type === "wait" && !attempt.rerun && !attempt.settled) this.#rest(attempt, rest.step);
     } catch (error) {
       if (!(error instanceof HullError)) throw error;
       attempt.fault = error;
