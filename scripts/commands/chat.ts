@@ -3,6 +3,7 @@ import { createInterface, type Interface } from "node:readline/promises";
 import { type AdminClient, pathOf, serverOf } from "../admin-client.ts";
 import { type Approval, cancelRun, decide, RUN_FLAGS, runBody, streamRun } from "../agent-run.ts";
 import { type Command, CommandError, EXIT, parseFlags, usageError } from "../command.ts";
+import { shellWord } from "../shell-word.ts";
 import { terminalText } from "../terminal-text.ts";
 import { stdinLines } from "../utf8-text.ts";
 
@@ -27,6 +28,7 @@ for hull approvals. Hull keeps the session.
     const [skill] = positionals;
     const server = await serverOf(values, "hull chat [skill] --url https://…");
     if (skill !== undefined) await checkMode(server, skill);
+    const { provider, model, system } = values;
     const body = runBody(values, skill);
     const wanted = values.session === undefined ? {} : { id: values.session };
     const { id }: { id: string } = JSON.parse(await server.send("POST", "/sessions", wanted));
@@ -94,8 +96,12 @@ for hull approvals. Hull keeps the session.
     }
     if (!asks && messages === 0)
       throw usageError("prompt_missing", "Standard input has no message.", "Each line is one.");
-    const again = `hull chat ${skill === undefined ? "" : `${skill} `}--session ${id}`;
-    process.stderr.write(`${asks ? "\n" : ""}Go on with: ${again}\n`);
+    const flags = { session: id, url: values.url, provider, model, system };
+    const again = Object.entries(flags).flatMap(([name, value]) =>
+      value === undefined ? [] : [`--${name} ${shellWord(value)}`],
+    );
+    const named = skill === undefined ? [] : [skill];
+    process.stderr.write(`${asks ? "\n" : ""}Go on with: ${["hull chat", ...named, ...again].join(" ")}\n`);
     return exit;
   },
 };

@@ -65,7 +65,7 @@ test("hull chat keeps the conversation, and continues it", async () => {
     "My name is Ada.\n\nWho am I?\n",
   );
   expect(first.code).toBe(0);
-  expect(first.output).toContain("Go on with: hull chat --session talk");
+  expect(first.output).toMatch(/Go on with: hull chat --session talk --url \S+ --provider mock\n/);
   await cli(["chat", "asker", "--session", "talk"], "And now?\n");
   const messages = await json<{ data: { role: string; content: unknown }[] }>(
     await hull.call("/sessions/talk/messages"),
