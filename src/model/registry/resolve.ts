@@ -30,6 +30,9 @@ interface ModelChoice {
   warnings: Warning[];
 }
 
+/** Of a provider that a call asks for. A call of a skill takes it from the skill. */
+const NAMED = "because the request or its skill asks for it";
+
 /** Tried in this order if a tier's own provider cannot be used. */
 const TIER_FALLBACKS = ["local", "ollama", "openrouter", "together", "huggingface", "openai", "anthropic"];
 
@@ -126,9 +129,7 @@ function findProvider(
   const tier = named === null && model_tier !== "" ? model_tier : null;
   if (asked !== "" && !auto) {
     const provider = knownProvider(asked, registry);
-    return tier === null
-      ? { provider, how: "by the option provider" }
-      : tierModel(tier, provider, registry, env);
+    return tier === null ? { provider, how: NAMED } : tierModel(tier, provider, registry, env);
   }
   if (named !== null && (auto || named.alias !== undefined)) return ofModel(named, registry);
   const set = firstSet(["HULL_LLM_PROVIDER"], env);
@@ -201,7 +202,7 @@ function tierFallback(tier: string, registry: ModelRegistry, env: ReadVariable):
 
 /** A provider's listed model of this tier, else its default one. */
 function modelOfTier(provider: string, tier: string, registry: ModelRegistry, env: ReadVariable): Found {
-  const how = "by the option provider";
+  const how = NAMED;
   const listed = [...registry.models.values()].find(
     (entry) => entry.provider === provider && tierOf(registry, entry.id) === tier,
   );
