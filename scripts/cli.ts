@@ -80,7 +80,7 @@ function asksForHelp(argv: string[]): boolean {
 async function overview(): Promise<string> {
   const commands = await Promise.all(COMMANDS.map(async ({ load }) => (await load()).command));
   const lines = commands.map(({ name, summary }) => `  ${name.padEnd(10)}${summary}`);
-  return `Hull serves a folder of agent skills over HTTPS.\n\nUsage: hull <command> [options]\n\n${lines.join("\n")}\n\nhull <command> --help says more, hull --version which Hull this is. Exit codes: 0 ok, 1 errors in skills or a failed call, 2 usage, 3 not found,\n4 unreachable, 5 not authorised, 124 timed out, 130 interrupted.\n`;
+  return `Hull serves a folder of agent skills over HTTPS.\n\nUsage: hull <command> [options]\n\n${lines.join("\n")}\n\nhull <command> --help says more, hull --version which Hull this is. Exit codes: 0 ok, 1 errors in skills or a\nfailed call, 2 usage, 3 not found, 4 unreachable, 5 not authorised, 124 timed out, 130 interrupted.\n`;
 }
 
 function report(error: unknown, json: boolean): number {
