@@ -62,7 +62,12 @@ export async function target(
     url === ""
       ? "The command needs the address of a Hull, and no hull dev runs for this project."
       : `${from} ${fault}`;
-  throw usageError("url_missing", wrong, `${usage}, or: export HULL_URL=http://localhost:3000`);
+  const other = `${usage}, or: export HULL_URL=http://localhost:3000`;
+  throw usageError(
+    "url_missing",
+    wrong,
+    url === "" ? `Start it with: npx hull dev. For another Hull: ${other}` : other,
+  );
 }
 
 /** Flags of the commands that address a Hull. */

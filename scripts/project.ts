@@ -68,7 +68,8 @@ async function defaultRoots(
   if (isSkill(start) || (asItIs && !configured)) return [start];
   if (usual && (configured || holdsSkill(skills) || !holdsSkill(start))) return [skills];
   if (holdsSkill(start)) return [start];
-  throw missing(skills);
+  const message = `There are no skills: no folder ${skills}, and no SKILL.md in or below ${start}.`;
+  throw new CommandError(EXIT.missing, "folder_missing", message, REMEDY);
 }
 
 export async function findUpwards(start: string): Promise<string> {
@@ -78,13 +79,10 @@ export async function findUpwards(start: string): Promise<string> {
   }
 }
 
+const REMEDY = "Name the folder of your skills, or make a project with: hull init";
+
 function missing(path: string): CommandError {
-  return new CommandError(
-    EXIT.missing,
-    "folder_missing",
-    `There is no folder ${path}.`,
-    "Name the folder of your skills, or make a project with: hull init",
-  );
+  return new CommandError(EXIT.missing, "folder_missing", `There is no folder ${path}.`, REMEDY);
 }
 
 async function isFolder(path: string): Promise<boolean> {

@@ -56,7 +56,7 @@ export function remoteAction<T>(
 export function actionProblem(name: string, actions: readonly string[], question: string): string {
   if (name === "" || actions.includes(name)) return question;
   const [near] = nearest(name, actions);
-  return `There is no action "${name}"${near === undefined ? "" : `; did you mean ${near}?`}`;
+  return `There is no action "${name}"${near === undefined ? "." : `; did you mean ${near}?`}`;
 }
 
 /** Throws `CommandError` as `target` and `eventNumber` do. @param command its name, which is also the path of its list */

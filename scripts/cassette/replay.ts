@@ -17,6 +17,7 @@ import { objectOf } from "../../src/skill/json.ts";
 import type { Json } from "../../src/skill/manifest.ts";
 import { CommandError, EXIT, usageError } from "../command.ts";
 import { readIfThere } from "../read-if-there.ts";
+import { shellWord } from "../shell-word.ts";
 import { nearestCall } from "./nearest.ts";
 import { type ProviderCall, type ProviderServer, startProviderServer } from "./server.ts";
 
@@ -37,7 +38,7 @@ interface ReplayOptions {
 export async function loadCassette(file: string): Promise<Cassette> {
   const bytes = await readIfThere(file);
   if (bytes === null) {
-    const hint = `Record one with: hull dev --record ${file}`;
+    const hint = `Record one with: hull dev --record ${shellWord(file)}`;
     throw new CommandError(EXIT.missing, "cassette_missing", `There is no cassette ${file}.`, hint);
   }
   const cassette = readCassette(bytes.toString("utf8"));

@@ -4,11 +4,13 @@ import { type AdminClient, pathOf, SERVER_FLAGS, serverOf } from "../admin-clien
 import { decide } from "../agent-run.ts";
 import { mapLimited } from "../build/map-limited.ts";
 import { type Command, CommandError, EXIT, parseFlags, usageError } from "../command.ts";
+import { actionProblem } from "../remote-action.ts";
 import { table } from "../table.ts";
 import { terminalText } from "../terminal-text.ts";
 
 type ListedApproval = Approvals["data"][number];
 
+const ACTIONS = ["ls", "approve", "deny"];
 const HINT = "hull approvals, ls [session], approve <session> <id>, deny <session> <id>";
 
 export const command: Command = {
@@ -41,8 +43,10 @@ ls without a session asks all active sessions. approve approves exactly the argu
     const [name = "ls", session, id] = positionals;
     const lists = name === "ls" && id === undefined;
     const decision = name === "approve" || name === "deny" ? name : null;
-    if (!lists && (decision === null || session === undefined || id === undefined))
-      throw usageError("bad_arguments", "approve and deny need a session and the id of an approval.", HINT);
+    if (!lists && (decision === null || session === undefined || id === undefined)) {
+      const question = "approve and deny need a session and the id of an approval.";
+      throw usageError("bad_arguments", actionProblem(name, ACTIONS, question), HINT);
+    }
     const server = await serverOf(values, `hull approvals ${name} … --url https://…`);
     if (decision === null || session === undefined || id === undefined)
       return list(server, session, values.json === true);

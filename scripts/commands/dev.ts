@@ -91,7 +91,7 @@ Provider keys and *_BASE_URL come from the environment, .env or .dev.vars. They 
       project,
       cache: await BuildCache.open(project.dir),
       host,
-      port: portOf(values.port ?? variables.get("HULL_PORT"), project.config.port),
+      port: portOf(values.port, variables.get("HULL_PORT"), project.config.port),
       stateDir: values.state === undefined ? stateOf(project.dir) : resolve(values.state),
       direct: values.direct === true,
       front,

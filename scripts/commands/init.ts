@@ -1,5 +1,6 @@
 /** `hull init`: makes a project that can be served immediately. */
-import { basename, resolve } from "node:path";
+import { readFile } from "node:fs/promises";
+import { basename, join, resolve } from "node:path";
 import hull from "../../package.json" with { type: "json" };
 import { type Command, EXIT, parseFlags } from "../command.ts";
 import { CONFIG_FILE, loadConfig } from "../config.ts";
@@ -81,7 +82,8 @@ export const command: Command = {
   usage: `
 Usage: hull init [dir]
 
-Writes package.json, tsconfig.json, hull.toml, .gitignore, two skills and a test. It leaves existing files unchanged.
+Writes package.json, tsconfig.json, hull.toml, .gitignore, two skills and a test. It leaves existing files unchanged, and
+says what to add to them.
 `,
   async run(argv) {
     const { positionals } = parseFlags(argv, {}, 1);
@@ -97,25 +99,52 @@ Writes package.json, tsconfig.json, hull.toml, .gitignore, two skills and a test
       { path: "test/skills.test.mts", text: TEST },
     ];
     // The port that hull dev would use, also with files that are there already. If one is unreadable, init writes nothing.
-    const port = portOf((await loadEnvironment(dir)).get("HULL_PORT"), (await loadConfig(dir)).port);
+    const port = portOf(
+      undefined,
+      (await loadEnvironment(dir)).get("HULL_PORT"),
+      (await loadConfig(dir)).port,
+    );
     const { written, kept } = await writeNewFiles(dir, files);
     const lines = [...written.map((path) => `  wrote  ${path}`), ...kept.map((path) => `  kept   ${path}`)];
     const installed = REPO_DIR.includes("node_modules");
     const own = written.includes("package.json");
     const here = dir === process.cwd();
-    const start = own ? ["npm install", "npm start"] : ["npx hull dev"];
+    const start = own ? ["npm install", "npm start"] : [...(await missingPackages(dir)), "npx hull dev"];
     const steps = installed
       ? [...(here ? [] : [`cd ${shellWord(dir)}`]), ...start]
       : // In a checkout no package must be installed: npx finds hull in the same place.
         [`cd ${shellWord(REPO_DIR)}`, `npx hull dev ${shellWord(dir)}`];
     // With port 0, hull dev chooses one and prints it.
     const call = port === 0 ? [] : [`curl -X POST localhost:${port}/skills/hello --data you`];
+    const unlisted = kept.includes(".gitignore") ? await notIgnored(dir) : [];
+    const advice =
+      unlisted.length === 0
+        ? ""
+        : `\n.gitignore does not list ${unlisted.join(", ")}: add what git must not store.\n`;
     process.stdout.write(
-      `${lines.join("\n")}\n\nNext:\n${[...steps, ...call].map((step) => `  ${step}`).join("\n")}\n`,
+      `${lines.join("\n")}\n${advice}\nNext:\n${[...steps, ...call].map((step) => `  ${step}`).join("\n")}\n`,
     );
     return EXIT.ok;
   },
 };
+
+/**
+ * The command that adds Hull to a `package.json` that was there already, unless it names the package: without it, `npx
+ * hull` would run an unrelated package.
+ */
+async function missingPackages(dir: string): Promise<string[]> {
+  const text = await readFile(join(dir, "package.json"), "utf8");
+  return text.includes(`"${hull.name}"`) ? [] : [`npm install --save-dev ${hull.name} @types/node`];
+}
+
+/** The lines of `GITIGNORE` that a `.gitignore` lacks which was there already. */
+async function notIgnored(dir: string): Promise<string[]> {
+  const bare = (line: string): string => line.trim().replace(/^\/|\/$/g, "");
+  const listed = new Set((await readFile(join(dir, ".gitignore"), "utf8")).split("\n").map(bare));
+  return GITIGNORE.trimEnd()
+    .split("\n")
+    .filter((line) => !listed.has(bare(line)));
+}
 
 function inFolder(folder: string, files: TemplateFile[]): TemplateFile[] {
   return files.map((file) => ({ ...file, path: `${folder}/${file.path}` }));

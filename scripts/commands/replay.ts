@@ -43,7 +43,7 @@ will do. Record a cassette with: hull dev --record FILE
       cassette,
       file,
       host,
-      port: await freePort(host, portOf(values.port, 0)),
+      port: await freePort(host, portOf(values.port, undefined, 0)),
       realtime: values.realtime === true,
       redactor: new Redactor([]),
       onLine: (line) => process.stderr.write(`${line}\n`),

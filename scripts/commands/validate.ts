@@ -85,7 +85,8 @@ function readProfile(given: string | undefined): Profile | null {
 /** The folder of a path: that of a SKILL.md, else the path itself. */
 async function skillPath(path: string): Promise<string> {
   const stats = await stat(path).catch(() => null);
-  if (stats === null) throw new CommandError(EXIT.missing, "path_missing", `There is no ${resolve(path)}.`);
+  if (stats === null)
+    throw new CommandError(EXIT.missing, "path_missing", `There is no file or folder ${resolve(path)}.`);
   if (stats.isDirectory()) return path;
   if (basename(path).toLowerCase() === "skill.md") return dirname(path);
   throw usageError("not_a_skill", `${resolve(path)} is neither a folder nor a SKILL.md.`);

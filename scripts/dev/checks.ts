@@ -51,7 +51,7 @@ export async function projectChecks(dir: string | undefined, port: string | unde
   }
   if (!isProject(project)) throw project;
   // The same choice as that of hull dev.
-  const chosen = portOf(port ?? (await loadEnvironment(project.dir)).get("HULL_PORT"), project.config.port);
+  const chosen = portOf(port, (await loadEnvironment(project.dir)).get("HULL_PORT"), project.config.port);
   return [
     await portCheck(project.config.host, chosen),
     await keysCheck(project),

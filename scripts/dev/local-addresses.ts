@@ -23,12 +23,16 @@ export function originOf(host: string, port: number): string {
   return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
-/** The port of a flag or a variable. @throws CommandError (exit 2) */
-export function portOf(text: string | undefined, fallback: number): number {
+/** The port of the flag `--port`, else that of `HULL_PORT`, else `fallback`. @throws CommandError (exit 2) */
+export function portOf(flag: string | undefined, variable: string | undefined, fallback: number): number {
+  const text = flag ?? variable;
   if (text === undefined || text === "") return fallback;
   const port = Number(text);
   if (/^\d+$/.test(text) && port <= 65535) return port;
-  throw usageError("bad_port", `"${text}" is not a port from 0 to 65535.`);
+  throw usageError(
+    "bad_port",
+    `${flag === undefined ? "HULL_PORT" : "--port"}: "${text}" is not a port from 0 to 65535.`,
+  );
 }
 
 /**

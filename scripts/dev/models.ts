@@ -1,7 +1,8 @@
 /** Replacements of the providers on this machine: mocks, a recorder, or a replay. */
 
 import { randomUUID } from "node:crypto";
-import { resolve } from "node:path";
+import { existsSync } from "node:fs";
+import { dirname, resolve } from "node:path";
 import { CASSETTE_VERSION, type CassetteHeader } from "../../src/model/cassette.ts";
 import { readMockLines } from "../../src/model/mock/read.ts";
 import { PROXY_VARIABLE } from "../../src/model/proxy.ts";
@@ -66,7 +67,8 @@ export async function startStandIns(
   const header = headerOf(variables, layers);
   const recorder = await startRecorder({ file: resolve(record), header, redactor, onLine }).catch(
     (error: unknown) => {
-      throw usageError("cassette_not_written", `${record} cannot be written: ${reasonOf(error)}.`);
+      const reason = existsSync(dirname(resolve(record))) ? reasonOf(error) : "its folder does not exist";
+      throw usageError("cassette_not_written", `${record} cannot be written: ${reason}.`);
     },
   );
   variables.set(PROXY_VARIABLE, recorder.url);

@@ -81,6 +81,9 @@ test("npx of the package alone makes a project elsewhere", async () => {
     await readFile(join(dir, "elsewhere/my-skills/package.json"), "utf8"),
   );
   expect([name, Object.keys(devDependencies)]).toEqual(["my-skills", ["@types/node", "hullrun"]]);
+  // There npx hull would run an unrelated package.
+  const other = await shell("mkdir other; echo '{}' > other/package.json; npx hull init other");
+  expect(other.stdout).toMatch(/\n {2}npm install --save-dev hullrun @types\/node\n {2}npx hull dev\n/);
 });
 
 test("a typed skill is built, with types that the compiler finds", async () => {

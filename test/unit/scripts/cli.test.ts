@@ -119,8 +119,9 @@ test.each([
 
 test.each([
   [["sessions", "shw", "s"], 'There is no action "shw"; did you mean show?'],
-  [["daemons", "nonsense"], 'There is no action "nonsense"\n'],
+  [["daemons", "nonsense"], 'There is no action "nonsense".\n'],
   [["workflow", "exlpain", "w"], 'There is no action "exlpain"; did you mean explain?'],
+  [["approvals", "aprove", "s", "a"], 'There is no action "aprove"; did you mean approve?'],
   [["keys", "ad"], 'There is no action "ad"; did you mean add?'],
   [["tasks"], "Name an action; all but ls need the id of a task"],
   [["tasks", "show"], "Name an action; all but ls need the id of a task"],
@@ -129,8 +130,9 @@ test.each([
 });
 
 test("hull doctor accepts no word as a port, and checks the one that hull dev would use", async () => {
-  const refused = { exit: 2, code: "bad_port", message: expect.stringContaining('"abc"') };
-  await expect(projectChecks(good(), "abc")).rejects.toMatchObject(refused);
+  const refused = { exit: 2, code: "bad_port", message: expect.stringContaining('HULL_PORT: "abc"') };
+  const message = expect.stringContaining('--port: "abc"');
+  await expect(projectChecks(good(), "abc")).rejects.toMatchObject({ ...refused, message });
   vi.stubEnv("HULL_PORT", "abc");
   try {
     await expect(projectChecks(good(), undefined)).rejects.toMatchObject(refused);
@@ -380,12 +382,15 @@ test("new: every kind and nasty names pass validate --strict; nothing is overwri
 });
 
 test("init makes a project that builds, and keeps existing files", async () => {
-  const cwd = folder({ "my app/.gitignore": "mine\n" });
+  const cwd = folder({ "my app/.gitignore": "mine\n/node_modules\n" });
   const first = await hull(["init", "my app"], { cwd });
   expect(first).toMatchObject({ code: 0, err: "" });
   expect(first.out).toMatch(/npx hull dev '.*\/my app'\n/);
   const dir = join(cwd, "my app");
-  expect(readFileSync(join(dir, ".gitignore"), "utf8")).toBe("mine\n");
+  expect(readFileSync(join(dir, ".gitignore"), "utf8")).toBe("mine\n/node_modules\n");
+  expect(first.out).toContain(
+    "\n.gitignore does not list .hull/, .wrangler/, .env, .env.*, .dev.vars, __pycache__/: add ",
+  );
   expect(readFileSync(join(dir, "hull.toml"), "utf8")).toContain('name = "my-app"\n');
   expect(JSON.parse(readFileSync(join(dir, "package.json"), "utf8"))).toMatchObject({
     name: "my-app",
@@ -405,7 +410,7 @@ test("init makes a project that builds, and keeps existing files", async () => {
   try {
     expect((await hull(["init"], { cwd: dir })).out).toContain(" localhost:4322/skills/hello ");
     vi.stubEnv("HULL_PORT", "abc");
-    const refused = { code: 2, err: expect.stringContaining('"abc" is not a port') };
+    const refused = { code: 2, err: expect.stringContaining('HULL_PORT: "abc" is not a port') };
     expect(await hull(["init", "another"], { cwd })).toMatchObject(refused);
     expect(existsSync(join(cwd, "another"))).toBe(false);
   } finally {
@@ -429,6 +434,17 @@ test("hull clean leaves the state unless asked to remove it, and never takes it 
   expect((await hull(["clean", "--all"], { cwd: dir })).code).toBe(0);
   expect(readdirSync(join(dir, ".hull"))).toEqual([]);
   expect((await hull(["clean", dir])).out).toContain("Removed nothing");
+});
+
+test.each([
+  [["call", "x"], 3, "There are no skills: no folder DIR/skills, and no SKILL.md in or below "],
+  [["validate", "typo"], 3, "There is no file or folder DIR/typo."],
+  [["replay", "a b"], 3, "hull dev --record 'DIR/a b'"],
+  [["sessions", "ls"], 2, "Start it with: npx hull dev."],
+])("in an empty folder, %j says what is missing and what to do", async (args, code, says) => {
+  const cwd = folder();
+  const err = expect.stringContaining(says.replace("DIR", cwd));
+  expect(await hull(args, { cwd })).toMatchObject({ code, err });
 });
 
 test("hull clean treats a missing folder as a mistake, not as the project around it", async () => {
