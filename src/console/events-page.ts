@@ -6,7 +6,7 @@ import type { Answers } from "./answers.ts";
 import { type Api, asked } from "./api.ts";
 import type { Page } from "./layout.ts";
 import { optionList, table } from "./table.ts";
-import { type Html, pretty, short } from "./text.ts";
+import { type Html, jsonShown, pretty, short } from "./text.ts";
 
 /** Events on one page. */
 const EVENTS = 100;
@@ -55,7 +55,7 @@ function list(data: Answers["listSessionEvents"]["data"]): Html {
   const rows = data.map(({ id, event, data: value }) => [
     id.split(":").at(-1) ?? "",
     event,
-    html`<details><summary><code>${short(JSON.stringify(value), 100)}</code></summary><pre tabindex="0">${short(pretty(value), SHOWN)}</pre></details>`,
+    html`<details><summary><code>${short(jsonShown(value), 100)}</code></summary><pre tabindex="0">${short(pretty(value), SHOWN)}</pre></details>`,
   ]);
   return table([{ name: "Number", as: "n" }, "Event", { name: "Data", as: "wide" }], rows);
 }

@@ -4,7 +4,7 @@ import { type Api, asked } from "./api.ts";
 import { form, nextPage, type Page, seeOther } from "./layout.ts";
 import { stateLabel } from "./run-shapes.ts";
 import { table } from "./table.ts";
-import { short, when } from "./text.ts";
+import { jsonShown, short, when } from "./text.ts";
 
 export async function sessionsPage(api: Api): Promise<Page> {
   const query = { limit: "50", cursor: api.url.searchParams.get("cursor") };
@@ -14,7 +14,7 @@ export async function sessionsPage(api: Api): Promise<Page> {
     stateLabel(state),
     when(created_at),
     parent_id === null ? "" : html`<a href="/console/sessions/${parent_id}">${parent_id}</a>`,
-    Object.keys(metadata).length === 0 ? "" : html`<code>${short(JSON.stringify(metadata), 200)}</code>`,
+    Object.keys(metadata).length === 0 ? "" : html`<code>${short(jsonShown(metadata), 200)}</code>`,
   ]);
   return {
     title: "Sessions",

@@ -29,16 +29,20 @@ function distance(seconds: number): string {
 /** Milliseconds in a short form. */
 export function duration(ms: number | null | undefined): string {
   if (ms === null || ms === undefined) return "–";
-  if (ms < 1000) return `${Math.round(ms)} ms`;
-  if (ms < 60_000) return `${(ms / 1000).toFixed(ms < 10_000 ? 2 : 1)} s`;
-  if (ms < 3_600_000) return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`;
-  return `${Math.floor(ms / 3_600_000)} h ${Math.round((ms % 3_600_000) / 60_000)} min`;
+  if (ms < 999.5) return `${Math.round(ms)} ms`;
+  if (ms < 59_950) return `${(ms / 1000).toFixed(ms < 9_995 ? 2 : 1)} s`;
+  // Rounded first, so that no part becomes 60.
+  const seconds = Math.round(ms / 1000);
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+  const minutes = Math.round(ms / 60_000);
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
-/** US dollars: four digits below one dollar. */
+/** US dollars: four digits below one dollar. A smaller amount is not shown as nothing. */
 export function money(usd: number | null | undefined): string {
   if (usd === null || usd === undefined) return "–";
   if (usd === 0) return "$0";
+  if (usd > 0 && usd < 0.00005) return "< $0.0001";
   return `$${usd.toFixed(usd < 1 ? 4 : 2)}`;
 }
 
@@ -69,9 +73,25 @@ export function lane(
   return html`<span class="lane"><span>${title}</span><svg viewBox="0 0 1000 14" preserveAspectRatio="none" aria-hidden="true"><rect class="${colour}" x="${x}" width="${width}" height="14"/></svg><span class="n">${took}</span></span>`;
 }
 
-/** JSON in a readable form. */
+/** JSON in a readable form; a text as it is. */
 export function pretty(value: unknown): string {
-  return typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "");
+  return typeof value === "string" ? value : jsonShown(value, 2);
+}
+
+/**
+ * Characters that change the order of the text around them, or that nobody sees. JSON shows them as escapes: otherwise a
+ * person could approve an argument that reads as another one.
+ */
+const HIDDEN = /[\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\u{e0000}-\u{e007f}]/gu;
+
+/** JSON that shows each of its characters. @param indent spaces per level; none: on one line */
+export function jsonShown(value: unknown, indent = 0): string {
+  const escaped = (character: string): string =>
+    character
+      .split("")
+      .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
+      .join("");
+  return (JSON.stringify(value, null, indent) ?? "").replace(HIDDEN, escaped);
 }
 
 /** Cuts a text to so many characters. */
