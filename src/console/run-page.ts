@@ -35,25 +35,26 @@ export async function runPage(api: Api, id: string): Promise<Page> {
     : await stepsOf(api, run);
   const over = isOver(run);
   const live = !over && !hidden;
+  const why = reason(run);
+  const every = counting ? "1000" : over ? undefined : "3000";
+  const refresh = every === undefined ? "" : html` data-refresh="${every}"`;
   return {
     title: `Run ${id}`,
     body: html`<h1>Run <code>${id}</code></h1>
-<p>${stateLabel(run.state)} ${reason(run)}${run.state === "awaiting_approval" ? html` <a href="/console/approvals">Decide about it</a>.` : ""}</p>
-<div id="figures"${counting ? html` data-refresh="1000"` : ""} data-mark="${mark(JSON.stringify(run))}">${facts(
-      [
-        ["Skill or session", runName(run)],
-        ["Started", when(run.created_at)],
-        ["Duration", duration(run.duration_ms)],
-        ["Tokens", counting ? "–" : `${count(run.input_tokens)} in, ${count(run.output_tokens)} out`],
-        ["Cost", counting ? "–" : money(run.cost_usd)],
-      ],
-    )}</div>
-${steps.recovered && run.code !== "execution_lost" ? html`<p class="note wait">Its process died, and Hull continued the run. Hull did not repeat what the run had finished by then.</p>` : ""}
+<div id="figures"${refresh} data-mark="${mark(JSON.stringify([run, steps.recovered]))}" data-say="${why}"><p>${stateLabel(run.state)} ${why}${run.state === "awaiting_approval" ? html` <a id="decide" href="/console/approvals">Decide about it</a>.` : ""}</p>
+${facts([
+  ["Skill or session", runName(run)],
+  ["Started", when(run.created_at)],
+  ["Duration", duration(run.duration_ms)],
+  ["Tokens", counting ? "–" : `${count(run.input_tokens)} in, ${count(run.output_tokens)} out`],
+  ["Cost", counting ? "–" : money(run.cost_usd)],
+])}
+${steps.recovered && run.code !== "execution_lost" ? html`<p class="note wait">Its process died, and Hull continued the run. Hull did not repeat what the run had finished by then.</p>` : ""}</div>
 ${live ? form(api, `/console/runs/${id}/cancel`, html`<button class="danger">Cancel</button>`, "row") : ""}
 ${hidden ? html`<p class="note">What this call did cannot be read here. Hull keeps it only if the call had an <code>Idempotency-Key</code> or <code>Prefer: respond-async</code>, for a day after its end, and shows it only to the key that made the call.</p>` : ""}
 ${run.session === null ? answer : answered(steps.text ?? "", steps.error)}
 ${live ? html`<h2>Live</h2><ol id="live" class="flow" data-events="/console/runs/${id}/events" aria-live="polite"></ol><noscript><p class="note">Reload the page to see how far the run is. <a href="/console/runs/${id}">Reload</a></p></noscript>` : ""}
-${steps.data.length === 0 ? "" : html`<h2>Steps</h2>${waterfall(steps.data, over)}`}${nextPage(api, steps.next_cursor)}
+<div id="steps"${live ? refresh : ""} data-mark="${mark(JSON.stringify([run.state, steps.data]))}">${steps.data.length === 0 ? "" : html`<h2>Steps</h2>${waterfall(steps.data, run)}`}</div>${nextPage(api, steps.next_cursor)}
 ${over && steps.text !== null ? html`<p><a href="/console/runs/${id}/eval">Download as an eval case</a>, with the prompt and this answer, for the file <code>evals/evals.json</code> of the skill.</p>` : ""}
 ${run.session === null ? "" : html`<p><a href="/console/runs/${id}/cassette">Download the session's cassette</a>, to replay its models and tools in a test.</p>`}`,
   };
@@ -114,7 +115,12 @@ async function stepsOf(api: Api, { id, session }: RunEntry): Promise<RunSteps> {
 }
 
 /** Each step with its place in time, from the beginning of the first one to the end of the last one, or to now. */
-function waterfall(steps: readonly TraceStep[], over: boolean): Html {
+function waterfall(steps: readonly TraceStep[], run: RunEntry): Html {
+  const over = isOver(run);
+  // A run with a call under way has another state.
+  const open = over
+    ? html`<span class="dim">not done</span>`
+    : html`<span class="wait">${run.state.startsWith("awaiting_") ? "waits" : "running"}</span>`;
   const begins = steps.map(({ started_at }) => Date.parse(started_at));
   const first = Math.min(...begins);
   const last = Math.max(
@@ -123,22 +129,21 @@ function waterfall(steps: readonly TraceStep[], over: boolean): Html {
   );
   const isOpen = ({ duration_ms }: TraceStep): boolean => duration_ms === null;
   const end = !over && steps.some(isOpen) ? Math.max(last, Date.now()) : last;
-  return html`<ol class="flow">${steps.map((one) => stepLane(one, first, end - first, over))}</ol>`;
+  return html`<ol class="flow">${steps.map((one) => stepLane(one, { first, span: end - first }, over, open))}</ol>`;
 }
 
-function stepLane(one: TraceStep, first: number, span: number, over: boolean): Html {
+/** @param place the times of the waterfall, ms @param open what stands in place of the duration of a step without an end */
+function stepLane(
+  one: TraceStep,
+  { first, span }: { first: number; span: number },
+  over: boolean,
+  open: Html,
+): Html {
   const { kind, name, ok, duration_ms, started_at, model } = one;
   const from = (Date.parse(started_at) - first) / span;
   const timed = kind === "model" || kind === "tool";
   const colour = ok === false ? "fail" : timed ? kind : "other";
-  const took =
-    duration_ms === null
-      ? over
-        ? html`<span class="dim">not done</span>`
-        : html`<span class="wait">running</span>`
-      : timed || duration_ms > 0
-        ? duration(duration_ms)
-        : "";
+  const took = duration_ms === null ? open : timed || duration_ms > 0 ? duration(duration_ms) : "";
   const title = html`${kind} <strong>${name}</strong>${model === undefined || model === name ? "" : ` ${model}`}${ok === false ? html` <span class="bad">failed</span>` : ""}`;
   const to = duration_ms !== null ? from + duration_ms / span : over ? from : 1;
   const bar = lane(title, colour, { from, to }, took);

@@ -2,7 +2,8 @@
  * The console's one script, as browsers get it. What it shows comes from models, tools and users, so it makes text of it
  * and nothing else. Attributes mark what is live on a page:
  *
- * - `data-refresh="<ms>"`: the page's part with the same id replaces the element, again and again;
+ * - `data-refresh="<ms>"`: the page's part with the same id replaces the element's contents if its `data-mark` differs, again
+ *   and again; `data-say` is what a screen reader then says;
  * - `data-events="<path>"`: the element shows the events of a run, and the page is loaded anew after the last one;
  * - `data-copy="<id>"`: a button that copies the text of another element;
  * - `data-filter="<id>"`: a field that hides the items of a list which lack its words; `<id>-number` shows how many are left.
@@ -28,6 +29,19 @@
     pre.tabIndex = 0;
     return pre;
   };
+  /**
+   * The same JSON as the server's: `pretty` of text.ts.
+   * @param {unknown} value
+   */
+  const json = (value) =>
+    (JSON.stringify(value, null, 2) ?? "").replace(
+      /[\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\u{e0000}-\u{e007f}]/gu,
+      (hidden) =>
+        hidden
+          .split("")
+          .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
+          .join(""),
+    );
   /** @param {string} text */
   const say = (text) => {
     const live = document.getElementById("said");
@@ -66,43 +80,61 @@
     say(lost ? "The connection is lost. The page tries again." : "The connection is back.");
   };
   /**
-   * Replaces the contents by those of the page as it is now. Returns whether they can still change.
-   * @param {HTMLElement} box
+   * Replaces the contents of these parts by those of the page as it is now. Returns the parts that can still change.
+   * @param {HTMLElement[]} boxes
    */
-  const renew = async (box) => {
+  const renew = async (boxes) => {
     const answer = await fetch(location.href, { headers: { accept: "text/html" }, redirect: "error" });
     if (!answer.ok) throw answer.status;
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-    const next = page.getElementById(box.id);
-    if (next && !busy(box)) {
-      if (next.dataset.mark !== box.dataset.mark) {
-        const at = document.activeElement;
-        const focus = at !== null && box.contains(at) ? at.id : "";
-        box.replaceChildren(...document.adoptNode(next).childNodes);
-        box.dataset.mark = next.dataset.mark || "";
-        if (focus) document.getElementById(focus)?.focus();
-        if (next.dataset.say) say(next.dataset.say);
-      }
-      if (next.dataset.refresh === undefined) return false;
-    }
     const badge = page.getElementById("waiting");
     const mine = document.getElementById("waiting");
     if (badge && mine) mine.textContent = badge.textContent;
-    return true;
+    return boxes.filter((box) => {
+      const next = page.getElementById(box.id);
+      if (!next || busy(box)) return true;
+      const { refresh, mark, say: news } = next.dataset;
+      if (mark !== box.dataset.mark) {
+        const at = document.activeElement;
+        const focus = at !== null && box.contains(at) ? at.id : null;
+        box.replaceChildren(...document.adoptNode(next).childNodes);
+        box.dataset.mark = mark || "";
+        // If what had the focus is gone, the keyboard continues here and not at the top of the page.
+        if (focus !== null)
+          (document.getElementById(focus) ?? document.getElementById("main"))?.focus({ preventScroll: true });
+        if (news && news !== box.dataset.say) say(news);
+        box.dataset.say = news || "";
+      }
+      return refresh !== undefined;
+    });
   };
-  /** @param {HTMLElement} box */
-  const refresh = (box) => {
-    const every = Number(box.dataset.refresh);
+  /** Says once, where the page begins, that the sign-in has ended, so that a typed text can be copied first. */
+  const signedOut = () => {
+    const text = "Your sign-in has ended. Copy what you have typed, then load the page again to sign in.";
+    const link = $("a", "", text);
+    link.setAttribute("href", "");
+    const note = $("p", "note bad");
+    note.append(link);
+    document.getElementById("main")?.prepend(note);
+    say(text);
+  };
+  /** @param {HTMLElement[]} all */
+  const refresh = (all) => {
+    let boxes = all;
+    const [first] = boxes;
+    if (first === undefined) return;
+    const every = Math.min(...boxes.map(({ dataset }) => Number(dataset.refresh)));
     let wait = every;
     const turn = async () => {
       try {
-        if (!document.hidden && !(await renew(box))) return;
-        connection(box, false);
+        if (!document.hidden) boxes = await renew(boxes);
+        if (boxes.length === 0) return;
+        connection(first, false);
         wait = every;
       } catch (status) {
-        // The sign-in has ended: the page becomes its form.
-        if (status === 401) return location.reload();
-        connection(box, true);
+        // The sign-in has ended: the page becomes its form, unless somebody has typed something.
+        if (status === 401) return typed(document.body) ? signedOut() : location.reload();
+        connection(first, true);
         wait = Math.min(wait * 2, 15000);
       }
       setTimeout(turn, wait);
@@ -180,15 +212,14 @@
           line(`The model is asked again: what stood here of round ${data.round} is void.`, "", "wait");
         else answer = thought = null;
       },
-      tool_call: (data) => line(`Calls ${data.name}`, JSON.stringify(data.arguments, null, 2), "say tool"),
+      tool_call: (data) => line(`Calls ${data.name}`, json(data.arguments), "say tool"),
       tool_output: (data) => line("Output", text(data), "dim"),
       tool_result(data) {
         const code = data.code ? ` (${data.code})` : "";
         const title = `${data.ok ? "Done" : "Failed"}: ${data.name}, ${Math.round(data.duration_ms)} ms${code}`;
         line(title, "", data.ok ? "good" : "bad");
       },
-      approval_request: (data) =>
-        line(`Waits for approval of ${data.tool}`, JSON.stringify(data.arguments, null, 2), "wait"),
+      approval_request: (data) => line(`Waits for approval of ${data.tool}`, json(data.arguments), "wait"),
       daemon_wake: (data) => line(`Woken: ${data.reason}`, "", ""),
       transcript_compacted: () => line("Older messages were summarised.", "", "dim"),
       error: (data) => line(`${data.title}: ${data.detail}`, "", "bad"),
@@ -260,7 +291,7 @@
     }
   };
   setInterval(passed, 5000);
-  for (const box of each("[data-refresh]", HTMLElement)) refresh(box);
+  refresh(each("[data-refresh]", HTMLElement));
   for (const box of each("[data-events]", HTMLElement)) follow(box);
   document.addEventListener("click", async ({ target }) => {
     const button = target instanceof Element ? target.closest("[data-copy]") : null;

@@ -14,7 +14,7 @@ import { firstOf, pageNote } from "./numbered-pages.ts";
 import { stateLabel } from "./run-shapes.ts";
 import { runTable } from "./runs-page.ts";
 import { facts, table } from "./table.ts";
-import { count, type Html, mark, pretty, short, size, when } from "./text.ts";
+import { count, type Html, jsonShown, mark, pretty, short, size, when } from "./text.ts";
 
 /** Messages on one page. */
 const MESSAGES = 50;
@@ -53,7 +53,7 @@ ${run === null ? failureOf(runs.data) : live(api, id, run)}
 ${shown.state === "active" ? sayForm(api, id) : ""}
 ${runs.data.length === 0 ? "" : html`<h2>Last runs</h2>${runTable(api, runs.data)}`}
 <h2>Files</h2>${fileTable(id, stored.data)}${stored.next_cursor === null ? "" : html`<p class="dim">The first 100 files; <code>GET /sessions/${id}/files</code> lists all.</p>`}${uploadForm(api, id)}
-<h2>Artifacts</h2>${made.data.length === 0 ? html`<p>None. Tools make them for people to look at.</p>` : html`<ul>${made.data.map((one) => html`<li><a href="/console/sessions/${id}/artifacts/${encodeURIComponent(one.id)}">${one.title}</a> ${one.type}, version ${one.version}, ${when(one.updated_at)}</li>`)}</ul>`}
+<h2>Artifacts</h2>${made.data.length === 0 ? html`<p>None. Tools make them for people to look at.</p>` : html`<ul>${made.data.map((one) => html`<li><a href="/console/sessions/${id}/artifacts/${encodeURIComponent(one.id)}"><bdi>${one.title}</bdi></a> ${one.type}, version ${one.version}, ${when(one.updated_at)}</li>`)}</ul>`}
 <h2>Manage the session</h2>${changes(api, shown)}`,
   };
 }
@@ -112,10 +112,7 @@ function turnShown({ blocks = [], tool_calls = [] }: AssistantMessage): Html {
   const thoughts = blocks.flatMap((block) => (block.type === "reasoning" ? [block.text] : [])).join("\n");
   const others = blocks.filter(({ type }) => !["output_text", "reasoning", "tool_call"].includes(type));
   const call = ({ name, arguments: given }: (typeof tool_calls)[number]): Html =>
-    folded(
-      html`Calls <strong>${name}</strong> <code>${short(JSON.stringify(given) ?? "", 100)}</code>`,
-      given,
-    );
+    folded(html`Calls <strong>${name}</strong> <code>${short(jsonShown(given), 100)}</code>`, given);
   return html`${thoughts === "" ? "" : folded("Thoughts", thoughts)}${tool_calls.map(call)}${others.length === 0 ? "" : folded("More", others)}`;
 }
 
@@ -142,18 +139,18 @@ function live(api: Api, id: string, { run_id, status }: { run_id: string; status
     html`<button class="danger">Stop the run</button>`,
     "row",
   );
-  const decide =
-    status === "awaiting_approval"
-      ? html`<p class="note wait">A call waits for you. <a href="/console/approvals">Decide about it</a>.</p>`
-      : "";
-  return html`${decide}<h3>Live</h3><ol class="flow" data-events="/console/sessions/${id}/runs/${run_id}/events" aria-live="polite"></ol>${stop}`;
+  const waits = status === "awaiting_approval";
+  const decide = waits
+    ? html`<p class="note wait">A call waits for you. <a id="decide" href="/console/approvals">Decide about it</a>.</p>`
+    : "";
+  return html`<div id="decision" data-refresh="5000" data-mark="${status}" data-say="${waits ? "A call waits for you." : ""}">${decide}</div><h3>Live</h3><ol class="flow" data-events="/console/sessions/${id}/runs/${run_id}/events" aria-live="polite"></ol>${stop}`;
 }
 
 function sayForm(api: Api, id: string): Html {
   return form(
     api,
     `/console/sessions/${id}/say`,
-    html`<label for="prompt">Message</label><textarea id="prompt" name="prompt" required></textarea>
+    html`<label for="prompt">Message</label><textarea id="prompt" name="prompt" dir="auto" required></textarea>
 <details><summary>Options of the run</summary><label for="options">As JSON, e.g. {"provider": "mock"}</label><textarea id="options" name="options" class="code" spellcheck="false"></textarea></details><p><button class="main">Send</button></p>`,
   );
 }
@@ -161,7 +158,7 @@ function sayForm(api: Api, id: string): Html {
 function fileTable(id: string, all: Answers["listSessionFiles"]["data"]): Html {
   if (all.length === 0) return html`<p>None.</p>`;
   const rows = all.map(({ path, size: bytes, modified_at }) => [
-    html`<a href="/console/sessions/${id}/files/${path.split("/").map(encodeURIComponent).join("/")}">${path}</a>`,
+    html`<a href="/console/sessions/${id}/files/${path.split("/").map(encodeURIComponent).join("/")}"><bdi>${path}</bdi></a>`,
     size(bytes),
     when(modified_at),
   ]);

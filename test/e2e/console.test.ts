@@ -7,6 +7,7 @@ import { join } from "node:path";
 import type { Frame, Page } from "puppeteer-core";
 import { afterAll, describe, expect, onTestFinished, test } from "vitest";
 import { faultsOf, look, type Opened, openPage, startBrowser } from "../support/browser.ts";
+import { ADMIN, commonHull } from "../support/common-hull.ts";
 import { json } from "../support/hull-dev.ts";
 import { kill, sharedHull } from "../support/shared.ts";
 
@@ -28,6 +29,7 @@ const hull = await sharedHull({
     "agent/work.sh": `#!/bin/bash\nuntil [ -e "${marks}/go" ]; do sleep 0.05; done\necho tool end\n`,
   },
 });
+const { hull: keyed } = await commonHull({}, "keyed");
 const browser = await startBrowser();
 afterAll(async () => {
   await browser.close();
@@ -170,8 +172,8 @@ test("a reason that a user is typing stays while others ask", async () => {
 test("an approval appears in an open page, is granted by the keyboard alone, and the run continues", async () => {
   const { page, complaints } = await openPage(browser);
   await show(page, "/console/approvals");
-  await asksFor("kb", EVIL);
-  await says(page, EVIL);
+  await asksFor("kb", `${EVIL}\u202egpj.exe`);
+  await says(page, `${EVIL}\\u202egpj.exe`);
   expect(await page.title()).not.toBe("1");
   const once = await page.$$eval('form[action*="/kb/"] button.main', ([button]) => button?.id ?? "");
   for (let i = 0; i < 60 && (await page.evaluate("document.activeElement?.id")) !== once; i += 1) {
@@ -414,6 +416,60 @@ test("a message that a user is typing stays when the run ends", async () => {
   await hull.post("/sessions/typing/tool-results", { tool_call_id: call?.tool_call_id, content: "x" });
   await says(page, "Load the page again");
   expect(await page.evaluate("document.getElementById('prompt').value")).toBe("And then");
+});
+
+/** A session whose run waits for `ask`, then for an approval of `mail`, and a function that answers `ask`. */
+async function asksThenMails(id: string): Promise<() => Promise<unknown>> {
+  await hull.post("/sessions", { id });
+  const tools = ["ask", "mail"].map((name) => ({ name, description: "Acts.", parameters: {} }));
+  const call = (name: string) => ({ tool_calls: [{ name, arguments: { file: "\u202egpj.exe" } }] });
+  const mock = [call("ask"), call("mail"), { text: "Sent." }];
+  const options = { provider: "mock", mock, tools, approval_policy: { require_approval: ["mail"] } };
+  await hull.post(`/sessions/${id}/runs?wait=idle`, { prompt: "Go.", options });
+  const view = await json<{ awaiting: { tool_call_id: string }[] }>(
+    await hull.call(`/sessions/${id}/runs/${await runOf(id)}`),
+  );
+  const tool_call_id = view.awaiting[0]?.tool_call_id;
+  return () => hull.post(`/sessions/${id}/tool-results`, { tool_call_id, content: "x" });
+}
+
+test.each([
+  ["run", async () => `/console/runs/${await runOf("turn-run")}`],
+  ["session", async () => "/console/sessions/turn-session"],
+])("the open page of a %s leads to the decision for which the run begins to wait", async (what, path) => {
+  const answer = await asksThenMails(`turn-${what}`);
+  const { page, complaints } = await openPage(browser);
+  await show(page, await path());
+  await says(page, "Calls ask");
+  expect(await page.$("#decide")).toBeNull();
+  await answer();
+  await page.waitForSelector("#decide");
+  expect(await page.$eval(".flow .wait pre", (pre) => pre.textContent)).toContain("\\u202egpj.exe");
+  expect(await page.$eval("#said", (said) => said.textContent)).toMatch(/waits for (you|a person)/);
+  if (what === "run") {
+    const lanes = await page.$$eval("#steps summary", (all) => all.map((one) => one.textContent));
+    expect(lanes).toEqual(expect.arrayContaining([expect.stringMatching(/approval mail.*waits/)]));
+    expect(lanes.join()).not.toContain("running");
+  }
+  expect(complaints).toEqual([]);
+});
+
+test("a message that a user is typing stays when the sign-in ends", async () => {
+  const { page } = await openPage(browser);
+  const other = await page.browserContext().newPage();
+  await page.goto(`${keyed.url}/console/sessions`);
+  await page.type("#key", ADMIN);
+  await Promise.all([page.waitForNavigation(), page.keyboard.press("Enter")]);
+  await Promise.all([page.waitForNavigation(), page.click("main form button")]);
+  await page.type("#prompt", "And then");
+  await other.goto(`${keyed.url}/console/runs`);
+  await Promise.all([other.waitForNavigation(), other.click("header form button")]);
+  await page.bringToFront();
+  await says(page, "Your sign-in has ended");
+  expect(await page.evaluate("document.getElementById('prompt').value")).toBe("And then");
+  // A page without a typed text becomes the form.
+  await Promise.all([page.waitForNavigation(), page.click("main a[href='']")]);
+  expect(await page.$("#key")).not.toBeNull();
 });
 
 test("a workflow is run, approved by the keyboard in the page that is open, and shows its end by itself", async () => {
