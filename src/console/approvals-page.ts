@@ -62,8 +62,8 @@ function card(api: Api, { session, skill, open }: Waiting): Html {
 ${said === "" ? "" : html`<h3>What the model said</h3><pre tabindex="0" dir="auto">${said}</pre>`}
 <h3>Arguments</h3><pre tabindex="0">${pretty(given)}</pre>
 <p class="dim">Digest <code>${arguments_digest.slice(0, 16)}…</code>: the decision counts for these arguments alone.</p>
-${form(api, action, html`${bound}<input type="hidden" name="decision" value="approve"><button class="main" id="once-${id}" name="scope" value="once">Approve once</button><button id="session-${id}" name="scope" value="session">Approve for the session</button>`, "row")}
-${form(api, action, html`${bound}<input type="hidden" name="decision" value="deny"><div><label for="reason-${id}">Reason</label><input id="reason-${id}" name="reason"></div><button class="danger" id="deny-${id}">Deny</button>`, "row")}</article>
+${form(api, action, html`${bound}<input type="hidden" name="decision" value="approve"><button class="main" id="once-${id}" name="scope" value="once" aria-describedby="tool-${id}">Approve once</button><button id="session-${id}" name="scope" value="session" aria-describedby="tool-${id}">Approve for the session</button>`, "row")}
+${form(api, action, html`${bound}<input type="hidden" name="decision" value="deny"><div><label for="reason-${id}">Reason</label><input id="reason-${id}" name="reason" dir="auto"></div><button class="danger" id="deny-${id}" aria-describedby="tool-${id}">Deny</button>`, "row")}</article>
 `;
 }
 

@@ -18,9 +18,9 @@ export async function artifactPage(api: Api, id: string, name: string): Promise<
   const at = `?version=${shown.version}`;
   return {
     title: shown.title,
-    body: html`<h1>${shown.title}</h1><p>${shown.type} of session <a href="/console/sessions/${id}">${id}</a>, version ${shown.version}, ${when(shown.created_at)}. <a href="${path}/file${at}">Download</a></p>
+    body: html`<h1 dir="auto">${shown.title}</h1><p>${shown.type} of session <a href="/console/sessions/${id}">${id}</a>, version ${shown.version}, ${when(shown.created_at)}. <a href="${path}/file${at}">Download</a></p>
 ${FRAMED.includes(shown.type) ? html`<iframe sandbox="allow-scripts" src="${path}/view${at}" title="${shown.title}"></iframe>` : ""}
-<h2>Content</h2><pre tabindex="0">${pretty(shown.content)}</pre>
+<h2>Content</h2><pre tabindex="0" dir="auto">${pretty(shown.content)}</pre>
 <h2>Versions</h2><ul>${shown.versions.map((one) => html`<li><a href="${path}?version=${one.version}">${one.version}</a> ${when(one.created_at)}</li>`)}</ul>`,
   };
 }

@@ -18,7 +18,7 @@ export async function daemonsPage(api: Api): Promise<Page> {
   const query = { limit: "50", cursor: api.url.searchParams.get("cursor") };
   const { data, next_cursor } = await asked(api, "listDaemons", { query });
   const rows = data.map(({ id, name, status, skill, created_at }) => [
-    html`<a href="/console/daemons/${id}">${name ?? id}</a>`,
+    html`<a href="/console/daemons/${id}"><bdi>${name ?? id}</bdi></a>`,
     stateLabel(status),
     skill === null ? "" : html`<a href="/console/skills/${skill}">${skill}</a>`,
     when(created_at),
@@ -41,7 +41,7 @@ export async function daemonPage(api: Api, id: string): Promise<Page> {
   const { status, last_wake, pending_event_count, event_queue_capacity, error, pending_events = [] } = shown;
   return {
     title: shown.name ?? id,
-    body: html`<h1>Daemon ${shown.name ?? id}</h1><div id="daemon" data-refresh="3000" data-mark="${mark(JSON.stringify([status, whySleeping(shown), last_wake, pending_event_count]))}"><p>${stateLabel(status)} ${whySleeping(shown)}</p>
+    body: html`<h1>Daemon <bdi>${shown.name ?? id}</bdi></h1><div id="daemon" data-refresh="3000" data-mark="${mark(JSON.stringify([status, whySleeping(shown), last_wake, pending_event_count]))}"><p>${stateLabel(status)} ${whySleeping(shown)}</p>
 ${error === undefined ? "" : html`<p class="note bad"><strong>${error.title}.</strong> ${error.detail}</p>`}
 ${facts([
   status === "running"
@@ -53,7 +53,7 @@ ${facts([
   ["Session", html`<a href="/console/sessions/${session}">${session}</a>`],
   ["Run", html`<a href="/console/runs/${shown.run_id}">${shown.run_id}</a>`],
 ])}</div>
-${status === "running" ? form(api, `/console/daemons/${id}/send`, html`<label for="event">Send an event, JSON or text</label><textarea id="event" name="event" required></textarea><p><button class="main">Send</button></p>`) : ""}
+${status === "running" ? form(api, `/console/daemons/${id}/send`, html`<label for="event">Send an event, JSON or text</label><textarea id="event" name="event" dir="auto" required></textarea><p><button class="main">Send</button></p>`) : ""}
 <p>${status === "running" ? html`${button(api, id, "wake", "Wake")} ${button(api, id, "stop", "Stop")}` : button(api, id, "resume", "Start it again")}</p>
 ${pending_events.length === 0 ? "" : html`<h2>Events that wait</h2><pre tabindex="0">${pretty(pending_events)}</pre>`}
 ${spent.data.length === 0 ? "" : html`<h2>Cost of ${COST_DAYS} days</h2>${bars(spent.data, "day")}`}

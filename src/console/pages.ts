@@ -176,7 +176,9 @@ function problemPage({ request, url }: Api, problem: ReturnType<Api["problem"]>)
   const way =
     request.method === "POST"
       ? html`Go back to change what you sent, or <a href="${isPage(url.pathname) ? url.pathname : pageAbove(url.pathname)}">open the page again</a>.`
-      : html`<a href="/">All skills</a>`;
+      : isPage(url.pathname) && url.search !== ""
+        ? html`<a href="${url.pathname}">Open the page without its filters</a>.`
+        : html`<a href="/">All skills</a>`;
   return {
     title,
     status,

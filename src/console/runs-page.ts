@@ -1,25 +1,11 @@
 /** `/console/runs`: the runs of all surfaces, past and present. */
 import { html } from "hono/html";
-import { RUN_KINDS, type RunEntry } from "../session/run-entry.ts";
+import { RUN_KINDS, RUN_STATES, type RunEntry } from "../session/run-entry.ts";
 import { type Api, asked } from "./api.ts";
 import { form, nextPage, type Page } from "./layout.ts";
 import { isOver, pathOf, runName, stateLabel } from "./run-shapes.ts";
 import { type Column, optionList, table } from "./table.ts";
 import { count, duration, type Html, mark, money, when } from "./text.ts";
-
-const STATES = [
-  "running",
-  "awaiting_approval",
-  "awaiting_tool",
-  "idle",
-  "waiting",
-  "paused",
-  "done",
-  "completed",
-  "failed",
-  "error",
-  "cancelled",
-] as const;
 
 export async function runsPage(api: Api): Promise<Page> {
   const { searchParams } = api.url;
@@ -44,7 +30,7 @@ export async function runsPage(api: Api): Promise<Page> {
     title: "Runs",
     body: html`<h1>Runs</h1>
 <form method="get" action="/console/runs" class="row">
-<div><label for="state">State</label><select id="state" name="state">${optionList(STATES, query.state, "all", (state) => state.replaceAll("_", " "))}</select></div>
+<div><label for="state">State</label><select id="state" name="state">${optionList(RUN_STATES, query.state, "all", (state) => state.replaceAll("_", " "))}</select></div>
 <div><label for="kind">Kind</label><select id="kind" name="kind">${optionList(RUN_KINDS, query.kind, "all")}</select></div>
 <div><label for="name">Skill</label><input id="name" name="name" value="${query.name}"></div>
 <div><label for="session">Session</label><input id="session" name="session" value="${query.session}"></div>

@@ -40,7 +40,7 @@ ${facts([
 ${toolTable(shown)}${fileList(shown)}${findings(shown)}
 ${configured}
 <h2>Call it</h2>${calls(api, shown)}
-${shown.doc === undefined || shown.doc.trim() === "" ? "" : html`<h2>Documentation</h2><pre tabindex="0">${shown.doc}</pre>`}
+${shown.doc === undefined || shown.doc.trim() === "" ? "" : html`<h2>Documentation</h2><pre tabindex="0" dir="auto">${shown.doc}</pre>`}
 <h2>Last runs</h2>${runs.data.length === 0 ? html`<p>None in 30 days.</p>` : runTable(api, runs.data)}
 <h2>Versions</h2>${versionList(api, shown, known.data)}`,
   };

@@ -26,7 +26,7 @@ export function table(
     const named = i === 0 || as === "wide" ? undefined : name;
     return html`<td${attribute("class", as)}${attribute("data-head", named)}>${value}</td>`;
   };
-  return html`<div class="scroll" tabindex="0"><table><thead><tr>${heads.map(head)}</tr></thead><tbody>
+  return html`<div class="scroll" tabindex="0" role="group" aria-label="Table: ${heads[0]?.name ?? ""}"><table><thead><tr>${heads.map(head)}</tr></thead><tbody>
 ${rows.map((row, i) => html`<tr${attribute("id", ids[i])}>${row.map(cell)}</tr>\n`)}</tbody></table></div>`;
 }
 

@@ -41,6 +41,6 @@ export function nodeCard(api: Api, { run, workflow, node, question, since, until
       : html`<p>Asked by the workflow ${workflow}, <a href="/console/workflows/runs/${run}">run</a>, ${when(since)}.</p>`;
   // The first button is what Enter in the field would press: it must neither approve nor deny.
   const enter = html`<button disabled hidden></button>`;
-  return html`<article class="card" aria-labelledby="wait-${id}"><h2 id="wait-${id}">${node} <span class="state wait">waits for approval</span></h2><p>${question}${until === null ? "" : html` It waits until ${when(until)}.`}</p>${by}
-${form(api, `/console/workflows/runs/${run}/decide`, html`${enter}<input type="hidden" name="node" value="${node}"><div><label for="why-${id}">Reason</label><input id="why-${id}" name="reason"></div><button class="main" id="yes-${id}" name="decision" value="approve">Approve</button><button class="danger" id="no-${id}" name="decision" value="deny">Deny</button>`, "row")}</article>`;
+  return html`<article class="card" aria-labelledby="wait-${id}"><h2 id="wait-${id}">${node} <span class="state wait">waits for approval</span></h2><p><span dir="auto">${question}</span>${until === null ? "" : html` It waits until ${when(until)}.`}</p>${by}
+${form(api, `/console/workflows/runs/${run}/decide`, html`${enter}<input type="hidden" name="node" value="${node}"><div><label for="why-${id}">Reason</label><input id="why-${id}" name="reason" dir="auto"></div><button class="main" id="yes-${id}" name="decision" value="approve" aria-describedby="wait-${id}">Approve</button><button class="danger" id="no-${id}" name="decision" value="deny" aria-describedby="wait-${id}">Deny</button>`, "row")}</article>`;
 }

@@ -158,7 +158,7 @@ function forkForm(api: Api, { id, graph, task, stages, artifacts }: RunDocument)
   return html`<details><summary>Run again from a node</summary>${form(
     api,
     `/console/workflows/runs/${id}/fork`,
-    html`<p>Another run takes over what this one did before the node, and goes on from there.</p><label for="from">From</label><select id="from" name="from">${optionList(nodeIds(graph), last)}</select><label for="task">Task</label><textarea id="task" name="task" required>${task}</textarea><label for="artifacts">Artifacts that it gets, as JSON</label><textarea id="artifacts" name="artifacts" class="code" spellcheck="false">${given.length === 0 ? "" : pretty(given)}</textarea><p><button class="main">Run again</button></p>`,
+    html`<p>Another run takes over what this one did before the node, and goes on from there.</p><label for="from">From</label><select id="from" name="from">${optionList(nodeIds(graph), last)}</select><label for="task">Task</label><textarea id="task" name="task" dir="auto" required>${task}</textarea><label for="artifacts">Artifacts that it gets, as JSON</label><textarea id="artifacts" name="artifacts" class="code" spellcheck="false">${given.length === 0 ? "" : pretty(given)}</textarea><p><button class="main">Run again</button></p>`,
   )}</details>`;
 }
 

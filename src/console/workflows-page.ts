@@ -46,7 +46,7 @@ function runList(data: ListedRun[]): Html {
     html`<a href="/console/workflows/runs/${id}"><code>${id.slice(0, 14)}</code></a>`,
     stateLabel(status),
     of,
-    short(task, 120),
+    html`<span dir="auto">${short(task, 120)}</span>`,
     when(created_at),
     when(finished_at),
   ]);
@@ -78,7 +78,7 @@ ${facts([
 <h2>Run it</h2>${form(
       api,
       `/console/workflows/${exact}/run`,
-      html`<label for="task">Task</label><textarea id="task" name="task" required></textarea>
+      html`<label for="task">Task</label><textarea id="task" name="task" dir="auto" required></textarea>
 <details><summary>Artifacts and options</summary><label for="artifacts">Artifacts, a JSON list such as [{"kind": "plan", "text": "…"}]</label><textarea id="artifacts" name="artifacts" class="code" spellcheck="false"></textarea><label for="options">Options as JSON, e.g. {"provider": "mock"}</label><textarea id="options" name="options" class="code" spellcheck="false"></textarea></details><p><button class="main">Run</button></p>`,
     )}
 <details><summary>The graph as JSON</summary><pre tabindex="0">${pretty(graph)}</pre></details>`,

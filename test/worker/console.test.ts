@@ -65,6 +65,10 @@ describe("runs", () => {
     expect(text).toContain(`/console/runs/${run}`);
     expect(text).toMatch(/id="runs" data-refresh="3000" data-mark="[0-9a-f]+"/);
     expect((await page("/console/runs?name=zebra")).text).toContain("No run matches");
+    expect((await page("/console/runs?state=stuck")).text).toContain('<option value="stuck" selected>');
+    const wrong = await page("/console/runs?state=zebra");
+    expect(wrong.response.status).toBe(400);
+    expect(wrong.text).toContain('<a href="/console/runs">Open the page without its filters</a>');
   });
 
   it("one says why it ended", async () => {
