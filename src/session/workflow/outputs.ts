@@ -21,20 +21,13 @@ export function longOutcome({ outcome }: EndedRecord): Uint8Array | null {
   return bytes.length > MAX_ROW_BYTES ? bytes : null;
 }
 
-/**
- * Stores an outcome before its row is stored. An attempt that ends again after a crash overwrites the same object.
- * @returns its key
- */
-export async function storeOutcome(
-  bucket: R2Bucket,
+/** The key of an outcome. An attempt that ends again after a crash overwrites the same object. */
+export function outcomeKey(
   { tenant, id, run }: { tenant: string; id: string; run: string },
   { node, visit, attempt, item }: EndedRecord,
-  bytes: Uint8Array,
-): Promise<string> {
+): string {
   const place = [run, node, visit, attempt, ...(item === undefined ? [] : [item])].join("/");
-  const key = `${sessionPrefix(tenant, id)}outputs/${place}`;
-  await bucket.put(key, bytes);
-  return key;
+  return `${sessionPrefix(tenant, id)}outputs/${place}`;
 }
 
 /** Where an outcome is stored. */

@@ -1,53 +1,30 @@
 /**
- * A session's workflow run: its journal and its next steps. Everything is stored before it is acted on, so a new
- * instance of the object continues the run. Attempts have names, so a new instance follows them without repeating them.
- * The session of a task may have several runs, one after the other, in one journal.
+ * A session's workflow run and its next steps. Everything is stored before it is acted on, so a new instance of the object
+ * continues the run. Attempts have names, so a new instance follows them without repeating them.
  */
 import type { AttemptKey, CrashPoint } from "../../engine/workflow/answers.ts";
 import { undoes } from "../../engine/workflow/compensation.ts";
-import { crashAt, crashesWith } from "../../engine/workflow/crash.ts";
+import { crashAt } from "../../engine/workflow/crash.ts";
 import { runDocument, runResult } from "../../engine/workflow/document.ts";
 import { broken, decide, givenUp, nextVirtualTime, openAttempts } from "../../engine/workflow/next.ts";
 import { failed } from "../../engine/workflow/outcomes.ts";
 import type { Outcome, WorkflowRecord, WorkflowSpec } from "../../engine/workflow/records.ts";
-import { advanced, applyRecord, visitOf, type WorkflowState } from "../../engine/workflow/state.ts";
+import { visitOf, type WorkflowState } from "../../engine/workflow/state.ts";
 import { attemptId } from "../../engine/workflow/trace.ts";
 import { CallNotFound } from "../../errors/llm.ts";
 import { HullError } from "../../errors.ts";
 import { newId } from "../../llm/transcript.ts";
-import type { RunEvent } from "../../run/events.ts";
 import { ignoreMissing, sessionClient } from "../../run/session-client.ts";
 import { carryOutAttempt, childSessions, stopAttempt } from "../../run/workflow/attempt.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 import { RETRY_MS } from "../conversation/due-times.ts";
-import { Rows } from "../conversation/rows.ts";
 import type { SessionIdentity } from "../conversation/store.ts";
 import { OwedFile } from "../owed-file.ts";
 import { countRecovery, WATCH_MS } from "../run-attempts.ts";
 import { forgetWorkflowRun, listedAs, noteWorkflowRun } from "./directory.ts";
-import { eventsOf } from "./events.ts";
-import {
-  type JournalRecord,
-  longOutcome,
-  readOutcome,
-  rowOf,
-  type StoredOutcome,
-  storeOutcome,
-} from "./outputs.ts";
-
-/** The account and request of the run's calls, which the specification does not contain. */
-interface Origin {
-  account: string;
-  request_id: string;
-  mock_scope: string;
-}
-
-interface JournalHead extends Origin {
-  type: "head";
-}
-/** Records that were stored together. A single record is stored without a list. */
-type JournalRow = JournalHead | JournalRecord | JournalRecord[];
+import { Batch, Journal, type Origin } from "./journal.ts";
+import { longOutcome } from "./outputs.ts";
 
 /** Records are stored as soon as they are at least this many. */
 const MAX_TOGETHER = 32;
@@ -56,15 +33,6 @@ const MAX_TOGETHER = 32;
 const MAX_BATCHES = 16;
 
 const nextTurn = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 0));
-
-/** Records with the same cause, already folded and not stored yet. */
-interface Batch {
-  /** The state that lists showed before these records. */
-  shownAs: string | null;
-  state: WorkflowState | null;
-  records: WorkflowRecord[];
-  events: RunEvent[];
-}
 
 /** Reactions to the records of a workflow run. */
 export interface JournalLifecycle {
@@ -76,10 +44,7 @@ export class Workflow {
   readonly #conversation: Conversation;
   readonly #lifecycle: JournalLifecycle;
   readonly #file: OwedFile;
-  readonly #rows: Rows<JournalRow>;
-  /** `undefined`: not read yet. */
-  #state: WorkflowState | null | undefined;
-  #origin: Origin = { account: "", request_id: "", mock_scope: "" };
+  readonly #journal: Journal;
   /** Attempts that this instance of the object executes, by name. */
   readonly #working = new Map<string, AbortController>();
   /**
@@ -95,29 +60,22 @@ export class Workflow {
   /** Sessions of stages that this instance executes, each with its run. */
   readonly #stages = new Map<string, string>();
   readonly #waiting = new Set<PromiseWithResolvers<void>>();
-  /** Long outcomes: R2 keys of records to be written; outcomes read for the state; keys of outcomes not read yet. */
-  readonly #stored = new WeakMap<WorkflowRecord, string>();
-  readonly #outcomes = new Map<string, Outcome>();
-  #unread: StoredOutcome[] = [];
-  /** Writes of long outcomes that R2 has not confirmed. */
-  readonly #onTheirWay = new Set<Promise<string>>();
   #storing = false;
   /** The write of the index that has not begun. */
   #nextIndex: Promise<void> | null = null;
-  #reading: Promise<void> | null = null;
   /** Whether this instance is ending: it stores nothing and answers nothing any more. */
   #dying = false;
 
   constructor(conversation: Conversation, storage: DurableObjectStorage, lifecycle: JournalLifecycle) {
     this.#conversation = conversation;
-    this.#rows = new Rows(storage.sql, "journal");
+    this.#journal = new Journal(conversation, storage.sql);
     this.#lifecycle = lifecycle;
     this.#file = new OwedFile(conversation);
   }
 
   /** @throws CallNotFound if the session has no workflow run */
   state(): WorkflowState {
-    const state = this.#load();
+    const state = this.#journal.state();
     const id = this.#conversation.log.store.session()?.id ?? "";
     if (state === null) throw new CallNotFound({ what: WORKFLOW_RUN, id });
     return state;
@@ -125,24 +83,18 @@ export class Workflow {
 
   /** Id of the request that began the run. */
   get requestId(): string {
-    this.#load();
-    return this.#origin.request_id;
+    return this.#journal.origin.request_id;
   }
 
   /** Whether the session has a workflow run. */
   get here(): boolean {
-    return this.#load() !== null;
+    return this.#journal.state() !== null;
   }
 
   /** Stores the beginning of the run, or of the next run after one has ended. Call it within `Conversation.once`. */
   begin(spec: WorkflowSpec, origin: Origin): void {
     const { log } = this.#conversation;
-    log.store.tables.need("journal");
-    if (!this.here) {
-      this.#rows.insert(1, { type: "head", ...origin });
-      this.#origin = origin;
-      this.#state = null;
-    }
+    this.#journal.begin(origin);
     const at = log.now();
     const signals = (spec.test?.signals ?? []).map((signal): WorkflowRecord => {
       return { type: "event", at, id: newId(), ...signal };
@@ -154,32 +106,12 @@ export class Workflow {
 
   /** Resolves once the whole state is in memory, and never if this instance is ending; `undefined`: it is in memory. */
   ready(): Promise<void> | undefined {
-    if (this.#dying) return new Promise(() => {});
-    this.#load();
-    if (this.#unread.length === 0) return undefined;
-    this.#reading ??= this.#read().finally(() => {
-      this.#reading = null;
-    });
-    return this.#reading;
-  }
-
-  async #read(): Promise<void> {
-    const { FILES } = this.#conversation.env;
-    for (const stored of this.#unread) {
-      const { key } = stored;
-      const outcome = await readOutcome(FILES, stored);
-      if (outcome === null) console.error(JSON.stringify({ event: "output_lost", key }));
-      else this.#outcomes.set(key, outcome);
-    }
-    this.#state = undefined;
-    this.#load();
-    this.#unread = [];
-    this.#outcomes.clear();
+    return this.#dying ? new Promise(() => {}) : this.#journal.ready();
   }
 
   /** The run's own time, Unix ms: a test may be ahead of the clock. */
   now(): number {
-    return this.#conversation.log.now() + (this.#load()?.ahead ?? 0);
+    return this.#conversation.log.now() + (this.#journal.state()?.ahead ?? 0);
   }
 
   /** Executes what is due now and schedules the rest. */
@@ -189,19 +121,15 @@ export class Workflow {
 
   /** Stores records from outside together with what follows from them, and schedules the rest. */
   note(given: readonly WorkflowRecord[]): void {
-    if (this.#load() === null || this.#dying) return;
+    if (this.#journal.state() === null || this.#dying) return;
     // A session that is being removed begins nothing more.
     if (this.#conversation.log.store.session()?.state === "deleted") return;
-    if (this.#unread.length > 0) {
+    const reading = this.ready();
+    if (reading === undefined) this.#intact(() => this.#goOn(new Batch(this.#journal.state(), given)));
+    else {
       this.#append(given);
-      this.#conversation.background(Promise.resolve(this.ready()).then(() => this.look()));
-      return;
+      this.#conversation.background(reading.then(() => this.look()));
     }
-    this.#intact(() => {
-      const batch = this.#batch();
-      this.#add(batch, given);
-      this.#goOn(batch);
-    });
   }
 
   /**
@@ -224,7 +152,7 @@ export class Workflow {
       if (records.length === 0) {
         const skipped = nextVirtualTime(state);
         if (skipped !== null && skipped > now) {
-          this.#add(next, [{ type: "skipped", at: now, by: skipped - now }]);
+          next.add([{ type: "skipped", at: now, by: skipped - now }]);
           continue;
         }
         this.#store(next);
@@ -247,9 +175,9 @@ export class Workflow {
           this.#conversation.background(nextTurn().then(() => this.look()));
           return;
         }
-        next = this.#batch();
+        next = new Batch(this.#journal.state());
       }
-      this.#orBroken(next, () => this.#add(next, records));
+      this.#orBroken(next, () => next.add(records));
     }
   }
 
@@ -261,26 +189,9 @@ export class Workflow {
       const run = this.state().spec.run_id;
       console.error(JSON.stringify({ event: "workflow_step_failed", run, error: String(error) }));
       const { log } = this.#conversation;
-      const cause = this.#conversation.context(this.#origin).redacted(String(error));
-      this.#add(batch, [broken(batch.state ?? this.state(), cause, log.now())]);
+      const cause = this.#conversation.context(this.#journal.origin).redacted(String(error));
+      batch.add([broken(batch.state ?? this.state(), cause, log.now())]);
       return null;
-    }
-  }
-
-  #batch(): Batch {
-    const state = this.#load();
-    return { shownAs: state === null ? null : listedAs(state), state, records: [], events: [] };
-  }
-
-  /** Adds records, and records of the crash points that the run reaches with them. */
-  #add(batch: Batch, records: readonly WorkflowRecord[]): void {
-    const crashes = batch.state === null ? [] : crashesWith(batch.state, records);
-    for (const record of [...records, ...crashes]) {
-      const state = applyRecord(batch.state, record);
-      const events = eventsOf(record, state);
-      batch.state = state;
-      batch.records.push(record);
-      batch.events.push(...events);
     }
   }
 
@@ -299,8 +210,8 @@ export class Workflow {
     if (this.#storing) return;
     this.#storing = true;
     try {
-      await this.#keepLong(state.spec.run_id, records);
-      if (this.#state === state) this.#append(records);
+      await this.#journal.keepLong(state.spec.run_id, records);
+      if (this.#journal.state() === state) this.#append(records);
     } catch (error) {
       console.error(JSON.stringify({ event: "output_not_stored", error: String(error) }));
       return;
@@ -308,24 +219,6 @@ export class Workflow {
       this.#storing = false;
     }
     this.look();
-  }
-
-  /**
-   * Stores long outcomes in R2, to which the rows will refer.
-   * @param run the run of these outcomes; it need not be the last one
-   */
-  async #keepLong(run: string, records: readonly WorkflowRecord[]): Promise<void> {
-    for (const record of records) {
-      if (record.type !== "ended") continue;
-      const bytes = longOutcome(record);
-      const session = this.#conversation.log.store.session();
-      // A session that is being removed stores nothing more; its objects are removed after writes under way have ended.
-      if (bytes === null || session === null || session.state === "deleted") continue;
-      const of = { tenant: session.tenant, id: session.id, run };
-      const storing = storeOutcome(this.#conversation.env.FILES, of, record, bytes);
-      this.#onTheirWay.add(storing);
-      this.#stored.set(record, await storing.finally(() => this.#onTheirWay.delete(storing)));
-    }
   }
 
   /** Resolves once the run has ended. @throws CallNotFound if it is removed */
@@ -348,7 +241,7 @@ export class Workflow {
 
   /** Resolves when the record of an ended run is among the files; `undefined`: it already is, or is not wanted. */
   saved(): Promise<void> | undefined {
-    const { spec, finished } = this.#load() ?? {};
+    const { spec, finished } = this.#journal.state() ?? {};
     const path = spec?.persist_path;
     if (path === undefined || finished == null) return undefined;
     const reading = this.ready();
@@ -362,71 +255,40 @@ export class Workflow {
     const { env, listing, log } = this.#conversation;
     this.#nextIndex ??= listing.inOrder("workflow_not_indexed", async () => {
       this.#nextIndex = null;
-      const state = this.#load();
+      const state = this.#journal.state();
       const session = log.store.session();
       if (state === null || session === null || session.state === "deleted") return;
       await noteWorkflowRun(env, session, state);
-      if (this.#load() === state) this.#conversation.dueAt("workflow_index", null);
+      if (this.#journal.state() === state) this.#conversation.dueAt("workflow_index", null);
     });
     return this.#nextIndex;
   }
 
   /** The session is closed or abandoned. */
   closed(): void {
-    const state = this.#load();
+    const state = this.#journal.state();
     if (state === null || state.finished !== null || state.stopped !== null) return;
     this.note([{ type: "stopped", at: this.now(), kill: false, reason: "Its session was closed." }]);
   }
 
   /** The session is being removed: stops all work and informs those who wait. */
   async cleared({ tenant, id }: SessionIdentity): Promise<void> {
-    if (this.#load() === null) return;
+    if (this.#journal.state() === null) return;
     for (const abort of this.#working.values()) abort.abort();
     this.#working.clear();
     for (const waiting of this.#waiting) waiting.reject(new CallNotFound({ what: WORKFLOW_RUN, id }));
     this.#waiting.clear();
-    const children = this.#runs().flatMap(childSessions);
-    await Promise.all(children.map((child) => this.#removeChild(child)));
-    await Promise.allSettled(this.#onTheirWay);
+    const children = this.#journal.runs().flatMap(childSessions);
+    const context = this.#conversation.context({ request_id: this.requestId });
+    const remove = (child: string) => sessionClient(context, child).ask("remove", null).catch(ignoreMissing);
+    await Promise.all(children.map(remove));
+    await this.#journal.written();
     await forgetWorkflowRun(this.#conversation.env, tenant, id);
   }
 
   /** Drops what is in memory, since it may differ from storage. */
   forget(): void {
-    this.#rows.forget();
-    this.#state = undefined;
-  }
-
-  async #removeChild(child: string): Promise<void> {
-    const session = sessionClient(this.#conversation.context({ request_id: this.#origin.request_id }), child);
-    await session.ask("remove", null).catch(ignoreMissing);
-  }
-
-  #load(): WorkflowState | null {
-    if (this.#state !== undefined) return this.#state;
-    if (!this.#conversation.log.store.tables.has("journal")) return null;
-    this.#unread = [];
-    this.#state = this.#runs().at(-1) ?? null;
-    return this.#state;
-  }
-
-  /** The runs in the journal: the last one in its present state, earlier ones as they ended. */
-  #runs(): WorkflowState[] {
-    const runs: WorkflowState[] = [];
-    const add = (record: JournalRecord): void => {
-      const before = record.type === "begun" ? null : (runs.pop() ?? null);
-      const state = advanced(before, this.#whole(record));
-      if (state !== null) runs.push(state);
-    };
-    for (const batch of this.#rows.batches()) {
-      for (const row of batch) {
-        if (row === null) for (const run of runs.slice(-1)) run.unreadable = true;
-        else if (Array.isArray(row)) for (const record of row) add(record);
-        else if (row.type === "head") this.#origin = row;
-        else add(row);
-      }
-    }
-    return runs;
+    this.#journal.forget();
   }
 
   /** The run that has this session as a stage; `null`: none has. */
@@ -435,36 +297,20 @@ export class Workflow {
     const known = this.#stages.get(child);
     if (known !== undefined) return known;
     // An earlier instance of the object began it.
-    return this.#runs().find((run) => childSessions(run).includes(child))?.spec.run_id ?? null;
-  }
-
-  /** The record of a row, with the outcome from R2 if that was read. */
-  #whole(row: JournalRecord): WorkflowRecord {
-    if (!("stored" in row)) return row;
-    const { stored, ...record } = row;
-    const outcome = this.#outcomes.get(stored);
-    if (outcome === undefined) this.#unread.push({ key: stored, item: record.item !== undefined });
-    return outcome === undefined ? record : { ...record, outcome };
+    return this.#journal.runs().find((run) => childSessions(run).includes(child))?.spec.run_id ?? null;
   }
 
   #append(records: readonly WorkflowRecord[]): void {
-    this.#intact(() => {
-      const batch = this.#batch();
-      this.#add(batch, records);
-      this.#store(batch);
-    });
+    this.#intact(() => this.#store(new Batch(this.#journal.state(), records)));
   }
 
   /** Stores records as one row, and their events as another one. */
-  #store({ records, events, state, shownAs }: Batch): void {
+  #store(batch: Batch): void {
+    const { records, events } = batch;
     if (records.length === 0) return;
+    const before = this.#journal.state();
     this.#conversation.together(() => {
-      const rows = records.map((record): JournalRecord => {
-        const stored = this.#stored.get(record);
-        return record.type === "ended" && stored !== undefined ? rowOf(record, stored) : record;
-      });
-      this.#rows.append(rows.length === 1 ? rows[0] : rows);
-      this.#state = state;
+      this.#journal.append(batch);
       const { log } = this.#conversation;
       this.#lifecycle.journalled(records);
       log.store.appendEvents(events.map((event) => log.redacted(event)));
@@ -474,7 +320,8 @@ export class Workflow {
     const { run_id } = this.state().spec;
     for (const record of records) if (record.type === "started") this.#fresh.add(attemptId(run_id, record));
     this.#conversation.log.events.announce();
-    if (shownAs !== listedAs(this.state())) this.#conversation.background(this.index());
+    if (before === null || listedAs(before) !== listedAs(this.state()))
+      this.#conversation.background(this.index());
     for (const waiting of this.#waiting) waiting.resolve();
     this.#waiting.clear();
     if (records.some(({ type }) => type === "crashed")) this.#die();
@@ -528,12 +375,10 @@ export class Workflow {
         // The run was removed, and another one may have its name by now.
         if (this.#working.get(name) !== abort) return;
         const record: WorkflowRecord = { type: "ended", at: this.now(), ...key, outcome };
-        await this.#keepLong(state.spec.run_id, [record]);
+        await this.#journal.keepLong(state.spec.run_id, [record]);
         this.#working.delete(name);
         await this.ready();
-        if (!isOpen(this.state(), name)) return;
-        if (this.#isOver(key, "answered")) return;
-        this.note([record]);
+        if (isOpen(this.state(), name) && !this.#isOver(key, "answered")) this.note([record]);
       })
       .catch((error: unknown) => {
         if (this.#working.get(name) === abort) this.#working.delete(name);
@@ -548,9 +393,8 @@ export class Workflow {
    * attempt again, under the same name.
    */
   #brokeOff(name: string, key: AttemptKey): void {
-    const state = this.#load();
-    if (state === null || this.#dying) return;
-    if (!isOpen(state, name)) return;
+    const state = this.#journal.state();
+    if (state === null || this.#dying || !isOpen(state, name)) return;
     const event = this.#conversation.log.store.lastEvent();
     const before = this.#brokenOff.get(name) ?? { times: 0, event };
     const times = countRecovery(before.times, event > before.event);
@@ -560,10 +404,10 @@ export class Workflow {
 
   async #attempt(state: WorkflowState, key: AttemptKey, signal: AbortSignal): Promise<Outcome> {
     const { log, files } = this.#conversation;
-    const { account } = this.#origin;
+    const { origin } = this.#journal;
     const { skills } = state.spec;
     const pinned = skills === undefined ? {} : { pinned: skills };
-    const context = this.#conversation.context(this.#origin, pinned);
+    const context = this.#conversation.context(origin, pinned);
     const known = {
       known: (execution: string) => log.store.submitted.known(execution),
       note: (execution: string, fact: Parameters<typeof log.store.submitted.note>[1]) => {
@@ -582,11 +426,11 @@ export class Workflow {
       this.#stages.set(child, state.spec.run_id);
     };
     try {
-      const here = { session: log.store.identity().id, announce, account };
       const stops = async (): Promise<void> => {
         if (this.#isOver(key, "called")) await new Promise(() => {});
       };
       const called = state.spec.test?.crashes === undefined ? null : stops;
+      const here = { session: log.store.identity().id, announce, account: origin.account };
       const place = { context, ...here, workspace: files, known, signal, called };
       const again = !this.#fresh.delete(attemptId(state.spec.run_id, key));
       return await carryOutAttempt(state, key, place, again);

@@ -1,0 +1,186 @@
+/** The journal of a session's workflow runs, one after the other, and the state that follows from it. */
+import { crashesWith } from "../../engine/workflow/crash.ts";
+import type { Outcome, WorkflowRecord } from "../../engine/workflow/records.ts";
+import { advanced, applyRecord, type WorkflowState } from "../../engine/workflow/state.ts";
+import type { RunEvent } from "../../run/events.ts";
+import type { Conversation } from "../conversation/conversation.ts";
+import { Rows } from "../conversation/rows.ts";
+import { eventsOf } from "./events.ts";
+import {
+  type JournalRecord,
+  longOutcome,
+  outcomeKey,
+  readOutcome,
+  rowOf,
+  type StoredOutcome,
+} from "./outputs.ts";
+
+/** The account and request of the run's calls, which the specification does not contain. */
+export interface Origin {
+  account: string;
+  request_id: string;
+  mock_scope: string;
+}
+
+/** Records that were stored together. A single record is stored without a list. */
+type JournalRow = (Origin & { type: "head" }) | JournalRecord | JournalRecord[];
+
+/** Records with the same cause, already folded and not stored yet. */
+export class Batch {
+  readonly records: WorkflowRecord[] = [];
+  readonly events: RunEvent[] = [];
+  /** The state with these records. */
+  state: WorkflowState | null;
+
+  constructor(state: WorkflowState | null, records: readonly WorkflowRecord[] = []) {
+    this.state = state;
+    this.add(records);
+  }
+
+  /** Adds records, and records of the crash points that the run reaches with them. */
+  add(records: readonly WorkflowRecord[]): void {
+    const crashes = this.state === null ? [] : crashesWith(this.state, records);
+    for (const record of [...records, ...crashes]) {
+      const state = applyRecord(this.state, record);
+      const events = eventsOf(record, state);
+      this.state = state;
+      this.records.push(record);
+      this.events.push(...events);
+    }
+  }
+}
+
+export class Journal {
+  readonly #conversation: Conversation;
+  readonly #rows: Rows<JournalRow>;
+  /** `undefined`: not read yet. */
+  #state: WorkflowState | null | undefined;
+  #origin: Origin = { account: "", request_id: "", mock_scope: "" };
+  /** Long outcomes: R2 keys of records to be written, and of outcomes that the state lacks. */
+  readonly #stored = new WeakMap<WorkflowRecord, string>();
+  #unread: StoredOutcome[] = [];
+  /** Writes of long outcomes that R2 has not confirmed. */
+  readonly #onTheirWay = new Set<Promise<unknown>>();
+  #reading: Promise<void> | null = null;
+
+  constructor(conversation: Conversation, sql: SqlStorage) {
+    this.#conversation = conversation;
+    this.#rows = new Rows(sql, "journal");
+  }
+
+  /** The last run's state, without outcomes that were not read yet; `null`: the session has no run. */
+  state(): WorkflowState | null {
+    if (this.#state !== undefined) return this.#state;
+    if (!this.#conversation.log.store.tables.has("journal")) return null;
+    return this.#fold(new Map());
+  }
+
+  get origin(): Origin {
+    this.state();
+    return this.#origin;
+  }
+
+  /** Begins the journal, if that has no run yet. */
+  begin(origin: Origin): void {
+    this.#conversation.log.store.tables.need("journal");
+    if (this.state() !== null) return;
+    this.#rows.insert(1, { type: "head", ...origin });
+    this.#origin = origin;
+  }
+
+  /** Resolves once the whole state is in memory; `undefined`: it is. */
+  ready(): Promise<void> | undefined {
+    this.state();
+    if (this.#unread.length === 0) return undefined;
+    this.#reading ??= this.#read().finally(() => {
+      this.#reading = null;
+    });
+    return this.#reading;
+  }
+
+  async #read(): Promise<void> {
+    const { FILES } = this.#conversation.env;
+    const outcomes = new Map<string, Outcome | null>();
+    for (const stored of this.#unread) {
+      const { key } = stored;
+      const outcome = await readOutcome(FILES, stored);
+      if (outcome === null) console.error(JSON.stringify({ event: "output_lost", key }));
+      outcomes.set(key, outcome);
+    }
+    this.#fold(outcomes);
+  }
+
+  /** @param outcomes by the keys under which R2 has them; `null`: it has lost one */
+  #fold(outcomes: ReadonlyMap<string, Outcome | null>): WorkflowState | null {
+    const unread: StoredOutcome[] = [];
+    const whole = (row: JournalRecord): WorkflowRecord => {
+      if (!("stored" in row)) return row;
+      const { stored, ...record } = row;
+      const outcome = outcomes.get(stored);
+      if (outcome === undefined) unread.push({ key: stored, item: record.item !== undefined });
+      return outcome == null ? record : { ...record, outcome };
+    };
+    this.#state = this.runs(whole).at(-1) ?? null;
+    this.#unread = unread;
+    return this.#state;
+  }
+
+  /** The runs in the journal: the last one in its present state, earlier ones as they ended. */
+  runs(whole: (row: JournalRecord) => WorkflowRecord = (row) => row): WorkflowState[] {
+    const runs: WorkflowState[] = [];
+    const add = (record: JournalRecord): void => {
+      const before = record.type === "begun" ? null : (runs.pop() ?? null);
+      const state = advanced(before, whole(record));
+      if (state !== null) runs.push(state);
+    };
+    for (const batch of this.#rows.batches()) {
+      for (const row of batch) {
+        if (row === null) for (const run of runs.slice(-1)) run.unreadable = true;
+        else if (Array.isArray(row)) for (const record of row) add(record);
+        else if (row.type === "head") this.#origin = row;
+        else add(row);
+      }
+    }
+    return runs;
+  }
+
+  /**
+   * Stores long outcomes in R2, to which the rows will refer.
+   * @param run the run of these outcomes; it need not be the last one
+   */
+  async keepLong(run: string, records: readonly WorkflowRecord[]): Promise<void> {
+    for (const record of records) {
+      if (record.type !== "ended") continue;
+      const bytes = longOutcome(record);
+      const session = this.#conversation.log.store.session();
+      // A session that is being removed stores nothing more; its objects are removed after writes under way have ended.
+      if (bytes === null || session === null || session.state === "deleted") continue;
+      const key = outcomeKey({ tenant: session.tenant, id: session.id, run }, record);
+      const storing = this.#conversation.env.FILES.put(key, bytes);
+      this.#onTheirWay.add(storing);
+      await storing.finally(() => this.#onTheirWay.delete(storing));
+      this.#stored.set(record, key);
+    }
+  }
+
+  /** Resolves once R2 has confirmed or refused the writes under way. */
+  async written(): Promise<void> {
+    await Promise.allSettled(this.#onTheirWay);
+  }
+
+  /** Stores records as one row. Call it in a transaction, and `forget` if that fails. */
+  append({ records, state }: Batch): void {
+    const rows = records.map((record): JournalRecord => {
+      const stored = this.#stored.get(record);
+      return record.type === "ended" && stored !== undefined ? rowOf(record, stored) : record;
+    });
+    this.#rows.append(rows.length === 1 ? rows[0] : rows);
+    this.#state = state;
+  }
+
+  /** Drops what is in memory, since it may differ from storage. */
+  forget(): void {
+    this.#rows.forget();
+    this.#state = undefined;
+  }
+}
