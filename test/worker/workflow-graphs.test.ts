@@ -1,9 +1,9 @@
-/** Graphs over HTTP, before anything runs: what is valid, and the operations that change a copy. */
+/** Graphs over HTTP: what is valid, the operations that change a copy, and the graphs that Hull stores. */
 import { describe, expect, it, vi } from "vitest";
-import { edge } from "../support/workflow-graphs.ts";
+import { edge, said } from "../support/workflow-graphs.ts";
 import { Client } from "./served.ts";
-import { type Body, codeOf, post } from "./session-client.ts";
-import { executed } from "./workflow-client.ts";
+import { type Body, codeOf, get, post, send } from "./session-client.ts";
+import { executed, type Run } from "./workflow-client.ts";
 
 describe("POST /workflows/validate", () => {
   const valid = { nodes: { a: { kind: "stage" } } };
@@ -157,5 +157,38 @@ describe("POST /workflows/{operation}", () => {
       errors: [{ path: "nodes.c.kind" }],
     });
     expect(await edited("polish", {})).toMatchObject({ code: "operation_not_found" });
+  });
+});
+
+describe("stored workflows", () => {
+  it("have versions by their digest; a run keeps the version that it began with", async () => {
+    const graph = (text: string) => ({ nodes: { a: said(text) } });
+    const put = async (text: string) => {
+      const response = await send("PUT", "/workflows/flow", { graph: graph(text) });
+      return [response.status, (await response.json<{ version: number }>()).version];
+    };
+    expect([await put("1"), await put("1"), await put("2")]).toEqual([
+      [201, 1],
+      [200, 1],
+      [201, 2],
+    ]);
+    const ran = async (workflow: string) => {
+      const response = await post("/workflows/execute", { task: "t", workflow });
+      const { run: whole } = await response.json<{ run: Run }>();
+      return [whole.workflow_name, whole.artifacts[0]?.text];
+    };
+    expect([await ran("flow"), await ran("flow@1")]).toEqual([
+      ["flow", "2"],
+      ["flow", "1"],
+    ]);
+    expect((await get<{ data: Body[] }>("/workflows")).data).toMatchObject([{ name: "flow", version: 2 }]);
+    expect(await get("/workflows/flow")).toMatchObject({ version: 2, graph: { nodes: { a: {} } } });
+    expect((await send("DELETE", "/workflows/flow")).status).toBe(204);
+    expect(await codeOf(await post("/workflows/execute", { task: "t", workflow: "flow" }))).toEqual([
+      404,
+      "not_found",
+    ]);
+    expect((await send("PUT", "/workflows/runs", { graph: graph("x") })).status).toBe(405);
+    expect((await send("PUT", "/workflows/clone", { graph: graph("x") })).status).toBe(400);
   });
 });

@@ -1,4 +1,4 @@
-/** Workflows over HTTP: execution, waiting, hands on runs, stored workflows. */
+/** Workflows over HTTP: execution, waiting, hands on runs. */
 import { describe, expect, it } from "vitest";
 import { readEvents } from "../support/sse.ts";
 import { edge, said } from "../support/workflow-graphs.ts";
@@ -558,38 +558,5 @@ describe("runs", () => {
     expect((await get<{ data: Body[] }>("/workflows/runs?limit=1000")).data).not.toContainEqual(
       expect.objectContaining({ id }),
     );
-  });
-});
-
-describe("stored workflows", () => {
-  it("have versions by their digest; a run keeps the version that it began with", async () => {
-    const graph = (text: string) => ({ nodes: { a: said(text) } });
-    const put = async (text: string) => {
-      const response = await send("PUT", "/workflows/flow", { graph: graph(text) });
-      return [response.status, (await response.json<{ version: number }>()).version];
-    };
-    expect([await put("1"), await put("1"), await put("2")]).toEqual([
-      [201, 1],
-      [200, 1],
-      [201, 2],
-    ]);
-    const ran = async (workflow: string) => {
-      const response = await post("/workflows/execute", { task: "t", workflow });
-      const { run: whole } = await response.json<{ run: Run }>();
-      return [whole.workflow_name, whole.artifacts[0]?.text];
-    };
-    expect([await ran("flow"), await ran("flow@1")]).toEqual([
-      ["flow", "2"],
-      ["flow", "1"],
-    ]);
-    expect((await get<{ data: Body[] }>("/workflows")).data).toMatchObject([{ name: "flow", version: 2 }]);
-    expect(await get("/workflows/flow")).toMatchObject({ version: 2, graph: { nodes: { a: {} } } });
-    expect((await send("DELETE", "/workflows/flow")).status).toBe(204);
-    expect(await codeOf(await post("/workflows/execute", { task: "t", workflow: "flow" }))).toEqual([
-      404,
-      "not_found",
-    ]);
-    expect((await send("PUT", "/workflows/runs", { graph: graph("x") })).status).toBe(405);
-    expect((await send("PUT", "/workflows/clone", { graph: graph("x") })).status).toBe(400);
   });
 });
