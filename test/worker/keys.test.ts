@@ -277,6 +277,38 @@ describe("tenants", () => {
     expect((await list(ADMIN, "?tenant=red")).data).toHaveLength(2);
   });
 
+  it("attack: reach no daemon and no workflow run of each other by its path, with a key or without", async () => {
+    const open = new Client({ HULL_PUBLIC: "1", HULL_ADMIN_KEY: ADMIN });
+    const { key: green } = await make("green", "invoke");
+    const { key: grey } = await make("grey", "invoke");
+    const ask = async (key: string | null, path: string, body: object) => {
+      const headers = { "content-type": "application/json", ...(key === null ? {} : bearer(key)) };
+      const answer = await open.fetch(path, { method: "POST", headers, body: JSON.stringify(body) });
+      const { id, run } = await answer.json<{ id: string; run: { id: string } }>();
+      return { status: answer.status, id, run };
+    };
+    const daemon = await ask(green, "/daemons", { task: "Wait.", provider: "mock", persist_path: "state/a" });
+    expect(daemon.status).toBe(201);
+    await ask(green, `/daemons/${daemon.id}/stop`, {});
+    const graph = { nodes: { a: { model_policy: { provider: "mock" } } } };
+    const execute = (key: string | null, options: object) =>
+      ask(key, "/workflows/execute", { task: "x", graph, options });
+    const { run } = await execute(green, { persist_path: "kept/run.json" });
+    const found = async (key: string | null) => {
+      const named = await Promise.all([
+        ask(key, "/daemons/resume", { persist_path: "state/a" }),
+        ...["kept/run.json", `runs/${run.id}.json`].flatMap((path) => [
+          execute(key, { resume_path: path }),
+          execute(key, { replay_path: path }),
+          ask(key, "/workflows/session_restore", { path }),
+        ]),
+      ]);
+      return named.map(({ status }) => status);
+    };
+    for (const key of [grey, null]) expect(await found(key)).toEqual([404, 422, 422, 404, 404, 404, 404]);
+    expect(await found(green)).toEqual([200, 200, 200, 200, 200, 200, 200]);
+  });
+
   it("are listed a page at a time, each key once", async () => {
     const made = [];
     for (let i = 0; i < 5; i++) made.push((await make("pages", "invoke")).id);
