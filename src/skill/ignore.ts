@@ -20,6 +20,7 @@ const NEVER = [
   /^\.#/,
   /^#.*#$/,
   /^\.DS_Store$/,
+  /^\._/,
   /^Thumbs\.db$/,
   // The system makes it at the top of a file system, and lets nobody else read it.
   /^lost\+found$/,

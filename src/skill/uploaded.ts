@@ -21,8 +21,8 @@ export class FolderError extends Error {
   }
 }
 
-/** Files that desktop archivers add next to the folder. */
-const JUNK = /^__MACOSX\/|(?:^|\/)(?:\.DS_Store|Thumbs\.db)$/;
+/** Files that desktop archivers add next to the folder; tar of macOS writes attributes of `fox` as a file `._fox`. */
+const JUNK = /^__MACOSX\/|(?:^|\/)(?:\.DS_Store|Thumbs\.db|\._[^/]*)$/;
 
 export const isJunk = (path: string): boolean => JUNK.test(path);
 
