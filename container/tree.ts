@@ -148,7 +148,13 @@ export class Tree {
   /** Opens a regular file for reading; null if there is none. @param bytes its name, if that may not be UTF-8 */
   async read(path: string, bytes?: Buffer): Promise<FileHandle | null> {
     return this.#inFolder(path, false, async (folder, name) => {
-      const handle = await found(open(folder.at(bytes ?? name), FILE));
+      const entry = bytes ?? Buffer.from(name);
+      const handle = await found(open(folder.at(entry), FILE)).catch(async (error: unknown) => {
+        if (codeOf(error) !== "EACCES") throw error;
+        // Gives back the permission, if this process may.
+        await this.#look(folder, entry);
+        return found(open(folder.at(entry), FILE));
+      });
       if (handle === null || (await handle.stat()).isFile()) return handle;
       await handle.close();
       return null;

@@ -1,6 +1,6 @@
 /** Input files and output files. */
 import { createHash } from "node:crypto";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import {
   type Bundle,
   bundle,
@@ -48,6 +48,16 @@ test.each([
   expect(status).toMatchObject({ cause: "exit", exit_code: 0 });
   expect(found.map(({ filename, bytes }) => `${filename}:${bytes}`)).toEqual(expected);
   expect(kinds.at(-1)).toBe("ended");
+});
+
+test("files that their owner may not read arrive too", async () => {
+  // Root reads everything.
+  const own = await startRunner(process.getuid?.() === 0 ? { uid: 65123 } : {});
+  onTestFinished(() => own.stop());
+  const script = "cd $HULL_OUTPUT_DIR; printf A > a; printf B > b; chmod 200 a; chmod 0 b .";
+  const ended = await run(own, files, { argv: ["bash", "-c", script], output: "file" });
+  expect(ended.status).toMatchObject({ cause: "exit", exit_code: 0 });
+  expect(ended.files.map(({ filename, bytes }) => `${filename}:${bytes}`)).toEqual(["a:A", "b:B"]);
 });
 
 test("S37, S38: large files arrive whole; over the cap nothing does", async () => {
