@@ -101,29 +101,19 @@ async function driven(
   // A resumed run keeps the specification and the tools with which it began.
   const spec =
     log.state().run?.spec ?? (await servedSpec(run, llm, { parts, inputs }, { model, capabilities }));
-  try {
-    const { run: settled } = await driveStateless(context, spec, {
-      host,
-      signal,
-      execution: run.id,
-      log,
-      durable,
-      own: { record, files },
-      streams: streaming ? "text" : "nothing",
-      admitted: once(() => run.started()),
-      emit: (event) => run.emit(event),
-      ...(workspace === null ? {} : { workspace }),
-    });
-    return outputOf(run, settled);
-  } finally {
-    const ended = log.state().run;
-    if (ended !== null) {
-      context.log.usage = tokenCounts(ended.totals);
-      context.log.cost_usd = ended.totals.cost_usd;
-      context.log.rounds = ended.iterations;
-      context.log.tool_calls = ended.tools_used.length;
-    }
-  }
+  const { run: settled } = await driveStateless(context, spec, {
+    host,
+    signal,
+    execution: run.id,
+    log,
+    durable,
+    own: { record, files },
+    streams: streaming ? "text" : "nothing",
+    admitted: once(() => run.started()),
+    emit: (event) => run.emit(event),
+    ...(workspace === null ? {} : { workspace }),
+  });
+  return outputOf(run, settled);
 }
 
 async function servedSpec(

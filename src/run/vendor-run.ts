@@ -202,11 +202,6 @@ export async function openAgentRun(
       } catch (error) {
         throw error instanceof HullError ? llmError(error, context) : error;
       } finally {
-        const ended = log.state().run;
-        if (ended !== null) {
-          context.log.usage = { ...ended.totals };
-          context.log.rounds = ended.iterations;
-        }
         release();
       }
     },

@@ -211,3 +211,39 @@ describe("spans in the log", () => {
     expect((await spanOf("run")).agent).toMatchObject({ "error.type": "run_cancelled" });
   });
 });
+
+it("HULL_LOG=failures leaves out what succeeds, also what outlives its call", async () => {
+  const quiet = new Client({ ...SETTINGS, HULL_LOG: "failures" });
+  const prompt = { prompt: "go", options: { mock: [{ text: "hello" }] } };
+  await post("/sessions", { id: "quiet" }, {}, quiet);
+  await post("/runs", prompt, {}, quiet);
+  await post("/runs", prompt, { "idempotency-key": "quiet" }, quiet);
+  await post("/sessions/quiet/runs", prompt, {}, quiet);
+  await quiet.fetch("/nowhere");
+  expect(await line("request")).toMatchObject({ path: "/nowhere" });
+  expect(lines.map(({ event }) => event)).toEqual(["request"]);
+});
+
+const asked = { messages: [{ role: "user", content: "go" }], model: "skill/plain" };
+it.each([
+  ["/runs", { prompt: "go", options: { skill: "plain" } }],
+  ["/runs", { prompt: "go", options: { skill: "plain", mock: [{ error: { category: "auth" } }] } }],
+  ["/v1/messages", { ...asked, max_tokens: 9 }],
+  ["/v1/messages", { ...asked, max_tokens: 9, stream: true }],
+  ["/v1/chat/completions", asked],
+  ["/v1/responses", { model: "skill/plain", input: "go", store: false }],
+  ["/skills/plain", { input: "go" }],
+])("%s %j: the line has what a run's line has", async (path, body) => {
+  const response = await post(path, body);
+  await response.text();
+  expect(await line("request")).toMatchObject({
+    path,
+    skill: "plain",
+    digest: expect.any(String),
+    execution_id: response.headers.get("x-hull-execution-id"),
+    usage: { input_tokens: expect.any(Number), cost_usd: 0 },
+    rounds: expect.any(Number),
+    tool_calls: 0,
+    ...(response.ok ? {} : { code: "provider_auth_failed" }),
+  });
+});

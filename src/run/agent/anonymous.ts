@@ -54,9 +54,6 @@ export async function runAnonymous(
       if (run === null) return null;
       return (until === "terminal" ? await woken(run) : null) ?? settled(run, "done");
     },
-  }).finally(() => {
-    const totals = log.state().run?.totals;
-    if (totals !== undefined) context.log.usage = { ...totals };
   });
   const durationMs = Date.now() - begun;
   const { transcript: whole, ...told } = history.told;

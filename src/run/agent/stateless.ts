@@ -141,6 +141,12 @@ async function drive(
       append(applyAll(rest.state, [{ v: 1, at: systemClock.now(), ...next }]));
     }
   } finally {
+    const { run } = log.state();
+    if (run !== null) {
+      context.log.usage = { ...run.totals };
+      context.log.rounds = run.iterations;
+      context.log.tool_calls = run.tools_used.length;
+    }
     close();
     if (files instanceof TemporaryWorkspace && files !== options.workspace)
       context.background(files.destroy());
