@@ -247,3 +247,10 @@ it.each([
     ...(response.ok ? {} : { code: "provider_auth_failed" }),
   });
 });
+
+it("a stored response: the line of its request and that of its run name its execution", async () => {
+  const response = await post("/v1/responses", { model: "skill/plain", input: "go" });
+  const execution_id = response.headers.get("x-hull-execution-id");
+  expect(execution_id).toMatch(/^ex_/);
+  for (const event of ["request", "execution"]) expect(await line(event)).toMatchObject({ execution_id });
+});

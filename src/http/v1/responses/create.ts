@@ -164,8 +164,10 @@ async function answerBegun(
   if (begun === "other_request") throw keyReused(context);
   context.log.execution = begun;
   const { execution, request } = response;
+  const id = executionId(request);
+  context.log.execution_id = id;
   const ran = await namedSkillHeaders(context, skillNamed(model));
-  context.runHeaders = { "x-hull-execution-id": executionId(request), ...ran };
+  context.runHeaders = { "x-hull-execution-id": id, ...ran };
   const headers = { ...own, ...context.runHeaders };
   const reasoning = showsReasoning(include, true);
   if (stream) return streamStored(context, response, { after: -1, reasoning, early: true, headers });
