@@ -44,7 +44,8 @@ export function describeSkill(exported: unknown, stackOf: (definition: object) =
   const stacks: SkillDescription["stacks"] = { skill: "", tools: [] };
   const empty = { name: "", description: "", instructions: "", tools: [], faults: [], stacks };
   if (!isSkill(exported)) {
-    const message = "its default export must be defineSkill({ name, description, tools: [tool({ … })] })";
+    const { message, of } = lackOf(exported);
+    stacks.skill = of === null ? "" : stackOf(of);
     return { ...empty, faults: [{ path: "", message }] };
   }
   const { name, description, instructions = "" } = exported;
@@ -65,6 +66,26 @@ function isSkill(value: unknown): value is TypedSkill {
   if (!("name" in value && typeof value.name === "string")) return false;
   if (!("description" in value && typeof value.description === "string")) return false;
   return "tools" in value && Array.isArray(value.tools) && value.tools.every(isTool);
+}
+
+/** What keeps an export from being a skill, and the definition that is at fault; `null`: there is none. */
+function lackOf(exported: unknown): { message: string; of: object | null } {
+  if (
+    typeof exported !== "object" ||
+    exported === null ||
+    !("tools" in exported && Array.isArray(exported.tools))
+  ) {
+    const message = "its default export must be defineSkill({ name, description, tools: [tool({ … })] })";
+    return { message, of: null };
+  }
+  const tools: readonly unknown[] = exported.tools;
+  const index = tools.findIndex((tool) => !isTool(tool));
+  if (index < 0) return { message: "defineSkill needs a name and a description as strings", of: exported };
+  const tool = tools[index];
+  return {
+    message: `tools[${index}] must be tool({ name, description, run }) with a string name and a function run`,
+    of: typeof tool === "object" && tool !== null ? tool : exported,
+  };
 }
 
 const isTool = (value: unknown): boolean =>

@@ -245,6 +245,10 @@ export default defineSkill({
     "search-docs/lib.ts:3:3 tool_name tools[0].name",
     "search-docs/skill.ts:9:5 parameter_description_missing tools[1].input.dice",
   ]);
+  const idle = text.replace("run: ({", "runs: ({");
+  expect(await location(one(idle, { "skills/search-docs/lib.ts": lib }))).toEqual([
+    "search-docs/skill.ts:9:5 typed_schema undefined",
+  ]);
   const dated = text.replace("z.int()", "z.date()");
   expect(await location(one(dated, { "skills/search-docs/lib.ts": lib }))).toEqual([
     "search-docs/skill.ts:9:5 typed_schema undefined",
@@ -262,6 +266,16 @@ test.each<[string, string, RegExp]>([
     /^error typed_schema search-docs\/skill\.ts: search\.input\.when: z\.date/,
   ],
   ["no skill", "export default 5;", /^error typed_schema .*default export must be defineSkill/],
+  [
+    "a tool without run",
+    skill(SEARCH.replace("run", "runs")),
+    /^error typed_schema search-docs\/skill\.ts: skill\.ts: tools\[0\] must be tool\(.* a function run/,
+  ],
+  [
+    "a skill without a description",
+    'import { defineSkill } from "hullrun";\nexport default defineSkill({ name: "x", tools: [] });',
+    /^error typed_schema .*defineSkill needs a name and a description/,
+  ],
   ["no default export", "export const a = 1;", /^error typed_build .*default/],
   ["a fault of syntax", "export default {;", /^error typed_build search-docs\/skill\.ts: /],
   ["what is not installed", 'import "left-pad-x";\nexport default 1;', /^error typed_build .*left-pad-x/],
