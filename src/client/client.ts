@@ -67,7 +67,7 @@ export class Hull {
    * Runs a skill and returns its answer. Throws HullError for a run that fails.
    * @param skill its slug, or its route if the manifest sets one (`/reports/daily`)
    */
-  run(skill: string, input?: SkillInput, settings: SkillSettings = {}): Promise<SkillAnswer> {
+  async run(skill: string, input?: SkillInput, settings: SkillSettings = {}): Promise<SkillAnswer> {
     return this.#transport.send(this.#skill(skill, input, settings), settings, async (response) => {
       const bytes = new Uint8Array(await response.arrayBuffer());
       return new SkillAnswer(bytes, response.headers);

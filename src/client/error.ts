@@ -36,7 +36,10 @@ export class HullError extends Error {
 /** Hull could not be reached, or the connection broke and did not come back. `cause` is the error of `fetch`. */
 export class HullConnectionError extends Error {
   constructor(url: string, cause: unknown) {
-    super(`${url} cannot be reached, or the connection broke.`, { cause });
+    super(
+      `${url === "" ? "The page's origin (no `url` is set)" : url} cannot be reached, or the connection broke.`,
+      { cause },
+    );
     this.name = "HullConnectionError";
   }
 }

@@ -6,6 +6,7 @@ import {
   type CallSettings,
   errorOf,
   isRepeatable,
+  type Prepared,
   pause,
   type Transport,
   waitBefore,
@@ -158,10 +159,11 @@ async function* follow(source: StreamSource): AsyncGenerator<HullEvent, void, un
   try {
     if (begin !== undefined) seen.id = await begin();
     for (;;) {
+      const again = seen.id !== null && seen.execution !== null ? resumed?.(seen.execution) : undefined;
+      const request = await transport.prepare(streaming(again ?? call, seen), settings);
       let cut: unknown;
       try {
-        const again = seen.id !== null && seen.execution !== null ? resumed?.(seen.execution) : undefined;
-        for await (const event of connection(source, again ?? call, seen, failures)) {
+        for await (const event of connection(source, request, seen, failures)) {
           failures = 0;
           leaves = !(ends && event.event === "done");
           yield event;
@@ -201,10 +203,20 @@ class RefusedForNow extends HullError {
   }
 }
 
+/** The call for the events after those that have arrived. */
+const streaming = (call: Call, { id }: Seen): Call => ({
+  ...call,
+  headers: {
+    accept: "text/event-stream",
+    ...call.headers,
+    ...(id === null ? {} : { "last-event-id": id }),
+  },
+});
+
 /** The new events of one connection, to its end. Throws the error that breaks it. */
 async function* connection(
   { transport, settings }: StreamSource,
-  call: Call,
+  request: Prepared,
   seen: Seen,
   failures: number,
 ): AsyncGenerator<HullEvent, void, undefined> {
@@ -214,12 +226,7 @@ async function* connection(
   signal?.throwIfAborted();
   signal?.addEventListener("abort", leave, { once: true });
   try {
-    const headers = {
-      accept: "text/event-stream",
-      ...call.headers,
-      ...(seen.id === null ? {} : { "last-event-id": seen.id }),
-    };
-    const response = await transport.open({ ...call, headers }, { ...settings, signal: own.signal });
+    const response = await transport.open(request, own.signal);
     if (!response.ok) {
       const error = await errorOf(response);
       const wait = transport.waitAfter(error, response, failures);

@@ -32,7 +32,7 @@ export interface RunSettings extends CallSettings {
   idempotencyKey?: string | false;
 }
 
-export type Body = string | Blob | FormData | ArrayBuffer | Uint8Array<ArrayBuffer>;
+export type Body = string | Blob | FormData | ArrayBuffer | ArrayBufferView<ArrayBuffer>;
 
 export interface Call {
   method: "GET" | "POST" | "PUT" | "DELETE";
@@ -46,6 +46,12 @@ export interface Call {
   headers?: Readonly<Record<string, string>>;
   /** Whether a second call has no further effect; asked only after a connection broke. */
   repeatable: boolean | (() => Promise<boolean>);
+}
+
+/** What `fetch` gets, without the signal. */
+export interface Prepared {
+  url: string;
+  init: RequestInit;
 }
 
 const RETRIES = 4;
@@ -67,12 +73,16 @@ export class Transport {
     this.#options = options;
   }
 
-  /** Sends the call and reads its answer. Throws HullError for an error answer, and HullConnectionError. */
+  /**
+   * Sends the call and reads its answer. Throws HullError for an error answer, HullConnectionError, and what
+   * `prepare` throws.
+   */
   async send<T>(call: Call, settings: CallSettings, read: (response: Response) => Promise<T>): Promise<T> {
     for (let attempt = 0; ; attempt += 1) {
+      const request = await this.prepare(call, settings);
       let response: Response | null = null;
       try {
-        response = await this.open(call, settings);
+        response = await this.open(request, settings.signal);
         if (response.ok) return await read(response);
       } catch (error) {
         if (error instanceof HullError) throw error;
@@ -92,26 +102,33 @@ export class Transport {
     }
   }
 
-  /** One attempt, up to its headers. Throws what `fetch` throws. */
-  async open(call: Call, settings: CallSettings): Promise<Response> {
-    const { fetch = globalThis.fetch.bind(globalThis), key, headers } = this.#options;
+  /**
+   * What `fetch` gets for one attempt. A fault here is the caller's, so nothing repeats it. Throws what `key` throws,
+   * and TypeError for a value that is no JSON, for a header that HTTP cannot carry, and for a path that names another
+   * resource than its parts say: `fetch` resolves `.` and `..`.
+   */
+  async prepare(call: Call, settings: CallSettings): Promise<Prepared> {
+    const { method, path, query, json, body } = call;
+    if (/^[^?#]*\/(?:(?:\.|%2e){1,2}(?=[/?#]|$)|\/)/i.test(path) || /^[^?#]+\/(?=[?#]|$)/.test(path)) {
+      throw new TypeError(`An id or a name in ${path} is empty, "." or "..". Pass one that names something.`);
+    }
+    const { key, headers: own } = this.#options;
     const secret = typeof key === "function" ? await key() : key;
-    return fetch(this.origin + call.path + queryText(call.query), {
-      method: call.method,
-      headers: {
-        ...headers,
-        ...(secret === undefined ? {} : { authorization: `Bearer ${secret}` }),
-        ...(call.json === undefined ? {} : { "content-type": "application/json" }),
-        ...call.headers,
-        ...settings.headers,
-      },
-      ...(call.json === undefined
-        ? call.body === undefined
-          ? {}
-          : { body: call.body }
-        : { body: JSON.stringify(call.json) }),
-      ...(settings.signal === undefined ? {} : { signal: settings.signal }),
-    });
+    const headers = new Headers(own);
+    if (secret !== undefined) headers.set("authorization", `Bearer ${secret}`);
+    if (json !== undefined) headers.set("content-type", "application/json");
+    for (const given of [call.headers, settings.headers]) {
+      for (const [name, value] of Object.entries(given ?? {})) headers.set(name, value);
+    }
+    const sent = json === undefined ? body : JSON.stringify(json);
+    const init = { method, headers, ...(sent === undefined ? {} : { body: sent }) };
+    return { url: this.origin + path + queryText(query), init };
+  }
+
+  /** Sends a prepared call; answers once its headers are there. Throws what `fetch` throws. */
+  open({ url, init }: Prepared, signal: AbortSignal | undefined): Promise<Response> {
+    const { fetch = globalThis.fetch.bind(globalThis) } = this.#options;
+    return fetch(url, { ...init, ...(signal === undefined ? {} : { signal }) });
   }
 
   /** The wait in ms before a refused call is sent again; `null`: it would be refused again. */

@@ -149,7 +149,6 @@ test("a failure is a HullError with the members of the problem document", async 
   expect(error).toMatchObject({ code: "skill_not_found", status: 404, requestId: expect.any(String) });
   const failed = hull.stream("asker", "x", { headers: { "x-hull-nothing": "1" }, files: ["file_x"] });
   await expect(failed.result()).rejects.toMatchObject({ status: expect.any(Number), name: "HullError" });
-  expect(() => hull.run("count", new Blob(["x"]), { files: ["file_x"] })).toThrow("not with bytes");
   const mock = [{ error: { category: "auth", message: "no" } }];
   await expect(hull.llm.stream({ prompt: "x", options: { mock } }).result()).rejects.toMatchObject({
     code: "provider_auth_failed",
@@ -157,6 +156,41 @@ test("a failure is a HullError with the members of the problem document", async 
   await expect(new Hull({ url: "http://127.0.0.1:1", retries: 0 }).run("x")).rejects.toThrow(
     HullConnectionError,
   );
+});
+
+test("what Hull could not get as it is meant is the caller's fault, and nothing is sent", async () => {
+  const sent: string[] = [];
+  const client = new Hull({
+    url: server.url,
+    fetch: (url, init) => {
+      sent.push(url);
+      return fetch(url, init);
+    },
+  });
+  const circular: { self?: object } = {};
+  circular.self = circular;
+  const keyless = new Hull({ url: server.url, key: () => Promise.reject(new RangeError("no key")) });
+  const faults: [() => Promise<unknown>, string][] = [
+    // `fetch` resolves these, so they would reach what else is there.
+    [() => client.session("s").files.delete("../../other"), "names something"],
+    [() => client.session("s").files.get("a/./b"), "names something"],
+    [() => client.session("..").run({ prompt: "x" }), "names something"],
+    [() => client.session("").get(), "names something"],
+    [() => client.card(".."), "names something"],
+    [() => client.run(""), "names something"],
+    [() => client.stream("/%2E%2e/runs").result(), "names something"],
+    [() => client.run("count", circular), "circular"],
+    [() => client.llm.stream({ prompt: "x", options: { seed: Object(1n) } }).result(), "BigInt"],
+    [() => client.run("count", "x", { idempotencyKey: "№ 1" }), "ByteString"],
+    [() => client.run("count", new Map()), "none of these"],
+    [() => client.run("count", new ReadableStream()), "none of these"],
+    [() => client.run("count", new Blob(["x"]), { files: ["file_x"] }), "not with bytes"],
+    [() => keyless.run("count", "x"), "no key"],
+    [() => keyless.stream("count", "x").result(), "no key"],
+  ];
+  for (const [call, text] of faults) await expect(call()).rejects.toThrow(text);
+  expect(sent).toEqual([]);
+  expect(await (await client.request("GET", "/skills?q=/../")).json()).toEqual([]);
 });
 
 test("leaving a stream stops the run, by break as by the signal", async () => {
@@ -283,6 +317,15 @@ test("cards, agents and other routes", async () => {
   expect(
     await hull.llm.structured({ prompt: "x", schema, options: { mock: [{ text: '{"a":1}' }] } }),
   ).toMatchObject({ ok: true, data: { a: 1 } });
-  expect((await hull.run("looked-up", { q: "a b" }, { method: "GET" })).text).toBe("/where?q=a+b");
+  interface Asked {
+    q: string;
+  }
+  const asked: Asked = { q: "a b" };
+  expect((await hull.run("looked-up", asked, { method: "GET" })).text).toBe("/where?q=a+b");
+  expect((await hull.run("looked-up", null, { method: "GET" })).text).toBe("/where?input=null");
+  const bytes = new DataView(new TextEncoder().encode("xaby").buffer, 1, 2);
+  expect((await hull.run("asker", bytes, { headers: { "Content-Type": "text/plain" } })).text).toContain(
+    "ab",
+  );
   expect(await (await hull.request("GET", "/healthz")).json()).toMatchObject({ status: "ok" });
 });

@@ -71,7 +71,10 @@ var HullError = class extends Error {
 };
 var HullConnectionError = class extends Error {
   constructor(url, cause) {
-    super(`${url} cannot be reached, or the connection broke.`, { cause });
+    super(
+      `${url === "" ? "The page's origin (no `url` is set)" : url} cannot be reached, or the connection broke.`,
+      { cause }
+    );
     this.name = "HullConnectionError";
   }
 };
@@ -91,12 +94,16 @@ var Transport = class {
     this.retries = retries;
     this.#options = options;
   }
-  /** Sends the call and reads its answer. Throws HullError for an error answer, and HullConnectionError. */
+  /**
+   * Sends the call and reads its answer. Throws HullError for an error answer, HullConnectionError, and what
+   * `prepare` throws.
+   */
   async send(call, settings, read) {
     for (let attempt = 0; ; attempt += 1) {
+      const request = await this.prepare(call, settings);
       let response = null;
       try {
-        response = await this.open(call, settings);
+        response = await this.open(request, settings.signal);
         if (response.ok) return await read(response);
       } catch (error2) {
         if (error2 instanceof HullError) throw error2;
@@ -114,22 +121,32 @@ var Transport = class {
       await pause(wait, settings.signal);
     }
   }
-  /** One attempt, up to its headers. Throws what `fetch` throws. */
-  async open(call, settings) {
-    const { fetch = globalThis.fetch.bind(globalThis), key, headers } = this.#options;
+  /**
+   * What `fetch` gets for one attempt. A fault here is the caller's, so nothing repeats it. Throws what `key` throws,
+   * and TypeError for a value that is no JSON, for a header that HTTP cannot carry, and for a path that names another
+   * resource than its parts say: `fetch` resolves `.` and `..`.
+   */
+  async prepare(call, settings) {
+    const { method, path, query, json, body } = call;
+    if (/^[^?#]*\/(?:(?:\.|%2e){1,2}(?=[/?#]|$)|\/)/i.test(path) || /^[^?#]+\/(?=[?#]|$)/.test(path)) {
+      throw new TypeError(`An id or a name in ${path} is empty, "." or "..". Pass one that names something.`);
+    }
+    const { key, headers: own } = this.#options;
     const secret = typeof key === "function" ? await key() : key;
-    return fetch(this.origin + call.path + queryText(call.query), {
-      method: call.method,
-      headers: {
-        ...headers,
-        ...secret === void 0 ? {} : { authorization: `Bearer ${secret}` },
-        ...call.json === void 0 ? {} : { "content-type": "application/json" },
-        ...call.headers,
-        ...settings.headers
-      },
-      ...call.json === void 0 ? call.body === void 0 ? {} : { body: call.body } : { body: JSON.stringify(call.json) },
-      ...settings.signal === void 0 ? {} : { signal: settings.signal }
-    });
+    const headers = new Headers(own);
+    if (secret !== void 0) headers.set("authorization", `Bearer ${secret}`);
+    if (json !== void 0) headers.set("content-type", "application/json");
+    for (const given of [call.headers, settings.headers]) {
+      for (const [name, value] of Object.entries(given ?? {})) headers.set(name, value);
+    }
+    const sent = json === void 0 ? body : JSON.stringify(json);
+    const init = { method, headers, ...sent === void 0 ? {} : { body: sent } };
+    return { url: this.origin + path + queryText(query), init };
+  }
+  /** Sends a prepared call; answers once its headers are there. Throws what `fetch` throws. */
+  open({ url, init }, signal) {
+    const { fetch = globalThis.fetch.bind(globalThis) } = this.#options;
+    return fetch(url, { ...init, ...signal === void 0 ? {} : { signal } });
   }
   /** The wait in ms before a refused call is sent again; `null`: it would be refused again. */
   waitAfter({ code, retryAfterMs }, { status, headers }, attempt) {
@@ -273,10 +290,11 @@ async function* follow(source) {
   try {
     if (begin !== void 0) seen.id = await begin();
     for (; ; ) {
+      const again = seen.id !== null && seen.execution !== null ? resumed?.(seen.execution) : void 0;
+      const request = await transport.prepare(streaming(again ?? call, seen), settings);
       let cut;
       try {
-        const again = seen.id !== null && seen.execution !== null ? resumed?.(seen.execution) : void 0;
-        for await (const event of connection(source, again ?? call, seen, failures)) {
+        for await (const event of connection(source, request, seen, failures)) {
           failures = 0;
           leaves = !(ends && event.event === "done");
           yield event;
@@ -312,19 +330,22 @@ var RefusedForNow = class extends HullError {
     this.wait = wait;
   }
 };
-async function* connection({ transport, settings }, call, seen, failures) {
+var streaming = (call, { id }) => ({
+  ...call,
+  headers: {
+    accept: "text/event-stream",
+    ...call.headers,
+    ...id === null ? {} : { "last-event-id": id }
+  }
+});
+async function* connection({ transport, settings }, request, seen, failures) {
   const { signal } = settings;
   const own = new AbortController();
   const leave = () => own.abort(signal?.reason);
   signal?.throwIfAborted();
   signal?.addEventListener("abort", leave, { once: true });
   try {
-    const headers = {
-      accept: "text/event-stream",
-      ...call.headers,
-      ...seen.id === null ? {} : { "last-event-id": seen.id }
-    };
-    const response = await transport.open({ ...call, headers }, { ...settings, signal: own.signal });
+    const response = await transport.open(request, own.signal);
     if (!response.ok) {
       const error = await errorOf(response);
       const wait = transport.waitAfter(error, response, failures);
@@ -629,14 +650,20 @@ function inputBody(input, files = []) {
   if (typeof input === "string")
     return { body: input, headers: { "content-type": "text/plain; charset=utf-8" } };
   if (isBytes(input)) return { body: input };
+  if (isObject(input) && !Array.isArray(input) && (Symbol.iterator in input || Symbol.asyncIterator in input)) {
+    throw new TypeError(
+      "Pass text, bytes, a form or a JSON value; a stream, a Map or the like is none of these."
+    );
+  }
   return input === void 0 ? {} : { json: given };
 }
 function inputQuery(input) {
-  if (typeof input !== "object" || Array.isArray(input)) return { query: { input: text(input) } };
+  if (!isObject(input) || Array.isArray(input)) return { query: { input: text(input) } };
   return { query: Object.fromEntries(Object.entries(input).map(([name, value]) => [name, text(value)])) };
 }
 var text = (value) => value === void 0 || typeof value === "string" ? value : JSON.stringify(value);
-var isBytes = (input) => input instanceof Blob || input instanceof FormData || input instanceof ArrayBuffer || input instanceof Uint8Array;
+var isObject = (input) => typeof input === "object" && input !== null;
+var isBytes = (input) => input instanceof Blob || input instanceof FormData || input instanceof ArrayBuffer || ArrayBuffer.isView(input);
 
 // src/client/client.ts
 var Hull = class {
@@ -656,7 +683,7 @@ var Hull = class {
    * Runs a skill and returns its answer. Throws HullError for a run that fails.
    * @param skill its slug, or its route if the manifest sets one (`/reports/daily`)
    */
-  run(skill, input, settings = {}) {
+  async run(skill, input, settings = {}) {
     return this.#transport.send(this.#skill(skill, input, settings), settings, async (response) => {
       const bytes = new Uint8Array(await response.arrayBuffer());
       return new SkillAnswer(bytes, response.headers);

@@ -29,7 +29,7 @@ export interface RunSettings extends CallSettings {
      */
     idempotencyKey?: string | false;
 }
-export type Body = string | Blob | FormData | ArrayBuffer | Uint8Array<ArrayBuffer>;
+export type Body = string | Blob | FormData | ArrayBuffer | ArrayBufferView<ArrayBuffer>;
 export interface Call {
     method: "GET" | "POST" | "PUT" | "DELETE";
     path: string;
@@ -43,15 +43,29 @@ export interface Call {
     /** Whether a second call has no further effect; asked only after a connection broke. */
     repeatable: boolean | (() => Promise<boolean>);
 }
+/** What `fetch` gets, without the signal. */
+export interface Prepared {
+    url: string;
+    init: RequestInit;
+}
 export declare class Transport {
     #private;
     readonly origin: string;
     readonly retries: number;
     constructor(options: HullOptions);
-    /** Sends the call and reads its answer. Throws HullError for an error answer, and HullConnectionError. */
+    /**
+     * Sends the call and reads its answer. Throws HullError for an error answer, HullConnectionError, and what
+     * `prepare` throws.
+     */
     send<T>(call: Call, settings: CallSettings, read: (response: Response) => Promise<T>): Promise<T>;
-    /** One attempt, up to its headers. Throws what `fetch` throws. */
-    open(call: Call, settings: CallSettings): Promise<Response>;
+    /**
+     * What `fetch` gets for one attempt. A fault here is the caller's, so nothing repeats it. Throws what `key` throws,
+     * and TypeError for a value that is no JSON, for a header that HTTP cannot carry, and for a path that names another
+     * resource than its parts say: `fetch` resolves `.` and `..`.
+     */
+    prepare(call: Call, settings: CallSettings): Promise<Prepared>;
+    /** Sends a prepared call; answers once its headers are there. Throws what `fetch` throws. */
+    open({ url, init }: Prepared, signal: AbortSignal | undefined): Promise<Response>;
     /** The wait in ms before a refused call is sent again; `null`: it would be refused again. */
     waitAfter({ code, retryAfterMs }: HullError, { status, headers }: Response, attempt: number): number | null;
     json<T>(call: Call, settings?: CallSettings): Promise<T>;
