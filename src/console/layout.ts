@@ -76,12 +76,20 @@ function policy(nonce: string): string {
   ].join("; ");
 }
 
+/** Whether a page belongs to the part of the console that this link of the navigation opens. */
+const isPart = (at: string, path: string): boolean =>
+  at === path ||
+  (path !== "/" && at.startsWith(`${path}/`)) ||
+  (path === "/" && at.startsWith("/console/skills"));
+
+/** A link to the list from which one comes to this page; to the skills if there is none. */
+export function linkAbove({ url }: Api): Html {
+  const [path, name] = NAV_LINKS.find(([path]) => isPart(url.pathname, path)) ?? NAV_LINKS[0];
+  return html`<a href="${path}">${name}</a>`;
+}
+
 function navLink(api: Api, path: string, name: string, waiting: number): Html {
-  const at = api.url.pathname;
-  const here =
-    at === path ||
-    (path !== "/" && at.startsWith(`${path}/`)) ||
-    (path === "/" && at.startsWith("/console/skills"));
+  const here = isPart(api.url.pathname, path);
   return html`<li><a href="${path}"${here ? raw(' aria-current="page"') : ""}>${name}${path === "/console/approvals" ? html`<span id="waiting">${waiting === 0 ? "" : ` (${waiting})`}</span>` : ""}</a></li>`;
 }
 

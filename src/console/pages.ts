@@ -9,7 +9,7 @@ import { artifactFile, artifactPage, artifactView } from "./artifact-page.ts";
 import { changeDaemon, daemonPage, daemonsPage, sendEvent } from "./daemons-page.ts";
 import { eventsPage } from "./events-page.ts";
 import { keysPage, makeKey, revokeKey } from "./keys-page.ts";
-import { type Page, seeOther, shownPage } from "./layout.ts";
+import { linkAbove, type Page, seeOther, shownPage } from "./layout.ts";
 import { checkProvider, modelsPage, testCall } from "./models-page.ts";
 import { problemMembers } from "./problem.ts";
 import { referencePage } from "./reference-page.ts";
@@ -171,14 +171,15 @@ function paramsOf(pattern: RegExp, path: string): Params {
   }
 }
 
-function problemPage({ request, url }: Api, problem: ReturnType<Api["problem"]>): Page {
+function problemPage(api: Api, problem: ReturnType<Api["problem"]>): Page {
+  const { request, url } = api;
   const { status, title, detail, code, request_id } = problem;
   const way =
     request.method === "POST"
       ? html`Go back to change what you sent, or <a href="${isPage(url.pathname) ? url.pathname : pageAbove(url.pathname)}">open the page again</a>.`
       : isPage(url.pathname) && url.search !== ""
         ? html`<a href="${url.pathname}">Open the page without its filters</a>.`
-        : html`<a href="/">All skills</a>`;
+        : linkAbove(api);
   return {
     title,
     status,

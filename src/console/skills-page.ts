@@ -35,7 +35,7 @@ export async function skillsPage(api: Api): Promise<Page> {
 <button>Search</button></form>
 ${
   found.length === 0
-    ? nothing(q !== "" || mode !== "")
+    ? nothing(q !== "" || mode !== "" || query.cursor !== null)
     : html`<p class="dim">${counted(total, "skill")}</p>${table(
         COLUMNS,
         found.map((card) => cells(card, byName.get(card.slug))),

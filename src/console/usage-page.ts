@@ -6,6 +6,7 @@ import type { UsageGroup } from "../session/ledger/rpc.ts";
 import { type Api, asked } from "./api.ts";
 import { textOf } from "./fields.ts";
 import { form, type Page, seeOther } from "./layout.ts";
+import { runName } from "./run-shapes.ts";
 import { runTable } from "./runs-page.ts";
 import { type Column, optionList, table } from "./table.ts";
 import { count, type Html, money, when } from "./text.ts";
@@ -43,10 +44,11 @@ ${api.may("admin") ? budgetForm(api) : ""}
   };
 }
 
-function nameOf(row: Usage, by: UsageGroup): string {
-  const { provider, model } = row;
+function nameOf(row: Usage, by: UsageGroup): Html | string {
+  const { provider, model, skill = null, session = null } = row;
   if (by === "model") return `${provider} ${model}`;
-  return row[by] ?? `no ${by}`;
+  if (row[by] == null) return `no ${by}`;
+  return by === "day" ? row[by] : runName({ name: skill, session, kind: by });
 }
 
 /** Cost as bars, or tokens if nothing has a price. */

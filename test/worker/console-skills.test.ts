@@ -14,6 +14,7 @@ describe("skills", () => {
     expect(found).toContain("/console/skills/shaped");
     expect(found).not.toContain("/console/skills/cat");
     expect((await page("/?q=zebra")).text).toContain("No skill matches");
+    expect((await page("/?cursor=zebra")).text).toContain("No skill matches");
     expect((await page("/?mode=static-file")).text).not.toContain("/console/skills/cat");
   });
 

@@ -43,6 +43,10 @@ describe("every page", () => {
     const { response, text } = await page("/console/nowhere");
     expect(response.status).toBe(404);
     expect(text).toContain('<nav aria-label="Console">');
+    expect(text).toContain('<p><a href="/">Skills</a></p>');
+    expect((await page("/console/sessions/nope")).text).toContain(
+      '<p><a href="/console/sessions">Sessions</a></p>',
+    );
     const problem = await client.fetch("/console/nowhere");
     expect([problem.status, problem.headers.get("content-type")]).toEqual([404, "application/problem+json"]);
   });
@@ -254,7 +258,9 @@ describe("the other pages", () => {
 
   it("usage is summed; a budget is set", async () => {
     expect((await page("/console/usage")).text).toContain("Tokens in");
-    expect((await page("/console/usage?by=skill")).text).toContain("<td>cat</td>");
+    expect((await page("/console/usage?by=skill")).text).toContain(
+      '<td><a href="/console/skills/cat">cat</a></td>',
+    );
     const budget = { scope: "skill:cat", window: "day", max_cost_usd: "2.5" };
     expect((await page("/console/usage/budget", sent(budget))).response.status).toBe(303);
     expect((await page("/console/usage")).text).toMatch(
