@@ -296,6 +296,12 @@ describe("a workflow run", () => {
       await world.revive();
       await world.over();
       expect(await world.ask("workflow", { wait: "none" })).toEqual(before);
+      const read = vi.spyOn(FILES, "get");
+      await world.ask("relay", { child: "wfs_another", after: 0, events: [], last: 1, over: true });
+      expect(await world.ask("workflow", { wait: "none" })).toEqual(before);
+      await world.over();
+      expect(read).not.toHaveBeenCalled();
+      read.mockRestore();
       const done = await played(world);
       expect(done.stages).toMatchObject([
         { visible_text: long },

@@ -70,9 +70,7 @@ export class Journal {
 
   /** The last run's state, without outcomes that were not read yet; `null`: the session has no run. */
   state(): WorkflowState | null {
-    if (this.#state !== undefined) return this.#state;
-    if (!this.#conversation.log.store.tables.has("journal")) return null;
-    return this.#fold(new Map());
+    return this.#state === undefined ? this.#fold(new Map()) : this.#state;
   }
 
   get origin(): Origin {
@@ -101,27 +99,31 @@ export class Journal {
   async #read(): Promise<void> {
     const { FILES } = this.#conversation.env;
     const outcomes = new Map<string, Outcome | null>();
-    for (const stored of this.#unread) {
-      const { key } = stored;
-      const outcome = await readOutcome(FILES, stored);
-      if (outcome === null) console.error(JSON.stringify({ event: "output_lost", key }));
-      outcomes.set(key, outcome);
+    // While some are read, further ones may be stored.
+    while (this.#unread.length > 0) {
+      for (const stored of this.#unread) {
+        const { key } = stored;
+        const outcome = await readOutcome(FILES, stored);
+        if (outcome === null) console.error(JSON.stringify({ event: "output_lost", key }));
+        outcomes.set(key, outcome);
+      }
+      this.#fold(outcomes);
     }
-    this.#fold(outcomes);
   }
 
   /** @param outcomes by the keys under which R2 has them; `null`: it has lost one */
   #fold(outcomes: ReadonlyMap<string, Outcome | null>): WorkflowState | null {
-    const unread: StoredOutcome[] = [];
+    this.#unread = [];
+    this.#state = undefined;
+    if (!this.#conversation.log.store.tables.has("journal")) return null;
     const whole = (row: JournalRecord): WorkflowRecord => {
       if (!("stored" in row)) return row;
       const { stored, ...record } = row;
       const outcome = outcomes.get(stored);
-      if (outcome === undefined) unread.push({ key: stored, item: record.item !== undefined });
+      if (outcome === undefined) this.#unread.push({ key: stored, item: record.item !== undefined });
       return outcome == null ? record : { ...record, outcome };
     };
     this.#state = this.runs(whole).at(-1) ?? null;
-    this.#unread = unread;
     return this.#state;
   }
 
