@@ -313,7 +313,7 @@ test.each([
     422,
     "another item has the id",
   ],
-  [{ working_files: 3 }, 422, "must be a string or a list of strings; got 3"],
+  [{ working_files: 3 }, 422, "of at most 1024 characters; got 3"],
   [{ permissions: { deny: { edit: 1 } } }, 422, "must be a list of globs"],
   [{ task_ledger: [{ title: "x", status: "finished" }] }, 422, "in_progress"],
   [{ skill: "nobody" }, 404, "nobody"],
