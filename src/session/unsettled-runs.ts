@@ -53,7 +53,7 @@ async function look(
     const lost = { ...run, state: "error", code: "execution_lost", settled_at };
     await noteRuns(env, [{ tenant, run: lost }]);
   } catch (error) {
-    const { code } = toHullError(error);
-    console.error(JSON.stringify({ event: "run_not_looked_after", id, tenant, code }));
+    const { code, operator } = toHullError(error);
+    console.error(JSON.stringify({ event: "run_not_looked_after", id, tenant, code, error: operator }));
   }
 }

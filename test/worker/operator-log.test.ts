@@ -3,6 +3,7 @@ import { runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { detachedContext } from "../../src/run/context.ts";
 import { inSpan } from "../../src/run/spans.ts";
+import { sweepUnsettled } from "../../src/session/unsettled-runs.ts";
 import { FakeRunner, RUNNER_URL } from "./fake-runner.ts";
 import { bindings } from "./file-bindings.ts";
 import { Client, mockSkill } from "./served.ts";
@@ -253,4 +254,18 @@ it("a stored response: the line of its request and that of its run name its exec
   const execution_id = response.headers.get("x-hull-execution-id");
   expect(execution_id).toMatch(/^ex_/);
   for (const event of ["request", "execution"]) expect(await line(event)).toMatchObject({ execution_id });
+});
+
+it("a sweep that cannot reach a run's object says why", async () => {
+  const tools = [{ name: "ask", description: "Asks.", parameters: {} }];
+  const mock = [{ tool_calls: [{ name: "ask", arguments: {} }] }];
+  await post("/sessions", { id: "swept" });
+  await post("/sessions/swept/runs?wait=idle", { prompt: "go", options: { tools, mock } });
+  const unreachable = () => {
+    throw new TypeError("no such object");
+  };
+  const SESSIONS = Object.assign(Object.create(client.env.SESSIONS), { get: unreachable });
+  await sweepUnsettled({ ...client.env, SESSIONS }, Date.now() + 48 * 3_600_000);
+  const cause = expect.stringContaining("no such object");
+  expect(await line("run_not_looked_after")).toMatchObject({ code: "internal", error: { cause } });
 });

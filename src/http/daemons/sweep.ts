@@ -41,8 +41,8 @@ async function poke(
   try {
     await sessionClient(contextOf(deployment, tenant, background), id).ask("poke", null);
   } catch (error) {
-    const { code } = toHullError(error);
+    const { code, operator } = toHullError(error);
     if (code === "not_found") await forgetDaemon(deployment.env, tenant, id);
-    else console.error(JSON.stringify({ event: "daemon_not_poked", id, tenant, code }));
+    else console.error(JSON.stringify({ event: "daemon_not_poked", id, tenant, code, error: operator }));
   }
 }
