@@ -52,6 +52,11 @@ const CARD: Operation = {
   faults: [404],
 };
 
+/** `/mcp` refuses a message by an error of JSON-RPC, and a request that it does not read by a problem document. */
+const REFUSED_MESSAGE = answer("An error of JSON-RPC, or a problem", {
+  ...json(schema("McpMessage")),
+  "application/problem+json": { schema: schema("Problem") },
+});
 const FILE_ANSWERS = {
   200: answer("The file", { "*/*": {} }, tagged()),
   206: answer("A range of the file", { "*/*": {} }, tagged()),
@@ -360,8 +365,10 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
         "text/event-stream": { schema: TEXT },
       }),
       202: answer("A notification is accepted", null),
+      400: REFUSED_MESSAGE,
+      404: REFUSED_MESSAGE,
     },
-    faults: [400, 404, 406, 408, 413, 415],
+    faults: [406, 408, 413, 415],
   },
   ...CONFIG_OPERATIONS,
   ...CALL_OPERATIONS,

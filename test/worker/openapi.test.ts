@@ -9,9 +9,14 @@ beforeAll(async () => {
   await client.publish({ cat: mockSkill("cat"), dog: mockSkill("dog", "route: /pets/dog\nmethod: GET\n") });
 });
 
+interface Operation {
+  summary?: string;
+  security?: object[];
+  responses: Record<string, { content?: object }>;
+}
 interface Document {
   openapi: string;
-  paths: Record<string, Record<string, { security?: object[] }>>;
+  paths: Record<string, Record<string, Operation>>;
 }
 const document = async (): Promise<Document> => (await client.fetch("/openapi.json")).json<Document>();
 
@@ -35,6 +40,27 @@ describe("GET /openapi.json", () => {
     for (const [path, item] of Object.entries(paths)) {
       const url = path.replace("{slug}", "dog").replace(/\{\w+\}/g, "x");
       expect([path, Object.keys(item).sort()]).toEqual([path, await methodsOf(url)]);
+    }
+  });
+
+  it("says of each operation what it does, and in which forms /mcp refuses a message", async () => {
+    const { paths } = await document();
+    for (const [path, item] of Object.entries(paths)) {
+      for (const [method, { summary }] of Object.entries(item)) {
+        expect([path, method, summary]).toEqual([path, method, expect.stringMatching(/./)]);
+      }
+    }
+    const refused = paths["/mcp"]?.post?.responses[400]?.content ?? {};
+    for (const body of ["{", '{"jsonrpc":"2.0","id":1}']) {
+      const response = await client.fetch("/mcp", {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body,
+      });
+      expect([response.status, Object.keys(refused)]).toEqual([
+        400,
+        expect.arrayContaining([response.headers.get("content-type")]),
+      ]);
     }
   });
 
