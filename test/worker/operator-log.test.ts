@@ -269,3 +269,22 @@ it("a sweep that cannot reach a run's object says why", async () => {
   const cause = expect.stringContaining("no such object");
   expect(await line("run_not_looked_after")).toMatchObject({ code: "internal", error: { cause } });
 });
+
+it("a structured answer that does not match: its lines hold nothing that the model said", async () => {
+  const schema = {
+    type: "object",
+    properties: { who: { enum: ["a"] } },
+    required: ["who"],
+    additionalProperties: false,
+  };
+  const said = JSON.stringify({ who: "Jane Roe", "jane@example.org": 1 });
+  const options = {
+    response_format: "json",
+    schema,
+    schema_retries: 1,
+    mock: [{ text: said }, { text: said }],
+  };
+  await post("/runs", { prompt: "go", options });
+  expect(await line("schema_retry")).toMatchObject({ attempt: 1 });
+  expect(JSON.stringify(lines)).not.toMatch(/jane/i);
+});

@@ -60,13 +60,14 @@ export async function structuredTurn(
     if (errors.length > 0 && last && validation === "error")
       return failed(schemaFailure(structured, answer.turn, errors, attempt));
     if (errors.length > 0 && last && validation === "warn") {
-      log({ event: "schema_mismatch", errors, attempts: attempt });
+      // The errors may name what the model wrote, so the log has only their number.
+      log({ event: "schema_mismatch", errors: errors.length, attempts: attempt });
       answer = { ...answer, turn: withWarning(answer.turn, errors) };
     }
     if (errors.length === 0 || last) return retries.length === 0 ? answer : { ...answer, retries };
     const nudge = correction(structured.nudge, errors, check);
     const retry = { attempt, errors, nudge_used: nudge !== null };
-    log({ event: "schema_retry", ...retry });
+    log({ event: "schema_retry", ...retry, errors: errors.length });
     retries.push({ ...retry, correction_prompt: nudge });
     const asked = ask(nudge === null ? request : withMessage(request, nudge), attempt);
     const next = await asked.catch((error: unknown) => failed(toHullError(error)));
