@@ -104,7 +104,8 @@ Provider keys and *_BASE_URL come from the environment, .env or .dev.vars. They 
     }).finally(() => progress.end());
     if (values.demo === true) await seedDemo(server.url, server.adminKey);
     process.stderr.write(unknownPublicSkills(project.config, server.skills));
-    printBanner(server, project.roots, values["no-watch"] !== true);
+    const above = project.dir === resolve(positionals[0] ?? ".") ? null : project.dir;
+    printBanner(server, project.roots, values["no-watch"] !== true, above);
     return untilStopped(server);
   },
 };
@@ -114,10 +115,12 @@ function afterMs(ms: number, fire: () => void): () => void {
   return () => clearTimeout(timer);
 }
 
+/** @param above the project's folder if it is not the one that the user named */
 function printBanner(
   { url, skills, missingKeys }: LocalServer,
   roots: readonly string[],
   watching: boolean,
+  above: string | null,
 ): void {
   // An address that stands for all addresses cannot be called.
   const shown = url.replace(/127\.0\.0\.1|0\.0\.0\.0|\[::\]/, "localhost");
@@ -131,6 +134,7 @@ function printBanner(
     ...missingKeys.map((missing) => `  ${missingKeyLine(missing, listed(missing.slugs))}`),
     "",
     ...(example === undefined ? [] : ["Try:", `  ${curlFor(example.manifest, shown)}`, ""]),
+    ...(above === null ? [] : [`Settings and .env are those of ${above}, which has a hull.toml.`]),
     watching
       ? `Watching ${roots.map((root) => relative(process.cwd(), root) || ".").join(", ")}. Stop with Ctrl-C.`
       : "Stop with Ctrl-C.",

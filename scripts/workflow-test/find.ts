@@ -15,7 +15,8 @@ export async function findTests(paths: readonly string[]): Promise<string[]> {
   const found: string[] = [];
   for (const path of paths) {
     const stats = await stat(path).catch(() => null);
-    if (stats === null) throw new CommandError(EXIT.missing, "path_missing", `There is no ${path}.`);
+    if (stats === null)
+      throw new CommandError(EXIT.missing, "path_missing", `There is no file or folder ${path}.`);
     found.push(...(stats.isDirectory() ? await testsBelow(path) : [path]));
   }
   if (found.length > 0) return [...new Set(found)];

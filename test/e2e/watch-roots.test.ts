@@ -11,6 +11,7 @@ const broken = (name: string): string => says(name, "x").replace("run:", "mode: 
 
 const hull = await sharedHull({
   args: [
+    "over",
     "--direct",
     "--skills",
     "over",
@@ -32,6 +33,10 @@ const hull = await sharedHull({
     "over/only/SKILL.md": says("Only", "over"),
     "hull.toml": 'cors_origins = ["https://z.example"]\n[runner]\nconcurrency = 2\n',
   },
+});
+
+test("hull dev names the hull.toml above the folder that it gets", () => {
+  expect(hull.output()).toMatch(/\nSettings and \.env are those of \S+, which has a hull\.toml\.\nWatching /);
 });
 
 const said = async (slug: string): Promise<string> => {
