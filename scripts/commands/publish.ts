@@ -14,13 +14,14 @@ export const command: Command = {
   name: "publish",
   summary: "Send the skills to a running Hull",
   usage: `
-Usage: hull publish [dir] [--url URL] [--key KEY] [--keep-going]
+Usage: hull publish [dir] [--url URL] [--key KEY] [--keep-going] [--empty]
        hull publish --rollback [--url URL] [--key KEY]
 
   --url URL     the Hull to publish to, e.g. https://hull.example.workers.dev (default: $HULL_URL, then the hull dev of this project)
   --key KEY     its API key (default: $HULL_API_KEY, then $HULL_ADMIN_KEY)
   --keep-going  keep the published version of broken skills, marked as stale, instead of publishing nothing; without one
                 leave them out
+  --empty       publish a project without skills, which removes all that are published
   --rollback    serve the previous catalog again
 
 Sends missing objects first and switches the catalog last, so that an interrupted publish changes nothing.
@@ -31,6 +32,7 @@ Sends missing objects first and switches the catalog last, so that an interrupte
       {
         ...SERVER_FLAGS,
         "keep-going": { type: "boolean" },
+        empty: { type: "boolean" },
         rollback: { type: "boolean" },
       },
       1,
@@ -50,6 +52,12 @@ Sends missing objects first and switches the catalog last, so that an interrupte
     printDiagnostics(result.diagnostics);
     if (result.catalog === null) {
       process.stderr.write("Nothing was published: the skills above have errors.\n");
+      return EXIT.failed;
+    }
+    if (result.skills.length === 0 && values.empty !== true) {
+      process.stderr.write(
+        `Nothing was published: that would remove all skills of ${url}. Publish from the folder with hull.toml or skills/, or remove them all with --empty.\n`,
+      );
       return EXIT.failed;
     }
     process.stderr.write(unknownPublicSkills(project.config, result.skills));

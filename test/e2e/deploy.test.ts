@@ -218,6 +218,18 @@ test("S114: from an empty account to a skill that answers, and on: code and cata
   expect(await said("/skills/page")).toBe("two");
   await runHull(["publish", "--rollback", ...remote], { cwd: dir });
   expect(await said("/skills/page")).toBe("one");
+  await put(dir, "bare/hull.toml", 'name = "bare"\n');
+  await mkdir(join(dir, "bare", "skills"));
+  const bare = ["publish", join(dir, "bare"), ...remote];
+  expect(await runHull(bare, { cwd: dir })).toMatchObject({
+    code: 1,
+    output: expect.stringContaining(`would remove all skills of ${account.url}.`),
+  });
+  expect(await said("/skills/page")).toBe("one");
+  expect(await runHull([...bare, "--empty"], { cwd: dir })).toMatchObject({ code: 0 });
+  expect((await get("/skills/page")).status).toBe(404);
+  await runHull(["publish", "--rollback", ...remote], { cwd: dir });
+  expect(await said("/skills/page")).toBe("one");
   const rates = await Promise.all(Array.from({ length: 9 }, async () => (await get("/skills/page")).status));
   expect(rates.filter((status) => status === 429).length).toBeGreaterThan(0);
 
