@@ -1433,6 +1433,14 @@ export interface EventData {
     /** `false` follows one `error`, unless `done` itself says why: `status` of a workflow run, `error` of an envelope or a task. */
     ok: boolean;
     duration_ms?: number;
+    /** How much of it calls of models took. */
+    llm_ms?: number;
+    /** The same of calls of tools, added up. */
+    tools_ms?: number;
+    /** Of scripts: how much of it the script waited for the runner. */
+    queue_ms?: number;
+    /** Of scripts: how much of it the script ran. */
+    run_ms?: number;
     /** Of scripts. */
     exit_code?: number | null;
     /** Of llm skills. */

@@ -22,6 +22,10 @@ export type HullEvent = {
   };
 }[keyof EventData];
 
+/** The content of the last event: a result, and how long it took. */
+type Ended<Done> = Done &
+  Pick<EventData["done"], "ok" | "duration_ms" | "llm_ms" | "tools_ms" | "queue_ms" | "run_ms">;
+
 /** An event in its wire form. */
 interface WireEvent {
   id: string;
@@ -118,7 +122,7 @@ export class EventStream<Done> implements AsyncIterable<HullEvent> {
   }
 
   /** The content of the last event. Throws HullError if the run fails. */
-  async result(): Promise<Done & { ok: boolean }> {
+  async result(): Promise<Ended<Done>> {
     for await (const event of this.#events) {
       throwIfError(event);
       if (event.event === "done" && isResult<Done>(event.data)) return event.data;
@@ -131,7 +135,7 @@ const fromBase64 = (text: string): Uint8Array =>
   Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
 
 /** The server made it, in the shape of its OpenAPI document. */
-const isResult = <Done>(data: object): data is Done & { ok: boolean } => "ok" in data;
+const isResult = <Done>(data: object): data is Ended<Done> => "ok" in data;
 
 function throwIfError({ event, data }: HullEvent): void {
   if (event !== "error") return;

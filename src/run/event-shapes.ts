@@ -284,6 +284,10 @@ export const EVENTS = {
         "`false` follows one `error`, unless `done` itself says why: `status` of a workflow run, `error` of an envelope or a task.",
       ),
       duration_ms: maybe(z.number()),
+      llm_ms: maybe(about(z.number(), "How much of it calls of models took.")),
+      tools_ms: maybe(about(z.number(), "The same of calls of tools, added up.")),
+      queue_ms: maybe(about(z.number(), "Of scripts: how much of it the script waited for the runner.")),
+      run_ms: maybe(about(z.number(), "Of scripts: how much of it the script ran.")),
       exit_code: maybe(about(z.nullable(z.int()), "Of scripts.")),
       finish_reason: maybe(about(text(), "Of llm skills.")),
       usage: maybe(

@@ -101,8 +101,9 @@ test("text is the whole answer so far, readable its bytes, result the end", asyn
   const stream = hull.llm.stream({ prompt: "Who?", options: { mock: [{ text: "Me." }] } });
   const answer = await stream.result();
   await expect(stream.result()).rejects.toThrow("has been read before");
-  expect(answer).toMatchObject({ ok: true, text: "Me." });
+  expect(answer).toMatchObject({ ok: true, text: "Me.", llm_ms: expect.any(Number) });
   expectTypeOf(answer.text).toEqualTypeOf<string>();
+  expectTypeOf(answer.llm_ms).toEqualTypeOf<number | undefined>();
 });
 
 test("an answer that is lost on its way is asked for again, and the run is one run", async () => {

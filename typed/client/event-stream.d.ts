@@ -11,6 +11,8 @@ export type HullEvent = {
         data: EventData[name];
     };
 }[keyof EventData];
+/** The content of the last event: a result, and how long it took. */
+type Ended<Done> = Done & Pick<EventData["done"], "ok" | "duration_ms" | "llm_ms" | "tools_ms" | "queue_ms" | "run_ms">;
 interface StreamSource {
     transport: Transport;
     /** The call whose answer is the stream. */
@@ -46,8 +48,6 @@ export declare class EventStream<Done> implements AsyncIterable<HullEvent> {
      */
     readable(): ReadableStream<Uint8Array>;
     /** The content of the last event. Throws HullError if the run fails. */
-    result(): Promise<Done & {
-        ok: boolean;
-    }>;
+    result(): Promise<Ended<Done>>;
 }
 export {};
