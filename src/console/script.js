@@ -96,12 +96,15 @@
       const { refresh, mark, say: news } = next.dataset;
       if (mark !== box.dataset.mark) {
         const at = document.activeElement;
-        const focus = at !== null && box.contains(at) ? at.id : null;
+        const had = at !== null && box.contains(at) ? at : null;
         box.replaceChildren(...document.adoptNode(next).childNodes);
         box.dataset.mark = mark || "";
-        // If what had the focus is gone, the keyboard continues here and not at the top of the page.
-        if (focus !== null)
-          (document.getElementById(focus) ?? document.getElementById("main"))?.focus({ preventScroll: true });
+        if (had !== null) {
+          const link = CSS.escape(had.getAttribute("href") ?? "");
+          const [same] = each(had.id ? `#${CSS.escape(had.id)}` : `[href="${link}"]`, HTMLElement, box);
+          // If what had the focus is gone, the keyboard continues in the content and not at the top of the page.
+          (same ?? document.getElementById("main"))?.focus({ preventScroll: true });
+        }
         if (news && news !== box.dataset.say) say(news);
         box.dataset.say = news || "";
       }

@@ -19,6 +19,9 @@ import { count, type Html, jsonShown, mark, pretty, short, size, when } from "./
 /** Messages on one page. */
 const MESSAGES = 50;
 
+/** The last message on the page: there a browser continues that has sent one. */
+const LAST = "last";
+
 export async function sessionPage(api: Api, id: string): Promise<Page> {
   const params = { id };
   const shown = await asked(api, "getSession", { params });
@@ -48,7 +51,7 @@ ${facts([
 <h2>Conversation</h2>
 ${api.url.searchParams.get("compacted") === "nothing" ? html`<p class="note">Nothing was compacted: no message is older than those that a compaction keeps.</p>` : ""}${summaryOf(shown, said.data)}
 ${pageNote(api, "message", from, list)}
-${shown.length === 0 ? html`<p>Nothing was said yet.</p>` : said.data.map((message, i) => messageShown(api, id, message, from + i + 1))}
+${shown.length === 0 ? html`<p>Nothing was said yet.</p>` : said.data.map((message, i) => messageShown(api, shown, message, from + i + 1))}
 ${run === null ? failureOf(runs.data) : live(api, id, run)}
 ${shown.state === "active" ? sayForm(api, id) : ""}
 ${runs.data.length === 0 ? "" : html`<h2>Last runs</h2>${runTable(api, runs.data)}`}
@@ -88,7 +91,7 @@ const part = z.looseObject({
   name: z.optional(z.string()),
 });
 
-function messageShown(api: Api, id: string, message: PublicMessage, number: number): Html {
+function messageShown(api: Api, { id, length }: SessionView, message: PublicMessage, number: number): Html {
   const { role, content } = message;
   const parts = Array.isArray(content) ? content : [content];
   const fork = form(
@@ -101,7 +104,8 @@ function messageShown(api: Api, id: string, message: PublicMessage, number: numb
     message.role === "tool" ? html`${role} <strong>${message.name ?? message.tool_call_id}</strong>` : role;
   const failed =
     message.role === "tool" && message.is_error === true ? html` <span class="bad">failed</span>` : "";
-  return html`<article class="say ${role}"><small><span>${number} ${by}${failed}</span>${fork}</small>${parts.map(partShown)}${message.role === "assistant" ? turnShown(message) : ""}</article>
+  const last = number === length ? html` id="${LAST}"` : "";
+  return html`<article${last} class="say ${role}"><small><span>${number} ${by}${failed}</span>${fork}</small>${parts.map(partShown)}${message.role === "assistant" ? turnShown(message) : ""}</article>
 `;
 }
 
@@ -189,7 +193,7 @@ export async function saySomething(api: Api, id: string): Promise<Response> {
       query: { wait: "none" },
       json: { prompt, options: optionsOf(fields) },
     });
-  return seeOther(`/console/sessions/${id}`);
+  return seeOther(`/console/sessions/${id}#${LAST}`);
 }
 
 const optionsShape = z.record(z.string(), z.unknown());

@@ -472,6 +472,32 @@ test("a message that a user is typing stays when the sign-in ends", async () => 
   expect(await page.$("#key")).not.toBeNull();
 });
 
+test("the keyboard stays at its link of a list that grows, and at the last message after it sent one", async () => {
+  await hull.post("/skills/echo", { input: "First." });
+  const { page, complaints } = await openPage(browser);
+  await show(page, "/console/runs?name=echo");
+  const at = () => page.evaluate("document.activeElement.getAttribute('href')");
+  await page.focus("#runs td a");
+  const link = await at();
+  const rows = () => page.$$eval("#runs tbody tr", (all) => all.length);
+  const before = await rows();
+  await hull.post("/skills/echo", { input: "Second." });
+  await expect.poll(rows).toBeGreaterThan(before);
+  expect(await at()).toBe(link);
+  await hull.post("/sessions", { id: "tall" });
+  const options = { provider: "mock", mock: [{ text: "Long.\n".repeat(100) }, { text: "The end." }] };
+  await hull.post("/sessions/tall/runs", { prompt: "Talk.", options });
+  await show(page, "/console/sessions/tall");
+  await page.type("#prompt", "And then?");
+  await page.$eval("#options", (field) => field.append(JSON.stringify({ provider: "mock" })));
+  await Promise.all([page.waitForNavigation(), page.click("form[action$='/say'] button.main")]);
+  const top = () => page.$eval("#last", (last) => last.getBoundingClientRect().top);
+  await expect.poll(() => page.$$eval("article", (all) => all.length)).toBe(4);
+  await expect.poll(top).toBeLessThan(800);
+  expect(await page.evaluate("scrollY")).toBeGreaterThan(1000);
+  expect(complaints).toEqual([]);
+});
+
 test("a workflow is run, approved by the keyboard in the page that is open, and shows its end by itself", async () => {
   const { page, complaints } = await openPage(browser);
   await show(page, "/console/workflows/demo-newsletter");
