@@ -31,18 +31,13 @@ export function skillOperations(manifest: Manifest, components: Components): Jso
   return methods.includes("get") ? item : { get: cardOperation(manifest, components), ...item };
 }
 
-function cardOperation({ name, slug }: Manifest, components: Components): JsonObject {
+function cardOperation({ slug }: Manifest, components: Components): JsonObject {
   const responses = components.once("card", () => ({
     200: ref("responses", "Card"),
     304: ref("responses", "NotModified"),
     ...problems([401, 403, 404, 500, 503]),
   }));
-  return {
-    operationId: `card_${identifier(slug)}`,
-    tags: ["skills"],
-    summary: `${name}: the card`,
-    responses,
-  };
+  return { operationId: `card_${identifier(slug)}`, tags: ["skills"], summary: "Card", responses };
 }
 
 function runOperation(manifest: Manifest, method: string, n: number, components: Components): JsonObject {
