@@ -5,11 +5,11 @@ import { WORKSPACE_GRANT } from "../skill/workspace-settings.ts";
 import type { RunContext } from "./context.ts";
 
 /**
- * The settings from which processes and handlers get variables.
+ * The settings from which processes and handlers get variables, once every secret variable is known.
  * @throws what `learnSecrets` throws
  */
 export async function processSettings({ deployment, background }: RunContext): Promise<Settings> {
-  await deployment.learnSecrets(background);
+  if (!deployment.isOpen) await deployment.learnSecrets(background);
   return deployment.settings;
 }
 
