@@ -63,6 +63,21 @@ describe("network_policy", () => {
   });
 });
 
+/** Lets a message run a command in a container. Returns what the runner was told of it. */
+async function commandIn(client: ReturnType<typeof clientWith>, container: string) {
+  await client.fetch("/llm/mocks", { method: "DELETE" });
+  await client.post("/llm/mocks", [
+    { tool_calls: [{ name: "bash_code_execution", arguments: { command: "true" } }] },
+    { text: "Done." },
+  ]);
+  const tools = [{ type: "code_execution_20250825", name: "code_execution" }];
+  const messages = [{ role: "user", content: "Go." }];
+  const body = { model: "mock/any", max_tokens: 100, container, tools, messages };
+  expect((await client.post("/v1/messages", body)).status).toBe(200);
+  const [execution] = runner.executions.values();
+  return execution;
+}
+
 it.each([
   [{ memory_limit: "1g" }, null, 1024 ** 3],
   [
@@ -74,16 +89,7 @@ it.each([
   const client = clientWith(true);
   const made = await client.post("/v1/containers", { name: "box", ...terms });
   const { id: container } = await made.json<{ id: string }>();
-  await client.fetch("/llm/mocks", { method: "DELETE" });
-  await client.post("/llm/mocks", [
-    { tool_calls: [{ name: "bash_code_execution", arguments: { command: "true" } }] },
-    { text: "Done." },
-  ]);
-  const tools = [{ type: "code_execution_20250825", name: "code_execution" }];
-  const messages = [{ role: "user", content: "Go." }];
-  const body = { model: "mock/any", max_tokens: 100, container, tools, messages };
-  expect((await client.post("/v1/messages", body)).status).toBe(200);
-  const [execution] = runner.executions.values();
+  const execution = await commandIn(client, container);
   expect(execution?.spec.handler).toMatchObject({ network, packages: true, skills_path: true });
   expect(execution?.spec.limits.memory_bytes).toBe(memory_bytes);
 });
@@ -95,16 +101,7 @@ it("attack: a session that its creator made look like a container reaches only t
   expect(
     (await client.post("/sessions", { id: container, metadata: { container: true, network } })).status,
   ).toBe(201);
-  await client.fetch("/llm/mocks", { method: "DELETE" });
-  await client.post("/llm/mocks", [
-    { tool_calls: [{ name: "bash_code_execution", arguments: { command: "true" } }] },
-    { text: "Done." },
-  ]);
-  const tools = [{ type: "code_execution_20250825", name: "code_execution" }];
-  const messages = [{ role: "user", content: "Go." }];
-  const body = { model: "mock/any", max_tokens: 100, container, tools, messages };
-  expect((await client.post("/v1/messages", body)).status).toBe(200);
-  const [execution] = runner.executions.values();
+  const execution = await commandIn(client, container);
   expect(execution?.spec.handler?.network).toEqual({ hosts: ["a.example.com"] });
 });
 
