@@ -8,7 +8,7 @@ import { NotFound } from "../errors/request.ts";
 import { type HullError, Internal, toHullError, toProblem } from "../errors.ts";
 import { logError } from "../run/problem.ts";
 import { discardBody } from "./body.ts";
-import { withConsole } from "./console.ts";
+import { consoleStart, withConsole } from "./console.ts";
 import { RequestContext, requestIdOf } from "./context.ts";
 import { addCors } from "./cors.ts";
 import { isNotice, withNotice } from "./departure.ts";
@@ -40,6 +40,7 @@ export function createApp(): App {
   // without a key.
   for (const path of ["/cdn-cgi", "/cdn-cgi/:path{.+}"]) router.add(path, notFound);
   router.add("/favicon.ico", favicon);
+  router.add("/console", consoleStart);
   for (const [path, handle] of fixedRoutes(withConsole(handlerOf))) router.add(path, handle);
   return {
     async fetch(request, env, execution) {

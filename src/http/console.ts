@@ -17,7 +17,7 @@ import { jsonAnswer } from "./json.ts";
 import { routePath } from "./path.ts";
 import type { Handler } from "./routes.ts";
 import { findSlug, servedTo } from "./served.ts";
-import { runSkill } from "./skills/routes.ts";
+import { runSkill, skillRoute } from "./skills/routes.ts";
 
 type HandlerOf<Id> = (id: Id) => Handler;
 
@@ -36,6 +36,13 @@ export function withConsole(handlerOf: HandlerOf<Operation>): HandlerOf<Operatio
         return handlerOf(id);
     }
   };
+}
+
+/** `GET /console`: redirects to the start page, with or without a key. Other methods are those of no skill. */
+export function consoleStart(context: RequestContext): Response | Promise<Response> {
+  const { method } = context.request;
+  if (method !== "GET" && method !== "HEAD") return skillRoute(context, "/console");
+  return new Response(null, { status: 302, headers: { location: "/" } });
 }
 
 /** `GET /`: the skills as a page, or a few facts as JSON for programs. */
