@@ -146,6 +146,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     "src/model/health.ts",
     "src/registry/answers.ts",
     "src/session/conversation/answers.ts",
+    "src/session/daemon/answers.ts",
     "src/session/ledger/rpc.ts",
     "src/session/run-entry.ts",
     "src/session/session-entry.ts",

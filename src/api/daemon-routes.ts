@@ -1,12 +1,12 @@
 /** The routes of daemons, and their request and response shapes. */
-import { daemonShape, daemonSnapshot } from "../session/daemon/answers.ts";
+import { daemonShape, daemonSnapshot, daemonWake } from "../session/daemon/answers.ts";
 import { listedDaemon } from "../session/daemon/listed.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { nothing, resumeDaemonBody } from "./bodies/sessions.ts";
 import { answer, pageOf, TEXT, TIME } from "./openapi-parts.ts";
 import { body, json, maybeBody, type Operation, type Operations, schema } from "./operation.ts";
 import { ID, KEY, LOCATED, PAGE } from "./session-routes.ts";
-import { bodySchema, schemasOf } from "./shape-schema.ts";
+import { bodySchema, schemaOf, schemasOf } from "./shape-schema.ts";
 
 const daemon = (summary: string, more: Partial<Operation> = {}): Operation => ({
   tag: "sessions",
@@ -44,6 +44,13 @@ export const DAEMON_OPERATIONS = {
     answers: { 200: answer("The daemon", json(schema("DaemonSnapshot"))) },
     faults: [404],
   },
+  listDaemonWakes: {
+    ...read,
+    summary: "The wakes of a daemon, the newest first",
+    parameters: [ID, ...PAGE],
+    answers: { 200: answer("The page", json(schema("DaemonWakes"))) },
+    faults: [400, 404],
+  },
   deleteDaemon: {
     ...read,
     summary: "Stops a daemon and removes all its data, including its session",
@@ -67,6 +74,7 @@ export const DAEMON_OPERATIONS = {
 /** All of `components/schemas` that these routes use. */
 export const daemonSchemas = (): JsonObject => ({
   ...schemasOf({ Daemon: daemonShape, DaemonSnapshot: daemonSnapshot }),
+  DaemonWakes: pageOf(schemaOf(daemonWake)),
   Daemons: pageOf(
     bodySchema(listedDaemon(), {
       skill: { description: "The skill that declares it." },

@@ -21,6 +21,7 @@ import type {
   RunSteps,
   SessionView,
 } from "../session/conversation/answers.ts";
+import type { DaemonWake } from "../session/daemon/answers.ts";
 import type { RunEntry, RunFigures } from "../session/run-entry.ts";
 import type { SessionEntry } from "../session/session-entry.ts";
 import type { KnownWorkflow, ListedRun } from "../session/workflow/listed.ts";
@@ -57,6 +58,7 @@ export interface Answers {
   listApprovals: List<ApprovalView>;
   listDaemons: Daemons;
   getDaemon: DaemonSnapshot;
+  listDaemonWakes: List<DaemonWake>;
   listWorkflows: List<KnownWorkflow>;
   getWorkflow: KnownWorkflow & { graph: Graph };
   getSkillWorkflow: KnownWorkflow & { graph: Graph };

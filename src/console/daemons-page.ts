@@ -1,13 +1,14 @@
 /** `/console/daemons`: agents that wait, why they sleep, and what wakes them. */
 import { html } from "hono/html";
 import type { DaemonSnapshot } from "../client/api.ts";
+import type { DaemonWake } from "../session/daemon/answers.ts";
 import { parsedJson } from "../skill/json-depth.ts";
 import { type Api, asked } from "./api.ts";
 import { form, nextPage, type Page, seeOther } from "./layout.ts";
 import { stateLabel } from "./run-shapes.ts";
 import { runTable } from "./runs-page.ts";
 import { facts, table } from "./table.ts";
-import { count, type Html, mark, pretty, when } from "./text.ts";
+import { count, duration, type Html, mark, pretty, when } from "./text.ts";
 import { bars } from "./usage-page.ts";
 
 /** The days whose cost the page shows. */
@@ -34,7 +35,9 @@ export async function daemonPage(api: Api, id: string): Promise<Page> {
   const shown = await asked(api, "getDaemon", { params: { id } });
   const { session_id: session } = shown;
   const from = new Date(Date.now() - COST_DAYS * DAY_MS).toISOString().slice(0, 10);
-  const [runs, spent] = await Promise.all([
+  const wakesAsked = { limit: "20", cursor: api.url.searchParams.get("cursor") };
+  const [wakes, runs, spent] = await Promise.all([
+    asked(api, "listDaemonWakes", { params: { id }, query: wakesAsked }),
     asked(api, "listAllRuns", { query: { session, limit: "10" } }),
     asked(api, "getUsage", { query: { session, from, group_by: "day", limit: "100" } }),
   ]);
@@ -56,9 +59,34 @@ ${facts([
 ${status === "running" ? form(api, `/console/daemons/${id}/send`, html`<label for="event">Send an event, JSON or text</label><textarea id="event" name="event" dir="auto" required></textarea><p><button class="main">Send</button></p>`) : ""}
 <p>${status === "running" ? html`${button(api, id, "wake", "Wake")} ${button(api, id, "stop", "Stop")}` : button(api, id, "resume", "Start it again")}</p>
 ${pending_events.length === 0 ? "" : html`<h2>Events that wait</h2><pre tabindex="0">${pretty(pending_events)}</pre>`}
+${wakes.data.length === 0 ? "" : html`<h2>Wakes</h2>${wakeTable(wakes.data)}`}
+${nextPage(api, wakes.next_cursor)}
 ${spent.data.length === 0 ? "" : html`<h2>Cost of ${COST_DAYS} days</h2>${bars(spent.data, "day")}`}
 ${runs.data.length === 0 ? "" : html`<h2>Runs</h2>${runTable(api, runs.data)}`}`,
   };
+}
+
+function wakeTable(wakes: readonly DaemonWake[]): Html {
+  const rows = wakes.map(({ reason, at, watch_paths, run_id, iterations, ended_at, ...outcome }) => [
+    when(at),
+    watch_paths.length === 0 ? reason : html`${reason}: <bdi>${watch_paths.join(", ")}</bdi>`,
+    outcome.wake_budget_reached === null
+      ? stateLabel(outcome.daemon_state)
+      : html`${stateLabel(outcome.daemon_state)} at its limit ${outcome.wake_budget_reached}`,
+    duration(ended_at === null ? null : Date.parse(ended_at) - Date.parse(at)),
+    count(iterations),
+    html`<a href="/console/runs/${run_id}"><code>${run_id.slice(0, 14)}</code></a>`,
+  ]);
+  const n = "n" as const;
+  const columns = [
+    "Woke",
+    "Because of",
+    "State",
+    { name: "Duration", as: n },
+    { name: "Iterations", as: n },
+    "Run",
+  ];
+  return table(columns, rows);
 }
 
 const button = (api: Api, id: string, action: string, name: string): Html =>

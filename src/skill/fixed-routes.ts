@@ -128,6 +128,7 @@ export const FIXED_ROUTES = [
   ["spawnDaemon", "POST", "/daemons", "invoke", "agents"],
   ["resumeDaemonAt", "POST", "/daemons/resume", "invoke", "agents"],
   ["getDaemon", "GET", "/daemons/:id", "invoke", "agents"],
+  ["listDaemonWakes", "GET", "/daemons/:id/wakes", "invoke", "agents"],
   ["deleteDaemon", "DELETE", "/daemons/:id", "invoke", "agents"],
   ["sendEvent", "POST", "/daemons/:id/events", "own", "agents"],
   ["wakeDaemon", "POST", "/daemons/:id/wake", "invoke", "agents"],

@@ -39,6 +39,18 @@ describe("every page", () => {
     },
   );
 
+  it.each([
+    ["/console", "GET", 302],
+    ["/console/", "HEAD", 302],
+    ["/console", "POST", 404],
+  ])("%s leads %s to the start page", async (path, method, status) => {
+    const { response } = await page(path, { method, redirect: "manual" });
+    expect([response.status, response.headers.get("location")]).toEqual([
+      status,
+      status === 302 ? "/" : null,
+    ]);
+  });
+
   it("a missing page has Hull's own layout, and programs get a problem document", async () => {
     const { response, text } = await page("/console/nowhere");
     expect(response.status).toBe(404);
@@ -227,7 +239,7 @@ describe("the other pages", () => {
       name: `watcher ${EVIL}`,
       task: "Wait.",
       provider: "mock",
-      mock: [{ text: "Nothing to do." }, { text: "Seen." }],
+      mock: [{ text: "Nothing to do." }, { text: "Seen." }, { text: "Looked." }],
     });
     const { id } = await made.json<{ id: string }>();
     const path = `/console/daemons/${id}`;
@@ -238,6 +250,22 @@ describe("the other pages", () => {
     expect((await page(`${path}/send`, sent({ event: '{"mail": 1}' }))).response.status).toBe(303);
     await expect.poll(async () => (await page(path)).text).toMatch(/<dd>event, /);
     await expect.poll(async () => (await page(path)).text).toContain("Cost of 14 days");
+    await page(`${path}/wake`, sent({}));
+    const rows = async (query = ""): Promise<string[]> =>
+      Array.from(
+        (await page(`${path}${query}`)).text.matchAll(/data-head="Because of">(\w+)</g),
+        ([, reason = ""]) => reason,
+      );
+    await expect.poll(() => rows()).toEqual(["resume", "event"]);
+    await expect
+      .poll(async () => (await client.fetch(`/daemons/${id}/wakes?limit=1`)).json())
+      .toMatchObject({
+        data: [{ reason: "resume", iterations: 1, daemon_state: "idle" }],
+        next_cursor: expect.any(String),
+      });
+    const first = await client.fetch(`/daemons/${id}/wakes?limit=1`);
+    const { next_cursor } = await first.json<{ next_cursor: string }>();
+    expect(await rows(`?cursor=${next_cursor}`)).toEqual(["event"]);
     await page(`${path}/stop`, sent({}));
     expect((await page(path)).text).toContain("Somebody stopped it");
     await page(`${path}/resume`, sent({}));

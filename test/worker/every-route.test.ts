@@ -248,6 +248,7 @@ const EXAMPLES: [OperationId, () => Example][] = [
   ["spawnDaemon", () => at("/daemons", { task: "Count the mails.", ...MOCK, persist_path: "mails" })],
   ["listDaemons", () => at("/daemons")],
   ["getDaemon", () => at(`/daemons/${made.daemon}`)],
+  ["listDaemonWakes", () => at(`/daemons/${made.daemon}/wakes?limit=5`)],
   ["sendEvent", () => at(`/daemons/${made.daemon}/events`, { mail: 17 })],
   ["wakeDaemon", () => at(`/daemons/${made.daemon}/wake`, {})],
   ["stopDaemon", () => at(`/daemons/${made.daemon}/stop`, {})],

@@ -5,7 +5,7 @@ import { newRunId } from "../../run/agent/daemon-spec.ts";
 import * as directory from "../../session/daemon/directory.ts";
 import { readJson, readJsonIfAny } from "../body.ts";
 import type { RequestContext } from "../context.ts";
-import { jsonNow, wantedPage } from "../page.ts";
+import { jsonNow, numberedPage, numericCursor, pageLimit, wantedPage } from "../page.ts";
 import type { Handler } from "../routes.ts";
 import { requestName, sessionOf, shown } from "../sessions/object.ts";
 
@@ -17,6 +17,13 @@ export async function listDaemons(context: RequestContext): Promise<Response> {
 /** `GET /daemons/:id`: the summary with the snapshot. */
 export const getDaemon: Handler = async (context, { id = "" }) =>
   jsonNow(shown(context, await sessionOf(context, id, "daemon").ask("daemon", null)));
+
+/** `GET /daemons/:id/wakes`: the newest first. */
+export const listDaemonWakes: Handler = async (context, { id = "" }) => {
+  const { query } = context;
+  const page = { limit: pageLimit(query), before: numericCursor(query) ?? Number.MAX_SAFE_INTEGER };
+  return jsonNow(numberedPage(await sessionOf(context, id, "daemon").ask("wakes", page)));
+};
 
 /** `DELETE /daemons/:id`: stops the daemon and removes all its data. */
 export const deleteDaemon: Handler = async (context, { id = "" }) => {

@@ -123,6 +123,17 @@ export class Rows<T> {
       .map(({ seq }) => seq);
   }
 
+  /** Numbers of the last rows before `before` whose JSON contains this text, the last first. */
+  containing(before: number, text: string, most: number): number[] {
+    const { seq, upTo, newest } = this.#key;
+    const query = `SELECT DISTINCT ${seq} AS seq FROM ${this.#table} WHERE ${upTo}
+      AND instr(data, CAST(?2 AS BLOB)) > 0 ORDER BY ${newest} LIMIT ?3`;
+    return this.#sql
+      .exec<{ seq: number }>(query, Math.min(before, this.last() + 1) - 1, text, most)
+      .toArray()
+      .map(({ seq }) => seq);
+  }
+
   /** The rows after number `after` in order, read lazily. Do not write while reading. */
   *after(after: number): Generator<Row<T>> {
     if (this.#last !== null && after >= this.#last) return;

@@ -240,6 +240,11 @@ export class ConversationStore {
     }
   }
 
+  /** Numbers of the last rows of records before `before` that contain this text, the last first. */
+  lastRowsWith(before: number, text: string, most: number): number[] {
+    return this.#ready ? this.#records.containing(before, text, most) : [];
+  }
+
   /** Numbers of the short rows of records up to `until` that contain this text, the last first. */
   shortRows(until: number, text: string): number[] {
     return this.#ready ? this.#records.short(until, text) : [];

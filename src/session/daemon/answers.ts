@@ -22,6 +22,7 @@ import { listedDaemon } from "./listed.ts";
 export type DaemonEvent = z.infer<typeof daemonEvent>;
 const daemonEvent = z.object({ seq: ordinal(), enqueued_at: time(), payload: json() });
 const reason = z.enum(WAKE_REASONS);
+const reached = () => z.nullable(z.enum(WAKE_LIMITS));
 
 export type DaemonSummary = z.infer<typeof daemonShape>;
 export const daemonShape = named(
@@ -43,10 +44,7 @@ export const daemonShape = named(
     saved_at: z.nullable(time()),
     next_wake_at: z.nullable(time()),
     last_wake: z.nullable(z.object({ reason, at: time() })),
-    wake_budget_reached: about(
-      z.nullable(z.enum(WAKE_LIMITS)),
-      "The limit of `wake_budget` that ended its last wake.",
-    ),
+    wake_budget_reached: about(reached(), "The limit of `wake_budget` that ended its last wake."),
     pending_wakes: about(
       z.array(reason),
       "The reasons that wake it as soon as it is idle, the most urgent first.",
@@ -56,6 +54,18 @@ export const daemonShape = named(
     result: maybe(about(object(), "Result of its run without the transcript, once the run has ended.")),
   }),
 );
+
+export type DaemonWake = z.infer<typeof daemonWake>;
+export const daemonWake = z.object({
+  reason,
+  at: time(),
+  watch_paths: about(texts(), "The changed files that woke it."),
+  run_id: text(),
+  iterations: about(count(), "Iterations that the wake began."),
+  ended_at: about(z.nullable(time()), "`null`: it is not over."),
+  daemon_state: about(text(), "`active`, `idle`, or how its run ended."),
+  wake_budget_reached: about(reached(), "The limit of `wake_budget` that ended it."),
+});
 
 /** The members that the answer shares with a daemon's stored snapshot. */
 const snapshot = {

@@ -13,6 +13,7 @@ import type { DaemonOperations, DaemonSettings } from "./rpc.ts";
 import { snapshotOf } from "./snapshot.ts";
 import type { DaemonRow } from "./store.ts";
 import { summaryOf, waitingEvents } from "./summary.ts";
+import { wakesPage } from "./wakes.ts";
 
 /** The session in which a daemon is created. */
 const NEW_SESSION = { metadata: {}, request_hash: null, imported: null };
@@ -142,6 +143,7 @@ export function daemonHandlers(conversation: Conversation, daemon: Daemon): Hand
         pending_events: waitingEvents(daemon, row),
       }),
     ),
+    wakes: onDaemon((page) => log.answered(wakesPage(log.store, page))),
     trigger: onDaemon(({ payload, request }, row, { session }) =>
       changed(row, request, session.id, () => {
         if (daemon.store.eventCount() >= row.capacity) {

@@ -2,7 +2,7 @@
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { Json } from "../../skill/manifest.ts";
 import type { NamedRequest } from "../named-request.ts";
-import type { DaemonSnapshot, DaemonSummary } from "./answers.ts";
+import type { DaemonSnapshot, DaemonSummary, DaemonWake } from "./answers.ts";
 
 /** How `POST /daemons/{id}/events` verifies the signature of a call without a key. */
 export interface Webhook {
@@ -45,6 +45,8 @@ export interface DaemonOperations {
   rested: { in: null; out: DaemonSummary };
   /** The summary with the snapshot. */
   daemon: { in: null; out: DaemonSnapshot };
+  /** A page of its wakes, newest first. @param before cursor of the page, a number of a row of records */
+  wakes: { in: { limit: number; before: number }; out: { data: DaemonWake[]; next: number | null } };
   trigger: { in: { payload: Json; request: NamedRequest }; out: DaemonSummary };
   wake: { in: { request: NamedRequest }; out: DaemonSummary };
   /** @param request `null`: the caller never repeats it */
