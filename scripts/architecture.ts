@@ -38,6 +38,7 @@ const VOCABULARY = [
   "errors",
   "secrets",
   "redact",
+  "log",
   "env",
   "derived-key",
 ];
@@ -54,10 +55,12 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   recent: [],
   "derived-key": ["bytes"],
   redact: ["bytes", "memo", "secrets"],
+  log: ["redact"],
   env: [
     "errors",
     "secrets",
     "redact",
+    "log",
     "src/model/mock/mock.ts",
     "src/model/registry/layer.ts",
     "src/skill/json-depth.ts",
@@ -71,6 +74,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   "row-collector": [],
   deployment: [
     "env",
+    "log",
     "row-collector",
     "errors",
     "recent",
@@ -357,6 +361,11 @@ const SLOW: [RegExp, string][] = [
 const FORBIDDEN_IN_SRC: [RegExp, string][] = [
   [/\bthrow new Error\(/, "bare Error; use the vocabulary of errors.ts or a named class"],
 ];
+/** A handler's own output is the exception: its isolate passes that on. */
+const LOGS = ["src/log.ts", "src/typed/handler.ts"];
+const FORBIDDEN_BUT_IN_LOGS: [RegExp, string][] = [
+  [/(?<![.\w])console\s*[.[]/, "a line of the log passes the redactor; use src/log.ts"],
+];
 const FORBIDDEN_IN_HTTP: [RegExp, string][] = [
   [
     /\bResponse\.json\(|new Response\(JSON\.stringify\(/,
@@ -398,6 +407,7 @@ function checkText(file: string, text: string): Violation[] {
     ...FORBIDDEN_CODE,
     ...(file.startsWith("test/") ? [] : SLOW),
     ...(file.startsWith("src/") ? FORBIDDEN_IN_SRC : []),
+    ...(file.startsWith("src/") && file.endsWith(".ts") && !LOGS.includes(file) ? FORBIDDEN_BUT_IN_LOGS : []),
     ...(file.startsWith("src/http/") ? FORBIDDEN_IN_HTTP : []),
     ...(file.startsWith("src/engine/") ? FORBIDDEN_IN_ENGINE : []),
   ];

@@ -2,12 +2,14 @@
  * What an isolate keeps while it serves. Everything that outlives a request is kept here, so its lifetime is that of the
  * environment from which it was read.
  */
+
 import { EndedSignIns } from "./auth/ended-sign-ins.ts";
 import { KnownKeys } from "./auth/known-keys.ts";
 import { ListSeal } from "./auth/list-seal.ts";
 import { SignIns } from "./auth/sign-in.ts";
 import { type Bindings, readSettings, type Settings } from "./env.ts";
 import { CatalogMissing } from "./errors/request.ts";
+import { logFault } from "./log.ts";
 import type { KnownModels } from "./model/choices.ts";
 import { ConfiguredMocks } from "./model/mock/deployment.ts";
 import type { ModelRegistry } from "./model/registry/definition.ts";
@@ -81,7 +83,9 @@ export class Deployment {
   /** Usage by tenant; one request may send what another one collected. */
   readonly usage = new Map<string, UsageBatch>();
   /** Rows on their way to the lists of sessions and runs. */
-  readonly indexRows = new RowCollector<IndexRow>();
+  readonly indexRows = new RowCollector<IndexRow>((rows, error) =>
+    logFault(this.settings.eventRedactor, { event: "rows_not_stored", rows }, error),
+  );
   /** MCP servers by address and headers. */
   readonly mcpServers = new RecentMap<string, KnownServer>(200, { most: MAX_LISTS, of: ({ size }) => size });
   /** Keys that sign tickets, by runner. */

@@ -1,6 +1,8 @@
 /** Bindings and settings: the only reader of variables and secrets. */
+
 import * as z from "zod/mini";
 import { SettingUnreadable } from "./errors/request.ts";
+import { logLine } from "./log.ts";
 import type { Mock, MockCall } from "./model/mock/mock.ts";
 import { keyVariablesOf, type Layer, layerSchema } from "./model/registry/layer.ts";
 import { Redactor, tooShortToRedact } from "./redact.ts";
@@ -350,7 +352,8 @@ export function learnVariables(known: Settings, variables: readonly string[]): v
   const names = [...variables, ...SECRET_VARIABLES, ...known.providerKeys];
   const short = known.local ? [] : tooShortToRedact(names, known.read);
   // Names only, for the person who runs the deployment and can fix it.
-  if (short.length > 0) console.warn(JSON.stringify({ event: "secrets_too_short", variables: short }));
+  if (short.length > 0)
+    logLine(known.eventRedactor, { event: "secrets_too_short", variables: short }, "warn");
   known.eventRedactor.learn(variables.flatMap((name) => known.read(name) ?? []));
 }
 

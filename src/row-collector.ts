@@ -42,6 +42,12 @@ export class RowCollector<Row> {
   readonly #sent = new Map<readonly RowNote[], number>();
   /** When rows were last added, in Unix ms. */
   #last = 0;
+  readonly #failed: (rows: number, error: unknown) => void;
+
+  /** @param failed logs that so many rows could not be stored */
+  constructor(failed: (rows: number, error: unknown) => void) {
+    this.#failed = failed;
+  }
 
   /**
    * Adds rows. They are sent a moment later, together with the rows of other callers.
@@ -101,7 +107,7 @@ export class RowCollector<Row> {
     const state = await write(held.map(({ row }) => row)).then(
       () => "stored" as const,
       (error: unknown) => {
-        console.error(JSON.stringify({ event: "rows_not_stored", rows: notes.length, error: String(error) }));
+        this.#failed(notes.length, error);
         return "failed" as const;
       },
     );

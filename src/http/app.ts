@@ -6,6 +6,8 @@ import { deploymentOf } from "../deployment.ts";
 import type { Bindings } from "../env.ts";
 import { NotFound } from "../errors/request.ts";
 import { type HullError, Internal, toHullError, toProblem } from "../errors.ts";
+import { logLine } from "../log.ts";
+import { Redactor } from "../redact.ts";
 import { logError } from "../run/problem.ts";
 import { discardBody } from "./body.ts";
 import { consoleStart, withConsole } from "./console.ts";
@@ -93,9 +95,8 @@ async function failure(thrown: unknown, context: RequestContext, path: string): 
 
 /** For a deployment with unreadable settings: there is no redactor yet, so the error itself must hold no secret. */
 function unsettled(error: HullError, requestId: string): Response {
-  console.error(
-    JSON.stringify({ event: "settings", request_id: requestId, code: error.code, error: error.operator }),
-  );
+  const line = { event: "settings", request_id: requestId, code: error.code, error: error.operator };
+  logLine(new Redactor([]), line, "error");
   const headers = problemHeaders(error);
   headers.set("content-type", "application/problem+json");
   headers.set("x-request-id", requestId);

@@ -8,6 +8,7 @@ import { join, sha256 } from "../bytes.ts";
 import { BadRequest, IdempotencyKeyReused } from "../errors/request.ts";
 import { AnswerLost, ClientClosedRequest } from "../errors/run.ts";
 import { toHullError } from "../errors.ts";
+import { logFault } from "../log.ts";
 import {
   type AnswerHead,
   claimAnswer,
@@ -150,8 +151,7 @@ async function firstAnswer(
         ? releaseClaim(env, claim, status >= 400 && status < 500)
         : keepAnswer(env, claim, { status, headers: [...headers] }, body);
     await settled.catch((error: unknown) => {
-      const line = { event: "answer_not_kept", request_id: context.requestId, error: String(error) };
-      console.error(JSON.stringify(context.redacted(line)));
+      logFault(context, { event: "answer_not_kept", request_id: context.requestId }, error);
     });
   };
   const settled = (): void => clearInterval(renewing);

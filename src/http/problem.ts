@@ -4,6 +4,7 @@ import * as z from "zod/mini";
 import { wellFormedJson } from "../bytes.ts";
 import { Forbidden, Unauthenticated } from "../errors/request.ts";
 import type { HullError } from "../errors.ts";
+import { logLine } from "../log.ts";
 import { problemOf } from "../run/problem.ts";
 import type { RequestContext } from "./context.ts";
 import { escapeHtml, HTML_HEADERS, htmlPage, wantsHtml } from "./html.ts";
@@ -77,5 +78,5 @@ export function logRequest(context: RequestContext, status: number): void {
     ...log,
     ...(spans === undefined ? {} : { spans }),
   };
-  console.log(JSON.stringify(context.redacted(line)));
+  logLine(context, line);
 }

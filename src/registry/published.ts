@@ -2,10 +2,12 @@
  * Published skills: immutable objects in KV, addressed by SHA-256, and the pointer `catalog:current`. The isolate
  * caches immutable objects, and refreshes the pointer in the background.
  */
+
 import * as z from "zod/mini";
 import { type Bindings, learnVariables, type Settings } from "../env.ts";
 import { CatalogMissing, CatalogUnreadable, SkillNotFound } from "../errors/request.ts";
 import { Internal } from "../errors.ts";
+import { logLine } from "../log.ts";
 import { RecentMap } from "../recent.ts";
 import { isObject } from "../skill/json.ts";
 import {
@@ -103,7 +105,7 @@ export class SkillRegistry {
   async catalog(background: (work: Promise<unknown>) => void): Promise<LoadedCatalog> {
     const id = await this.#currentId(background);
     if (this.#catalog?.id === id) return this.#catalog;
-    const loaded = await loadCatalog(this.#env, id);
+    const loaded = await loadCatalog(this.#env, this.#settings, id);
     learnVariables(this.#settings, loaded.variables);
     this.#catalog = loaded;
     return loaded;
@@ -193,9 +195,9 @@ export class SkillRegistry {
 
 type StoredFile = Pick<BundledFile, "sha256" | "size">;
 
-async function loadCatalog(env: Bindings, id: string): Promise<LoadedCatalog> {
+async function loadCatalog(env: Bindings, { eventRedactor }: Settings, id: string): Promise<LoadedCatalog> {
   const { unreadable, ...catalog } = await readCatalog(env, id);
-  for (const { slug } of unreadable) console.error(JSON.stringify({ event: "skill_unreadable", slug }));
+  for (const { slug } of unreadable) logLine(eventRedactor, { event: "skill_unreadable", slug }, "error");
   return {
     id,
     cards: catalog.cards,

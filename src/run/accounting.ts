@@ -2,10 +2,12 @@
  * Who pays for model calls: reserves before a call, settles after it, and paces calls to a provider. A tenant without
  * budgets and rates never waits.
  */
+
 import { type ModelRequest, NO_USAGE, totalUsage } from "../engine/messages.ts";
 import { usdOf } from "../engine/usd.ts";
 import { BudgetExceeded, PriceUnknown } from "../errors/budget.ts";
 import type { HullError } from "../errors.ts";
+import { logFault } from "../log.ts";
 import { memo, memoNamed } from "../memo.ts";
 import type { Admission, Admit, CallEnd, Taken } from "../model/admission.ts";
 import { excludesCachedTokens, nanoUsd, type PriceOf, priceAt, promptTokensOf } from "../model/cost.ts";
@@ -78,8 +80,7 @@ export function accountant(context: RunContext, subject: Subject, tariff: Tariff
       budgetExceeded ||= exceeded;
     } catch (error) {
       // The reservation stays, and counts in full when its time is over.
-      const line = { event: "settle_failed", tenant: context.tenant, call: id, error: String(error) };
-      console.error(JSON.stringify(context.redacted(line)));
+      logFault(context, { event: "settle_failed", tenant: context.tenant, call: id }, error);
     }
   };
 

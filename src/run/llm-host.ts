@@ -12,6 +12,7 @@ import { mockCallMembers } from "../llm/mock-calls.ts";
 import { refused } from "../llm/prepare.ts";
 import type { CallExtras, CallFigures } from "../llm/result.ts";
 import { newId } from "../llm/transcript.ts";
+import { logLine } from "../log.ts";
 import type { Admit } from "../model/admission.ts";
 import { tokensToAsk } from "../model/anthropic.ts";
 import { type BudgetOption, checkBudgetOption } from "../model/budget-option.ts";
@@ -234,8 +235,7 @@ class Host implements LlmHost {
   ids = newId;
 
   log(entry: Record<string, unknown>): void {
-    const line = { ...entry, request_id: this.#context.requestId };
-    console.log(JSON.stringify(this.#context.redacted(line)));
+    logLine(this.#context, { ...entry, request_id: this.#context.requestId });
   }
 
   /** Uses Responses if a call asks for it, and for OpenAI's own tool search, which chat completions lack. */

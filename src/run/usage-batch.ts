@@ -2,7 +2,9 @@
  * Usage of calls without a reservation. The ledger gets it a moment after the answer, all calls of a tenant together. A
  * Worker that dies in this moment loses it; Hull counts only tenants without budgets this way.
  */
+
 import { totalUsage } from "../engine/messages.ts";
+import { logFault } from "../log.ts";
 import type { Charge, Spend } from "../session/ledger/rpc.ts";
 import type { RunContext } from "./context.ts";
 import { askWithPolicy } from "./tenant-policy.ts";
@@ -41,8 +43,7 @@ export async function sendUsage(context: RunContext): Promise<void> {
     await askWithPolicy(context, async (ledger) => await ledger.record(batch.id, charges));
   } catch (error) {
     const calls = charges.reduce((sum, { spend }) => sum + spend.calls, 0);
-    const line = { event: "usage_lost", tenant: context.tenant, calls, error: String(error) };
-    console.error(JSON.stringify(context.redacted(line)));
+    logFault(context, { event: "usage_lost", tenant: context.tenant, calls }, error);
   }
 }
 

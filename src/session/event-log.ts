@@ -24,6 +24,7 @@ const NEVER: Ending = { last: () => false };
 
 export class EventLog {
   readonly #store: ConversationStore;
+  readonly #failed: (error: unknown) => void;
   readonly #encoder = new TextEncoder();
   readonly #followers = new Set<() => void>();
   readonly #watchers = new Set<() => void>();
@@ -33,8 +34,10 @@ export class EventLog {
   /** When the last text was stored, unless another event followed it; 0: there is no such text. */
   #textAt = 0;
 
-  constructor(store: ConversationStore) {
+  /** @param failed logs that text could not be stored */
+  constructor(store: ConversationStore, failed: (error: unknown) => void) {
     this.#store = store;
+    this.#failed = failed;
   }
 
   /**
@@ -169,7 +172,7 @@ export class EventLog {
     try {
       this.flush();
     } catch (error) {
-      console.error(JSON.stringify({ event: "event_not_stored", error: String(error) }));
+      this.#failed(error);
     }
   }
 }

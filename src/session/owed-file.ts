@@ -35,7 +35,7 @@ export class OwedFile {
     const { files, env, log } = this.#conversation;
     // An earlier instance may have written it, and its owner may have changed it since.
     if ((files.changedAt(path) ?? 0) <= since)
-      await persist(env.FILES, files.byRun, { [path]: log.answered(document()) });
+      await persist(log, env.FILES, files.byRun, { [path]: log.answered(document()) });
     this.#savedOf = since;
   }
 }

@@ -1,9 +1,11 @@
 /** Assembles a session from its parts, and says what each part does when something happens in another one. */
+
 import { deploymentOf } from "../deployment.ts";
 import type { Wake } from "../engine/agent/records.ts";
 import type { AgentSpec } from "../engine/agent/spec.ts";
 import type { WorkflowRecord } from "../engine/workflow/records.ts";
 import type { Bindings } from "../env.ts";
+import { logFault } from "../log.ts";
 import { SESSION_RUNTIME } from "../run/agent/runtime.ts";
 import type { RunEvent } from "../run/events.ts";
 import type { JsonObject } from "../skill/manifest.ts";
@@ -54,7 +56,10 @@ export class Session implements SessionLifecycle, JournalLifecycle {
   /** The parts must not call this session before the constructor has created all of them. */
   constructor(given: SessionHost) {
     const { storage } = given;
-    const host = { ...given, background: (work: Promise<unknown>) => given.background(work.catch(logFault)) };
+    // Nobody waits for work in the background. What must be done again is due.
+    const failed = (error: unknown): void =>
+      logFault(given.deployment.settings.eventRedactor, { event: "background_failed" }, error);
+    const host = { ...given, background: (work: Promise<unknown>) => given.background(work.catch(failed)) };
     const conversation = new Conversation(host, this);
     this.conversation = conversation;
     this.unlisted = new UnlistedSession({ ...host, log: conversation.log, listing: conversation.listing });
@@ -108,7 +113,7 @@ export class Session implements SessionLifecycle, JournalLifecycle {
         // A later version may have stored a kind that this version does not know, e.g. during a deployment.
         this.#owners.get(kind)?.();
       } catch (error) {
-        console.error(JSON.stringify({ event: "due_failed", kind, id: row.id, error: String(error) }));
+        log.fault({ event: "due_failed", kind, id: row.id }, error);
       }
     }
     store.arm();
@@ -171,11 +176,11 @@ export class Session implements SessionLifecycle, JournalLifecycle {
   }
 
   ended(run: string): void {
-    attempt("listing", () => this.conversation.listing.ended(run));
-    attempt("daemon", () => this.daemon.ended(run));
-    attempt("snapshots", () => this.#snapshots.ended());
-    attempt("delegates", () => this.delegates.ended(run));
-    attempt("task", () => this.task.ended(run));
+    this.#follow("listing", () => this.conversation.listing.ended(run));
+    this.#follow("daemon", () => this.daemon.ended(run));
+    this.#follow("snapshots", () => this.#snapshots.ended());
+    this.#follow("delegates", () => this.delegates.ended(run));
+    this.#follow("task", () => this.task.ended(run));
   }
 
   reports(): boolean {
@@ -194,6 +199,15 @@ export class Session implements SessionLifecycle, JournalLifecycle {
   runRow(run: RunRow): RunEntry {
     const { conversation, unlisted } = this;
     return unlisted.here ? unlisted.runRow(run) : indexEntry(conversation.log, run);
+  }
+
+  /** Runs one reaction to a run's end, so that the others run even if it fails. */
+  #follow(part: string, work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      this.conversation.log.fault({ event: "run_end_not_followed", part }, error);
+    }
   }
 
   entry(): Promise<IndexEntry | null> {
@@ -230,19 +244,5 @@ export class Session implements SessionLifecycle, JournalLifecycle {
 
   journalled(records: readonly WorkflowRecord[]): void {
     this.task.journalled(records);
-  }
-}
-
-/** Logs a failure of work in the background, for which nobody waits. What must be done again is due. */
-function logFault(error: unknown): void {
-  console.error(JSON.stringify({ event: "background_failed", error: String(error) }));
-}
-
-/** Runs one reaction to a run's end, so that the others run even if it fails. */
-function attempt(part: string, work: () => void): void {
-  try {
-    work();
-  } catch (error) {
-    console.error(JSON.stringify({ event: "run_end_not_followed", part, error: String(error) }));
   }
 }

@@ -2,8 +2,10 @@
  * Checks, on a cron trigger (wrangler.toml), rows of the list of runs that have had no end for a long time: the process
  * that should have written the end may have died. Most of these rows are right; only the run's object knows which.
  */
+import { deploymentOf } from "../deployment.ts";
 import type { Bindings } from "../env.ts";
 import { toHullError } from "../errors.ts";
+import { logLine } from "../log.ts";
 import { sessionObject } from "../run/session-client.ts";
 import type { RunEntry } from "./run-entry.ts";
 import { forgetRuns, noteRuns, unsettledSince } from "./run-index.ts";
@@ -54,6 +56,7 @@ async function look(
     await noteRuns(env, [{ tenant, run: lost }]);
   } catch (error) {
     const { code, operator } = toHullError(error);
-    console.error(JSON.stringify({ event: "run_not_looked_after", id, tenant, code, error: operator }));
+    const line = { event: "run_not_looked_after", id, tenant, code, error: operator };
+    logLine(deploymentOf(env).settings.eventRedactor, line, "error");
   }
 }

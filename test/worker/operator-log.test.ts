@@ -262,11 +262,11 @@ it("a sweep that cannot reach a run's object says why", async () => {
   await post("/sessions", { id: "swept" });
   await post("/sessions/swept/runs?wait=idle", { prompt: "go", options: { tools, mock } });
   const unreachable = () => {
-    throw new TypeError("no such object");
+    throw new TypeError(`no such object: ${SETTINGS.HULL_RUNNER_SECRET}`);
   };
   const SESSIONS = Object.assign(Object.create(client.env.SESSIONS), { get: unreachable });
   await sweepUnsettled({ ...client.env, SESSIONS }, Date.now() + 48 * 3_600_000);
-  const cause = expect.stringContaining("no such object");
+  const cause = expect.stringContaining("no such object: [redacted]");
   expect(await line("run_not_looked_after")).toMatchObject({ code: "internal", error: { cause } });
 });
 

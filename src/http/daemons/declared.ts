@@ -2,11 +2,13 @@
  * Daemons that skills declare. Those of published skills belong to the operator's tenant, those of an uploaded skill to
  * its tenant. Reconciling is safe to repeat: it leaves alone what is already right.
  */
+
 import { DEFAULT_TENANT } from "../../auth/api-key.ts";
 import { sha256 } from "../../bytes.ts";
 import type { Deployment } from "../../deployment.ts";
 import { CatalogMissing } from "../../errors/request.ts";
 import { toHullError } from "../../errors.ts";
+import { logLine } from "../../log.ts";
 import { daemonFolder, daemonSpec, snapshotIn } from "../../run/agent/daemon-spec.ts";
 import { detachedContext, type RunContext } from "../../run/context.ts";
 import { sessionClient } from "../../run/session-client.ts";
@@ -40,7 +42,8 @@ export async function reconcileDaemons(
     const { code, operator } = toHullError(error);
     // Before the first publish there is nothing to update.
     if (code === CatalogMissing.code) return;
-    console.error(JSON.stringify({ event: "daemons_not_reconciled", tenant, code, ...operator }));
+    const line = { event: "daemons_not_reconciled", tenant, code, ...operator };
+    logLine(deployment.settings.eventRedactor, line, "error");
   }
 }
 
@@ -53,9 +56,9 @@ async function reconcile(context: RunContext, late: boolean): Promise<void> {
     // This version of Hull cannot know what an unreadable upload declares.
     if (wanted.has(skill) || catalog.unreadable.some(({ slug }) => slug === skill)) continue;
     if (status !== "running") continue;
-    await attempt(skill, () => sessionClient(context, id).ask("undeclare", { late }));
+    await attempt(context, skill, () => sessionClient(context, id).ask("undeclare", { late }));
   }
-  for (const card of wanted.values()) await attempt(card.slug, () => declare(context, card, late));
+  for (const card of wanted.values()) await attempt(context, card.slug, () => declare(context, card, late));
 }
 
 async function declare(context: RunContext, { slug, version }: Card, late: boolean): Promise<void> {
@@ -83,14 +86,12 @@ function optionsOf(slug: string, { task: _, options = {}, ...wakes }: DaemonDecl
   return { ...options, ...wakes, skill: slug };
 }
 
-async function attempt(skill: string, work: () => Promise<unknown>): Promise<void> {
+async function attempt(context: RunContext, skill: string, work: () => Promise<unknown>): Promise<void> {
   try {
     await work();
   } catch (error) {
     const { code, message, operator } = toHullError(error);
-    console.error(
-      JSON.stringify({ event: "daemon_not_declared", skill, code, detail: message, ...operator }),
-    );
+    logLine(context, { event: "daemon_not_declared", skill, code, detail: message, ...operator }, "error");
   }
 }
 

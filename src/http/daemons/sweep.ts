@@ -1,8 +1,10 @@
 /** Checks daemons from outside: a scheduled job visits those whose report is overdue (wrangler.toml). */
+
 import { DEFAULT_TENANT } from "../../auth/api-key.ts";
 import { type Deployment, deploymentOf } from "../../deployment.ts";
 import type { Bindings } from "../../env.ts";
 import { toHullError } from "../../errors.ts";
+import { logLine } from "../../log.ts";
 import { uploadersOfDaemons } from "../../registry/uploads.ts";
 import { sessionClient } from "../../run/session-client.ts";
 import { declaringTenants, forgetDaemon, overdueDaemons } from "../../session/daemon/directory.ts";
@@ -25,7 +27,8 @@ export async function sweepDaemons(
     for (const { tenant, id } of left) await poke(deployment, tenant, id, background);
   };
   await Promise.all(Array.from({ length: AT_ONCE }, worker));
-  if (overdue.length > 0) console.log(JSON.stringify({ event: "daemons_swept", overdue: overdue.length }));
+  if (overdue.length > 0)
+    logLine(deployment.settings.eventRedactor, { event: "daemons_swept", overdue: overdue.length });
   // A tenant may have removed its last skill with a daemon, and the process may have died before it stopped the daemon.
   const declaring = await Promise.all([uploadersOfDaemons(env), declaringTenants(env)]);
   const tenants = new Set([DEFAULT_TENANT, ...declaring.flat()]);
@@ -43,6 +46,9 @@ async function poke(
   } catch (error) {
     const { code, operator } = toHullError(error);
     if (code === "not_found") await forgetDaemon(deployment.env, tenant, id);
-    else console.error(JSON.stringify({ event: "daemon_not_poked", id, tenant, code, error: operator }));
+    else {
+      const line = { event: "daemon_not_poked", id, tenant, code, error: operator };
+      logLine(deployment.settings.eventRedactor, line, "error");
+    }
   }
 }

@@ -3,6 +3,7 @@
  */
 
 import { HullError, toHullError } from "../../errors.ts";
+import { logLine } from "../../log.ts";
 import { tracedTool } from "../../run/gen-ai.ts";
 import { RunArtifacts } from "../../run/handler/artifacts.ts";
 import { handlerEnvironment } from "../../run/handler/environment.ts";
@@ -124,7 +125,7 @@ function notStored(
 ): JsonObject {
   const { title, detail, code, members } = data;
   const line = { event: "artifact_not_stored", request_id: context.requestId, code, error: operator };
-  console.error(JSON.stringify(context.redacted(line)));
+  logLine(context, line, "error");
   const content = [text, `${title}: ${detail}`].map((one) => ({ type: "text", text: one }));
   const _meta = { ...meta, problem: { code, ...members } };
   return asJson(context.redacted({ content, isError: true, _meta }));

@@ -5,6 +5,7 @@
 
 import { FileNotFound } from "../../errors/request.ts";
 import { OutputMissing } from "../../errors/run.ts";
+import { logFault } from "../../log.ts";
 import type { ProducedFile, TextWithFiles } from "../../run/answers.ts";
 import { findFile, readFile } from "../../run/files.ts";
 import { contentDisposition, isActive } from "../../run/output-files.ts";
@@ -83,8 +84,7 @@ async function* loggedBody(context: RequestContext, file: ProducedFile): AsyncGe
     yield* await bodyOf(context, file);
   } catch (error) {
     const { requestId: request_id } = context;
-    const line = { event: "file_not_sent", request_id, file: file.id, error: String(error) };
-    console.error(JSON.stringify(context.redacted(line)));
+    logFault(context, { event: "file_not_sent", request_id, file: file.id }, error);
     throw error;
   }
 }

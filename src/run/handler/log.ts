@@ -2,6 +2,7 @@
 
 import { sha256 } from "../../bytes.ts";
 import type { ToolCallBlock } from "../../engine/messages.ts";
+import { logLine } from "../../log.ts";
 import { canonicalJson } from "../../skill/canonical.ts";
 import type { RunContext } from "../context.ts";
 
@@ -43,5 +44,5 @@ export async function logToolCall(context: RunContext, note: ToolCallNote): Prom
     ...(Object.keys(error).length === 0 ? {} : { error }),
     ...(diagnostics.length === 0 ? {} : { diagnostics }),
   };
-  console.log(JSON.stringify(context.redacted(line)));
+  logLine(context, line);
 }

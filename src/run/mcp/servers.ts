@@ -2,9 +2,11 @@
  * The MCP servers of a run (docs/mcp.md): their tools, which an isolate remembers for a while, and calls of them.
  * Faults of a server go to the log; those of a call also go to the model. They never end a run.
  */
+
 import { firstOf } from "../../cut.ts";
 import type { Settings } from "../../env.ts";
 import { HullError } from "../../errors.ts";
+import { logLine } from "../../log.ts";
 import type { JsonObject, McpServer } from "../../skill/manifest.ts";
 import { toolPrefix } from "../../skill/mcp-servers.ts";
 import type { AllowedHosts } from "../../tool/mcp/address.ts";
@@ -248,6 +250,6 @@ export class RunServers {
     };
     const run = { event: "mcp_failure", request_id: requestId, tenant };
     const line = { ...run, skill, server: name, kind, message, ...further };
-    console.log(JSON.stringify(this.#context.redacted(line)));
+    logLine(this.#context, line);
   }
 }

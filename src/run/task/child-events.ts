@@ -1,7 +1,10 @@
 /** Shows the events of a delegated run among those of a run without a session, to which no relay sends them. */
+
 import type { AgentEffectContext } from "../../engine/agent/step.ts";
 import { Internal } from "../../errors.ts";
+import { logFault } from "../../log.ts";
 import { readFrames } from "../../model/frames.ts";
+import type { RunContext } from "../context.ts";
 import { eventOf, type RunEvent } from "../events.ts";
 import type { SessionClient } from "../session-client.ts";
 import type { TaskSettings } from "./handle.ts";
@@ -13,6 +16,7 @@ const MAX_BYTES = 256 * 1024 * 1024;
 
 /** Emits the events as they come. A failure here does not fail the run: its answer does not depend on these events. */
 export async function relayChildEvents(
+  context: RunContext,
   session: SessionClient,
   { name, task }: TaskSettings,
   run_id: string,
@@ -40,7 +44,6 @@ export async function relayChildEvents(
       },
     );
   } catch (error) {
-    if (!signal.aborted)
-      console.error(JSON.stringify({ event: "events_not_sent", run_id, error: String(error) }));
+    if (!signal.aborted) logFault(context, { event: "events_not_sent", run_id }, error);
   }
 }

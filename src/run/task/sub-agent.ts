@@ -11,6 +11,7 @@ import type { AgentEffectContext, PlannedCall } from "../../engine/agent/step.ts
 import { isFaultCategory } from "../../engine/tool-fault.ts";
 import { CallNotFound } from "../../errors/llm.ts";
 import { HullError } from "../../errors.ts";
+import { logFault } from "../../log.ts";
 import { objectOf } from "../../skill/json.ts";
 import { SUB_AGENT } from "../../skill/tool-names.ts";
 import type { RunContext } from "../context.ts";
@@ -72,7 +73,7 @@ export async function runSubAgent(
  * @throws TooManyDelegated from the session above, and the signal's reason
  */
 export async function delegated(
-  { background }: RunContext,
+  context: RunContext,
   session: SessionClient,
   { spec, settings }: Delegated,
   signal: AbortSignal,
@@ -87,7 +88,7 @@ export async function delegated(
     request: null,
   });
   const followed = begun?.();
-  const { task, spent } = await ended(session, signal, background);
+  const { task, spent } = await ended(context, session, signal);
   await followed;
   return { task, spent };
 }
@@ -99,7 +100,7 @@ const childOf = ({ run, effect }: Pick<AgentEffectContext, "run" | "effect">): s
 export async function closeChildren(context: RunContext, { spec, calls }: RunState): Promise<void> {
   const open = calls.filter(({ stage, call }) => stage === "started" && DELEGATING.includes(call.name));
   await Promise.all(
-    open.map(({ effect }) => close(sessionClient(context, childOf({ run: spec.run_id, effect })))),
+    open.map(({ effect }) => close(context, sessionClient(context, childOf({ run: spec.run_id, effect })))),
   );
 }
 
@@ -107,10 +108,10 @@ export async function closeChildren(context: RunContext, { spec, calls }: RunSta
 const DELEGATING: readonly string[] = [SUB_AGENT, LOAD_SKILL];
 
 /** Ends a child, if it was begun. It never rejects. */
-async function close(session: SessionClient): Promise<void> {
+async function close(context: RunContext, session: SessionClient): Promise<void> {
   await session.ask("task_close", { request: null }).catch((error: unknown) => {
     if (CallNotFound.matches(error)) return;
-    console.error(JSON.stringify({ event: "delegate_not_closed", child: session.id, error: String(error) }));
+    logFault(context, { event: "delegate_not_closed", child: session.id }, error);
   });
 }
 
@@ -133,7 +134,7 @@ async function envelopeFrom(
     // A child sends its events to a session above. Without one, this run must emit them, unless an earlier run attempt
     // has already emitted what it saw.
     const unseen = above.session_id === null && !again;
-    const follow = unseen ? () => relayChildEvents(session, settings, run_id, at, below.emit) : null;
+    const follow = unseen ? () => relayChildEvents(context, session, settings, run_id, at, below.emit) : null;
     const { task, spent } = await delegated(context, session, { spec, settings }, at.signal, follow);
     return { ...answerOf(task), spent, duration_ms: Date.now() - started };
   } catch (error) {
@@ -144,11 +145,11 @@ async function envelopeFrom(
 }
 
 /** Waits for the end. If the run is stopped, stops the delegated run, too. */
-async function ended(session: SessionClient, signal: AbortSignal, background: RunContext["background"]) {
+async function ended(context: RunContext, session: SessionClient, signal: AbortSignal) {
   const stopped = Promise.withResolvers<never>();
   stopped.promise.catch(() => {});
   const stop = (): void => {
-    background(close(session));
+    context.background(close(context, session));
     stopped.reject(signal.reason);
   };
   signal.addEventListener("abort", stop, { once: true });

@@ -355,7 +355,7 @@ export class Conversation {
       this.#store.setDue({ delete: now + RETRY_MS });
     });
     await this.#clear(row).catch((error: unknown) => {
-      console.error(JSON.stringify({ event: "session_not_cleared", id: row.id, error: String(error) }));
+      this.log.fault({ event: "session_not_cleared", id: row.id }, error);
     });
   }
 

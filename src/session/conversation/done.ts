@@ -7,7 +7,10 @@ import { asJson, objectOf } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { RunResult } from "./answers.ts";
 import type { RunRow } from "./run-rows.ts";
+import type { SessionLog } from "./session-log.ts";
 import type { ConversationStore } from "./store.ts";
+
+type FaultLog = Pick<SessionLog, "fault">;
 
 /** What is known of an ended run without its records. */
 interface RunEnd {
@@ -23,21 +26,21 @@ interface RunEnd {
  * `error` if the run failed, then `done` with the result.
  * @param resultOf creates the result's document; `null`: its records must not be read
  */
-export function doneEvents(end: RunEnd, resultOf: (() => JsonObject) | null): RunEvent[] {
+export function doneEvents(log: FaultLog, end: RunEnd, resultOf: (() => JsonObject) | null): RunEvent[] {
   const { row, error } = end;
-  const result = resultOf === null ? bareResult(end) : made(resultOf, end);
+  const result = resultOf === null ? bareResult(end) : made(log, resultOf, end);
   const done: RunEvent = { event: "done", data: { ok: error === null, ...result } };
   return error === null ? [done] : [errorEvent(row, error), done];
 }
 
 /** Calls `resultOf`. If it throws, the result is bare: a run must be able to end even then. */
-function made(resultOf: () => JsonObject, end: RunEnd): JsonObject {
+function made(log: FaultLog, resultOf: () => JsonObject, end: RunEnd): JsonObject {
   try {
     return resultOf();
   } catch (error) {
     const { row, status } = end;
     const run = { run_id: row.id, status };
-    console.error(JSON.stringify({ event: "result_not_made", ...run, error: String(error) }));
+    log.fault({ event: "result_not_made", ...run }, error);
     return bareResult(end);
   }
 }

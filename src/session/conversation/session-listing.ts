@@ -131,7 +131,7 @@ export class SessionListing {
    */
   inOrder(fault: string, work: () => Promise<void>): Promise<void> {
     this.#last = this.#last.then(work).catch((error: unknown) => {
-      console.error(JSON.stringify({ event: fault, error: String(error) }));
+      this.#log.fault({ event: fault }, error);
     });
     return this.#last;
   }
@@ -220,7 +220,7 @@ export class SessionListing {
     this.#last = noted
       .then((left) => (left === null ? undefined : this.#writeRuns(ids, left, clears)))
       .catch((error: unknown) => {
-        console.error(JSON.stringify({ event: "run_not_indexed", ids, error: String(error) }));
+        this.#log.fault({ event: "run_not_indexed", ids }, error);
         this.#runDue = true;
         try {
           if (this.#store.session() !== null) this.#store.setDue({ run_index: this.#log.now() + RETRY_MS });

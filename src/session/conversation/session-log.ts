@@ -2,11 +2,13 @@
  * The only way to change a session: stores folded records together with their events in one transaction, then announces
  * the events.
  */
+
 import { type Applied, applyAgentRecord, applyAll, fold } from "../../engine/agent/apply.ts";
 import type { AgentRecord, AgentRecordBody } from "../../engine/agent/records.ts";
 import { type AgentState, EMPTY_SESSION } from "../../engine/agent/state.ts";
 import { History, historyOf, type Told } from "../../llm/history.ts";
 import { emptyTranscript, newId } from "../../llm/transcript.ts";
+import { logFault, logLine } from "../../log.ts";
 import type { Redactor } from "../../redact.ts";
 import { eventsOf } from "../../run/agent/events.ts";
 import type { RunEvent } from "../../run/events.ts";
@@ -56,7 +58,7 @@ export class SessionLog {
 
   constructor(store: ConversationStore, now: () => number, redactors: Redactors) {
     this.store = store;
-    this.events = new EventLog(store);
+    this.events = new EventLog(store, (error) => this.fault({ event: "event_not_stored" }, error));
     this.now = now;
     this.#redactors = redactors;
   }
@@ -88,7 +90,7 @@ export class SessionLog {
       const next = row.ok ? folded(state, row.value) : null;
       if (next === null) {
         this.#damaged = row.seq;
-        console.error(JSON.stringify({ event: "record_unreadable", seq: row.seq }));
+        this.fault({ event: "record_unreadable", seq: row.seq });
       } else state = next;
     }
     return state;
@@ -215,7 +217,7 @@ export class SessionLog {
     try {
       this.send(event);
     } catch (error) {
-      console.error(JSON.stringify({ event: "event_not_stored", run_id, error: String(error) }));
+      this.fault({ event: "event_not_stored", run_id }, error);
     }
   }
 
@@ -232,6 +234,16 @@ export class SessionLog {
   /** Redacts a JSON-like value for watchers and logs. */
   shown<T>(value: T): T {
     return this.#redactors.events.json(value);
+  }
+
+  /** Writes a line to the Worker's log. */
+  note(line: object): void {
+    logLine(this.#redactors.events, line);
+  }
+
+  /** The same for a fault that nobody else learns of. */
+  fault(line: object, error?: unknown): void {
+    logFault(this.#redactors.events, line, error);
   }
 
   /** Redacts an event. `done` contains the answer, so it is redacted as an answer. */

@@ -61,7 +61,7 @@ export function settleRun(
       const result = () => ({ ...resultOf(log, state, row, settled_at), ...further() });
       const { status = "error", error = null } = state.run ?? {};
       const end = { row, session_id, settled_at, status, error };
-      return [...lifecycle.ends(row.id, { status, code: error?.code }), ...doneEvents(end, result)];
+      return [...lifecycle.ends(row.id, { status, code: error?.code }), ...doneEvents(log, end, result)];
     },
     write: ({ run }, done_event) => {
       // A restarted daemon or task continues with the stored value of its effects.
@@ -87,7 +87,10 @@ export function loseRun(options: EndOptions, row: RunRow): ErrorData {
     (state) => {
       const known = state?.run?.spec.run_id === row.id;
       const result = known ? () => resultOf(log, state, row, settled_at) : null;
-      return [...lifecycle.ends(row.id, { status: "error", code: error.code }), ...doneEvents(end, result)];
+      return [
+        ...lifecycle.ends(row.id, { status: "error", code: error.code }),
+        ...doneEvents(log, end, result),
+      ];
     },
     (last) => noteEnd(log, row, "error", { settled_at, done_event: last, memo: null }, lifecycle),
   );
@@ -152,5 +155,5 @@ export function logRun(
 ): void {
   const { id: session_id, tenant } = log.store.identity();
   const line = { event, session_id, run_id, tenant, request_id, ...facts };
-  console.log(JSON.stringify(log.shown(line)));
+  log.note(line);
 }

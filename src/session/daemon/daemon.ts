@@ -255,7 +255,7 @@ export class Daemon {
       this.look();
     } catch (error) {
       // It stays due, so the alarm handles it.
-      console.error(JSON.stringify({ event: "daemon_not_woken", error: String(error) }));
+      this.#conversation.log.fault({ event: "daemon_not_woken" }, error);
     }
   }
 

@@ -47,7 +47,7 @@ export class SnapshotWriter {
   /** Runs work one after the other, each after the present writes are stored. */
   #later(work: () => Promise<void>): Promise<void> {
     this.#working = this.#working.then(work).catch((error: unknown) => {
-      console.error(JSON.stringify({ event: "daemon_not_kept", error: String(error) }));
+      this.#conversation.log.fault({ event: "daemon_not_kept" }, error);
     });
     this.#conversation.background(this.#working);
     return this.#working;
@@ -70,7 +70,7 @@ async function save(conversation: Conversation, daemon: Daemon, options: DaemonO
     listFiles: async (after: string | null, limit: number) => files.presentFiles(after, limit),
   };
   const meta = folder !== null && path.startsWith(`${folder}/`) ? `${folder}/daemon.meta.json` : null;
-  await persist(env.FILES, files.byRun, {
+  await persist(log, env.FILES, files.byRun, {
     [path]: await snapshotOf(daemon, conversation, present),
     ...(meta === null ? {} : { [meta]: log.answered(summaryOf(daemon, log)) }),
   });

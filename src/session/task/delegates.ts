@@ -229,7 +229,7 @@ export class Delegates {
   async #close(child: string): Promise<void> {
     const closed = this.#client(child).ask("task_close", { request: null });
     await closed.catch((error: unknown) => {
-      console.error(JSON.stringify({ event: "delegate_not_closed", child, error: String(error) }));
+      this.#conversation.log.fault({ event: "delegate_not_closed", child }, error);
     });
   }
 

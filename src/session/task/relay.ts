@@ -60,7 +60,7 @@ export class Relay {
     this.#pumping = Promise.resolve()
       .then(() => this.#pump())
       .catch((error: unknown) => {
-        console.error(JSON.stringify({ event: "relay_failed", error: String(error) }));
+        this.#conversation.log.fault({ event: "relay_failed" }, error);
       })
       .finally(() => {
         this.#pumping = null;

@@ -217,7 +217,7 @@ export class TaskRuns {
         const over = this.#task.progress() === "over";
         const gone = above.ask("undelegate", { child: id, task_run: asks.task_run, over });
         await gone.catch((fault: unknown) => {
-          console.error(JSON.stringify({ event: "task_not_withdrawn", child: id, error: String(fault) }));
+          this.#conversation.log.fault({ event: "task_not_withdrawn", child: id }, fault);
         });
       }
       throw error;

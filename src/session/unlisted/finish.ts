@@ -1,5 +1,7 @@
 /** The end of a call: its events, its stored outcome, its log line, and stopping its processes. */
+
 import type { HullError } from "../../errors.ts";
+import { logLine } from "../../log.ts";
 import type { RunContext } from "../../run/context.ts";
 import type { RunEvent } from "../../run/events.ts";
 import type { RunOutput } from "../../run/handle.ts";
@@ -63,5 +65,5 @@ export function logEnd(
     ...context.log,
     ...(context.spans === undefined ? {} : { spans: context.spans }),
   };
-  console.log(JSON.stringify(context.redacted(line)));
+  logLine(context, line);
 }

@@ -275,7 +275,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
   }
 
   protected override interrupted({ id }: RunRow, error: unknown): void {
-    console.error(JSON.stringify({ event: "execution_broke_off", id, error: String(error) }));
+    this.log.fault({ event: "execution_broke_off", id }, error);
   }
 
   protected override madeProgress({ progress }: RunRow): boolean {
@@ -434,7 +434,7 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
   #removeObjects(keys: readonly string[]): void {
     if (keys.length === 0) return;
     const removed = this.#env.FILES.delete([...keys]).catch((error: unknown) => {
-      console.error(JSON.stringify({ event: "objects_not_removed", error: String(error) }));
+      this.log.fault({ event: "objects_not_removed" }, error);
     });
     this.background(removed);
   }

@@ -104,7 +104,7 @@ export class Journal {
       for (const stored of this.#unread) {
         const { key } = stored;
         const outcome = await readOutcome(FILES, stored);
-        if (outcome === null) console.error(JSON.stringify({ event: "output_lost", key }));
+        if (outcome === null) this.#conversation.log.fault({ event: "output_lost", key });
         outcomes.set(key, outcome);
       }
       this.#fold(outcomes);

@@ -187,8 +187,8 @@ export class Workflow {
       return step();
     } catch (error) {
       const run = this.state().spec.run_id;
-      console.error(JSON.stringify({ event: "workflow_step_failed", run, error: String(error) }));
       const { log } = this.#conversation;
+      log.fault({ event: "workflow_step_failed", run }, error);
       const cause = this.#conversation.context(this.#journal.origin).redacted(String(error));
       batch.add([broken(batch.state ?? this.state(), cause, log.now())]);
       return null;
@@ -213,7 +213,7 @@ export class Workflow {
       await this.#journal.keepLong(state.spec.run_id, records);
       if (this.#journal.state() === state) this.#append(records);
     } catch (error) {
-      console.error(JSON.stringify({ event: "output_not_stored", error: String(error) }));
+      this.#conversation.log.fault({ event: "output_not_stored" }, error);
       return;
     } finally {
       this.#storing = false;
@@ -382,7 +382,7 @@ export class Workflow {
       })
       .catch((error: unknown) => {
         if (this.#working.get(name) === abort) this.#working.delete(name);
-        console.error(JSON.stringify({ event: "attempt_broke_off", attempt: name, error: String(error) }));
+        this.#conversation.log.fault({ event: "attempt_broke_off", attempt: name }, error);
         this.#brokeOff(name, key);
       });
     this.#conversation.background(work);

@@ -143,6 +143,7 @@ const CASES: [string, Record<string, string>, string, number, RegExp][] = [
   ["pure imports", { "src/engine/a.ts": 'import "cloudflare:workers";' }, "src/engine/a.ts", 1, /pure/],
   ["pure calls", { "src/engine/a.ts": "const t = Date.now();" }, "src/engine/a.ts", 1, /pure/],
   ["bare errors", { "src/http/a.ts": "\n\nthrow new Error(`x`);" }, "src/http/a.ts", 3, /bare Error/],
+  ["logs", { "src/run/a.ts": "\nconsole.error(x);" }, "src/run/a.ts", 2, /redactor/],
   ["JSON answers", { "src/http/a.ts": "return Response.json(x);" }, "src/http/a.ts", 1, /jsonAnswer/],
   ["any", { "scripts/a.ts": "const f = (x: any) => x;" }, "scripts/a.ts", 1, /any/],
   ["casts", { "test/a.ts": "const x = {} as unknown as string;" }, "test/a.ts", 1, /cast/],

@@ -1,0 +1,15 @@
+/** The log: one line of JSON each, without secrets. No other file of the Worker writes to the console. */
+import type { Redactor } from "./redact.ts";
+
+/** Removes secrets: a redactor, or the context of a request or a run, which may know further secrets. */
+type Redacts = Pick<Redactor, "json"> | { redacted(line: object): object };
+
+/** Logs a line. `error`: somebody should look at it. */
+export function logLine(by: Redacts, line: object, level: "log" | "warn" | "error" = "log"): void {
+  console[level](JSON.stringify("json" in by ? by.json(line) : by.redacted(line)));
+}
+
+/** Logs a fault that nobody else learns of. @param error what was thrown, if anything was */
+export function logFault(by: Redacts, line: object, error?: unknown): void {
+  logLine(by, error === undefined ? line : { ...line, error: String(error) }, "error");
+}
