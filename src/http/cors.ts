@@ -11,6 +11,7 @@ const ALLOW_HEADERS = [
   "last-event-id",
   "prefer",
   "x-hull-bot",
+  "x-hull-mock-scope",
   "x-request-id",
   "mcp-protocol-version",
   "mcp-method",
