@@ -22,6 +22,16 @@ export async function namedSkillHeaders(
   return headersOf(card);
 }
 
+/** The same for the answers that follow, and for an error in their place. */
+export async function noteSkill(context: RequestContext, named: unknown): Promise<void> {
+  context.runHeaders = await namedSkillHeaders(context, named);
+}
+
+/** Notes that an earlier request with the same `Idempotency-Key` did what this one asks for. */
+export function noteReplay(context: RequestContext): void {
+  context.runHeaders = { ...context.runHeaders, "x-hull-replayed": "1" };
+}
+
 /** Adds the headers that every run has; headers that the answer already has, e.g. for caching, stay. */
 export function withHeaders(response: Response, headers: Record<string, string>): Response {
   for (const [name, value] of Object.entries(headers)) {

@@ -249,6 +249,23 @@ it.each([
   });
 });
 
+const node = { kind: "subagent", mode: "llm", model_policy: { skill: "plain" } };
+it.each([
+  ["/tasks", { task: "go", node }],
+  ["/tasks", { task: "go", graph: { nodes: { a: {} } }, options: { skill: "plain" } }],
+  ["/sub-agents", { task: "go", options: { skill: "plain", background: true } }],
+  ["/daemons", { task: "go", skill: "plain" }],
+  ["/workflows/execute", { task: "go", graph: { nodes: { a: {} } }, options: { skill: "plain" } }],
+])("%s %j: the answer, its line and that of its run name the skill", async (path, body) => {
+  const response = await post(path, body);
+  expect([response.ok, response.headers.get("x-hull-skill")]).toEqual([
+    true,
+    expect.stringMatching(/^plain@[0-9a-f]{12}$/),
+  ]);
+  expect(await line("request")).toMatchObject({ path, skill: "plain", digest: expect.any(String) });
+  if (path !== "/daemons") expect(await line("run")).toMatchObject({ skill: "plain" });
+});
+
 it("a stored response: the line of its request and that of its run name its execution", async () => {
   const response = await post("/v1/responses", { model: "skill/plain", input: "go" });
   const execution_id = response.headers.get("x-hull-execution-id");

@@ -119,6 +119,8 @@ describe("a fork", () => {
     expect([...new Set(ids)]).toHaveLength(1);
     expect(await files(`/sessions/${ids[0]}`)).toEqual({ a: "200 one" });
     expect(await get(parent)).toMatchObject({ child_ids: [ids[0]] });
+    const again = await post(`${parent}/fork`, {}, { "idempotency-key": "fork-twice" });
+    expect([again.headers.get("x-hull-replayed"), await again.json()]).toMatchObject(["1", { id: ids[0] }]);
   });
 
   it("has a key for one body and one route", async () => {

@@ -497,14 +497,15 @@ describe("a repeated request with its Idempotency-Key", () => {
         asked.map(async ([path, body], n) => {
           const answer = await post(path, body, { "idempotency-key": `${round}-${n}` });
           const { id, session_id = id, code } = await answer.json<Body>();
-          return [answer.status, code ?? session_id];
+          return [answer.status, code ?? session_id, answer.headers.get("x-hull-replayed")];
         }),
       );
     const first = await ask("first");
     expect(first.map(([status]) => status)).toEqual([201, 201, 201, 200, 200, 201, 201, 200]);
     await client.publish({});
     expect((await send("DELETE", above)).status).toBe(204);
-    expect(await ask("first")).toEqual(first);
+    expect(first.map(([, , replayed]) => replayed)).toEqual(asked.map(() => null));
+    expect(await ask("first")).toEqual(first.map(([status, id]) => [status, id, "1"]));
     for (const [n, [path, body]] of asked.entries()) {
       const text = path.endsWith("/runs") ? { prompt: "y" } : { task: "y" };
       const answer = await post(path, { ...body, ...text }, { "idempotency-key": `first-${n}` });

@@ -364,7 +364,14 @@ describe("a run that continues another one", () => {
     await file(fork?.id, { method: "PUT", body: "changed" });
     expect(await (await file(first.id)).text()).toBe("what a wrote");
     // The same request again is the same run, and a record whose run is gone has no files.
-    expect(await (await later[3]?.())?.json()).toMatchObject({ id: fork?.id });
+    for (const [n, id] of [
+      [0, on?.id],
+      [3, fork?.id],
+    ] as const) {
+      const again = await later[n]?.();
+      expect(again?.headers.get("x-hull-replayed")).toBe("1");
+      expect(await again?.json()).toMatchObject({ id });
+    }
     expect(await (await file(fork?.id)).text()).toBe("changed");
     await client.fetch(path, { method: "DELETE" });
     const without = await run(graph, { options: { resume_run: first } });

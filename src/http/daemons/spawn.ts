@@ -12,6 +12,7 @@ import type { DaemonSettings, Webhook } from "../../session/daemon/rpc.ts";
 import { readJson } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { jsonNow } from "../page.ts";
+import { noteReplay, noteSkill } from "../run-headers.ts";
 import { requestName, sessionOf, shown } from "../sessions/object.ts";
 import { idDigits, idempotencyKey } from "../skills/idempotency.ts";
 import { checkSecret } from "./webhook.ts";
@@ -25,8 +26,11 @@ export async function spawnDaemon(context: RequestContext): Promise<Response> {
   const id = `dmn_${await idDigits(context, "/daemons")}`;
   const session = sessionOf(context, id, "daemon");
   const request = await requestName(context, body);
-  if (key !== null && (await session.ask("known", { request })))
+  await noteSkill(context, options.skill);
+  if (key !== null && (await session.ask("known", { request }))) {
+    noteReplay(context);
     return spawned(context, await session.ask("rested", null));
+  }
   const hook = given === undefined ? null : webhookOf(given);
   if (hook !== null) checkSecret(context.settings, hook);
   const folder = persist_path ?? daemonFolder(id);
@@ -48,7 +52,8 @@ export async function spawnDaemon(context: RequestContext): Promise<Response> {
 }
 
 function spawned(context: RequestContext, summary: DaemonSummary): Response {
-  return jsonNow(shown(context, summary), 201, { location: `/daemons/${summary.id}` });
+  const located = { location: `/daemons/${summary.id}` };
+  return jsonNow(shown(context, summary), 201, { ...context.runHeaders, ...located });
 }
 
 function webhookOf(given: WebhookGiven): Webhook {

@@ -17,6 +17,8 @@ import type { RequestContext } from "../context.ts";
 import { MAX_MODEL_BODY_BYTES } from "../operations.ts";
 import { jsonNow } from "../page.ts";
 import type { Handler } from "../routes.ts";
+import { noteReplay, withHeaders } from "../run-headers.ts";
+import { idempotencyKey } from "../skills/idempotency.ts";
 import { requestName, sessionOf } from "./object.ts";
 import { createdSession, newSessionId } from "./sessions.ts";
 
@@ -84,8 +86,12 @@ async function fork(
   // An `Idempotency-Key` counts for one route only.
   const { pathname } = new URL(context.request.url);
   const dst = body.dst ?? (await newSessionId(context, pathname));
-  const made = await sessionOf(context, id).ask("fork", { dst, keep_first: body.keep_first, request });
-  return createdSession(await sessionOf(context, made).ask("view", null), true);
+  const session = sessionOf(context, id);
+  const keyed = idempotencyKey(context.request) !== null;
+  if (keyed && (await session.ask("known", { request }))) noteReplay(context);
+  const made = await session.ask("fork", { dst, keep_first: body.keep_first, request });
+  const view = await sessionOf(context, made).ask("view", null);
+  return withHeaders(createdSession(view, true), context.runHeaders);
 }
 
 const changing =

@@ -41,6 +41,7 @@ import { readJson } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { lastSeen } from "../executions.ts";
 import { jsonNow } from "../page.ts";
+import { noteReplay, noteSkill } from "../run-headers.ts";
 import { requestName, sessionOf, shown } from "../sessions/object.ts";
 import { idDigits, idempotencyKey } from "../skills/idempotency.ts";
 import { eventStream, wantsEvents } from "../sse.ts";
@@ -79,8 +80,9 @@ export async function spawnTask(context: RequestContext): Promise<Response> {
     node === undefined
       ? spawnGraph(context, { id, wait }, body)
       : spawnNode(context, { id, wait }, body, node);
+  await noteSkill(context, node?.model_policy?.skill ?? body.options?.skill);
   const { task, thrown } = (await again(context, { id, wait }, body)) ?? (await spawn());
-  if (later) return accepted(task);
+  if (later) return accepted(context, task);
   if (streaming) return followed(context, task);
   if (thrown !== null) throw thrownBy(thrown);
   return handled(context, task, 201);
@@ -101,6 +103,7 @@ async function again(
   const request = await namedRequest(context, body);
   const session = sessionOf(context, id, "task");
   if (request === null || !(await session.ask("known", { request }))) return null;
+  noteReplay(context);
   return wait
     ? session.ask("task_wait", { timeout_ms: null })
     : { task: await session.ask("task", null), thrown: null };
@@ -290,14 +293,15 @@ export async function runSubAgent(context: RequestContext): Promise<Response> {
     const allowed = allowed_tools ?? null;
     return handOver(context, { id, wait, settings, input, allowed, imported, above }, body);
   };
+  await noteSkill(context, options.skill);
   const { task: handle, thrown } = (await again(context, { id, wait }, body)) ?? (await spawn());
-  if (later) return accepted(handle);
+  if (later) return accepted(context, handle);
   if (background) return handled(context, handle, 201);
   if (streaming) return followed(context, handle);
   if (thrown !== null) throw thrownBy(thrown);
   const { result, error } = handle;
   if (result === null) throw thrownBy(error ?? {});
-  return jsonNow(shown(context, result));
+  return jsonNow(shown(context, result), 200, context.runHeaders);
 }
 
 /** The options of the run, without those of the sub-agent. */
@@ -354,17 +358,23 @@ async function namedRequest(context: RequestContext, body: object): Promise<Name
 }
 
 export function handled(context: RequestContext, task: TaskHandle, status = 200): Response {
-  return jsonNow(shown(context, task), status, status === 200 ? {} : { location: `/tasks/${task.id}` });
+  const located = status === 200 ? {} : { location: `/tasks/${task.id}` };
+  return jsonNow(shown(context, task), status, { ...context.runHeaders, ...located });
 }
 
-function accepted({ id, child_run_id: run_id, status }: TaskHandle): Response {
+function accepted(
+  { runHeaders }: RequestContext,
+  { id, child_run_id: run_id, status }: TaskHandle,
+): Response {
   const document: AcceptedTask = { id, run_id, session_id: id, status };
-  return jsonNow(document, 202, { location: `/tasks/${id}`, "preference-applied": "respond-async" });
+  const headers = { location: `/tasks/${id}`, "preference-applied": "respond-async" };
+  return jsonNow(document, 202, { ...runHeaders, ...headers });
 }
 
 async function followed(context: RequestContext, { id, child_run_id }: TaskHandle): Promise<Response> {
   const after = lastSeen(context.request, id);
-  return eventStream(await sessionOf(context, id).events(child_run_id, after, "answer"));
+  const events = await sessionOf(context, id).events(child_run_id, after, "answer");
+  return eventStream(events, context.runHeaders);
 }
 
 /** The conversation so far of the session that delegates. */

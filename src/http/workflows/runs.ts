@@ -50,6 +50,7 @@ import { accountOf } from "../llm/account.ts";
 import { jsonNow, wantedPage } from "../page.ts";
 import { oneOf } from "../parameters.ts";
 import type { Handler } from "../routes.ts";
+import { noteReplay, noteSkill } from "../run-headers.ts";
 import { reasonIn, requestName, sessionOf, shown } from "../sessions/object.ts";
 import { idDigits, idempotencyKey } from "../skills/idempotency.ts";
 import { eventStream, wantsEvents } from "../sse.ts";
@@ -60,6 +61,7 @@ import { readWorkflowOptions, type WorkflowRunRequest, workflowSpec } from "./ru
 /** `POST /workflows/execute`: waits for the end, streams, or answers 202. */
 export async function executeWorkflow(context: RequestContext): Promise<Response> {
   const body = await readJson(context.request, executeBody);
+  await noteSkill(context, skillIn(body.workflow) ?? body.options?.skill);
   return begin(context, body, () => wantedBy(context, body));
 }
 
@@ -89,6 +91,7 @@ async function wantedBy(context: RequestContext, body: ExecuteBody): Promise<Wor
 /** `POST /workflows/task_run`: a task through act, verify and repair, up to its end. */
 export async function postTaskRun(context: RequestContext): Promise<Response> {
   const body = await readJson(context.request, taskRunBody);
+  await noteSkill(context, skillIn(body.flow) ?? body.overrides?.skill);
   const started =
     (await earlier(context, body)) ?? (await start(context, body, await wantedTask(context, body)));
   const ended = await endOf(started.session, started.begun);
@@ -110,6 +113,10 @@ async function wantedTask(
   const artifacts = artifactsIn(given);
   return { task, graph, workflow, artifacts, origin: null, options, own, root: null, skills: null };
 }
+
+/** The skill that has the workflow of this name; absent: none has. */
+const skillIn = (workflow: unknown): string | undefined =>
+  typeof workflow === "string" ? /^([^/]+)\//.exec(workflow)?.[1] : undefined;
 
 interface Source {
   graph: Graph;
@@ -167,6 +174,7 @@ async function earlier(context: RequestContext, body: object): Promise<Started |
   const session = sessionOf(context, run_id, "workflow run");
   const request = await requestName(context, body);
   if (!(await session.ask("known", { request }))) return null;
+  noteReplay(context);
   return startedAs(context, session, await session.ask("workflow", { wait: "none" }));
 }
 
@@ -197,6 +205,7 @@ function startedAs(context: RequestContext, session: SessionClient, begun: JsonO
   const { id: run_id } = session;
   context.log.run_id = run_id;
   const headers = {
+    ...context.runHeaders,
     "cache-control": "no-store",
     location: `/workflows/runs/${run_id}`,
     "x-hull-run-id": run_id,

@@ -129,6 +129,7 @@ export function logEnd(
     status: run?.status ?? "error",
     duration_ms: Math.max(0, options.log.now() - row.created_at),
     ...(run === null ? {} : { iterations: run.iterations, usage: run.totals }),
+    ...(run?.spec.agent === undefined ? {} : { skill: run.spec.agent }),
     ...(row.recoveries === 0 ? {} : { recoveries: row.recoveries }),
     ...(code === undefined ? {} : { code }),
     ...(fault === undefined || Object.keys(fault.operator).length === 0 ? {} : { error: fault.operator }),
