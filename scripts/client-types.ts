@@ -41,6 +41,8 @@ const NAMED: { readonly [schema: string]: string } = {
   SessionFile: "SessionFile",
   SessionFiles: "SessionFiles",
 };
+/** In these types, a member that is `null` counts as absent. */
+const OPTIONS = ["CallOptions", "RunOptions"];
 /** Bodies of operations without a name in the document. */
 const BODIES: { readonly [name: string]: string } = {
   CallRequest: "/llm/call",
@@ -69,7 +71,7 @@ export function clientTypes(): string {
     });
   const declaration = (name: string, schema: JsonObject): string => {
     const members = name === "CallOptions" ? ` & ${providerMembers(objectOf(schema.properties))}` : "";
-    const [base, own] = derived(schema);
+    const [base, own] = derived(OPTIONS.includes(name) ? withNulls(schema) : schema);
     return `${comment(schema.description, "")}export type ${name} = ${base}${typeOf(own)}${members};`;
   };
   /** The named type of which a schema has all members, as the beginning of its own type; and the schema without them. */
@@ -105,7 +107,18 @@ const HEAD = `// \`npm run docs\` writes this file from the schemas of the API.
 function providerMembers(options: JsonObject): string {
   const names = SHIPPED.names.filter((name) => !Object.hasOwn(options, name));
   const union = names.map((name) => JSON.stringify(name)).join(" | ");
-  return `{ [provider in ${union}]?: Record<string, unknown> }`;
+  return `{ [provider in ${union}]?: Record<string, unknown> | null }`;
+}
+
+/** A schema whose members may all be `null`. */
+function withNulls({ properties, allOf, ...rest }: JsonObject): JsonObject {
+  if (Array.isArray(allOf)) return { ...rest, allOf: allOf.map((part) => withNulls(objectOf(part))) };
+  if (properties === undefined) return rest;
+  const members = Object.entries(objectOf(properties)).map(([name, member]) => {
+    const { description = "" } = objectOf(member);
+    return [name, { description, anyOf: [member, { type: "null" }] }];
+  });
+  return { ...rest, properties: Object.fromEntries(members) };
 }
 
 /** The members of an object, each with whether it is required. */

@@ -74,76 +74,76 @@ export type Artifacts = {
 /** Options of a model call. `null` counts as absent. Any other key is the name of a provider and holds members that Hull adds to the requests for it; a name that is neither an option nor a provider is 422 with its path. */
 export type CallOptions = {
   /** The provider. `"auto"` means that it follows from the model. */
-  provider?: string;
+  provider?: string | null;
   /** A model id or an alias. */
-  model?: string;
+  model?: string | null;
   /** A tier or an alias instead of a model: `small`, `mid`, `frontier`. */
-  model_tier?: string;
+  model_tier?: string | null;
   /** The most tokens of an answer. */
-  max_tokens?: number;
+  max_tokens?: number | null;
   /** Sampling temperature. */
-  temperature?: number;
+  temperature?: number | null;
   /** Nucleus sampling. */
-  top_p?: number;
+  top_p?: number | null;
   /** Sampling among the first `k` tokens. */
-  top_k?: number;
+  top_k?: number | null;
   /** Seed of the sampling. */
-  seed?: number;
+  seed?: number | null;
   /** Penalty for repeated tokens. */
-  frequency_penalty?: number;
+  frequency_penalty?: number | null;
   /** Penalty for tokens that have already occurred. */
-  presence_penalty?: number;
+  presence_penalty?: number | null;
   /** Texts that end the answer. An empty list counts as absent. */
-  stop?: string[] | string;
+  stop?: string[] | string | null;
   /** Whether the answer is JSON. */
-  response_format?: "text" | "json" | "json_object";
+  response_format?: "text" | "json" | "json_object" | null;
   /** The same; `json_schema` wins. */
-  schema?: Record<string, unknown>;
+  schema?: Record<string, unknown> | null;
   /** The JSON Schema for the provider, which the answer must match. */
-  json_schema?: Record<string, unknown>;
+  json_schema?: Record<string, unknown> | null;
   /** The schema that Hull checks the answer against, if it differs. */
-  output_schema?: Record<string, unknown>;
+  output_schema?: Record<string, unknown> | null;
   /** The same as an object or its `kind`: `"text"`, `"json_object"`, `"json_schema"`. */
   output_format?: "text" | "json_object" | "json_schema" | {
     kind: "text" | "json_object" | "json_schema";
     schema?: Record<string, unknown>;
     strict?: boolean;
-  };
+  } | null;
   /** What happens if the answer does not match: nothing, the warning `schema_mismatch` of the result, or 422 `schema_validation`. */
-  output_validation?: "off" | "warn" | "error";
+  output_validation?: "off" | "warn" | "error" | null;
   /** How often Hull asks again after an answer that does not match. */
-  schema_retries?: number;
+  schema_retries?: number | null;
   /** Whether Hull says what was wrong when it asks again. A text replaces Hull's words. */
-  schema_retry_nudge?: boolean | string;
+  schema_retry_nudge?: boolean | string | null;
   /** How often Hull repeats a model call after a transient failure. */
-  llm_retries?: number;
+  llm_retries?: number | null;
   /** Unit of the pauses before repetitions: these are 2, 4, 8, 16, 16, … units long, or up to 20 % longer. A `Retry-After` of up to 30 s replaces a pause; with a longer one Hull does not repeat the call. */
-  llm_backoff_ms?: number;
+  llm_backoff_ms?: number | null;
   /** Whether and how much the model reasons before it answers. */
   thinking?: boolean | "enabled" | "on" | "adaptive" | "low" | "medium" | "high" | "off" | {
     enabled?: boolean;
     mode?: "enabled" | "adaptive" | "effort";
     budget_tokens?: number;
     level?: "low" | "medium" | "high";
-  };
+  } | null;
   /** The same as `thinking` with that level. Not together with `thinking`. */
-  reasoning_effort?: "low" | "medium" | "high";
+  reasoning_effort?: "low" | "medium" | "high" | null;
   /** Anthropic: reasoning between tool calls. */
-  interleaved_thinking?: boolean;
+  interleaved_thinking?: boolean | null;
   /** Anthropic: names of beta features. */
-  anthropic_beta_features?: string[];
+  anthropic_beta_features?: string[] | null;
   /** The call needs a model that sees images: 400 `capability_missing` otherwise. */
-  vision?: boolean;
+  vision?: boolean | null;
   /** The same for audio input. */
-  audio?: boolean;
+  audio?: boolean | null;
   /** The same for PDF files. */
-  pdf?: boolean;
+  pdf?: boolean | null;
   /** Tools that the model may call: `{name, description, parameters?}` each. A hook executes a tool that names it as its `handler`, and the host executes a tool with `executor: "webhook"`. The caller answers calls of all others. */
-  tools?: unknown[] | Record<string, unknown>;
+  tools?: unknown[] | Record<string, unknown> | null;
   /** Whether the model must call a tool. Hull sends it in OpenAI's protocols only if the request sets it. */
   tool_choice?: "auto" | "none" | "required" | {
     name: string;
-  };
+  } | null;
   /** Tools with `defer_loading`, except those in `always_loaded`, stay out of the context until the model finds them by a search: the provider's (`mode: "native"`) or Hull's (`"client"`, by its `strategy`); `"auto"` prefers the provider's. `budget_tokens` limits what Hull's search brings in. */
   tool_search?: boolean | "bm25" | "regex" | {
     variant?: "bm25" | "regex";
@@ -153,57 +153,57 @@ export type CallOptions = {
     budget_tokens?: number;
     name?: string;
     include_stub_listing?: boolean;
-  };
+  } | null;
   /** How the model calls tools: by the provider's own tool calls, or in its text. */
-  tool_format?: "native" | "text";
+  tool_format?: "native" | "text" | null;
   /** Examples of calls for the system text, if the model calls tools in its text. */
-  tool_examples?: string;
+  tool_examples?: string | null;
   /** Whether the provider may cache the prompt. */
-  cache?: boolean;
+  cache?: boolean | null;
   /** Whether the provider streams to Hull. The answer to the caller does not depend on it. */
-  stream?: boolean;
+  stream?: boolean | null;
   /** How long one attempt at a model call may take. The default limits only the wait for the first byte of a stream. */
-  timeout_ms?: number;
+  timeout_ms?: number | null;
   /** How long a stream may be silent once it has begun. */
-  idle_timeout_ms?: number;
+  idle_timeout_ms?: number | null;
   /** `timeout_ms` in seconds. */
-  timeout?: number;
+  timeout?: number | null;
   /** `idle_timeout_ms` in seconds. */
-  idle_timeout?: number;
+  idle_timeout?: number | null;
   /** The beginning of the answer, if the model can continue one. The answer's text is what the model adds; of a JSON answer that needs its beginning it is both, and only `delta` is what the model adds. */
-  prefill?: string;
+  prefill?: string | null;
   /** The conversation. It replaces `prompt`. */
-  messages?: Message[];
+  messages?: Message[] | null;
   /** A transcript that the call continues. Not together with `session_id`. */
-  transcript?: Transcript;
+  transcript?: Transcript | null;
   /** A session that the call continues. */
-  session_id?: string;
+  session_id?: string | null;
   /** Limits of each call, and with `total_budget_usd` of the whole run or session: 402 `budget_exceeded`; a run ends as `budget_exhausted`. Without `max_tokens`, Hull sends `max_output_tokens` in its place. See budgets. */
   budget?: {
     max_cost_usd?: number;
     total_budget_usd?: number;
     max_input_tokens?: number;
     max_output_tokens?: number;
-  };
+  } | null;
   /** How Hull chooses among models, see routing. */
   route_policy?: string | {
     mode: string;
     target?: string;
-  };
+  } | null;
   /** Providers that Hull asks in this order after the first one failed, with the same model id. A text lists them with commas. */
-  fallback_chain?: string[] | string;
+  fallback_chain?: string[] | string | null;
   /** The caller's own data. Hull does not read it. */
-  metadata?: Record<string, unknown>;
+  metadata?: Record<string, unknown> | null;
   /** Answers that replace the provider's, see mocks. */
-  mock?: unknown[];
+  mock?: unknown[] | null;
   /** Another name of `schema_retries`. */
-  retries?: number;
+  retries?: number | null;
   /** For `/llm/structured`: a last call turns the text into JSON. Members other than `enabled` are options of that call. */
   repair?: boolean | {
     enabled?: boolean;
     [name: string]: unknown;
-  };
-} & { [provider in "anthropic" | "openai" | "xai" | "google" | "deepseek" | "openrouter" | "huggingface" | "ollama" | "local" | "workers-ai" | "together" | "groq" | "fireworks" | "dashscope" | "vllm" | "tgi" | "llamacpp" | "mlx"]?: Record<string, unknown> };
+  } | null;
+} & { [provider in "anthropic" | "openai" | "xai" | "google" | "deepseek" | "openrouter" | "huggingface" | "ollama" | "local" | "workers-ai" | "together" | "groq" | "fireworks" | "dashscope" | "vllm" | "tgi" | "llamacpp" | "mlx"]?: Record<string, unknown> | null };
 
 export type CallRequest = {
   prompt?: string | null;
@@ -627,101 +627,101 @@ export type RunAccepted = {
 /** Options of an agent run: those of its model calls, and its own. */
 export type RunOptions = CallOptions & {
   /** Defaults of `max_iterations`, `max_nudges`, `tool_retries`, `llm_retries` and `schema_retries`: `tool_using` 50, 3, 0, 3, 0; `researcher` 30, 4, 0, 2, 0; `verifier` 5, 0, 0, 2, 3; `completer` 1, 0, 0, 2, 0. */
-  profile?: "tool_using" | "researcher" | "verifier" | "completer";
+  profile?: "tool_using" | "researcher" | "verifier" | "completer" | null;
   /** The served llm skill to run, with its body, model, fallbacks, effort, limits and tools. Limits are `max_tokens`, `idle_timeout_ms` and `max_tool_output_bytes` of its manifest, and `timeout_ms`, `max_tool_rounds` (rounds of a skill) and `deadline_ms` where it names them; the options of the run win. */
-  skill?: string;
+  skill?: string | null;
   /** Skills that the run may use: slugs, ids or names of stored skills, inline skills, or `"*"` for all that are served. */
-  skills?: string | (string | Record<string, unknown>)[] | Record<string, unknown>;
+  skills?: string | (string | Record<string, unknown>)[] | Record<string, unknown> | null;
   /** The model gets `define_tool` and `remove_tool`. */
-  dynamic_tools?: boolean;
+  dynamic_tools?: boolean | null;
   /** Tools to work on files: all, none, or those with these names. */
-  workspace_tools?: boolean | string[];
+  workspace_tools?: boolean | string[] | null;
   /** When the model gets the tools of the skills' `tools.json`: from the start, or once their skill is active or loaded. If two skills have a tool of the same name, that of the later skill wins; the run's own tool wins over both. */
-  skill_tools?: "at_start" | "on_activation";
+  skill_tools?: "at_start" | "on_activation" | null;
   /** Aliases of models by slot, which handlers see as `ctx.models`. */
-  models?: Record<string, string>;
+  models?: Record<string, string> | null;
   /** How skills become active, and whether Hull decides again at each turn: `auto`, `metadata`, `host`, `none`. With `top_n: 0`, no skill becomes active by matching. A message that begins with `/slug` loads that skill in any case. */
   skill_match?: {
     strategy?: string;
     top_n?: number;
     sticky?: boolean;
-  };
+  } | null;
   /** The most tokens of the list of skills in the system text. */
-  skill_catalogue_tokens?: number;
+  skill_catalogue_tokens?: number | null;
   /** MCP servers, by their names in hull.toml or with a `url`. Their tools are `<server>__<tool>`. */
   mcp_servers?: (string | {
     name: string;
     url?: string;
     tools?: string[];
     timeout_ms?: number;
-  })[];
+  })[] | null;
   /** At most 1000 paths that Hull matches with `paths` of skills. */
-  working_files?: string[] | string;
+  working_files?: string[] | string | null;
   /** The run continues until the model says the sentinel. */
-  persistent?: boolean;
+  persistent?: boolean | null;
   /** The sentinel. */
-  done_sentinel?: string;
+  done_sentinel?: string | null;
   /** The most model calls of the run. */
-  max_iterations?: number;
+  max_iterations?: number | null;
   /** How often in a row Hull nudges a persistent run that answers without a tool call. After the next such turn the run is `stuck`. */
-  max_nudges?: number;
+  max_nudges?: number | null;
   /** What a nudge says. */
-  nudge?: string;
+  nudge?: string | null;
   /** Whether the tool calls of a turn run in parallel. */
-  parallel_tool_calls?: boolean;
+  parallel_tool_calls?: boolean | null;
   /** Whether the model may hand work to sub-agents with the tool `sub_agent`. */
-  sub_agents?: boolean;
+  sub_agents?: boolean | null;
   /** The whole run, its waits included, takes at most this many ms: 504 `deadline_exceeded`. */
-  deadline_ms?: number;
+  deadline_ms?: number | null;
   /** How often Hull repeats a failed tool call. */
-  tool_retries?: number;
+  tool_retries?: number | null;
   /** The pause before the first repetition; it doubles. */
-  tool_backoff_ms?: number;
+  tool_backoff_ms?: number | null;
   /** `require_action_or_yield`: the run calls a tool before it may end. `allow_done_sentinel: false`: Hull does not tell the model of the sentinel. `max_prose_chars`: Hull cuts off longer texts of turns in the conversation. */
   turn_policy?: {
     require_action_or_yield?: boolean;
     allow_done_sentinel?: boolean;
     max_prose_chars?: number;
-  };
+  } | null;
   /** A success of one of these tools ends the run. */
-  stop_after_successful_tools?: string[];
+  stop_after_successful_tools?: string[] | null;
   /** Unless one of these tools succeeds, the run ends as `failed`. */
-  require_successful_tools?: string[];
+  require_successful_tools?: string[] | null;
   /** If the model repeats a call and gets equal results, Hull adds a hint to the result from the call of this number on. `0` switches off all three options. */
-  loop_detect_warn?: number;
+  loop_detect_warn?: number | null;
   /** From the repeated call of this number on, a remark replaces the result. */
-  loop_detect_block?: number;
+  loop_detect_block?: number | null;
   /** From the repeated call of this number on, Hull does not execute it. */
-  loop_detect_skip?: number;
+  loop_detect_skip?: number | null;
   /** The sentinel counts only if the last call of the tool `run` succeeded: it ended with exit status 0, or its result has `exit_code` 0. */
-  exit_when_verified?: boolean;
+  exit_when_verified?: boolean | null;
   /** The most tokens of the run, input and output together. */
-  token_budget?: number;
+  token_budget?: number | null;
   /** Which tool calls Hull executes if a model writes them into its text although it supports native tool calls: all, those of the first such turn, or none. */
-  native_tool_fallback?: "allow" | "allow_once" | "reject";
+  native_tool_fallback?: "allow" | "allow_once" | "reject" | null;
   /** The phase of a persistent run: a line `next_phase: X` that names another phase ends the run. */
-  break_unless_phase?: string;
+  break_unless_phase?: string | null;
   /** A list of items that the model sees with each call and updates with the tool `task_ledger`. While an item is neither `done` nor `dropped`, no sentinel counts. */
   task_ledger?: (string | {
     title: string;
     id?: string;
     status?: "open" | "in_progress" | "blocked" | "done" | "dropped";
     note?: string;
-  })[];
+  })[] | null;
   /** The same list, as titles only. */
-  deliverables?: string[];
+  deliverables?: string[] | null;
   /** The task that the items belong to. */
-  root_task?: string;
+  root_task?: string | null;
   /** The name of a hook that decides what Hull sends with a model call. */
-  context_callback?: string;
+  context_callback?: string | null;
   /** Another name of `context_callback`. */
-  context_filter?: string;
+  context_filter?: string | null;
   /** The name of a hook that Hull calls after each turn with tool calls. */
-  post_turn_callback?: string;
+  post_turn_callback?: string | null;
   /** The profile whose configured values tools get. */
-  bot?: string;
+  bot?: string | null;
   /** Configured values for this run alone: `{<tool>: {<param>: value}}`. */
-  tool_configs?: Record<string, unknown>;
+  tool_configs?: Record<string, unknown> | null;
   /** Hooks before and after tool calls, by globs over the names of tools. */
   tool_hooks?: ({
     pattern: string;
@@ -729,7 +729,7 @@ export type RunOptions = CallOptions & {
     post?: string | null;
     deny?: string | null;
     max_output?: number | null;
-  })[];
+  })[] | null;
   /** The ceiling: what tools may do. */
   policy?: {
     tools?: string[];
@@ -749,7 +749,7 @@ export type RunOptions = CallOptions & {
       capabilities?: Record<string, string[]>;
       arg_schema?: Record<string, unknown>;
     }>;
-  };
+  } | null;
   /** Which calls need an approval. */
   approval_policy?: {
     require_risk?: "none" | "safe" | "moderate" | "dangerous" | "critical";
@@ -757,39 +757,39 @@ export type RunOptions = CallOptions & {
     auto_deny?: string[];
     require_approval?: string[];
     write_path_allowlist?: string[];
-  };
+  } | null;
   /** Which calls are allowed or denied, by globs or hooks. */
   permissions?: {
     allow?: string[] | Record<string, true | string[] | string>;
     deny?: string[] | Record<string, true | string[] | string>;
     on_escalation?: string;
-  };
+  } | null;
   /** How long an approval may take. */
-  approval_timeout_ms?: number;
+  approval_timeout_ms?: number | null;
   /** `approval_timeout_ms` in seconds. */
-  approval_timeout_s?: number;
+  approval_timeout_s?: number | null;
   /** How many messages at the beginning stay. */
-  keep_first?: number;
+  keep_first?: number | null;
   /** Above this number of tokens Hull always shortens the conversation. */
-  hard_limit_tokens?: number;
+  hard_limit_tokens?: number | null;
   /** How Hull shortens the conversation above `hard_limit_tokens`. */
-  hard_limit_strategy?: "llm" | "truncate" | "observation_mask";
+  hard_limit_strategy?: "llm" | "truncate" | "observation_mask" | null;
   /** Longer results of tools keep head, tail and lines that look like diagnostics. */
-  tool_output_max_chars?: number;
+  tool_output_max_chars?: number | null;
   /** `true`: Hull shortens the conversation if its estimate passes `compact_threshold`; `false`: never. */
-  auto_compact?: boolean;
+  auto_compact?: boolean | null;
   /** Estimated tokens of the conversation. */
-  compact_threshold?: number;
+  compact_threshold?: number | null;
   /** How many messages at the end stay. */
-  compact_keep_last?: number;
+  compact_keep_last?: number | null;
   /** How Hull shortens the conversation: see compaction. */
-  compact_strategy?: "observation_mask" | "llm" | "truncate" | "custom";
+  compact_strategy?: "observation_mask" | "llm" | "truncate" | "custom" | null;
   /** The name of a hook that writes the summary, for the strategy `custom`. */
-  compact_callback?: string;
+  compact_callback?: string | null;
   /** The name of a hook that replaces messages, for `observation_mask`. */
-  mask_callback?: string;
+  mask_callback?: string | null;
   /** The name of a hook that shortens a long result. */
-  compress_callback?: string;
+  compress_callback?: string | null;
   /** The same settings in one object; they override the single options. */
   compaction?: {
     keep_first?: number;
@@ -799,33 +799,33 @@ export type RunOptions = CallOptions & {
     strategy?: "none" | "truncate" | "observation_mask" | "custom" | "summarize_middle" | "summarize" | "llm" | "summarize_all" | "hybrid";
     threshold?: number;
     keep_last?: number;
-  };
+  } | null;
   /** The run goes idle instead of ending, and wakes again: a daemon. */
-  daemon?: boolean;
+  daemon?: boolean | null;
   /** The file of the session that holds its snapshot. */
-  persist_path?: string;
+  persist_path?: string | null;
   /** A snapshot that it continues. */
-  resume_path?: string;
+  resume_path?: string | null;
   /** A timer wakes it this long after it went idle; `0` means none. */
-  wake_interval_ms?: number;
+  wake_interval_ms?: number | null;
   /** A schedule that wakes it, in five fields. */
-  cron?: string;
+  cron?: string | null;
   /** The zone of the schedule. */
-  time_zone?: string;
+  time_zone?: string | null;
   /** Files, folders or globs of the session that wake it when they change. */
-  watch_paths?: string[] | string;
+  watch_paths?: string[] | string | null;
   /** Which of these changes wake it. */
-  watch_events?: ("change" | "create" | "delete")[];
+  watch_events?: ("change" | "create" | "delete")[] | null;
   /** It shortens its conversation when it goes idle. */
-  consolidate_on_idle?: boolean;
+  consolidate_on_idle?: boolean | null;
   /** After this many checks without a reason to wake, it ends as `watchdog`. */
-  idle_watchdog_attempts?: number;
+  idle_watchdog_attempts?: number | null;
   /** Limits of one wake. */
   wake_budget?: {
     max_iterations?: number;
     max_tokens?: number;
     max_cost_usd?: number;
-  };
+  } | null;
 };
 
 export type RunRequest = {

@@ -312,7 +312,10 @@ test("a daemon is spawned, gets events, stops and is removed", async () => {
 test("cards, agents and other routes", async () => {
   expect((await all(hull.skills())).map(({ slug }) => slug)).toContain("count");
   expect(await hull.card("asker")).toMatchObject({ mode: "llm", tools: ["look"] });
-  const run = await hull.runAgent({ prompt: "x", options: { mock: [{ text: "y" }] } });
+  const run = await hull.runAgent({
+    prompt: "x",
+    options: { mock: [{ text: "y" }], temperature: null, max_iterations: null, openai: null },
+  });
   expect(run).toMatchObject({ status: "done", text: "y", session_id: null });
   const schema = { type: "object" };
   expect(
