@@ -1,6 +1,6 @@
 /** All executions by id, and the requests that were cancelled. */
 import type { ServerResponse } from "node:http";
-import type { EndedStatus, ExecutionSpec } from "../src/tool/protocol.ts";
+import type { EndedStatus, ExecutionSpec, Refusal } from "../src/tool/protocol.ts";
 import { attach } from "./attachment.ts";
 import { Execution, type RunnerServices } from "./execution.ts";
 import { log } from "./log.ts";
@@ -13,6 +13,8 @@ const CANCELLED_MOST = 100_000;
 export class Executions {
   /** Number of ended executions by cause, for the metrics. */
   readonly endings = new Map<EndedStatus["cause"], number>();
+  /** Number of executions that were never admitted, by the code of the refusal, for the metrics. */
+  readonly refusals = new Map<Refusal["code"], number>();
   readonly #services: RunnerServices;
   readonly #live = new Map<string, Execution>();
   /** Cancelled request ids with the time of their cancelling, oldest first. */
@@ -73,6 +75,10 @@ export class Executions {
   /** Ends an execution that was never admitted. */
   refuse(execution: Execution, reason: unknown): void {
     this.#remove(execution);
+    const { id, request_id, skill } = execution.spec;
+    const code = reason instanceof Refused ? reason.refusal.code : "internal";
+    this.refusals.set(code, (this.refusals.get(code) ?? 0) + 1);
+    log("warn", "execution_refused", { id, request_id, skill, code });
     execution.refuse(reason);
   }
 

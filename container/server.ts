@@ -171,5 +171,12 @@ function metrics({ queue, executions, bundles, workspaces, journal, enforced }: 
   for (const [cause, count] of executions.endings) {
     lines.push(`hull_runner_executions_total{cause="${cause}"} ${count}`);
   }
+  lines.push(
+    "# HELP hull_runner_refusals_total Executions that were never admitted",
+    "# TYPE hull_runner_refusals_total counter",
+  );
+  for (const [code, count] of executions.refusals) {
+    lines.push(`hull_runner_refusals_total{code="${code}"} ${count}`);
+  }
   return `${lines.join("\n")}\n`;
 }

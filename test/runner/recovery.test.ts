@@ -241,6 +241,11 @@ describe("load", () => {
         const one = { skill: "one", limits: { max_output_bytes: 1000, concurrency: 1 } };
         expect(await flood(runner, 19, 18, one)).toEqual({ ok: 1, concurrency_limited: 18 });
         expect((await run(runner, files, { argv: ["echo", "x"] })).stdout.toString()).toBe("x\n");
+        const metrics = await (await fetch(`${runner.url}/metrics`)).text();
+        expect(metrics).toMatch(/^hull_runner_refusals_total\{code="runner_busy"\} 3$/m);
+        expect(metrics).toMatch(/^hull_runner_refusals_total\{code="concurrency_limited"\} 18$/m);
+        const refused = /"execution_refused".*"concurrency_limited"/g;
+        await expect.poll(() => runner.log().match(refused)).toHaveLength(18);
       } finally {
         await runner.stop();
       }
