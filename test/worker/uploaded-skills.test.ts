@@ -196,7 +196,7 @@ describe("what an uploaded skill may do", () => {
   });
 
   it("attack: a proxy gets no key and no cookie of its callers, and sets none", async () => {
-    const named = "[authorization, x-api-key, cookie, x-hull-form-token, x-more]";
+    const named = "[authorization, x-api-key, cookie, x-hull-form-token, Cf-Access-Jwt-Assertion, x-more]";
     const sent: Headers[] = [];
     vi.spyOn(globalThis, "fetch").mockImplementation(async (input, init) => {
       sent.push(new Request(input, init).headers);
@@ -209,6 +209,7 @@ describe("what an uploaded skill may do", () => {
       "x-api-key": there.key,
       cookie: "hull-80=own",
       "x-hull-form-token": "t",
+      "cf-access-jwt-assertion": "who calls",
       "x-more": "on",
     };
     const answer = await there.fetch("/skills/up", { headers });
@@ -217,7 +218,7 @@ describe("what an uploaded skill may do", () => {
       null,
       "back",
     ]);
-    const secret = ["authorization", "x-api-key", "cookie", "x-hull-form-token"];
+    const secret = ["authorization", "x-api-key", "cookie", "x-hull-form-token", "cf-access-jwt-assertion"];
     expect(sent.map((all) => secret.filter((name) => all.has(name)))).toEqual([[]]);
     expect(sent[0]?.get("x-more")).toBe("on");
   });

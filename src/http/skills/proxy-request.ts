@@ -8,11 +8,15 @@ import type { ProxySettings, SkillRecord } from "../../skill/manifest.ts";
  */
 const CREDENTIAL_HEADERS = ["authorization", "x-api-key", "cookie", "x-hull-form-token", "set-cookie"];
 
-/** The proxy settings of a skill; those of an uploaded skill without `CREDENTIAL_HEADERS`. */
+/** The same of Cloudflare Access in front of Hull: the assertion of who calls, and the keys of services. */
+const isCredential = (name: string): boolean =>
+  CREDENTIAL_HEADERS.includes(name) || name.startsWith("cf-access-");
+
+/** The proxy settings of a skill; those of an uploaded skill without headers that are credentials. */
 export function proxySettings({ manifest, uploaded_by }: SkillRecord): ProxySettings | undefined {
   const { proxy } = manifest;
   if (proxy === undefined || uploaded_by === undefined) return proxy;
-  const allowed = (names: string[]): string[] => names.filter((name) => !CREDENTIAL_HEADERS.includes(name));
+  const allowed = (names: string[]): string[] => names.filter((name) => !isCredential(name));
   const { forward_headers, return_headers } = proxy;
   return { ...proxy, forward_headers: allowed(forward_headers), return_headers: allowed(return_headers) };
 }
