@@ -42,6 +42,14 @@ Example: hull new "Weather report" -l python
       );
     }
     const root = resolve(values.dir);
+    if (await exists(join(root, "SKILL.md"))) {
+      throw new CommandError(
+        EXIT.failed,
+        "inside_skill",
+        `${root} is a skill itself, and the new one would be part of it.`,
+        "Give the folder of skills with -d.",
+      );
+    }
     const folder = slugify(name) === "" ? await freeName(root) : slugify(name);
     const dir = join(root, folder);
     if (await exists(dir)) {

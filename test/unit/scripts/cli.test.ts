@@ -376,6 +376,8 @@ test("new: every kind and nasty names pass validate --strict; nothing is overwri
   expect({ code, err }).toEqual({ code: 0, err: "" });
   const found: string[] = JSON.parse(out).map((r: { properties: { name: string } }) => r.properties.name);
   for (const name of names) expect(found).toContain(name.replace(/\s+/g, " "));
+  const inside = await hull(["new", "part", "-d", "skills/weather"], { cwd });
+  expect([inside.code, inside.err]).toEqual([1, expect.stringMatching(/is a skill itself/)]);
   const again = await hull(["new", "weather"], { cwd });
   expect(again.code).toBe(1);
   expect(again.err).toContain(join(cwd, "skills/weather"));
