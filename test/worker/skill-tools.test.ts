@@ -163,6 +163,17 @@ describe("a served skill", () => {
     expect(listed.length).toBeLessThanOrEqual(6000);
   });
 
+  it("finds one of its files by either form of a name in Unicode", async () => {
+    const tool_calls = [{ name: "Write", arguments: { file_path: "\u00e4.txt", content: "x" } }];
+    for (const name of ["\u00e4.txt", "a\u0308.txt"]) {
+      await post("/llm/mocks", [{ tool_calls }, { text: "end" }]);
+      const path = `/skills/writes?file=${encodeURIComponent(name)}`;
+      const response = await client.fetch(path, { method: "POST", body: "go" });
+      expect([response.status, await response.text()]).toEqual([200, "x"]);
+    }
+    await client.fetch("/llm/mocks", { method: "DELETE" });
+  });
+
   it("logs each call, without its arguments", async () => {
     const lines: string[] = [];
     const log = vi.spyOn(console, "log").mockImplementation((line) => void lines.push(String(line)));

@@ -45,7 +45,8 @@ async function inForm(context: RequestContext, manifest: Manifest, answer: Respo
   const files = filesInHeader(answer.headers.get("x-hull-files") ?? "");
   const wanted = context.query.get("file");
   if (wanted !== null) {
-    const file = files.find(({ path }) => path === wanted);
+    const isSame = ({ path }: ProducedFile): boolean => path.normalize("NFC") === wanted.normalize("NFC");
+    const file = files.find(({ path }) => path === wanted) ?? files.find(isSame);
     if (file === undefined) {
       const made = files.map(({ path }) => path);
       throw new FileNotFound({ path: wanted, made, cut: made.length === MOST_FILES });
