@@ -463,6 +463,9 @@ export function loadSkill(
   if (typeof wanted !== "string" || wanted === "") {
     return fail("invalid_arguments", null, `${LOAD_SKILL} needs the name of a skill.`);
   }
+  if (!["boolean", "undefined"].includes(typeof args?.require_signature)) {
+    return fail("invalid_arguments", wanted, "require_signature is true or false.");
+  }
   if (spec.skills.length === 0) return fail("skill_registry_unavailable", wanted, "This run has no skills.");
   const skill = skillCalled(wanted, spec.skills);
   if (skill === undefined) {

@@ -313,6 +313,7 @@ describe("load_skill", () => {
     [{ name: "nobody" }, "skill_not_found"],
     [{ name: "hidden" }, "skill_model_invocation_disabled"],
     [{}, "invalid_arguments"],
+    [{ name: "a", require_signature: "yes" }, "invalid_arguments"],
     [{ name: "a", require_signature: true }, "UnsignedSkillError"],
     [{ name: "foreign", require_signature: true }, "UntrustedSignerError"],
   ])("%j: %s", async (args, error) => {
