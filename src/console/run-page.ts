@@ -9,6 +9,7 @@ import { problemMembers } from "./problem.ts";
 import { isOver, pathOf, reason, runName, stateLabel } from "./run-shapes.ts";
 import { facts } from "./table.ts";
 import { count, duration, type Html, lane, mark, money, pretty, size, when } from "./text.ts";
+import { warningNotes } from "./warnings.ts";
 
 /** The longest time from the end of a call until the index has what it used. */
 const COUNTING_MS = 60_000;
@@ -52,6 +53,7 @@ ${facts([
 ${steps.recovered && run.code !== "execution_lost" ? html`<p class="note wait">Its process died, and Hull continued the run. Hull did not repeat what the run had finished by then.</p>` : ""}</div>
 ${live ? form(api, `/console/runs/${id}/cancel`, html`<button class="danger">Cancel</button>`, "row") : ""}
 ${hidden ? html`<p class="note">What this call did cannot be read here. Hull keeps it only if the call had an <code>Idempotency-Key</code> or <code>Prefer: respond-async</code>, for a day after its end, and shows it only to the key that made the call.</p>` : ""}
+${warningNotes(steps.warnings)}
 ${run.session === null ? answer : answered(steps.text ?? "", steps.error)}
 ${live ? html`<h2>Live</h2><ol id="live" class="flow" data-events="/console/runs/${id}/events" aria-live="polite"></ol><noscript><p class="note">Reload the page to see how far the run is. <a href="/console/runs/${id}">Reload</a></p></noscript>` : ""}
 <div id="steps"${live ? refresh : ""} data-mark="${mark(JSON.stringify([run.state, steps.data]))}">${steps.data.length === 0 ? "" : html`<h2>Steps</h2>${waterfall(steps.data, run)}`}</div>${nextPage(api, steps.next_cursor)}
@@ -151,12 +153,13 @@ function stepLane(
 `;
 }
 
-function stepDetails({ started_at, input, output, thoughts, usage, cost_usd }: TraceStep): Html {
+function stepDetails(one: TraceStep): Html {
+  const { started_at, input, output, thoughts, usage, cost_usd, stop_reason } = one;
   const share =
     usage === undefined || usage.input_tokens === 0
       ? 0
       : Math.round((100 * usage.cache_read_tokens) / usage.input_tokens);
-  return html`<p class="dim">Began ${when(started_at)}${usage === undefined ? "" : `, ${count(usage.input_tokens)} tokens in (${share} % from the cache), ${count(usage.output_tokens)} out`}${cost_usd === undefined ? "" : `, ${money(cost_usd)}`}</p>
+  return html`<p class="dim">Began ${when(started_at)}${usage === undefined ? "" : `, ${count(usage.input_tokens)} tokens in (${share} % from the cache), ${count(usage.output_tokens)} out`}${cost_usd === undefined ? "" : `, ${money(cost_usd)}`}${stop_reason == null ? "" : `, ended by ${stop_reason}`}</p>
 ${thoughts === undefined ? "" : html`<details><summary>Thoughts</summary><pre tabindex="0">${thoughts}</pre></details>`}
 ${input === undefined ? "" : html`<h3>Input</h3><pre tabindex="0">${pretty(input)}</pre>`}${output === undefined ? "" : html`<h3>Output</h3><pre tabindex="0">${pretty(output)}</pre>`}`;
 }

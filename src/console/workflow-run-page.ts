@@ -10,6 +10,7 @@ import { firstOf, pageNote } from "./numbered-pages.ts";
 import { stateLabel } from "./run-shapes.ts";
 import { facts, optionList } from "./table.ts";
 import { count, duration, type Html, lane, mark, money, pretty, short, when } from "./text.ts";
+import { warningNotes } from "./warnings.ts";
 import { nodeCard } from "./workflow-approvals.ts";
 import { begun } from "./workflows-page.ts";
 
@@ -196,9 +197,19 @@ function journal(api: Api, { stages, compensations, active: visits, started_at }
 }
 
 function stageDetails(one: Stage): Html {
-  const { started_at, branch, usage: took, attempts, consumed_artifact_ids, artifacts, error } = one;
+  const {
+    started_at,
+    branch,
+    usage: took,
+    attempts,
+    consumed_artifact_ids,
+    artifacts,
+    error,
+    metadata,
+  } = one;
   return html`<p class="dim">Began ${when(started_at)}, branch ${branch}, ${count(took.input_tokens)} tokens in, ${count(took.output_tokens)} out, ${money(took.total_cost)}</p>
 ${error === null ? "" : html`<p class="note bad"><strong>${error.code}.</strong> ${error.message}</p>`}
+${warningNotes(metadata.warnings)}
 ${attempts.length === 0 ? "" : html`<h3>Attempts</h3><ul>${attempts.map(attemptShown)}</ul>`}
 ${consumed_artifact_ids.length === 0 ? "" : html`<h3>Read</h3><p>${consumed_artifact_ids.map((id) => html`<a href="#artifact-${id}"><code>${id}</code></a> `)}</p>`}
 ${one.private_reasoning === null ? "" : html`<details><summary>Thoughts</summary><pre tabindex="0">${short(one.private_reasoning, SHOWN)}</pre></details>`}

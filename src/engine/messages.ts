@@ -4,6 +4,7 @@
  */
 import * as z from "zod/mini";
 import { count, maybe, type Shaped, text } from "../answer-shape.ts";
+import { isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 
 /** The bytes of a part: in Base64, or at a URL that the provider fetches. */
@@ -110,7 +111,9 @@ export interface ModelTurn {
   provider: string;
   /** The model's name, as the provider reports it. */
   model: string;
-  /** Parts of the request that did not reach the provider as requested. */
+  /** Why the model refused, if its provider says so outside of the blocks. */
+  refusal?: string;
+  /** Parts of the request that did not reach the provider as requested, and how the answer is not whole. */
   warnings?: Warning[];
   /** The provider's own document, for a request that it got verbatim. */
   document?: JsonObject;
@@ -250,3 +253,22 @@ export function textOfBlocks(
 ): string {
   return blocks.map((block) => (block.type === type ? block.text : "")).join("");
 }
+
+/** The refusal text that a block of a model of OpenAI's protocols holds; `null`: it holds none. */
+export function refusalIn(block: Block): string | null {
+  if (block.type !== "opaque" || !isObject(block.value)) return null;
+  return typeof block.value.refusal === "string" ? block.value.refusal : null;
+}
+
+/** The first refusal text of a turn; `null`: the model did not refuse. */
+export function refusalOf(blocks: readonly Block[]): string | null {
+  for (const block of blocks) {
+    const refusal = refusalIn(block);
+    if (refusal !== null) return refusal;
+  }
+  return null;
+}
+
+/** Whether the model refused, or a filter of its provider ended the answer. */
+export const isRefused = ({ stop_reason }: Pick<ModelTurn, "stop_reason">): boolean =>
+  stop_reason === "refusal" || stop_reason === "content_filter";

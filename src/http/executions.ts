@@ -82,10 +82,8 @@ export function tracePage({ request }: RequestContext): { after: number; limit: 
   return { after: numericCursor(query) ?? 0, limit: pageLimit(query, 200) };
 }
 
-export const traceJson = ({ steps, next, recovered, text, error }: RunTrace): RunSteps => ({
-  recovered,
-  text,
-  error,
+export const traceJson = ({ steps, next, ...run }: RunTrace): RunSteps => ({
+  ...run,
   ...numberedPage({ data: steps, next }),
 });
 

@@ -3,7 +3,6 @@
 import * as z from "zod/mini";
 import { firstOf } from "../cut.ts";
 import type { Block } from "../engine/messages.ts";
-import { isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 
 /** Who may see a block: everybody, only the model, or a reader who wants to know how an answer came about. */
@@ -28,21 +27,6 @@ const MAX_RAW = 200;
 /** Replaces the arguments of a call that are not a JSON object. */
 export function parseErrorArguments(raw: string): JsonObject {
   return { __parse_error: `The arguments are not a JSON object: ${firstOf(raw, MAX_RAW)}` };
-}
-
-/** The refusal text that a block of a model of OpenAI's protocols holds; `null`: it holds none. */
-export function refusalIn(block: Block): string | null {
-  if (block.type !== "opaque" || !isObject(block.value)) return null;
-  return typeof block.value.refusal === "string" ? block.value.refusal : null;
-}
-
-/** The first refusal text of a turn; `null`: the model did not refuse. */
-export function refusalOf(blocks: readonly Block[]): string | null {
-  for (const block of blocks) {
-    const refusal = refusalIn(block);
-    if (refusal !== null) return refusal;
-  }
-  return null;
 }
 
 /** The public form of a block, with everything that another call needs of it. */

@@ -163,12 +163,15 @@ const SHOWN: Record<StopReason, string | null> = {
   stop_sequence: "stop_sequence",
   refusal: "refusal",
   content_filter: "refusal",
-  pause: "end_turn",
+  pause: "pause",
   other: null,
 };
 
 /** The normalised reason; the provider's own word if Hull does not know it. */
-function shownReason({ stop_reason, raw_stop_reason }: ModelTurn): string | null {
+export function shownReason({
+  stop_reason,
+  raw_stop_reason,
+}: Pick<ModelTurn, "stop_reason" | "raw_stop_reason">): string | null {
   return SHOWN[stop_reason] ?? raw_stop_reason;
 }
 

@@ -1,6 +1,5 @@
 /** Why a turn ended, in the words of the vendors' APIs. */
-import type { ModelTurn } from "../engine/messages.ts";
-import { refusalOf } from "./blocks.ts";
+import { type ModelTurn, refusalOf } from "../engine/messages.ts";
 
 type Turn = Pick<ModelTurn, "stop_reason" | "blocks">;
 

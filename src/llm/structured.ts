@@ -119,14 +119,26 @@ export interface Checked {
 export function checkAnswer(structured: Structured, turn: CallTurn): Checked {
   const found = extractJson(turn.text, turn.blocks, turn.text_format?.prose ?? null);
   if (found === null) {
-    const cut = turn.stop_reason === "max_tokens" ? ["the answer was cut off by max_tokens"] : [];
     const violations = turn.text_format?.protocol_violations ?? [];
-    const errors = ["no JSON could be parsed from the answer", ...cut, ...violations];
+    const errors = ["no JSON could be parsed from the answer", ...endOf(turn), ...violations];
     return { data: undefined, extracted: false, errors, category: "missing_json" };
   }
   const errors = structured.check === null ? [] : schemaErrors(structured.check, found.value);
   const category = errors.length > 0 ? "schema_validation" : null;
   return { data: found.value, extracted: found.cut, errors, category };
+}
+
+/** Why an answer may lack its JSON. */
+function endOf({ stop_reason }: CallTurn): string[] {
+  switch (stop_reason) {
+    case "max_tokens":
+      return ["the answer was cut off by max_tokens"];
+    case "refusal":
+    case "content_filter":
+      return ["the model refused, or a filter of the provider ended the answer"];
+    default:
+      return [];
+  }
 }
 
 /** An answer that does not match after the last attempt. */

@@ -16,6 +16,7 @@ const messageShape = z.lazy(() => {
     model: optionalText,
     content: z.array(z.looseObject({ type: z.string() })),
     stop_reason: optionalText,
+    stop_details: z.optional(z.unknown()),
     usage: z.optional(z.unknown()),
     container: z.optional(z.unknown()),
   });
@@ -44,6 +45,7 @@ export function parseMessage(
   const message = readShape(messageShape, answer, target);
   const raw = message.stop_reason ?? null;
   const stop_reason = raw === null ? "other" : stopReason(raw);
+  const { explanation } = objectOf(message.stop_details);
   const last = message.content.at(-1);
   return {
     // The answer does not show whether the token limit cut a call's arguments, so its last call counts as cut.
@@ -61,6 +63,7 @@ export function parseMessage(
     usage: readUsage(message.usage),
     provider: target.provider,
     model: message.model ?? target.model,
+    ...(typeof explanation === "string" ? { refusal: explanation } : {}),
     ...(isObject(message.container) ? { container: message.container } : {}),
   };
 }

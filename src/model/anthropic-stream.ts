@@ -106,6 +106,7 @@ export function createAnthropicStream(target: WireTarget, sink: Sink): StreamRea
         case "message_delta": {
           const delta = isObject(event.delta) ? event.delta : {};
           stopReason = delta.stop_reason ?? stopReason;
+          if (isObject(delta.stop_details)) head = { ...head, stop_details: delta.stop_details };
           if (isObject(delta.container)) head = { ...head, container: delta.container };
           for (const [key, value] of Object.entries(isObject(event.usage) ? event.usage : {})) {
             // Some servers send 0 at the end for what they counted at the beginning.

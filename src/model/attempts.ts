@@ -1,5 +1,5 @@
 /** The attempts of one model call: how many Hull makes, and their waits and time limits. */
-import { type Block, type ModelRequest, type ModelTurn, NO_USAGE, totalUsage } from "../engine/messages.ts";
+import { type ModelRequest, type ModelTurn, NO_USAGE, totalUsage } from "../engine/messages.ts";
 import { ClientClosedRequest } from "../errors/run.ts";
 import { HullError } from "../errors.ts";
 import type { WaitLimits } from "./clock.ts";
@@ -7,6 +7,7 @@ import type { ExchangeOptions, Outcome } from "./exchange.ts";
 import type { ResolvedTarget } from "./providers.ts";
 import { type RetryPolicy, SKILL_RETRIES } from "./retry.ts";
 import { type TimeLimit, type TimeLimitOptions, timeLimit } from "./time-limit.ts";
+import { isEmpty, saysSomething, withEndWarning } from "./turn-end.ts";
 import type { Sink } from "./wire.ts";
 
 /** If a provider asks for a longer wait, Hull does not wait. */
@@ -104,8 +105,7 @@ export async function withAttempts(
       if (outcome.ok) used = totalUsage(used, outcome.turn.usage);
       if (!goesOn) {
         if (!outcome.ok) throw outcome.error;
-        const turn = { ...outcome.turn, usage: used };
-        return retry.again_when_empty && isEmpty(turn) ? withEmptyWarning(turn) : turn;
+        return withEndWarning({ ...outcome.turn, usage: used }, attempt);
       }
       if (free) spared = true;
       else retries++;
@@ -153,7 +153,7 @@ function waitAfter(
 ): number | null {
   const instant = target.protocol === "mock" || (!outcome.ok && outcome.instant === true);
   const own = instant ? 0 : retry.wait_ms(n, clock.random());
-  if (outcome.ok) return retry.again_when_empty && isEmpty(outcome.turn) ? own : null;
+  if (outcome.ok) return retry.again_when_empty && isBilledForNothing(outcome.turn) ? own : null;
   if (!retry.helps(outcome)) return null;
   const { retry_after_ms } = outcome;
   if (retry_after_ms === undefined) return own;
@@ -169,19 +169,7 @@ const isIdleOllama = (target: ResolvedTarget, turn: ModelTurn): boolean =>
   target.protocol === "ollama" &&
   !turn.blocks.some((block) => saysSomething(block) && block.type !== "reasoning");
 
-/** Whether an answer was billed but has no text, call or reasoning. */
-function isEmpty({ blocks, usage, stop_reason }: ModelTurn): boolean {
-  const meant = stop_reason === "refusal" || stop_reason === "pause";
-  return usage.output_tokens > 0 && !meant && !blocks.some(saysSomething);
-}
-
-const saysSomething = (block: Block): boolean =>
-  !("text" in block) || block.text !== "" || "native" in block || "signature" in block;
-
-function withEmptyWarning(turn: ModelTurn): ModelTurn {
-  const message = `${turn.provider}/${turn.model}: the answer is empty, also after further attempts.`;
-  return { ...turn, warnings: [...(turn.warnings ?? []), { code: "empty_completion", message }] };
-}
+const isBilledForNothing = (turn: ModelTurn): boolean => turn.usage.output_tokens > 0 && isEmpty(turn);
 
 /** A sink for the listeners that are given, and whether any of them has received anything that is not void. */
 function listener(options: AttemptOptions): { sink: Sink; spoke(): boolean; restart(): void } {

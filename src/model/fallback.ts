@@ -1,6 +1,7 @@
 /** Further targets for a call whose first target is down. */
 import type { ModelRequest, ModelTurn } from "../engine/messages.ts";
 import { ProviderMisconfigured, ProviderNotConfigured } from "../errors/provider.ts";
+import { HullError } from "../errors.ts";
 import type { ModelTarget } from "../skill/manifest.ts";
 import { type CallOptions, callModel } from "./call.ts";
 import { isRetryable } from "./failure.ts";
@@ -69,7 +70,7 @@ export async function callWithFallback(
     if (!mayFallBack(failure)) throw failure;
     for (const target of fallbacks) {
       try {
-        return await call(target);
+        return withFallbackWarning(await call(target), primary, failure);
       } catch (error) {
         if (error instanceof ProviderNotConfigured || error instanceof ProviderMisconfigured) continue;
         if (!mayFallBack(error)) throw isFinal() ? error : failure;
@@ -77,4 +78,11 @@ export async function callWithFallback(
     }
     throw failure;
   }
+}
+
+function withFallbackWarning(turn: ModelTurn, { provider, model }: ModelTarget, failure: unknown): ModelTurn {
+  const asked = model === null ? provider : `${provider}/${model}`;
+  const code = failure instanceof HullError ? failure.code : "internal";
+  const message = `${turn.provider}/${turn.model} answered in place of ${asked}, which failed: ${code}.`;
+  return { ...turn, warnings: [...(turn.warnings ?? []), { code: "fallback_answered", message }] };
 }

@@ -74,6 +74,12 @@ const STOP_REASONS = new Map<string, StopReason>([
   ["model_length", "max_tokens"],
   ["eos_token", "end_turn"],
   ["sensitive", "refusal"],
+  // Gemini, also behind its endpoint for OpenAI's clients, in capital letters.
+  ["safety", "refusal"],
+  ["recitation", "refusal"],
+  ["blocklist", "refusal"],
+  ["prohibited_content", "refusal"],
+  ["spii", "refusal"],
 ]);
 
 /** @param raw the provider's word; `null` or empty: it gave none */

@@ -1,6 +1,7 @@
 /** POST /runs: agent runs without a session, against a fake provider and the real runner. */
 import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
+import * as z from "zod";
 import { commonHull } from "../support/common-hull.ts";
 import { json } from "../support/hull-dev.ts";
 import { dataOf, readEvents } from "../support/sse.ts";
@@ -72,6 +73,8 @@ Try.
   "greeter/greet.sh": '#!/bin/sh\necho "hello $1"\n',
 });
 
+const CLAUDE = { provider: "anthropic", model: "claude-sonnet-4-5" };
+const WARNING = z.looseObject({ code: z.string(), message: z.string() });
 const OPENAI = { provider: "openai", model: "gpt-4o", llm_backoff_ms: 0 };
 const run = (options: object, prompt = "go", headers: Record<string, string> = {}): Promise<Response> =>
   hull.post("/runs", { prompt, options: { ...OPENAI, ...options } }, headers);
@@ -390,6 +393,36 @@ test("a provider's refusal is an HTTP error, not a status", async () => {
   fake.script(() => ({ status: 401 }));
   const response = await run({});
   expect([response.status, (await json(response)).code]).toEqual([502, "provider_auth_failed"]);
+});
+
+test.each([
+  [{ refusal: "I will not." }, {}, "model_refused", "refusal", "stop"],
+  [{ text: "Hal", stop: "length" }, {}, "answer_cut", "max_tokens", "length"],
+  [{ text: [], stop: "SAFETY" }, {}, "model_refused", "refusal", "SAFETY"],
+  [{ text: [], refusal: "I will not." }, CLAUDE, "model_refused", "refusal", "refusal"],
+  [{ text: "Hal", stop: "pause_turn" }, { ...CLAUDE, max_iterations: 1 }, undefined, "pause", "pause_turn"],
+  [{ text: "Whole." }, {}, undefined, "end_turn", "stop"],
+])("the result says that an answer is not whole: %j %j", async (turn, options, code, stop, raw) => {
+  fake.script(() => turn);
+  const whole = await json(await run(options));
+  const streamed = await readEvents(await run(options, "go", { accept: "text/event-stream" }));
+  for (const result of [whole, dataOf(streamed, "done")[0]]) {
+    expect(result).toMatchObject({ stop_reason: stop, raw_stop_reason: raw });
+    expect(result?.status).toBe(stop === "pause" ? "budget_exhausted" : "done");
+    const [warning] = z.optional(z.array(WARNING)).parse(result?.warnings) ?? [];
+    expect(warning?.code).toBe(code);
+    if ("refusal" in turn) expect(warning?.message).toContain(turn.refusal);
+  }
+});
+
+test("an answer without JSON says that the model refused", async () => {
+  fake.script(() => ({ refusal: "I will not." }));
+  const options = { response_format: "json", schema_retries: 0, output_validation: "error" };
+  const response = await run(options);
+  expect([response.status, await response.text()]).toEqual([
+    422,
+    expect.stringContaining("the model refused"),
+  ]);
 });
 
 test.each([

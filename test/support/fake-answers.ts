@@ -44,7 +44,9 @@ export function anthropicAnswer(turn: FakeTurn, request: FakeRequest): FakeAnswe
     input: typeof call.arguments === "string" ? {} : call.arguments,
     json: typeof call.arguments === "string" ? call.arguments : JSON.stringify(call.arguments),
   }));
-  const stop = turn.stop ?? (calls.length > 0 ? "tool_use" : "end_turn");
+  const refused = turn.refusal !== undefined;
+  const stop = turn.stop ?? (refused ? "refusal" : calls.length > 0 ? "tool_use" : "end_turn");
+  const stop_details = refused ? { type: "refusal", category: null, explanation: turn.refusal } : null;
   const message = { id, type: "message", role: "assistant", model: request.body.model, stop_sequence: null };
   const input = {
     input_tokens: used.input,
@@ -103,7 +105,7 @@ export function anthropicAnswer(turn: FakeTurn, request: FakeRequest): FakeAnswe
     block({ type: "tool_use", id: call.id, name: call.name, input: {} }, deltas);
   }
   emit("message_delta", {
-    delta: { stop_reason: stop, stop_sequence: null },
+    delta: { stop_reason: stop, stop_details, stop_sequence: null },
     usage: { output_tokens: used.output },
   });
   emit("message_stop", {});
@@ -115,7 +117,8 @@ export function anthropicAnswer(turn: FakeTurn, request: FakeRequest): FakeAnswe
     ...(pieces.length > 0 ? [{ type: "text", text: pieces.join("") }] : []),
     ...calls.map(({ id, name, input }) => ({ type: "tool_use", id, name, input })),
   ];
-  const whole = { ...message, content, stop_reason: stop, usage: { ...input, output_tokens: used.output } };
+  const usage = { ...input, output_tokens: used.output };
+  const whole = { ...message, content, stop_reason: stop, stop_details, usage };
   return answer(whole, events, (status) => ({
     type: "error",
     error: { type: ANTHROPIC_ERRORS.get(status) ?? "api_error", message: `fake failure ${status}` },

@@ -11,7 +11,7 @@ export interface FakeTurn {
   searches?: { id?: string; query: string; found: string[] }[];
   /** `arguments` as a string are sent unchanged (Anthropic: in a stream only). */
   tool_calls?: { id?: string; name: string; arguments: object | string }[];
-  /** Refusal field of OpenAI. */
+  /** Refusal field of OpenAI; Anthropic's explanation of a refusal. */
   refusal?: string;
   /** The protocol's own word; by default it follows from the turn. */
   stop?: string;

@@ -97,6 +97,13 @@ describe("runs", () => {
       .toContain("It ended without a successful call of a tool that it requires.");
   });
 
+  it("one whose answer is not whole says so", async () => {
+    const run = await ran("half", [{ text: "Hal", stop_reason: "length" }]);
+    const { text } = await page(`/console/runs/${run}`);
+    expect(text).toContain("<strong>answer_cut</strong> mock/mock: max_tokens or the context window cut");
+    expect(text).toContain(", ended by max_tokens</p>");
+  });
+
   it("attack: a run shows its steps and its answer as text, folded", async () => {
     const ask = { name: "ask", description: "Asks.", parameters: { q: { type: "string" } } };
     const run = await ran("evil", [{ tool_calls: [{ name: "ask", arguments: { q: EVIL } }] }], [ask]);

@@ -284,6 +284,7 @@ export class World {
               text: `${messages.length} summarised`,
               spent: { ...NO_USAGE, cost_usd: 0 },
               fault: null,
+              warnings: [],
             }),
             bindServers: async ({ servers }) => ({ servers, tools: [], failed: [] }),
             searchTools: async ({ state }) => ({ state, result: "{}", events: [] }),

@@ -458,9 +458,23 @@ describe("the conversation", () => {
     });
   });
 
+  it.each<[string, Body, string[]]>([
+    ["is cut", { text: "Half a summ", stop_reason: "length" }, ["answer_cut"]],
+    ["is refused", { text: "No.", stop_reason: "refusal" }, ["model_refused", "compaction_truncated"]],
+    ["fails", { error: { category: "auth", message: "no key" } }, ["compaction_truncated"]],
+  ])("a run warns if the summary of its older messages %s", async (_, summary, codes) => {
+    const path = await session();
+    await run(path, "one", { mock: [{ text: "one!" }] });
+    const short = { auto_compact: true, compact_threshold: 1, compact_keep_last: 1, compact_strategy: "llm" };
+    const mock = [summary, { text: "two!" }];
+    const body = await (await run(path, "two", { ...short, llm_retries: 0, mock })).json<Body>();
+    expect(body).toMatchObject({ text: "two!", warnings: codes.map((code) => ({ code })) });
+  });
+
   it.each<[string, Body, string]>([
     ["fails", { error: { category: "auth", message: "no such key" } }, "provider_auth_failed"],
     ["writes nothing", { text: " ", output_tokens: 0 }, "provider_empty_answer"],
+    ["refuses", { text: "I would rather not.", stop_reason: "refusal" }, "model_refused"],
   ])(
     "a model that %s leaves the conversation as it was, and the caller learns of it",
     async (_, mock, code) => {

@@ -71,6 +71,11 @@ describe("POST /sub-agents", () => {
     expect(wrong).not.toHaveProperty("data");
   });
 
+  it("says that its model refused", async () => {
+    const envelope = await subAgent({ mock: [{ stop_reason: "refusal" }] });
+    expect(envelope).toMatchObject({ summary: "", warnings: [{ code: "model_refused" }] });
+  });
+
   it("is not ok if a tool was refused, even if it continued", async () => {
     const mock = [{ tool_calls: [{ name: "ask", arguments: { q: "?" } }] }, { text: "Without it, then." }];
     const envelope = await subAgent({ tools: [ASK], allowed_tools: ["look"], mock });

@@ -112,6 +112,12 @@ describe("summarize", () => {
     expect([whole.messages, whole.archived_messages]).toEqual([list, 0]);
     expect(whole.summary).not.toBe(undefined);
   });
+
+  it("what a model says of its refusal is no summary", async () => {
+    const mock = [{ text: "I would rather not.", stop_reason: "refusal" }];
+    const refused = await ask("summarize", { messages: TALK, ...MOCK, mock }, 502);
+    expect(refused).toMatchObject({ code: "model_refused" });
+  });
 });
 
 describe("auto_compact", () => {

@@ -165,6 +165,15 @@ describe("a stage", () => {
     ]);
   });
 
+  it("records why the model of a stage stopped, and what its result warns of", async () => {
+    const model_policy = { provider: "mock", mock: [{ text: "Hal", stop_reason: "length" }] };
+    const { stages } = await run({ nodes: { a: { ...said("x"), model_policy } } });
+    expect(stages[0]?.metadata).toMatchObject({
+      stop_reason: "max_tokens",
+      warnings: [{ code: "answer_cut" }],
+    });
+  });
+
   it("fails a stage if the ceiling leaves it none of its tools", async () => {
     const nodes = { a: { ...said("x"), capability_policy: { tools: ["exec"] } } };
     const { stages } = await run({ nodes, capability_policy: { tools: ["read"] } });

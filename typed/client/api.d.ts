@@ -814,6 +814,10 @@ export type RunResult = {
     text: string;
     /** The text without reasoning, tool calls and other parts that are not meant for people. */
     visible_text: string;
+    /** Why the last turn of the model ended, in the words of a model call; `null`: there was none. */
+    stop_reason: string | null;
+    /** The same in the provider's own word. */
+    raw_stop_reason: string | null;
     iterations: number;
     duration_ms: number;
     tools_used: string[];

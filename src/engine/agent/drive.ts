@@ -5,6 +5,7 @@
  */
 import { ClientClosedRequest } from "../../errors/run.ts";
 import { HullError, toHullError } from "../../errors.ts";
+import type { Warning } from "../messages.ts";
 import { hasEnded, isRetried } from "../tool-fault.ts";
 import { type Applied, applyAgentRecord } from "./apply.ts";
 import { summaryFrom } from "./compaction.ts";
@@ -284,13 +285,19 @@ class AgentDrive {
   async #summarize(run: RunState, step: AgentStep & { type: "summarize" }): Promise<AgentRecordBody> {
     const { effect, instructions, plan } = step;
     const asked = this.#options.effects.summarize(instructions, plan.archived, this.#context(effect));
-    const answer = await asked.catch((error) => {
+    const answer = await asked.catch((error: unknown) => {
       if (this.#signal.aborted) throw error;
-      return null;
+      return { text: "", spent: null, fault: toHullError(error), warnings: [] };
     });
-    const made = summaryFrom(answer?.text ?? "", plan);
+    const { text, spent, fault } = answer;
+    const made = summaryFrom(text, plan);
     const record = compactionRecord(this.#state, run.spec.run_id, made.plan, made.summary);
-    return answer === null ? record : { ...record, spent: answer.spent };
+    const warnings = [...answer.warnings, ...(fault === null ? [] : [truncatedInstead(fault)])];
+    return {
+      ...record,
+      ...(spent === null ? {} : { spent }),
+      ...(warnings.length === 0 ? {} : { warnings }),
+    };
   }
 
   /** Stops what is still under way, then ends the run with its fault. */
@@ -339,3 +346,9 @@ class AgentDrive {
 /** The fault of a run whose signal was aborted. If Hull gave no reason, the client has left. */
 const faultOf = (reason: unknown): HullError =>
   reason instanceof HullError ? reason : new ClientClosedRequest({});
+
+/** The warning that Hull wrote a summary itself. */
+const truncatedInstead = ({ code }: HullError): Warning => ({
+  code: "compaction_truncated",
+  message: `The model wrote no summary of older messages (${code}), so Hull kept only the beginnings of some of them.`,
+});

@@ -67,7 +67,7 @@ function additionsOf(applied: Applied): Additions {
       return { entries: [note("trim", { keep_last: record.keep_last })] };
     case "compacted": {
       const { summary: _, ...metadata } = record.compacted;
-      return { entries: [note("compaction", metadata)] };
+      return { entries: [note("compaction", metadata)], warnings: record.warnings ?? [] };
     }
     case "run_started": {
       const { routing, warnings = [] } = record.spec;

@@ -243,6 +243,8 @@ export type AgentRecord = { v: 1; at: number } & (
       compacted: Compacted;
       /** What the model's summary cost. Absent: no model wrote it. */
       spent?: ModelCost;
+      /** Absent: none. */
+      warnings?: Warning[];
     }
   /** A task below the run begins, and may use this much of the run's budgets. */
   | ({ type: "share_taken"; run: string; task_run: string } & Share)

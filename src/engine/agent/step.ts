@@ -88,11 +88,12 @@ type ModelAnswer =
   /** The call failed after an answer that was paid for. */
   | { fault: HullError; spent: ModelCost };
 
-/** A summary and its cost. `fault`: why the text is empty; `null`: it is not. */
+/** A summary and its cost. `fault`: why the text is empty; `null`: it is not. `warnings`: those of its model call. */
 interface Summary {
   text: string;
   spent: ModelCost;
   fault: HullError | null;
+  warnings: readonly Warning[];
 }
 
 /** Executes effects. Each method throws a `HullError` for faults that end the run. */

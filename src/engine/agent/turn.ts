@@ -80,7 +80,10 @@ export function takeTurn(
   }
   const goesOn = { ...taken, message, finished: false, text_only: 0 };
   // The provider wants another call with the turn so far.
-  if (turn.stop_reason === "pause" && !iterationsUsedUp(run)) return [{ ...goesOn, text_only: run.textOnly }];
+  if (turn.stop_reason === "pause") {
+    const paused = { ...goesOn, text_only: run.textOnly };
+    return iterationsUsedUp(run) ? [paused, settled(run, "budget_exhausted")] : [paused];
+  }
   const gate = read.sentinel ? sentinelGate(run) : null;
   const more = takesMore(state, run);
   if (read.sentinel && gate === null) {
@@ -138,7 +141,7 @@ function takeAnswer(
 ): AgentRecordBody[] {
   const searches = calls.filter(({ name }) => search?.owns(name, run) === true);
   const none = searches.length === 0;
-  const paused = none && stop_reason === "pause" && !iterationsUsedUp(run);
+  const paused = none && stop_reason === "pause";
   const taken: AgentRecordBody = {
     type: "turn_taken",
     run: run.spec.run_id,
@@ -149,7 +152,8 @@ function takeAnswer(
     text_only: 0,
     fallback: false,
   };
-  return none && !paused ? [taken, settled(run, "done")] : [taken];
+  if (paused) return iterationsUsedUp(run) ? [taken, settled(run, "budget_exhausted")] : [taken];
+  return none ? [taken, settled(run, "done")] : [taken];
 }
 
 /** Remarks to the model about a turn whose calls were carried out in spite of faults. */

@@ -89,7 +89,10 @@ export const stageShape = named(
     produced_artifact_ids: texts(),
     attempts: z.array(attemptShape),
     input_digest: about(text(), "SHA-256 (hex) of the stage's input."),
-    metadata: about(object(), "`tools`, `policy`, `items`, `wait` as the attempt used them."),
+    metadata: about(
+      object(),
+      "`tools`, `policy`, `items`, `wait` as the attempt used them; `stop_reason` and `warnings` of its run.",
+    ),
   }),
 );
 

@@ -1,6 +1,6 @@
 /** `POST /v1/messages` for requests in which Hull runs tools: code in a container, and tools of skills. */
 
-import type { Block, ToolCallBlock } from "../../engine/messages.ts";
+import type { ModelTurn, ToolCallBlock } from "../../engine/messages.ts";
 import { isCodeTool } from "../../engine/workspace-tools/code-tools.ts";
 import { EDITOR_TOOL } from "../../engine/workspace-tools/editor-tool.ts";
 import { stopDetails, wireUsage } from "../../llm/anthropic-api/answer.ts";
@@ -84,7 +84,7 @@ async function drive(
   const made: GeneratedFile[] = [];
   const events = new MessageEvents(spec.model.model, context, emit);
   let executions = 0;
-  let last: Block[] = [];
+  let last: Pick<ModelTurn, "blocks" | "refusal"> = { blocks: [] };
   /** Whether the request names a container or gives it files, or the model has called a tool of Hull's. */
   let usesContainer = params !== null || uploads.length > 0;
   /** The number of running commands. Files that appear while they run are theirs, even if other calls end first. */
@@ -100,9 +100,9 @@ async function drive(
     text: (text) => then(() => events.sink.onText?.(text)),
     reasoning: (text) => then(() => events.sink.onReasoning?.(text)),
     // Each call is sent on its own.
-    turn: ({ blocks }) => {
-      last = blocks;
-      then(() => events.rest(blocks.filter(({ type }) => type !== "tool_call")));
+    turn: (turn) => {
+      last = turn;
+      then(() => events.rest(turn.blocks.filter(({ type }) => type !== "tool_call")));
     },
     call: (call) =>
       then(() => {
@@ -136,7 +136,7 @@ async function drive(
   const all =
     params?.includes_files === true ? { _litellm_generated_files: await withBytes(container, made) } : {};
   const stop = stopOf(outcome);
-  const refused = stop === "refusal" ? stopDetails({ stop_reason: stop, blocks: last }) : null;
+  const refused = stop === "refusal" ? stopDetails({ ...last, stop_reason: stop }) : null;
   const further = asJson({
     stop_details: refused,
     ...(made.length === 0 ? {} : { generated_files: made }),

@@ -1,8 +1,7 @@
 /**
  * The stream of a chat completion: chunks for text and reasoning as they arrive, and the rest when the turn is complete.
  */
-import type { ModelTurn } from "../../engine/messages.ts";
-import { refusalOf } from "../../llm/blocks.ts";
+import { type ModelTurn, refusalOf } from "../../engine/messages.ts";
 import {
   type CompletionHead,
   completionHead,

@@ -1,9 +1,16 @@
 /** A turn of any provider as the message that an Anthropic client expects. */
 import type { ContentBlock, Message, Usage as WireUsage } from "@anthropic-ai/sdk/resources/messages";
-import { type Block, type ModelTurn, NO_USAGE, type Usage } from "../../engine/messages.ts";
+import {
+  type Block,
+  type ModelTurn,
+  NO_USAGE,
+  refusalIn,
+  refusalOf,
+  type Usage,
+} from "../../engine/messages.ts";
 import { isObject } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
-import { parseErrorArguments, refusalIn, refusalOf } from "../blocks.ts";
+import { parseErrorArguments } from "../blocks.ts";
 import { encodeBlock } from "../foreign-blocks.ts";
 import { anthropicStop } from "../stop-words.ts";
 
@@ -61,9 +68,11 @@ export function messageOf(turn: ModelTurn, excludesCached: boolean): WireMessage
 }
 
 /** Why the model refused; `null`: it did not. */
-export function stopDetails(turn: Pick<ModelTurn, "stop_reason" | "blocks">): Message["stop_details"] {
+export function stopDetails(
+  turn: Pick<ModelTurn, "stop_reason" | "blocks" | "refusal">,
+): Message["stop_details"] {
   if (anthropicStop(turn) !== "refusal") return null;
-  return { type: "refusal", category: null, explanation: refusalOf(turn.blocks) };
+  return { type: "refusal", category: null, explanation: turn.refusal ?? refusalOf(turn.blocks) };
 }
 
 /**

@@ -7,9 +7,15 @@ import type {
   ChatCompletionMessageFunctionToolCall,
 } from "openai/resources/chat/completions";
 import type { CompletionUsage } from "openai/resources/completions";
-import type { Block, ModelTurn, ToolCallBlock, Usage } from "../../engine/messages.ts";
-import { textOfBlocks } from "../../engine/messages.ts";
-import { refusalIn, refusalOf } from "../blocks.ts";
+import {
+  type Block,
+  type ModelTurn,
+  refusalIn,
+  refusalOf,
+  type ToolCallBlock,
+  textOfBlocks,
+  type Usage,
+} from "../../engine/messages.ts";
 import { encodeBlock } from "../foreign-blocks.ts";
 import { openAiStop } from "../stop-words.ts";
 

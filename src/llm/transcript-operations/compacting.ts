@@ -1,7 +1,7 @@
 /** The operations that shorten a conversation, with a model's help on request. */
 import * as z from "zod/mini";
 import { COMPACTION_STRATEGIES } from "../../engine/agent/spec.ts";
-import { ProviderBadResponse } from "../../errors/provider.ts";
+import { ModelRefused, ProviderBadResponse } from "../../errors/provider.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { compactionOptions, compactionShapes } from "../compaction-options.ts";
 import { seenAlone } from "../transcript-history.ts";
@@ -16,6 +16,7 @@ const count = () => z.int().check(z.nonnegative());
 function summariser(options: JsonObject, deps: OperationDeps): Summarise {
   return async (prompt) => {
     const result = await deps.call({ prompt, system: null, options });
+    if (result.stop_reason === "refusal") throw new ModelRefused({ provider: result.provider });
     const summary = result.visible_text.trim();
     if (summary !== "") return summary;
     throw new ProviderBadResponse({ provider: result.provider, reason: "it holds no summary" });

@@ -17,11 +17,10 @@ import type {
   PlannedCall,
 } from "../../engine/agent/step.ts";
 import { isArtifact } from "../../engine/artifact.ts";
-import type { ModelRequest, ModelTurn } from "../../engine/messages.ts";
-import { textOfBlocks } from "../../engine/messages.ts";
+import { isRefused, type ModelRequest, type ModelTurn, textOfBlocks } from "../../engine/messages.ts";
 import { categoryOf } from "../../engine/tool-fault.ts";
 import { OutputWindow, type ToolOutcome } from "../../engine/tool-result.ts";
-import { ProviderEmptyAnswer } from "../../errors/provider.ts";
+import { ModelRefused, ProviderEmptyAnswer } from "../../errors/provider.ts";
 import { ClientClosedRequest, ExecutionLost } from "../../errors/run.ts";
 import { HullError } from "../../errors.ts";
 import type { CallWatcher, LlmHost } from "../../llm/host.ts";
@@ -296,13 +295,16 @@ export async function summarize(
     budget: null,
     max_tokens_given: null,
   });
-  const text = textOfBlocks(turn.blocks);
+  const { provider, warnings = [] } = turn;
   const spent = { ...turn.usage, cost_usd: host.figures(turn).cost_usd };
-  if (text.trim() !== "") return { text, spent, fault: null };
+  // What the model says of its refusal is no summary.
+  if (isRefused(turn)) return { text: "", spent, fault: new ModelRefused({ provider }), warnings };
+  const text = textOfBlocks(turn.blocks);
+  if (text.trim() !== "") return { text, spent, fault: null, warnings };
   const finish_reason = turn.raw_stop_reason ?? turn.stop_reason;
-  const { max_tokens } = settings({ provider: turn.provider, model: turn.model });
-  const fault = new ProviderEmptyAnswer({ provider: turn.provider, finish_reason, max_tokens });
-  return { text: "", spent, fault };
+  const { max_tokens } = settings({ provider, model: turn.model });
+  const fault = new ProviderEmptyAnswer({ provider, finish_reason, max_tokens });
+  return { text: "", spent, fault, warnings };
 }
 
 async function runTool(

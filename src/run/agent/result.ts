@@ -5,6 +5,7 @@ import { sumUsd } from "../../engine/usd.ts";
 import { visibleText } from "../../engine/visible-text.ts";
 import type { Told } from "../../llm/history.ts";
 import { messageJson } from "../../llm/messages.ts";
+import { shownReason } from "../../llm/result.ts";
 import type { Transcript } from "../../llm/transcript.ts";
 import type { RunResult } from "../../session/conversation/answers.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
@@ -20,7 +21,7 @@ export function runResult(
   run: RunState,
   { told, durationMs }: { told: Told; durationMs: number },
 ): RunResult {
-  const { spec, totals, status } = run;
+  const { spec, totals, status, answered } = run;
   const markers = [spec.done_sentinel, "DONE", "PLAN_READY"];
   const shown = run.texts.map((text) => visibleText(text, { markers })).filter((text) => text !== "");
   const { transcript, trace, warnings } = told;
@@ -35,6 +36,8 @@ export function runResult(
     status,
     text: run.texts.join(""),
     visible_text: shown.join("\n\n"),
+    stop_reason: answered === undefined ? null : shownReason(answered),
+    raw_stop_reason: answered?.raw_stop_reason ?? null,
     iterations: run.iterations,
     duration_ms: durationMs,
     tools_used: run.tools_used,

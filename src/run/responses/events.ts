@@ -2,8 +2,7 @@
  * Turns the events of a run into the events of a response's stream, and into its output. The same events always give the
  * same stream: an item's id follows from its place, and sequence numbers count from 0.
  */
-import type { Block, ToolCallBlock } from "../../engine/messages.ts";
-import { refusalOf } from "../../llm/blocks.ts";
+import { type Block, refusalOf, type ToolCallBlock } from "../../engine/messages.ts";
 import { encodeBlock } from "../../llm/foreign-blocks.ts";
 import { mustGoBack } from "../../llm/openai-api/answer.ts";
 import { SHELL, shellCall, shellOutput } from "../../llm/openai-api/shell-items.ts";

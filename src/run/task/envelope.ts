@@ -1,6 +1,6 @@
 /** The one answer of a sub-agent, however it ended. Pure. */
 import * as z from "zod/mini";
-import { count, flag, json, maybe, type Shaped, text } from "../../answer-shape.ts";
+import { about, count, flag, json, maybe, type Shaped, text } from "../../answer-shape.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 
 /** How a sub-agent's run ended. */
@@ -27,6 +27,7 @@ export const envelopeShape = () =>
     budget_exceeded: flag(),
     session_id: text(),
     data: maybe(json()),
+    warnings: maybe(about(z.array(json()), "Those of the run's result, e.g. that the model refused.")),
     error: maybe(z.object({ category: text(), message: text(), tool: maybe(text()) })),
   });
 
@@ -44,6 +45,7 @@ export function envelopeOf({ session_id, result = {}, error, tokens, token_budge
     budget_exceeded: token_budget !== null && tokens >= token_budget,
     session_id,
     ...(result.data === undefined || error !== undefined ? {} : { data: result.data }),
+    ...(Array.isArray(result.warnings) ? { warnings: result.warnings } : {}),
     ...(fault === null ? {} : { error: fault }),
   };
 }

@@ -364,7 +364,7 @@ function stageOutcome(
   const lineage = inputs.map(({ id }) => id);
   const said = { text, ...(data === null ? {} : { data }), source: at.child_run_id, lineage };
   const artifact = artifactIn(node, said, { newId, now: time(Date.now()) });
-  const { iterations = null, tools_used = [], policy_dropped, status } = result;
+  const { iterations = null, tools_used = [], policy_dropped, status, stop_reason = null, warnings } = result;
   const shared: Partial<Outcome> = {
     ...names,
     text,
@@ -376,6 +376,8 @@ function stageOutcome(
       session_id: at.child_session_id,
       iterations,
       tools_used,
+      stop_reason,
+      ...(warnings === undefined ? {} : { warnings }),
       ...(policy === null ? {} : { policy }),
       ...(policy_dropped === undefined ? {} : { policy_dropped }),
     },

@@ -111,6 +111,11 @@ export const runResultShape = named(
     status: status(),
     text: text(),
     visible_text: shownText(),
+    stop_reason: about(
+      z.nullable(text()),
+      "Why the last turn of the model ended, in the words of a model call; `null`: there was none.",
+    ),
+    raw_stop_reason: about(z.nullable(text()), "The same in the provider's own word."),
     iterations: count(),
     duration_ms: count(),
     tools_used: texts(),
@@ -217,6 +222,7 @@ const traceStep = z.object({
   output: maybe(about(json(), "What came out, in the same way.")),
   thoughts: maybe(about(text(), "What the model said to itself.")),
   model: maybe(text()),
+  stop_reason: maybe(about(z.nullable(text()), "Why the model ended its turn.")),
   usage: maybe(usageShape()),
   cost_usd: maybe(usd()),
 });
@@ -230,6 +236,7 @@ export const runSteps = z.object({
     z.nullable(z.object({ code: text(), title: text(), detail: text() })),
     "What the run ended with.",
   ),
+  warnings: warnings(),
   data: z.array(traceStep),
   next_cursor: z.nullable(text()),
 });

@@ -54,6 +54,8 @@ function bareResult({ row, session_id, settled_at, status }: RunEnd): JsonObject
     status,
     text: "",
     visible_text: "",
+    stop_reason: null,
+    raw_stop_reason: null,
     iterations: 0,
     duration_ms: settled_at - row.created_at,
     tools_used: [],

@@ -1,13 +1,15 @@
 /** The steps of a run with their times, read from its records, for people. Pure. */
 import { firstOf } from "../../cut.ts";
 import { type Applied, fold } from "../../engine/agent/apply.ts";
+import { readingOf } from "../../engine/agent/reader.ts";
 import type { AgentRecord, AgentToolResult } from "../../engine/agent/records.ts";
-import type { Block } from "../../engine/messages.ts";
+import type { Block, Warning } from "../../engine/messages.ts";
+import { shownReason } from "../../llm/result.ts";
 import type { Json } from "../../skill/manifest.ts";
 import type { RunSteps, TraceStep } from "./answers.ts";
 import { SettledCalls } from "./settled-calls.ts";
 
-interface TracePage extends Pick<RunSteps, "text" | "error"> {
+interface TracePage extends Pick<RunSteps, "text" | "error" | "warnings"> {
   steps: TraceStep[];
   /** Number of steps before the next page; `null`: this is the last page. */
   next: number | null;
@@ -46,6 +48,8 @@ export class TraceReader {
   readonly #calls = new SettledCalls();
   #text: string | null = null;
   #error: TracePage["error"] = null;
+  /** By their messages. */
+  readonly #warnings = new Map<string, Warning>();
   #count = 0;
   #asked = 0;
 
@@ -56,13 +60,20 @@ export class TraceReader {
 
   page(): TracePage {
     const end = this.#after + this.#limit;
-    return { steps: this.#steps, next: this.#count > end ? end : null, text: this.#text, error: this.#error };
+    return {
+      steps: this.#steps,
+      next: this.#count > end ? end : null,
+      text: this.#text,
+      error: this.#error,
+      ...(this.#warnings.size === 0 ? {} : { warnings: [...this.#warnings.values()] }),
+    };
   }
 
   read(applied: Applied): void {
     const { record } = applied;
     const { at } = record;
     const settled = this.#calls.read(applied);
+    for (const warning of readingOf(applied).warnings) this.#warnings.set(warning.message, warning);
     switch (record.type) {
       case "run_started":
         this.#asked = at;
@@ -85,6 +96,7 @@ export class TraceReader {
           output: said.output,
           ...(said.thoughts === "" ? {} : { thoughts: shortened(said.thoughts) }),
           model,
+          stop_reason: shownReason(record.turn),
           usage,
           cost_usd: record.cost_usd,
         });

@@ -165,9 +165,34 @@ describe("retries", () => {
     expect(empty).toMatchObject({ blocks: [], warnings: [{ code: "empty_completion" }] });
     expect(fake.requests).toHaveLength(5);
     fake.script([{ text: [], usage: { output: 0 } }, { text: "never" }]);
-    expect((await call()).blocks).toEqual([]);
-    fake.script([{ refusal: "no" }]);
-    expect((await call()).stop_reason).toBe("refusal");
+    const free = await call();
+    expect(free).toMatchObject({ blocks: [], warnings: [{ code: "empty_completion" }] });
+  });
+
+  test.each<[HttpTarget["protocol"], FakeTurn, string | undefined, RegExp]>([
+    ["openai-chat", { refusal: "Never." }, "model_refused", /: Never\.$/],
+    ["openai-responses", { refusal: "Never." }, "model_refused", /: Never\.$/],
+    ["anthropic", { text: [], refusal: "Never." }, "model_refused", /\(refusal\): Never\.$/],
+    ["openai-chat", { text: "Hal", stop: "content_filter" }, "model_refused", /\(content_filter\)\.$/],
+    ["openai-chat", { text: [], stop: "PROHIBITED_CONTENT" }, "model_refused", /\(PROHIBITED_CONTENT\)\.$/],
+    ["openai-chat", { text: "Hal", stop: "length" }, "answer_cut", /\(length\)\.$/],
+    [
+      "anthropic",
+      { text: "Hal", stop: "model_context_window_exceeded" },
+      "answer_cut",
+      /window_exceeded\)\.$/,
+    ],
+    ["ollama", { text: "Hal", stop: "length" }, "answer_cut", /\(length\)\.$/],
+    ["openai-chat", { text: "Hal", stop: "insufficient_system_resource" }, "answer_cut", /_resource\)\.$/],
+    ["anthropic", { text: "Hal", stop: "pause_turn" }, undefined, /^$/],
+    ["anthropic", { text: "Whole.", stop: "stop_sequence" }, undefined, /^$/],
+  ])("a warning says that an answer is not whole: %s %j", async (protocol, turn, code, message) => {
+    fake.script(() => turn);
+    for (const stream of [false, true]) {
+      const [warning, ...more] = (await call({ stream }, at(protocol))).warnings ?? [];
+      expect([warning?.code, more]).toEqual([code, []]);
+      expect(warning?.message ?? "").toMatch(message);
+    }
   });
 
   test("Ollama's native endpoint is asked once more for nothing, at no cost", async () => {

@@ -90,7 +90,10 @@ test.each<[keyof typeof ENDPOINTS, Partial<ModelRequest>, object]>([
       usage: { input_tokens: 4, output_tokens: 2, cache_read_tokens: 0, cache_write_tokens: 0 },
       provider: "openai",
       model: "m",
-      ...(protocol === "completions" ? { warnings: [expect.objectContaining({ option: "top_k" })] } : {}),
+      warnings: [
+        ...(protocol === "completions" ? [expect.objectContaining({ option: "top_k" })] : []),
+        expect.objectContaining({ code: "answer_cut" }),
+      ],
     });
     const { messages: _, ...sent } = fake.requests.at(-1)?.body ?? { messages: [] };
     const marks = stream && protocol === "completions" ? { stream_options: { include_usage: true } } : {};

@@ -226,7 +226,7 @@ export async function play(script: Script): Promise<Played> {
         const summary = script.summary ?? "summary";
         if (summary instanceof Error) throw summary;
         const usage = { input_tokens: 1000, output_tokens: 100, cache_read_tokens: 0, cache_write_tokens: 0 };
-        return { text: summary, spent: { ...usage, cost_usd: 0.5 }, fault: null };
+        return { text: summary, spent: { ...usage, cost_usd: 0.5 }, fault: null, warnings: [] };
       },
       async bindServers({ servers }) {
         return script.bind?.(servers) ?? { servers, tools: [], failed: [] };

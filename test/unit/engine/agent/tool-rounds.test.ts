@@ -40,6 +40,15 @@ describe("after its last round of tools a run", () => {
   });
 });
 
+it.each([{}, { single: true as const }])(
+  "a run whose provider still pauses at its limit is not done: %j",
+  async (more) => {
+    const pause: Reply = { text: "part", stop: "pause" };
+    const { run, requests } = await play({ spec: { ...more, max_iterations: 2 }, replies: [pause, pause] });
+    expect([run.status, requests.length]).toEqual(["budget_exhausted", 2]);
+  },
+);
+
 it("a daemon has all rounds of tools in each wake", async () => {
   const spec = { ...rounds(1), daemon: { ...DAEMON, wake_interval_ms: 1 } };
   const first = await play({ spec, replies: [calls(), "Enough."] });

@@ -94,6 +94,7 @@ test("a queued mock answers for any provider, without a key, past every gate", a
     usage: { input_tokens: 4, output_tokens: 30, cache_read_tokens: 7, cache_write_tokens: 0 },
     provider: "anthropic",
     model: "claude-x",
+    warnings: [expect.objectContaining({ code: "answer_cut" })],
   });
   expect(heard).toEqual(["<let >", "<me>", "a ", "b ", " ", "c"]);
   const { messages, system, tools, thinking } = request;

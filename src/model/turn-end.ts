@@ -1,0 +1,50 @@
+/** What a caller must know about an answer that is not whole. Pure. */
+import { firstOf } from "../cut.ts";
+import { type Block, isRefused, type ModelTurn, refusalOf, type Warning } from "../engine/messages.ts";
+
+/** The most characters of a refusal in a warning. */
+const MAX_REFUSAL = 2000;
+
+/** The turn with a warning if the model, its provider or a limit ended it early. @param attempts made for it */
+export function withEndWarning(turn: ModelTurn, attempts: number): ModelTurn {
+  const warning = endWarning(turn, attempts);
+  return warning === null ? turn : { ...turn, warnings: [...(turn.warnings ?? []), warning] };
+}
+
+function endWarning(turn: ModelTurn, attempts: number): Warning | null {
+  const warning = (code: string, what: string): Warning => ({
+    code,
+    message: `${turn.provider}/${turn.model}: ${what}`,
+  });
+  const raw = turn.raw_stop_reason;
+  const word = raw === null || raw === "" ? "" : ` (${raw})`;
+  switch (turn.stop_reason) {
+    case "refusal":
+    case "content_filter": {
+      const said = turn.refusal ?? refusalOf(turn.blocks);
+      const why = said === null || said === "" ? "." : `: ${firstOf(said, MAX_REFUSAL)}`;
+      return warning(
+        "model_refused",
+        `the model refused, or a filter of the provider ended the answer${word}${why}`,
+      );
+    }
+    case "max_tokens":
+      return warning("answer_cut", `max_tokens or the context window cut the answer${word}.`);
+    case "other":
+      if (word !== "")
+        return warning("answer_cut", `the provider ended the answer for a reason of its own${word}.`);
+  }
+  if (!isEmpty(turn)) return null;
+  return warning(
+    "empty_completion",
+    `the answer is empty${attempts > 1 ? ", also after further attempts" : ""}.`,
+  );
+}
+
+/** Whether an answer that should be whole has no text, call or reasoning. */
+export function isEmpty(turn: ModelTurn): boolean {
+  return !isRefused(turn) && turn.stop_reason !== "pause" && !turn.blocks.some(saysSomething);
+}
+
+export const saysSomething = (block: Block): boolean =>
+  !("text" in block) || block.text !== "" || "native" in block || "signature" in block;
