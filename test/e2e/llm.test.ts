@@ -187,6 +187,13 @@ describe("answers", () => {
     }
   });
 
+  test("a refusal without text is the same error in a session", async () => {
+    await hull.post("/sessions", { id: "refused" });
+    fake.script([{ text: [], stop: "refusal" }]);
+    const response = await ask("plain?session_id=refused");
+    expect([response.status, (await json(response)).code]).toEqual([502, "model_refused"]);
+  });
+
   test("S110: output: json loses one code fence and must then parse", async () => {
     fake.script([{ text: '```json\n{"a": 1}\n```' }, { text: "no json" }]);
     const good = await ask("json");

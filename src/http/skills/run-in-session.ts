@@ -1,5 +1,6 @@
 /** A call of a skill in a session: it uses the session's files and conversation. */
 
+import { ModelRefused } from "../../errors/provider.ts";
 import type { RunInput } from "../../run/input.ts";
 import { checkedJson, withoutFence } from "../../run/json-output.ts";
 import { typeHeaders } from "../../run/output-files.ts";
@@ -18,7 +19,7 @@ import { idempotencyKey } from "./idempotency.ts";
 /**
  * The run's last text with the files that it made, or its events. An answer that is not a result, or of a waiting run, stays
  * unchanged.
- * @throws OutputInvalidJson where the skill promises JSON
+ * @throws OutputInvalidJson where the skill promises JSON, ModelRefused for a refusal without text
  */
 export async function runInSession(
   context: RequestContext,
@@ -46,6 +47,10 @@ export async function runInSession(
   const result: Json = JSON.parse(await answer.text());
   const ended = isObject(result) && result.status === "done" ? result : null;
   if (ended === null) return jsonAnswer(result, { headers: answer.headers });
+  const text = String(ended.visible_text ?? "");
+  if (text === "" && ended.stop_reason === "refusal") {
+    throw new ModelRefused({ provider: manifest.llm?.target.provider ?? "" });
+  }
   const { headers } = await producedFiles(context, workspace, before);
   const all = new Headers(answer.headers);
   all.delete("content-length");
@@ -54,6 +59,5 @@ export async function runInSession(
   const own = output === "file" ? undefined : output_mime;
   const typed = typeHeaders(own ?? (isJson ? "application/json" : "text/plain; charset=utf-8"));
   for (const [name, value] of [...Object.entries(typed), ...Object.entries(headers)]) all.set(name, value);
-  const text = String(ended.visible_text ?? "");
   return new Response(isJson ? checkedJson(withoutFence(text)) : text, { headers: all });
 }
