@@ -284,6 +284,9 @@ describe("failures", () => {
     expect(result).toMatchObject({
       provider: "deepseek",
       routing: { answered_by: { provider: "deepseek" } },
+      warnings: [
+        { code: "fallback_answered", message: expect.stringContaining("openai/gpt-4o, which failed") },
+      ],
     });
     expect(fake.requests.map(({ headers }) => headers.authorization)).toEqual([`Bearer ${CANARY}`, OTHER]);
     expect(bodyAt(1).model).toBe("gpt-4o");
@@ -416,6 +419,10 @@ describe("tools", () => {
     expect(first).toMatchObject({ status: "done", text: "ok" });
     expect(first.warnings).toMatchObject([
       { code: "tool_search_fallback", message: expect.stringMatching(/^openai refused/) },
+      {
+        code: "fallback_answered",
+        message: expect.stringMatching(/^openai\/\S+ answered in place of anthropic/),
+      },
     ]);
     await run();
     const asked = fake.requests.map(({ path, body }) => [
