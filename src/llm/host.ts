@@ -1,5 +1,5 @@
 /** What a model call needs from its surroundings. */
-import type { ModelRequest, ModelTurn, Sampling, Usage, Warning } from "../engine/messages.ts";
+import type { ModelRequest, ModelTurn, Sampling, Warning } from "../engine/messages.ts";
 import type { BudgetOption } from "../model/budget-option.ts";
 import type { Capabilities } from "../model/capabilities.ts";
 import type { MockCall } from "../model/mock/mock.ts";
@@ -15,6 +15,8 @@ export interface CallWatcher {
   onReasoning?: (text: string) => void;
   /** A further attempt begins: what was sent of the previous one is void. @param round its new number */
   onRestart?: (round: number) => void;
+  /** Called with what each answered exchange took. */
+  onFigures?: (figures: CallFigures) => void;
 }
 
 /** The criteria for the choice of a model. */
@@ -87,6 +89,12 @@ export interface Reached {
   capabilities: Capabilities;
 }
 
+/** An answer. Usage and cost include empty answers before it, also those of a target that failed. */
+export interface Exchanged {
+  turn: ModelTurn;
+  figures: CallFigures;
+}
+
 export interface LlmHost {
   /** @throws HullError if nothing can be chosen */
   choose(selector: ModelSelector): ModelChoice;
@@ -97,9 +105,7 @@ export interface LlmHost {
    * Asks the targets in turn until one answers.
    * @throws HullError: those of `errors/provider.ts`, budgets, and the reason of the signal's abort
    */
-  exchange(options: ExchangeOptions): Promise<ModelTurn>;
-  /** Cost and cache figures of a turn's usage. */
-  figures(turn: { provider: string; model: string; usage: Usage }): CallFigures;
+  exchange(options: ExchangeOptions): Promise<Exchanged>;
   /** Reads a setting, e.g. `HULL_LLM_TIMEOUT`. */
   setting(name: string): string | undefined;
   /** Whether a call used up a soft budget. */

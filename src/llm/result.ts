@@ -4,6 +4,7 @@ import { about, count, flag, json, maybe, object, type Shaped, text, texts, usd 
 import {
   type Block,
   type ModelTurn,
+  NO_USAGE,
   type StopReason,
   textOfBlocks,
   totalUsage,
@@ -175,9 +176,16 @@ export function shownReason({
   return SHOWN[stop_reason] ?? raw_stop_reason;
 }
 
-/** Adds two parts and recomputes the hit ratio. @param a `null`: there is no earlier part */
-export function added(a: CallFigures | null, b: CallFigures): CallFigures {
-  if (a === null) return b;
+export const NO_FIGURES: CallFigures = {
+  ...NO_USAGE,
+  cache_hit_ratio: 0,
+  cache_savings_usd: 0,
+  cost_usd: 0,
+  price_known: true,
+};
+
+/** Adds two parts and recomputes the hit ratio. */
+export function added(a: CallFigures, b: CallFigures): CallFigures {
   const sum = totalUsage(a, b);
   return {
     ...sum,

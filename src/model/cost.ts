@@ -7,12 +7,21 @@ import type { Price } from "./registry/layer.ts";
 /** The price of a model; `null`: unknown. */
 export type PriceOf = (provider: string, model: string) => ModelPrice | null;
 
+/** The protocol that the provider speaks; absent: unknown. */
+interface Spoken {
+  protocol?: ResolvedTarget["protocol"] | undefined;
+}
+
 /** One USD per million tokens is this many nano-USD per token. */
 const NANO_PER_TOKEN = 1000;
 
-/** Whether a provider counts cached tokens separately from `input_tokens`, as Anthropic does, or within it. */
-export function excludesCachedTokens({ protocol }: ResolvedTarget): boolean {
-  return protocol === "anthropic";
+/**
+ * Whether a usage counts cached tokens separately from `input_tokens`, as Anthropic does, or within it. A mock of any
+ * provider shows it by its counts.
+ */
+export function excludesCachedTokens({ protocol }: Spoken, usage: Usage): boolean {
+  const { input_tokens, cache_read_tokens, cache_write_tokens } = usage;
+  return protocol === "anthropic" || cache_read_tokens + cache_write_tokens > input_tokens;
 }
 
 /** All tokens of the prompt, including cached ones. */

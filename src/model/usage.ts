@@ -19,7 +19,11 @@ export function readUsage(usage: unknown): Usage {
       of.cached_prompt_tokens,
       of.prompt_cache_hit_tokens,
     ),
-    cache_write_tokens: said(of.cache_creation_input_tokens, prompt.cache_write_tokens),
+    cache_write_tokens: said(
+      of.cache_creation_input_tokens,
+      prompt.cache_write_tokens,
+      input.cache_write_tokens,
+    ),
   };
 }
 

@@ -2,11 +2,11 @@
  * Who pays for model calls: reserves before a call, settles after it, and paces calls to a provider. A tenant without
  * budgets and rates never waits.
  */
-
-import { type ModelRequest, NO_USAGE, totalUsage } from "../engine/messages.ts";
+import { type ModelRequest, NO_USAGE, totalUsage, type Usage } from "../engine/messages.ts";
 import { usdOf } from "../engine/usd.ts";
 import { BudgetExceeded, PriceUnknown } from "../errors/budget.ts";
 import type { HullError } from "../errors.ts";
+import type { CallFigures } from "../llm/result.ts";
 import { logFault } from "../log.ts";
 import { memo, memoNamed } from "../memo.ts";
 import type { Admission, Admit, CallEnd, Taken } from "../model/admission.ts";
@@ -14,7 +14,8 @@ import { excludesCachedTokens, nanoUsd, type PriceOf, priceAt, promptTokensOf } 
 import { bytesOfBlocks, promptTokens, tokensOfBytes } from "../model/estimate.ts";
 import type { ResolvedTarget } from "../model/providers.ts";
 import type { ModelPrice, ModelRegistry } from "../model/registry/definition.ts";
-import { priceOf, refusesUnpriced } from "../model/registry/price.ts";
+import { cacheFigures, costOf, priceOf, refusesUnpriced } from "../model/registry/price.ts";
+import { tokenCounts } from "../model/usage.ts";
 import type { Charge, Refusal, ReserveRequest, Spend, Subject } from "../session/ledger/rpc.ts";
 import type { RunContext } from "./context.ts";
 import { askTenant } from "./ledger.ts";
@@ -55,6 +56,8 @@ export interface Accountant {
   readonly budgetExceeded: boolean;
   /** What the subject's soft ledger has spent so far, in USD. */
   spentUsd(): Promise<number>;
+  /** What a call took as its provider reported it, without estimates; `null`: it reported nothing. */
+  reported(target: ResolvedTarget, end: CallEnd): CallFigures | null;
   /** The cost of what attempts took, in USD. */
   costOf(request: ModelRequest, target: ResolvedTarget, taken: Taken): number;
 }
@@ -94,10 +97,10 @@ export function accountant(context: RunContext, subject: Subject, tariff: Tariff
     const refusal = id === null ? null : await reserve({ ...terms, id, ...estimate(request, price) });
     if (refusal !== null) throw refusal;
     let startedAt = Date.now();
-    const call = () => ({ request, target, price, startedAt });
+    const call = (price: ModelPrice | null) => ({ request, target, price, startedAt });
     return {
       async extend(taken) {
-        const spend = spendOf(call(), { turn: null, ...taken }, Date.now());
+        const spend = spendOf(call(price), { turn: null, ...taken }, Date.now());
         if (id === null || spend === null) return null;
         return reserve({ ...terms, id, ...further(estimate(request, price), spend) });
       },
@@ -109,7 +112,7 @@ export function accountant(context: RunContext, subject: Subject, tariff: Tariff
         startedAt = Date.now();
       },
       async settle(end) {
-        const spend = spendOf(call(), end, Date.now());
+        const spend = spendOf(call(paidPrice(target, end)), end, Date.now());
         const charge = spend === null ? null : { ...subject, provider, model, spend };
         if (id === null) {
           if (charge !== null) noteCharge(context, charge);
@@ -124,8 +127,23 @@ export function accountant(context: RunContext, subject: Subject, tariff: Tariff
     };
   };
 
+  /** The price of the model that was asked; if it is unknown, that of the model that says it answered. */
+  const paidPrice = ({ provider, model }: ResolvedTarget, { turn }: CallEnd): ModelPrice | null =>
+    tariff.price(provider, model) ?? (turn === null ? null : tariff.price(provider, turn.model));
+
   return {
     admit,
+    reported(target, end) {
+      const usage = reportedUsage(end);
+      if (end.turn === null && isSilent(usage)) return null;
+      const price = paidPrice(target, end);
+      return {
+        ...tokenCounts(usage),
+        ...cacheFigures(usage, price),
+        cost_usd: price === null ? 0 : costOf(usage, price, target),
+        price_known: price !== null,
+      };
+    },
     get budgetExceeded() {
       return budgetExceeded;
     },
@@ -180,17 +198,21 @@ function further({ prompt_tokens, output_tokens, prompt_cost, cost }: Estimate, 
   };
 }
 
+const reportedUsage = (end: CallEnd): Usage => (end.turn === null ? end.used : end.turn.usage);
+
+const isSilent = ({ input_tokens, output_tokens, cache_read_tokens }: Usage): boolean =>
+  input_tokens + output_tokens + cache_read_tokens === 0;
+
 /**
  * What a call took; `null`: nothing. That is what the provider reported, and the estimate of everything of which it
  * reported nothing.
  */
 function spendOf({ request, target, price, startedAt }: Call, end: CallEnd, now: number): Spend | null {
   const { turn, broken } = end;
-  const reported = turn === null ? end.used : turn.usage;
-  const silent = reported.input_tokens + reported.output_tokens + reported.cache_read_tokens === 0;
+  const reported = reportedUsage(end);
+  const silent = isSilent(reported);
   const unknown = turn !== null && silent ? [...broken, bytesOfBlocks(turn.blocks)] : broken;
   if (turn === null && silent && unknown.length === 0) return null;
-  const excludesCached = excludesCachedTokens(target);
   const input_tokens = promptTokens(request);
   const estimates = unknown.map((bytes) => ({
     ...NO_USAGE,
@@ -200,7 +222,7 @@ function spendOf({ request, target, price, startedAt }: Call, end: CallEnd, now:
   const usage = estimates.reduce(totalUsage, reported);
   // The price depends on the prompt of each attempt.
   const costs = [reported, ...estimates].map((one) =>
-    price === null ? 0 : nanoUsd(one, price, excludesCached),
+    price === null ? 0 : nanoUsd(one, price, excludesCachedTokens(target, one)),
   );
   return {
     calls: 1,
@@ -210,7 +232,7 @@ function spendOf({ request, target, price, startedAt }: Call, end: CallEnd, now:
     output_tokens: usage.output_tokens,
     cache_read_tokens: usage.cache_read_tokens,
     cache_write_tokens: usage.cache_write_tokens,
-    prompt_tokens: promptTokensOf(usage, excludesCached),
+    prompt_tokens: promptTokensOf(usage, excludesCachedTokens(target, usage)),
     cost: costs.reduce((sum, cost) => sum + cost),
     duration_ms: Math.max(0, now - startedAt),
   };

@@ -10,7 +10,7 @@ import { HullError } from "../errors.ts";
 import type { ExchangeOptions, LlmHost, ModelChoice, ModelSelector } from "../llm/host.ts";
 import { mockCallMembers } from "../llm/mock-calls.ts";
 import { refused } from "../llm/prepare.ts";
-import type { CallExtras, CallFigures } from "../llm/result.ts";
+import { added, type CallExtras, type CallFigures, NO_FIGURES } from "../llm/result.ts";
 import { newId } from "../llm/transcript.ts";
 import { logLine } from "../log.ts";
 import type { Admit } from "../model/admission.ts";
@@ -28,10 +28,11 @@ import { mockTarget } from "../model/mock/target.ts";
 import { gptVersion, isAtLeast } from "../model/model-version.ts";
 import type { ResolvedTarget, TargetSelector } from "../model/providers.ts";
 import type { ModelRegistry } from "../model/registry/definition.ts";
-import { cacheFigures, costOf, refusesUnpriced } from "../model/registry/price.ts";
+import { refusesUnpriced } from "../model/registry/price.ts";
 import { canonicalProvider } from "../model/registry/registry.ts";
 import { type RouteDecision, route } from "../model/registry/route.ts";
 import { llmRetries } from "../model/retry.ts";
+import { tokenCounts } from "../model/usage.ts";
 import { asJson } from "../skill/json.ts";
 import type { Json, JsonObject, ModelTarget } from "../skill/manifest.ts";
 import { type Accountant, accountant, type Tariff, tariffOf } from "./accounting.ts";
@@ -145,6 +146,12 @@ class Host implements LlmHost {
     const { json_suffix = "", onText } = options;
     const json = new JsonToolAnswer(json_suffix);
     const asked = primary ?? { provider: "", model: null };
+    const taken: CallFigures[] = [];
+    const note = (provider: string, reported: CallFigures): void => {
+      taken.push(reported);
+      this.#spent = sumUsd(this.#spent, reported.cost_usd);
+      this.#context.deployment.metrics.countTokens(provider, reported);
+    };
     try {
       const answered = await callWithFallback(
         (target) => {
@@ -182,7 +189,7 @@ class Host implements LlmHost {
             options.onFailed?.(target, error);
           },
           traced: (request, target, call) => tracedCall(this.#context, request, target, call),
-          admit: this.#admit(options),
+          admit: this.#admit(options, note),
           intercept: this.#mocking.intercept,
           clock: systemClock,
           fetch: (input, init) => globalThis.fetch(input, init),
@@ -193,22 +200,11 @@ class Host implements LlmHost {
       const turn = json.withJsonText(answered);
       if (json.buffersText && options.stream) onText?.(textOfBlocks(turn.blocks));
       count(turn.provider, "ok");
-      this.#context.deployment.metrics.countTokens(turn.provider, turn.usage);
-      this.#spent = sumUsd(this.#spent, this.figures(turn).cost_usd);
-      return turn;
+      const figures = taken.reduce(added, NO_FIGURES);
+      return { turn: { ...turn, usage: tokenCounts(figures) }, figures };
     } finally {
       this.#context.time("llm", Date.now() - started);
     }
-  }
-
-  figures({ provider, model, usage }: Parameters<LlmHost["figures"]>[0]): CallFigures {
-    const price = this.#price(provider, model);
-    return {
-      ...usage,
-      ...cacheFigures(usage, price),
-      cost_usd: price === null ? 0 : costOf(usage, price),
-      price_known: price !== null,
-    };
   }
 
   setting(name: string): string | undefined {
@@ -266,7 +262,10 @@ class Host implements LlmHost {
   }
 
   /** Checks the call's own budget first, since that costs nothing. */
-  #admit({ budget, max_tokens_given, onAdmitted }: ExchangeOptions): Admit {
+  #admit(
+    { budget, max_tokens_given, onAdmitted }: ExchangeOptions,
+    note: (provider: string, reported: CallFigures) => void,
+  ): Admit {
     return async (request, target, timeoutMs) => {
       const check = async (takenUsd: number): Promise<void> => {
         if (budget !== null) await this.#checkBudget(budget, max_tokens_given, { request, target, takenUsd });
@@ -279,6 +278,11 @@ class Host implements LlmHost {
         extend: async (taken) => {
           await check(this.#accounts.costOf(request, target, taken));
           return admission.extend(taken);
+        },
+        settle: (end) => {
+          const reported = this.#accounts.reported(target, end);
+          if (reported !== null) note(target.provider, reported);
+          return admission.settle(end);
         },
       };
     };

@@ -1,6 +1,6 @@
 /** The model that a request of a vendor's client names. */
-import type { ModelRequest, ModelTurn } from "../engine/messages.ts";
-import type { LlmHost, ModelChoice, Reached } from "../llm/host.ts";
+import type { ModelRequest } from "../engine/messages.ts";
+import type { Exchanged, LlmHost, ModelChoice, Reached } from "../llm/host.ts";
 import { exchangeTerms } from "../llm/prepare.ts";
 import type { Sink } from "../model/wire.ts";
 import type { RunContext } from "./context.ts";
@@ -53,9 +53,9 @@ interface VendorCall {
 export async function vendorTurn(
   { host, choice }: VendorModel,
   { request, signal, stream, sink }: VendorCall,
-): Promise<ModelTurn> {
+): Promise<Exchanged> {
   const terms = exchangeTerms({ stream, max_tokens: request.max_tokens }, host);
-  const turn = await host.exchange({
+  return host.exchange({
     ...terms,
     targets: [choice.target],
     signal,
@@ -68,7 +68,6 @@ export async function vendorTurn(
     onReasoning: sink.onReasoning,
     onEvent: sink.onEvent,
   });
-  return turn;
 }
 
 /** A request with members that have no canonical form. */

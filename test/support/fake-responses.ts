@@ -117,7 +117,7 @@ export function responsesAnswer(turn: FakeTurn, request: FakeRequest): FakeAnswe
     output,
     usage: {
       input_tokens: used.input,
-      input_tokens_details: { cached_tokens: used.cache_read },
+      input_tokens_details: { cached_tokens: used.cache_read, cache_write_tokens: used.cache_write },
       output_tokens: used.output,
       output_tokens_details: { reasoning_tokens: 0 },
       total_tokens: used.input + used.output,

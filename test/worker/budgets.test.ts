@@ -388,6 +388,22 @@ describe("/usage", () => {
     expect(await (await tenant()).get("/usage")).toEqual(page([]));
   });
 
+  it("counts the cost that the call's result has: of the model that was asked, cached tokens beside the input", async () => {
+    const options = {
+      provider: "anthropic",
+      model: "claude-sonnet-4-20250514",
+      mock: [{ text: "said", input_tokens: 100, output_tokens: 10, cache_read_tokens: 900 }],
+    };
+    const cost_usd = (100 * 3 + 900 * 0.3 + 10 * 15) / 1e6;
+    const called = await own.send("POST", "/llm/call", { prompt: "hello", options });
+    expect(await called.json()).toMatchObject({ usage: { cost_usd, price_known: true } });
+    const ran = await own.send("POST", "/runs", { prompt: "hello", options });
+    expect(await ran.json()).toMatchObject({ cost_usd });
+    expect(await own.get("/usage")).toMatchObject({
+      data: [{ calls: 2, cost_usd: (2 * cost_usd * 1e9) / 1e9 }],
+    });
+  });
+
   it.each(["group_by=week", "from=yesterday", "to=2026-02-30", "limit=0", "cursor=x", "cursor=[1]"])(
     "?%s is 400",
     async (query) => {

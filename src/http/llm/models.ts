@@ -78,14 +78,16 @@ export async function priceTokens(context: RequestContext): Promise<Response> {
   const { query } = context;
   const { id, provider } = named(required(query, "model"), registry);
   const asked = query.get("provider");
-  const price = priceOf(registry, asked === null ? provider : knownProvider(asked, registry), id);
+  const seller = asked === null ? provider : knownProvider(asked, registry);
+  const price = priceOf(registry, seller, id);
+  const by = { protocol: registry.providers.get(seller)?.api };
   const usage: Usage = {
     input_tokens: tokens(query, "input_tokens"),
     output_tokens: tokens(query, "output_tokens"),
     cache_read_tokens: tokens(query, "cache_read_tokens"),
     cache_write_tokens: tokens(query, "cache_write_tokens"),
   };
-  return jsonNow({ cost_usd: price === null ? 0 : costOf(usage, price), price_known: price !== null });
+  return jsonNow({ cost_usd: price === null ? 0 : costOf(usage, price, by), price_known: price !== null });
 }
 
 /** An alias's model, or the id with its inferred provider. */

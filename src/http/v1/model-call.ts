@@ -45,8 +45,8 @@ export async function sendCall(
   { signal, stream, sink = {} }: Sending,
 ): Promise<ModelTurn> {
   try {
-    const turn = await vendorTurn(model, { request, signal, stream, sink });
-    context.log.usage = model.host.figures(turn);
+    const { turn, figures } = await vendorTurn(model, { request, signal, stream, sink });
+    context.log.usage = figures;
     return turn;
   } catch (error) {
     throw llmError(error, context);

@@ -1,7 +1,7 @@
 /** The cost of a call. Prices are USD per million tokens, amounts are USD. */
 import type { Usage } from "../../engine/messages.ts";
 import { usdOf } from "../../engine/usd.ts";
-import { nanoUsd, priceAt, promptTokensOf } from "../cost.ts";
+import { excludesCachedTokens, nanoUsd, priceAt, promptTokensOf } from "../cost.ts";
 import type { ModelPrice, ModelRegistry } from "./definition.ts";
 import { shippedModel } from "./shipped-price.ts";
 
@@ -36,9 +36,14 @@ export function refusesUnpriced({ providers, unknown_price }: ModelRegistry, pro
 /**
  * The provider's charge for these tokens. Tokens read from or written to its cache have their own price, or that of
  * other input if unknown.
+ * @param by the provider
  */
-export function costOf(usage: Usage, price: ModelPrice): number {
-  return usdOf(nanoUsd(usage, price, excludesCached(usage)));
+export function costOf(
+  usage: Usage,
+  price: ModelPrice,
+  by: Parameters<typeof excludesCachedTokens>[0],
+): number {
+  return usdOf(nanoUsd(usage, price, excludesCachedTokens(by, usage)));
 }
 
 /**
@@ -51,7 +56,7 @@ export function cacheFigures(
   price: ModelPrice | null,
 ): { cache_hit_ratio: number; cache_savings_usd: number } {
   const { cache_read_tokens: read, cache_write_tokens: written } = usage;
-  const total = promptTokensOf(usage, excludesCached(usage));
+  const total = promptTokensOf(usage, excludesCachedTokens({}, usage));
   const cache_hit_ratio = total === 0 ? 0 : read / total;
   if (price === null) return { cache_hit_ratio, cache_savings_usd: 0 };
   const rates = priceAt(price, total);
@@ -59,7 +64,3 @@ export function cacheFigures(
   const saved = read * (rates.in - cache_read) + written * (rates.in - cache_write);
   return { cache_hit_ratio, cache_savings_usd: saved / MILLION };
 }
-
-/** Whether cached tokens are counted separately (Anthropic) rather than in `input_tokens` (OpenAI). */
-const excludesCached = ({ input_tokens, cache_read_tokens, cache_write_tokens }: Usage): boolean =>
-  cache_read_tokens + cache_write_tokens > input_tokens;

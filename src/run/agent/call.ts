@@ -20,7 +20,7 @@ import {
   refused,
   tooManyTools,
 } from "../../llm/prepare.ts";
-import { added, type CallFigures, type CallTurn, resultOf } from "../../llm/result.ts";
+import { added, type CallFigures, type CallTurn, NO_FIGURES, resultOf } from "../../llm/result.ts";
 import { checkAnswer, checkSchemas } from "../../llm/structured.ts";
 import type { CallOutcome } from "../../llm/structured-call.ts";
 import { readTextTurn } from "../../llm/text-turn.ts";
@@ -74,6 +74,7 @@ export async function runLlmCall(
 ): Promise<CallOutcome> {
   const prepared = prepare(context, input, host);
   const log = new MemoryLog(null);
+  const taken: CallFigures[] = [];
   await driveStateless(context, prepared.spec, {
     host,
     signal,
@@ -85,9 +86,10 @@ export async function runLlmCall(
     vault: prepared.vault,
     streams: emit === undefined ? "nothing" : "text and reasoning",
     ...(started === undefined ? {} : { admitted: once(started) }),
+    took: (figures) => taken.push(figures),
     emit: emit ?? (async () => {}),
   });
-  return outcomeOf(prepared, log, host);
+  return outcomeOf(prepared, log, taken.reduce(added, NO_FIGURES), host);
 }
 
 /** What the session of the call knows of its models. */
@@ -180,14 +182,13 @@ const clientTool = (tool: Tool): AgentTool => ({
 });
 
 /** The outcome of a call, from its records. */
-function outcomeOf(prepared: Prepared, log: RunLog, host: LlmHost): CallOutcome {
+function outcomeOf(prepared: Prepared, log: RunLog, figures: CallFigures, host: LlmHost): CallOutcome {
   const { spec, model, transcript } = prepared;
   const warnings = [...prepared.warnings];
   const events: SearchEvent[] = [];
   const retries: JsonObject[] = [];
   /** Models whose providers refused to search in this call. */
   const refused_searches: string[] = [];
-  let figures: CallFigures | null = null;
   let last: ModelTurn | null = null;
   /** What the model said and searched before the last turn. */
   const earlier: Block[] = [];
@@ -206,12 +207,11 @@ function outcomeOf(prepared: Prepared, log: RunLog, host: LlmHost): CallOutcome 
     if (last !== null) earlier.push(...keptOf(last, spec), ...searched.map(searchBlock));
     last = record.turn;
     searched = [];
-    figures = added(figures, { ...host.figures(last), cost_usd: record.cost_usd });
     warnings.push(...record.warnings);
     retries.push(...(record.retries ?? []));
     events.push(...(record.searches ?? []));
   }
-  if (last === null || figures === null) throw new Internal({ cause: "a call ended without an answer" });
+  if (last === null) throw new Internal({ cause: "a call ended without an answer" });
   if (log.state().run?.status === "budget_exhausted") warnings.push(ONLY_SEARCHES);
   const { further, message } = saidSince(spec, log.state());
   const turn = answerOf(prepared, last, message, searched);

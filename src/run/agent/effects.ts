@@ -25,6 +25,7 @@ import { ClientClosedRequest, ExecutionLost } from "../../errors/run.ts";
 import { HullError } from "../../errors.ts";
 import type { CallWatcher, LlmHost } from "../../llm/host.ts";
 import { exchangeTerms, nothingToAnswer } from "../../llm/prepare.ts";
+import type { CallFigures } from "../../llm/result.ts";
 import { systemClock } from "../../model/clock.ts";
 import { isNamed } from "../../skill/interface-fields.ts";
 import { isObject, objectOf } from "../../skill/json.ts";
@@ -91,6 +92,8 @@ interface RunEffectsOptions extends Omit<EffectsOptions, "emit"> {
   streams: Streams;
   /** Called once a model call is admitted. */
   admitted?: (() => void) | undefined;
+  /** Receives what each answered exchange of a round took. */
+  took?: ((figures: CallFigures) => unknown) | undefined;
   /** Receives what no record holds: pieces of answers, the output of tools. Never fails. */
   emit: (event: RunEvent) => Promise<void>;
   /** Runs one model call in the surroundings of the run. */
@@ -121,7 +124,14 @@ const RUNTIMES = new Map([
 ]);
 const DEFAULT_TOOL_TIMEOUT_MS = 60_000;
 
-export function runEffects({ streams, admitted, emit, around, ...rest }: RunEffectsOptions): RunEffects {
+export function runEffects({
+  streams,
+  admitted,
+  took,
+  emit,
+  around,
+  ...rest
+}: RunEffectsOptions): RunEffects {
   const options: EffectsOptions = { ...rest, emit: (event) => void emit(event) };
   const { context, spec, host, vault, records } = options;
   const servers = new RunServers(context);
@@ -137,6 +147,7 @@ export function runEffects({ streams, admitted, emit, around, ...rest }: RunEffe
     ...(onRestart === undefined ? {} : { onRestart }),
     ...(streams !== "text and reasoning" || onReasoning === undefined ? {} : { onReasoning }),
     ...(admitted === undefined ? {} : { onAdmitted: admitted }),
+    ...(took === undefined ? {} : { onFigures: took }),
   };
   const passthrough = passthroughOf(spec);
   const recorded = new RecordedMessages(records);
@@ -233,7 +244,7 @@ async function callModel(
   const ask: Ask = async (request, attempt) => {
     refusing = [];
     if (attempt > 0) watcher.onRestart?.(iteration + 1);
-    const answered = await host.exchange({
+    const { turn: answered, figures } = await host.exchange({
       targets,
       signal,
       request: (target) => ({ ...settings(target), ...request }),
@@ -252,7 +263,8 @@ async function callModel(
     const turn = form === null ? answered : withPrefill(answered, request.prefill ?? "");
     const said = form === null ? null : withSentinel(turn, request, form);
     if (said !== null && terms.stream) watcher.onText?.(said.text);
-    return { turn: said?.turn ?? turn, cost_usd: host.figures(turn).cost_usd };
+    watcher.onFigures?.(figures);
+    return { turn: said?.turn ?? turn, cost_usd: figures.cost_usd };
   };
   const answer = await (form === null
     ? ask(asked, 0)
@@ -276,7 +288,7 @@ export async function summarize(
   instructions: string,
   signal: AbortSignal,
 ): ReturnType<AgentEffects["summarize"]> {
-  const turn = await host.exchange({
+  const { turn, figures } = await host.exchange({
     targets,
     signal,
     request: (target) => ({
@@ -296,7 +308,7 @@ export async function summarize(
     max_tokens_given: null,
   });
   const { provider, warnings = [] } = turn;
-  const spent = { ...turn.usage, cost_usd: host.figures(turn).cost_usd };
+  const spent = { ...turn.usage, cost_usd: figures.cost_usd };
   // What the model says of its refusal is no summary.
   if (isRefused(turn)) return { text: "", spent, fault: new ModelRefused({ provider }), warnings };
   const text = textOfBlocks(turn.blocks);

@@ -9,6 +9,7 @@ import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { RunState } from "../../engine/agent/state.ts";
 import { HullError, Internal } from "../../errors.ts";
 import type { LlmHost } from "../../llm/host.ts";
+import type { CallFigures } from "../../llm/result.ts";
 import { systemClock } from "../../model/clock.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { RunContext } from "../context.ts";
@@ -45,6 +46,8 @@ export interface StatelessOptions {
   streams: Streams;
   /** Called once a model call is admitted. */
   admitted?: () => void;
+  /** Receives what each answered exchange of a round took. */
+  took?: (figures: CallFigures) => unknown;
   /** Returns what continues a resting run. Absent, or `null`: nothing, and the drive ends. */
   woken?: (rest: Rest) => Promise<AgentRecordBody | null>;
   /** Receives each record once it is kept, beginning with those of earlier run attempts. */
@@ -112,6 +115,7 @@ async function drive(
     ...(options.model === undefined ? {} : { model: options.model }),
     streams: options.streams,
     admitted: options.admitted,
+    took: options.took,
     emit: options.emit,
     async around(call) {
       await options.room?.();

@@ -170,8 +170,8 @@ async function callModel(
     stream: streaming,
     sink: streaming ? answer.watcher : {},
   };
-  const turn = await answer.during(1, () => vendorTurn(model, call).catch(finalFault(signal)));
-  context.log.usage = model.host.figures(turn);
+  const { turn, figures } = await answer.during(1, () => vendorTurn(model, call).catch(finalFault(signal)));
+  context.log.usage = figures;
   const { excludesCached } = model;
   const ended = { stop: turn.stop_reason, usage: turn.usage, excludesCached, model: turn.model };
   durable?.remember(asJson({ blocks: turn.blocks, ended }));

@@ -47,8 +47,8 @@ test.each([
 
 test("a prompt beyond the model's tier costs what such prompts cost, all of it", () => {
   const price = priceOf(shippedModels, "anthropic", "claude-sonnet-4-5") ?? expect.fail("no price");
-  expect(costOf(usage(200_000, 1000), price)).toBeCloseTo((200_000 * 3 + 1000 * 15) / 1e6, 12);
-  expect(costOf(usage(200_001, 1000), price)).toBeCloseTo((200_001 * 6 + 1000 * 22.5) / 1e6, 12);
+  expect(costOf(usage(200_000, 1000), price, {})).toBeCloseTo((200_000 * 3 + 1000 * 15) / 1e6, 12);
+  expect(costOf(usage(200_001, 1000), price, {})).toBeCloseTo((200_001 * 6 + 1000 * 22.5) / 1e6, 12);
 });
 
 test("every provider's default model, every alias and every model of routing is known, and none is retired", () => {
@@ -105,13 +105,17 @@ test("configured prices come first, in the order of the file; a provider's own b
 });
 
 test("costs", () => {
-  const cost = (model: string, tokens: Usage) =>
-    costOf(tokens, priceOf(shippedModels, null, model) ?? expect.fail(model));
+  const cost = (model: string, tokens: Usage, by: Parameters<typeof costOf>[2] = {}) =>
+    costOf(tokens, priceOf(shippedModels, null, model) ?? expect.fail(model), by);
   expect(cost("claude-sonnet-4-20250514", usage(1000, 500))).toBe(0.0105);
   // OpenAI counts what it read from its cache as input, Anthropic beside it.
   expect(cost("gpt-4o", usage(1000, 0, 400))).toBeCloseTo((600 * 2.5 + 400 * 1.25) / 1e6, 12);
   expect(cost("claude-sonnet-4-20250514", usage(100, 0, 900, 200))).toBeCloseTo(
     (100 * 3 + 900 * 0.3 + 200 * 3.75) / 1e6,
+    12,
+  );
+  expect(cost("claude-sonnet-4-20250514", usage(1000, 0, 300), { protocol: "anthropic" })).toBeCloseTo(
+    (1000 * 3 + 300 * 0.3) / 1e6,
     12,
   );
   expect(cost("gpt-4-turbo", usage(1000, 0, 400))).toBeCloseTo(0.01, 12);
