@@ -102,7 +102,7 @@ export class Metrics {
     "hull_model_call_duration_seconds",
     "Time of a model call, retries included.",
   );
-  readonly #tokens = new Counter("hull_tokens_total", "Tokens of successful model calls.");
+  readonly #tokens = new Counter("hull_tokens_total", "Tokens of answers, empty ones included.");
   readonly #toolCalls = new Counter("hull_tool_calls_total", "Tool calls by outcome.");
   readonly #skills = new Set<string>();
 
