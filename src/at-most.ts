@@ -24,3 +24,16 @@ export function sleep(ms: number, signal: AbortSignal): Promise<void> {
     signal.addEventListener("abort", done);
   });
 }
+
+/** Does work for each item, for at most `most` of them at once. @param work must not throw */
+export async function forEach<T>(
+  items: readonly T[],
+  most: number,
+  work: (item: T) => Promise<void>,
+): Promise<void> {
+  const left = items.values();
+  const worker = async (): Promise<void> => {
+    for (const item of left) await work(item);
+  };
+  await Promise.all(Array.from({ length: most }, worker));
+}

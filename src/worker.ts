@@ -1,7 +1,6 @@
 /** The Worker's entry: HTTP goes to the app, Durable Object classes are re-exported for the runtime. */
 import type { Bindings } from "./env.ts";
 import { createApp } from "./http/app.ts";
-import { sweepRuns } from "./session/run-index.ts";
 
 export { HandlerOutbound } from "./http/handler-outbound.ts";
 export { FileIndexObject } from "./session/file-index-object.ts";
@@ -15,14 +14,7 @@ const app = createApp();
 export default {
   fetch: (request, env, ctx) => app.fetch(request, env, ctx),
   scheduled: async (_, env, ctx) => {
-    const [{ sweepDaemons }, { sweepStored }, { sweepUnsettled }] = await Promise.all([
-      import("./http/daemons/sweep.ts"),
-      import("./http/v1/sweep.ts"),
-      import("./session/unsettled-runs.ts"),
-    ]);
-    ctx.waitUntil(sweepStored(env));
-    ctx.waitUntil(sweepRuns(env, Date.now()));
-    ctx.waitUntil(sweepUnsettled(env, Date.now()));
-    await sweepDaemons(env, (work) => ctx.waitUntil(work));
+    const { sweepAll } = await import("./http/sweep.ts");
+    await sweepAll(env, (work) => ctx.waitUntil(work), Date.now());
   },
 } satisfies ExportedHandler<Bindings>;

@@ -20,7 +20,7 @@ import { allFiles } from "./workspace/all-files.ts";
 import { writeFile } from "./workspace/store.ts";
 
 /** Time to live in ms, counted from the last use. */
-const CONTAINER_TTL_MS = 30 * 24 * 3_600_000;
+export const CONTAINER_TTL_MS = 30 * 24 * 3_600_000;
 const CONTAINER_ID = /^container_01[0-9a-f]{32}$/;
 /** The most files for the user in one answer. */
 export const MOST_FILES = 100;

@@ -106,7 +106,9 @@ export async function removeFile(env: Bindings, tenant: string, id: string): Pro
   await removeFileRow(env, tenant, id);
 }
 
-/** Removes expired files, and uploads that never completed. */
-export function sweepStoredFiles(env: Bindings): Promise<void> {
-  return sweepFileRows(env, (files) => env.FILES.delete(files.map(({ tenant, id }) => fileKey(tenant, id))));
+/** Removes expired files, and uploads that never completed. @param now Unix ms */
+export function sweepStoredFiles(env: Bindings, now = Date.now()): Promise<void> {
+  const remove = (files: { tenant: string; id: string }[]): Promise<void> =>
+    env.FILES.delete(files.map(({ tenant, id }) => fileKey(tenant, id)));
+  return sweepFileRows(env, remove, now);
 }

@@ -164,12 +164,18 @@ export async function unsettledSince(
 }
 
 /**
- * Removes rows that are too old. Rows are in the order of writing, so the first ones are the oldest. The row of a run that
- * has not ended stays: a daemon lives for months, and an approval may wait as long.
+ * Removes rows that are too old. Rows are in the order of writing, so the first ones are the oldest, except that a call
+ * which runs again under the same id renews its row in place. So a batch at a random place follows those at the
+ * beginning. The row of a run that has not ended stays: a daemon lives for months, and an approval may wait as long.
  */
 export async function sweepRuns(env: Bindings, now: number): Promise<void> {
-  const query = `DELETE FROM runs WHERE created_at < ?2
-    AND rowid IN (SELECT rowid FROM runs WHERE settled_at IS NOT NULL ORDER BY rowid LIMIT ?1)`;
   const oldest = new Date(now - KEPT_MS).toISOString();
-  await removeInBatches(async () => (await tables(env).run(query, [BATCH, oldest])) > 0);
+  const removeFrom = (place: string): Promise<number> =>
+    tables(env).run(
+      `DELETE FROM runs WHERE created_at < ?2 AND rowid IN
+         (SELECT rowid FROM runs WHERE settled_at IS NOT NULL AND rowid >= ${place} ORDER BY rowid LIMIT ?1)`,
+      [BATCH, oldest],
+    );
+  await removeInBatches(async () => (await removeFrom("0")) > 0);
+  await removeFrom("(SELECT abs(random() % max(rowid)) FROM runs)");
 }

@@ -2,7 +2,9 @@
  * A tenant's list of sessions: rows in D1 that the sessions themselves write (docs/storage-schema.md). The session's own
  * object is authoritative. A failed write is repeated later, and nothing else waits for it.
  */
+import * as z from "zod/mini";
 import SESSIONS from "../../migrations/0004_sessions.sql?raw";
+import OF_CONTAINERS from "../../migrations/0019_sessions_of_containers.sql?raw";
 import { Tables } from "../database.ts";
 import type { Bindings } from "../env.ts";
 import { type NewestFirst, newestFirst, type Wanted } from "./newest-first.ts";
@@ -83,5 +85,29 @@ export async function listSessionsBy(
      WHERE tenant = ?1 AND substr(id, 1, length(?2)) = ?2 AND (?3 IS NULL OR (created_at, id) ${beyond} (?3, ?4))
      ORDER BY created_at ${order}, id ${order} LIMIT ?5`,
     [tenant, prefix, after?.created_at ?? null, after?.id ?? null, limit],
+  );
+}
+
+const oldContainer = z.lazy(() => z.object({ tenant: z.string(), id: z.string(), ttl_ms: z.int() }));
+
+/**
+ * Some sessions of containers that could have expired before `used`, had nobody used them. Only a session's object knows
+ * its last use. The selection is random, so that a sweep finds all of them in time, whatever becomes of the others.
+ * @param used Unix ms
+ * @param ttlMs the time to live of a container that names none, in ms
+ */
+export async function oldContainers(
+  { DB }: Bindings,
+  { used, ttlMs, most }: { used: number; ttlMs: number; most: number },
+): Promise<z.output<typeof oldContainer>[]> {
+  const ttl = `iif(json_type(metadata, '$.expires_minutes') IN ('integer', 'real'),
+    CAST(json_extract(metadata, '$.expires_minutes') * 60000 AS INTEGER), ?2)`;
+  return new Tables(DB, SESSIONS + OF_CONTAINERS).rows(
+    oldContainer,
+    `SELECT tenant, id, ${ttl} AS ttl_ms FROM sessions
+     WHERE id >= 'container_01' AND id < 'container_02' AND json_extract(metadata, '$.container') = 1
+       AND created_at < strftime('%Y-%m-%dT%H:%M:%fZ', (?1 - ${ttl}) / 1000.0, 'unixepoch')
+     ORDER BY random() LIMIT ?3`,
+    [used, ttlMs, most],
   );
 }

@@ -2,6 +2,7 @@
  * Checks, on a cron trigger (wrangler.toml), rows of the list of runs that have had no end for a long time: the process
  * that should have written the end may have died. Most of these rows are right; only the run's object knows which.
  */
+import { forEach } from "../at-most.ts";
 import { deploymentOf } from "../deployment.ts";
 import type { Bindings } from "../env.ts";
 import { toHullError } from "../errors.ts";
@@ -31,11 +32,7 @@ const AT_ONCE = 6;
  */
 export async function sweepUnsettled(env: Bindings, now: number): Promise<void> {
   const began = { runs: new Date(now - RUN_MS), calls: new Date(now - CALL_MS) };
-  const left = (await unsettledSince(env, began, MOST)).values();
-  const worker = async (): Promise<void> => {
-    for (const one of left) await look(env, one, now);
-  };
-  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  await forEach(await unsettledSince(env, began, MOST), AT_ONCE, (one) => look(env, one, now));
 }
 
 async function look(

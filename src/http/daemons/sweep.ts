@@ -1,5 +1,5 @@
 /** Checks daemons from outside: a scheduled job visits those whose report is overdue (wrangler.toml). */
-
+import { forEach } from "../../at-most.ts";
 import { DEFAULT_TENANT } from "../../auth/api-key.ts";
 import { type Deployment, deploymentOf } from "../../deployment.ts";
 import type { Bindings } from "../../env.ts";
@@ -14,19 +14,16 @@ import { contextOf, reconcileDaemons } from "./declared.ts";
 const MOST = 500;
 const AT_ONCE = 6;
 
-/** Pokes daemons whose alarm was lost, and updates those that skills declare. */
+/** Pokes daemons whose alarm was lost, and updates those that skills declare. @param now Unix ms */
 export async function sweepDaemons(
   env: Bindings,
   background: (work: Promise<unknown>) => void,
+  now = Date.now(),
 ): Promise<void> {
   const deployment = deploymentOf(env);
   if (!deployment.isOpen) await deployment.open(background);
-  const overdue = await overdueDaemons(env, Date.now(), MOST);
-  const left = overdue.values();
-  const worker = async (): Promise<void> => {
-    for (const { tenant, id } of left) await poke(deployment, tenant, id, background);
-  };
-  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  const overdue = await overdueDaemons(env, now, MOST);
+  await forEach(overdue, AT_ONCE, ({ tenant, id }) => poke(deployment, tenant, id, background));
   if (overdue.length > 0)
     logLine(deployment.settings.eventRedactor, { event: "daemons_swept", overdue: overdue.length });
   // A tenant may have removed its last skill with a daemon, and the process may have died before it stopped the daemon.

@@ -1,6 +1,7 @@
 /** Removes what `/v1` no longer needs, after changes and on the Worker's cron trigger. */
 import type { Deployment } from "../../deployment.ts";
 import type { Bindings } from "../../env.ts";
+import { logFault } from "../../log.ts";
 import { sweepAnswers } from "../../registry/kept-answers/rows.ts";
 import { sweepBundles } from "../../registry/stored-skills/bundles.ts";
 import { sweepStoredFiles } from "../../run/stored-files.ts";
@@ -13,10 +14,27 @@ export async function sweepAfterChange(deployment: Deployment): Promise<void> {
   const now = Date.now();
   if (now - deployment.sweptAt < PAUSE_MS) return;
   deployment.sweptAt = now;
-  await sweepStored(deployment.env);
+  await sweepEach(deployment, storedSweeps(deployment.env, now));
 }
 
-/** A failure is ignored, since the next sweep repeats the work. */
-export async function sweepStored(env: Bindings): Promise<void> {
-  await Promise.allSettled([sweepBundles(env), sweepStoredFiles(env), sweepAnswers(env)]);
+/** Sweeps by name. */
+type Sweeps = Record<string, () => Promise<void>>;
+
+/** What `/v1` stores outside Durable Objects. @param now Unix ms */
+export const storedSweeps = (env: Bindings, now: number): Sweeps => ({
+  bundles: () => sweepBundles(env, now),
+  files: () => sweepStoredFiles(env, now),
+  answers: () => sweepAnswers(env, now),
+});
+
+/** Runs sweeps beside each other. A failure is logged, and the next sweep repeats the work. */
+export async function sweepEach({ settings }: Deployment, sweeps: Sweeps): Promise<void> {
+  const each = async ([sweep, run]: [string, () => Promise<void>]): Promise<void> => {
+    try {
+      await run();
+    } catch (error) {
+      logFault(settings.eventRedactor, { event: "sweep_failed", sweep }, error);
+    }
+  };
+  await Promise.all(Object.entries(sweeps).map(each));
 }

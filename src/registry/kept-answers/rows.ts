@@ -155,9 +155,8 @@ export async function releaseClaim(env: Bindings, { name, attempt }: Claim, refu
   await tables(env).run(`${released} WHERE name = ? AND attempt = ?`, [name, attempt]);
 }
 
-/** Removes expired answers, bodies first. */
-export async function sweepAnswers(env: Bindings): Promise<void> {
-  const now = Date.now();
+/** Removes expired answers, bodies first. @param now Unix ms */
+export async function sweepAnswers(env: Bindings, now = Date.now()): Promise<void> {
   await removeInBatches(async () => {
     const expired = await tables(env).rows(
       claimShape,

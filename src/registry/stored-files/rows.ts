@@ -180,12 +180,13 @@ const sweptShape = z.lazy(() => z.object({ tenant: z.string(), id: z.string() })
 /**
  * Removes the bytes of expired files, and the rows of files that expired 30 days ago or were never complete.
  * @param remove removes bytes of files
+ * @param now Unix ms
  */
 export async function sweepFileRows(
   env: Bindings,
   remove: (files: { tenant: string; id: string }[]) => Promise<void>,
+  now: number,
 ): Promise<void> {
-  const now = Date.now();
   const db = await tables(env).database();
   await removeInBatches(async () => {
     const expired = await tables(env).rows(
@@ -203,5 +204,7 @@ export async function sweepFileRows(
     ]);
     return expired.length === BATCH;
   });
-  await tables(env).run("DELETE FROM stored_files WHERE expires_ms <= ?", [now - REMEMBERED_MS]);
+  // A row whose bytes are still there stays: it alone knows them.
+  const forgotten = "DELETE FROM stored_files WHERE expires_ms <= ? AND stored = 2";
+  await tables(env).run(forgotten, [now - REMEMBERED_MS]);
 }

@@ -7,13 +7,13 @@
 import * as z from "zod/mini";
 import STORED_SKILLS from "../../../migrations/0007_stored_skills.sql?raw";
 import { sha256 } from "../../bytes.ts";
-import { Tables } from "../../database.ts";
+import { removeInBatches, Tables } from "../../database.ts";
 import type { Bindings } from "../../env.ts";
 
 /** How long a loose bundle stays: longer than any request takes from storing the bundle to storing the version. */
 const LOOSE_FOR_MS = 3_600_000;
-/** The most bundles that one sweep removes. */
-const SWEPT = 50;
+/** Bundles that a sweep removes at once; R2 removes 1000 objects at once. */
+const BATCH = 500;
 
 export const skillTables = ({ DB }: Bindings): Tables => new Tables(DB, STORED_SKILLS);
 
@@ -64,25 +64,27 @@ export async function findBundle(
   );
 }
 
-const looseShape = z.lazy(() =>
-  z.array(z.object({ tenant: z.string(), digest: z.string(), key: z.string() })),
-);
+const looseShape = z.lazy(() => z.array(z.object({ key: z.string() })));
 
 const REFERRED = `EXISTS (SELECT 1 FROM stored_skill_versions AS v WHERE v.tenant = stored_bundles.tenant
   AND (v.digest = stored_bundles.digest OR v.original = stored_bundles.digest))`;
 
-/** Removes bundles without a version. */
+/** Removes bundles without a version. @param now Unix ms */
 export async function sweepBundles(env: Bindings, now = Date.now()): Promise<void> {
   const db = await skillTables(env).database();
   const old = now - LOOSE_FOR_MS;
-  const [, , found] = await db.batch([
-    db.prepare(`UPDATE stored_bundles SET loose_ms = NULL WHERE loose_ms < ? AND ${REFERRED}`).bind(old),
-    db.prepare("UPDATE stored_bundles SET doomed = 1 WHERE loose_ms < ?").bind(old),
-    db.prepare("SELECT tenant, digest, key FROM stored_bundles WHERE loose_ms < ? LIMIT ?").bind(old, SWEPT),
-  ]);
-  const loose = looseShape.parse(found?.results);
-  if (loose.length === 0) return;
-  await env.FILES.delete(loose.map(({ key }) => key));
-  const remove = "DELETE FROM stored_bundles WHERE tenant = ? AND digest = ? AND key = ? AND doomed = 1";
-  await db.batch(loose.map(({ tenant, digest, key }) => db.prepare(remove).bind(tenant, digest, key)));
+  await removeInBatches(async () => {
+    const [, , found] = await db.batch([
+      db.prepare(`UPDATE stored_bundles SET loose_ms = NULL WHERE loose_ms < ? AND ${REFERRED}`).bind(old),
+      db.prepare("UPDATE stored_bundles SET doomed = 1 WHERE loose_ms < ?").bind(old),
+      db.prepare("SELECT key FROM stored_bundles WHERE loose_ms < ? LIMIT ?").bind(old, BATCH),
+    ]);
+    const keys = looseShape.parse(found?.results).map(({ key }) => key);
+    if (keys.length === 0) return false;
+    await env.FILES.delete(keys);
+    const remove = `DELETE FROM stored_bundles
+      WHERE doomed = 1 AND loose_ms < ? AND key IN (SELECT value FROM json_each(?))`;
+    await skillTables(env).run(remove, [old, JSON.stringify(keys)]);
+    return keys.length === BATCH;
+  });
 }

@@ -209,6 +209,10 @@ function conversationHandlers(conversation: Conversation): Handlers<Conversation
       await conversation.remove(row);
       return null;
     }),
+    expire: within(async ({ since }, row) => {
+      if (row.updated_at < since && log.store.liveRun() === null) await conversation.remove(row);
+      return null;
+    }),
     listFiles: within((asked) => files.listFiles(...asked)),
     findFile: within((asked) => files.findFile(...asked)),
     beginFile: within((asked) => files.beginFile(...asked)),

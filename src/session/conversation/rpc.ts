@@ -149,6 +149,8 @@ export interface ConversationOperations extends WorkspaceOperations {
   /** Creates a session that has copies of the files, if there are any, and nothing else. @throws SessionExists */
   copyFiles: { in: { dst: string } & Named; out: null };
   remove: { in: null; out: null };
+  /** Removes the session unless it was used at `since` (Unix ms) or later, or a run of it has not ended. */
+  expire: { in: { since: number }; out: null };
 }
 
 /** The session's runs, and what reaches them from outside. */

@@ -95,13 +95,16 @@ export async function webhookOf(
   return tables(env).first(hooked, query, [id]);
 }
 
-/** Daemons whose check was due before a time (Unix ms), the longest overdue first. */
+/**
+ * Some daemons whose check was due before a time (Unix ms). The selection is random, so that those that no sweep can reach
+ * do not keep it from the others.
+ */
 export async function overdueDaemons(
   env: Bindings,
   now: number,
   limit: number,
 ): Promise<{ tenant: string; id: string }[]> {
-  const query = `SELECT tenant, id FROM daemons WHERE status = 'running' AND check_at < ? ORDER BY check_at LIMIT ?`;
+  const query = `SELECT tenant, id FROM daemons WHERE status = 'running' AND check_at < ? ORDER BY random() LIMIT ?`;
   return tables(env).rows(place, query, [now, limit]);
 }
 

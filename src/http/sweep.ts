@@ -1,0 +1,27 @@
+/**
+ * What the Worker's cron trigger does (wrangler.toml). docs/storage-schema.md says what goes when. Each sweep is
+ * on its own: if one fails, the others do their work, and the next trigger repeats it.
+ */
+import { deploymentOf } from "../deployment.ts";
+import type { Bindings } from "../env.ts";
+import { sweepRuns } from "../session/run-index.ts";
+import { sweepUnsettled } from "../session/unsettled-runs.ts";
+import { sweepDaemons } from "./daemons/sweep.ts";
+import { sweepContainers } from "./v1/containers/sweep.ts";
+import { storedSweeps, sweepEach } from "./v1/sweep.ts";
+
+/** @param now Unix ms */
+export async function sweepAll(
+  env: Bindings,
+  background: (work: Promise<unknown>) => void,
+  now: number,
+): Promise<void> {
+  const deployment = deploymentOf(env);
+  await sweepEach(deployment, {
+    ...storedSweeps(env, now),
+    runs: () => sweepRuns(env, now),
+    unsettled: () => sweepUnsettled(env, now),
+    containers: () => sweepContainers(deployment, background, now),
+    daemons: () => sweepDaemons(env, background, now),
+  });
+}
