@@ -2,7 +2,6 @@
  * What an isolate keeps while it serves. Everything that outlives a request is kept here, so its lifetime is that of the
  * environment from which it was read.
  */
-
 import { EndedSignIns } from "./auth/ended-sign-ins.ts";
 import { KnownKeys } from "./auth/known-keys.ts";
 import { ListSeal } from "./auth/list-seal.ts";

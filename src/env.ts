@@ -1,5 +1,4 @@
 /** Bindings and settings: the only reader of variables and secrets. */
-
 import * as z from "zod/mini";
 import { SettingUnreadable } from "./errors/request.ts";
 import { logLine } from "./log.ts";

@@ -2,7 +2,6 @@
  * Published skills: immutable objects in KV, addressed by SHA-256, and the pointer `catalog:current`. The isolate
  * caches immutable objects, and refreshes the pointer in the background.
  */
-
 import * as z from "zod/mini";
 import { type Bindings, learnVariables, type Settings } from "../env.ts";
 import { CatalogMissing, CatalogUnreadable, SkillNotFound } from "../errors/request.ts";

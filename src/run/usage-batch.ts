@@ -2,7 +2,6 @@
  * Usage of calls without a reservation. The ledger gets it a moment after the answer, all calls of a tenant together. A
  * Worker that dies in this moment loses it; Hull counts only tenants without budgets this way.
  */
-
 import { totalUsage } from "../engine/messages.ts";
 import { logFault } from "../log.ts";
 import type { Charge, Spend } from "../session/ledger/rpc.ts";

@@ -1,5 +1,4 @@
 /** Assembles a session from its parts, and says what each part does when something happens in another one. */
-
 import { deploymentOf } from "../deployment.ts";
 import type { Wake } from "../engine/agent/records.ts";
 import type { AgentSpec } from "../engine/agent/spec.ts";

@@ -2,7 +2,6 @@
  * Daemons that skills declare. Those of published skills belong to the operator's tenant, those of an uploaded skill to
  * its tenant. Reconciling is safe to repeat: it leaves alone what is already right.
  */
-
 import { DEFAULT_TENANT } from "../../auth/api-key.ts";
 import { sha256 } from "../../bytes.ts";
 import type { Deployment } from "../../deployment.ts";

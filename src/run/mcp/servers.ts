@@ -2,7 +2,6 @@
  * The MCP servers of a run (docs/mcp.md): their tools, which an isolate remembers for a while, and calls of them.
  * Faults of a server go to the log; those of a call also go to the model. They never end a run.
  */
-
 import { firstOf } from "../../cut.ts";
 import type { Settings } from "../../env.ts";
 import { HullError } from "../../errors.ts";

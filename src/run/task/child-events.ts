@@ -1,5 +1,4 @@
 /** Shows the events of a delegated run among those of a run without a session, to which no relay sends them. */
-
 import type { AgentEffectContext } from "../../engine/agent/step.ts";
 import { Internal } from "../../errors.ts";
 import { logFault } from "../../log.ts";

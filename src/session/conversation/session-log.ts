@@ -2,7 +2,6 @@
  * The only way to change a session: stores folded records together with their events in one transaction, then announces
  * the events.
  */
-
 import { type Applied, applyAgentRecord, applyAll, fold } from "../../engine/agent/apply.ts";
 import type { AgentRecord, AgentRecordBody } from "../../engine/agent/records.ts";
 import { type AgentState, EMPTY_SESSION } from "../../engine/agent/state.ts";

@@ -1,5 +1,4 @@
 /** The end of a call: its events, its stored outcome, its log line, and stopping its processes. */
-
 import type { HullError } from "../../errors.ts";
 import { logLine } from "../../log.ts";
 import type { RunContext } from "../../run/context.ts";
