@@ -98,6 +98,8 @@ const LOST = {
   ...Object.fromEntries(RESULT.map((member) => [member, expect.anything()])),
   daemon_state: null,
   daemon_snapshot_path: null,
+  stop_reason: null,
+  raw_stop_reason: null,
   task_ledger: null,
   status: "error",
   text: "",
