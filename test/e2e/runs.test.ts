@@ -174,9 +174,8 @@ test.each([
   async (tool_format, queries) => {
     const tool_calls = queries.map((query) => ({ name: "hull_tool_search", arguments: { query } }));
     fake.script([{ tool_calls }, { text: "found" }]);
-    const result = await json(
-      await run({ skill: "shouter", tools: SEARCHED, tool_search: { mode: "client" }, tool_format }),
-    );
+    const options = { skill: "shouter", tools: SEARCHED, tool_search: { mode: "client" }, tool_format };
+    const events = await readEvents(await run(options, "go", { accept: "text/event-stream" }));
     const offered = (n: number): string[] => {
       const { tools = [], messages = [] } = fake.requests[n]?.body ?? {};
       if (tool_format === "native")
@@ -186,7 +185,10 @@ test.each([
     expect(offered(0)).toEqual(["hull_tool_search", "eager"]);
     const found = queries.map((query) => query.replace(" ", "_"));
     expect(offered(1)).toEqual(["hull_tool_search", "eager", ...found]);
-    expect(result.tools_used).toEqual(queries.map(() => "hull_tool_search"));
+    expect(dataOf(events, "done")[0]?.tools_used).toEqual(queries.map(() => "hull_tool_search"));
+    const called = dataOf(events, "tool_call").map(({ call_id }) => call_id);
+    expect(dataOf(events, "tool_result")).toMatchObject(called.map((call_id) => ({ call_id, ok: true })));
+    expect(called).toHaveLength(queries.length);
   },
 );
 

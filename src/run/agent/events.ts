@@ -49,7 +49,7 @@ export function eventsOf(applied: Applied): RunEvent[] {
     case "ledger_updated":
       return [...artifactEvents(record.effect, record.result, state), ...resultEvents(applied)];
     case "tool_searched":
-      return searchEvents(record.events);
+      return [...searchEvents(record.events), ...resultEvents(applied)];
     case "client_tool_answered":
       return resultEvents(applied);
     case "approval_requested": {
