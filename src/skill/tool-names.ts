@@ -11,6 +11,9 @@ export type WorkspaceTool = (typeof WORKSPACE_TOOLS)[number];
 /** Hull's name for what other clients call a sub-agent. */
 export const SUB_AGENT = "sub_agent";
 
+/** With it a model makes tools of its own. */
+export const DEFINE_TOOL = "define_tool";
+
 /** Hull's name, and the names of the same tool elsewhere. Letter case, `_` and `-` do not count. */
 const ALIASES: readonly (readonly [tool: string, names: readonly string[]])[] = [
   ["Bash", ["shell", "terminal", "run_command", "run_shell_command", "run_terminal_cmd", "execute_command"]],

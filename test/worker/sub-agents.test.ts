@@ -78,7 +78,8 @@ describe("POST /sub-agents", () => {
 
   it("is not ok if a tool was refused, even if it continued", async () => {
     const mock = [{ tool_calls: [{ name: "ask", arguments: { q: "?" } }] }, { text: "Without it, then." }];
-    const envelope = await subAgent({ tools: [ASK], allowed_tools: ["look"], mock });
+    const tools = [ASK, { ...ASK, name: "look" }];
+    const envelope = await subAgent({ tools, allowed_tools: ["look"], mock });
     expect(envelope).toMatchObject({
       ok: false,
       status: "done",
@@ -254,7 +255,7 @@ describe("the parent", () => {
     ).toEqual([403, "tool_rejected"]);
     const wanted = { task: "x", options: { ...MOCK, allowed_tools: ["exec"] }, parent_session_id };
     expect(await codeOf(await post("/sub-agents", wanted))).toEqual([403, "tool_rejected"]);
-    const some = { ...wanted.options, allowed_tools: ["exec", "read"], background: true };
+    const some = { ...wanted.options, tools, allowed_tools: ["exec", "read"], background: true };
     const handle = await (await post("/sub-agents", { ...wanted, options: some })).json<Body>();
     expect(handle).toMatchObject({ policy_dropped: ["exec"], provenance: { parent_session_id } });
   });

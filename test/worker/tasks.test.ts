@@ -244,6 +244,19 @@ describe("a task", () => {
     expect(JSON.stringify(messages)).toMatch(/permission_denied.*"exec.*tool ceiling/);
   });
 
+  it("says which of the named tools it does not have, and does not begin without any", async () => {
+    const [name, description] = ["read", "Reads."];
+    const node = { ...NODE, tools: [{ name, description }] };
+    const some = await spawn({ node, tools: ["read", "nonesuch"], options: said("ok"), wait: true });
+    expect(some).toMatchObject({ status: "completed", policy_dropped: ["nonesuch"] });
+    for (const given of [{ node, tools: ["nonesuch"] }, { node: { ...NODE, tools: ["nonesuch"] } }]) {
+      const refused = await post("/tasks", { task: "Count.", options: said("ok"), ...given });
+      expect(await refused.json()).toMatchObject({ code: "tool_rejected", tools: ["nonesuch"] });
+    }
+    const none = await spawn({ node, tools: [], options: said("ok"), wait: true });
+    expect(none).not.toHaveProperty("policy_dropped");
+  });
+
   it("is the same one for the same Idempotency-Key, and streams its events", async () => {
     const key = { "idempotency-key": "task-1" };
     const first = await spawn({ options: said("a") }, key);

@@ -97,7 +97,7 @@ export function narrowed(spec: AgentSpec, above: Ceilings, account: string): Age
   const asked = policies.policy?.tools;
   const lost = droppedTools(policies.policy, policy);
   if (lost.length > 0 && Array.isArray(asked) && lost.length === asked.length) throw noneAbove(lost);
-  const dropped = [...(policies.dropped ?? []), ...lost];
+  const dropped = [...new Set([...(policies.dropped ?? []), ...lost])];
   const bounds = intersectPolicies(above.policies?.ceiling ?? null, policies.ceiling ?? null);
   const ceiling = intersectPolicies(bounds, outer);
   const deadline = earlier(spec.deadline, above.deadline ?? undefined);

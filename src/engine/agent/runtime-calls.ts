@@ -30,7 +30,7 @@ import type { AgentStep, CallStep, PlannedCall } from "./step.ts";
 import { keepsLedger, LEDGER_TOOL, type TaskLedger, updatedLedger } from "./task-ledger.ts";
 
 /** Names of calls that the loop itself answers. */
-const OWN_NAMES = [LOAD_SKILL, SEARCH_SKILLS, LEDGER_TOOL, READ_SKILL_RESOURCE];
+export const OWN_NAMES = [LOAD_SKILL, SEARCH_SKILLS, LEDGER_TOOL, READ_SKILL_RESOURCE];
 export const isRuntimeCall = (name: string): boolean => OWN_NAMES.includes(name);
 
 /** The step for a call of a runtime tool; `null`: the call is of another tool. */

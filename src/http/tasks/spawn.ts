@@ -15,7 +15,7 @@ import { newRunId } from "../../run/agent/daemon-spec.ts";
 import { agentSpec, type RunInput } from "../../run/agent/options.ts";
 import { llmHost } from "../../run/llm-host.ts";
 import { type SubAgentBody, subAgentBody, type TaskBody, taskBody } from "../../run/task/bodies.ts";
-import { withToolsAbove } from "../../run/task/child-spec.ts";
+import { withRequested, withToolsAbove } from "../../run/task/child-spec.ts";
 import type {
   AcceptedTask,
   RetriggerPolicy,
@@ -31,7 +31,6 @@ import {
   policyOf,
   stageOf,
   withCommandEnvironment,
-  withNamed,
 } from "../../run/workflow/stage.ts";
 import { thrownBy } from "../../session/conversation/done.ts";
 import type { NamedRequest } from "../../session/named-request.ts";
@@ -59,8 +58,8 @@ interface Handed {
   wait: boolean;
   settings: Omit<TaskSettings, "parent" | "token_budget" | "budgets">;
   input: RunInput;
-  /** Names of the run's tools; `null`: all. */
-  allowed: string[] | null;
+  /** Names of the run's tools, which all lists must have; `null`: all tools. */
+  requested: (string[] | null)[];
   imported: { messages: Message[]; summary: string | null } | null;
   above: Above | null;
   environment?: CommandEnvironment;
@@ -126,7 +125,7 @@ async function spawnNode(
   const stage = stageOf({ ...node, kind: node.kind ?? "stage" });
   const above = await aboveOf(context, body.parent_session_id);
   const artifacts = artifactsOf(body, id);
-  const allowed = both(stage.allowed, body.tools ?? null);
+  const requested = [stage.allowed, body.tools ?? null];
   const limits = body.tools === undefined ? null : { tools: body.tools };
   const options: JsonObject = { ...stage.defaults, ...body.options, ...stage.options };
   const policy = policyOf([body.policy, body.options?.policy, stage.options.policy, limits]);
@@ -156,7 +155,7 @@ async function spawnNode(
   };
   const imported = importOf(body);
   const environment = commandEnvironmentOf(body);
-  return handOver(context, { id, wait, settings, input, allowed, imported, above, environment }, body);
+  return handOver(context, { id, wait, settings, input, requested, imported, above, environment }, body);
 }
 
 /** The folder in which the task's commands begin, and their variables. */
@@ -290,8 +289,8 @@ export async function runSubAgent(context: RequestContext): Promise<Response> {
     };
     const imported =
       fork && parent_session_id !== undefined ? await copied(context, parent_session_id) : null;
-    const allowed = allowed_tools ?? null;
-    return handOver(context, { id, wait, settings, input, allowed, imported, above }, body);
+    const requested = [allowed_tools ?? null];
+    return handOver(context, { id, wait, settings, input, requested, imported, above }, body);
   };
   await noteSkill(context, options.skill);
   const { task: handle, thrown } = (await again(context, { id, wait }, body)) ?? (await spawn());
@@ -322,7 +321,7 @@ async function aboveOf(context: RequestContext, session: string | undefined): Pr
 
 async function handOver(
   context: RequestContext,
-  { id, wait, settings, input, allowed, imported, above, environment = {} }: Handed,
+  { id, wait, settings, input, requested, imported, above, environment = {} }: Handed,
   body: object,
 ): Promise<Spawned> {
   const session = sessionOf(context, id);
@@ -334,7 +333,7 @@ async function handOver(
   const made = await agentSpec(context, host, input, { run, session: id });
   const placed = withCommandEnvironment(made, environment);
   const offered = withToolsAbove(placed, input.options, above?.tools ?? []);
-  const spec = narrowed(withNamed(offered, allowed), above ?? NO_CEILINGS, id);
+  const spec = requested.reduce(withRequested, narrowed(offered, above ?? NO_CEILINGS, id));
   const budgets = { tokens: made.token_budget, usd: made.total_budget_usd };
   const parent = parentOf(above);
   const request = await namedRequest(context, body);
@@ -346,10 +345,6 @@ async function handOver(
     wait,
     request,
   });
-}
-
-function both(a: string[] | null, b: string[] | null): string[] | null {
-  return a === null || b === null ? (a ?? b) : a.filter((name) => b.includes(name));
 }
 
 /** A name for a request with an `Idempotency-Key`; `null` if it has none. */

@@ -10,6 +10,7 @@ import { HullError } from "../../errors.ts";
 import { bundledVersion, createSkill, removeSkillsBy } from "../../registry/stored-skills/rows.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { DEFINE_TOOL } from "../../skill/tool-names.ts";
 import { parametersOf } from "../../skill/tools-json/parameters.ts";
 import { RESERVED_TOOLS } from "../../skill/tools-json/read.ts";
 import { handlerFault } from "../../tool/isolate/handler.ts";
@@ -21,7 +22,6 @@ import { DEFINED, definedFiles, sessionRecord, skillNameOf, toolOfSession } from
 import { toolsOfSkill } from "./skill-tools.ts";
 import { servedSkill } from "./skills.ts";
 
-const DEFINE_TOOL = "define_tool";
 const REMOVE_TOOL = "remove_tool";
 const NAME = /^[a-z][a-z0-9_]{0,63}$/;
 /** Longest code, in UTF-16 units. A session's records hold the code. */

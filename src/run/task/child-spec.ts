@@ -1,8 +1,10 @@
 /** The specification of a run that a run delegates. Pure. */
 import { narrowed } from "../../engine/agent/delegation.ts";
+import { OWN_NAMES } from "../../engine/agent/runtime-calls.ts";
 import type { AgentSkill, AgentSpec, AgentTool, Ceilings } from "../../engine/agent/spec.ts";
 import { ToolsRejected } from "../../errors/llm.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
+import { DEFINE_TOOL } from "../../skill/tool-names.ts";
 import { profileOf } from "../agent/profile.ts";
 import { specOf } from "../agent/spec-of.ts";
 
@@ -23,30 +25,38 @@ const INHERITED =
   );
 
 /** Leaves out tools that a client answers: a child has no client. */
-function toolsBelow(tools: readonly AgentTool[], allowed: readonly string[] | null): AgentTool[] {
-  return tools.filter(
-    ({ executor, definition }) =>
-      executor !== "client" && (allowed === null || allowed.includes(definition.name)),
-  );
-}
+const toolsBelow = (tools: readonly AgentTool[]): AgentTool[] =>
+  tools.filter(({ executor }) => executor !== "client");
 
-/** Tools that Hull itself adds to a run with skills. */
-const ADDED: readonly string[] = ["load_skill", "search_skills", "read_skill_resource"];
+/** Whether tools may appear whose names nobody knows when the run begins. */
+const gainsTools = ({ skills, tools }: AgentSpec): boolean =>
+  skills.some(({ mcp = [] }) => mcp.length > 0) ||
+  tools.some(({ definition }) => definition.name === DEFINE_TOOL);
 
-/** @throws ToolsRejected if the request names tools and the run has none of them */
-function checkNamed(tools: readonly AgentTool[], allowed: readonly string[] | null): void {
-  if (allowed === null || allowed.length === 0) return;
-  const names = [...tools.map(({ definition }) => definition.name), ...ADDED];
-  if (allowed.some((name) => names.includes(name))) return;
-  const reason = `There is none of these tools: ${allowed.join(", ")}. There are: ${names.join(", ")}.`;
-  throw new ToolsRejected({ tools: allowed, reason });
+/**
+ * Keeps only the tools that the request names; `null`: all. Names without a tool count as dropped.
+ * @throws ToolsRejected if the request names tools and the run has none of them
+ */
+export function withRequested(spec: AgentSpec, names: readonly string[] | null): AgentSpec {
+  if (names === null) return spec;
+  const tools = spec.tools.filter(({ definition }) => names.includes(definition.name));
+  const known = [...spec.tools.map(({ definition }) => definition.name), ...OWN_NAMES];
+  const missing = gainsTools(spec) ? [] : names.filter((name) => !known.includes(name));
+  if (missing.length === 0) return { ...spec, tools };
+  const { dropped: before = [] } = spec.policies;
+  const dropped = [...new Set([...before, ...missing])];
+  if (names.every((name) => dropped.includes(name))) {
+    const reason = `There is none of these tools: ${names.join(", ")}. There are: ${known.join(", ")}.`;
+    throw new ToolsRejected({ tools: names, reason });
+  }
+  return { ...spec, tools, policies: { ...spec.policies, dropped } };
 }
 
 /** If the options name no tools, adds the tools of the session above. */
 export function withToolsAbove(spec: AgentSpec, options: JsonObject, above: readonly AgentTool[]): AgentSpec {
   const own = ["tools", "skill", "skills", "workspace_tools", "mcp_servers"];
   if (own.some((name) => options[name] !== undefined && options[name] !== null)) return spec;
-  const missing = toolsBelow(above, null).filter((tool) =>
+  const missing = toolsBelow(above).filter((tool) =>
     spec.tools.every(({ definition }) => definition.name !== tool.definition.name),
   );
   return missing.length === 0 ? spec : { ...spec, tools: [...spec.tools, ...missing] };
@@ -70,7 +80,6 @@ export function childSpec(
   const call: JsonObject = Object.fromEntries(
     Object.entries(given).filter(([name]) => INHERITED.includes(name)),
   );
-  checkNamed(toolsBelow(above.tools, null), allowed);
   const policy = allowed === null ? null : { tools: [...allowed] };
   const { skills_key, own_skill, mcp_servers, tool_configs, bot, models, fallback, hooks } = parent;
   const { max_tool_rounds: rounds } = skill ?? {};
@@ -79,7 +88,7 @@ export function childSpec(
     session_id,
     system,
     prompt: [{ role: "user", content: [{ type: "text", text: task }] }],
-    tools: toolsBelow(above.tools, allowed).map((tool) => ownTool(tool, skill)),
+    tools: toolsBelow(above.tools).map((tool) => ownTool(tool, skill)),
     tool_format: parent.tool_format,
     skills: parent.skills.filter(({ name }) => name !== skill?.name),
     model: parent.model,
@@ -91,7 +100,7 @@ export function childSpec(
   const own = skill ?? own_skill;
   return narrowed(
     {
-      ...spec,
+      ...withRequested(spec, allowed),
       ...(rounds === undefined ? {} : { max_tool_rounds: rounds }),
       skill_match: parent.skill_match,
       ...(skills_key === undefined ? {} : { skills_key }),

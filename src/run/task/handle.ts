@@ -70,7 +70,7 @@ export interface TaskSettings {
   token_budget: number | null;
   /** The budgets that the request gives the task, and that it holds below a run. Absent: those of its run. */
   budgets?: Share;
-  /** Tools of a workflow's policy that the session above does not allow. Absent: none. */
+  /** Requested tools that the run lacks: there are none of these names, or the policy does not allow them. Absent: none. */
   policy_dropped?: string[];
 }
 
@@ -104,7 +104,10 @@ export const taskShape = () =>
       execution: z.nullable(object()),
       snapshot_path: z.nullable(text()),
       policy_dropped: maybe(
-        about(texts(), "Tools of a workflow's policy that the session above does not allow."),
+        about(
+          texts(),
+          "Requested tools that the run lacks: there are none of these names, or the policy does not allow them.",
+        ),
       ),
       audit: z.array(z.object({ at: time(), action: text(), run_id: z.nullable(text()) })),
     }),
