@@ -12,8 +12,6 @@ import type {
   ThinkingConfigParam,
   Tool,
   ToolResultBlockParam,
-  ToolSearchToolBm25_20251119,
-  ToolSearchToolRegex20251119,
   ToolChoice as WireToolChoice,
 } from "@anthropic-ai/sdk/resources/messages";
 import { base64OrNull, unmarkedUtf8 } from "../bytes.ts";
@@ -35,6 +33,7 @@ import { parseMessage } from "./anthropic-answer.ts";
 import { createAnthropicStream } from "./anthropic-stream.ts";
 import { withSchema } from "./json-instruction.ts";
 import { rootObject } from "./root-schema.ts";
+import { type AnthropicSearchTool, anthropicSearchTool } from "./search-tools.ts";
 import { systemList } from "./system-blocks.ts";
 import { sendableIds, sendableName, type Wire, type WireTarget } from "./wire.ts";
 
@@ -55,7 +54,7 @@ interface WireMessage {
   content: WireBlock[];
 }
 
-type WireTool = Tool | ToolSearchToolBm25_20251119 | ToolSearchToolRegex20251119;
+type WireTool = Tool | AnthropicSearchTool;
 type WireBody = Omit<MessageCreateParamsBase, "messages" | "tools" | "system"> & {
   system?: string | JsonObject[];
   messages: WireMessage[];
@@ -115,7 +114,7 @@ function toolMembers(request: ModelRequest): Pick<WireBody, "tools" | "tool_choi
   const { tool_search: search, thinking } = request;
   const jsonTool = answersByTool(request) ? [wireTool(jsonToolOf(request))] : [];
   const tools: WireTool[] = [
-    ...(search === undefined ? [] : [SEARCH_TOOLS[search.variant]]),
+    ...(search === undefined ? [] : [anthropicSearchTool(search)]),
     ...request.tools.map(wireTool),
     ...jsonTool,
   ];
@@ -123,13 +122,6 @@ function toolMembers(request: ModelRequest): Pick<WireBody, "tools" | "tool_choi
   const forced = jsonTool.length === tools.length && thinking === undefined;
   return { tools, tool_choice: forced ? { type: "tool", name: JSON_TOOL } : wireChoice(request) };
 }
-
-const BM25 = { type: "tool_search_tool_bm25_20251119", name: "tool_search_tool_bm25" } as const;
-const SEARCH_TOOLS = {
-  bm25: BM25,
-  hosted: BM25,
-  regex: { type: "tool_search_tool_regex_20251119", name: "tool_search_tool_regex" },
-} as const;
 
 /**
  * Anthropic has no other JSON mode for all its models. A user's tool of that name takes precedence; arguments are an

@@ -15,11 +15,14 @@ export function modelVersion(model: string): Version | null {
  * as `claude-3-5-sonnet-20241022`.
  */
 export function claudeVersion(model: string): Version | null {
+  if (!isClaude(model)) return null;
   const id = model.toLowerCase();
-  if (!id.startsWith("claude-") && !id.includes("/claude-")) return null;
   const family = /(?:opus|sonnet|haiku)-/.exec(id);
   return family === null ? null : leadingVersion(id.slice(family.index + family[0].length));
 }
+
+/** Whether the id is that of a Claude model, as in `claude-opus-4-6` or `anthropic/claude-opus-4-6`. */
+export const isClaude = (model: string): boolean => /(?:^|\/)claude-/i.test(model);
 
 /** `gpt-5.4-preview` is 5.4, `openai/gpt-5` is 5.0; `null` for `gpt-4o`, which is not a version. */
 export function gptVersion(model: string): Version | null {

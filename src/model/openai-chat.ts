@@ -16,6 +16,7 @@ import { parseCompletion } from "./openai-chat-answer.ts";
 import { chatMessages, type WireMessage } from "./openai-chat-messages.ts";
 import { createOpenAiStream } from "./openai-chat-stream.ts";
 import { rootObject } from "./root-schema.ts";
+import { type ChatSearchTool, chatSearchTool } from "./search-tools.ts";
 import { sendableName, type Wire, type WireTarget } from "./wire.ts";
 
 export const openAiChat: Wire = {
@@ -27,16 +28,9 @@ export const openAiChat: Wire = {
 
 /** A declared function with the marks of tool search. */
 type WireTool = ChatCompletionFunctionTool & { defer_loading?: true; namespace?: string };
-/** Hosted tool search, as proxies of the protocol expect it. */
-interface SearchTool {
-  type: "tool_search";
-  mode: "hosted";
-  namespaces?: string[];
-}
-
 type ChatBody = Omit<ChatCompletionCreateParams, "messages" | "tools"> & {
   messages: WireMessage[];
-  tools?: (WireTool | SearchTool)[];
+  tools?: (WireTool | ChatSearchTool)[];
 };
 
 export function openAiBody(request: ModelRequest, target: WireTarget, stream: boolean): ChatBody {
@@ -61,7 +55,7 @@ type ChatTokens = Pick<ChatCompletionCreateParamsNonStreaming, "max_tokens" | "m
 function toolMembers(request: ModelRequest): Pick<ChatBody, "tools" | "tool_choice"> {
   const { tools, tool_choice, tool_search } = request;
   if (tools.length === 0) return {};
-  const search = tool_search === undefined ? [] : [searchTool(tools)];
+  const search = tool_search === undefined ? [] : [chatSearchTool(tools)];
   return {
     tools: [...search, ...tools.map(wireTool)],
     ...(tool_choice === undefined ? {} : { tool_choice: toolChoice(tool_choice) }),
@@ -73,12 +67,6 @@ export const parallelCalls = ({
   parallel_tool_calls,
 }: ModelRequest): Pick<ModelRequest, "parallel_tool_calls"> =>
   parallel_tool_calls === undefined ? {} : { parallel_tool_calls };
-
-function searchTool(tools: readonly ToolDefinition[]): SearchTool {
-  const namespaces = new Set(tools.flatMap(({ namespace }) => (namespace === undefined ? [] : [namespace])));
-  const named = namespaces.size === 0 ? {} : { namespaces: Array.from(namespaces).sort() };
-  return { type: "tool_search", mode: "hosted", ...named };
-}
 
 function wireTool(tool: ToolDefinition): WireTool {
   const { name, description, parameters, strict, defer_loading, namespace } = tool;

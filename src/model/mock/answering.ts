@@ -7,7 +7,9 @@ import { MockUnmatched } from "../../errors/provider.ts";
 import { canonicalJson } from "../../skill/canonical.ts";
 import type { Intercept } from "../attempts.ts";
 import type { Outcome } from "../exchange.ts";
+import { isClaude } from "../model-version.ts";
 import type { ResolvedTarget } from "../providers.ts";
+import { anthropicSearchTool, chatSearchTool } from "../search-tools.ts";
 import { answerOf } from "./answer.ts";
 import { type Asker, defaultTurn } from "./default.ts";
 import type { MockCall } from "./mock.ts";
@@ -18,7 +20,7 @@ export function answering(source: MockSource, asker: Asker): Intercept {
   return {
     async call(request, target, { sink }) {
       const prompt = request.cache === true ? await promptOf(request) : null;
-      const taken = await source.take(mockCallOf(request), prompt);
+      const taken = await source.take(mockCallOf(request, target.model), prompt);
       if (taken.mock !== null) return later(answerOf(taken.mock, request, target, sink));
       if (typeof taken.otherwise === "object") return unmatched(request, target, taken.otherwise.error);
       if (taken.otherwise === "provider" && target.protocol !== "mock") return null;
@@ -39,10 +41,20 @@ const later = (outcome: Outcome): Promise<Outcome> =>
 
 const named = ({ provider, model }: ResolvedTarget) => ({ provider, model });
 
-/** A request as readers of mock calls see it. */
-export function mockCallOf({ messages, system, tools, tools_in_text, thinking }: ModelRequest): MockCall {
-  const offered = tools.length > 0 ? tools : (tools_in_text ?? []);
-  return { messages, system, tools: offered, ...(thinking === undefined ? {} : { thinking }) };
+/** A request as readers of mock calls see it. A provider's own tool search comes first, in the form that the model takes. */
+export function mockCallOf(request: ModelRequest, model: string): MockCall {
+  const { messages, system, tools, tools_in_text = [], tool_search, thinking } = request;
+  const offered = tools.length > 0 ? tools : tools_in_text;
+  const search =
+    tool_search === undefined
+      ? []
+      : [isClaude(model) ? anthropicSearchTool(tool_search) : chatSearchTool(offered)];
+  return {
+    messages,
+    system,
+    tools: [...search, ...offered],
+    ...(thinking === undefined ? {} : { thinking }),
+  };
 }
 
 const promptOf = async ({ system, messages }: ModelRequest): Promise<string> =>

@@ -4,6 +4,7 @@ import type { Message, Thinking, ToolDefinition } from "../../engine/messages.ts
 import { ERROR_CATEGORIES } from "../../errors/failure-class.ts";
 import { isObject } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
+import type { AnthropicSearchTool, ChatSearchTool } from "../search-tools.ts";
 
 /** The most characters of a pattern: matching takes time in proportion to it. */
 const MAX_PATTERN = 10_000;
@@ -64,7 +65,7 @@ export type MockError = NonNullable<Mock["error"]>;
 export interface MockCall {
   messages: Message[];
   system: string;
-  /** The offered tools, whether in the provider's own form or in the system text. */
-  tools: ToolDefinition[];
+  /** The offered tools, whether sent or described in the system text; before them the provider's own search, if it has one. */
+  tools: (ToolDefinition | AnthropicSearchTool | ChatSearchTool)[];
   thinking?: Thinking;
 }

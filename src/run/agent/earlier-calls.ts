@@ -36,7 +36,7 @@ function earlierMockCalls(records: Iterable<AgentRecord>, { spec, host, vault, b
       const step = nextAgentStep(state, vault, record.at);
       if (step.type === "call_model" && (before === null || step.iteration < before)) {
         for (const request of attempts(step.request, record))
-          calls.push(mockCallOf({ ...settings, ...request }));
+          calls.push(mockCallOf({ ...settings, ...request }, spec.model.model));
       }
     }
     state = applyAgentRecord(state, record);

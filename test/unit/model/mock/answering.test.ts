@@ -216,6 +216,19 @@ test("mocks that answer everything fail for unknown tools", async () => {
   expect(error.data.detail).toMatch(/mocks\.jsonl.*hé/);
 });
 
+test.each<[string, object]>([
+  ["claude-opus-4-7", { type: "tool_search_tool_bm25_20251119", name: "tool_search_tool_bm25" }],
+  ["gpt-5.4", { type: "tool_search", mode: "hosted", namespaces: ["ops"] }],
+])("a provider's own tool search comes first among the tools of a call: %s", async (model, search) => {
+  const { options, calls } = mocked([]);
+  const deferred = { name: "hit", description: "", parameters: {}, defer_loading: true, namespace: "ops" };
+  const tools = [...REQUEST.tools, deferred];
+  const tool_search = { variant: "bm25" as const };
+  const target = mockTarget("mock", model, shippedModels);
+  await callModel({ ...REQUEST, tools, tool_search }, target, options);
+  expect(calls[0]?.tools).toEqual([search, ...tools]);
+});
+
 test("completions: a queued mock, else the fixed text", async () => {
   const { options, calls } = mocked([{ text: "filled", match: "*hé*" }]);
   const completion = { prefix: "abc", suffix: "é" };
