@@ -1,9 +1,16 @@
 /** What isolates of handlers are: what the platform gives them and what Hull takes away, one test for each. */
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { handle } from "./handler-world.ts";
+import { IsolateNames } from "../../src/run/handler/isolate-names.ts";
+import { Isolates } from "../../src/tool/isolate/isolate.ts";
+import { bindings } from "./file-bindings.ts";
+import { handle, RECORD, TOOL } from "./handler-world.ts";
 
 const TEXT = { type: "object", properties: { text: { type: "string" } }, required: ["text"] };
 const UPLOADED = { uploaded_by: "acme" };
+
+interface Counts extends Rpc.WorkerEntrypointBranded {
+  next(): Promise<number>;
+}
 
 /** A handler that answers what an expression gives, or how it fails. */
 const probe = (expression: string, head = "") => `${head}
@@ -144,6 +151,40 @@ describe("what an isolate is", () => {
       ),
     ).toBe(false);
     expect(listening.size).toBe(0);
+  });
+
+  it("an isolate that was abandoned never answers again, however many others were abandoned since", async () => {
+    const { LOADER } = bindings;
+    if (LOADER === undefined) throw new Error("the tests have a Worker Loader");
+    const isolates = new Isolates(LOADER);
+    const counts = `import { WorkerEntrypoint } from "cloudflare:workers";
+      let n = 0; export default class extends WorkerEntrypoint { next() { return ++n; } }`;
+    const code = async () => ({
+      main: "m.js",
+      modules: { "m.js": counts },
+      env: {},
+      outbound: null,
+      node: false,
+    });
+    const name = crypto.randomUUID();
+    const next = () => isolates.warm<Counts>(name, code, { cpuMs: 1000, subRequests: 0 }).next();
+    expect([await next(), await next()]).toEqual([1, 2]);
+    isolates.abandon(name);
+    expect([await next(), await next()]).toEqual([1, 2]);
+    // Hull remembers about 1000 names: of a name that it forgot, no old isolate comes back.
+    for (let other = 0; other < 1001; other++) isolates.abandon(`${name} ${other}`);
+    expect([await next(), await next()]).toEqual([1, 2]);
+  });
+
+  it("about 1000 names of isolates are remembered; a forgotten one is found again", async () => {
+    const names = new IsolateNames();
+    const signed = vi.spyOn(crypto.subtle, "sign");
+    const nameOf = (n: number) => names.nameOf("acme", { record: RECORD, tool: TOOL, env: { CITY: `${n}` } });
+    const first = await nameOf(0);
+    expect([await nameOf(0), signed.mock.calls.length]).toEqual([first, 1]);
+    for (let n = 1; n <= 1000; n++) await nameOf(n);
+    expect([await nameOf(0), signed.mock.calls.length]).toEqual([first, 1002]);
+    expect([await nameOf(1000), signed.mock.calls.length]).toEqual([await nameOf(1000), 1002]);
   });
 
   it("without the binding, and without a module, the runner has it", async () => {

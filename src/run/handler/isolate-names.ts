@@ -1,28 +1,37 @@
 /** Names of isolates. Calls with the same name share an isolate. */
 
 import { sha256 } from "../../bytes.ts";
+import { RecentMap } from "../../recent.ts";
 import { canonicalJson } from "../../skill/canonical.ts";
-import type { SkillTool } from "../../skill/manifest.ts";
 import type { HandlerCall } from "../../tool/handler/call.ts";
 
 export class IsolateNames {
   /** Names depend on values of variables, but must not reveal them. */
   #key: CryptoKey | null = null;
-  /** By tool, tenant and values of variables. A tool's record lives as long as the deployment remembers it. */
-  readonly #names = new WeakMap<SkillTool, Map<string, string>>();
+  /** By tenant, tool and values of variables. Hull can derive a forgotten name again. */
+  readonly #names = new RecentMap<string, string>(1000);
 
   /** SHA-256 over everything in which calls of different isolates differ. */
-  async nameOf(tenant: string, { record, tool, env }: HandlerCall): Promise<string> {
-    const known = this.#names.get(tool) ?? new Map<string, string>();
-    this.#names.set(tool, known);
+  async nameOf(
+    tenant: string,
+    { record, tool, env }: Pick<HandlerCall, "record" | "tool" | "env">,
+  ): Promise<string> {
+    const { manifest, pack } = record;
+    const owner = canonicalJson([
+      tenant,
+      manifest.slug,
+      pack,
+      tool.module,
+      tool.name,
+      tool.network,
+      tool.timeout_ms,
+    ]);
     const values = canonicalJson(env);
-    const key = `${tenant} ${values}`;
-    let name = known.get(key);
+    const key = `${owner} ${values}`;
+    let name = this.#names.get(key);
     if (name === undefined) {
-      const { manifest, pack } = record;
-      const parts = [tenant, manifest.slug, pack, tool.module, tool.name, tool.network, tool.timeout_ms];
-      name = await sha256(`handler ${canonicalJson([...parts, await this.#keyed(values)])}`);
-      known.set(key, name);
+      name = await sha256(`handler ${owner} ${await this.#keyed(values)}`);
+      this.#names.set(key, name);
     }
     return name;
   }

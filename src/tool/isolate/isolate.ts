@@ -6,6 +6,9 @@
 /** A stored module must behave the same when Hull's own date moves. */
 const COMPATIBILITY_DATE = "2026-10-20";
 
+/** Most ids whose isolates Hull remembers as abandoned. */
+const MAX_ABANDONED = 1000;
+
 export interface IsolateLimits {
   /** The most CPU time in ms, if the platform enforces it. */
   cpuMs: number;
@@ -27,8 +30,12 @@ export interface IsolateCode {
 /** The isolates of a deployment. */
 export class Isolates {
   readonly #loader: WorkerLoader;
-  /** How many isolates of an id were abandoned: the next one gets another id. */
+  /** By id, the number of the isolate that replaces the last abandoned one. */
   readonly #abandoned = new Map<string, number>();
+  /** The number of the isolates of all other ids. */
+  #others = 0;
+  /** How many isolates were abandoned. */
+  #count = 0;
 
   constructor(loader: WorkerLoader) {
     this.#loader = loader;
@@ -44,7 +51,7 @@ export class Isolates {
     limits: IsolateLimits,
   ): Fetcher<T> {
     return this.#loader
-      .get(`${id}:${this.#abandoned.get(id) ?? 0}`, async () => workerCode(await code()))
+      .get(`${id}:${this.#abandoned.get(id) ?? this.#others}`, async () => workerCode(await code()))
       .getEntrypoint<T>(undefined, { limits: { ...limits } });
   }
 
@@ -55,7 +62,11 @@ export class Isolates {
 
   /** Abandons the warm isolate of an id, which may be busy for ever. */
   abandon(id: string): void {
-    this.#abandoned.set(id, (this.#abandoned.get(id) ?? 0) + 1);
+    this.#abandoned.set(id, ++this.#count);
+    if (this.#abandoned.size <= MAX_ABANDONED) return;
+    // Nobody knows any longer which isolates may be busy, so that every id starts another one.
+    this.#abandoned.clear();
+    this.#others = this.#count;
   }
 }
 
