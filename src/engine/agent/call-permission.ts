@@ -51,7 +51,7 @@ export function judged(
     case "ask":
       // Active skills approve calls that need approval only because of their risk, not calls that the run itself wants
       // to be asked about.
-      if (verdict.attended && changedBy === null && approvedBeforehand(skillsInForce(run), tool, args))
+      if (verdict.by_risk && changedBy === null && approvedBeforehand(skillsInForce(run), tool, args))
         return null;
       if (granted("approval") || changedBy === "deployment") return null;
       if (changedBy === "upload") return deny("A hook of an uploaded skill changed what was approved.");
@@ -89,11 +89,9 @@ function escalated(
 }
 
 /** Why nobody can give an approval; `null`: a person can. */
-function approverMissing({ session_id, daemon, served }: AgentSpec, attended: boolean): string | null {
+function approverMissing({ session_id, served }: AgentSpec): string | null {
   if (served !== undefined) return "Nobody attends this call to give it.";
-  if (session_id === null) return "An anonymous run has no approver.";
-  if (daemon === null || !attended) return null;
-  return "A daemon has no approver, unless approval_policy.auto_approve names the tool.";
+  return session_id === null ? "An anonymous run has no approver." : null;
 }
 
 function approval(
@@ -102,14 +100,14 @@ function approval(
   tool: AgentTool,
   args: JsonObject,
   now: number,
-  { reason, attended, deny }: { reason: string; attended: boolean; deny: (reason: string) => AgentStep },
+  { reason, deny }: { reason: string; deny: (reason: string) => AgentStep },
 ): AgentStep | null {
   const { spec } = run;
   const host = spec.policies.host === true ? hostSays(run, open, tool, args) : null;
   if (host !== null && "ask" in host) return host.ask;
   if (host?.decision === "approve") return null;
   if (host?.decision === "deny") return deny(host.reason ?? "The host denied it.");
-  const missing = approverMissing(spec, attended);
+  const missing = approverMissing(spec);
   if (missing !== null) return deny(`${reason} ${missing}`);
   const asked = open.approval;
   if (asked === null) {

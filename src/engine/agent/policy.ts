@@ -13,8 +13,8 @@ import type { AgentTool, RunPolicies } from "./spec.ts";
 type ApprovalVerdict =
   | { verdict: "allow" }
   | { verdict: "deny"; reason: string }
-  /** A person decides; `attended`: only if a person is present, which is never so in a daemon. */
-  | { verdict: "ask"; reason: string; attended: boolean };
+  /** A person decides; `by_risk`: only the risk requires it, so a skill can have approved the call beforehand. */
+  | { verdict: "ask"; reason: string; by_risk: boolean };
 
 type PolicyVerdict =
   | ApprovalVerdict
@@ -239,7 +239,7 @@ export function judgeApproval(
 }
 
 const isAsking = ({ verdict }: ApprovalVerdict): boolean => verdict === "ask";
-const isBinding = (verdict: ApprovalVerdict): boolean => verdict.verdict === "ask" && !verdict.attended;
+const isBinding = (verdict: ApprovalVerdict): boolean => verdict.verdict === "ask" && !verdict.by_risk;
 
 function byApprovals(approval_policy: JsonObject | null, tool: AgentTool, args: JsonObject): ApprovalVerdict {
   const policy = approval_policy ?? {};
@@ -257,10 +257,10 @@ function byApprovals(approval_policy: JsonObject | null, tool: AgentTool, args: 
   }
   if (lists("auto_approve")) return { verdict: "allow" };
   if (lists("require_approval"))
-    return { verdict: "ask", reason: `${name} needs an approval.`, attended: false };
+    return { verdict: "ask", reason: `${name} needs an approval.`, by_risk: false };
   if (tool.needs_approval === true || isAtLeast(tool.risk, policy.require_risk)) {
     const risk = tool.risk === undefined ? "" : ` of risk ${tool.risk}`;
-    return { verdict: "ask", reason: `A call${risk} needs an approval.`, attended: true };
+    return { verdict: "ask", reason: `A call${risk} needs an approval.`, by_risk: true };
   }
   return { verdict: "allow" };
 }

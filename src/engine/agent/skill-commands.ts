@@ -34,7 +34,7 @@ function mayRun({ tools, policies }: AgentSpec, skill: AgentSkill, command: stri
   const args = { command };
   const verdict = judgeCall(policies, bash, args, () => undefined);
   if (verdict.verdict === "allow") return true;
-  return verdict.verdict === "ask" && verdict.attended && approvedBeforehand([skill], bash, args);
+  return verdict.verdict === "ask" && verdict.by_risk && approvedBeforehand([skill], bash, args);
 }
 
 /** The session's outputs after a hook; empty if the hook was not one of these. */

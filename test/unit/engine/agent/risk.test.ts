@@ -63,10 +63,11 @@ describe("a call of a tool at or above the level", () => {
       { session_id: null, tools: [risky("dangerous", true)] },
       "A call of risk dangerous needs an approval. An anonymous run has no approver.",
     ],
+    ["a daemon", { daemon: DAEMON, tools: [risky("dangerous", true)] }, ["asks: dangerous"]],
     [
-      "a daemon",
-      { daemon: DAEMON, tools: [risky("dangerous", true)] },
-      expect.stringMatching(/^A call of risk dangerous needs an approval\. A daemon has no approver, unless/),
+      "a daemon of an anonymous run",
+      { session_id: null, daemon: DAEMON, tools: [risky("dangerous")], policies: required("dangerous") },
+      "A call of risk dangerous needs an approval. An anonymous run has no approver.",
     ],
     [
       "a daemon that may",
@@ -78,7 +79,7 @@ describe("a call of a tool at or above the level", () => {
       "runs",
     ],
     [
-      "a daemon that was told to ask by name",
+      "a daemon that asks by name",
       {
         daemon: DAEMON,
         tools: [risky("safe")],
