@@ -163,6 +163,13 @@ describe("a capability policy", () => {
     expect(body).toMatchObject({ policy_dropped: ["exec"], successful_tools: ["read"] });
     const none = await run({ ...asked, options: { policy: { tools: ["exec"] } } });
     expect([none.status, none.body.code, none.body.tools]).toEqual([403, "tool_rejected", ["exec"]]);
+    const blocking = { ...asked, under: { blocked_tools: ["ex*"] } };
+    expect((await run(blocking)).body).toMatchObject({
+      policy_dropped: ["exec"],
+      successful_tools: ["read"],
+    });
+    const blocked = await run({ ...blocking, options: { policy: { tools: ["exec"] } } });
+    expect([blocked.status, blocked.body.tools]).toEqual([403, ["exec"]]);
   });
 
   it.each([

@@ -369,10 +369,13 @@ export function intersectPolicies(outer: JsonObject | null, own: JsonObject | nu
   return both;
 }
 
-/** Tools that a policy asks for and that its ceiling removes. */
+/** Tools that a policy asks for and that its ceiling removes or blocks. */
 export function droppedTools(own: JsonObject | null, effective: JsonObject | null): string[] {
   const left = listOf(effective?.tools);
-  return left === null ? [] : (listOf(own?.tools) ?? []).filter((name) => !left.includes(name));
+  const blocked = listOf(effective?.blocked_tools) ?? [];
+  return (listOf(own?.tools) ?? []).filter(
+    (name) => left?.includes(name) === false || blocked.some((glob) => nameMatches(glob, name)),
+  );
 }
 
 function intersected(a: string[] | null, b: string[] | null): string[] | null {

@@ -60,6 +60,9 @@ describe("a delegated run", () => {
     });
     const none = { policies: policies({ policy: { tools: ["exec"] } }) };
     expect(() => below(ceiling, none)).toThrow(/exec/);
+    const blocking = { policies: policies({ policy: { blocked_tools: ["ex*"] } }) };
+    expect(below(blocking, { policies: own }).policies.dropped).toEqual(["exec"]);
+    expect(() => below(blocking, none)).toThrow(/exec/);
     // What the policy of the run says of its tools does not lead around the one above.
     const lies = {
       policies: policies({ policy: { tool_annotations: { write: { side_effect_level: "none" } } } }),
