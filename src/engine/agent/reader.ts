@@ -168,11 +168,27 @@ function refused(applied: Applied): Notes {
   if (settled?.result.status !== "rejected") return [];
   const { id: call_id, name: tool } = settled.call;
   const { content, error_category } = settled.result;
+  const reason = String(objectOf(parsedJson(content)).reason ?? content);
+  const approver = refuserOf(applied.before.run, call_id);
   return [
-    ["PermissionDeny", { tool, call_id, reason: String(objectOf(parsedJson(content)).reason ?? content) }],
+    ["PermissionDeny", { tool, call_id, reason, ...(approver === null ? {} : { approver }) }],
     ["tool_execution", { tool, call_id, rejected: true, error_category }],
   ];
 }
+
+/** Who refused a permission, as the hook that was asked for it said; `null`: it did not say, or did not refuse. */
+function refuserOf(run: RunState | null, call_id: string): string | null {
+  const open = run?.calls.find(({ call }) => call.id === call_id);
+  if (open === undefined) return null;
+  const answers = escalationsOf(open.effect).map((effect) => run?.hookResults[effect] ?? null);
+  const refusal = answers.find((answer) => answer !== null && !isGrant(answer));
+  const { approver } = objectOf(refusal);
+  return typeof approver === "string" ? approver : null;
+}
+
+/** The effects by which a hook is asked to permit a call: with the model's arguments, and with changed ones. */
+const escalationsOf = (call: string): string[] =>
+  [call, effects.changed(call)].map((question) => effects.escalation(question));
 
 /** Notes that a person approved a call. */
 function granted(
@@ -196,9 +212,7 @@ function turnNotes({ run: before }: AgentState, { run }: AgentState): Notes {
 
 /** Notes that a hook was asked for a missing permission. */
 function escalated(run: RunState | null, { effect, result }: AgentRecord & { type: "hook_settled" }): Notes {
-  const open = run?.calls.find(({ effect: call }) =>
-    [effects.escalation(call), effects.escalation(effects.changed(call))].includes(effect),
-  );
+  const open = run?.calls.find(({ effect: call }) => escalationsOf(call).includes(effect));
   if (open === undefined) return [];
   const of = { tool: open.call.name, call_id: open.call.id };
   const { reason, approver } = objectOf(result);

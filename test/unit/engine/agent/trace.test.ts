@@ -79,6 +79,20 @@ test.each<[string, Script, object[]]>([
     ],
   ],
   [
+    "an escalation that is refused",
+    {
+      spec: { ...edit, ...policies({ permissions: { deny: ["edit"], on_escalation: "ask" } }) },
+      replies: [{ calls: [["edit", {}]] }, "done"],
+      hooks: { ask: () => ({ grant: false, reason: "Not on Fridays.", approver: "ada" }) },
+    },
+    [
+      { kind: "PermissionEscalation", tool: "edit" },
+      { kind: "PermissionDeny", reason: expect.stringContaining("Not on Fridays."), approver: "ada" },
+      { kind: "tool_execution", tool: "edit", rejected: true },
+      { kind: "TurnEnd", failed: true },
+    ],
+  ],
+  [
     "skills that come and are loaded",
     {
       spec: { ...edit, skills: [deploying, skill("testing")], prompt: says("deploying") },
