@@ -1,6 +1,8 @@
 /** Decides what happens to the tool calls of a turn, one check after the other. Pure. */
 
 import { firstOf } from "../../cut.ts";
+import { canonicalJson } from "../../skill/canonical.ts";
+import { objectOf } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { numericArguments } from "../arguments.ts";
 import { refusedCall } from "../tool-result.ts";
@@ -14,7 +16,7 @@ import { runtimeTools } from "./runtime-tools.ts";
 import { scopedTools, toolOf } from "./skills.ts";
 import type { AgentTool } from "./spec.ts";
 import type { AgentState, OpenCall, RunState } from "./state.ts";
-import type { AgentStep, CallStep, PlannedCall, WaitStep } from "./step.ts";
+import type { AgentStep, CallStep, HookPurpose, PlannedCall, WaitStep } from "./step.ts";
 import { interruptedCall, missingParameters, unavailableTool } from "./texts.ts";
 import { afterCall, beforeCall } from "./tool-hooks.ts";
 
@@ -42,7 +44,7 @@ export function nextCallStep(
   const begun: PlannedCall[] = [];
   const fresh: PlannedCall[] = [];
   const waits: WaitStep[] = [];
-  let ask: AgentStep | null = null;
+  const asks: AskStep[] = [];
   let open = false;
   let inOrder = false;
   let searching = false;
@@ -69,7 +71,7 @@ export function nextCallStep(
         break;
       case "call_hook":
       case "search_tools":
-        if (!inFlight.has(step.effect)) ask ??= step;
+        asks.push(step);
         break;
       default:
         return step;
@@ -77,13 +79,36 @@ export function nextCallStep(
   }
   if (!open) return null;
   const room = MAX_AT_ONCE - inFlight.size;
+  const ask = dueAsk(asks, inFlight);
   if (room > 0) {
     if (begun.length > 0) return { type: "run_tools", calls: begun.slice(0, room) };
     if (fresh.length > 0) return startOf(run, fresh.slice(0, room));
-    if (ask !== null) return ask;
+    if (ask !== undefined) return ask;
   }
   return inFlight.size > 0 ? { type: "busy" } : together(waits);
 }
+
+type AskStep = Extract<AgentStep, { type: "call_hook" | "search_tools" }>;
+
+/**
+ * The question to ask next. If the answer to the same question about another call is under way, a question waits for it:
+ * the answer may hold for the whole session.
+ */
+function dueAsk(asks: readonly AskStep[], inFlight: ReadonlySet<string>): AskStep | undefined {
+  const asked = asks.filter(({ effect }) => inFlight.has(effect)).map(questionOf);
+  return asks.find((step) => !inFlight.has(step.effect) && !asked.includes(questionOf(step)));
+}
+
+/** What a step asks: the same text for the same question about calls with the same arguments. */
+function questionOf(step: AskStep): string {
+  if (step.type === "search_tools" || !isGranting(step.purpose)) return step.effect;
+  const { tool = null, args = null } = objectOf(step.payload);
+  return canonicalJson([step.purpose, tool, args]);
+}
+
+/** Whether the answer of a hook with this purpose may hold for the whole session. */
+const isGranting = (purpose: HookPurpose): boolean =>
+  purpose === "escalation" || purpose === "host_permission";
 
 /** The step that records calls before they are made. */
 function startOf({ spec }: RunState, planned: readonly PlannedCall[]): AgentStep {

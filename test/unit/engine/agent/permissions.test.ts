@@ -38,6 +38,32 @@ it("the hook's reason for a refusal reaches the model, after that of the rule", 
   expect(JSON.parse(shown).reason).toMatch(/denied by the run's permissions\. Not on Fridays\.$/);
 });
 
+it.each<[string, Json, JsonObject[], number]>([
+  ["once for what the session's grant covers", "session", [{}, {}, {}], 1],
+  ["for each call of which the answer holds once", "once", [{}, {}, {}], 3],
+  ["for each refusal", false, [{}, {}], 2],
+  ["for other arguments", "session", [{}, { n: 1 }, {}], 2],
+])("identical calls of one turn: a hook is asked %s", async (_, answer, args, times) => {
+  const calls = args.map((each): [string, JsonObject] => ["edit", each]);
+  const spec = { tools: [edit], ...policies(refused()) };
+  const { executed, hooks } = await play({ spec, replies: [{ calls }, "end"], hooks: asks(answer) });
+  expect([hooks.length, executed.length]).toEqual([times, answer === false ? 0 : args.length]);
+});
+
+it("identical calls of one turn: the host is asked once for what its grant covers", async () => {
+  const host = () => ({ decision: "approve", scope: "session" });
+  const spec = {
+    tools: [edit],
+    ...policies({ host: true, approval_policy: { require_approval: ["edit"] } }),
+  };
+  const calls: [string, JsonObject][] = [
+    ["edit", {}],
+    ["edit", {}],
+  ];
+  const { executed, hooks } = await play({ spec, replies: [{ calls }, "end"], hooks: { "": host } });
+  expect([hooks.length, executed.length]).toEqual([1, 2]);
+});
+
 describe("a grant for the session is of its own kind", () => {
   const approved = (state: AgentState): AgentState => {
     const asked = state.run?.calls[0]?.approval?.id ?? "";
