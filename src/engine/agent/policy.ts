@@ -140,13 +140,23 @@ export function brokenConstraint(
     const values = valuesAt(args, typeof arg_key === "string" ? arg_key : firstText(definition, args));
     const texts = values.map((value) => (typeof value === "string" ? value : JSON.stringify(value)));
     const globs = listOf(arg_patterns) ?? [];
-    if (!texts.every((text) => globs.some((glob) => nameMatches(glob, text)))) {
+    if (!texts.every((text) => globs.some((glob) => admits(glob, text)))) {
       const which = typeof arg_key === "string" ? arg_key : "its argument";
       return `${name} breaks the run's argument constraint: ${which} must match ${globs.join(" or ") || "nothing"}. ${ADVICE}`;
     }
   }
   return null;
 }
+
+/** Whether a glob admits an argument. If the glob has a `/`, a path with `..` must also lead to what it matches. */
+function admits(glob: string, text: string): boolean {
+  const leads = glob.includes("/") && text.split("/").includes("..");
+  return nameMatches(glob, text) && (!leads || nameMatches(glob, normalised(text)));
+}
+
+/** Whether a glob matches an argument as it is written, or as the path to which it leads. */
+const reaches = (glob: string, text: string): boolean =>
+  nameMatches(glob, text) || (glob.includes("/") && nameMatches(glob, normalised(text)));
 
 /**
  * The value under the whole key, and the value that its dots lead to: both, so that neither can hide the other. A
@@ -183,9 +193,10 @@ function byPermissions(
 ): PolicyVerdict {
   if (permissions === null) return { verdict: "allow" };
   const { name } = tool.definition;
-  const denied = namedBy(permissions.deny, tool, args, answers);
+  const denied = namedBy(permissions.deny, reaches, tool, args, answers);
   if (typeof denied === "object") return { verdict: "consult", ...denied };
-  const allowed = denied || !hasEntries(permissions.allow) || namedBy(permissions.allow, tool, args, answers);
+  const allowed =
+    denied || !hasEntries(permissions.allow) || namedBy(permissions.allow, admits, tool, args, answers);
   if (typeof allowed === "object") return { verdict: "consult", ...allowed };
   if (!denied && allowed) return { verdict: "allow" };
   const reason = denied
@@ -201,6 +212,7 @@ function byPermissions(
  */
 function namedBy(
   entries: Json | undefined,
+  matching: (glob: string, text: string) => boolean,
   tool: AgentTool,
   args: JsonObject,
   answers: Answers,
@@ -214,7 +226,7 @@ function namedBy(
     ([, rule]) =>
       rule === true ||
       (typeof rule === "string" && answers(rule) === true) ||
-      (listOf(rule) ?? []).some((pattern) => texts.some((text) => nameMatches(pattern, text))),
+      (listOf(rule) ?? []).some((pattern) => texts.some((text) => matching(pattern, text))),
   );
   if (named) return true;
   const open = rules.find(([, rule]) => typeof rule === "string" && answers(rule) === undefined)?.[1];

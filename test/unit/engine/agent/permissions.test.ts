@@ -142,4 +142,30 @@ describe("a capability policy", () => {
   ])("%s", async (_, policy, args, expected) => {
     expect(await judged(policy, args)).toBe(expected);
   });
+
+  it.each<[string, string, "runs" | "edit"]>([
+    ["src/**", "src/a/b", "runs"],
+    ["src/**", "src/../etc/passwd", "edit"],
+    ["src/**", "src/a/../b", "runs"],
+    ["src/*", "src/..", "edit"],
+    ["src/**", "x/../src/a", "edit"],
+    ["../shared/*", "../shared/a", "runs"],
+    ["../shared/*", "../shared/../../etc", "edit"],
+    ["/work/**", "/work/../etc/passwd", "edit"],
+    ["src/**", "src/a..b", "runs"],
+    ["*", "src/../etc", "runs"],
+  ])("where .. leads: the globs %j of constraint and permission, for %j", async (glob, path, expected) => {
+    const tool_arg_constraints = [{ tool: "edit", arg_patterns: [glob] }];
+    expect(await judged({ tool_arg_constraints }, { path })).toBe(expected);
+    const permitted = { tools: [edit], ...policies({ permissions: { allow: { edit: [glob] } } }) };
+    expect(becomes(await play({ spec: permitted, replies: [call({ path }), "end"] }))).toBe(expected);
+  });
+
+  it.each(["etc/passwd", "src/../etc/passwd", "./etc//passwd"])(
+    "the denied etc/** holds for %j",
+    async (path) => {
+      const spec = { tools: [edit], ...policies({ permissions: { deny: { edit: ["etc/**"] } } }) };
+      expect(becomes(await play({ spec, replies: [call({ path }), "end"] }))).toBe("edit");
+    },
+  );
 });
