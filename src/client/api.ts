@@ -923,7 +923,7 @@ export type Session = {
   summary: string | null;
   parent_id: string | null;
   child_ids: string[];
-  /** Number of the parent's last event when this session branched off. */
+  /** Where this session branched off: the number of messages that it took over from its parent. */
   branched_at_event_index: number | null;
   /** Number of the last event; 0: there is none. */
   last_event: number;

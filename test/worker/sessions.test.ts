@@ -497,17 +497,16 @@ describe("the conversation", () => {
     expect(await fork.json()).toMatchObject({
       parent_id: id,
       length: 2,
-      branched_at_event_index: expect.any(Number),
+      branched_at_event_index: 2,
     });
     await run(path, "two", { mock: [{ text: "2" }] });
     await run(`${path}-fork`, "other", { mock: [{ text: "3" }] });
     expect(await texts(path)).toEqual(["one", "1", "two", "2"]);
     expect(await texts(`${path}-fork`)).toEqual(["one", "1", "other", "3"]);
-    const at = await (await post(`${path}/fork-at`, { keep_first: 2 })).json<{
-      id: string;
-      length: number;
-    }>();
-    expect(at.length).toBe(2);
+    const at = await (await post(`${path}/fork-at`, { keep_first: 2 })).json<{ id: string }>();
+    expect(at).toMatchObject({ length: 2, branched_at_event_index: 2 });
+    const empty = await post(`${path}-fork/fork-at`, { keep_first: 0 });
+    expect(await empty.json()).toMatchObject({ length: 0, branched_at_event_index: 0 });
     expect(await get(`${path}/ancestry`)).toEqual({
       parent_id: null,
       child_ids: [`${id}-fork`, at.id].sort(),

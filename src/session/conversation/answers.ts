@@ -44,7 +44,7 @@ const ancestry = {
   child_ids: texts(),
   branched_at_event_index: about(
     z.nullable(count()),
-    "Number of the parent's last event when this session branched off.",
+    "Where this session branched off: the number of messages that it took over from its parent.",
   ),
 };
 export const ancestryShape = z.object(ancestry);

@@ -17,7 +17,7 @@ import type { Adopted, ForkCall, ForkStep, LongText } from "./rpc.ts";
 import type { ForkedFile, SessionFiles } from "./session-files.ts";
 import type { SessionLog } from "./session-log.ts";
 import type { ConversationStore, SessionRow } from "./store.ts";
-import { headOf } from "./visible.ts";
+import { countListed, headOf } from "./visible.ts";
 
 /** Limits of one step. Each step is one call, so the platform's limits for a call apply to it. */
 const STEP_FILES = 200;
@@ -63,7 +63,7 @@ export async function forkInto({ env, log, files }: Parent, row: SessionRow, for
   const call: ForkCall = {
     caller: { tenant, id: dst, request_id, mock_scope: "" },
     parent_id: id,
-    branched_at: log.store.lastEvent(),
+    branched_at: countListed(messages),
     request,
     metadata,
     summary,
