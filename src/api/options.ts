@@ -413,7 +413,10 @@ const DAEMONS = {
   time_zone: { text: "The zone of the schedule.", default: "UTC" },
   watch_paths: { text: "Files, folders or globs of the session that wake it when they change.", default: [] },
   watch_events: { text: "Which of these changes wake it.", default: ["change", "create", "delete"] },
-  consolidate_on_idle: { text: "It shortens its conversation when it goes idle.", default: false },
+  consolidate_on_idle: {
+    text: "When it goes idle, it shortens its conversation if the estimate passes `compact_threshold`. Not with `auto_compact: false`.",
+    default: false,
+  },
   idle_watchdog_attempts: { text: "After this many checks without a reason to wake, it ends as `watchdog`." },
   wake_budget: { text: "[Limits of one wake](daemons.md#what-it-may-use)." },
   persist_path: { text: "The file of the session that holds its snapshot." },

@@ -816,7 +816,7 @@ export type RunOptions = CallOptions & {
   watch_paths?: string[] | string | null;
   /** Which of these changes wake it. */
   watch_events?: ("change" | "create" | "delete")[] | null;
-  /** It shortens its conversation when it goes idle. */
+  /** When it goes idle, it shortens its conversation if the estimate passes `compact_threshold`. Not with `auto_compact: false`. */
   consolidate_on_idle?: boolean | null;
   /** After this many checks without a reason to wake, it ends as `watchdog`. */
   idle_watchdog_attempts?: number | null;

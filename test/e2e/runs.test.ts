@@ -278,7 +278,7 @@ test("prefill is how the first answer of a run begins", async () => {
 });
 
 test("options that have no effect beside the others are named", async () => {
-  fake.script([{ text: "ok" }, { text: "ok" }]);
+  fake.script([{ text: "ok" }, { text: "ok" }, { text: "ok" }]);
   const ignored = {
     cron: "0 9 * * *",
     consolidate_on_idle: true,
@@ -302,6 +302,8 @@ test("options that have no effect beside the others are named", async () => {
     "schema_retries",
   ]);
   expect(await json(await run({ exit_when_verified: false, nudge: "on" }))).not.toHaveProperty("warnings");
+  const never = { daemon: true, consolidate_on_idle: true, auto_compact: false };
+  expect(await json(await run(never))).toMatchObject({ warnings: [{ option: "consolidate_on_idle" }] });
 });
 
 test.each([

@@ -19,10 +19,11 @@ export function ignoredOptions(options: RunOptions, call: CallOptions, session: 
       if (options[name] !== undefined && options[name] !== false) found.push(ignored(name, why));
   };
   if (options.daemon !== true) given(OF_DAEMONS, "the run is no daemon");
-  else if (session === null) {
+  else {
+    if (options.auto_compact === false) given(["consolidate_on_idle"], "auto_compact is false");
     const why = "a run without a session has no files";
-    if (listOf(options.watch_paths).length > 0) given(["watch_paths"], why);
-    given(["persist_path"], why);
+    if (session === null && listOf(options.watch_paths).length > 0) given(["watch_paths"], why);
+    if (session === null) given(["persist_path"], why);
   }
   if (options.persistent !== true) given(OF_PERSISTENT, "the run is not persistent");
   if (options.turn_policy !== undefined) given(["nudge"], "turn_policy has words of its own");
