@@ -362,6 +362,13 @@ describe("a task with a graph", () => {
     }
   });
 
+  it("goes on in the mocks of its options when it gets more work", async () => {
+    const options = { provider: "mock", mock: [{ text: "one" }, { text: "two" }] };
+    const { id } = await spawned({ nodes: { a: {} } }, { options, wait: true });
+    await input(id, "Count on.");
+    expect((await wait(id)).result).toMatchObject({ visible_text: "two" });
+  });
+
   it("is cancelled with everything below it, and goes with its session", async () => {
     const nodes = {
       a: said("one"),

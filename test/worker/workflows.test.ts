@@ -212,6 +212,24 @@ describe("POST /workflows/execute", () => {
     expect(stages).toMatchObject([{ branch: "error", error: { code: "input_invalid" } }]);
   });
 
+  it("takes the mocks of its options in their order, over all stages, attempts and lives of its process", async () => {
+    const error = { category: "overloaded", message: "later" };
+    const texts = ["two", "three ##DONE##", "four ##DONE##", "five"].map((text) => ({ text }));
+    const mock = [{ text: "one" }, { error }, ...texts];
+    const b = { retry_policy: { max_attempts: 2 }, model_policy: { llm_retries: 0 } };
+    const c = { kind: "subagent" };
+    const nodes = { a: {}, b, own: said("own"), c, d: { kind: "verify", mode: "agent" }, e: {} };
+    const edges = ["a", "b", "own", "c", "d"].map((id, n) => edge(id, ["b", "own", "c", "d", "e"][n] ?? ""));
+    const crashes = [
+      { node: "a", visit: 1, attempt: 1, at: "answered" },
+      { node: "b", visit: 1, attempt: 2, at: "called" },
+    ];
+    const options = { provider: "mock", mock, test: { crashes } };
+    const { stages } = await run({ entry: "a", nodes, edges }, { options });
+    const seen = stages.map(({ visible_text }) => String(visible_text).replace(" ##DONE##", ""));
+    expect(seen).toEqual(["one", "two", "own", "three", "four", "five"]);
+  });
+
   it("offers a stage the tools that it names alone", async () => {
     const tool = (name: string) => ({ name, description: name, parameters: {} });
     const mock = [{ tool_calls: [{ name: "exec", arguments: {} }] }, { text: "##DONE##" }];

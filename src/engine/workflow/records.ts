@@ -126,6 +126,8 @@ export interface Outcome
   child_session_id: string | null;
   /** The calls of its models and tools. Absent: it made none, or an earlier version of Hull ran it. */
   recorded?: RecordedCalls;
+  /** Places of the mocks of the run's options that are used up. Absent: it took none of them. */
+  mocks_used?: number[];
 }
 
 /** The first calls of an attempt, in their order, and how many more there were. */

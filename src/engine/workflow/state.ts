@@ -76,6 +76,8 @@ export interface WorkflowState {
   /** Compensations that have ended; their `metadata.compensates` names what they undo. */
   compensations: Stage[];
   events: EarlyEvent[];
+  /** Places of the mocks of its options that ended attempts used up. Absent: none. */
+  mocks_used?: number[];
   /** What tasks below the run hold of its budgets. Absent: nothing. */
   shares?: Shares;
   /** What tasks below the run used that have ended. Absent: nothing. */
@@ -282,6 +284,8 @@ function end(state: WorkflowState, ended: Extract<WorkflowRecord, { type: "ended
   const visit = visitOf(state, key);
   const node = state.spec.graph.nodes[key.node];
   if (visit === undefined || node === undefined) return;
+  if (outcome.mocks_used !== undefined)
+    state.mocks_used = [...new Set([...(state.mocks_used ?? []), ...outcome.mocks_used])];
   if (key.item !== undefined) {
     addAttempt(state, key, outcome, { from: visit.running_items[key.item] ?? at, until: at });
     delete visit.running_items[key.item];

@@ -8,6 +8,7 @@ import type { AttemptKey, Usage } from "../../engine/workflow/answers.ts";
 import { artifactOf, type WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
 import { undoes } from "../../engine/workflow/compensation.ts";
 import type { Node } from "../../engine/workflow/graph.ts";
+import { mocksLeft, placesUsed } from "../../engine/workflow/mock-script.ts";
 import { consumedBy, itemsOf } from "../../engine/workflow/next.ts";
 import { artifactIn, completed, failed } from "../../engine/workflow/outcomes.ts";
 import {
@@ -214,7 +215,9 @@ async function runStage(
           node_id: node.id,
           ...visitAndAttempt(key),
         });
-  const done = { ...names, recorded: await session.ask("recorded", { run_id: run }) };
+  const mocks_used = stage.options.mock === undefined ? await mocksUsed(state, session, run) : null;
+  const recorded = await session.ask("recorded", { run_id: run });
+  const done = { ...names, recorded, ...(mocks_used === null ? {} : { mocks_used }) };
   if (view.error !== undefined) {
     const { code, detail, category } = view.error;
     const usage = usageOf(objectOf(view.result ?? {}), Date.now() - began);
@@ -227,6 +230,18 @@ async function runStage(
   }
   const { policy } = agent.policies;
   return stageOutcome(node, objectOf(view.result ?? {}), inputs, { ...done, began, stage, policy });
+}
+
+/** Places of the workflow run's mocks that are used up after a run of a stage; `null`: this run used none. */
+async function mocksUsed(
+  { spec }: WorkflowState,
+  session: SessionClient,
+  run_id: string,
+): Promise<number[] | null> {
+  const { mock } = spec.options;
+  if (!Array.isArray(mock)) return null;
+  const left = await session.ask("mocks_left", { run_id });
+  return Array.isArray(left) ? placesUsed(mock, left) : null;
 }
 
 const visitAndAttempt = ({ visit, attempt }: AttemptKey) => ({ visit, attempt });
@@ -323,8 +338,10 @@ export async function stopAttempt(
  * model chosen for the workflow run applies to every node.
  * @throws ToolsRejected if the other policies leave none of the tools that the node's own policy names
  */
-function stageOptions({ spec }: WorkflowState, node: Node, stage: Stage): JsonObject {
+function stageOptions(state: WorkflowState, node: Node, stage: Stage): JsonObject {
+  const { spec } = state;
   const { graph, options } = spec;
+  const mock = mocksLeft(state);
   const { max_concurrent: _, deadline_ms: __, ...shared } = options;
   const own = plain(stage.options.policy);
   const policy = policyOf([spec.policy, graph.capability_policy, own]);
@@ -338,6 +355,7 @@ function stageOptions({ spec }: WorkflowState, node: Node, stage: Stage): JsonOb
   return {
     ...stage.defaults,
     ...shared,
+    ...(mock === null ? {} : { mock }),
     ...stage.options,
     ...Object.fromEntries(overriding),
     ...(policy === null ? {} : { policy }),
@@ -353,6 +371,7 @@ function stageOutcome(
     child_run_id: string;
     child_session_id: string;
     recorded: RecordedCalls;
+    mocks_used?: number[];
     began: number;
     stage: Stage;
     policy: JsonObject | null;
@@ -552,6 +571,7 @@ function verified(node: Node, { text, report, exit_code, unknown, ran }: VerifyT
     child_session_id: ran?.child_session_id ?? null,
     metadata: ran?.metadata ?? {},
     ...(ran?.recorded === undefined ? {} : { recorded: ran.recorded }),
+    ...(ran?.mocks_used === undefined ? {} : { mocks_used: ran.mocks_used }),
   };
   if (ok) return completed("verified", "passed", shared);
   if (unknown)

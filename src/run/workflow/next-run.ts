@@ -2,6 +2,7 @@
 
 import type { WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
 import { runDocument } from "../../engine/workflow/document.ts";
+import { mocksLeft } from "../../engine/workflow/mock-script.ts";
 import { recordOf, resumed, wasUndone } from "../../engine/workflow/origin.ts";
 import type { WorkflowSpec } from "../../engine/workflow/records.ts";
 import type { WorkflowState } from "../../engine/workflow/state.ts";
@@ -29,10 +30,12 @@ export function nextRun(
   const record = recordOf(runDocument(state, new Map()));
   const goesOn = next.resumes && record.pending_nodes.length > 0 && !wasUndone(record);
   const { run_id, task } = next;
+  const mock = mocksLeft(state);
   return {
     ...before,
     run_id,
     task,
+    ...(mock === null ? {} : { options: { ...before.options, mock } }),
     artifacts: goesOn ? before.artifacts : next.artifacts,
     policy: policyOf([before.policy, next.policy]),
     deadline: before.deadline === null ? null : at + Math.max(0, before.deadline - state.began),

@@ -190,6 +190,8 @@ export interface RunOperations {
   trace: { in: { run_id: string; after: number; limit: number }; out: RunTrace };
   /** The calls of its models and tools so far. */
   recorded: { in: { run_id: string }; out: RecordedCalls };
+  /** The mocks of the run's own options that are left; `null`: it used none. */
+  mocks_left: { in: { run_id: string }; out: Json };
   /** Events after a number. @param name only those of this name; `null`: all */
   list_events: { in: { after: number; limit: number; name: string | null }; out: EventPage };
   /** Waits for a run. @param wait `null`: the default for this kind of run */

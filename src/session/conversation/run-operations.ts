@@ -91,6 +91,10 @@ export function runHandlers(conversation: Conversation, task: Task): Handlers<Ru
       const records = store.runRecords(row).map((record) => log.answered(record));
       return { ...tracePage(records, page), recovered: row.recoveries > 0 };
     }),
+    mocks_left: within(({ run_id }) => {
+      const { memo } = runs.row(run_id);
+      return memo === null ? null : JSON.parse(memo);
+    }),
     recorded: within(({ run_id }) => {
       const row = runs.row(run_id);
       return recordedCalls(store.runRecords(row), (value) => log.answered(value));
