@@ -10,7 +10,7 @@ import type { Applied } from "./apply.ts";
 import { isGrant, isSessionGrant } from "./call-permission.ts";
 import { type Entry, messagesOf, settledBy } from "./entries.ts";
 import type { AgentRecord, SessionState } from "./records.ts";
-import { bindingWarnings } from "./skill-servers.ts";
+import { bindingsOf, bindingWarnings, unboundServers } from "./skill-servers.ts";
 import { type AgentState, effects, type RunState } from "./state.ts";
 import { reachedLimit } from "./status.ts";
 import { otherPhase, turnEnd } from "./turn.ts";
@@ -88,7 +88,7 @@ function additionsOf(applied: Applied): Additions {
       const working_files = before.run?.spec.working_files ?? [];
       const named = candidates.map(({ name, score, reason }) => ({ name, score, reason }));
       const match = { strategy, iteration: iteration + 1, reassess, candidates: named, working_files };
-      const notes = matched(run, record, before.run?.active ?? []);
+      const notes = matched(run, record, before.run);
       return { entries: [note("skill_matched", match)], notes, warnings };
     }
     case "skill_invoked":
@@ -96,8 +96,14 @@ function additionsOf(applied: Applied): Additions {
         entries: [],
         notes: activated(run, record.name, { score: 0, reason: "named by the message" }),
       };
-    case "skill_mcp_bound":
-      return { warnings: bindingWarnings(record) };
+    case "skill_mcp_bound": {
+      const { bound, lost } = bindingsOf(record);
+      const notes: Notes = [
+        ...bound.map((binding): Notes[number] => ["skill_mcp_bound", binding]),
+        ...lost.map((binding): Notes[number] => ["skill_mcp_bind_failed", binding]),
+      ];
+      return { notes, warnings: bindingWarnings(record) };
+    }
     case "model_call_settled": {
       const { turn, searches = [], retries = [], warnings } = record;
       const notes: Notes = retries.map((retry) => ["SchemaRetry", retry]);
@@ -225,16 +231,23 @@ function escalated(run: RunState | null, { effect, result }: AgentRecord & { typ
   return [["PermissionEscalation", of], ...grant];
 }
 
-/** Notes that other skills are active. @param before the skills that were active */
+/** Notes that other skills are active. @param before the run when others were active */
 function matched(
   run: RunState | null,
   { candidates, active }: AgentRecord & { type: "skills_matched" },
-  before: readonly string[],
+  before: RunState | null,
 ): Notes {
-  const dropped = before.filter((name) => !active.includes(name));
-  const begun = active.filter((name) => !before.includes(name));
+  const were = before?.active ?? [];
+  const dropped = were.filter((name) => !active.includes(name));
+  const begun = active.filter((name) => !were.includes(name));
+  const unbound = (name: string): string[] => (before === null ? [] : unboundServers(before, active, name));
   return [
-    ...dropped.map((name): Notes[number] => ["skill_deactivated", { name }]),
+    ...dropped.flatMap(
+      (name): Notes => [
+        ["skill_deactivated", { name }],
+        ...unbound(name).map((server): Notes[number] => ["skill_mcp_unbound", { name, server }]),
+      ],
+    ),
     ...begun.flatMap((name) => {
       const { score = 0, reason = "" } = candidates.find((each) => each.name === name) ?? {};
       return activated(run, name, { score, reason });

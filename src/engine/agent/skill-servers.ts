@@ -1,4 +1,5 @@
 /** When skills bind MCP servers while they are active or loaded, and which tools these provide. Pure. */
+import { objectOf } from "../../skill/json.ts";
 import type { Warning } from "../messages.ts";
 import type { AgentRecord } from "./records.ts";
 import type { AgentTool } from "./spec.ts";
@@ -28,8 +29,30 @@ export function afterBinding(
 }
 
 /** The bindings that end when other skills become active. */
-export function droppedBindings({ bound = [], loaded }: RunState, active: readonly string[]): BoundServers[] {
+function droppedBindings({ bound = [], loaded }: RunState, active: readonly string[]): BoundServers[] {
   return bound.filter(({ skill }) => !active.includes(skill) && !loaded.includes(skill));
+}
+
+/** The servers that a skill loses when other skills become active. */
+export function unboundServers(run: RunState, active: readonly string[], name: string): string[] {
+  return droppedBindings(run, active).flatMap(({ skill, servers }) => (skill === name ? servers : []));
+}
+
+/** What a skill's servers provided, and which of them failed. */
+export function bindingsOf({
+  skill: name,
+  servers,
+  tools,
+  failed,
+}: AgentRecord & { type: "skill_mcp_bound" }): {
+  bound: { name: string; server: string; tools: string[] }[];
+  lost: { name: string; server: string; error: string }[];
+} {
+  const bound = servers.map((server) => {
+    const own = tools.filter(({ handler }) => objectOf(handler).server === server);
+    return { name, server, tools: own.map(({ definition }) => definition.name) };
+  });
+  return { bound, lost: failed.map(({ server, message }) => ({ name, server, error: message })) };
 }
 
 /** The bindings that stay. */

@@ -3,13 +3,12 @@
 import type { Applied } from "../../engine/agent/apply.ts";
 import { settledBy } from "../../engine/agent/entries.ts";
 import type { AgentRecord, AgentToolResult } from "../../engine/agent/records.ts";
-import { droppedBindings } from "../../engine/agent/skill-servers.ts";
+import { bindingsOf, unboundServers } from "../../engine/agent/skill-servers.ts";
 import type { AgentSkill } from "../../engine/agent/spec.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
 import { codeOf } from "../../engine/tool-fault.ts";
 import type { SearchEvent } from "../../engine/tool-vault/events.ts";
 import { parseErrorArguments } from "../../llm/blocks.ts";
-import { objectOf } from "../../skill/json.ts";
 import type { RunEvent } from "../events.ts";
 
 const rfc3339 = (ms: number): string => new Date(ms).toISOString();
@@ -144,31 +143,24 @@ function skillEvents(
     const { score = 0, reason = "" } = candidates.find(({ name }) => name === skill.name) ?? {};
     return activationEvents(skill, { iteration, score, reason });
   });
-  const unbound = droppedBindings(run, active);
   const gone = dropped.flatMap((name): RunEvent[] => [
     { event: "skill_deactivated", data: { name, iteration } },
-    ...unbound
-      .filter(({ skill }) => skill === name)
-      .flatMap(({ servers }) => servers)
-      .map((server): RunEvent => ({ event: "skill_mcp_unbound", data: { name, server, iteration } })),
+    ...unboundServers(run, active, name).map(
+      (server): RunEvent => ({ event: "skill_mcp_unbound", data: { name, server, iteration } }),
+    ),
   ]);
   return [matched, ...gone, ...activated];
 }
 
 function bindingEvents(
-  { skill: name, servers, tools, failed }: Extract<AgentRecord, { type: "skill_mcp_bound" }>,
+  record: Extract<AgentRecord, { type: "skill_mcp_bound" }>,
   iteration: number,
 ): RunEvent[] {
-  const bound = servers.map((server): RunEvent => {
-    const own = tools.filter(({ handler }) => objectOf(handler).server === server);
-    const names = own.map(({ definition }) => definition.name);
-    return { event: "skill_mcp_bound", data: { name, server, tools: names, iteration } };
-  });
-  const lost = failed.map(({ server, message }): RunEvent => {
-    const data = { name, server, error: message, iteration };
-    return { event: "skill_mcp_bind_failed", data };
-  });
-  return [...bound, ...lost];
+  const { bound, lost } = bindingsOf(record);
+  return [
+    ...bound.map((data): RunEvent => ({ event: "skill_mcp_bound", data: { ...data, iteration } })),
+    ...lost.map((data): RunEvent => ({ event: "skill_mcp_bind_failed", data: { ...data, iteration } })),
+  ];
 }
 
 function activationEvents(

@@ -20,9 +20,18 @@ const REFUSAL = {
   resets_at: null,
 };
 
+const received = (text: string) => ({
+  v: 1 as const,
+  at: 1,
+  type: "message_received" as const,
+  run: null,
+  delivery: "finish_step" as const,
+  message: says(text)[0] ?? expect.fail(),
+});
+
 async function traced(script: Script) {
-  const { records } = await play(script);
-  return [...fold([started(script.spec ?? {}), ...records])].flatMap((applied) => readingOf(applied).trace);
+  const { all } = await play(script);
+  return [...fold([started(script.spec ?? {}), ...all])].flatMap((applied) => readingOf(applied).trace);
 }
 
 test.each<[string, Script, object[]]>([
@@ -103,6 +112,34 @@ test.each<[string, Script, object[]]>([
       { kind: "skill_scope_tools", name: "deploying", allowed_tools: ["edit"] },
       { kind: "skill.loaded", name: "testing" },
       { kind: "TurnEnd", tool_names: ["load_skill"] },
+    ],
+  ],
+  [
+    "servers that come and go with their skill",
+    {
+      spec: {
+        ...edit,
+        skills: [skill("docs", { mcp: ["wiki", "gone"] }), skill("cooking")],
+        prompt: says("docs"),
+        skill_match: { strategy: "metadata", top_n: 1, sticky: false },
+      },
+      replies: [{ calls: [["edit", {}]] }, "done"],
+      incoming: { 1: [received("cooking")] },
+      bind: () => ({
+        servers: ["wiki"],
+        tools: [{ ...tool("wiki__find"), executor: "mcp", handler: { server: "wiki" } }],
+        failed: [{ server: "gone", message: "It is gone." }],
+      }),
+    },
+    [
+      { kind: "skill_activated", name: "docs" },
+      { kind: "skill_mcp_bound", name: "docs", server: "wiki", tools: ["wiki__find"] },
+      { kind: "skill_mcp_bind_failed", name: "docs", server: "gone", error: "It is gone." },
+      { kind: "TurnEnd" },
+      { kind: "host_input", messages: 1 },
+      { kind: "skill_deactivated", name: "docs" },
+      { kind: "skill_mcp_unbound", name: "docs", server: "wiki" },
+      { kind: "skill_activated", name: "cooking" },
     ],
   ],
   [
