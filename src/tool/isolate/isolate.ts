@@ -6,6 +6,11 @@
 /** A stored module must behave the same when Hull's own date moves. */
 const COMPATIBILITY_DATE = "2026-10-20";
 
+/**
+ * How often an id gets another warm isolate. Then each of its calls has one of its own: workerd keeps a named isolate for as
+ * long as it runs, about 2 MB each, so that code which always hangs would fill its memory.
+ */
+const MAX_REPLACED = 10;
 /** Most ids whose isolates Hull remembers as abandoned. */
 const MAX_ABANDONED = 1000;
 
@@ -30,8 +35,8 @@ export interface IsolateCode {
 /** The isolates of a deployment. */
 export class Isolates {
   readonly #loader: WorkerLoader;
-  /** By id, the number of the isolate that replaces the last abandoned one. */
-  readonly #abandoned = new Map<string, number>();
+  /** By id, the number of the isolate that replaces the last abandoned one, and how many were abandoned. */
+  readonly #abandoned = new Map<string, { number: number; times: number }>();
   /** The number of the isolates of all other ids. */
   #others = 0;
   /** How many isolates were abandoned. */
@@ -50,8 +55,9 @@ export class Isolates {
     code: () => Promise<IsolateCode>,
     limits: IsolateLimits,
   ): Fetcher<T> {
+    const { number, times } = this.#abandoned.get(id) ?? { number: this.#others, times: 0 };
     return this.#loader
-      .get(`${id}:${this.#abandoned.get(id) ?? this.#others}`, async () => workerCode(await code()))
+      .get(times > MAX_REPLACED ? null : `${id}:${number}`, async () => workerCode(await code()))
       .getEntrypoint<T>(undefined, { limits: { ...limits } });
   }
 
@@ -62,7 +68,8 @@ export class Isolates {
 
   /** Abandons the warm isolate of an id, which may be busy for ever. */
   abandon(id: string): void {
-    this.#abandoned.set(id, ++this.#count);
+    const times = (this.#abandoned.get(id)?.times ?? 0) + 1;
+    this.#abandoned.set(id, { number: ++this.#count, times });
     if (this.#abandoned.size <= MAX_ABANDONED) return;
     // Nobody knows any longer which isolates may be busy, so that every id starts another one.
     this.#abandoned.clear();
