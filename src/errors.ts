@@ -90,9 +90,22 @@ export const Internal = define<{ cause: string }>("internal", 500, "Internal err
   operator: { cause: d.cause },
 }));
 
-/** The plain form of any error. An error outside the vocabulary becomes `internal`, and only the log has its cause. */
+const LATER_STORAGE =
+  "A later version of Hull stored this in a form that this version cannot read. Deploy the later version again.";
+export const StorageUnreadable = define<Record<string, never>>(
+  "storage_unreadable",
+  503,
+  "Storage unreadable",
+  () => ({ detail: LATER_STORAGE }),
+);
+
+/**
+ * The plain form of any error. An error outside the vocabulary becomes `internal`, and only the log has its cause. Of an
+ * error that an object's constructor throws, its caller gets only the text.
+ */
 export function toHullError(error: unknown): HullError {
   if (error instanceof HullError) return error;
+  if (error instanceof Error && error.message.includes(LATER_STORAGE)) return new StorageUnreadable({});
   const cause = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
   return new Internal({ cause });
 }

@@ -1,5 +1,5 @@
 /** Repeats requests to an object whose process may die and restart. */
-import { HullError } from "../errors.ts";
+import { HullError, StorageUnreadable, toHullError } from "../errors.ts";
 
 /** Attempts after the first, and the wait before the first of them in ms, doubled each time. */
 const RETRIES = 4;
@@ -11,7 +11,8 @@ export async function withRetries<T>(question: () => Promise<T>): Promise<T> {
     try {
       return await question();
     } catch (error) {
-      if (error instanceof HullError || retries >= RETRIES) throw error;
+      const isAnswer = error instanceof HullError || StorageUnreadable.matches(toHullError(error));
+      if (isAnswer || retries >= RETRIES) throw error;
     }
     await new Promise((resolve) => setTimeout(resolve, wait));
   }

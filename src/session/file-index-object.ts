@@ -1,5 +1,6 @@
 import { DurableObject } from "cloudflare:workers";
 import type { Bindings, FileIndexRpc, IdempotentUpload } from "../env.ts";
+import { migrate } from "./migrate.ts";
 import { abortUploads } from "./r2-objects.ts";
 
 /** Keys to remove at once; R2 accepts 1000. */
@@ -7,8 +8,9 @@ const BATCH = 500;
 /** A failed removal is repeated after this many ms. */
 const RETRY_MS = 60_000;
 
-const SCHEMA = `
-CREATE TABLE IF NOT EXISTS kept (
+/** One step per version; a deployed step never changes. The first tables existed before versions did. */
+const MIGRATIONS = [
+  `CREATE TABLE IF NOT EXISTS kept (
   key TEXT PRIMARY KEY,
   expires_at INTEGER NOT NULL,
   upload_id TEXT,
@@ -17,8 +19,8 @@ CREATE TABLE IF NOT EXISTS kept (
   answer TEXT
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS kept_by_expiry ON kept (expires_at);
-CREATE UNIQUE INDEX IF NOT EXISTS kept_by_name ON kept (name);
-`;
+CREATE UNIQUE INDEX IF NOT EXISTS kept_by_name ON kept (name);`,
+];
 
 /**
  * A tenant's file index: the R2 keys of its files and when each expires (docs/storage-schema.md). The tenant is the
@@ -35,7 +37,7 @@ export class FileIndexObject extends DurableObject<Bindings> implements FileInde
     this.#storage = ctx.storage;
     this.#sql = ctx.storage.sql;
     this.#bucket = env.FILES;
-    this.#sql.exec(SCHEMA);
+    migrate(ctx.storage, MIGRATIONS);
   }
 
   async keep(key: string, expiresAt: number, uploadId: string | null): Promise<void> {

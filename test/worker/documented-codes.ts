@@ -8,10 +8,11 @@ export const NO_WAIT = [
   "proxy_not_configured",
   "auth_not_configured",
   "catalog_unreadable",
+  "storage_unreadable",
 ];
 /**
  * Never sent; shown in executions.test.ts and testing.test.ts of test/e2e, since objects have an environment of their own;
- * in uploads.test.ts; in hooks.test.ts; in sessions.test.ts and sessions-crash.test.ts; in host-delegate.test.ts;
+ * in uploads.test.ts; in storage-versions.test.ts; in hooks.test.ts; in sessions.test.ts and sessions-crash.test.ts; in host-delegate.test.ts;
  * in v1-skills.test.ts, v1-files.test.ts and v1-keyed.test.ts, where errors have other shapes.
  */
 const ELSEWHERE = [
@@ -33,6 +34,7 @@ const ELSEWHERE = [
   "thread_unsupported_request",
   "storage_quota_exceeded",
   "answer_lost",
+  "storage_unreadable",
 ];
 /** Members of only some of a code's answers. */
 const SOMETIMES = ["folder", "upload", "skill", "session_cost_usd", "retry_after_ms", "bytes", "files"];

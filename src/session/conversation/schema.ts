@@ -1,5 +1,7 @@
 /** Tables of a SessionObject (docs/storage-schema.md). */
 
+/** The newest version of a session's tables. Earlier versions of Hull used up to 2, so the next one is 3. */
+export const NEWEST_SESSION = 2;
 /**
  * The tables of every session. Objects created by earlier versions of Hull have all optional tables, and a
  * `schema_version` of up to 2; of their tables only `record` and `event` differ from those here (`rows.ts`).

@@ -6,7 +6,7 @@ import { CallNotFound } from "../../errors/llm.ts";
 import type { RunEvent } from "../../run/events.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { isLong, LongValues, rowChunks } from "../long-values.ts";
-import { migrate } from "../migrate.ts";
+import { checkVersion, migrate } from "../migrate.ts";
 import { SubmittedExecutions } from "../submitted-executions.ts";
 import { Tables } from "../tables.ts";
 import { StoredArtifacts } from "./artifacts.ts";
@@ -14,7 +14,7 @@ import { type Due, type DueChanges, type DueKind, DueTimes } from "./due-times.t
 import { type Row, Rows } from "./rows.ts";
 import { type NewRun, type RunRow, RunRows } from "./run-rows.ts";
 import { RunSpecs, type StoredRecord } from "./run-specs.ts";
-import { CONVERSATION_STEPS, OPTIONAL_TABLES, type OptionalTable } from "./schema.ts";
+import { CONVERSATION_STEPS, NEWEST_SESSION, OPTIONAL_TABLES, type OptionalTable } from "./schema.ts";
 
 /** The most events, and bytes of events, per read. */
 const EVENT_BATCH = 200;
@@ -105,6 +105,7 @@ export class ConversationStore {
     this.artifacts = new StoredArtifacts(this.#sql, this.#records, this.tables);
     this.submitted = new SubmittedExecutions(this.#sql, this.tables);
     this.#ready = this.tables.has("session");
+    if (this.#ready) checkVersion(this.#sql, NEWEST_SESSION);
   }
 
   /** Runs the writes in one transaction. */
