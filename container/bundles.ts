@@ -78,6 +78,8 @@ export class Bundles {
       if (digest === undefined || !names.includes(digest)) continue;
       const path = join(this.#root, name);
       const [bytes, state = ""] = (await readFile(path, "utf8")).split(" ");
+      // If the machine stopped, the file may be empty, and files of the bundle may be, too.
+      if (bytes === "") continue;
       found.push({ digest, bytes: Number(bytes), state, used: (await stat(path)).mtimeMs });
     }
     const kept = new Set(found.flatMap(({ digest }) => [digest, `${digest}.size`]));

@@ -1,12 +1,13 @@
 /** Tickets, bundles, ids. */
 import { spawn } from "node:child_process";
 import { createHash, randomUUID } from "node:crypto";
-import { mkdir, mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Bundles } from "../../container/bundles.ts";
 import { removeTree } from "../../container/tree.ts";
 import { encodeMultipart } from "../../src/tool/multipart.ts";
 import { type ExecutionSpec, signTicket, type TicketSubject } from "../../src/tool/protocol.ts";
@@ -229,6 +230,14 @@ describe("bundles", () => {
     expect((await put(digest, tar)).status).toBe(500);
     await rm(inTheWay, { recursive: true });
     expect((await put(digest, tar)).status).toBe(204);
+  });
+
+  test("a bundle whose size was lost when the machine stopped is removed", async () => {
+    const root = join(runner.stateDir, "earlier");
+    await mkdir(join(root, "0".repeat(64)), { recursive: true });
+    await writeFile(join(root, `${"0".repeat(64)}.size`), "");
+    await new Bundles(root, 1000, null).prepare();
+    expect(await readdir(root)).toEqual([]);
   });
 
   test("the least recently used go when there are too many bytes", async () => {
