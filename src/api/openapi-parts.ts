@@ -111,6 +111,7 @@ export function headerComponents(): JsonObject {
       enum: ["stop", "length", "refusal", "content_filter", "other"],
     }),
     "x-hull-usage": header("`input=<n>;output=<n>;rounds=<n>;tools=<n>`, over all rounds.", TEXT),
+    "x-hull-warnings": header("Codes of the answer's warnings, with commas between them.", TEXT),
     "x-hull-files": header(
       'The files that are new or changed: `<id>;path="…";size=<n>;type="…";sha256="…"`, with commas between them.',
       TEXT,

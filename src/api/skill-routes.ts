@@ -198,7 +198,7 @@ function answers(manifest: Manifest, method: string, components: Components): Js
   if (streams(manifest)) content["text/event-stream"] = { schema: ref("schemas", "Events") };
   const headers =
     mode === "llm"
-      ? runHeaders("x-hull-finish-reason", "x-hull-usage", "x-hull-files")
+      ? runHeaders("x-hull-finish-reason", "x-hull-usage", "x-hull-warnings", "x-hull-files")
       : runHeaders(...(output === "file" ? ["content-disposition", "x-hull-note"] : []));
   const name = [mode, output, ...(output_mime === undefined ? [] : [componentName(output_mime)])].join(".");
   return {

@@ -36,6 +36,7 @@ const EXPOSE_HEADERS = [
   "x-hull-skill",
   "x-hull-stale",
   "x-hull-usage",
+  "x-hull-warnings",
   "x-request-id",
   "x-total-count",
   "server-timing",

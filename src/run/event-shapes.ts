@@ -297,6 +297,7 @@ export const EVENTS = {
         ),
       ),
       files: maybe(about(z.array(object()), "Of llm skills: the files that the call made.")),
+      warnings: maybe(about(z.array(object()), "Of llm skills, as of a run's result.")),
     }),
     "The run has ended, or waits; always the last event. For model calls and runs it holds the whole result; for workflow runs that is the answer of `execute`, for tasks the handle, and the stream of their session has only `run_id` and `status`.",
   ),

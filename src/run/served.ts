@@ -1,14 +1,16 @@
 /** mode: llm — a call of a served skill, as a run of the engine. The input goes in, the model's last text comes out. */
 
 import { utf8Length } from "../bytes.ts";
+import { readingOf } from "../engine/agent/reader.ts";
 import { servedAnswer } from "../engine/agent/served-answer.ts";
 import { READ_SKILL_RESOURCE } from "../engine/agent/skill-resource.ts";
 import type { AgentSpec } from "../engine/agent/spec.ts";
 import type { RunState } from "../engine/agent/state.ts";
-import type { Part } from "../engine/messages.ts";
+import type { Part, Warning } from "../engine/messages.ts";
 import { OutputMissing, OutputTooLarge } from "../errors/run.ts";
 import { Internal } from "../errors.ts";
 import type { Reached } from "../llm/host.ts";
+import { eachOnce } from "../llm/result.ts";
 import { once } from "../memo.ts";
 import type { ModelRegistry } from "../model/registry/definition.ts";
 import { tokenCounts } from "../model/usage.ts";
@@ -23,6 +25,7 @@ import { skillOf, toolsOf } from "./agent/skills.ts";
 import { specOf } from "./agent/spec-of.ts";
 import { driveStateless } from "./agent/stateless.ts";
 import { skillsWithFolders, takesAnyFile, workspaceToolsOf } from "./agent/workspace-option.ts";
+import { endHeaders } from "./end-headers.ts";
 import type { RunHandle, RunOutput } from "./handle.ts";
 import { checkedJson, withoutFence } from "./json-output.ts";
 import { llmHost } from "./llm-host.ts";
@@ -101,6 +104,7 @@ async function driven(
   // A resumed run keeps the specification and the tools with which it began.
   const spec =
     log.state().run?.spec ?? (await servedSpec(run, llm, { parts, inputs }, { model, capabilities }));
+  const warnings: Warning[] = [];
   const { run: settled } = await driveStateless(context, spec, {
     host,
     signal,
@@ -110,10 +114,11 @@ async function driven(
     own: { record, files },
     streams: streaming ? "text" : "nothing",
     admitted: once(() => run.started()),
+    hear: (applied) => void warnings.push(...readingOf(applied).warnings),
     emit: (event) => run.emit(event),
     ...(workspace === null ? {} : { workspace }),
   });
-  return outputOf(run, settled);
+  return outputOf(run, settled, context.redacted(eachOnce(warnings)));
 }
 
 async function servedSpec(
@@ -127,7 +132,11 @@ async function servedSpec(
   const ofSkill = withSkillTools(toolsOf(record), toolsOfSkill(settings, record, false));
   const forFiles = workspaceToolsOf(context, undefined, [record], ofSkill);
   const own = [...ofSkill, ...forFiles];
-  const { tools } = await withRemoteTools(context, own, { asked: [], records: [record], served: record });
+  const { tools, warnings } = await withRemoteTools(context, own, {
+    asked: [],
+    records: [record],
+    served: record,
+  });
   const native = capabilities.native_tools || !capabilities.matched;
   const reads = llm.tools.every(({ name }) => name !== READ_SKILL_RESOURCE);
   const skill = { ...skillOf(settings, record, record.pack ?? undefined), files: ownFiles(record) };
@@ -162,6 +171,7 @@ async function servedSpec(
     ...(reads && native ? { own_skill: self } : {}),
     ...(skills_key === undefined ? {} : { skills_key }),
     ...(bot === null ? {} : { bot }),
+    ...(warnings.length === 0 ? {} : { warnings }),
     ...(llm.fallback.length === 0 ? {} : { fallback: llm.fallback }),
   };
   const { timeout_ms, idle_timeout_ms, deadline_ms } = manifest;
@@ -182,7 +192,12 @@ async function servedSpec(
 const callerText = ({ text }: RunHandle["input"]): string =>
   text === null ? "" : decodeUtf8(text, "The input");
 
-function outputOf({ record, context }: RunHandle, run: RunState): RunOutput {
+/** @param warned `warnings`, unless there are none */
+function outputOf(
+  { record, context }: RunHandle,
+  run: RunState,
+  warned: ReturnType<typeof eachOnce>,
+): RunOutput {
   const { output, output_mime, max_output_bytes = Number.POSITIVE_INFINITY } = record.manifest;
   const answer = servedAnswer(run);
   const text = context.settings.redactor.text(answer.text);
@@ -199,9 +214,9 @@ function outputOf({ record, context }: RunHandle, run: RunState): RunOutput {
     body: json ? checkedJson(withoutFence(text)) : text,
     headers: {
       ...typeHeaders(type),
-      "x-hull-finish-reason": answer.finish_reason,
+      ...endHeaders(run.answered ?? {}, warned.warnings ?? []),
       "x-hull-usage": `input=${usage.input_tokens};output=${usage.output_tokens};rounds=${rounds};tools=${tools}`,
     },
-    done: { finish_reason: answer.finish_reason, usage: { ...usage, rounds, tools } },
+    done: { finish_reason: answer.finish_reason, usage: { ...usage, rounds, tools }, ...warned },
   };
 }

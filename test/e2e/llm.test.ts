@@ -1,5 +1,6 @@
 /** mode: llm through HTTP against a fake provider: tools, rounds, finish reasons, inputs. */
 import { describe, expect, test } from "vitest";
+import * as z from "zod";
 import { commonHull } from "../support/common-hull.ts";
 import type { FakeRequest } from "../support/fake-turn.ts";
 import { type Body, json } from "../support/hull-dev.ts";
@@ -36,6 +37,7 @@ const { hull, fake } = await commonHull({
   ...llm("thinker", "provider: openai\nmodel: gpt-5-mini\neffort: max\n"),
   ...llm("json", "provider: openai\noutput: json\n", "Answer in JSON."),
   ...llm("blank", "input: none\n"),
+  ...llm("lost", "mcp: [nowhere]\n"),
   ...llm("file", "input: file\n"),
   ...withTools("tools"),
   ...withTools("tools-openai", "provider: openai\n"),
@@ -50,6 +52,8 @@ const ask = (slug: string, body: Body = "hello", init: RequestInit = {}): Promis
 const calls = (...list: [string, object | string][]) => ({
   tool_calls: list.map(([name, args]) => ({ name, arguments: args })),
 });
+
+const META = z.object({ _meta: z.record(z.string(), z.unknown()) });
 
 interface ToolResult {
   text: string;
@@ -168,23 +172,42 @@ describe("answers", () => {
   });
 
   test.each([
-    ["plain", { text: "cut", stop: "max_tokens" }, 200, "length"],
-    ["plain", { text: "no", stop: "refusal" }, 200, "refusal"],
-    ["plain-openai", { text: "no", stop: "length" }, 200, "length"],
-    ["plain-openai", { text: "no", stop: "content_filter" }, 200, "content_filter"],
-    ["plain-openai", { refusal: "I will not." }, 502, "model_refused"],
-    ["plain", { text: [], stop: "refusal" }, 502, "model_refused"],
-    ["plain", { text: [] }, 502, "provider_empty_answer"],
-    ["plain-openai", { text: [], stop: "length" }, 502, "provider_empty_answer"],
-  ])("S96, S94: %s %j is %i %s", async (slug, turn, status, expected) => {
-    fake.script([turn]);
+    ["plain", { text: "cut", stop: "max_tokens" }, 200, "length", "answer_cut"],
+    ["plain", { text: "no", stop: "refusal" }, 200, "refusal", "model_refused"],
+    ["plain-openai", { text: "no", stop: "length" }, 200, "length", "answer_cut"],
+    ["plain-openai", { text: "no", stop: "content_filter" }, 200, "content_filter", "model_refused"],
+    ["lost", { text: "cut", stop: "odd" }, 200, "other", "mcp_server_unavailable,answer_cut"],
+    ["plain", { text: "whole" }, 200, "stop", null],
+    ["plain-openai", { refusal: "I will not." }, 502, "model_refused", null],
+    ["plain", { text: [], stop: "refusal" }, 502, "model_refused", null],
+    ["plain", { text: [] }, 502, "provider_empty_answer", null],
+    ["plain-openai", { text: [], stop: "length" }, 502, "provider_empty_answer", null],
+  ])("S96, S94: %s %j is %i %s", async (slug, turn, status, expected, warned) => {
+    fake.script(() => turn);
     const response = await ask(slug);
     const text = await response.text();
     const found = status === 200 ? response.headers.get("x-hull-finish-reason") : JSON.parse(text).code;
-    expect([response.status, found]).toEqual([status, expected]);
+    expect([response.status, found, response.headers.get("x-hull-warnings")]).toEqual([
+      status,
+      expected,
+      warned,
+    ]);
     if (expected === "provider_empty_answer") {
       expect(JSON.parse(text)).toMatchObject({ max_tokens: 4096, finish_reason: expect.any(String) });
     }
+    if (status !== 200) return;
+    await hull.post("/sessions", { id: `ends-${expected}` });
+    const { headers } = await ask(`${slug}?session_id=ends-${expected}`);
+    expect([headers.get("x-hull-finish-reason"), headers.get("x-hull-warnings")]).toEqual([expected, warned]);
+    const [done] = dataOf(await readEvents(await ask(`${slug}?stream=1`)), "done");
+    const codes = z.optional(z.array(z.object({ code: z.string() }))).parse(done?.warnings);
+    expect(codes?.map(({ code }) => code).join(",") ?? null).toBe(warned);
+    const params = { name: slug.replace("-", "_"), arguments: { input: "hello" } };
+    const called = await hull.post("/mcp", { jsonrpc: "2.0", id: 1, method: "tools/call", params });
+    expect(z.object({ result: META }).parse(await called.json()).result._meta).toMatchObject({
+      "x-hull-finish-reason": expected,
+      ...(warned === null ? {} : { "x-hull-warnings": warned }),
+    });
   });
 
   test("a refusal without text is the same error in a session", async () => {

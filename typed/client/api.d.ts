@@ -1411,6 +1411,8 @@ export interface EventData {
         usage?: Record<string, unknown> | null;
         /** Of llm skills: the files that the call made. */
         files?: Record<string, unknown>[];
+        /** Of llm skills, as of a run's result. */
+        warnings?: Record<string, unknown>[];
         [name: string]: unknown;
     };
 }

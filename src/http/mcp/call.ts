@@ -26,6 +26,7 @@ const KEPT_HEADERS = [
   "x-hull-finish-reason",
   "x-hull-replayed",
   "x-hull-stale",
+  "x-hull-warnings",
 ];
 
 /** Calls a tool. An unknown name is a fault of the protocol; any other failure is a fault of the tool. */

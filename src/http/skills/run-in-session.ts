@@ -1,6 +1,8 @@
 /** A call of a skill in a session: it uses the session's files and conversation. */
 
+import * as z from "zod/mini";
 import { ModelRefused } from "../../errors/provider.ts";
+import { endHeaders } from "../../run/end-headers.ts";
 import type { RunInput } from "../../run/input.ts";
 import { checkedJson, withoutFence } from "../../run/json-output.ts";
 import { typeHeaders } from "../../run/output-files.ts";
@@ -15,6 +17,9 @@ import { runIn } from "../sessions/runs.ts";
 import { isEventStream } from "../sse.ts";
 import { eventsWithFiles } from "./events-with-files.ts";
 import { idempotencyKey } from "./idempotency.ts";
+
+/** The warnings of a run's result. */
+const WARNINGS = z._default(z.array(z.object({ code: z.string() })), []);
 
 /**
  * The run's last text with the files that it made, or its events. An answer that is not a result, or of a waiting run, stays
@@ -58,6 +63,7 @@ export async function runInSession(
   const isJson = output === "json";
   const own = output === "file" ? undefined : output_mime;
   const typed = typeHeaders(own ?? (isJson ? "application/json" : "text/plain; charset=utf-8"));
-  for (const [name, value] of [...Object.entries(typed), ...Object.entries(headers)]) all.set(name, value);
+  const ending = endHeaders(ended, WARNINGS.parse(ended.warnings));
+  for (const [name, value] of Object.entries({ ...typed, ...headers, ...ending })) all.set(name, value);
   return new Response(isJson ? checkedJson(withoutFence(text)) : text, { headers: all });
 }

@@ -1,0 +1,18 @@
+/** How an llm skill's answer ended, as headers. */
+import { finishReason } from "../engine/agent/served-answer.ts";
+import type { Warning } from "../engine/messages.ts";
+
+/**
+ * `x-hull-finish-reason`, and `x-hull-warnings` if there are any warnings.
+ * @param ending the last turn, or the result of a run
+ */
+export function endHeaders(
+  ending: Parameters<typeof finishReason>[0],
+  warnings: readonly Pick<Warning, "code">[],
+): Record<string, string> {
+  const codes = new Set(warnings.map(({ code }) => code));
+  return {
+    "x-hull-finish-reason": finishReason(ending),
+    ...(codes.size === 0 ? {} : { "x-hull-warnings": [...codes].join(",") }),
+  };
+}
