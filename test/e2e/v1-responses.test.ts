@@ -50,6 +50,26 @@ const ended = (id: string) =>
   );
 const kinds = ({ output }: { output: { type: string }[] }): string[] => output.map(({ type }) => type);
 
+test.each([true, false])(
+  "that has used up its rounds of tools is incomplete (stream: %s)",
+  async (stream) => {
+    fake.script((request) =>
+      request.body.tool_choice === "none" ? { text: "Enough." } : shell(`echo ${fake.requests.length}`),
+    );
+    const body = { model: GPT, input: "Go.", tools: [SHELL] };
+    const response = await (stream
+      ? seven.responses.stream(body).finalResponse()
+      : seven.responses.create(body));
+    expect(fake.requests).toHaveLength(11);
+    expect(response).toMatchObject({
+      status: "incomplete",
+      incomplete_details: { reason: "max_output_tokens" },
+      max_iterations_reached: true,
+      output_text: "Enough.",
+    });
+  },
+);
+
 describe.each([
   ["openai 6", client],
   ["openai 7", later],

@@ -71,6 +71,8 @@ interface Ended {
   /** Whether the provider counts cached tokens separately from `input_tokens`. */
   excludesCached: boolean;
   model: string;
+  /** Whether the answer ends because the rounds of tools are used up. Absent: they are not. */
+  max_iterations_reached?: boolean;
 }
 
 /** Where the response's commands run, which its items show. */
@@ -126,7 +128,7 @@ export async function runResponse(
   const events = new ResponseEvents(request.head, shellOf(request));
   events.begin();
   for (const event of durable?.sentEvents() ?? sent) events.push(event);
-  const reason = incompleteReason(ended.stop, events.output());
+  const reason = incompleteReason(ended, events.output());
   events.close(reason === null ? "completed" : "incomplete");
   const output = events.output();
   const response = settings.redactor.json(endedResponse(request.head, { output, reason }, ended));
@@ -228,7 +230,7 @@ async function runTools(
       part({ result: { id: call, name, commands, ...ended } });
     },
   };
-  const { run: state, calls } = await run.drive(listener);
+  const { run: state, calls, max_iterations_reached } = await run.drive(listener);
   const files = opened === null || container === null ? [] : await citedFiles(opened, container);
   if (files.length > 0) part({ files });
   if (calls.length > 0) part({ turn: calls });
@@ -237,6 +239,7 @@ async function runTools(
     usage: tokenCounts(state.totals),
     excludesCached: run.excludesCached,
     model: run.spec.model.model,
+    max_iterations_reached: max_iterations_reached && calls.length === 0,
   };
 }
 
@@ -263,14 +266,18 @@ async function citedFiles(opened: Container, { before, anywhere = false }: Respo
   }));
 }
 
-/** Why the answer is incomplete; `null`: it is complete. A refusal text is a complete answer. */
+/**
+ * Why the answer is incomplete; `null`: it is complete. A refusal text is a complete answer. Clients know two reasons only, so
+ * rounds that are used up have that of a limit.
+ */
 function incompleteReason(
-  stop: string,
+  { stop, max_iterations_reached = false }: Ended,
   output: readonly JsonObject[],
 ): "max_output_tokens" | "content_filter" | null {
   if (stop === "max_tokens") return "max_output_tokens";
   if (stop === "content_filter") return stop;
-  return stop === "refusal" && !output.some(isRefusal) ? "content_filter" : null;
+  if (stop === "refusal" && !output.some(isRefusal)) return "content_filter";
+  return max_iterations_reached ? "max_output_tokens" : null;
 }
 
 const isRefusal = ({ content }: JsonObject): boolean =>
@@ -279,7 +286,7 @@ const isRefusal = ({ content }: JsonObject): boolean =>
 function endedResponse(
   head: JsonObject,
   { output, reason }: { output: JsonObject[]; reason: ReturnType<typeof incompleteReason> },
-  { usage, excludesCached, model }: Ended,
+  { usage, excludesCached, model, max_iterations_reached = false }: Ended,
 ): JsonObject {
   const asked = String(head.model);
   return {
@@ -287,6 +294,7 @@ function endedResponse(
     status: reason === null ? "completed" : "incomplete",
     completed_at: reason === null ? Math.floor(Date.now() / 1000) : null,
     incomplete_details: reason === null ? null : { reason },
+    ...(max_iterations_reached ? { max_iterations_reached } : {}),
     model: namesSkill(asked) ? asked : model,
     output,
     usage: responseUsage(usage, excludesCached),
