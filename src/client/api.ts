@@ -341,6 +341,11 @@ export type CompactedSession = Session & {
     keep_last: number;
     summary: string;
   } | null;
+  warnings?: {
+    code: string;
+    message: string;
+    option?: string;
+  }[];
 };
 
 export type Daemon = {
@@ -1139,7 +1144,7 @@ export interface EventData {
   round: {
     /** The model call, counted from 1. */
     round: number;
-    /** Why the model stopped, e.g. `end_turn`, `tool_use`, `max_tokens`. */
+    /** Why the model stopped, e.g. `end_turn`, `tool_use`, `max_tokens`; the provider's own word if Hull does not know it. */
     finish_reason?: string;
     usage?: {
       input_tokens: number;

@@ -311,6 +311,18 @@ describe("the conversation", () => {
     expect(await codeOf(await ask(1))).toEqual([422, "idempotency_key_reused"]);
   });
 
+  it("a summary that was cut is taken, and the answer says so", async () => {
+    const path = await session();
+    for (const prompt of ["one", "two"]) await run(path, prompt, { mock: [{ text: `${prompt}!` }] });
+    const options = { provider: "mock", mock: [{ text: "All ab", stop_reason: "max_tokens" }] };
+    const answer = await post(`${path}/compact`, { strategy: "llm", keep_last: 2, options });
+    expect(await answer.json()).toMatchObject({
+      compacted: expect.anything(),
+      warnings: [{ code: "answer_cut" }],
+    });
+    expect((await texts(path))[0]).toContain("All ab");
+  });
+
   it.each<[string, (path: string) => Promise<Response>]>([
     ["summary", (path) => post(`${path}/compact`, { strategy: "llm", keep_last: 2, options: OLLAMA })],
     ["call", (path) => post("/llm/call", { prompt: "x", options: { ...OLLAMA, session_id: idOf(path) } })],

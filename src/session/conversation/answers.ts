@@ -69,6 +69,7 @@ export const sessionShape = named(
 export type CompactedSession = z.infer<typeof compactedSession>;
 export const compactedSession = z.extend(sessionShape, {
   compacted: about(z.nullable(compactionShape()), "`null`: there was nothing to compact."),
+  warnings: warnings(),
 });
 export type ResumedSession = z.infer<typeof resumedSession>;
 export const resumedSession = z.extend(sessionShape, {

@@ -9,8 +9,9 @@ import {
 import { compactionRecord } from "../../engine/agent/next.ts";
 import type { Compacted } from "../../engine/agent/records.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
-import type { Message } from "../../engine/messages.ts";
+import type { Message, Warning } from "../../engine/messages.ts";
 import { RunInProgress } from "../../errors/session.ts";
+import { eachOnce } from "../../llm/result.ts";
 import { summarize } from "../../run/agent/effects.ts";
 import type { PreparedRun } from "../../run/agent/runtime.ts";
 import { llmError } from "../../run/llm-problem.ts";
@@ -26,7 +27,7 @@ interface CompactionOptions {
 
 /**
  * Prepares a compaction of the present conversation.
- * @returns a function that stores the compaction and returns what it did; `null`: there is nothing to archive
+ * @returns a function that stores the compaction and returns what it did, with the warnings of the model call; `null`: there is nothing to archive
  * @throws HullError if the model fails to write the summary: the conversation stays unchanged; CallNotFound if the
  * session is removed meanwhile; from the function RunInProgress if a daemon that woke meanwhile changed the messages
  */
@@ -34,22 +35,21 @@ export async function compaction(
   log: SessionLog,
   { strategy, keep_first, keep_last, summary }: CompactCall,
   { prepared, removed }: CompactionOptions,
-): Promise<() => Compacted | null> {
+): Promise<() => { compacted: Compacted | null; warnings?: readonly Warning[] }> {
   const state = log.state();
   const before = estimateTokens(state.visible, "");
   const kept = { keep_first, keep_last };
   const plan = planCompaction(state.visible, kept, { mode: "manual", before, strategy });
-  if (plan === null) return () => null;
+  if (plan === null) return () => ({ compacted: null });
   const written = summary ?? plan.summary;
-  const made =
-    written === null
-      ? summaryFrom(prepared === null || strategy !== "llm" ? "" : await asked(prepared, plan, removed), plan)
-      : { plan, summary: written };
+  const asks = written === null && prepared !== null && strategy === "llm";
+  const { text, warnings } = asks ? await asked(prepared, plan, removed) : { text: "", warnings: [] };
+  const made = written === null ? summaryFrom(text, plan) : { plan, summary: written };
   return () => {
     const now = log.state();
     if (!beginsWith(now.visible, state.visible))
       throw new RunInProgress({ session: log.store.identity().id, run: null });
-    return record(log, now, made.plan, made.summary);
+    return { compacted: record(log, now, made.plan, made.summary), ...eachOnce(warnings) };
   };
 }
 
@@ -68,11 +68,11 @@ async function asked(
   { host, model, context }: PreparedRun,
   { archived }: CompactionPlan,
   signal: AbortSignal,
-): Promise<string> {
+): Promise<{ text: string; warnings: readonly Warning[] }> {
   try {
-    const { text, fault } = await summarize(host, model, summaryInstructions(archived), signal);
+    const { text, fault, warnings } = await summarize(host, model, summaryInstructions(archived), signal);
     if (fault !== null) throw fault;
-    return text;
+    return { text, warnings };
   } catch (error) {
     signal.throwIfAborted();
     throw llmError(error, context);

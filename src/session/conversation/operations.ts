@@ -180,10 +180,11 @@ function conversationHandlers(conversation: Conversation): Handlers<Conversation
         const compact = await compaction(log, call, { prepared, removed });
         return () =>
           conversation.once(request, () => {
-            const compacted = compact();
+            const { compacted, ...warned } = compact();
             return {
               ...conversation.view(),
               compacted: compacted === null ? null : log.answered({ ...compacted }),
+              ...log.answered(warned),
             };
           });
       });
