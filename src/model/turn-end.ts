@@ -11,6 +11,12 @@ export function withEndWarning(turn: ModelTurn, attempts: number): ModelTurn {
   return warning === null ? turn : { ...turn, warnings: [...(turn.warnings ?? []), warning] };
 }
 
+const CODES: readonly string[] = ["model_refused", "answer_cut", "empty_completion"];
+
+/** The code of the warning of `withEndWarning`; `ok`: there is none. */
+export const outcomeOf = ({ warnings = [] }: ModelTurn): string =>
+  warnings.find(({ code }) => CODES.includes(code))?.code ?? "ok";
+
 function endWarning(turn: ModelTurn, attempts: number): Warning | null {
   const warning = (code: string, what: string): Warning => ({
     code,

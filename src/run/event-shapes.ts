@@ -56,7 +56,10 @@ export const EVENTS = {
     z.object({
       round: round(),
       finish_reason: maybe(
-        about(text(), "Why the model stopped, e.g. `end_turn`, `tool_use`, `max_tokens`."),
+        about(
+          text(),
+          "Why the model stopped, e.g. `end_turn`, `tool_use`, `max_tokens`; the provider's own word if Hull does not know it.",
+        ),
       ),
       usage: maybe(usageShape()),
       restarted: maybe(

@@ -32,6 +32,7 @@ import { refusesUnpriced } from "../model/registry/price.ts";
 import { canonicalProvider } from "../model/registry/registry.ts";
 import { type RouteDecision, route } from "../model/registry/route.ts";
 import { llmRetries } from "../model/retry.ts";
+import { outcomeOf } from "../model/turn-end.ts";
 import { tokenCounts } from "../model/usage.ts";
 import { asJson } from "../skill/json.ts";
 import type { Json, JsonObject, ModelTarget } from "../skill/manifest.ts";
@@ -199,7 +200,9 @@ class Host implements LlmHost {
       );
       const turn = json.withJsonText(answered);
       if (json.buffersText && options.stream) onText?.(textOfBlocks(turn.blocks));
-      count(turn.provider, "ok");
+      const outcome = outcomeOf(turn);
+      count(turn.provider, outcome);
+      if (outcome !== "ok") this.#context.log.model_outcome = outcome;
       const figures = taken.reduce(added, NO_FIGURES);
       return { turn: { ...turn, usage: tokenCounts(figures) }, figures };
     } finally {

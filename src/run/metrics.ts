@@ -106,7 +106,7 @@ export class Metrics {
   readonly #toolCalls = new Counter("hull_tool_calls_total", "Tool calls by outcome.");
   readonly #skills = new Set<string>();
 
-  /** @param outcome `ok` or the error's code */
+  /** @param outcome `ok`, or the code of the error or of the warning that the answer is not whole */
   countModelCall(provider: string, outcome: string, ms: number): void {
     this.#modelCalls.add({ provider, outcome });
     this.#modelDurations.observe({ provider }, ms / 1000);

@@ -199,7 +199,9 @@ describe("answers", () => {
     await hull.post("/sessions", { id: `ends-${expected}` });
     const { headers } = await ask(`${slug}?session_id=ends-${expected}`);
     expect([headers.get("x-hull-finish-reason"), headers.get("x-hull-warnings")]).toEqual([expected, warned]);
-    const [done] = dataOf(await readEvents(await ask(`${slug}?stream=1`)), "done");
+    const events = await readEvents(await ask(`${slug}?stream=1`));
+    const [done] = dataOf(events, "done");
+    if (expected === "other") expect(dataOf(events, "round")).toMatchObject([{ finish_reason: "odd" }]);
     const codes = z.optional(z.array(z.object({ code: z.string() }))).parse(done?.warnings);
     expect(codes?.map(({ code }) => code).join(",") ?? null).toBe(warned);
     const params = { name: slug.replace("-", "_"), arguments: { input: "hello" } };

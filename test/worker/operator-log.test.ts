@@ -118,6 +118,17 @@ describe("a fault of Hull in a run", () => {
 });
 
 describe("the counters of model calls", () => {
+  it.each([
+    ["model_refused", { text: "I will not.", stop_reason: "refusal" }],
+    ["answer_cut", { text: "Hal", stop_reason: "max_tokens" }],
+  ])("and the line of the request say %s of an answer that is not whole", async (code, mock) => {
+    const options = { provider: "xai", model: "grok-4", mock: [mock] };
+    const response = await post("/runs", { prompt: "go", options });
+    expect(await response.json()).toMatchObject({ status: "done" });
+    expect(await counters()).toContain(`hull_model_calls_total{provider="xai",outcome="${code}"} 1\n`);
+    expect(await line("request")).toMatchObject({ status: 200, model_outcome: code });
+  });
+
   it("count each target of a call for itself, one that failed before another answered too", async () => {
     const options = {
       provider: "openai",

@@ -25,7 +25,8 @@ export function eventsOf(applied: Applied): RunEvent[] {
     }
     case "model_call_settled": {
       const { turn, searches = [] } = record;
-      const { stop_reason: finish_reason, usage } = turn;
+      const { stop_reason, raw_stop_reason, usage } = turn;
+      const finish_reason = stop_reason === "other" ? (raw_stop_reason ?? stop_reason) : stop_reason;
       return [
         ...searchEvents(searches),
         { event: "round", data: { round: iteration, finish_reason, usage } },
