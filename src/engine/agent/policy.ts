@@ -7,6 +7,7 @@ import type { Json, JsonObject, Risk, SideEffectLevel } from "../../skill/manife
 import { SIDE_EFFECT_LEVELS } from "../../skill/manifest-fields.ts";
 import { RISKS } from "../../skill/tools-json/tool-fields.ts";
 import { sha256 } from "../sha256.ts";
+import { workLike } from "../workspace-tools/code-tools.ts";
 import { isNamed } from "../workspace-tools/definitions.ts";
 import type { AgentTool, RunPolicies } from "./spec.ts";
 
@@ -91,7 +92,7 @@ function overCeiling(policy: JsonObject | null, tool: AgentTool, args: JsonObjec
     ([key]) => key === name || (!key.includes("*") && isNamed(key, tool)),
   );
   const annotations = Object.assign({}, tool.annotations, ...said.map(([, own]) => objectOf(own)));
-  if (listOf(policy.blocked_tools)?.some((glob) => isNamed(glob, tool)) === true)
+  if (listOf(policy.blocked_tools)?.some((glob) => isBlockedBy(glob, tool)) === true)
     return `${name} is blocked. ${ADVICE}`;
   const tools = listOf(policy.tools);
   if (tools !== null && !tools.some((one) => one === name || (!/[*?]/.test(one) && isNamed(one, tool))))
@@ -121,6 +122,11 @@ function overCeiling(policy: JsonObject | null, tool: AgentTool, args: JsonObjec
       return `${name} may not touch ${outside}: it is outside of the run's workspace roots. ${ADVICE}`;
   }
   return brokenConstraint(policy.tool_arg_constraints, tool, args);
+}
+
+function isBlockedBy(glob: string, tool: AgentTool): boolean {
+  const as = (name: string) => ({ ...tool, definition: { ...tool.definition, name } });
+  return isNamed(glob, tool) || workLike(tool).some((name) => isNamed(glob, as(name)));
 }
 
 /**

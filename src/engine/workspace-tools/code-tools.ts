@@ -2,6 +2,7 @@
 
 import { asJson, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
+import type { WorkspaceTool } from "../../skill/tool-names.ts";
 import type { AgentTool } from "../agent/spec.ts";
 import { bothOutputs, commandParts, outputsApart, stderrShown } from "./command-result.ts";
 import { EDITOR_TOOL, editorTool } from "./editor-tool.ts";
@@ -101,6 +102,13 @@ export function codeHandler(handler: Json): { code: CodeTool; terms: CodeTerms }
 /** Whether a tool, by its handler, came with a request for code execution. */
 export const isContainerTool = (handler: Json): boolean =>
   handler === EDITOR_TOOL || codeHandler(handler) !== null;
+
+/** The workspace tools whose work a tool of code execution does as well: one that must not run may not run this way. */
+export function workLike({ executor, handler }: Pick<AgentTool, "executor" | "handler">): WorkspaceTool[] {
+  if (executor !== "workspace") return [];
+  if (handler === EDITOR_TOOL) return ["Read", "Write", "Edit"];
+  return codeHandler(handler) === null ? [] : ["Bash"];
+}
 
 /**
  * The bash command of a call.

@@ -1,7 +1,8 @@
 /** Approvals by risk, and what a capability policy lets a tool do. */
 import { describe, expect, it } from "vitest";
-import { intersectPolicies } from "../../../../src/engine/agent/policy.ts";
+import { intersectPolicies, judgeCall } from "../../../../src/engine/agent/policy.ts";
 import type { AgentSpec, AgentTool, RunPolicies } from "../../../../src/engine/agent/spec.ts";
+import { type ContainerTool, containerTool } from "../../../../src/engine/workspace-tools/code-tools.ts";
 import type { JsonObject, Risk } from "../../../../src/skill/manifest.ts";
 import { DAEMON, play, SPEC, tool } from "./harness.ts";
 
@@ -118,6 +119,21 @@ describe("a capability policy", () => {
     ],
   ])("%s", async (_, policy, expected) => {
     expect(await outcome({ tools: [risky("safe")], policies: policies({ policy }) })).toEqual(expected);
+  });
+
+  it.each<[ContainerTool, string, string]>([
+    ["bash_code_execution", "Bash", "deny"],
+    ["code_execution", "B*", "deny"],
+    ["litellm_code_execution", "Bash", "deny"],
+    ["shell", "Bash", "deny"],
+    ["text_editor_code_execution", "Bash", "allow"],
+    ["text_editor_code_execution", "Read", "deny"],
+    ["text_editor_code_execution", "Write", "deny"],
+    ["text_editor_code_execution", "Edit", "deny"],
+    ["shell", "Edit", "allow"],
+  ])("%s, where %s is blocked: %s", (name, blocked, verdict) => {
+    const blocking = policies({ policy: { blocked_tools: [blocked] } });
+    expect(judgeCall(blocking, containerTool(name), {}, () => undefined)).toMatchObject({ verdict });
   });
 
   it("a block of either policy holds", () => {
