@@ -2,7 +2,7 @@
 import { stat } from "node:fs/promises";
 import { basename, join, relative, resolve } from "node:path";
 import { PROVIDER_KEY_VARIABLES } from "../../src/secrets.ts";
-import { slugify } from "../../src/skill/slug.ts";
+import { skillSlug, slugify } from "../../src/skill/slug.ts";
 import { runningServer } from "../admin-client.ts";
 import { type Command, CommandError, EXIT, parseFlags, usageError } from "../command.ts";
 import { loadEnvironment } from "../dotenv.ts";
@@ -50,7 +50,9 @@ Example: hull new "Weather report" -l python
         "Give the folder of skills with -d.",
       );
     }
-    const folder = slugify(name) === "" ? await freeName(root) : slugify(name);
+    // Letters without their marks, so that the name of the folder stays readable.
+    const slug = slugify(name.normalize("NFKD").replace(/\p{Mark}/gu, ""));
+    const folder = slug === "" ? await freeName(root) : slug;
     const dir = join(root, folder);
     if (await exists(dir)) {
       throw new CommandError(
@@ -62,14 +64,20 @@ Example: hull new "Weather report" -l python
     }
     const { written } = await writeNewFiles(dir, starterSkill(name, language));
     const shown = relative(process.cwd(), dir) || ".";
-    const lines = [...written.map((path) => join(shown, path)), ...(await hints(root, dir, language))];
+    const lines = [
+      ...written.map((path) => join(shown, path)),
+      ...(await hints(name, { root, dir, language })),
+    ];
     process.stdout.write(`${lines.join("\n")}\n`);
     return EXIT.ok;
   },
 };
 
-/** The next steps with the skill in `dir`, below the folder of skills `root`. */
-async function hints(root: string, dir: string, language: (typeof LANGUAGES)[number]): Promise<string[]> {
+/** The next steps with the new skill in `dir`, below the folder of skills `root`. */
+async function hints(
+  name: string,
+  { root, dir, language }: { root: string; dir: string; language: (typeof LANGUAGES)[number] },
+): Promise<string[]> {
   const project = await openProject(undefined).catch(() => null);
   const served = project?.roots.includes(root) === true;
   const running = served && project !== null ? await runningServer(project.dir) : null;
@@ -78,7 +86,7 @@ async function hints(root: string, dir: string, language: (typeof LANGUAGES)[num
   const next =
     running === null
       ? `Serve it with: ${start}`
-      : `The running hull dev serves it: ${running}/skills/${basename(dir)}`;
+      : `The running hull dev serves it: ${running}/skills/${skillSlug(name, basename(dir))}`;
   if (!WITH_MODEL.has(language)) return [next];
   const variables = await loadEnvironment(project?.dir ?? process.cwd()).catch(
     () => new Map<string, string>(),

@@ -367,6 +367,7 @@ test("new: every kind and nasty names pass validate --strict; nothing is overwri
     "true",
     "1.5",
     "Zoë\u2028é\t!",
+    "Ünïcode",
   ];
   for (const [i, language] of ["bash", "python", "ts", "llm", "proxy", "tools", "typed"].entries()) {
     expect((await hull(["new", `Kind ${i}`, "-l", language], { cwd })).code).toBe(0);
@@ -376,6 +377,7 @@ test("new: every kind and nasty names pass validate --strict; nothing is overwri
   expect({ code, err }).toEqual({ code: 0, err: "" });
   const found: string[] = JSON.parse(out).map((r: { properties: { name: string } }) => r.properties.name);
   for (const name of names) expect(found).toContain(name.replace(/\s+/g, " "));
+  expect(existsSync(join(cwd, "skills/unicode/SKILL.md"))).toBe(true);
   const inside = await hull(["new", "part", "-d", "skills/weather"], { cwd });
   expect([inside.code, inside.err]).toEqual([1, expect.stringMatching(/is a skill itself/)]);
   const again = await hull(["new", "weather"], { cwd });
