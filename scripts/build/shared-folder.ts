@@ -11,7 +11,8 @@ import { relativeLinks } from "../../src/skill/lint.ts";
 import type { BundledFile, Diagnostic, PluginOfSkill } from "../../src/skill/manifest.ts";
 import { pluginPath } from "../../src/skill/path.ts";
 import { packTar } from "../../src/skill/tar.ts";
-import { type FoundFile, inspectRoot, listFiles, type SkillFolder } from "./scan.ts";
+import { isSystemError } from "../system-error.ts";
+import { type FoundFile, fileUnreadable, inspectRoot, listFiles, type SkillFolder } from "./scan.ts";
 import { MAX_SKILL_BYTES, readSources } from "./sources.ts";
 
 /** A plugin's folder in its published form. */
@@ -77,7 +78,7 @@ export function linksToPlugin(
   });
   const sought = links.map(({ absolute }) => absolute);
   if (!sought.some((path) => existsSync(path))) return { targets: [], sought };
-  const paths = filesOf(folder, project).map(({ path }) => path);
+  const paths = listed(folder, project).files.map(({ path }) => path);
   // The build makes the text of a skill.ts, so the plugin's folder does not hold it.
   if (!paths.includes(`${skill}/${basename(file)}`)) return { targets: [], sought };
   const leads = links.filter(({ inside }) =>
@@ -108,7 +109,8 @@ export async function sharedFolder(
   const linked = targets.length > 0;
   const wanted = linked || files.some(({ bytes }) => Buffer.from(bytes).includes(NAMES_IT));
   if (folder.plugin === undefined || !wanted) return { folder: null, stamp: null, sought, diagnostics: [] };
-  const found = filesOf(folder, project);
+  const { files: found, diagnostics } = listed(folder, project);
+  const faults = faultsOf(folder, diagnostics);
   const stamp = stampOf(found);
   const total = found.reduce((sum, { stats }) => sum + stats.size, 0);
   if (total > MAX_SKILL_BYTES) {
@@ -121,9 +123,15 @@ export async function sharedFolder(
       message: `The plugin ${name} in ${path} holds ${total} bytes, more than the ${MAX_SKILL_BYTES} (256 MiB) that Hull bundles, so the skill does not have its files.`,
       hint: "List what its skills do not need in .hullignore.",
     };
-    return { folder: null, stamp, sought, diagnostics: [finding] };
+    return { folder: null, stamp, sought, diagnostics: [...faults, finding] };
   }
-  const sources = await readSources(found);
+  const sources = await readSources(found).catch((error: unknown): Diagnostic => {
+    const file = isSystemError(error) ? found.find(({ absolute }) => absolute === error.path) : undefined;
+    if (file === undefined) throw error;
+    return fileUnreadable(wholeOf(folder), file.path, error);
+  });
+  if (!Array.isArray(sources))
+    return { folder: null, stamp, sought, diagnostics: [...faults, ...faultsOf(folder, [sources])] };
   const bytes = packTar(sources);
   const index: BundledFile[] = sources.map((file) => ({
     path: file.path,
@@ -132,18 +140,39 @@ export async function sharedFolder(
     sha256: sha256(file.bytes),
   }));
   const shared = { pack: sha256(bytes), files: index, ...(linked ? { linked: true as const } : {}), bytes };
-  return { folder: shared, stamp, sought, diagnostics: [] };
+  return { folder: shared, stamp, sought, diagnostics: faults };
+}
+
+/**
+ * Findings about files of the plugin outside of the skill's own folder, as warnings about the skill: it is served
+ * without these files.
+ */
+function faultsOf(folder: SkillFolder, found: readonly Diagnostic[]): Diagnostic[] {
+  const { root, name } = folder;
+  const { path } = wholeOf(folder);
+  const own = `${withinPlugin(folder)}/`;
+  return found
+    .filter(({ code, file }) => code !== "nested_skill" && !file.startsWith(own))
+    .map((fault) => {
+      const file = relative(root, join(path, fault.file)).split(sep).join("/");
+      return { ...fault, level: "warning", skill: name, file };
+    });
 }
 
 /** The present state of the plugin's folder; `null`: the skill has no plugin. */
 export function sharedStamp(folder: SkillFolder, project: string): string | null {
-  return folder.plugin === undefined ? null : stampOf(filesOf(folder, project));
+  return folder.plugin === undefined ? null : stampOf(listed(folder, project).files);
 }
 
-function filesOf({ plugin, root, name }: SkillFolder, project: string): FoundFile[] {
+/** The plugin's folder, listed like a skill. */
+function wholeOf({ plugin, root, name }: SkillFolder): SkillFolder {
   const path = plugin?.path ?? root;
-  const whole = { root: path, path, name, within: "", file: "SKILL.md", configured: false };
-  return listFiles(whole, inspectRoot(path, project)).files;
+  return { root: path, path, name, within: "", file: "SKILL.md", configured: false };
+}
+
+function listed(folder: SkillFolder, project: string): ReturnType<typeof listFiles> {
+  const whole = wholeOf(folder);
+  return listFiles(whole, inspectRoot(whole.path, project));
 }
 
 const stampOf = (files: readonly FoundFile[]): string =>

@@ -138,7 +138,9 @@ async function checkFormat({ roots, dir, config }: Project, profile: Profile): P
       folders.push(one);
       const verdict = one.parsed.verdicts[profile];
       if (verdict.valid) valid.add(folder.path);
-      found.push(...locateFindings(one, verdict.diagnostics));
+      // The build reports it in the checks of everything that is served.
+      if (one.unreadable !== null) found.push(one.unreadable);
+      else found.push(...locateFindings(one, verdict.diagnostics));
     }
     diagnostics.push(...found.map((diagnostic) => ({ root, diagnostic })));
   }

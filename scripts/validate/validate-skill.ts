@@ -1,6 +1,6 @@
 /** Checks one skill folder by the rules of the Agent Skills format, and for what is probably wrong with it. */
 import { existsSync, readFileSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { basename, dirname, join, relative } from "node:path";
 import {
   lintDescription,
   MAX_SCANNED_BYTES,
@@ -12,7 +12,7 @@ import type { Diagnostic, JsonObject } from "../../src/skill/manifest.ts";
 import { parseManifest } from "../../src/skill/parse.ts";
 import { type ParsedAgentSkill, parseSkill } from "../../src/skill/parse-skill.ts";
 import { NO_SIGNATURES, type SignaturePolicy } from "../../src/skill/trust.ts";
-import { listFiles, type RootContext, type SkillFolder } from "../build/scan.ts";
+import { fileUnreadable, listFiles, type RootContext, type SkillFolder } from "../build/scan.ts";
 import { leadsToSkill, linksToPlugin } from "../build/shared-folder.ts";
 import { readSources } from "../build/sources.ts";
 import { expandTyped } from "../build/typed.ts";
@@ -21,8 +21,10 @@ import { isSystemError } from "../system-error.ts";
 
 export interface ParsedFolder {
   folder: SkillFolder;
-  /** Bytes of its SKILL.md. */
+  /** Bytes of its SKILL.md; none if a file that it needs is unreadable. */
   text: Uint8Array;
+  /** The finding about that file; `null`: there is none. */
+  unreadable: Diagnostic | null;
   /** Maps findings about `text`, if it was made of a skill.ts. */
   locations: TypedLocations | null;
   parsed: ParsedAgentSkill;
@@ -37,9 +39,25 @@ export async function parseFolder(
   signatures: SignaturePolicy = NO_SIGNATURES,
 ): Promise<ParsedFolder> {
   const directory = folder.name;
-  const { text, locations } = await textFile(folder, rootContext, signatures);
-  const parsed = parseSkill(text, { directory, fileName: basename(folder.file) });
-  return { folder, text, locations, parsed, properties: propertiesOf(parsed) };
+  const read = await readableText(folder, rootContext, signatures);
+  const parsed = parseSkill(read.text, { directory, fileName: basename(folder.file) });
+  return { folder, ...read, parsed, properties: propertiesOf(parsed) };
+}
+
+type Text = Pick<ParsedFolder, "text" | "locations" | "unreadable">;
+
+async function readableText(
+  folder: SkillFolder,
+  rootContext: RootContext,
+  signatures: SignaturePolicy,
+): Promise<Text> {
+  try {
+    return { ...(await textFile(folder, rootContext, signatures)), unreadable: null };
+  } catch (error) {
+    if (!isSystemError(error) || error.path === undefined) throw error;
+    const unreadable = fileUnreadable(folder, relative(folder.path, error.path), error);
+    return { text: new Uint8Array(), locations: null, unreadable };
+  }
 }
 
 /** The folder's SKILL.md, or the one made of its skill.ts; empty if that fails. */
@@ -47,7 +65,7 @@ async function textFile(
   folder: SkillFolder,
   rootContext: RootContext,
   signatures: SignaturePolicy,
-): Promise<Pick<ParsedFolder, "text" | "locations">> {
+): Promise<Omit<Text, "unreadable">> {
   const name = basename(folder.file);
   const path = `${folder.path}/${name}`;
   if (existsSync(path)) return { text: readFileSync(path), locations: null };

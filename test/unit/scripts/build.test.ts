@@ -233,27 +233,46 @@ test("folders and ignore files that cannot be read are told of, not left out", a
     "skills/d/secret": "x",
     "skills/e/SKILL.md": skillText("E"),
     "skills/e/data/x": "x",
+    "skills/f/SKILL.md": skillText("F"),
+    "skills/p/.claude-plugin/plugin.json": `{"name": "p"}`,
+    "skills/p/skills/g/SKILL.md": `${skillText("G")}\n\${CLAUDE_PLUGIN_ROOT}/shared`,
+    "skills/p/skills/h/SKILL.md": skillText("H"),
+    "skills/p/shared": "x",
   });
-  for (const name of ["a/data", "b", "lost+found", "d/secret"]) chmodSync(join(project, "skills", name), 0);
+  symlinkSync("nowhere", join(project, "skills/p/link"));
+  for (const name of ["a/data", "b", "lost+found", "d/secret", "f/SKILL.md", "p/shared"])
+    chmodSync(join(project, "skills", name), 0);
   chmodSync(join(project, "skills/e/data"), 0o400);
   // Root bypasses permission checks, so the command runs without these capabilities.
   const bin = join(import.meta.dirname, "../../../bin/hull.mjs");
   const command = [process.execPath, bin, "validate", "skills"];
   if (process.getuid?.() === 0) command.unshift("setpriv", "--bounding-set=-dac_override,-dac_read_search");
   const [program = "", ...args] = command;
-  const validate = () => {
-    const { status, stdout, stderr } = spawnSync(program, args, { cwd: project, encoding: "utf8" });
+  const validate = (...more: string[]) => {
+    const { status, stdout, stderr } = spawnSync(program, [...args, ...more], {
+      cwd: project,
+      encoding: "utf8",
+    });
     return { status, printed: stdout + stderr };
   };
   const { status, printed } = validate();
+  const unread = "cannot be read: its permissions do not allow it. [file_unreadable]";
+  expect(printed.match(/^skills\/p\S* warning .*/gm)).toEqual([
+    "skills/p/link warning The link link leads nowhere. [link_broken]",
+    `skills/p/shared warning The file shared ${unread}`,
+  ]);
   expect(printed.match(/^skills\/\S+ error .*/gm)).toEqual([
     "skills/a/data error The folder a/data cannot be read: its permissions do not allow it. [folder_unreadable]",
     "skills/d/secret error The file secret cannot be read: its permissions do not allow it. [file_unreadable]",
     "skills/e/data/x error The file data/x cannot be read: its permissions do not allow it. [file_unreadable]",
+    `skills/f/SKILL.md error The file SKILL.md ${unread}`,
     "skills/b error The folder b cannot be read: its permissions do not allow it. [folder_unreadable]",
   ]);
-  expect([status, printed]).toEqual([1, expect.stringContaining("1 valid skill, 4 errors")]);
-  put(project, "skills/.hullignore", "a\nb\nd\ne\n");
+  expect([status, printed]).toEqual([1, expect.stringContaining("3 valid skills, 5 errors")]);
+  const format = validate("--profile", "lenient").printed;
+  expect(format).toContain(`skills/f/SKILL.md error The file SKILL.md ${unread}`);
+  expect(format).not.toContain("skills/f/SKILL.md:");
+  put(project, "skills/.hullignore", "a\nb\nd\ne\nf\np\n");
   expect(validate().status).toBe(0);
   chmodSync(join(project, "skills/.hullignore"), 0);
   expect(validate()).toEqual({
