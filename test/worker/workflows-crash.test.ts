@@ -396,10 +396,23 @@ describe("a workflow run", () => {
     });
   });
 
+  const next = (data: string) =>
+    `INSERT INTO journal (seq, part, data) VALUES ((SELECT max(seq) + 1 FROM journal), 0, ${data})`;
+  const asRow = (value: Json) => `CAST('${JSON.stringify(value)}' AS BLOB)`;
+
   it.each([
-    ["cannot be read", "x'7b'"],
-    ["is of a later version", `CAST('{"type":"thought_over","at":1}' AS BLOB)`],
-  ])("ends if a record %s, and neither goes on nor undoes anything", async (_, data) => {
+    ["cannot be read", next("x'7b'"), ["a"]],
+    ["is of a later version", next(asRow({ type: "thought_over", at: 1 })), ["a"]],
+    ["is none", next(asRow(5)), ["a"]],
+    ["lacks its outcome", next(asRow({ type: "ended", at: 1, node: "w", visit: 1, attempt: 1 })), ["a"]],
+    ["is lost that says who asked for it", "UPDATE journal SET data = x'7b' WHERE seq = 1", ["a"]],
+    ["is lost with which it began", "UPDATE journal SET data = x'7b' WHERE seq = 2", []],
+    [
+      "with which it began says nothing",
+      `UPDATE journal SET data = ${asRow({ type: "begun", at: 1, spec: {} })} WHERE seq = 2`,
+      [],
+    ],
+  ])("ends if a record %s, and neither goes on nor undoes anything", async (_, damage, known) => {
     await inWorld({ replies: [] }, async (world) => {
       const nodes = {
         a: { ...said("first"), compensation: "ua" },
@@ -410,13 +423,13 @@ describe("a workflow run", () => {
       await begin(world, { entry: "a", nodes, edges: [edge("a", "w"), edge("w", "b")] });
       const run = () => world.ask("workflow", { wait: "none" });
       await expect.poll(run).toMatchObject({ status: "waiting" });
-      const next = "(SELECT max(seq) + 1 FROM journal)";
-      world.storage.sql.exec(`INSERT INTO journal (seq, part, data) VALUES (${next}, 0, ${data})`);
+      world.storage.sql.exec(damage);
       await world.revive();
       expect(await world.ask("workflow", { wait: "terminal" })).toMatchObject({
+        id: world.id,
         status: "failed",
         error: { code: "run_lost", message: expect.stringContaining("cannot read") },
-        stages: [{ node_id: "a" }],
+        stages: known.map((node_id) => ({ node_id })),
         compensations: [],
       });
       await world.revive();

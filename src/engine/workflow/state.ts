@@ -181,6 +181,36 @@ function advance(state: WorkflowState, record: Exclude<WorkflowRecord, { type: "
   }
 }
 
+/** The state of a run whose journal has lost its beginning: what the run was asked for is unknown, so it cannot continue. */
+export function lostBeginning(run_id: string, at: number): WorkflowState {
+  const graph: Graph = {
+    _type: "workflow_graph",
+    id: "",
+    name: "workflow",
+    version: 1,
+    entry: "",
+    nodes: {},
+    edges: [],
+    metadata: {},
+    audit_log: [],
+  };
+  const spec: WorkflowSpec = {
+    run_id,
+    workflow: null,
+    graph,
+    task: "",
+    max_steps: 0,
+    options: {},
+    policy: null,
+    artifacts: [],
+    deadline: null,
+    parent_run_id: null,
+    root_run_id: run_id,
+    metadata: {},
+  };
+  return { ...begun(spec, at), ready: [], unreadable: true };
+}
+
 function begun(spec: WorkflowSpec, at: number): WorkflowState {
   const { graph, origin, artifacts } = spec;
   const stages = origin?.stages ?? [];

@@ -91,7 +91,8 @@ export function childSessions(state: WorkflowState): string[] {
     attempts: attempts.length + 1,
   }));
   return [...ended, ...open].flatMap(({ node, visit, attempts }) => {
-    const { kind, map_policy } = graph.nodes[node] ?? {};
+    // If the journal has lost its graph, any node may have been a stage.
+    const { kind = "stage", map_policy } = graph.nodes[node] ?? {};
     if (kind !== "stage" && kind !== "subagent" && kind !== "verify" && kind !== "map") return [];
     const items =
       kind !== "map"

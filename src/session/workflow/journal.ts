@@ -1,7 +1,7 @@
 /** The journal of a session's workflow runs, one after the other, and the state that follows from it. */
 import { crashesWith } from "../../engine/workflow/crash.ts";
 import type { Outcome, WorkflowRecord } from "../../engine/workflow/records.ts";
-import { advanced, applyRecord, type WorkflowState } from "../../engine/workflow/state.ts";
+import { advanced, applyRecord, lostBeginning, type WorkflowState } from "../../engine/workflow/state.ts";
 import type { RunEvent } from "../../run/events.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 import { Rows } from "../conversation/rows.ts";
@@ -127,17 +127,33 @@ export class Journal {
     return this.#state;
   }
 
-  /** The runs in the journal: the last one in its present state, earlier ones as they ended. */
+  /**
+   * The runs in the journal: the last one in its present state, earlier ones as they ended. A run with a row or a record
+   * that cannot be read or applied is `unreadable`; of one whose beginning is lost, the state has only what follows.
+   */
   runs(whole: (row: JournalRecord) => WorkflowRecord = (row) => row): WorkflowState[] {
     const runs: WorkflowState[] = [];
+    const damaged = (): void => {
+      const id = this.#conversation.log.store.session()?.id ?? "";
+      const run = runs.pop() ?? lostBeginning(id, this.#conversation.log.now());
+      runs.push({ ...run, unreadable: true });
+    };
     const add = (record: JournalRecord): void => {
-      const before = record.type === "begun" ? null : (runs.pop() ?? null);
-      const state = advanced(before, whole(record));
-      if (state !== null) runs.push(state);
+      try {
+        const next = whole(record);
+        const before = runs.at(-1) ?? null;
+        const begins = next.type === "begun";
+        const state = advanced(begins ? null : before, next);
+        if (state === null) damaged();
+        // A run begins after the one before it has ended: here, a row between the two is lost.
+        else if (begins) runs.push(before?.finished === null ? { ...state, unreadable: true } : state);
+      } catch {
+        damaged();
+      }
     };
     for (const batch of this.#rows.batches()) {
       for (const row of batch) {
-        if (row === null) for (const run of runs.slice(-1)) run.unreadable = true;
+        if (row === null) damaged();
         else if (Array.isArray(row)) for (const record of row) add(record);
         else if (row.type === "head") this.#origin = row;
         else add(row);

@@ -37,11 +37,15 @@ export interface StoredOutcome {
   item: boolean;
 }
 
-/** The part of a stored outcome that the state keeps; `null`: the object is gone. */
+/** The part of a stored outcome that the state keeps; `null`: the object is gone or cannot be read. */
 export async function readOutcome(bucket: R2Bucket, { key, item }: StoredOutcome): Promise<Outcome | null> {
   const object = await bucket.get(key);
   if (object === null) return null;
-  const outcome = await object.json<Outcome>();
+  const outcome = await object.json<Outcome>().catch((error: unknown) => {
+    if (error instanceof SyntaxError) return null;
+    throw error;
+  });
+  if (outcome === null) return null;
   return item ? { ...outcome, reasoning: null, transcript: null, verification: null, metadata: {} } : outcome;
 }
 
