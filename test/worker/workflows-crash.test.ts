@@ -434,6 +434,13 @@ describe("a workflow run", () => {
       });
       await world.revive();
       expect(await run()).toMatchObject({ error: { code: "run_lost" } });
+      world.now += 60_000;
+      world.alarm();
+      await world.over();
+      expect(await indexedRun(bindings, "t", world.id)).toMatchObject({ state: "failed", code: "run_lost" });
+      await world.ask("remove", null);
+      await world.over();
+      expect(await indexedRun(bindings, "t", world.id)).toBeNull();
     });
   });
 
