@@ -127,6 +127,9 @@ describe("the counters of model calls", () => {
     expect(await response.json()).toMatchObject({ status: "done" });
     expect(await counters()).toContain(`hull_model_calls_total{provider="xai",outcome="${code}"} 1\n`);
     expect(await line("request")).toMatchObject({ status: 200, model_outcome: code });
+    const { id } = await (await post("/sessions", {})).json<{ id: string }>();
+    await post(`/sessions/${id}/runs`, { prompt: "go", options });
+    expect(await line("run")).toMatchObject({ status: "done", stop_reason: mock.stop_reason });
   });
 
   it("count each target of a call for itself, one that failed before another answered too", async () => {

@@ -4,6 +4,7 @@ import type { Applied } from "../../engine/agent/apply.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
 import { RunLost } from "../../errors/session.ts";
 import { type ErrorData, type HullError, Internal } from "../../errors.ts";
+import { shownReason } from "../../llm/result.ts";
 import { runResult } from "../../run/agent/result.ts";
 import type { SpanNote } from "../../run/context.ts";
 import { asJson } from "../../skill/json.ts";
@@ -129,6 +130,7 @@ export function logEnd(
     status: run?.status ?? "error",
     duration_ms: Math.max(0, options.log.now() - row.created_at),
     ...(run === null ? {} : { iterations: run.iterations, usage: run.totals }),
+    ...(run?.answered === undefined ? {} : { stop_reason: shownReason(run.answered) }),
     ...(run?.spec.agent === undefined ? {} : { skill: run.spec.agent }),
     ...(row.recoveries === 0 ? {} : { recoveries: row.recoveries }),
     ...(code === undefined ? {} : { code }),
