@@ -28,7 +28,18 @@ let home: string;
 beforeAll(async () => {
   home = await mkdtemp(join(tmpdir(), "hull-docs-"));
 });
-afterAll(() => rm(home, { recursive: true }));
+afterAll(async () => {
+  await rm(home, { recursive: true });
+  // Other files call the skill that docs/configuration.md configures.
+  const config = await open.call(
+    "/skills/page-address/config",
+    '{"tools":{"make_address":{"separator":null}}}',
+    {
+      method: "PUT",
+    },
+  );
+  expect(config.status).toBe(200);
+});
 
 const shell = (script: string, env: Record<string, string> = {}, cwd = REPO): Promise<string> =>
   exampleShell(script, { cwd, home, env });
