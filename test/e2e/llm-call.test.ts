@@ -58,6 +58,13 @@ describe("a call", () => {
     expect(fake.requests[0]?.body.messages[0]).toEqual({ role: "system", content: "Be brief." });
   });
 
+  test("costs what its provider's protocol says: Anthropic counts cached tokens beside the input", async () => {
+    fake.script([{ text: "Four.", usage: { input: 1000, output: 2, cache_read: 300, cache_write: 200 } }]);
+    const { usage } = await ok(await call({ provider: "anthropic", model: "claude-opus-4-7" }, "2+2?"));
+    const usd = (1000 * 5 + 300 * 0.5 + 200 * 6.25 + 2 * 25) / 1e6;
+    expect(usage).toMatchObject({ cost_usd: expect.closeTo(usd, 9), price_known: true });
+  });
+
   test("goes on with a transcript, whose id stays", async () => {
     const first = await ok(await call(OPENAI, "one"));
     const second = await ok(await call({ ...OPENAI, transcript: first.transcript }, "two"));
