@@ -38,7 +38,7 @@ export function withConsole(handlerOf: HandlerOf<Operation>): HandlerOf<Operatio
   };
 }
 
-/** `GET /console`: redirects to the start page, with or without a key. Other methods are those of no skill. */
+/** `GET /console`: redirects to the start page, with or without a key. Hull answers other methods with 404. */
 export function consoleStart(context: RequestContext): Response | Promise<Response> {
   const { method } = context.request;
   if (method !== "GET" && method !== "HEAD") return skillRoute(context, "/console");

@@ -63,8 +63,8 @@ describe("network_policy", () => {
   });
 });
 
-/** Lets a message run a command in a container. Returns what the runner was told of it. */
-async function commandIn(client: ReturnType<typeof clientWith>, container: string) {
+/** A message for which a mock runs one command. */
+async function commanded(client: ReturnType<typeof clientWith>, more: object = {}): Promise<Response> {
   await client.fetch("/llm/mocks", { method: "DELETE" });
   await client.post("/llm/mocks", [
     { tool_calls: [{ name: "bash_code_execution", arguments: { command: "true" } }] },
@@ -72,8 +72,12 @@ async function commandIn(client: ReturnType<typeof clientWith>, container: strin
   ]);
   const tools = [{ type: "code_execution_20250825", name: "code_execution" }];
   const messages = [{ role: "user", content: "Go." }];
-  const body = { model: "mock/any", max_tokens: 100, container, tools, messages };
-  expect((await client.post("/v1/messages", body)).status).toBe(200);
+  return client.post("/v1/messages", { model: "mock/any", max_tokens: 100, tools, messages, ...more });
+}
+
+/** Lets a message run a command in a container. Returns what the runner was told of it. */
+async function commandIn(client: ReturnType<typeof clientWith>, container: string) {
+  expect((await commanded(client, { container })).status).toBe(200);
   const [execution] = runner.executions.values();
   return execution;
 }
@@ -123,15 +127,7 @@ it.each<[string, () => void]>([
   ],
 ])("a result says %s", async (error_code, prepare) => {
   prepare();
-  const client = clientWith(true);
-  await client.fetch("/llm/mocks", { method: "DELETE" });
-  await client.post("/llm/mocks", [
-    { tool_calls: [{ name: "bash_code_execution", arguments: { command: "true" } }] },
-    { text: "Done." },
-  ]);
-  const tools = [{ type: "code_execution_20250825", name: "code_execution" }];
-  const messages = [{ role: "user", content: "Go." }];
-  const answer = await client.post("/v1/messages", { model: "mock/any", max_tokens: 100, tools, messages });
+  const answer = await commanded(clientWith(true));
   expect(await answer.json()).toMatchObject({
     content: [
       {},

@@ -96,8 +96,8 @@ export async function webhookOf(
 }
 
 /**
- * Some daemons whose check was due before a time (Unix ms). The selection is random, so that those that no sweep can reach
- * do not keep it from the others.
+ * Some daemons whose check was due before a time (Unix ms). The selection is random, so that daemons that no sweep
+ * can reach do not starve the others.
  */
 export async function overdueDaemons(
   env: Bindings,

@@ -308,6 +308,17 @@ export function skill(name: string, changes: Partial<AgentSkill> = {}): AgentSki
 export const says = (text: string): AgentSpec["prompt"] => [
   { role: "user", content: [{ type: "text", text }] },
 ];
+
+/** The user says something while the run goes on. */
+export const received = (text: string) => ({
+  v: 1 as const,
+  at: 1,
+  type: "message_received" as const,
+  run: null,
+  delivery: "finish_step" as const,
+  message: { role: "user" as const, content: [{ type: "text" as const, text }] },
+});
+
 /** Names of the tools of a request. */
 export const offered = ({ tools }: AgentRequest): string[] => tools.map(({ name }) => name);
 

@@ -4,7 +4,7 @@ import { fold } from "../../../../src/engine/agent/apply.ts";
 import { bindingWarnings } from "../../../../src/engine/agent/skill-servers.ts";
 import type { AgentTool } from "../../../../src/engine/agent/spec.ts";
 import { eventsOf } from "../../../../src/run/agent/events.ts";
-import { goOn, offered, type Played, play, says, skill, started, tool } from "./harness.ts";
+import { goOn, offered, type Played, play, received, says, skill, started, tool } from "./harness.ts";
 
 const DOCS = skill("docs", { mcp: ["wiki"] });
 const remote = (name: string): AgentTool => ({ ...tool(name), executor: "mcp", handler: { server: "wiki" } });
@@ -45,14 +45,6 @@ test("without the skill there is no binding", async () => {
 
 test("a skill that is dropped takes its servers along, and binds them again with its next activation", async () => {
   const other = skill("cooking");
-  const message = (text: string) => ({
-    v: 1 as const,
-    at: 1,
-    type: "message_received" as const,
-    run: null,
-    delivery: "finish_step" as const,
-    message: says(text)[0] ?? expect.fail(),
-  });
   const spec = {
     skills: [DOCS, other],
     prompt: says("docs"),
@@ -67,7 +59,7 @@ test("a skill that is dropped takes its servers along, and binds them again with
       { calls: [["work", { n: 1 }]] },
       "ok",
     ],
-    incoming: { 1: [message("cooking")], 3: [message("docs")] },
+    incoming: { 1: [received("cooking")], 3: [received("docs")] },
     bind: () => BOUND,
   });
   expect(played.requests.map((request) => offered(request).includes("wiki__find"))).toEqual([

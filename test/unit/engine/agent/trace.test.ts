@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { fold } from "../../../../src/engine/agent/apply.ts";
 import { readingOf } from "../../../../src/engine/agent/reader.ts";
 import { BudgetExceeded } from "../../../../src/errors/budget.ts";
-import { play, type Script, SPEC, says, skill, started, tool } from "./harness.ts";
+import { play, received, type Script, SPEC, says, skill, started, tool } from "./harness.ts";
 
 const policies = (given: object) => ({ policies: { ...SPEC.policies, ...given } });
 const deploying = skill("deploying", { allowed_tools: ["edit"] });
@@ -19,15 +19,6 @@ const REFUSAL = {
   requested: 2,
   resets_at: null,
 };
-
-const received = (text: string) => ({
-  v: 1 as const,
-  at: 1,
-  type: "message_received" as const,
-  run: null,
-  delivery: "finish_step" as const,
-  message: says(text)[0] ?? expect.fail(),
-});
 
 async function traced(script: Script) {
   const { all } = await play(script);
