@@ -33,7 +33,7 @@ export interface MockRpc extends Rpc.DurableObjectBranded {
   /** Whether mocks were queued after the scope was last cleared. */
   begun(): boolean;
   /**
-   * Records a call, and returns its answer: `Taken` of `src/model/mock/source.ts`.
+   * Records a call, and returns its answer: `Taken` of `src/model/mock/queue.ts`.
    * @param prompt digest of a prompt to cache
    */
   take(call: MockCall, prompt: string | null): Promise<string>;

@@ -15,8 +15,7 @@ import { findFile, readFile, type StoredFile } from "./files.ts";
 import { doesNotFit, keepable, numbered } from "./served-files.ts";
 import { clientWorkspace, type SessionClient, sessionClient } from "./session-client.ts";
 import { saveFile } from "./stored-files.ts";
-import type { WorkspaceAccess, WorkspaceFile } from "./workspace/access.ts";
-import { allFiles } from "./workspace/all-files.ts";
+import { allFiles, type WorkspaceAccess, type WorkspaceFile } from "./workspace/access.ts";
 import { writeFile } from "./workspace/store.ts";
 
 /** Time to live in ms, counted from the last use. */

@@ -1,9 +1,12 @@
 /** What the callers of a run and the modes exchange. */
-import type { SkillRecord } from "../skill/manifest.ts";
+
+import type { Artifact } from "../engine/artifact.ts";
+import type { Json, SkillRecord } from "../skill/manifest.ts";
+import type { KnownExecutions } from "../tool/runner-client.ts";
+import type { RunLog } from "./agent/run-log.ts";
 import type { RunContext } from "./context.ts";
-import type { Durable } from "./durable.ts";
 import type { RunEvent } from "./events.ts";
-import type { RunInput } from "./input.ts";
+import type { WorkspaceAccess } from "./workspace/access.ts";
 
 /** What every operation gets to run with. */
 export interface OperationHandle {
@@ -40,4 +43,37 @@ export interface RunOutput {
   headers: Record<string, string>;
   /** Members of the `done` event in addition to `ok` and `duration_ms`. */
   done: Record<string, unknown>;
+}
+
+/**
+ * What lets a run outlive its process: the part that an object keeps. Every method has stored its values when it
+ * returns.
+ */
+export interface Durable extends KnownExecutions {
+  /** Includes the records of earlier run attempts. */
+  readonly log: RunLog;
+  /** The last version of an artifact that the run made; `null`: there is none. */
+  artifact(id: string): Artifact | null;
+  /** The value that an earlier run attempt kept with `remember`; `null`: none. */
+  readonly memo: Json;
+  /** Stores a value for later run attempts, replacing the previous one. */
+  remember(value: Json): void;
+  /** All events sent so far, including those of earlier run attempts. */
+  sentEvents(): RunEvent[];
+  /** Files of the run. Its later run attempts find them unchanged. */
+  workspace(): WorkspaceAccess;
+}
+
+export interface InputFile {
+  /** As the client named it; `null` for a raw body. */
+  filename: string | null;
+  mime: string;
+  body: Uint8Array | ReadableStream<Uint8Array>;
+}
+
+/** A run's input, whatever its source. */
+export interface RunInput {
+  /** The text for stdin, or the user message; `null` if the request has none. */
+  text: Uint8Array | null;
+  files: InputFile[];
 }

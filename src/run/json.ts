@@ -1,4 +1,6 @@
 /** JSON text with the position of its first fault, which the platform's parser does not always report. Pure. */
+
+import { OutputInvalidJson } from "../errors/run.ts";
 import { MAX_JSON_DEPTH, nestsTooDeep } from "../skill/json-depth.ts";
 import { scanJson } from "../skill/json-scan.ts";
 import type { Json } from "../skill/manifest.ts";
@@ -28,4 +30,18 @@ export function parseWithOffset(text: string): ParsedJson {
       offset >= text.length ? "the text ends too early" : `unexpected ${JSON.stringify(text[offset])}`;
     return { ok: false, offset, reason: `${found} at offset ${offset}` };
   }
+}
+
+/** The text itself if it is JSON; empty text counts as `{}`. @throws OutputInvalidJson */
+export function checkedJson(text: string): string {
+  if (text.trim() === "") return "{}";
+  const parsed = parseWithOffset(text);
+  if (parsed.ok) return text;
+  throw new OutputInvalidJson({ position: parsed.offset, reason: parsed.reason });
+}
+
+/** A model's answer without a code fence around it. */
+export function withoutFence(text: string): string {
+  const fenced = /^```[A-Za-z0-9_-]*[ \t]*\n([\s\S]*?)\n?```$/.exec(text.trim());
+  return fenced?.[1] ?? text.trim();
 }

@@ -5,7 +5,7 @@ import type { Part } from "../engine/messages.ts";
 import { BodyTooLarge, InputRequired, UnsupportedMediaType } from "../errors/request.ts";
 import type { Manifest } from "../skill/manifest.ts";
 import { isTextType } from "../skill/media.ts";
-import type { InputFile, RunInput } from "./input.ts";
+import type { InputFile, RunInput } from "./handle.ts";
 import { HELD_BYTES } from "./large-body.ts";
 import { decodeUtf8 } from "./utf8.ts";
 

@@ -5,7 +5,7 @@ import type { Intercept } from "../model/attempts.ts";
 import { answering } from "../model/mock/answering.ts";
 import type { Asker } from "../model/mock/default.ts";
 import type { Mock, MockCall } from "../model/mock/mock.ts";
-import { type MockSource, RunMocks, type Taken } from "../model/mock/source.ts";
+import { type MockSource, RunMocks, type Taken } from "../model/mock/queue.ts";
 import type { RunContext } from "./context.ts";
 
 export interface Mocking {

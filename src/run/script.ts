@@ -11,7 +11,7 @@ import { replayExecution, runExecution } from "../tool/runner-client.ts";
 import { DeltaText } from "./delta.ts";
 import type { RunEvent } from "./events.ts";
 import type { RunHandle, RunOutput } from "./handle.ts";
-import { checkedJson } from "./json-output.ts";
+import { checkedJson } from "./json.ts";
 import { filesAnswer, type OutputFile, typeHeaders } from "./output-files.ts";
 import { runnerEndpoint, runOptions } from "./runner.ts";
 import { inSpan, openSpan } from "./spans.ts";

@@ -10,10 +10,9 @@ import { pathFault, staysBehind, WORKSPACE_LIMITS } from "../tool/workspace-path
 import type { ProducedFile } from "./answers.ts";
 import type { RunContext } from "./context.ts";
 import { PRODUCED_TTL_MS, storeFile } from "./files.ts";
-import type { InputFile, RunInput } from "./input.ts";
+import type { InputFile, RunInput } from "./handle.ts";
 import { decodeUtf8 } from "./utf8.ts";
-import type { WorkspaceAccess } from "./workspace/access.ts";
-import { allFiles } from "./workspace/all-files.ts";
+import { allFiles, type WorkspaceAccess } from "./workspace/access.ts";
 import { writeFile } from "./workspace/store.ts";
 
 /** The most files in an answer. A run that makes more keeps them in its session. */

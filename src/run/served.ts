@@ -27,7 +27,7 @@ import { driveStateless } from "./agent/stateless.ts";
 import { skillsWithFolders, takesAnyFile, workspaceToolsOf } from "./agent/workspace-option.ts";
 import { endHeaders } from "./end-headers.ts";
 import type { RunHandle, RunOutput } from "./handle.ts";
-import { checkedJson, withoutFence } from "./json-output.ts";
+import { checkedJson, withoutFence } from "./json.ts";
 import { llmHost } from "./llm-host.ts";
 import { type HeldFile, holdFiles, userParts } from "./llm-input.ts";
 import { withRemoteTools } from "./mcp/agent-tools.ts";

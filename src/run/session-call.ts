@@ -6,7 +6,7 @@ import { emptyTranscript, newId, type Transcript } from "../llm/transcript.ts";
 import { asJson, fromJson, objectOf } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import type { RunContext } from "./context.ts";
-import type { Durable } from "./durable.ts";
+import type { Durable } from "./handle.ts";
 import { type SessionClient, sessionClient } from "./session-client.ts";
 
 /** The session that the options of a call name; `null`: none, or the options are invalid. */

@@ -4,7 +4,7 @@ import { BadRequest, IdempotencyKeyReused } from "../../errors/request.ts";
 import type { HullError } from "../../errors.ts";
 import { digested } from "../../run/digest.ts";
 import { keepTemporary, releaseTemporary } from "../../run/files.ts";
-import type { RunInput } from "../../run/input.ts";
+import type { RunInput } from "../../run/handle.ts";
 import { type BodyStorage, type Content, HeldBodies } from "../../run/large-body.ts";
 import type { RequestContext } from "../context.ts";
 import { callerOf } from "../execution-client.ts";

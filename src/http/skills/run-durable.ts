@@ -2,7 +2,7 @@
 
 import { sha256 } from "../../bytes.ts";
 import { takesAnyFile } from "../../run/agent/workspace-option.ts";
-import type { RunInput } from "../../run/input.ts";
+import type { RunInput } from "../../run/handle.ts";
 import { holdFiles, userParts } from "../../run/llm-input.ts";
 import { checkTrust } from "../../run/trust.ts";
 import type { Begun, BegunSkill } from "../../session/unlisted/rpc.ts";

@@ -3,8 +3,8 @@
 import * as z from "zod/mini";
 import { ModelRefused } from "../../errors/provider.ts";
 import { endHeaders } from "../../run/end-headers.ts";
-import type { RunInput } from "../../run/input.ts";
-import { checkedJson, withoutFence } from "../../run/json-output.ts";
+import type { RunInput } from "../../run/handle.ts";
+import { checkedJson, withoutFence } from "../../run/json.ts";
 import { typeHeaders } from "../../run/output-files.ts";
 import { digestsOf, inputPaths, producedFiles, promptText, writeInputs } from "../../run/served-files.ts";
 import { clientWorkspace } from "../../run/session-client.ts";

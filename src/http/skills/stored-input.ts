@@ -2,7 +2,7 @@
 import * as z from "zod/mini";
 import { BodyTooLarge, FileNotFound, InputInvalid, UnsupportedMediaType } from "../../errors/request.ts";
 import { lookUpFile, readFile, type StoredFile } from "../../run/files.ts";
-import type { RunInput } from "../../run/input.ts";
+import type { RunInput } from "../../run/handle.ts";
 import { lazily } from "../../run/large-body.ts";
 import type { Json, JsonObject, Manifest } from "../../skill/manifest.ts";
 import type { RequestContext } from "../context.ts";

@@ -13,7 +13,7 @@ import { anthropicSearchTool, chatSearchTool } from "../search-tools.ts";
 import { answerOf } from "./answer.ts";
 import { type Asker, defaultTurn } from "./default.ts";
 import type { MockCall } from "./mock.ts";
-import type { MockSource } from "./source.ts";
+import type { MockSource } from "./queue.ts";
 
 /** @param asker selects the default answers */
 export function answering(source: MockSource, asker: Asker): Intercept {

@@ -1,5 +1,7 @@
 /** The skills and tools of a run: those of its options, of its skills, of the runtime, and of MCP servers. */
-import type { AgentSkill, AgentTool } from "../../engine/agent/spec.ts";
+
+import { onlyReads, rankOf } from "../../engine/agent/policy.ts";
+import type { AgentSkill, AgentTool, ToolAnnotations } from "../../engine/agent/spec.ts";
 import { LEDGER_TOOL } from "../../engine/agent/task-ledger.ts";
 import type { Warning } from "../../engine/messages.ts";
 import { definitionOf, readTools, type Tool } from "../../engine/tools.ts";
@@ -7,19 +9,20 @@ import type { Settings } from "../../env.ts";
 import { InvalidRequest } from "../../errors/llm.ts";
 import type { CallOptions } from "../../llm/options.ts";
 import { refused } from "../../llm/prepare.ts";
+import { nameMatches } from "../../skill/glob.ts";
 import type { McpServer, SkillRecord } from "../../skill/manifest.ts";
 import { TOOL_KINDS } from "../../skill/manifest-fields.ts";
 import { SUB_AGENT } from "../../skill/tool-names.ts";
+import { RISKS } from "../../skill/tools-json/tool-fields.ts";
 import type { RunContext } from "../context.ts";
 import { withRemoteTools } from "../mcp/agent-tools.ts";
-import { subAgentTool } from "../task/sub-agent-tool.ts";
+import { morePaths } from "./command-annotations.ts";
 import { dynamicTools } from "./define-tool.ts";
 import { ignored } from "./ignored-options.ts";
 import { readServersOption } from "./mcp-option.ts";
 import type { RunOptions } from "./option-shapes.ts";
 import { toolsOfSkill, withSkillTools } from "./skill-tools.ts";
 import { readSkills, skillOf, toolsOf } from "./skills.ts";
-import { webhookPolicy } from "./webhook-tool.ts";
 import { workspaceToolsOf } from "./workspace-option.ts";
 
 /** A skill that is available although the options do not name it. */
@@ -185,4 +188,63 @@ function checkTools(
       detail: `The tool ${web.definition.name} needs a host delegate, and none is configured.`,
     });
   }
+}
+
+/** Declares no side effects of its own: the sub-agent's tools have them, each within the run's ceiling. */
+function subAgentTool(): AgentTool {
+  return {
+    definition: {
+      name: SUB_AGENT,
+      description:
+        "Hands a task to another agent, which starts without this conversation and answers once. Several calls in one turn run side by side.",
+      parameters: {
+        type: "object",
+        properties: {
+          task: { type: "string", description: "What to do, with everything that the agent has to know" },
+          name: { type: "string", description: "A short name of the task" },
+          instructions: { type: "string", description: "How the agent is to work" },
+          tools: {
+            type: "array",
+            items: { type: "string" },
+            description: "Names of the tools that it may use; without it, all of this run's",
+          },
+        },
+        required: ["task"],
+        additionalProperties: false,
+      },
+    },
+    executor: "builtin",
+    annotations: { kind: "think", side_effect_level: "none" },
+    handler: null,
+    skill: null,
+  };
+}
+
+type Known = Required<Pick<AgentTool, "annotations" | "risk" | "needs_approval">>;
+
+/**
+ * The policies' annotations of a tool that the host delegate executes. The caller describes the tool, and the deployer's
+ * server executes it. So the caller's description may make the tool riskier, but never safer.
+ * @param said the caller's description
+ */
+function webhookPolicy({ host, approvals }: Settings, name: string, said: ToolAnnotations): Known {
+  const reads = host?.read_only_tools?.some((glob) => nameMatches(glob, name)) === true;
+  const least = reads ? "read_only" : "network";
+  const { kind, side_effect_level, arg_schema, ...rest } = said;
+  const annotations: ToolAnnotations = {
+    ...rest,
+    ...(reads || !onlyReads({ annotations: said }) ? { kind: kind ?? (reads ? "fetch" : "other") } : {}),
+    side_effect_level:
+      side_effect_level !== undefined && rankOf(side_effect_level) > rankOf(least)
+        ? side_effect_level
+        : least,
+    arg_schema: morePaths(arg_schema),
+  };
+  const risk = annotations.side_effect_level === "read_only" ? "safe" : "dangerous";
+  const required = approvals.require_risk ?? "none";
+  return {
+    annotations,
+    risk,
+    needs_approval: required !== "none" && RISKS.indexOf(risk) >= RISKS.indexOf(required),
+  };
 }

@@ -1,8 +1,13 @@
 /** Runs one call of a Skill Tools handler where it must run: in an isolate or in the runner. */
+
+import { exports } from "cloudflare:workers";
 import { listNotKept } from "../../engine/tool-result.ts";
+import { Internal } from "../../errors.ts";
+import { readBytes } from "../../registry/published.ts";
+import type { NetworkNeed } from "../../skill/manifest.ts";
 import { failedCall, type HandlerCall, type HandlerOutcome } from "../../tool/handler/call.ts";
-import { callHandler } from "../../tool/isolate/handler.ts";
-import { isolateOf } from "./isolate.ts";
+import { callHandler, type HandlerIsolate } from "../../tool/isolate/handler.ts";
+import type { RunContext } from "../context.ts";
 import type { HandlerEnvironment } from "./ports.ts";
 
 /** Where a call ran. */
@@ -67,3 +72,37 @@ export function lostCall(): HandlerOutcome {
   const text = "The call was interrupted. It may or may not have taken effect, and was not made again.";
   return failedCall("cancelled", text, 0);
 }
+
+/**
+ * The isolate of a call; `null`: this deployment has no isolates, or the tool has no module for one.
+ * @param source text of a module that is in no registry; it is always loaded afresh
+ */
+async function isolateOf(
+  { deployment, env, settings, tenant }: RunContext,
+  call: HandlerCall,
+  source: string | null,
+): Promise<HandlerIsolate | null> {
+  const { tool, record } = call;
+  const { isolates } = deployment;
+  const { module } = tool;
+  if (isolates === null || (module === undefined && source === null)) return null;
+  const shared = source === null && record.uploaded_by === undefined;
+  return {
+    isolates,
+    id: shared ? await deployment.isolateNames.nameOf(tenant, call) : null,
+    source: async () => source ?? new Response(await readBytes(env, "module", module ?? "")).text(),
+    outbound: tool.network === null ? null : outboundOf(tool.network),
+    guarded: settings.local,
+  };
+}
+
+/** A way out to these hosts, which checks the destination of each request. */
+function outboundOf(network: NonNullable<NetworkNeed>): Fetcher {
+  const entrypoint: unknown = Reflect.get(exports, "HandlerOutbound");
+  if (!isEntrypoint(entrypoint)) throw new Internal({ cause: "the Worker exports no HandlerOutbound" });
+  return entrypoint({ props: { hosts: network.hosts } });
+}
+
+type Entrypoint = (options: { props: { hosts: string[] | null } }) => Fetcher;
+
+const isEntrypoint = (value: unknown): value is Entrypoint => typeof value === "function";

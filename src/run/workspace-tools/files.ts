@@ -19,8 +19,7 @@ import { type BlobCache, MAX_FILE_BYTES } from "../../registry/blob-cache.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { nearest } from "../../skill/match.ts";
 import { isTextType, mediaTypeOf } from "../../skill/media.ts";
-import type { Refusal, WorkspaceAccess, WorkspaceFile } from "../workspace/access.ts";
-import { allFiles } from "../workspace/all-files.ts";
+import { allFiles, type Refusal, type WorkspaceAccess, type WorkspaceFile } from "../workspace/access.ts";
 import { writeFile } from "../workspace/store.ts";
 import type { SkillFolders } from "./skill-folders.ts";
 

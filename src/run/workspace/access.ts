@@ -2,6 +2,7 @@
  * What routes and runs ask of a session's workspace, wherever it is. Answers are plain data, so that RPC can carry
  * them.
  */
+import { WORKSPACE_LIMITS } from "../../tool/workspace-path.ts";
 
 /** A file of a workspace. */
 export interface WorkspaceFile {
@@ -90,4 +91,12 @@ export interface WorkspaceAccess {
   workspaceManifest(): Promise<Manifest>;
   /** The R2 keys of contents, protected from removal for a while. Missing contents are left out. */
   contentKeys(digests: readonly string[]): Promise<{ sha256: string; key: string }[]>;
+}
+
+/** In the order of their paths. @param after only files whose paths come after this one */
+export function allFiles(
+  workspace: Pick<WorkspaceAccess, "listFiles">,
+  after: string | null = null,
+): Promise<WorkspaceFile[]> {
+  return workspace.listFiles(after, WORKSPACE_LIMITS.files);
 }

@@ -10,7 +10,7 @@ import { HistoryReader, stateBefore } from "../../llm/history.ts";
 import { emptyTranscript, newId, type TranscriptEvent } from "../../llm/transcript.ts";
 import { SeenMessages } from "../../llm/transcript-history.ts";
 import { renderFull, renderVisible } from "../../llm/transcript-operations/view.ts";
-import { RecordedResults, recordedAnswer } from "./cassette.ts";
+import { RecordedResults, recordedAnswer } from "./recorded-calls.ts";
 import type { SessionDocument } from "./rpc.ts";
 import type { SessionLog } from "./session-log.ts";
 import type { ConversationStore, SessionRow } from "./store.ts";

@@ -1,10 +1,13 @@
 /** The calls of a run's models and tools, for the record of the workflow run to which it belongs. Pure. */
-import { fold } from "../../engine/agent/apply.ts";
+import { type Applied, fold } from "../../engine/agent/apply.ts";
+import { callDigest } from "../../engine/agent/policy.ts";
 import type { AgentRecord } from "../../engine/agent/records.ts";
 import type { RecordedCalls, RecordedTool } from "../../engine/workflow/records.ts";
+import type { Mock } from "../../model/mock/mock.ts";
+import { mockFromTurn } from "../../model/mock/mock-from-turn.ts";
 import { asJson } from "../../skill/json.ts";
-import type { TraceStep } from "./answers.ts";
-import { RecordedResults } from "./cassette.ts";
+import type { RecordedResult, TraceStep } from "./answers.ts";
+import { SettledCalls } from "./settled-calls.ts";
 import { shortened, TraceReader } from "./trace.ts";
 
 /** The most steps of a run to read, and of tool results to keep. */
@@ -60,4 +63,27 @@ function spanOf(step: TraceStep): RecordedCalls["spans"][number] | null {
     duration_ms,
     metadata: { ok, ...(model === undefined ? {} : { provider: name }), ...spent },
   };
+}
+
+/** A model's answer as a mock for `options.mock`; `null`: the record settles no model call. */
+export function recordedAnswer(record: AgentRecord): Mock | null {
+  return record.type === "model_call_settled" ? mockFromTurn(record.turn) : null;
+}
+
+/** Reads records in order. */
+export class RecordedResults {
+  readonly #calls = new SettledCalls();
+
+  /** The result of a tool or of a client; `null`: the record settles no such call. */
+  read(applied: Applied): RecordedResult | null {
+    const { record } = applied;
+    const settled = this.#calls.read(applied);
+    if (settled === null || (record.type !== "tool_settled" && record.type !== "client_tool_answered"))
+      return null;
+    const { id, name, arguments: given } = settled.call;
+    const { status, content } = settled.result;
+    const args = given ?? {};
+    const arguments_digest = callDigest(name, args);
+    return { run_id: record.run, tool_call_id: id, name, arguments: args, arguments_digest, status, content };
+  }
 }

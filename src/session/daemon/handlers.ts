@@ -10,10 +10,9 @@ import type { DaemonSummary } from "./answers.ts";
 import type { Daemon } from "./daemon.ts";
 import { noteDaemon } from "./directory.ts";
 import type { DaemonOperations, DaemonSettings } from "./rpc.ts";
-import { snapshotOf } from "./snapshot.ts";
+import { snapshotOf } from "./snapshot-writer.ts";
 import type { DaemonRow } from "./store.ts";
-import { summaryOf, waitingEvents } from "./summary.ts";
-import { wakesPage } from "./wakes.ts";
+import { summaryOf, waitingEvents, wakesPage } from "./summary.ts";
 
 /** The session in which a daemon is created. */
 const NEW_SESSION = { metadata: {}, request_hash: null, imported: null };

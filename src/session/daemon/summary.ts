@@ -1,9 +1,10 @@
 /** A daemon as its routes return it. */
-import type { WakeReason } from "../../engine/agent/records.ts";
+import type { AgentRecord, WakeReason } from "../../engine/agent/records.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { readEnd } from "../conversation/done.ts";
 import type { SessionLog } from "../conversation/session-log.ts";
-import type { DaemonEvent, DaemonSummary } from "./answers.ts";
+import type { ConversationStore } from "../conversation/store.ts";
+import type { DaemonEvent, DaemonSummary, DaemonWake } from "./answers.ts";
 import type { Daemon } from "./daemon.ts";
 import type { DaemonRow } from "./store.ts";
 
@@ -90,4 +91,42 @@ function endOf(row: DaemonRow, log: SessionLog): { error?: JsonObject; result?: 
   if (error !== undefined) return run.status === "error" ? { error } : {};
   const { transcript: _, ...short } = result ?? {};
   return { result: short };
+}
+
+/** Every row of records that holds a wake contains this text. */
+const WOKE = '"type":"woke"';
+
+/**
+ * A page of wakes, the newest first.
+ * @param before number of a row of records: only the wakes in earlier rows
+ */
+export function wakesPage(
+  store: ConversationStore,
+  { before, limit }: { before: number; limit: number },
+): { data: DaemonWake[]; next: number | null } {
+  const rows = store.lastRowsWith(before, WOKE, limit + 1);
+  const shown = rows.slice(0, limit);
+  const data = shown.flatMap((seq) => wakeIn(store.records(seq - 1)) ?? []);
+  return { data, next: rows.length > limit ? (shown.at(-1) ?? null) : null };
+}
+
+/** The first wake in these records, up to the next one; `null`: they hold none. */
+function wakeIn(records: Iterable<AgentRecord>): DaemonWake | null {
+  let wake: DaemonWake | null = null;
+  for (const record of records) {
+    if (record.type === "woke") {
+      if (wake !== null) return wake;
+      const { reason, watch_paths } = record.wake;
+      const yet = { iterations: 0, ended_at: null, daemon_state: "active", wake_budget_reached: null };
+      wake = { reason, at: iso(record.at), watch_paths, run_id: record.run, ...yet };
+    } else if (wake === null) continue;
+    else if (record.type === "iteration_started") wake.iterations += 1;
+    else if (record.type === "went_idle") {
+      const { at, reached = null } = record;
+      return { ...wake, ended_at: iso(at), daemon_state: "idle", wake_budget_reached: reached };
+    } else if (record.type === "run_settled") {
+      return { ...wake, ended_at: iso(record.at), daemon_state: record.status };
+    }
+  }
+  return wake;
 }

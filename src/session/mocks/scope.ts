@@ -5,8 +5,7 @@
  */
 import { type DeploymentMocks, MOCKS_VARIABLE } from "../../model/mock/deployment.ts";
 import type { Mock, MockCall } from "../../model/mock/mock.ts";
-import { nextMock } from "../../model/mock/queue.ts";
-import type { Taken } from "../../model/mock/source.ts";
+import { nextMock, type Taken } from "../../model/mock/queue.ts";
 import { Rows } from "../conversation/rows.ts";
 import { hasSchema, migrate } from "../migrate.ts";
 

@@ -1,8 +1,7 @@
 /** A call's input and answer: small ones in the object's own storage, large ones in R2. */
 import type { Bindings } from "../../env.ts";
 import { Internal } from "../../errors.ts";
-import type { RunOutput } from "../../run/handle.ts";
-import type { RunInput } from "../../run/input.ts";
+import type { RunInput, RunOutput } from "../../run/handle.ts";
 import { type Content, HELD_BYTES, holdOrStore, openContent } from "../../run/large-body.ts";
 import type { LongValues } from "../long-values.ts";
 import type { CallRow, ContentLocation, StoredInput } from "./call-store.ts";

@@ -1,9 +1,10 @@
 /** Executes one attempt of a call, with the same code as any such run, and with a log that outlives the process. */
+import { fromBase64 } from "../../bytes.ts";
 import type { Deployment } from "../../deployment.ts";
 import type { RunContext } from "../../run/context.ts";
-import type { Durable } from "../../run/durable.ts";
+import { pieceOf } from "../../run/delta.ts";
 import type { RunEvent } from "../../run/events.ts";
-import type { OperationHandle, RunOutput } from "../../run/handle.ts";
+import type { Durable, OperationHandle, RunOutput } from "../../run/handle.ts";
 import { runMode } from "../../run/mode.ts";
 import { type OperationRequest, operationOf, runOperation } from "../../run/operation.ts";
 import type { WorkspaceAccess } from "../../run/workspace/access.ts";
@@ -15,7 +16,6 @@ import type { ConversationStore } from "../conversation/store.ts";
 import { type RunAttempt, RunSettled } from "../run-attempts.ts";
 import type { CallRow, CallStore } from "./call-store.ts";
 import { inputOf } from "./contents.ts";
-import { ReplayedOutput } from "./replayed-output.ts";
 
 export interface CallAttempt extends RunAttempt {
   /** Resolves as soon as something may take effect, or when the call has ended. */
@@ -143,3 +143,32 @@ function sentEvents(store: ConversationStore): RunEvent[] {
 /** The part of the script's output that was already sent. */
 const outputSent = (store: ConversationStore): RunEvent[] =>
   sentEvents(store).filter(({ event }) => event === "delta" || event === "stderr");
+
+/** Filters a script's output that the runner sends again, so that no part reaches the client twice. */
+class ReplayedOutput {
+  /** Bytes of each stream that were already sent. */
+  readonly #sent = { delta: 0, stderr: 0 };
+
+  constructor(events: readonly RunEvent[]) {
+    for (const event of events) {
+      if (event.event === "delta" || event.event === "stderr") {
+        this.#sent[event.event] += bytesOf(event).length;
+      }
+    }
+  }
+
+  /** The part of an event that is new; `null`: nothing of it is. */
+  rest(event: RunEvent): RunEvent | null {
+    if (event.event !== "delta" && event.event !== "stderr") return event;
+    const sent = this.#sent[event.event];
+    if (sent === 0) return event;
+    const bytes = bytesOf(event);
+    this.#sent[event.event] = Math.max(0, sent - bytes.length);
+    return bytes.length <= sent ? null : { event: event.event, data: pieceOf(bytes.subarray(sent)) };
+  }
+}
+
+function bytesOf({ data: { text, b64 } }: Extract<RunEvent, { event: "delta" | "stderr" }>): Uint8Array {
+  if (text !== undefined) return new TextEncoder().encode(text);
+  return b64 === undefined ? new Uint8Array(0) : fromBase64(b64);
+}

@@ -15,8 +15,7 @@ import {
 } from "../../../run/container.ts";
 import { findFile, readFile } from "../../../run/files.ts";
 import { sessionClient } from "../../../run/session-client.ts";
-import type { WorkspaceFile } from "../../../run/workspace/access.ts";
-import { allFiles } from "../../../run/workspace/all-files.ts";
+import { allFiles, type WorkspaceFile } from "../../../run/workspace/access.ts";
 import { writeFile } from "../../../run/workspace/store.ts";
 import { flushRows } from "../../../session/index-rows.ts";
 import { listSessionsBy, noteSession } from "../../../session/session-index.ts";

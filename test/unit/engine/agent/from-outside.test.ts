@@ -9,7 +9,7 @@ import { sha256 } from "../../../../src/engine/sha256.ts";
 import { historyOf } from "../../../../src/llm/history.ts";
 import { emptyTranscript } from "../../../../src/llm/transcript.ts";
 import { eventsOf } from "../../../../src/run/agent/events.ts";
-import { RecordedResults } from "../../../../src/session/conversation/cassette.ts";
+import { RecordedResults } from "../../../../src/session/conversation/recorded-calls.ts";
 import { DAEMON, type Played, play, type Reply, started, tool, toolTexts, userTexts } from "./harness.ts";
 
 const says = (text: string, delivery: Delivery): AgentRecord & { type: "message_received" } => ({

@@ -3,8 +3,7 @@
 import { describe, expect, it, test } from "vitest";
 import { compilePattern } from "../../../../src/engine/regex/pattern.ts";
 import { wordsOf } from "../../../../src/engine/tool-vault/bm25.ts";
-import { searchText } from "../../../../src/engine/tool-vault/corpus.ts";
-import { toolSetOf } from "../../../../src/engine/tool-vault/tool-set.ts";
+import { searchText, toolSetOf } from "../../../../src/engine/tool-vault/tool-set.ts";
 import type { Tool } from "../../../../src/engine/tools.ts";
 import { manyTools } from "../../../support/many-tools.ts";
 import { fc } from "../../../support/property.ts";

@@ -6,7 +6,7 @@ import { type CallOptions, callModel } from "../../../../src/model/call.ts";
 import { callWithFallback } from "../../../../src/model/fallback.ts";
 import { answering } from "../../../../src/model/mock/answering.ts";
 import type { Mock, MockCall } from "../../../../src/model/mock/mock.ts";
-import { RunMocks } from "../../../../src/model/mock/source.ts";
+import { RunMocks } from "../../../../src/model/mock/queue.ts";
 import { mockTarget } from "../../../../src/model/mock/target.ts";
 import { resolveTarget } from "../../../../src/model/providers.ts";
 import { shippedModels } from "../../../../src/model/registry/registry.ts";
