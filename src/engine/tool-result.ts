@@ -9,6 +9,7 @@ import type { ToolErrorCode } from "./tool-fault.ts";
 /** One settled tool call. `bytes` counts all that the tool wrote, including what was left out. */
 export interface ToolOutcome {
   ok: boolean;
+  /** The exact name of the fault, if it has one. */
   code?: ToolErrorCode;
   exit_code: number | null;
   content: string;

@@ -10,21 +10,13 @@ import { isTexts, toolName } from "../tools.ts";
 const VARIANTS = ["bm25", "regex"] as const;
 const MODES = ["auto", "native", "client"] as const;
 const STRATEGIES = ["bm25", "regex", "semantic", "host"] as const;
-type Variant = (typeof VARIANTS)[number];
 export type Strategy = (typeof STRATEGIES)[number];
 
-export interface SearchOption {
-  variant: Variant;
-  mode: (typeof MODES)[number];
-  /** The strategy with which Hull searches, in client mode. */
-  strategy: Strategy;
-  /** Tools that stay in the model's context, deferred or not. */
-  always_loaded: readonly string[];
+/** The option with its defaults. */
+export interface SearchOption
+  extends Required<Omit<z.infer<ReturnType<typeof fieldsShape>>, "budget_tokens">> {
   /** The most tokens of all promoted tools; `null`: no limit. */
   budget_tokens: number | null;
-  /** Name of the tool with which a model searches, in client mode. */
-  name: string;
-  include_stub_listing: boolean;
   /** The given fields, for warnings about those without effect. */
   given: readonly string[];
 }
@@ -40,9 +32,12 @@ const fieldsShape = once(() => {
   return z.strictObject({
     variant: maybe(oneOf(VARIANTS)),
     mode: maybe(oneOf(MODES)),
+    /** The strategy with which Hull searches, in client mode. */
     strategy: maybe(oneOf(STRATEGIES)),
+    /** Tools that stay in the model's context, deferred or not. */
     always_loaded: maybe(z.custom<string[]>(isTexts, "a list of tool names")),
     budget_tokens: maybe(z.int(count).check(z.positive(count))),
+    /** Name of the tool with which a model searches, in client mode. */
     name: maybe(toolName()),
     include_stub_listing: maybe(z.boolean("true or false")),
   });

@@ -11,21 +11,21 @@ import type { SearchOption } from "./option.ts";
 import { promote, type VaultState } from "./promotion.ts";
 import { inScope, openly, type Scope, type ToolSet, toolSetOf } from "./tool-set.ts";
 
-interface NativeVault {
-  mode: "native";
-  variant: NativeVariant;
+interface AnyVault {
   option: SearchOption;
   set: ToolSet;
   warnings: Warning[];
 }
 
-export interface ClientVault {
+interface NativeVault extends AnyVault {
+  mode: "native";
+  variant: NativeVariant;
+}
+
+export interface ClientVault extends AnyVault {
   mode: "client";
-  option: SearchOption;
-  set: ToolSet;
   /** The tool that the model searches with. */
   search: ToolDefinition;
-  warnings: Warning[];
 }
 
 export type Vault = NativeVault | ClientVault;

@@ -7,29 +7,8 @@ import { type Fault, shapeErrors } from "../fault.ts";
 
 const maybe = z.exactOptional;
 
-export interface WorkflowArtifact {
-  _type: "artifact";
-  id: string;
-  kind: string;
-  title: string;
-  /** `null`: the artifact has only data. */
-  text: string | null;
-  data: Json;
-  source: string | null;
-  /** RFC 3339. */
-  created_at: string;
-  freshness: string | null;
-  /** 0 to 100; a higher priority comes first. */
-  priority: number;
-  /** Ids of the artifacts that it is based on. */
-  lineage: string[];
-  relevance: number | null;
-  /** A quarter of its size in bytes. */
-  estimated_tokens: number;
-  /** Id of the node that made it; `null`: it came with the request. */
-  stage: string | null;
-  metadata: JsonObject;
-}
+/** An artifact as a run holds it: with all its members. */
+export type WorkflowArtifact = Required<Given>;
 
 const KIND_ALIASES: { readonly [kind: string]: string | undefined } = {
   file: "workspace_file",
@@ -72,15 +51,20 @@ const shape = once(() => {
     id: maybe(text.check(z.minLength(1), z.maxLength(256))),
     kind: maybe(text),
     title: maybe(text),
+    /** `null`: the artifact has only data. */
     text: maybe(nullable),
     data: maybe(z.json()),
     source: maybe(nullable),
     created_at: maybe(z.iso.datetime({ offset: true, error: "must be a time as RFC 3339" })),
     freshness: maybe(nullable),
+    /** 0 to 100; a higher priority comes first. */
     priority: maybe(z.number()),
+    /** Ids of the artifacts that it is based on. */
     lineage: maybe(texts),
     relevance: maybe(z.nullable(z.number())),
+    /** A quarter of its size in bytes. */
     estimated_tokens: maybe(z.int().check(z.nonnegative())),
+    /** Id of the node that made it; `null`: it came with the request. */
     stage: maybe(nullable),
     metadata: maybe(z.custom<JsonObject>(isObject, "must be an object")),
   });

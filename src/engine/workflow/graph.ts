@@ -131,6 +131,7 @@ const shapes = once(() => {
   });
   const graph = z.strictObject({
     _type: maybe(z.literal("workflow_graph")),
+    /** `wf_…`, or as given. */
     id: maybe(text),
     name: maybe(text),
     version: maybe(positive),
@@ -144,6 +145,7 @@ const shapes = once(() => {
     capability_policy: maybe(policyShape),
     approval_policy: maybe(approvalPolicyShape),
     metadata: maybe(object),
+    /** One entry for each change by an editing operation: `{op, at, reason?, …}`. */
     audit_log: maybe(z.array(json)),
   });
   return { node, edge, graph };
@@ -163,21 +165,11 @@ export interface Node extends GivenNode {
   kind: NodeKind;
 }
 
-export interface Graph {
-  _type: "workflow_graph";
-  /** `wf_…`, or as given. */
-  id: string;
-  name: string;
-  /** From 1. */
-  version: number;
-  entry: string;
+/** A graph with its defaults. */
+export interface Graph
+  extends Pick<GivenGraph, "capability_policy" | "approval_policy">,
+    Required<Omit<GivenGraph, "nodes" | "capability_policy" | "approval_policy">> {
   nodes: { [id: string]: Node };
-  edges: Edge[];
-  capability_policy?: GivenGraph["capability_policy"];
-  approval_policy?: GivenGraph["approval_policy"];
-  metadata: JsonObject;
-  /** One entry for each change by an editing operation: `{op, at, reason?, …}`. */
-  audit_log: Json[];
 }
 
 /** Edges of the shorthand. A graph gets those between the nodes that it has. */

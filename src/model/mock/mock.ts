@@ -1,6 +1,6 @@
 /** The answers that a test queues to replace a provider's, and the calls that it can inspect afterwards. JSON-safe. */
 import * as z from "zod/mini";
-import type { Message, Thinking, ToolDefinition } from "../../engine/messages.ts";
+import type { ModelRequest, ToolDefinition } from "../../engine/messages.ts";
 import { ERROR_CATEGORIES } from "../../errors/failure-class.ts";
 import { isObject } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
@@ -62,10 +62,7 @@ export const mockShape = z.lazy(() => {
 export type MockError = NonNullable<Mock["error"]>;
 
 /** One attempt at a call, as the provider would have received it. */
-export interface MockCall {
-  messages: Message[];
-  system: string;
+export interface MockCall extends Pick<ModelRequest, "messages" | "system" | "thinking"> {
   /** The offered tools, whether sent or described in the system text; before them the provider's own search, if it has one. */
   tools: (ToolDefinition | AnthropicSearchTool | ChatSearchTool)[];
-  thinking?: Thinking;
 }

@@ -66,7 +66,7 @@ import type { RunVault } from "./vault.ts";
 type CallModel = AgentEffects["callModel"];
 
 /** Which parts of an answer are passed on while it comes. */
-export type Streams = "nothing" | "text" | "text and reasoning";
+type Streams = "nothing" | "text" | "text and reasoning";
 
 interface EffectsOptions {
   context: RunContext;
@@ -88,7 +88,7 @@ interface EffectsOptions {
   emit: (event: RunEvent) => void;
 }
 
-interface RunEffectsOptions extends Omit<EffectsOptions, "emit"> {
+export interface RunEffectsOptions extends Omit<EffectsOptions, "emit"> {
   streams: Streams;
   /** Called once a model call is admitted. */
   admitted?: (() => void) | undefined;
@@ -100,7 +100,7 @@ interface RunEffectsOptions extends Omit<EffectsOptions, "emit"> {
   around: (call: () => ReturnType<CallModel>) => ReturnType<CallModel>;
 }
 
-interface RunEffects {
+export interface RunEffects {
   effects: AgentEffects;
   /** Ends what the effects hold open beyond a call. */
   close(): void;
@@ -109,7 +109,7 @@ interface RunEffects {
 }
 
 /** The skill that a run is. */
-export interface OwnSkill {
+interface OwnSkill {
   record: SkillRecord;
   /** Files of the request. Tools see the first one as HULL_INPUT_FILE. */
   files: readonly HeldFile[];

@@ -1,11 +1,10 @@
 /** What a session needs to execute its runs, and what it provides for them: models through the host, tools in the runner. */
 import type { Vault } from "../../engine/agent/next.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
-import type { AgentEffects } from "../../engine/agent/step.ts";
 import type { Artifact } from "../../engine/artifact.ts";
 import type { LlmHost } from "../../llm/host.ts";
 import type { RunRequest } from "../../session/conversation/rpc.ts";
-import type { Json, JsonObject } from "../../skill/manifest.ts";
+import type { Json } from "../../skill/manifest.ts";
 import type { KnownExecutions } from "../../tool/runner-client.ts";
 import type { RunContext } from "../context.ts";
 import type { RunEvent } from "../events.ts";
@@ -15,7 +14,7 @@ import { llmError } from "../llm-problem.ts";
 import { clientWorkspace, sessionClient } from "../session-client.ts";
 import { stopRequests } from "../stop-requests.ts";
 import type { WorkspaceAccess } from "../workspace/access.ts";
-import { runEffects } from "./effects.ts";
+import { type RunEffects, runEffects } from "./effects.ts";
 import { type CheckedRun, checkedRun } from "./options.ts";
 import type { RecordSource } from "./run-log.ts";
 import { countedSkill } from "./skills.ts";
@@ -49,13 +48,8 @@ export interface RunEnvironment {
   prepared: PreparedRun | null;
 }
 
-interface BegunRun {
-  effects: AgentEffects;
+interface BegunRun extends RunEffects {
   vault: Vault | null;
-  /** More members of the result, as this run attempt knows them. */
-  further: () => JsonObject;
-  /** Ends what the effects hold open beyond a call, in the background. */
-  close: () => void;
 }
 
 export interface AgentRuntime {

@@ -8,12 +8,8 @@ import type { AgentRecord, AgentRecordBody } from "../../engine/agent/records.ts
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { RunState } from "../../engine/agent/state.ts";
 import { HullError, Internal } from "../../errors.ts";
-import type { LlmHost } from "../../llm/host.ts";
-import type { CallFigures } from "../../llm/result.ts";
 import { systemClock } from "../../model/clock.ts";
-import type { JsonObject } from "../../skill/manifest.ts";
 import type { RunContext } from "../context.ts";
-import type { RunEvent } from "../events.ts";
 import { runAttributes, tracedRun } from "../gen-ai.ts";
 import type { Durable } from "../handle.ts";
 import { RunArtifacts } from "../handler/artifacts.ts";
@@ -21,13 +17,13 @@ import { finalFault } from "../llm-problem.ts";
 import type { OpenSpan } from "../spans.ts";
 import type { WorkspaceAccess } from "../workspace/access.ts";
 import { TemporaryWorkspace } from "../workspace/temporary.ts";
-import { type OwnSkill, runEffects, type Streams } from "./effects.ts";
+import { type RunEffects, type RunEffectsOptions, runEffects } from "./effects.ts";
 import type { RunLog } from "./run-log.ts";
 import type { RunModel } from "./run-model.ts";
 import { type RunVault, runVault } from "./vault.ts";
 
-export interface StatelessOptions {
-  host: LlmHost;
+export interface StatelessOptions
+  extends Pick<RunEffectsOptions, "host" | "own" | "streams" | "admitted" | "took" | "emit"> {
   signal: AbortSignal;
   /** The request's id for the run, which also names the run's span. */
   execution: string;
@@ -37,31 +33,21 @@ export interface StatelessOptions {
   durable: Durable | null;
   /** Records of the conversation before the run. */
   before?: readonly AgentRecord[];
-  own?: OwnSkill;
   /** The model and the vault, if already determined. Absent: derived from the specification. */
   model?: RunModel | undefined;
   vault?: RunVault | null;
   /** The run's files. Absent: they exist only during the run. */
   workspace?: WorkspaceAccess;
-  streams: Streams;
-  /** Called once a model call is admitted. */
-  admitted?: () => void;
-  /** Receives what each answered exchange of a round took. */
-  took?: (figures: CallFigures) => unknown;
   /** Returns what continues a resting run. Absent, or `null`: nothing, and the drive ends. */
   woken?: (rest: Rest) => Promise<AgentRecordBody | null>;
   /** Receives each record once it is kept, beginning with those of earlier run attempts. */
   hear?: (applied: Applied) => void;
-  /** Receives events that no record contains. */
-  emit: (event: RunEvent) => Promise<void>;
   /** Resolves when the reader of the events is not far behind. Events that were not read are held in memory. */
   room?: (() => Promise<void>) | undefined;
 }
 
-interface Driven {
+interface Driven extends Pick<RunEffects, "further"> {
   run: RunState;
-  /** More members of a result, as this run attempt knows them. */
-  further: () => JsonObject;
 }
 
 /**

@@ -130,13 +130,11 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     return run.settled_at === null ? "attached" : "finished";
   }
 
-  /** The skill of the run to which `attach` would attach. */
   begun(caller: string): BegunSkill | null {
     const known = this.#kept(caller);
     return known === null ? null : { slug: known.call.name, version: known.call.digest };
   }
 
-  /** Waits for the end and returns the answer. */
   async answer(caller: string): Promise<ExecutionAnswer | null> {
     const asked = this.#known(caller);
     if (asked === null) return null;
@@ -151,9 +149,6 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     return { ok: true, headers, timings, body: await openBody(this.#env, this.#store.long, outcome.body) };
   }
 
-  /**
-   * The events after number `after`. With `early`, returns an error instead if the run failed before its first event.
-   */
   async follow(caller: string, after: number, early: boolean): Promise<ExecutionEvents | null> {
     if (this.#known(caller) === null) return null;
     this.ensure();
@@ -197,13 +192,11 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     return JSON.stringify(this.log.answered(trace));
   }
 
-  /** The text input of the run. */
   async input(caller: string): Promise<Uint8Array | ReadableStream<Uint8Array> | null> {
     const text = this.#known(caller)?.call.input.text ?? null;
     return text === null ? null : openBody(this.#env, this.#store.long, text);
   }
 
-  /** Stops a run under way and its processes; removes an ended run, unless `keeps` is set. */
   async cancel(caller: string, keeps = false): Promise<"cancelled" | "removed" | "ended" | null> {
     const known = this.#known(caller);
     if (known === null) return null;
