@@ -24,7 +24,8 @@ Usage: hull publish [dir] [--url URL] [--key KEY] [--keep-going] [--empty]
   --empty       publish a project without skills, which removes all that are published
   --rollback    serve the previous catalog again
 
-Sends missing objects first and switches the catalog last, so that an interrupted publish changes nothing.
+Sends missing objects first and switches the catalog last, so that an interrupted publish changes nothing. If somebody else
+publishes meanwhile, it changes nothing either and says so.
 `,
   async run(argv) {
     const { values, positionals } = parseFlags(
@@ -46,6 +47,9 @@ Sends missing objects first and switches the catalog last, so that an interrupte
     }
     const project = await openProject(positionals[0]);
     const keepGoing = values["keep-going"] === true;
+    // What somebody publishes from now on, this publish does not know and must not replace.
+    const served = registry.served();
+    served.catch(() => {});
     const cache = await BuildCache.open(project.dir);
     const options = { ...buildOptionsOf(project), keepGoing, cache };
     const result = await buildKeeping(project, options, () => registry);
@@ -61,7 +65,7 @@ Sends missing objects first and switches the catalog last, so that an interrupte
       return EXIT.failed;
     }
     process.stderr.write(unknownPublicSkills(project.config, result.skills));
-    const sent = await registry.publish(result);
+    const sent = await registry.publish(result, await served);
     await cache.save();
     process.stderr.write(keptLines(result.skills));
     process.stdout.write(

@@ -1,6 +1,7 @@
 /** Publishes a build to a running Hull over HTTP: missing objects first, the catalog pointer last. */
 import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { ServedCatalog } from "../../src/registry/answers.ts";
 import type { SkillRecord } from "../../src/skill/manifest.ts";
 import { packTar, type TarFile } from "../../src/skill/tar.ts";
 import { AdminClient } from "../admin-client.ts";
@@ -24,8 +25,24 @@ export class RegistryClient {
     this.#client = new AdminClient(url, key);
   }
 
-  /** Publishes a build's catalog; returns the number of objects sent. */
-  async publish(result: BuildResult): Promise<number> {
+  /**
+   * The catalog that is served and the one before; `null`: the server does not know, because it or the catalog is of
+   * another version of Hull.
+   */
+  async served(): Promise<ServedCatalog | null> {
+    try {
+      return JSON.parse(await this.#client.send("GET", "/_hull/catalog"));
+    } catch (error) {
+      if (error instanceof CommandError && UNKNOWN.includes(error.code)) return null;
+      throw error;
+    }
+  }
+
+  /**
+   * Publishes a build's catalog; returns the number of objects sent.
+   * @param instead of which catalog, and of no other; `null`: of any
+   */
+  async publish(result: BuildResult, instead: ServedCatalog | null = null): Promise<number> {
     const { catalog, skills } = result;
     if (catalog === null) return 0;
     const known = await this.#knownObjects();
@@ -36,7 +53,7 @@ export class RegistryClient {
       for (const { name } of batch) known.add(name);
       sent += batch.length;
     }
-    await this.#serve(catalog.id);
+    await this.#serve({ id: catalog.id, ...(instead === null ? {} : { base: instead.id }) });
     return sent;
   }
 
@@ -52,26 +69,25 @@ export class RegistryClient {
 
   /** Serves the previous catalog again; returns its id. */
   async rollback(): Promise<string> {
-    // Fails if no Hull is there. A failure from here on may hide a rollback.
-    await this.#client.send("GET", "/healthz");
-    const answer = await this.#client.send("POST", "/_hull/catalog", { rollback: true }).catch((error) => {
-      if (!isUncertain(error)) throw error;
-      const hint =
-        "It may have taken place, and another one would undo it: first compare the catalog that /healthz names.";
-      throw new CommandError(error.exit, error.code, error.message, hint);
-    });
-    const pointer: { id: string } = JSON.parse(answer);
-    return pointer.id;
+    const served = await this.served();
+    return this.#serve(
+      served === null || served.previous === null
+        ? { rollback: true }
+        : { id: served.previous, base: served.id },
+    );
   }
 
-  /** An answer may be lost after the catalog has changed. Naming the same catalog again changes nothing then. */
-  async #serve(id: string): Promise<void> {
+  /**
+   * Returns the id of the catalog. An answer may be lost after the catalog has changed: naming the same one again changes
+   * nothing then, but a second rollback would undo the first.
+   */
+  async #serve(asked: { id: string; base?: string | null } | { rollback: true }): Promise<string> {
     for (let attempt = 1; ; attempt++) {
       try {
-        await this.#client.send("POST", "/_hull/catalog", { id });
-        return;
+        const pointer: { id: string } = JSON.parse(await this.#client.send("POST", "/_hull/catalog", asked));
+        return pointer.id;
       } catch (error) {
-        if (attempt === ATTEMPTS || !isUncertain(error)) throw error;
+        if (attempt === ATTEMPTS || !("id" in asked) || !isUncertain(error)) throw error;
         await sleep(REPEAT_MS);
       }
     }
@@ -101,10 +117,15 @@ export class RegistryClient {
   }
 }
 
+/** `method_not_allowed`: the server is an earlier version of Hull. */
+const UNKNOWN: readonly string[] = ["method_not_allowed", "catalog_unreadable"];
+
 /** `not_found`: the server is an earlier version of Hull, which has no such route. */
 const NOT_PUBLISHED: readonly string[] = ["skill_not_found", "catalog_missing", "not_found"];
 
 /** Whether a failed request may have taken effect: no Hull answered, or a Hull failed. One that refuses did nothing. */
-const isUncertain = (error: unknown): error is CommandError =>
+const isUncertain = (error: unknown): boolean =>
   error instanceof CommandError &&
-  (error.exit === EXIT.unreachable || (error.exit === EXIT.failed && error.code !== "rate_limited"));
+  (error.exit === EXIT.unreachable || (error.exit === EXIT.failed && !REFUSALS.includes(error.code)));
+
+const REFUSALS: readonly string[] = ["rate_limited", "catalog_moved"];

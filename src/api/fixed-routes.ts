@@ -311,6 +311,12 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
     answers: { 201: answer("Stored", json(schema("Stored"))) },
     faults: [408, 413, 422],
   },
+  getServedCatalog: {
+    tag: "publishing",
+    summary: "Which catalog is served, and who published it",
+    answers: { 200: answer("The catalog", json(schema("ServedCatalog"))) },
+    faults: [503],
+  },
   publishCatalog: {
     tag: "publishing",
     summary: "Serves this catalog from now on",
@@ -319,7 +325,7 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
       200: answer("It was served already", json(schema("CatalogPointer"))),
       201: answer("It is served now", json(schema("CatalogPointer"))),
     },
-    faults: [400, 408, 413, 422],
+    faults: [400, 408, 409, 413, 422],
   },
   getPublishedSkill: {
     tag: "publishing",

@@ -3,7 +3,7 @@
 import * as z from "zod/mini";
 import { keyRowShape, SCOPES } from "../auth/api-key.ts";
 import { once } from "../memo.ts";
-import { versionShape } from "../registry/answers.ts";
+import { servedCatalogShape, versionShape } from "../registry/answers.ts";
 import { fileShape, textWithFiles } from "../run/answers.ts";
 import { producedFile } from "../run/files-document.ts";
 import { objectOf } from "../skill/json.ts";
@@ -38,12 +38,18 @@ import { workflowSchemas } from "./workflow-routes.ts";
 const TEXTS: JsonObject = { type: "array", items: TEXT };
 const DIGEST: JsonObject = { type: "string", pattern: "^[0-9a-f]{64}$" };
 
-/** The schema of a shape of whose members a request has exactly one. */
-function withOneMember(shape: z.core.$ZodType): JsonObject {
-  const { properties, ...rest } = schemaOf(shape);
-  const members = Object.entries(objectOf(properties));
+/** The schema of a publish or a rollback, which JSON Schema can tell apart. */
+function catalogRequest(): JsonObject {
+  const { properties, ...rest } = schemaOf(catalogBody);
+  const { base = {}, ...members } = objectOf(properties);
+  const about = "The catalog that must still be served, else 409; `null`: no catalog may be.";
+  const stated = { ...objectOf(base), description: about };
   return {
-    oneOf: members.map(([name, member]) => ({ ...rest, required: [name], properties: { [name]: member } })),
+    oneOf: Object.entries(members).map(([name, member]) => ({
+      ...rest,
+      required: [name],
+      properties: { [name]: member, base: stated },
+    })),
   };
 }
 
@@ -121,9 +127,11 @@ export const schemaComponents = once(
     Stored: object({ digest: DIGEST, stored: TEXTS }),
     CatalogPointer: bodySchema(z.omit(catalogPointer(), { earlier: true }), {
       published_at: TIME,
+      published_by: { description: "Id of the key." },
       pinned: { description: "The catalog that the deployment came with." },
     }),
-    CatalogRequest: withOneMember(catalogBody),
+    CatalogRequest: catalogRequest(),
+    ServedCatalog: schemaOf(servedCatalogShape),
     PublishedSkill: object({
       digest: DIGEST,
       record: { type: "object", description: "What the build knows of it: manifest, body, files, tools." },

@@ -285,6 +285,21 @@ export const SlugTaken = define<{
     members: { held_by: by, ...(skill === null ? {} : { skill }) },
   };
 });
+/** `catalog`: what is served now; `null`: nothing is. */
+export const CatalogMoved = define<{
+  catalog: string | null;
+  published_at?: string;
+  published_by?: string;
+}>("catalog_moved", 409, "Catalog moved", ({ catalog, published_at, published_by }) => {
+  const by = published_by === undefined ? "" : ` with the key ${published_by}`;
+  const now = catalog === null ? "no catalog" : `the catalog ${catalog.slice(0, 12)}`;
+  const since =
+    published_at === undefined ? `Hull now serves ${now}` : `${now} was published at ${published_at}${by}`;
+  return {
+    detail: `Meanwhile, ${since}. This request changed nothing. Repeat it for the catalog that is served now (GET /_hull/catalog) if it shall be replaced.`,
+    members: { catalog, published_at: published_at ?? null, published_by: published_by ?? null },
+  };
+});
 export const UploadLimit = define<{ limit: number }>(
   "upload_limit",
   409,

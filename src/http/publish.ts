@@ -1,11 +1,14 @@
 /** Receives a build: objects first, each verified against its digest, the catalog pointer last. */
 
+import type * as z from "zod/mini";
 import { catalogBody } from "../api/bodies/publishing.ts";
 import { DEFAULT_TENANT } from "../auth/api-key.ts";
 import { toHex } from "../bytes.ts";
-import { BundleInvalid, CatalogUnreadable, Forbidden, InputInvalid } from "../errors/request.ts";
-import { readPointer, servedId } from "../registry/published.ts";
-import { movePointer, objectKeys, storeObject } from "../registry/store.ts";
+import { BundleInvalid, CatalogMoved, Forbidden, InputInvalid } from "../errors/request.ts";
+import type { ServedCatalog } from "../registry/answers.ts";
+import { copyPointer, movePointer, storedPointer } from "../registry/pointer.ts";
+import { pointerOf, servedId } from "../registry/published.ts";
+import { checkStored, objectKeys, storeObject } from "../registry/store.ts";
 import { unknownSkill } from "../registry/tenant-catalog.ts";
 import type { CatalogPointer } from "../skill/manifest.ts";
 import { TarError, TarReader } from "../skill/tar.ts";
@@ -64,36 +67,81 @@ export async function putObjects(context: RequestContext, params: Params): Promi
   return jsonAnswer({ digest, stored }, { status: 201 });
 }
 
+/** `GET /_hull/catalog`: the catalog that this deployment serves. */
+export async function getServedCatalog(context: RequestContext): Promise<Response> {
+  checkPublisher(context);
+  const { served, before } = servedBy(context, (await storedPointer(context.env, false)).pointer);
+  const answer: ServedCatalog = {
+    id: served,
+    previous: before?.previous ?? null,
+    published_at: before?.published_at ?? null,
+    published_by: before?.published_by ?? null,
+  };
+  return jsonAnswer(answer);
+}
+
 /**
  * `POST /_hull/catalog`: `{id}` serves the stored catalog with this id; `{rollback: true}` the one that was served
- * before. Running calls finish with the version with which they began.
+ * before. With `base`, only if that one is still served. Running calls finish with the version with which they began.
  */
 export async function publishCatalog(context: RequestContext): Promise<Response> {
   checkPublisher(context);
-  const { id: wanted, rollback } = await readJson(context.request, catalogBody);
-  if ((wanted === undefined) === (rollback === undefined)) {
-    throw new InputInvalid({ reason: 'The body is either {"id": "<sha256>"} or {"rollback": true}.' });
+  const body = await readJson(context.request, catalogBody);
+  if ((body.id === undefined) === (body.rollback === undefined)) {
+    throw new InputInvalid({
+      reason: 'The body has either "id", the SHA-256 of a catalog, or "rollback": true.',
+    });
   }
-  const { env, settings } = context;
-  const pinned = settings.pinnedCatalog;
-  const stored = await readPointer(env).catch((error: unknown) => {
-    // A publish replaces the pointer of a later version of Hull.
-    if (wanted !== undefined && CatalogUnreadable.matches(error)) return null;
-    throw error;
-  });
-  const previous = servedId(stored, pinned);
-  // The pointer belongs to another deployment, so it does not say what this one served before.
-  const before = stored !== null && stored.id === previous ? stored : null;
-  const id = wanted ?? before?.previous;
-  if (id === undefined || id === null)
-    throw new BundleInvalid({ reason: "there is no earlier catalog to go back to" });
-  const moved = before?.id !== id;
-  const pointer = moved ? await movePointer(env, id, { stored, previous, pinned, now: new Date() }) : before;
-  context.deployment.registry.pointerMoved(id);
-  // Also if nothing moved: the process that moved the pointer may have died before it came to the daemons.
-  const { deployment, background } = context;
+  const served = serve(context, body);
+  // A client that leaves must not stop this between the row and its copy.
+  context.background(served.catch(() => {}));
+  return served;
+}
+
+async function serve(context: RequestContext, asked: z.infer<typeof catalogBody>): Promise<Response> {
+  const { env, settings, deployment, background } = context;
+  const { pointer, moved } = await move(context, asked);
+  // Also if nothing moved: the process that moved the pointer may have died before it copied it or came to the daemons.
+  const last = servedId(pointerOf(JSON.parse(await copyPointer(env))), settings.pinnedCatalog);
+  if (last !== null) deployment.registry.pointerMoved(last);
   background(reconcileDaemons(deployment, DEFAULT_TENANT, background, { published: true }));
   return jsonAnswer(shown(pointer), { status: moved ? 201 : 200 });
+}
+
+/** Moves the pointer, unless it is there already. @throws BundleInvalid CatalogMoved */
+async function move(
+  context: RequestContext,
+  { id: wanted, base: given }: z.infer<typeof catalogBody>,
+): Promise<{ pointer: CatalogPointer; moved: boolean }> {
+  const { env, caller } = context;
+  const pinned = context.settings.pinnedCatalog;
+  let base = given;
+  for (;;) {
+    const stored = await storedPointer(env, wanted !== undefined);
+    const { served, before } = servedBy(context, stored.pointer);
+    const id = wanted ?? before?.previous ?? null;
+    if (before !== null && before.id === id) return { pointer: before, moved: false };
+    // A rollback means the catalog that is served when it begins.
+    if (base === undefined && wanted === undefined) base = served;
+    if (base !== undefined && base !== served) throw new CatalogMoved({ ...before, catalog: served });
+    if (id === null) throw new BundleInvalid({ reason: "there is no earlier catalog to go back to" });
+    await checkStored(env, id);
+    const change = { id, previous: served, pinned, by: caller.key_id, now: new Date() };
+    const pointer = await movePointer(env, stored, change);
+    if (pointer !== null) return { pointer, moved: true };
+  }
+}
+
+/**
+ * The catalog that this deployment serves. `before`: the pointer, if it says what was served earlier; it does not if it
+ * belongs to another deployment.
+ */
+function servedBy(
+  { settings }: RequestContext,
+  pointer: CatalogPointer | null,
+): { served: string | null; before: CatalogPointer | null } {
+  const served = servedId(pointer, settings.pinnedCatalog);
+  return { served, before: pointer !== null && pointer.id === served ? pointer : null };
 }
 
 /** `GET /_hull/catalog/:slug`: the served version of a published skill, for a publisher whose folder of it is broken. */

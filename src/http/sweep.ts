@@ -4,6 +4,7 @@
  */
 import { deploymentOf } from "../deployment.ts";
 import type { Bindings } from "../env.ts";
+import { copyPointer } from "../registry/pointer.ts";
 import { sweepRuns } from "../session/run-index.ts";
 import { sweepUnsettled } from "../session/unsettled-runs.ts";
 import { sweepDaemons } from "./daemons/sweep.ts";
@@ -22,6 +23,9 @@ export async function sweepAll(
     runs: () => sweepRuns(env, now),
     unsettled: () => sweepUnsettled(env, now),
     containers: () => sweepContainers(deployment, background, now),
+    catalog: async () => {
+      await copyPointer(env);
+    },
     daemons: () => sweepDaemons(env, background, now),
   });
 }

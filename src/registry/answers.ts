@@ -1,6 +1,17 @@
-/** What the registry knows of a skill's versions, as the API shows it: a shape, of which the Worker uses only the type. */
+/** What the registry knows of catalogs and versions, as the API shows it: shapes, of which the Worker uses only the types. */
 import * as z from "zod/mini";
-import { about, digest, flag, time } from "../answer-shape.ts";
+import { about, digest, flag, text, time } from "../answer-shape.ts";
+
+export type ServedCatalog = z.infer<typeof servedCatalogShape>;
+export const servedCatalogShape = z.object({
+  id: about(z.nullable(digest()), "`null`: no catalog is served."),
+  previous: about(z.nullable(digest()), "What a rollback serves; `null`: there is none."),
+  published_at: about(z.nullable(time()), "`null`: the deployment came with it."),
+  published_by: about(
+    z.nullable(text()),
+    "Id of the key; `null`: none was needed, or Hull did not store it.",
+  ),
+});
 
 export type Version = z.infer<typeof versionShape>;
 export const versionShape = z.object({

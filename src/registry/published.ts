@@ -260,9 +260,12 @@ export function servedId(pointer: CatalogPointer | null, pinned: string | null):
 
 /** `catalog:current`; `null` before the first publish. @throws CatalogUnreadable */
 export async function readPointer(env: Bindings): Promise<CatalogPointer | null> {
-  const value: unknown = await env.SKILLS.get(POINTER_KEY, "json");
-  return value === null ? null : readShape(catalogPointerShape, value, POINTER_KEY);
+  return pointerOf(await env.SKILLS.get(POINTER_KEY, "json"));
 }
+
+/** @param value `null`: nothing was published. @throws CatalogUnreadable */
+export const pointerOf = (value: unknown): CatalogPointer | null =>
+  value === null ? null : readShape(catalogPointerShape, value, POINTER_KEY);
 
 /** A stream of a skill's pack, a served file (`blob`), its hooks or an OpenAPI document. */
 export async function readBytes(

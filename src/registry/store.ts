@@ -1,4 +1,4 @@
-/** Writes the registry: immutable objects under their digest, then the pointer. */
+/** Writes the registry: immutable objects under their digest. */
 
 import * as z from "zod/mini";
 import { sha256, utf8 } from "../bytes.ts";
@@ -6,12 +6,8 @@ import type { Bindings } from "../env.ts";
 import { BundleInvalid } from "../errors/request.ts";
 import type { AssembledSkill } from "../skill/assemble.ts";
 import { parsedFile } from "../skill/json-depth.ts";
-import { type CatalogPointer, catalogShape, skillRecordShape } from "../skill/manifest.ts";
+import { catalogShape, skillRecordShape } from "../skill/manifest.ts";
 import { MAX_KV_BYTES } from "./kv-limit.ts";
-import { POINTER_KEY } from "./published.ts";
-
-/** The most catalogs in the pointer, which show a skill's earlier versions. */
-const MAX_EARLIER = 20;
 
 /** Stores one object named `<kind>/<sha256>` and returns its key. @throws BundleInvalid */
 export async function storeObject(env: Bindings, name: string, bytes: Uint8Array): Promise<string> {
@@ -66,33 +62,8 @@ export async function objectKeys(
   return { data: page.keys.map((key) => key.name), next_cursor: page.list_complete ? null : page.cursor };
 }
 
-/**
- * Moves `catalog:current` to a stored catalog.
- * @param stored its present value
- * @param previous id of the catalog served until now
- * @param pinned the catalog that this deployment is pinned to
- */
-export async function movePointer(
-  env: Bindings,
-  id: string,
-  {
-    stored,
-    previous,
-    pinned,
-    now,
-  }: { stored: CatalogPointer | null; previous: string | null; pinned: string | null; now: Date },
-): Promise<CatalogPointer> {
-  if ((await env.SKILLS.get(`catalog:${id}`, "stream")) === null) {
-    throw new BundleInvalid({ reason: `the catalog ${id} is not stored here` });
-  }
-  const last = stored === null ? [] : [{ id: stored.id, published_at: stored.published_at }];
-  const pointer: CatalogPointer = {
-    id,
-    previous,
-    published_at: now.toISOString(),
-    ...(pinned === null ? {} : { pinned }),
-    earlier: [...last, ...(stored?.earlier ?? [])].slice(0, MAX_EARLIER),
-  };
-  await env.SKILLS.put(POINTER_KEY, JSON.stringify(pointer));
-  return pointer;
+/** @throws BundleInvalid */
+export async function checkStored(env: Bindings, catalog: string): Promise<void> {
+  if ((await env.SKILLS.get(`catalog:${catalog}`, "stream")) !== null) return;
+  throw new BundleInvalid({ reason: `the catalog ${catalog} is not stored here` });
 }

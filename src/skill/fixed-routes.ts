@@ -44,6 +44,7 @@ export const FIXED_ROUTES = [
   ["traceExecution", "GET", "/executions/:id/trace", "invoke", "agents"],
   ["listObjects", "GET", "/_hull/bundles", "publish", "catalog"],
   ["putObjects", "PUT", "/_hull/bundles/:digest", "publish", "catalog"],
+  ["getServedCatalog", "GET", "/_hull/catalog", "publish", "catalog"],
   ["publishCatalog", "POST", "/_hull/catalog", "publish", "catalog"],
   ["getPublishedSkill", "GET", "/_hull/catalog/:slug", "publish", "catalog"],
   ["listKeys", "GET", "/admin/keys", "admin", "catalog"],

@@ -364,6 +364,8 @@ export function catalogPointer() {
     previous: z.nullable(sha256()),
     /** RFC 3339. */
     published_at: z.string(),
+    /** Id of the key that published it; absent if it needed none. */
+    published_by: maybe(z.string()),
     /** The pinned catalog of the deployment that it was published to; absent if none is pinned. */
     pinned: maybe(sha256()),
     /** Catalogs that were served before, the latest one first. */

@@ -2,13 +2,14 @@
  * Watch mode: what changes in the folder is served within a second, and what breaks keeps its last good version. And what changes
  * beside it: imports from outside, the files of settings.
  */
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, rename, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { json, runHull } from "../support/hull-dev.ts";
+import { hullScript, json, REPO, runHull, shared } from "../support/hull-dev.ts";
 import { running, until } from "../support/runner.ts";
 import { sharedHull } from "../support/shared.ts";
 
@@ -198,37 +199,124 @@ test("S119: a rollback serves the digests of before; a call under way ends on it
   expect(await begun).toBe("200 after");
 });
 
-test("hull publish asks again if the answer is lost, and says of a rollback that it may have taken place", async () => {
-  let lost = 0;
+/** What is in front of the server: `pass` sends the request on; it returns what the answer does. */
+type Toll = (route: string, pass: () => Promise<void>) => Promise<"answered" | "lost">;
+
+/** An address through which the requests of `hull publish` reach the server. */
+async function inFront(toll: Toll): Promise<{ url: string; close(): void }> {
   const front = createServer(async (request, response) => {
     const pieces: Buffer[] = [];
     for await (const piece of request) pieces.push(Buffer.from(piece));
     const { method = "", url = "", headers } = request;
-    const answer = await fetch(hull.url + url, {
-      method,
-      headers: { "content-type": headers["content-type"] ?? "" },
-      ...(method === "GET" ? {} : { body: Buffer.concat(pieces) }),
+    let [status, text] = [500, ""];
+    const outcome = await toll(`${method} ${url.replace(/[0-9a-f]{64}/, "…")}`, async () => {
+      const answer = await fetch(hull.url + url, {
+        method,
+        headers: { "content-type": headers["content-type"] ?? "" },
+        ...(method === "GET" ? {} : { body: Buffer.concat(pieces) }),
+      });
+      [status, text] = [answer.status, await answer.text()];
     });
-    const text = await answer.text();
-    if (url === "/_hull/catalog" && lost++ % 2 === 0) response.destroy();
-    else response.writeHead(answer.status, { "x-request-id": "front" }).end(text);
+    if (outcome === "lost") response.destroy();
+    else response.writeHead(status, { "x-request-id": "front" }).end(text);
   }).listen(0, "127.0.0.1");
   await once(front, "listening");
   const { port } = front.address() as AddressInfo;
-  const cwd = join(hull.root, "elsewhere");
-  await mkdir(join(cwd, "skills/other"), { recursive: true });
-  await writeFile(join(cwd, "skills/other/SKILL.md"), shout("other"));
-  const publish = (...args: string[]) =>
-    runHull(["publish", ...args, "--url", `http://127.0.0.1:${port}`], { cwd });
-  const digest = async (): Promise<string> =>
-    String((await json<{ catalog: string }>(await hull.call("/healthz"))).catalog);
-  const before = await digest();
+  return { url: `http://127.0.0.1:${port}`, close: () => void front.close() };
+}
+
+const catalogNow = async (): Promise<string> =>
+  String((await json<{ catalog: string }>(await hull.call("/healthz"))).catalog);
+
+/** A project of its own, with one skill. */
+async function projectOf(name: string, text: string): Promise<string> {
+  const cwd = join(hull.root, name);
+  await mkdir(join(cwd, "skills", name), { recursive: true });
+  await writeFile(join(cwd, "skills", name, "SKILL.md"), text);
+  return cwd;
+}
+
+test("hull publish asks again if the answer is lost, and so does a rollback, which takes place once", async () => {
+  let asked = 0;
+  const front = await inFront(async (route, pass) => {
+    await pass();
+    return route === "POST /_hull/catalog" && asked++ % 2 === 0 ? "lost" : "answered";
+  });
+  const cwd = await projectOf("other", shout("other"));
+  const publish = (...args: string[]) => runHull(["publish", ...args, "--url", front.url], { cwd });
+  const before = await catalogNow();
   expect(await publish()).toMatchObject({ code: 0, output: expect.stringContaining("Published") });
-  expect([(await digest()) === before, lost]).toEqual([false, 2]);
+  expect([(await catalogNow()) === before, asked]).toEqual([false, 2]);
   const rolled = await publish("--rollback");
-  expect([rolled.code, await digest(), lost]).toEqual([4, before, 3]);
-  expect(rolled.output).toContain("It may have taken place, and another one would undo it");
+  expect([rolled.code, await catalogNow(), asked]).toEqual([0, before, 4]);
   front.close();
+});
+
+test("hull publish replaces nothing that somebody published after it began", async () => {
+  const [mine, theirs] = [await projectOf("mine", shout("mine")), await projectOf("theirs", shout("theirs"))];
+  const before = await catalogNow();
+  let between: string | null = null;
+  const front = await inFront(async (route, pass) => {
+    if (route === "GET /_hull/bundles") {
+      await runHull(["publish", "--url", hull.url], { cwd: theirs, process: true });
+      between = await catalogNow();
+    }
+    await pass();
+    return "answered";
+  });
+  const publish = (url: string) => runHull(["publish", "--url", url], { cwd: mine, process: true });
+  const lost = await publish(front.url);
+  front.close();
+  expect([lost.code, await catalogNow()]).toEqual([1, between]);
+  expect(lost.output).toMatch(/catalog [0-9a-f]{12} was published at .* changed nothing.*\[catalog_moved\]/s);
+  expect((await publish(hull.url)).code).toBe(0);
+  expect(await json(await hull.call("/_hull/catalog"))).toMatchObject({ previous: between });
+  await hull.post("/_hull/catalog", { id: before });
+});
+
+test("a hull publish that is killed at any step leaves a whole catalog, and the next one finishes", async () => {
+  const before = await catalogNow();
+  const steps = ["GET /_hull/catalog", "GET /_hull/bundles", "PUT /_hull/bundles/…", "POST /_hull/catalog"];
+  const skills = await json<{ slug: string }[]>(await hull.call("/skills"));
+  for (const [n, moment] of steps.flatMap((step) => [`before ${step}`, `after ${step}`]).entries()) {
+    const cwd = await projectOf(
+      `killed-${n}`,
+      shout(`killed ${n}`).replace("name: Shout", `name: killed-${n}`),
+    );
+    const killed = Promise.withResolvers<void>();
+    const reached = Promise.withResolvers<void>();
+    const front = await inFront(async (route, pass) => {
+      if (moment === `after ${route}`) await pass();
+      if (moment.endsWith(route)) {
+        reached.resolve();
+        await killed.promise;
+        return "lost";
+      }
+      await pass();
+      return "answered";
+    });
+    const child = spawn(process.execPath, [hullScript(REPO), "publish", "--url", front.url], {
+      cwd,
+      env: { PATH: process.env.PATH, HOME: join(hull.root, "home"), ...shared(REPO) },
+      stdio: "ignore",
+    });
+    const ended = once(child, "exit");
+    await reached.promise;
+    child.kill("SIGKILL");
+    await ended;
+    killed.resolve();
+    front.close();
+    const moved = moment === "after POST /_hull/catalog";
+    expect([moment, (await catalogNow()) === before]).toEqual([moment, !moved]);
+    if (!moved) {
+      expect([moment, await json(await hull.call("/skills"))]).toEqual([moment, skills]);
+      expect([moment, await said("steady")]).toEqual([moment, "200 steady"]);
+    }
+    const again = await runHull(["publish", "--url", hull.url], { cwd });
+    expect([moment, again.code, await said(`killed-${n}`)]).toEqual([moment, 0, `200 killed ${n}`]);
+    expect(await json(await hull.call("/_hull/catalog"))).toMatchObject({ previous: before });
+    await hull.post("/_hull/catalog", { id: before });
+  }
 });
 
 test("publish --keep-going leaves a broken skill at its published version, as stale, and a new one out", async () => {

@@ -216,6 +216,11 @@ const PROVOKED: Record<string, () => Promise<Response>> = {
     return post("/skills/mock", "two", { "idempotency-key": "sweep" });
   },
   bundle_invalid: () => upload("broken", skill("broken", "mode: lmm")),
+  catalog_moved: () =>
+    admin("/_hull/catalog", {
+      method: "POST",
+      body: JSON.stringify({ rollback: true, base: "0".repeat(64) }),
+    }),
   slug_taken: () => upload("mock", mockSkill("mock")),
   malformed_toml: () => admin("/llm/capabilities", { method: "PUT", body: "[[provider" }),
   model_not_resolved: () => ask("/llm/cost?model=o1&provider=none"),

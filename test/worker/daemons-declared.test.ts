@@ -2,8 +2,8 @@
 import { createHmac } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { sweepDaemons } from "../../src/http/daemons/sweep.ts";
+import { movePointer, storedPointer } from "../../src/registry/pointer.ts";
 import { readPointer } from "../../src/registry/published.ts";
-import { movePointer } from "../../src/registry/store.ts";
 import { removeUpload } from "../../src/registry/uploads.ts";
 import { noteDaemon } from "../../src/session/daemon/directory.ts";
 import { bindings } from "./file-bindings.ts";
@@ -75,8 +75,8 @@ describe("a skill that declares a daemon", () => {
     await client.publish({ guard: skill("Guard the wall.") });
     const { id } = (await declared()) ?? {};
     await until(id, { status: "running" });
-    const stored = await readPointer(env);
-    await movePointer(env, without, { stored, previous: null, pinned: null, now: new Date() });
+    const change = { id: without, previous: null, pinned: null, by: null, now: new Date() };
+    await movePointer(env, await storedPointer(env, false), change);
     expect((await new Client().post("/_hull/catalog", { id: without })).status).toBe(200);
     expect(await get(id)).toMatchObject({ status: "stopped" });
   });

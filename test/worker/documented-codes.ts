@@ -37,7 +37,16 @@ const ELSEWHERE = [
   "storage_unreadable",
 ];
 /** Members of only some of a code's answers. */
-const SOMETIMES = ["folder", "upload", "skill", "session_cost_usd", "retry_after_ms", "bytes", "files"];
+const SOMETIMES = [
+  "folder",
+  "upload",
+  "skill",
+  "session_cost_usd",
+  "retry_after_ms",
+  "bytes",
+  "files",
+  "published_by",
+];
 /** `| 404 | `skill_not_found` | when | `near` |` of the table of codes that this version sends. */
 export const DOCUMENTED = Array.from(
   (documentation.split("## Errors")[1]?.split("In the vocabulary, but not sent")[0] ?? "").matchAll(

@@ -106,6 +106,7 @@ const EXAMPLES: [OperationId, () => Example][] = [
   ["deleteExecution", () => at(`/executions/${made.execution}`)],
   ["listObjects", () => at("/_hull/bundles")],
   ["putObjects", () => raw(`/_hull/bundles/${DIGEST}`, TAR, "application/x-tar")],
+  ["getServedCatalog", () => at("/_hull/catalog")],
   ["publishCatalog", () => at("/_hull/catalog", { id: made.catalog ?? "" })],
   ["getPublishedSkill", () => at("/_hull/catalog/artist")],
   ["putSkill", () => raw("/_hull/skills/up", ZIP, "application/zip")],

@@ -1,9 +1,19 @@
 import { describe, expect, it } from "vitest";
 import { sha256 } from "../../src/bytes.ts";
+import { sweepAll } from "../../src/http/sweep.ts";
+import type { CatalogPointer } from "../../src/skill/manifest.ts";
 import { makeZip } from "../support/zip.ts";
 import { Client, entry, LOCAL, mockSkill } from "./served.ts";
 
 const client = new Client();
+const ADMIN = "hull-admin-canary-0123456789";
+/** A catalog that is stored, and another one served. */
+async function storedOnly(word: string): Promise<string> {
+  const { id } = await (await client.fetch("/_hull/catalog")).json<{ id: string }>();
+  const stored = await client.publish({ one: mockSkill(word) });
+  await client.serve(id);
+  return stored;
+}
 const bytes = (text: string) => new Uint8Array(new TextEncoder().encode(text));
 
 async function refused(response: Promise<Response>, reason: RegExp): Promise<void> {
@@ -95,6 +105,124 @@ describe("publishing", () => {
     expect([await served(pin), await served(old)]).toEqual([other, old]);
     await deployed.post("/_hull/catalog", { rollback: true });
     expect(await served(pin)).toBe(pin);
+  });
+
+  it("of two publishes at once each knows the other; whoever names the catalog that it replaces is refused", async () => {
+    const base = await client.publish({ one: mockSkill("base") });
+    const [first, second] = [await storedOnly("first"), await storedOnly("second")];
+    const pointer = () => client.env.SKILLS.get<CatalogPointer>("catalog:current", "json");
+    const rounds = [
+      [{}, 201, { id: first, previous: second }],
+      [{ base: second }, 409, { id: second, previous: base }],
+      [{ base }, 409, { id: second, previous: base }],
+    ] as const;
+    for (const [named, status, expected] of rounds) {
+      await client.serve(base);
+      const slow = new Client();
+      const [asked, moved] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      const { SKILLS } = slow.env;
+      // Between its look at the pointer and its change of it.
+      const get = async (key: string, ...how: unknown[]) => {
+        if (key === `catalog:${first}`) {
+          asked.resolve();
+          await moved.promise;
+        }
+        return Reflect.apply(SKILLS.get, SKILLS, [key, ...how]);
+      };
+      slow.env.SKILLS = new Proxy(SKILLS, {
+        get: (target, name) => (name === "get" ? get : Reflect.get(target, name).bind(target)),
+      });
+      const late = slow.post("/_hull/catalog", { id: first, ...named });
+      await Promise.race([asked.promise, late]);
+      expect((await new Client().post("/_hull/catalog", { id: second, base })).status).toBe(201);
+      moved.resolve();
+      const answer = await late;
+      expect(answer.status).toBe(status);
+      expect(await pointer()).toMatchObject(expected);
+    }
+  });
+
+  it("tells who publishes what, and refuses what is not based on it", async () => {
+    const [base, next] = [await client.publish({ one: mockSkill("base") }), await storedOnly("next")];
+    const key = { authorization: `Bearer ${ADMIN}`, "content-type": "application/json" };
+    const keyed = new Client({ ...LOCAL, HULL_ADMIN_KEY: ADMIN });
+    const post = (body: object) =>
+      keyed.fetch("/_hull/catalog", { method: "POST", headers: key, body: JSON.stringify(body) });
+    const served = async () => (await keyed.fetch("/_hull/catalog", { headers: key })).json();
+    expect(await served()).toMatchObject({ id: base, published_by: null });
+    expect((await post({ id: next, base })).status).toBe(201);
+    const published = { published_at: expect.any(String), published_by: "key_admin" };
+    expect(await served()).toEqual({ id: next, previous: base, ...published });
+    for (const body of [
+      { id: base, base },
+      { rollback: true, base },
+      { id: base, base: null },
+    ]) {
+      const refusal = await post(body);
+      expect(refusal.status).toBe(409);
+      expect(await refusal.json()).toMatchObject({ code: "catalog_moved", catalog: next, ...published });
+    }
+    // A repeated request finds its own work.
+    expect((await post({ id: next, base })).status).toBe(200);
+    expect((await post({ rollback: true, base: next })).status).toBe(201);
+    expect(await served()).toMatchObject({ id: base, previous: next });
+  });
+
+  it("knows what was published elsewhere while KV still shows the pointer of before", async () => {
+    const old = await client.publish({ one: mockSkill("old") });
+    const shown = await client.env.SKILLS.get("catalog:current");
+    const [middle, last] = [await storedOnly("middle"), await storedOnly("last")];
+    await client.serve(middle);
+    const far = new Client();
+    far.env.SKILLS = new Proxy(far.env.SKILLS, {
+      get:
+        (target, name) =>
+        async (key: string, ...how: unknown[]) => {
+          if (name !== "get" || key !== "catalog:current")
+            return Reflect.apply(Reflect.get(target, name), target, [key, ...how]);
+          return how[0] === "json" ? JSON.parse(shown ?? "") : shown;
+        },
+    });
+    expect(await (await far.post("/_hull/catalog", { id: last })).json()).toMatchObject({ previous: middle });
+    const rolled = await far.post("/_hull/catalog", { rollback: true });
+    expect(await rolled.json()).toMatchObject({ id: middle, previous: last });
+    expect(old).not.toBe(middle);
+  });
+
+  it.each(["the publish is repeated", "a sweep follows"])(
+    "a publish that dies between D1 and KV leaves the old catalog, and takes effect when %s",
+    async (then) => {
+      const before = await client.publish({ one: mockSkill("before") });
+      const after = await storedOnly("after");
+      const dying = new Client();
+      dying.env.SKILLS = new Proxy(dying.env.SKILLS, {
+        get: (target, name) => {
+          if (name === "put") return () => Promise.reject(new TypeError("KV PUT failed: 500"));
+          return Reflect.get(target, name).bind(target);
+        },
+      });
+      expect((await dying.post("/_hull/catalog", { id: after, base: before })).status).toBe(500);
+      const served = async () => (await new Client().fetch("/healthz")).json<{ catalog: string }>();
+      expect((await served()).catalog).toBe(before);
+      if (then === "a sweep follows") await sweepAll(client.env, () => {}, Date.now());
+      else expect((await client.post("/_hull/catalog", { id: after, base: before })).status).toBe(200);
+      expect((await served()).catalog).toBe(after);
+    },
+  );
+
+  it("goes on from what an earlier version of Hull published, which writes KV alone", async () => {
+    const { SKILLS } = client.env;
+    await client.publish({ one: mockSkill("one") });
+    const [older, next] = [await storedOnly("older"), await storedOnly("next")];
+    const pointer = await SKILLS.get<CatalogPointer>("catalog:current", "json");
+    const published_at = new Date(Date.now() + 60_000).toISOString();
+    await SKILLS.put("catalog:current", JSON.stringify({ id: older, previous: pointer?.id, published_at }));
+    await sweepAll(client.env, () => {}, Date.now());
+    expect(await SKILLS.get("catalog:current", "json")).toMatchObject({ id: older });
+    const moved = await client.post("/_hull/catalog", { id: next });
+    const shown = await moved.json<CatalogPointer>();
+    expect(shown).toMatchObject({ id: next, previous: older });
+    expect(shown.published_at > published_at).toBe(true);
   });
 
   it("lists what is stored, so that only the missing is sent", async () => {

@@ -3,9 +3,14 @@ import * as z from "zod/mini";
 import { SCOPES } from "../../auth/api-key.ts";
 import { type Json, sha256 } from "../../skill/manifest.ts";
 
-/** Exactly one of the two; the handler checks that. */
+/** Exactly one of `id` and `rollback`; the handler checks that. */
 export const catalogBody = z.lazy(() =>
-  z.strictObject({ id: z.optional(sha256()), rollback: z.optional(z.literal(true)) }),
+  z.strictObject({
+    id: z.optional(sha256()),
+    rollback: z.optional(z.literal(true)),
+    /** The catalog that must still be served; `null`: none may be. */
+    base: z.optional(z.nullable(sha256())),
+  }),
 );
 
 /** What replaces an archive: a stored skill, or an earlier version of the same upload. */
