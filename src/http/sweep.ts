@@ -5,6 +5,7 @@
 import { deploymentOf } from "../deployment.ts";
 import type { Bindings } from "../env.ts";
 import { copyPointer } from "../registry/pointer.ts";
+import { sweepUploads } from "../registry/sweep-uploads.ts";
 import { sweepRuns } from "../session/run-index.ts";
 import { sweepUnsettled } from "../session/unsettled-runs.ts";
 import { sweepDaemons } from "./daemons/sweep.ts";
@@ -26,6 +27,7 @@ export async function sweepAll(
     catalog: async () => {
       await copyPointer(env);
     },
+    uploads: () => sweepUploads(env, now),
     daemons: () => sweepDaemons(env, background, now),
   });
 }

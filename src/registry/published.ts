@@ -22,6 +22,7 @@ import {
 } from "../skill/manifest.ts";
 import { readTarFile } from "../skill/tar.ts";
 import { BlobCache, MAX_FILE_BYTES } from "./blob-cache.ts";
+import { noteUses, UPLOADED } from "./uploaded-objects.ts";
 
 export const POINTER_KEY = "catalog:current";
 
@@ -32,6 +33,8 @@ export const POINTER_KEY = "catalog:current";
 const POINTER_FRESH_MS = 5000;
 /** KV's own edge cache for immutable values, in seconds. */
 const IMMUTABLE_TTL_S = 86_400;
+/** The same for an object that was missing. KV caches that, too, but the object may have been stored since. */
+const MISSING_TTL_S = 60;
 /** Skill records kept per isolate; a record is a few KB. */
 const MAX_CACHED_RECORDS = 2000;
 
@@ -123,9 +126,17 @@ export class SkillRegistry {
 
   /** The record of a skill version. @throws SkillNotFound if a later version of Hull stored it */
   async skill(digest: string): Promise<SkillRecord> {
+    const record = await this.#record(digest);
+    if (record === null) throw lacks(`skill:${digest}`);
+    return record;
+  }
+
+  /** `null`: it was removed, or never stored. */
+  async #record(digest: string): Promise<SkillRecord | null> {
     const known = this.#records.get(digest);
     if (known !== undefined) return known;
     const value = await readObject(this.#env, `skill:${digest}`);
+    if (value === null) return null;
     const { data: record } = skillRecordShape.safeParse(value);
     if (record === undefined) throw unreadableRecord(value, digest);
     this.#records.set(digest, record);
@@ -134,11 +145,20 @@ export class SkillRegistry {
 
   /**
    * The same for a version that a caller may have named.
-   * @throws SkillNotFound if another tenant uploaded it
+   * @throws SkillNotFound if another tenant uploaded it, or Hull does not have it
    */
   async skillOf(tenant: string, digest: string): Promise<SkillRecord> {
-    const record = await this.skill(digest);
-    if ((record.uploaded_by ?? tenant) !== tenant) throw new SkillNotFound({ id: digest });
+    const record = await this.keptSkill(tenant, digest);
+    if (record === null) throw new SkillNotFound({ id: digest });
+    return record;
+  }
+
+  /** The same; `null` if Hull does not have it. A version that nothing serves stays longer with each use. */
+  async keptSkill(tenant: string, digest: string): Promise<SkillRecord | null> {
+    const record = await this.#record(digest);
+    if (record?.uploaded_by === undefined) return record;
+    if (record.uploaded_by !== tenant) return null;
+    await noteUses(this.#env, [digest]);
     return record;
   }
 
@@ -218,6 +238,7 @@ export async function readCatalog(
   id: string,
 ): Promise<Catalog & { unreadable: UnreadableSkill[] }> {
   const value = await readObject(env, `catalog:${id}`);
+  if (value === null) throw lacks(`catalog:${id}`);
   const { data: whole } = catalogShape.safeParse(value);
   if (whole !== undefined) return { ...whole, unreadable: [] };
   const cards: Card[] = [];
@@ -274,15 +295,26 @@ export async function readBytes(
   digest: string,
 ): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
   const key = `${kind}:${digest}`;
-  const stream = await env.SKILLS.get(key, { type: "stream", cacheTtl: IMMUTABLE_TTL_S });
-  if (stream !== null) return stream;
-  const object = await env.FILES.get(key);
-  if (object === null) throw new Internal({ cause: `the registry lacks ${key}` });
-  return object.body;
+  const small = (place: string, cacheTtl: number) => env.SKILLS.get(place, { type: "stream", cacheTtl });
+  const large = async (place: string) => (await env.FILES.get(place))?.body ?? null;
+  const found =
+    (await placed(key, (place) => small(place, IMMUTABLE_TTL_S))) ??
+    (await placed(key, large)) ??
+    (await placed(key, (place) => small(place, MISSING_TTL_S)));
+  if (found === null) throw lacks(key);
+  return found;
 }
 
+/** `null`: it is not stored. */
 async function readObject(env: Bindings, key: `${"skill" | "catalog"}:${string}`): Promise<unknown> {
-  const value: unknown = await env.SKILLS.get(key, { type: "json", cacheTtl: IMMUTABLE_TTL_S });
-  if (value === null) throw new Internal({ cause: `the registry lacks ${key}` });
-  return value;
+  const read = (cacheTtl: number) =>
+    placed(key, async (place): Promise<unknown> => env.SKILLS.get(place, { type: "json", cacheTtl }));
+  return (await read(IMMUTABLE_TTL_S)) ?? (await read(MISSING_TTL_S));
 }
+
+/** What is stored under the key of a published or an uploaded object. */
+async function placed<T>(key: string, read: (place: string) => Promise<T | null>): Promise<T | null> {
+  return (await read(key)) ?? (await read(UPLOADED + key));
+}
+
+const lacks = (key: string): Error => new Internal({ cause: `the registry lacks ${key}` });

@@ -8,6 +8,7 @@ import type { AssembledSkill } from "../skill/assemble.ts";
 import { parsedFile } from "../skill/json-depth.ts";
 import { catalogShape, skillRecordShape } from "../skill/manifest.ts";
 import { MAX_KV_BYTES } from "./kv-limit.ts";
+import { noteObjects, UPLOADED } from "./uploaded-objects.ts";
 
 /** Stores one object named `<kind>/<sha256>` and returns its key. @throws BundleInvalid */
 export async function storeObject(env: Bindings, name: string, bytes: Uint8Array): Promise<string> {
@@ -28,13 +29,29 @@ async function putObject(env: Bindings, key: string, bytes: Uint8Array): Promise
   else await env.SKILLS.put(key, bytes);
 }
 
-/** Stores the parts of an upload, under the keys of published skills. */
-export async function storeSkill(env: Bindings, skill: AssembledSkill): Promise<void> {
-  const { digest, record, recordJson, pack, blob, modules } = skill;
-  if (record.pack !== null) await putObject(env, `pack:${record.pack}`, pack);
-  if (blob !== null) await putObject(env, `blob:${blob.sha256}`, blob.bytes);
-  for (const { sha256, bytes } of modules) await putObject(env, `module:${sha256}`, bytes);
-  await putObject(env, `skill:${digest}`, utf8(recordJson));
+/** Stores the parts of a tenant's skill, so that a sweep can remove them. */
+export async function storeUpload(env: Bindings, tenant: string, skill: AssembledSkill): Promise<void> {
+  const { digest } = skill;
+  const parts = partsOf(skill);
+  const keys = parts.map(([key]) => UPLOADED + key);
+  // While a sweep removes some of them, they go where nobody removes anything.
+  const place = (await noteObjects(env, { digest, tenant, keys })) ? UPLOADED : "";
+  for (const [key, bytes] of parts) await putObject(env, place + key, bytes);
+}
+
+/** The objects of a skill by their keys, the record last. */
+function partsOf({
+  digest,
+  record,
+  recordJson,
+  pack,
+  blob,
+  modules,
+}: AssembledSkill): [string, Uint8Array][] {
+  const parts: [string, Uint8Array][] = modules.map(({ sha256, bytes }) => [`module:${sha256}`, bytes]);
+  if (record.pack !== null) parts.push([`pack:${record.pack}`, pack]);
+  if (blob !== null) parts.push([`blob:${blob.sha256}`, blob.bytes]);
+  return [...parts, [`skill:${digest}`, utf8(recordJson)]];
 }
 
 function checkShape(kind: string, name: string, bytes: Uint8Array): void {
@@ -53,13 +70,14 @@ function shapeOf(kind: string): z.ZodMiniType {
   return kind === "skill" ? skillRecordShape : catalogShape;
 }
 
-/** Keys of stored objects, a page at a time. */
+/** Keys of the stored objects that a publish may take as its own, a page at a time. */
 export async function objectKeys(
   env: Bindings,
   cursor: string | null,
 ): Promise<{ data: string[]; next_cursor: string | null }> {
   const page = await env.SKILLS.list(cursor === null ? {} : { cursor });
-  return { data: page.keys.map((key) => key.name), next_cursor: page.list_complete ? null : page.cursor };
+  const keys = page.keys.map(({ name }) => name).filter((name) => !name.startsWith(UPLOADED));
+  return { data: keys, next_cursor: page.list_complete ? null : page.cursor };
 }
 
 /** @throws BundleInvalid */

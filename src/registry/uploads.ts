@@ -6,6 +6,7 @@ import TOOL_CONFIG from "../../migrations/0005_tool_config.sql?raw";
 import { databaseWith, Tables } from "../database.ts";
 import type { Bindings } from "../env.ts";
 import { type Card, cardShape, sha256 } from "../skill/manifest.ts";
+import { looseVersions } from "./uploaded-objects.ts";
 
 /** The most uploaded skills of one tenant: an isolate holds all their cards. */
 export const MAX_UPLOADS = 200;
@@ -82,6 +83,8 @@ export async function saveUpload(
   { now, fresh }: { now: Date; fresh: boolean },
 ): Promise<{ saved: Upload; existed: boolean } | "taken" | "full"> {
   const db = await tables(env).database();
+  const tooMany = `FROM uploaded_versions WHERE slug = ?1 AND version <=
+    (SELECT max(version) FROM uploaded_versions WHERE slug = ?1) - ?2`;
   const values = [...near(card), owner, card.version, JSON.stringify(card), now.toISOString()];
   const statements = [
     db.prepare("SELECT slug FROM uploaded_skills WHERE slug = ?1").bind(card.slug),
@@ -105,12 +108,8 @@ export async function saveUpload(
            (SELECT digest FROM uploaded_versions WHERE slug = ?1 ORDER BY version DESC LIMIT 1)`,
       )
       .bind(card.slug),
-    db
-      .prepare(
-        `DELETE FROM uploaded_versions WHERE slug = ?1 AND version <=
-           (SELECT max(version) FROM uploaded_versions WHERE slug = ?1) - ?2`,
-      )
-      .bind(card.slug, MAX_VERSIONS),
+    await looseVersions(env, `SELECT digest ${tooMany}`, [card.slug, MAX_VERSIONS]),
+    db.prepare(`DELETE ${tooMany}`).bind(card.slug, MAX_VERSIONS),
   ];
   const [before, after] = await db.batch(statements);
   const [saved] = z.array(uploadShape).parse(after?.results);
@@ -131,9 +130,12 @@ export async function removeUpload(
   const db = await tables(env).database();
   const which = "FROM uploaded_skills WHERE slug = ?1 AND (?2 IS NULL OR owner = ?2)";
   const config = `DELETE FROM tool_config WHERE slug = ?1 AND tenant IN (SELECT owner ${which})`;
-  const [, , gone] = await db.batch([
+  const versions = `FROM uploaded_versions WHERE slug IN (SELECT slug ${which})`;
+  const digests = `SELECT digest ${versions} UNION SELECT digest ${which}`;
+  const [, , , gone] = await db.batch([
     db.prepare(config).bind(slug, owner),
-    db.prepare(`DELETE FROM uploaded_versions WHERE slug IN (SELECT slug ${which})`).bind(slug, owner),
+    await looseVersions(env, digests, [slug, owner]),
+    db.prepare(`DELETE ${versions}`).bind(slug, owner),
     db.prepare(`DELETE ${which} RETURNING owner`).bind(slug, owner),
   ]);
   return z.array(z.object({ owner: z.string() })).parse(gone?.results)[0]?.owner ?? null;

@@ -9,7 +9,7 @@ import { readSkillGraph } from "../engine/workflow/skill-file.ts";
 import { BundleInvalid, SlugTaken, UploadLimit } from "../errors/request.ts";
 import { knownProviders } from "../model/registry/known.ts";
 import type { LoadedCatalog } from "../registry/published.ts";
-import { storeSkill } from "../registry/store.ts";
+import { storeUpload } from "../registry/store.ts";
 import { publishedHolder } from "../registry/tenant-catalog.ts";
 import { MAX_UPLOADS, removeUpload, saveUpload, type Upload, uploadsNear } from "../registry/uploads.ts";
 import type { AssembledSkill, Assembly } from "../skill/assemble.ts";
@@ -69,7 +69,7 @@ export async function uploadSkill(
   const same = before?.digest === skill.digest;
   if (before !== null && fresh && !same)
     throw new SlugTaken({ slug, route: card.route, by: "upload", skill: slug });
-  if (!same) await storeSkill(env, skill);
+  if (!same) await storeUpload(env, tenant, skill);
   const outcome = await saveUpload(env, tenant, card, { now: new Date(), fresh });
   if (outcome === "full") throw new UploadLimit({ limit: MAX_UPLOADS });
   if (outcome === "taken") throw new SlugTaken({ slug, route: card.route, by: "upload", skill: null });

@@ -2,7 +2,7 @@
 import { BundleInvalid, SkillNotFound } from "../errors/request.ts";
 import { Internal } from "../errors.ts";
 import type { SkillReference } from "../llm/container-params.ts";
-import { storeSkill } from "../registry/store.ts";
+import { storeUpload } from "../registry/store.ts";
 import { findBundle } from "../registry/stored-skills/bundles.ts";
 import { findSkill, findVersion, type StoredVersion } from "../registry/stored-skills/rows.ts";
 import type { SkillRecord } from "../skill/manifest.ts";
@@ -79,14 +79,15 @@ async function assembledVersion(
   const { deployment, env, tenant } = context;
   const key = `${tenant} ${version.id}`;
   const digest = deployment.assembled.get(key);
-  if (digest !== undefined) return { record: await deployment.registry.skill(digest), digest };
+  const known = digest === undefined ? null : await deployment.registry.keptSkill(tenant, digest);
+  if (digest !== undefined && known !== null) return { record: known, digest };
   const bundle = await findBundle(env, tenant, version.digest);
   const object = bundle === null ? null : await env.FILES.get(bundle.key);
   if (object === null) throw new Internal({ cause: `the bundle of ${version.id} is not there` });
   const files = await readZip(new Uint8Array(await object.arrayBuffer()), UNPACKED);
   const own = files.map((file) => ({ ...file, path: file.path.slice(file.path.indexOf("/") + 1) }));
   const skill = await assembled(context, own, version.name);
-  await storeSkill(env, skill);
+  await storeUpload(env, tenant, skill);
   deployment.assembled.set(key, skill.digest);
   return { record: skill.record, digest: skill.digest };
 }
@@ -109,7 +110,7 @@ export async function inlineSkill(
   name: string,
   zip: Uint8Array<ArrayBuffer>,
 ): Promise<NamedSkill> {
-  const { env, settings } = context;
+  const { env, settings, tenant } = context;
   const limits = { max_bytes: settings.limits.max_upload_bytes, max_entries: UNPACKED.max_entries };
   // Imported on first use, because it imports the YAML parser.
   const { readStoredSkill } = await import("../skill/stored-skill.ts");
@@ -119,7 +120,7 @@ export async function inlineSkill(
     const files = await readZip(checked.zip, UNPACKED);
     const own = files.map((file) => ({ ...file, path: file.path.slice(file.path.indexOf("/") + 1) }));
     const { record, digest, ...rest } = await assembled(context, own, checked.name);
-    await storeSkill(env, { record, digest, ...rest });
+    await storeUpload(env, tenant, { record, digest, ...rest });
     const named = { id: name, version: digest.slice(0, 12), epoch: null, label: record.manifest.name };
     return { ...named, record, digest };
   } catch (error) {

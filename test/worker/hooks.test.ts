@@ -212,7 +212,7 @@ describe("uploaded hooks", () => {
     expect(answer.status).toBe(201);
     const { digest } = await answer.json<{ digest: string }>();
     const record = await client.env.SKILLS.get<{ hooks: { module: string; exports: string[] } }>(
-      `skill:${digest}`,
+      `uploaded/skill:${digest}`,
       "json",
     );
     expect(record?.hooks.exports).toEqual(["default", "seven"]);

@@ -142,6 +142,29 @@ describe("publishing", () => {
     }
   });
 
+  it("copies the last change to KV, also if an earlier copy arrives after it", async () => {
+    await client.publish({ one: mockSkill("base") });
+    const [first, second] = [await storedOnly("first"), await storedOnly("second")];
+    const slow = new Client();
+    const [asked, moved] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const { SKILLS } = slow.env;
+    const put = async (key: string, value: string) => {
+      asked.resolve();
+      await moved.promise;
+      await SKILLS.put(key, value);
+    };
+    slow.env.SKILLS = new Proxy(SKILLS, {
+      get: (target, name) => (name === "put" ? put : Reflect.get(target, name).bind(target)),
+    });
+    const late = slow.post("/_hull/catalog", { id: first });
+    await asked.promise;
+    await client.serve(second);
+    moved.resolve();
+    expect((await late).status).toBe(201);
+    expect(await SKILLS.get("catalog:current", "json")).toMatchObject({ id: second, previous: first });
+    expect(await (await slow.fetch("/healthz")).json()).toMatchObject({ catalog: second });
+  });
+
   it("tells who publishes what, and refuses what is not based on it", async () => {
     const [base, next] = [await client.publish({ one: mockSkill("base") }), await storedOnly("next")];
     const key = { authorization: `Bearer ${ADMIN}`, "content-type": "application/json" };

@@ -26,7 +26,7 @@ async function upload(tools: object | string, files: Record<string, string> = {}
     digest: string;
     warnings: { level: string; code: string; file: string }[];
   }>();
-  const record = await keyed.env.SKILLS.get<SkillRecord>(`skill:${digest}`, "json");
+  const record = await keyed.env.SKILLS.get<SkillRecord>(`uploaded/skill:${digest}`, "json");
   // What an upload's text asks for without `allowed-tools` is test/unit/scripts/needs.test.ts's subject.
   const others = warnings.filter(({ code }) => code !== "workspace_tools_not_granted");
   return { record, found: others.map(({ level, code, file }) => `${level} ${code} ${file}`) };
@@ -38,7 +38,7 @@ it("H4: an upload's plain JavaScript is its own module", async () => {
   expect(record?.tools).toMatchObject([
     { tier: "isolate", script: "scripts/a.js", module: expect.any(String) },
   ]);
-  expect(await keyed.env.SKILLS.get(`module:${record?.tools?.[0]?.module}`)).toBe(PLAIN);
+  expect(await keyed.env.SKILLS.get(`uploaded/module:${record?.tools?.[0]?.module}`)).toBe(PLAIN);
   expect(record?.pack).not.toBeNull();
 });
 

@@ -42,7 +42,10 @@ describe("what an archive may be", () => {
   ])("%s", async (_, files) => {
     const zip = await red.put("fox", files);
     const { digest } = await zip.json<{ digest: string }>();
-    const record = await keyed.env.SKILLS.get<{ files: { path: string }[] }>(`skill:${digest}`, "json");
+    const record = await keyed.env.SKILLS.get<{ files: { path: string }[] }>(
+      `uploaded/skill:${digest}`,
+      "json",
+    );
     expect(record?.files.map(({ path }) => path)).toEqual(["SKILL.md", "a/b.txt"]);
   });
 

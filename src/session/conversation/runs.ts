@@ -13,6 +13,7 @@ import { CallNotFound } from "../../errors/llm.ts";
 import { RunCancelled, RunInProgress } from "../../errors/session.ts";
 import { type ErrorData, HullError, Internal } from "../../errors.ts";
 import { systemClock } from "../../model/clock.ts";
+import { noteUses } from "../../registry/uploaded-objects.ts";
 import type { AgentRuntime, PreparedRun, RunEnvironment } from "../../run/agent/runtime.ts";
 import { detachedContext, type SpanNote } from "../../run/context.ts";
 import type { RunEvent } from "../../run/events.ts";
@@ -96,6 +97,15 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
     });
     const row = this.row(spec.run_id);
     this.startAttempt(row, { attempt: { ...this.newAttempt(row), prepared } });
+    this.#noteSkills(spec);
+  }
+
+  /** A run may take over the skills of another run, whatever has become of them since. */
+  #noteSkills({ own_skill, skills }: AgentSpec): void {
+    const all = own_skill === undefined ? skills : [own_skill, ...skills];
+    const uploads = all.flatMap(({ uploaded, digest }) => (uploaded && digest !== undefined ? [digest] : []));
+    const { deployment, background } = this.#options;
+    if (uploads.length > 0) background(noteUses(deployment.env, uploads));
   }
 
   /** @throws CallNotFound */
