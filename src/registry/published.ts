@@ -22,9 +22,10 @@ import {
 } from "../skill/manifest.ts";
 import { readTarFile } from "../skill/tar.ts";
 import { BlobCache, MAX_FILE_BYTES } from "./blob-cache.ts";
-import { noteUses, UPLOADED } from "./uploaded-objects.ts";
 
 export const POINTER_KEY = "catalog:current";
+/** How the keys of objects begin that belong to skills of tenants. */
+export const UPLOADED = "uploaded/";
 
 /**
  * Age in ms at which a cached pointer is read again in the background. A publish through this isolate takes effect
@@ -158,6 +159,8 @@ export class SkillRegistry {
     const record = await this.#record(digest);
     if (record?.uploaded_by === undefined) return record;
     if (record.uploaded_by !== tenant) return null;
+    // Imported on first use, because few isolates need it.
+    const { noteUses } = await import("./uploaded-objects.ts");
     await noteUses(this.#env, [digest]);
     return record;
   }

@@ -8,7 +8,8 @@ import type { AssembledSkill } from "../skill/assemble.ts";
 import { parsedFile } from "../skill/json-depth.ts";
 import { catalogShape, skillRecordShape } from "../skill/manifest.ts";
 import { MAX_KV_BYTES } from "./kv-limit.ts";
-import { noteObjects, UPLOADED } from "./uploaded-objects.ts";
+import { UPLOADED } from "./published.ts";
+import { noteObjects } from "./uploaded-objects.ts";
 
 /** Stores one object named `<kind>/<sha256>` and returns its key. @throws BundleInvalid */
 export async function storeObject(env: Bindings, name: string, bytes: Uint8Array): Promise<string> {

@@ -9,9 +9,6 @@ import UPLOADED_OBJECTS from "../../migrations/0021_uploaded_objects.sql?raw";
 import { Tables } from "../database.ts";
 import type { Bindings } from "../env.ts";
 
-/** How the keys of uploads' objects begin. */
-export const UPLOADED = "uploaded/";
-
 /** How exactly the last use of a loose version is known, in ms. */
 const USE_MS = 24 * 3_600_000;
 

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { sweepDaemons } from "../../src/http/daemons/sweep.ts";
 import { movePointer, storedPointer } from "../../src/registry/pointer.ts";
 import { readPointer } from "../../src/registry/published.ts";
-import { removeUpload } from "../../src/registry/uploads.ts";
+import { removeUpload } from "../../src/registry/upload-changes.ts";
 import { noteDaemon } from "../../src/session/daemon/directory.ts";
 import { bindings } from "./file-bindings.ts";
 import { Client, LOCAL, mockSkill } from "./served.ts";

@@ -125,7 +125,7 @@ describe("paths and methods", () => {
     ["PUT", "/skills/cat", "GET, HEAD, POST, OPTIONS"],
     ["HEAD", "/pets/dog", "GET, OPTIONS"],
     ["POST", "/healthz", "GET, HEAD, OPTIONS"],
-    ["PATCH", "/_hull/catalog", "POST, OPTIONS"],
+    ["PATCH", "/_hull/catalog", "GET, HEAD, POST, OPTIONS"],
   ])("S67: %s %s is 405 with Allow", async (method, path, allow) => {
     const response = await client.fetch(path, { method });
     expect(response.status).toBe(405);
