@@ -3,11 +3,11 @@ import { ToolsRejected } from "../../errors/llm.ts";
 import type { HullError } from "../../errors.ts";
 import { objectOf } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
-import { heldBy, lesser } from "../shares.ts";
-import { sumUsd } from "../usd.ts";
+import { addSpent, heldBy, lesser } from "../shares.ts";
 import { droppedTools, intersectPolicies } from "./policy.ts";
 import { outsideScope, scopedTools } from "./skills.ts";
 import type { AgentSpec, Ceilings, RunPolicies } from "./spec.ts";
+import { spentBy } from "./spent.ts";
 import type { RunState } from "./state.ts";
 
 /** How many levels below a request may delegate: without a policy, and at most with one. */
@@ -46,11 +46,9 @@ function limitOf(policy: JsonObject | null): number {
  * @param sharers how many runs below it share the rest of its budgets; each gets an equal share
  */
 export function ceilingsOf(run: RunState, live: boolean, sharers = 1): Ceilings {
-  const { spec, totals, delegated } = run;
+  const { spec } = run;
   const { run_id, session_id, delegation, policies, deadline, token_budget, total_budget_usd } = spec;
-  const held = heldBy(run.shares);
-  const tokens = totals.input_tokens + totals.output_tokens + (delegated?.tokens ?? 0) + held.tokens;
-  const usd = sumUsd(totals.cost_usd, delegated?.cost_usd ?? 0, held.cost_usd);
+  const { tokens, cost_usd: usd } = addSpent(spentBy(run), heldBy(run.shares));
   return {
     run_id: live ? run_id : null,
     session_id,

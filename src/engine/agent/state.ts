@@ -98,8 +98,11 @@ export interface RunState {
   iterations: number;
   /** Iterations of a daemon's current wake. */
   wakeIterations: number;
-  /** What the run had used at the beginning of the current wake. Absent: nothing. */
-  wakeFrom?: { tokens: number; cost_usd: number };
+  /**
+   * What the run had used at the beginning of the current wake. Absent: nothing. `delegated` is absent in states of
+   * versions that did not keep it.
+   */
+  wakeFrom?: Spent & { delegated?: Spent };
   /** When a daemon last went idle, Unix ms. Absent: never. */
   idleSince?: number;
   /** Whether a call used up a soft budget. Absent: no. */

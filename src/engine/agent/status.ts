@@ -4,9 +4,9 @@ import { DeadlineExceeded } from "../../errors/run.ts";
 import type { HullError } from "../../errors.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { RunStatus } from "../run-status.ts";
-import { sumUsd } from "../usd.ts";
 import { resourceDefinition } from "./skill-resource.ts";
 import type { AgentSpec, WakeLimit } from "./spec.ts";
+import { spentBy, spentInWake } from "./spent.ts";
 import type { RunState } from "./state.ts";
 
 /**
@@ -27,12 +27,11 @@ export function finalStatus(run: RunState, status: RunStatus): RunStatus {
 }
 
 /** The name of the budget that the run has used up; `null`: none. */
-function reachedBudget({ spec, totals, delegated }: RunState): JsonObject | null {
-  const { token_budget, total_budget_usd } = spec;
-  const tokens = totals.input_tokens + totals.output_tokens + (delegated?.tokens ?? 0);
+function reachedBudget(run: RunState): JsonObject | null {
+  const { token_budget, total_budget_usd } = run.spec;
+  const { tokens, cost_usd } = spentBy(run);
   if (token_budget !== null && tokens >= token_budget) return { token_budget };
-  const cost = sumUsd(totals.cost_usd, delegated?.cost_usd ?? 0);
-  return total_budget_usd !== null && cost >= total_budget_usd ? { total_budget_usd } : null;
+  return total_budget_usd !== null && cost_usd >= total_budget_usd ? { total_budget_usd } : null;
 }
 
 /** The limit that ended a run as `budget_exhausted`, by its name; empty: none of the run's own. */
@@ -55,16 +54,15 @@ export function iterationsUsedUp({ spec, iterations }: RunState): boolean {
 
 /** The limit that a daemon's wake has reached; `null`: none, so it may begin another iteration. */
 export function wakeLimitReached(run: RunState): WakeLimit | null {
-  const { spec, totals, wakeIterations, wakeFrom = { tokens: 0, cost_usd: 0 } } = run;
+  const { spec, wakeIterations } = run;
   const { daemon } = spec;
   if (daemon === null) return null;
   const { wake_budget = {}, bounded } = daemon;
   const iterations = wake_budget.max_iterations ?? (bounded ? Number.POSITIVE_INFINITY : spec.max_iterations);
   if (wakeIterations >= iterations) return "max_iterations";
-  const tokens = totals.input_tokens + totals.output_tokens - wakeFrom.tokens;
+  const { tokens, cost_usd } = spentInWake(run);
   if (tokens >= (wake_budget.max_tokens ?? Number.POSITIVE_INFINITY)) return "max_tokens";
-  const cost = sumUsd(totals.cost_usd, -wakeFrom.cost_usd);
-  return cost >= (wake_budget.max_cost_usd ?? Number.POSITIVE_INFINITY) ? "max_cost_usd" : null;
+  return cost_usd >= (wake_budget.max_cost_usd ?? Number.POSITIVE_INFINITY) ? "max_cost_usd" : null;
 }
 
 /** Whether the model has any tool: the run's own, or those that load its skills and read their files. */

@@ -1,6 +1,7 @@
 /** How a wake changes a daemon's run. Pure. */
 import type { Wake, WakeReason } from "./records.ts";
 import type { AgentSpec } from "./spec.ts";
+import { ownSpent } from "./spent.ts";
 import type { RunState } from "./state.ts";
 
 /** How much a daemon remembers of its own words and actions: a limit, since it may live for ever. */
@@ -31,10 +32,10 @@ export const wakeOf = (reason: WakeReason, parts: Partial<Omit<Wake, "reason" | 
 /** Resets counters of a turn and repetitions, which do not add up over several wakes. */
 export function wokenRun(run: RunState): RunState {
   const { wakeReached: _, ...rest } = run;
-  const { input_tokens, output_tokens, cost_usd } = run.totals;
+  const { delegated = { tokens: 0, cost_usd: 0 } } = run;
   return {
     ...rest,
-    wakeFrom: { tokens: input_tokens + output_tokens, cost_usd },
+    wakeFrom: { ...ownSpent(run), delegated },
     stage: "open",
     status: "running",
     wakeIterations: 0,

@@ -1,7 +1,7 @@
 /** The result of an agent run. */
+import { spentBy } from "../../engine/agent/spent.ts";
 import type { AgentState, RunState } from "../../engine/agent/state.ts";
 import { wakeSources } from "../../engine/agent/wake.ts";
-import { sumUsd } from "../../engine/usd.ts";
 import { visibleText } from "../../engine/visible-text.ts";
 import type { Told } from "../../llm/history.ts";
 import { messageJson } from "../../llm/messages.ts";
@@ -27,7 +27,7 @@ export function runResult(
   const { transcript, trace, warnings } = told;
   const full: Transcript = { ...transcript, state: status === "done" ? "active" : "paused" };
   const { input_tokens, output_tokens, cost_usd: own_cost_usd } = totals;
-  const cost_usd = sumUsd(own_cost_usd, run.delegated?.cost_usd ?? 0);
+  const { cost_usd } = spentBy(run);
   const data =
     spec.structured === true ? answerData(run.texts, spec.persistent ? spec.done_sentinel : null) : undefined;
   return {

@@ -6,6 +6,7 @@ import { type Applied, applyAll, fold } from "../../engine/agent/apply.ts";
 import { driveAgent, type Rest } from "../../engine/agent/drive.ts";
 import type { AgentRecord, AgentRecordBody } from "../../engine/agent/records.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
+import { spentBy } from "../../engine/agent/spent.ts";
 import type { RunState } from "../../engine/agent/state.ts";
 import { HullError, Internal } from "../../errors.ts";
 import { systemClock } from "../../model/clock.ts";
@@ -134,6 +135,7 @@ async function drive(
     const { run } = log.state();
     if (run !== null) {
       context.log.usage = { ...run.totals };
+      context.log.cost_usd = spentBy(run).cost_usd;
       context.log.rounds = run.iterations;
       context.log.tool_calls = run.tools_used.length;
     }

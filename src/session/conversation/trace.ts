@@ -2,9 +2,10 @@
 import { firstOf } from "../../cut.ts";
 import { type Applied, fold } from "../../engine/agent/apply.ts";
 import { readingOf } from "../../engine/agent/reader.ts";
-import type { AgentRecord, AgentToolResult } from "../../engine/agent/records.ts";
+import type { AgentRecord, AgentToolResult, ModelCost } from "../../engine/agent/records.ts";
 import type { Block, Warning } from "../../engine/messages.ts";
 import { shownReason } from "../../llm/result.ts";
+import { tokenCounts } from "../../model/usage.ts";
 import type { Json } from "../../skill/manifest.ts";
 import type { RunSteps, TraceStep } from "./answers.ts";
 import { SettledCalls } from "./settled-calls.ts";
@@ -97,8 +98,7 @@ export class TraceReader {
           ...(said.thoughts === "" ? {} : { thoughts: shortened(said.thoughts) }),
           model,
           stop_reason: shownReason(record.turn),
-          usage,
-          cost_usd: record.cost_usd,
+          ...costOf({ ...usage, cost_usd: record.cost_usd }),
         });
         this.#asked = at;
         break;
@@ -155,6 +155,7 @@ export class TraceReader {
           at,
           ok: null,
           output: shortened(record.compacted.summary),
+          ...costOf(record.spent),
         });
         break;
       case "woke":
@@ -172,6 +173,7 @@ export class TraceReader {
           at,
           ok: record.error === null && record.status !== "failed",
           ...(record.error === null ? {} : { output: record.error.detail }),
+          ...costOf(record.spent),
         });
         break;
       default:
@@ -211,6 +213,10 @@ export class TraceReader {
     return step;
   }
 }
+
+/** What a step's model calls took; absent: it made none that was answered. */
+const costOf = (spent: ModelCost | undefined): Pick<TraceStep, "usage" | "cost_usd"> =>
+  spent === undefined ? {} : { usage: tokenCounts(spent), cost_usd: spent.cost_usd };
 
 function saidIn(blocks: readonly Block[]): { output: Json; thoughts: string } {
   const inward = (block: Block) => block.type === "reasoning" || block.type === "reasoning_summary";

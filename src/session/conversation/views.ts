@@ -1,5 +1,6 @@
 /** A session and its runs as their routes return them. */
 import * as z from "zod/mini";
+import { spentBy } from "../../engine/agent/spent.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { figuresOf, type RunEntry, type Used } from "../run-entry.ts";
@@ -66,9 +67,10 @@ export function indexEntry(log: SessionLog, row: RunRow): RunEntry {
   const run = isLost(log, row) ? null : log.state().run;
   if (run?.spec.run_id === id) {
     const { spec, totals, error } = run;
+    const { cost_usd } = spentBy(run);
     const kind = spec.daemon === null ? "run" : "daemon";
     const about = { id, kind, name: spec.agent ?? null, session } as const;
-    return { ...about, ...figuresOf(row, totals), code: error?.code ?? null };
+    return { ...about, ...figuresOf(row, { ...totals, cost_usd }), code: error?.code ?? null };
   }
   const { result, error } = readEnd(log.store, row);
   const about = { id, kind: "run", name: null, session } as const;

@@ -1,7 +1,7 @@
 /** A task's last run, of either kind: an agent run of its session, or a workflow run in it. */
 import { firstOf } from "../../cut.ts";
+import { spentBy } from "../../engine/agent/spent.ts";
 import { addSpent } from "../../engine/shares.ts";
-import { sumUsd } from "../../engine/usd.ts";
 import type { StageError } from "../../engine/workflow/answers.ts";
 import { artifactOf, type WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
 import { statusOf } from "../../engine/workflow/document.ts";
@@ -57,7 +57,7 @@ export function agentWork({ log }: Conversation, session: string, row: TaskRow, 
     artifacts: answerOf(row, run, result, error),
     has_transcript: visible.length > 0,
     dropped: state?.spec.policies.dropped,
-    spent: spentBy(state),
+    spent: state === null ? { tokens: 0, cost_usd: 0 } : spentBy(state),
     request_id: run.request_id,
   };
 }
@@ -72,15 +72,6 @@ export function howEnded({ status, code }: { status: RunRow["status"]; code?: un
   if (status === "cancelled") return "cancelled";
   if (status === "error" && code === "run_lost") return "lost";
   return status === "error" || status === "failed" ? "failed" : "done";
-}
-
-function spentBy(run: ReturnType<Conversation["log"]["state"]>["run"]): Work["spent"] {
-  if (run === null) return { tokens: 0, cost_usd: 0 };
-  const { totals, delegated = { tokens: 0, cost_usd: 0 } } = run;
-  return {
-    tokens: totals.input_tokens + totals.output_tokens + delegated.tokens,
-    cost_usd: sumUsd(totals.cost_usd, delegated.cost_usd),
-  };
 }
 
 /** The artifact that holds a run's answer, if it has one. */

@@ -4,6 +4,7 @@
  * a request. Everything is stored before it is sent, so the run continues if its process dies.
  */
 import type { Deployment } from "../../deployment.ts";
+import { spentBy } from "../../engine/agent/spent.ts";
 import type { Bindings } from "../../env.ts";
 import { ExecutionCancelled } from "../../errors/request.ts";
 import { ExecutionLost } from "../../errors/run.ts";
@@ -398,8 +399,9 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     const code = outcome?.ok === false ? outcome.error.code : null;
     // If the run was stopped from outside, reading its records may be what kills the process.
     const stopped = run.status === "cancelled" || code === "execution_lost";
-    const totals = stopped && !this.log.loaded ? undefined : this.log.state().run?.totals;
-    const figures = figuresOf(run, totals ?? usedIn(this.#used));
+    const state = stopped && !this.log.loaded ? null : this.log.state().run;
+    const used = state === null ? usedIn(this.#used) : { ...state.totals, cost_usd: spentBy(state).cost_usd };
+    const figures = figuresOf(run, used);
     return { id, kind: "call", name, session: null, ...figures, code };
   }
 
