@@ -10,16 +10,22 @@ import type { WaitLimits } from "./clock.ts";
 import { utf8Bytes } from "./estimate.ts";
 import type { Outcome } from "./exchange.ts";
 import type { ResolvedTarget } from "./providers.ts";
+import { isSilent } from "./usage.ts";
 
 /** What attempts without a usable answer took. */
 export interface Taken {
   /** The usage of empty answers. */
   used: Usage;
-  /**
-   * An entry for each attempt of unknown usage: the bytes of text that came before the attempt broke off, or before Hull
-   * abandoned it while the provider may still have been working.
-   */
-  broken: readonly number[];
+  /** The attempts whose usage is not known to its end. */
+  broken: readonly BrokenOff[];
+}
+
+/** An attempt that broke off, or that Hull abandoned while the provider may still have been working. */
+interface BrokenOff {
+  /** Bytes of the output that came before: text, reasoning and arguments of calls. */
+  bytes: number;
+  /** What the provider had said of its usage by then. */
+  said: Usage;
 }
 
 /** How a call ended; `turn: null`: it failed. The usage of a turn includes that of empty answers before it. */
@@ -57,8 +63,9 @@ export async function withAdmission(
 ): Promise<ModelTurn> {
   const { clock, signal, deadline_at: until = Number.POSITIVE_INFINITY } = options;
   const admission = await options.admit(request, target, options.timeout_ms);
-  /** Bytes of the present attempt. */
+  /** What is known of the present attempt. */
   let streamed = 0;
+  let said = NO_USAGE;
   let taken: Taken = { used: NO_USAGE, broken: [] };
   /** Whether an attempt is under way. */
   let begun = false;
@@ -66,9 +73,14 @@ export async function withAdmission(
     streamed += utf8Bytes(text);
     options.onOutput?.(text);
   };
+  const onUsage = (usage: Usage): void => {
+    said = usage;
+    options.onUsage?.(usage);
+  };
   const takenWith = (error: unknown): Taken => {
     const unseen = begun && (signal.aborted || timedOutHere(error));
-    return streamed > 0 || unseen ? { ...taken, broken: [...taken.broken, streamed] } : taken;
+    if (streamed === 0 && isSilent(said) && !unseen) return taken;
+    return { ...taken, broken: [...taken.broken, { bytes: streamed, said }] };
   };
   const turn = async (limits: WaitLimits): Promise<void> => {
     await admission.turn(limits);
@@ -78,13 +90,14 @@ export async function withAdmission(
     const before = taken;
     taken = ended.ok ? { ...taken, used: totalUsage(taken.used, ended.turn.usage) } : takenWith(ended.error);
     streamed = 0;
+    said = NO_USAGE;
     begun = false;
     return taken === before ? null : admission.extend(taken).catch(toHullError);
   };
   let answered: ModelTurn;
   try {
     await turn({ clock, signal, until });
-    answered = await call({ ...options, onOutput, again, turn });
+    answered = await call({ ...options, onOutput, onUsage, again, turn });
   } catch (error) {
     await admission.settle({ turn: null, ...takenWith(error) });
     throw signal.aborted ? closedBy(signal.reason) : error;

@@ -5,7 +5,8 @@ import { isObject } from "../skill/json.ts";
 import { parsedJson } from "../skill/json-depth.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import type { StreamEvent } from "./frames.ts";
-import { cutOff, eventObject, lengthLimit, textIn, unusable } from "./provider-document.ts";
+import { cutOff, eventObject, heardOutput, lengthLimit, textIn, unusable } from "./provider-document.ts";
+import { readUsage } from "./usage.ts";
 import type { Sink, StreamReader, WireTarget } from "./wire.ts";
 
 /** The most blocks of one message. */
@@ -28,6 +29,7 @@ interface ClosedBlock {
 export function createAnthropicStream(target: WireTarget, sink: Sink): StreamReader {
   const broken = (what: string) => unusable(target, `${what} of its stream is not as documented`);
   const keep = lengthLimit(target);
+  const output = heardOutput(sink, keep);
   let head: JsonObject = {};
   let tokens: JsonObject = {};
   let stopReason: Json = null;
@@ -63,7 +65,7 @@ export function createAnthropicStream(target: WireTarget, sink: Sink): StreamRea
         open.value.signature = keep(textIn(delta, "signature"));
         break;
       case "input_json_delta":
-        open.input = (open.input ?? "") + keep(textIn(delta, "partial_json"));
+        open.input = (open.input ?? "") + output(textIn(delta, "partial_json"));
         break;
       case "citations_delta":
         if (Array.isArray(open.value.citations)) open.value.citations.push(delta.citation ?? null);
@@ -102,6 +104,7 @@ export function createAnthropicStream(target: WireTarget, sink: Sink): StreamRea
           if (!isObject(event.message)) throw broken("the beginning");
           head = event.message;
           tokens = isObject(head.usage) ? { ...head.usage } : {};
+          sink.onUsage?.(readUsage(tokens));
           return false;
         case "message_delta": {
           const delta = isObject(event.delta) ? event.delta : {};
@@ -113,6 +116,7 @@ export function createAnthropicStream(target: WireTarget, sink: Sink): StreamRea
             const counts = typeof value !== "number" || value > 0 || key === "output_tokens";
             if (value !== null && (counts || tokens[key] === undefined)) tokens[key] = value;
           }
+          sink.onUsage?.(readUsage(tokens));
           return false;
         }
         case "message_stop":

@@ -31,10 +31,11 @@ export interface AttemptEntry {
 }
 
 export interface AttemptOptions extends Sink, TimeLimitOptions {
-  /** Ask the provider to stream. Only then are `onText`, `onReasoning`, `onEvent` and `onOutput` called. */
+  /**
+   * Ask the provider to stream. Only then are `onText`, `onReasoning`, `onEvent` and `onOutput` called. Here `onOutput`
+   * receives all output that arrives, even if nobody listens to it.
+   */
   stream: boolean;
-  /** Receives all text that arrives, even if nobody listens to it. */
-  onOutput?: ((text: string) => void) | undefined;
   /** `retry` says whether it applies to the call or to each attempt. */
   timeout_ms: number;
   /** Unix ms; no wait exceeds it. The caller aborts `signal` when it is reached. */
@@ -173,7 +174,7 @@ const isBilledForNothing = (turn: ModelTurn): boolean => turn.usage.output_token
 
 /** A sink for the listeners that are given, and whether any of them has received anything that is not void. */
 function listener(options: AttemptOptions): { sink: Sink; spoke(): boolean; restart(): void } {
-  const { onText, onReasoning, onEvent, onOutput } = options;
+  const { onText, onReasoning, onEvent, onOutput, onUsage } = options;
   let spoke = false;
   const heard = <T>(listen: ((heard: T) => void) | undefined, note?: (heard: T) => void) =>
     (listen ?? note) &&
@@ -183,8 +184,14 @@ function listener(options: AttemptOptions): { sink: Sink; spoke(): boolean; rest
       listen?.(piece);
     });
   const sink = options.stream
-    ? { onText: heard(onText, onOutput), onReasoning: heard(onReasoning), onEvent: heard(onEvent) }
-    : {};
+    ? {
+        onText: heard(onText, onOutput),
+        onReasoning: heard(onReasoning, onOutput),
+        onEvent: heard(onEvent),
+        onOutput,
+        onUsage,
+      }
+    : { onUsage };
   const restart = (): void => {
     if (spoke) options.onRestart?.();
     spoke = false;

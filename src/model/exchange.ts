@@ -13,6 +13,7 @@ import { readFrames } from "./frames.ts";
 import { cutOff, failedAnswer, unusable } from "./provider-document.ts";
 import type { HttpTarget } from "./providers.ts";
 import { notRecorded } from "./proxy.ts";
+import { readUsage } from "./usage.ts";
 import { wholeCharacters } from "./whole-characters.ts";
 import { callIdSource, type Sink, type StreamReader, type Wire, type WireTarget } from "./wire.ts";
 
@@ -116,6 +117,7 @@ export async function exchange<Request extends Sent>(
     const reader = wire.stream(target, sink);
     const answer = await readAnswer(response, wire.framing, reader, target, options);
     end();
+    if (isObject(answer.document)) sink.onUsage?.(readUsage(answer.document.usage));
     const turn = wire.parse(answer.document, target, callIdSource(request.messages ?? []), answer.text);
     if (!answer.streamed) announce(turn, options.sink);
     const { document } = answer;

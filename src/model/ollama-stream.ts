@@ -3,7 +3,7 @@ import { compactPart } from "../skill/exact-json.ts";
 import { isObject, objectOf } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import type { StreamEvent } from "./frames.ts";
-import { cutOff, eventObject, lengthLimit, textIn, unusable } from "./provider-document.ts";
+import { cutOff, eventObject, heardOutput, lengthLimit, textIn, unusable } from "./provider-document.ts";
 import { thinkSplitter } from "./think-tags.ts";
 import type { Sink, StreamReader, WireTarget } from "./wire.ts";
 
@@ -16,6 +16,7 @@ export function callAt(document: Json, index: number): JsonObject {
 /** Checks by hand the parts of each line that it reads: there is one line per token. The last one has `done: true`. */
 export function createOllamaStream(target: WireTarget, sink: Sink): StreamReader {
   const keep = lengthLimit(target);
+  const output = heardOutput(sink, keep);
   const odd = () => unusable(target, "a line of its stream is not as documented");
   let content = "";
   let thinking = "";
@@ -43,7 +44,7 @@ export function createOllamaStream(target: WireTarget, sink: Sink): StreamReader
         splitter.push(text);
       }
       for (const [n, call] of (Array.isArray(message.tool_calls) ? message.tool_calls : []).entries()) {
-        texts.push(keep(compactPart(event.data, call, (document) => callAt(document, n))));
+        texts.push(output(compactPart(event.data, call, (document) => callAt(document, n))));
         tool_calls.push(call);
       }
       if (line.done === true) last = line;

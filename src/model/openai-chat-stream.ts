@@ -5,15 +5,16 @@ import type { StreamEvent } from "./frames.ts";
 import { refuseError } from "./openai-chat-answer.ts";
 import { createCallFold } from "./openai-chat-calls.ts";
 import { detailsText, mergeDetails } from "./openrouter-reasoning.ts";
-import { cutOff, eventObject, lengthLimit, textIn, unusable } from "./provider-document.ts";
+import { cutOff, eventObject, heardOutput, lengthLimit, textIn, unusable } from "./provider-document.ts";
 import { thinkSplitter } from "./think-tags.ts";
+import { readUsage } from "./usage.ts";
 import type { Sink, StreamReader, WireTarget } from "./wire.ts";
 
 /** Checks by hand the parts of each chunk that it reads: there is one chunk per token. */
 export function createOpenAiStream(target: WireTarget, sink: Sink): StreamReader {
   const odd = (what: string) => unusable(target, `${what} of its stream is not as documented`);
   const keep = lengthLimit(target);
-  const calls = createCallFold(keep, odd);
+  const calls = createCallFold(heardOutput(sink, keep), odd);
   let model: Json = null;
   let content = "";
   let refusal = "";
@@ -55,6 +56,11 @@ export function createOpenAiStream(target: WireTarget, sink: Sink): StreamReader
     calls.take(delta.tool_calls);
   };
 
+  const takeUsage = (more: JsonObject): void => {
+    usage = { ...usage, ...more };
+    sink.onUsage?.(readUsage(usage));
+  };
+
   return {
     push(event: StreamEvent): boolean {
       if (event.data === "[DONE]" || event.data.trim() === "[DONE]") {
@@ -63,7 +69,7 @@ export function createOpenAiStream(target: WireTarget, sink: Sink): StreamReader
       }
       const chunk = eventObject(event, target);
       if (typeof chunk.model === "string") model ??= chunk.model;
-      if (isObject(chunk.usage)) usage = { ...usage, ...chunk.usage };
+      if (isObject(chunk.usage)) takeUsage(chunk.usage);
       const { choices } = chunk;
       if (choices === undefined || choices === null) return false;
       if (!Array.isArray(choices)) throw odd("a chunk");
@@ -75,7 +81,7 @@ export function createOpenAiStream(target: WireTarget, sink: Sink): StreamReader
       refuseError(choice, target);
       answered = true;
       // Moonshot's place for it.
-      if (isObject(choice.usage)) usage = { ...usage, ...choice.usage };
+      if (isObject(choice.usage)) takeUsage(choice.usage);
       if (typeof choice.finish_reason === "string" && choice.finish_reason !== "") {
         finishReason = choice.finish_reason;
         complete = true;

@@ -37,6 +37,9 @@ export function createResponsesStream(target: WireTarget, sink: Sink): StreamRea
           if (text !== "") sink.onReasoning?.(text);
           return false;
         }
+        case "response.function_call_arguments.delta":
+          sink.onOutput?.(textIn(event, "delta"));
+          return false;
         case "response.output_item.done": {
           const { output_index: at, item } = event;
           const place = typeof at === "number" ? at : items.length;

@@ -10,6 +10,7 @@ import { parsedJson } from "../skill/json-depth.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { classify } from "./classify.ts";
 import type { StreamEvent } from "./frames.ts";
+import type { Sink } from "./wire.ts";
 
 /** The provider of the answer. */
 export interface Asked {
@@ -98,6 +99,14 @@ export function lengthLimit(asked: Asked): (piece: string) => string {
     kept += piece.length;
     if (kept > MAX_KEPT) throw unusable(asked, `it is longer than ${MAX_KEPT} characters`);
     return piece;
+  };
+}
+
+/** Passes pieces on, and also to the listener for the output that is neither text nor reasoning. */
+export function heardOutput({ onOutput }: Sink, keep: (piece: string) => string): (piece: string) => string {
+  return (piece) => {
+    if (piece !== "") onOutput?.(piece);
+    return keep(piece);
   };
 }
 

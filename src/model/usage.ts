@@ -2,29 +2,48 @@
 
 import type { Usage } from "../engine/messages.ts";
 import { isObject } from "../skill/json.ts";
+import type { JsonObject } from "../skill/manifest.ts";
 
 /** The counts of a provider's usage object; 0 for a missing or malformed count. */
 export function readUsage(usage: unknown): Usage {
   const of = isObject(usage) ? usage : {};
   const prompt = isObject(of.prompt_tokens_details) ? of.prompt_tokens_details : {};
   const input = isObject(of.input_tokens_details) ? of.input_tokens_details : {};
+  const input_tokens = said(of.input_tokens, of.prompt_tokens, of.prompt_eval_count);
+  const output_tokens = said(of.output_tokens, of.completion_tokens, of.eval_count);
+  const cache_read_tokens = said(
+    of.cache_read_input_tokens,
+    prompt.cached_tokens,
+    input.cached_tokens,
+    of.cache_read_tokens,
+    of.cached_prompt_tokens,
+    of.prompt_cache_hit_tokens,
+  );
+  const cache_write_tokens = said(
+    of.cache_creation_input_tokens,
+    prompt.cache_write_tokens,
+    input.cache_write_tokens,
+  );
+  const cached = cache_read_tokens + cache_write_tokens;
   return {
-    input_tokens: said(of.input_tokens, of.prompt_tokens, of.prompt_eval_count),
-    output_tokens: said(of.output_tokens, of.completion_tokens, of.eval_count),
-    cache_read_tokens: said(
-      of.cache_read_input_tokens,
-      prompt.cached_tokens,
-      input.cached_tokens,
-      of.cache_read_tokens,
-      of.cached_prompt_tokens,
-      of.prompt_cache_hit_tokens,
-    ),
-    cache_write_tokens: said(
-      of.cache_creation_input_tokens,
-      prompt.cache_write_tokens,
-      input.cache_write_tokens,
-    ),
+    input_tokens,
+    output_tokens: output_tokens + reasoningBeside(of, { input_tokens, output_tokens, cached }),
+    cache_read_tokens,
+    cache_write_tokens,
   };
+}
+
+/**
+ * The output that a provider counts only in its total: the reasoning of xAI and Gemini, which they charge as output.
+ * @param counted as the provider counts; some servers leave the `cached` tokens out of the input, but not out of the total
+ */
+function reasoningBeside(
+  { total_tokens }: JsonObject,
+  counted: { input_tokens: number; output_tokens: number; cached: number },
+): number {
+  const { input_tokens, output_tokens, cached } = counted;
+  const beside = said(total_tokens) - input_tokens - output_tokens;
+  return input_tokens > 0 && beside > 0 && beside !== cached ? beside : 0;
 }
 
 /** The token counts among other figures. */
@@ -36,6 +55,9 @@ export function tokenCounts({
 }: Usage): Usage {
   return { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens };
 }
+
+/** Whether a usage has no counts: the provider reported nothing. */
+export const isSilent = (usage: Usage): boolean => Object.values(tokenCounts(usage)).every((n) => n === 0);
 
 /** More tokens than any call can have. One larger count would make a budget's and a tenant's sums useless for ever. */
 const MOST = 1_000_000_000;

@@ -29,11 +29,11 @@ export function joined(pass: (text: string) => void): JoinedText {
 }
 
 /** A sink that passes on whole characters, and at the end what is left. */
-export function wholeCharacters({ onText, onReasoning, onEvent }: Sink): { sink: Sink; end(): void } {
+export function wholeCharacters({ onText, onReasoning, ...rest }: Sink): { sink: Sink; end(): void } {
   const text = joined((piece) => onText?.(piece));
   const reasoning = joined((piece) => onReasoning?.(piece));
   return {
-    sink: { onText: text.push, onReasoning: reasoning.push, onEvent },
+    sink: { onText: text.push, onReasoning: reasoning.push, ...rest },
     end() {
       reasoning.end();
       text.end();

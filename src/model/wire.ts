@@ -6,6 +6,7 @@ import {
   type ModelTurn,
   type StopReason,
   toolCallIds,
+  type Usage,
 } from "../engine/messages.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import type { Capabilities } from "./capabilities.ts";
@@ -25,6 +26,10 @@ export interface Sink {
   onReasoning?: ((text: string) => void) | undefined;
   /** Receives each event of a stream as the provider sent it, if the request went out verbatim. */
   onEvent?: ((event: JsonObject) => void) | undefined;
+  /** Receives the output that is neither: the arguments of calls. */
+  onOutput?: ((text: string) => void) | undefined;
+  /** Receives what the provider says of its usage, as soon as it says it. A later report replaces an earlier one. */
+  onUsage?: ((usage: Usage) => void) | undefined;
 }
 
 /**

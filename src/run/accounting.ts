@@ -15,7 +15,7 @@ import { bytesOfBlocks, promptTokens, tokensOfBytes } from "../model/estimate.ts
 import type { ResolvedTarget } from "../model/providers.ts";
 import type { ModelPrice, ModelRegistry } from "../model/registry/definition.ts";
 import { cacheFigures, costOf, priceOf, refusesUnpriced } from "../model/registry/price.ts";
-import { tokenCounts } from "../model/usage.ts";
+import { isSilent, tokenCounts } from "../model/usage.ts";
 import type { Charge, Refusal, ReserveRequest, Spend, Subject } from "../session/ledger/rpc.ts";
 import type { RunContext } from "./context.ts";
 import { askTenant } from "./ledger.ts";
@@ -200,24 +200,22 @@ function further({ prompt_tokens, output_tokens, prompt_cost, cost }: Estimate, 
 
 const reportedUsage = (end: CallEnd): Usage => (end.turn === null ? end.used : end.turn.usage);
 
-const isSilent = ({ input_tokens, output_tokens, cache_read_tokens }: Usage): boolean =>
-  input_tokens + output_tokens + cache_read_tokens === 0;
-
 /**
  * What a call took; `null`: nothing. That is what the provider reported, and the estimate of everything of which it
- * reported nothing.
+ * reported nothing. Of an attempt that broke off, that is mostly the output.
  */
 function spendOf({ request, target, price, startedAt }: Call, end: CallEnd, now: number): Spend | null {
   const { turn, broken } = end;
   const reported = reportedUsage(end);
   const silent = isSilent(reported);
-  const unknown = turn !== null && silent ? [...broken, bytesOfBlocks(turn.blocks)] : broken;
+  const unknown =
+    turn !== null && silent ? [...broken, { bytes: bytesOfBlocks(turn.blocks), said: reported }] : broken;
   if (turn === null && silent && unknown.length === 0) return null;
-  const input_tokens = promptTokens(request);
-  const estimates = unknown.map((bytes) => ({
-    ...NO_USAGE,
-    input_tokens,
-    output_tokens: tokensOfBytes(bytes),
+  const estimated = { ...NO_USAGE, input_tokens: promptTokens(request) };
+  const estimates = unknown.map(({ bytes, said }) => ({
+    ...(promptTokensOf(said, true) > 0 ? said : estimated),
+    // A provider that counts at the beginning counts only the first tokens.
+    output_tokens: Math.max(said.output_tokens, tokensOfBytes(bytes)),
   }));
   const usage = estimates.reduce(totalUsage, reported);
   // The price depends on the prompt of each attempt.

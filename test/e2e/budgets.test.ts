@@ -18,13 +18,17 @@ test("a call in progress holds its share even if everything dies, and a stream t
     { method: "PUT", headers },
   );
   expect(set.status).toBe(201);
-  fake.script([{ usage: { input: 20, output: 7 } }, { text: ["four"], cut: true }, { hang: true }]);
+  fake.script([
+    { usage: { input: 20, output: 7 } },
+    { text: ["four"], usage: { input: 11 }, cut: true },
+    { hang: true },
+  ]);
   expect((await ask()).status).toBe(200);
   expect(await budget()).toMatchObject({ spent: { input_tokens: 20, output_tokens: 7 } });
   await (await ask("/skills/asks?stream=1")).text();
   await until(budget, ({ reserved }) => JSON.stringify(reserved).includes('"output_tokens":0'));
-  // An estimate of the prompt, `Answer.hi`, and of the text.
-  expect(await budget()).toMatchObject({ spent: { input_tokens: 23, output_tokens: 8 } });
+  // The prompt as the provider counted it before the text, and an estimate of the text.
+  expect(await budget()).toMatchObject({ spent: { input_tokens: 31, output_tokens: 8 } });
   const lost = ask().catch(() => null);
   await until(
     async () => fake.requests.length,
@@ -33,7 +37,7 @@ test("a call in progress holds its share even if everything dies, and a stream t
   hull = await restarted("keyed", "SIGKILL");
   await lost;
   expect(await budget()).toMatchObject({
-    spent: { input_tokens: 23, output_tokens: 8 },
+    spent: { input_tokens: 31, output_tokens: 8 },
     reserved: { output_tokens: 1000 },
   });
   const refused = await ask();

@@ -209,8 +209,9 @@ describe("an attempt after one that took something", () => {
 });
 
 describe("what a call took", () => {
+  const cut = (bytes: number[]) => bytes.map((bytes) => ({ bytes, said: NO_USAGE }));
   const turn = (usage: Partial<ModelTurn["usage"]>, text = "", broken: number[] = []): CallEnd => ({
-    broken,
+    broken: cut(broken),
     turn: {
       blocks: [{ type: "output_text", text }],
       stop_reason: "end_turn",
@@ -220,7 +221,12 @@ describe("what a call took", () => {
       usage: { input_tokens: 0, output_tokens: 0, cache_read_tokens: 0, cache_write_tokens: 0, ...usage },
     },
   });
-  const failed = (broken: number[], used = NO_USAGE): CallEnd => ({ turn: null, used, broken });
+  const failed = (broken: number[], used = NO_USAGE): CallEnd => ({ turn: null, used, broken: cut(broken) });
+  const saying = (bytes: number, said: Partial<ModelTurn["usage"]>): CallEnd => ({
+    turn: null,
+    used: NO_USAGE,
+    broken: [{ bytes, said: { ...NO_USAGE, ...said } }],
+  });
   const estimated = { calls: 1, estimated_calls: 1, input_tokens: 3 };
 
   it.each<[string, CallEnd, object]>([
@@ -242,6 +248,16 @@ describe("what a call took", () => {
       "each attempt that broke off, before a failure",
       failed([9, 5]),
       { ...estimated, input_tokens: 6, output_tokens: 5 },
+    ],
+    [
+      "the input that the provider said at the beginning",
+      saying(9, { input_tokens: 7, cache_read_tokens: 40, output_tokens: 1 }),
+      { estimated_calls: 1, input_tokens: 7, cache_read_tokens: 40, prompt_tokens: 47, output_tokens: 3 },
+    ],
+    [
+      "more output than came, where the provider said so",
+      saying(9, { input_tokens: 7, output_tokens: 50 }),
+      { input_tokens: 7, output_tokens: 50 },
     ],
     ["the prompt, where it was given up unseen", failed([0]), { ...estimated, output_tokens: 0 }],
   ])("%s, reserved or not", async (_, end, expected) => {

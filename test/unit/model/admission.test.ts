@@ -43,7 +43,9 @@ function clerk(
     if (refusal !== undefined) throw refusal;
     return {
       extend: async (taken) => {
-        notes.push(`extend ${model} after ${JSON.stringify([taken.used.output_tokens, ...taken.broken])}`);
+        notes.push(
+          `extend ${model} after ${JSON.stringify([taken.used.output_tokens, ...taken.broken.map(({ bytes }) => bytes)])}`,
+        );
         return further();
       },
       turn: async () => void notes.push(`turn of ${model} after ${fake.requests.length}`),
@@ -56,7 +58,7 @@ function clerk(
   return { notes, ends, admit };
 }
 
-const call = (admit: Admit, more: Partial<CallOptions> = {}) => {
+const call = (admit: Admit, more: Partial<Parameters<typeof callWithFallback>[3]> = {}) => {
   const variables: Record<string, string> = { OPENAI_API_KEY: "o", OPENAI_BASE_URL: fake.url };
   const [first, second] = ["first", "second"].map((model) => ({ provider: "openai" as const, model }));
   return callWithFallback(() => REQUEST, first ?? expect.fail(), second === undefined ? [] : [second], {
@@ -124,10 +126,77 @@ test("the end of a call has the text of each attempt that broke off", async () =
   fake.script([{ text: ["half "], cut: true }, { text: ["Grö"], cut: true }, { status: 400 }]);
   await failureOf(call(admit, { ...terms, onRestart: () => {} }));
   expect(ends.slice(0, 2)).toMatchObject([
-    { turn: { usage: { input_tokens: 10, output_tokens: 5 } }, broken: [5] },
-    { turn: null, broken: [5, 4] },
+    { turn: { usage: { input_tokens: 10, output_tokens: 5 } }, broken: [{ bytes: 5 }] },
+    { turn: null, broken: [{ bytes: 5 }, { bytes: 4 }] },
   ]);
 });
+
+const event = (type: string, data: object): string =>
+  `event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`;
+const chunk = (data: object): string => `data: ${JSON.stringify(data)}\n\n`;
+const BEGUN = event("message_start", {
+  message: { usage: { input_tokens: 7, cache_read_input_tokens: 90, output_tokens: 1 } },
+});
+const BLOCK = event("content_block_start", {
+  index: 0,
+  content_block: { type: "tool_use", id: "t", name: "find", input: {} },
+});
+const ARGUMENTS = event("content_block_delta", {
+  index: 0,
+  delta: { type: "input_json_delta", partial_json: '{"q":' },
+});
+const OVERLOADED = event("error", { error: { type: "overloaded_error", message: "Overloaded" } });
+const CHUNK = { usage: { prompt_tokens: 7, completion_tokens: 3 } };
+
+test.each<[string, "anthropic" | "openai", FakeTurn, object[]]>([
+  [
+    "Anthropic's input, and the reasoning",
+    "anthropic",
+    { reasoning: "Hm, hm.", text: ["half "], usage: { input: 70 }, cut: true },
+    [{ bytes: 12, said: { input_tokens: 70, output_tokens: 1 } }],
+  ],
+  [
+    "a call's arguments",
+    "anthropic",
+    { raw_chunks: [BEGUN, BLOCK, ARGUMENTS], cut: true },
+    [{ bytes: 5, said: { input_tokens: 7, cache_read_tokens: 90 } }],
+  ],
+  [
+    "what it said before its failure",
+    "anthropic",
+    { raw_chunks: [BEGUN, OVERLOADED] },
+    [{ bytes: 0, said: { input_tokens: 7 } }],
+  ],
+  [
+    "usage in the chunks",
+    "openai",
+    { raw_chunks: [chunk({ ...CHUNK, choices: [{ delta: { reasoning_content: "Hm." } }] })], cut: true },
+    [{ bytes: 3, said: { input_tokens: 7, output_tokens: 3 } }],
+  ],
+  [
+    "the usage of an answer of another shape",
+    "openai",
+    { body: { ...CHUNK, choices: "none" } },
+    [{ bytes: 0, said: { output_tokens: 3 } }],
+  ],
+  ["nothing of an error", "openai", { body: { error: { message: "no" }, choices: null } }, []],
+])(
+  "an attempt without a whole answer took what its provider said of it, and what came: %s",
+  async (...row) => {
+    const [, provider, turn, broken] = row;
+    const { ends, admit } = clerk();
+    const variables: Record<string, string> = {
+      OPENAI_API_KEY: "o",
+      OPENAI_BASE_URL: fake.url,
+      ANTHROPIC_API_KEY: "a",
+      ANTHROPIC_BASE_URL: fake.url,
+    };
+    fake.script([turn]);
+    const resolve = () => resolveTarget({ provider, model: "first" }, (name) => variables[name]);
+    await failureOf(call(admit, { stream: true, resolve, fallsBackAfter: () => false }));
+    expect(ends).toMatchObject([{ turn: null, broken }]);
+  },
+);
 
 test("a further attempt is asked for only after one that took something, its text or its usage", async () => {
   const { notes, ends, admit } = clerk();
@@ -143,7 +212,9 @@ test("a further attempt is asked for only after one that took something, its tex
     "extend first after [0,5]",
     "extend first after [3,5]",
   ]);
-  expect(ends).toMatchObject([{ turn: { usage: { input_tokens: 17, output_tokens: 8 } }, broken: [5] }]);
+  expect(ends).toMatchObject([
+    { turn: { usage: { input_tokens: 17, output_tokens: 8 } }, broken: [{ bytes: 5 }] },
+  ]);
 });
 
 test("an attempt that ran into its own time limit took its prompt, also if another one follows", async () => {
@@ -156,7 +227,7 @@ test("an attempt that ran into its own time limit took its prompt, also if anoth
     after: (ms, fire) => systemClock.after(limits++ === 0 ? 60 : ms, fire),
   };
   await call(admit, { retry: llmRetries(1, 0), timeout_ms: 60_000, clock });
-  expect(ends).toMatchObject([{ turn: {}, broken: [0] }]);
+  expect(ends).toMatchObject([{ turn: {}, broken: [{ bytes: 0 }] }]);
 });
 
 const NEVER = {
@@ -173,7 +244,7 @@ const NEVER = {
 
 const FAULT: [FakeTurn, Partial<CallEnd>, RegExp] = [
   { text: ["half "], cut: true },
-  { turn: null, broken: [5] },
+  { turn: null, broken: [{ bytes: 5, said: NO_USAGE }] },
   /^provider_bad_response, then nobody$/,
 ];
 
@@ -205,16 +276,18 @@ test.each<[string, FakeTurn, Partial<CallEnd>, string | RegExp, Error, string]>(
   expect(entries).toMatchObject([{ attempt: 1, retry_in_ms: null, refused }]);
 });
 
+/** Attempts that broke off after so many bytes, of which the provider said nothing. */
+const cut = (...bytes: number[]) => bytes.map((bytes) => ({ bytes, said: NO_USAGE }));
 const gone = new AbortController();
 test.each<[string, FakeTurn, Partial<CallOptions>, Partial<CallEnd>]>([
   ["a refusal of the provider", { status: 400 }, {}, { broken: [] }],
-  ["a stream that dies after text", { text: ["Grö", "ße"], cut: true }, { stream: true }, { broken: [7] }],
-  ["a time limit", { hang: true }, { timeout_ms: 60, clock: systemClock }, { broken: [0] }],
+  ["a stream that dies after text", { text: ["Grö", "ße"], cut: true }, { stream: true }, { broken: cut(7) }],
+  ["a time limit", { hang: true }, { timeout_ms: 60, clock: systemClock }, { broken: cut(0) }],
   [
     "a client that leaves in mid-stream",
     { text: ["one "], hang: true },
     { stream: true, signal: gone.signal, onText: () => gone.abort() },
-    { broken: [4] },
+    { broken: cut(4) },
   ],
   ["a client that has left before", {}, { signal: AbortSignal.abort() }, { broken: [] }],
 ])("%s: the error reports what is known", async (_, turn, options, expected) => {

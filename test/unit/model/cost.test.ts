@@ -3,6 +3,7 @@ import type { ModelRequest } from "../../../src/engine/messages.ts";
 import { checkBudgetOption, type Projection } from "../../../src/model/budget-option.ts";
 import { nanoUsd, promptTokensOf } from "../../../src/model/cost.ts";
 import { promptTokens, utf8Bytes } from "../../../src/model/estimate.ts";
+import { readUsage } from "../../../src/model/usage.ts";
 
 const usage = (input_tokens: number, output_tokens: number, read = 0, write = 0) => ({
   input_tokens,
@@ -27,6 +28,40 @@ test("a prompt is all of its tokens, wherever cached ones are counted", () => {
   expect([promptTokensOf(usage(100, 0, 900), true), promptTokensOf(usage(1000, 0, 900), false)]).toEqual([
     1000, 1000,
   ]);
+});
+
+test.each<[string, object, [number, number]]>([
+  [
+    "of OpenAI: reasoning within the completion",
+    { total_tokens: 14, completion_tokens_details: { reasoning_tokens: 1 } },
+    [12, 2],
+  ],
+  [
+    "of xAI: reasoning beside it",
+    { total_tokens: 331, completion_tokens_details: { reasoning_tokens: 317 } },
+    [12, 319],
+  ],
+  ["of Gemini: reasoning in the total alone", { total_tokens: 331 }, [12, 319]],
+  ["of Gemini: nothing but reasoning", { completion_tokens: 0, total_tokens: 72 }, [12, 60]],
+  [
+    "with reasoning and a cache",
+    { total_tokens: 331, prompt_tokens_details: { cached_tokens: 4 } },
+    [12, 319],
+  ],
+  [
+    "of a server whose input leaves out cached tokens",
+    { total_tokens: 54, prompt_tokens_details: { cached_tokens: 40 } },
+    [12, 2],
+  ],
+  [
+    "of a server that only says a total",
+    { prompt_tokens: undefined, completion_tokens: undefined, total_tokens: 54 },
+    [0, 0],
+  ],
+  ["with less in total", { total_tokens: 3 }, [12, 2]],
+])("the usage %s counts reasoning once, as output", (_, more, [input_tokens, output_tokens]) => {
+  const said = { prompt_tokens: 12, completion_tokens: 2, ...more };
+  expect(readUsage(said)).toMatchObject({ input_tokens, output_tokens });
 });
 
 test.each(["", "abc", "Größe", "日本語", "😀 a"])("bytes of %j", (text) => {
