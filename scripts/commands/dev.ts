@@ -175,6 +175,10 @@ function printLine(line: string, from: string, verbose: boolean): void {
     process.stdout.write(`run ${entry.run_id} of ${entry.session_id}\n${spanLines(entry.spans)}`);
     if (!verbose) return;
   }
+  if (entry?.event === "compaction" && entry.spans !== undefined) {
+    process.stdout.write(`compaction of ${entry.session_id}\n${spanLines(entry.spans)}`);
+    if (!verbose) return;
+  }
   const notable =
     from === "hull" || / ended \(|\[wrangler:error\]|✘/.test(line) || reportsProblem(entry?.event);
   if (notable || verbose) process.stderr.write(`[${from}] ${line}\n`);

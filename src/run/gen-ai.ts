@@ -43,13 +43,17 @@ export function tracedRun<T>(
   return inSpan(context, agent === undefined ? "invoke_agent" : `invoke_agent ${agent}`, attributes, work);
 }
 
-/** The attributes of a run so far. */
-export function runAttributes({ totals, iterations, tools_used, error }: RunState): Attributes {
+/** The attributes of a part of a run: what it took. @param from the run at the beginning of the part */
+export function runAttributes(
+  { totals, iterations, tools_used, error }: RunState,
+  from: RunState,
+): Attributes {
   return {
-    "gen_ai.usage.input_tokens": totals.input_tokens,
-    "gen_ai.usage.output_tokens": totals.output_tokens,
-    "hull.rounds": iterations,
-    "hull.tool_calls": tools_used.length,
+    "gen_ai.usage.input_tokens": totals.input_tokens - from.totals.input_tokens,
+    "gen_ai.usage.output_tokens": totals.output_tokens - from.totals.output_tokens,
+    "hull.rounds": iterations - from.iterations,
+    // A daemon forgets its earliest calls when it wakes.
+    "hull.tool_calls": Math.max(0, tools_used.length - from.tools_used.length),
     ...(error === null ? {} : { "error.type": error.code }),
   };
 }

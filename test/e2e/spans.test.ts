@@ -34,11 +34,11 @@ interface Span {
 }
 
 /** A span in a log line. */
-interface Noted {
+type Noted = {
   name: string;
   at_ms: number;
   duration_ms: number;
-}
+};
 
 interface TailEvent {
   tail: { type: string; name?: string; spanId?: string; info?: { name: string; value: unknown }[] };
@@ -289,7 +289,7 @@ describe.each([
   test("the run of a session that rests: each of its attempts in a line of its own", async () => {
     const tool = { name: "where", description: "Tells.", parameters: {} };
     provider.script([
-      { tool_calls: [{ id: "call_8", name: "where", arguments: {} }] },
+      { tool_calls: [{ id: "call_8", name: "where", arguments: {} }], usage: { input: 12, output: 5 } },
       { text: "Said words.", usage: { input: 21, output: 8 } },
     ]);
     const id = content ? "resting-1" : "resting-2";
@@ -309,7 +309,40 @@ describe.each([
     await post(`/sessions/${id}/tool-results`, { tool_call_id: "call_8", content: "here" });
     const ended = await line("run");
     expect(names(ended?.spans)).toEqual(["chat claude-test", "invoke_agent"]);
+    // Each span has what happened in it, so that their sums are those of the run.
+    const took = (spans: Noted[] = []) =>
+      spans.map((span: Record<string, unknown>) =>
+        ["input_tokens", "output_tokens"].map((kind) => span[`gen_ai.usage.${kind}`]),
+      );
+    expect([took(rested?.spans), took(ended?.spans)]).toEqual([
+      Array(2).fill([12, 5]),
+      Array(2).fill([21, 8]),
+    ]);
+    const rounds = [rested, ended].flatMap((line) =>
+      (line?.spans ?? []).flatMap((span: Record<string, unknown>) => span["hull.rounds"] ?? []),
+    );
+    expect(rounds).toEqual([1, 1]);
     expect(lines.filter(({ event }) => event === "run_attempt")).toHaveLength(1);
+  });
+
+  test("the summary of a session's older messages: in a line of its own", async () => {
+    provider.script([{ text: "Said words." }, { text: "Earlier words.", usage: { input: 21, output: 8 } }]);
+    const id = content ? "shortened-1" : "shortened-2";
+    await post("/sessions", { id });
+    const options = { provider: "anthropic", model: "claude-test" };
+    await post(`/sessions/${id}/runs`, { prompt: "User words.", options });
+    const answer = await post(`/sessions/${id}/compact`, { strategy: "llm", keep_last: 0, options });
+    expect(answer.status).toBe(200);
+    const line = await until(
+      async () => lines.find(({ event }) => event === "compaction"),
+      (found) => found !== undefined,
+    );
+    const usage = { "gen_ai.usage.input_tokens": 21, "gen_ai.usage.output_tokens": 8 };
+    expect(line).toMatchObject({
+      session_id: id,
+      usage: { input_tokens: 21, output_tokens: 8 },
+      spans: [{ name: "chat claude-test", ...usage }],
+    });
   });
 
   test("the run of an execution, which outlives its call: in the log line, with HULL_TRACE", async () => {

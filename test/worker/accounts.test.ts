@@ -130,6 +130,41 @@ describe("a session", () => {
   });
 });
 
+describe("the option budget", () => {
+  const budget = { max_cost_usd: 0.000001 };
+
+  it("holds for a summary on request, which then changes nothing", async () => {
+    const own = await owner();
+    await post(own, "/sessions", { id: "desk" });
+    const options = { ...PRICED, mock: [said("Hello.")] };
+    await post(own, "/sessions/desk/runs", { prompt: "Hello.", options });
+    const before = await ledger(own);
+    const asked = { strategy: "llm", keep_last: 0, options: { ...options, budget } };
+    const refused = await post(own, "/sessions/desk/compact", asked);
+    expect([refused.status, await refused.json()]).toMatchObject([
+      402,
+      { code: "budget_exceeded", limit: "max_cost_usd" },
+    ]);
+    expect(await own.get("/sessions/desk")).toMatchObject({ length: 2, summary: null });
+    expect(await ledger(own)).toEqual(before);
+  });
+
+  it("holds for the summary within a run, which then goes on with what it has", async () => {
+    const own = await owner();
+    await post(own, "/sessions", { id: "desk" });
+    const long = "word ".repeat(2000);
+    await post(own, "/sessions/desk/runs", { prompt: long, options: { ...PRICED, mock: [said("Hello.")] } });
+    // The whole conversation is too dear for one call; what is left of it is not.
+    const options = { ...SHORT, budget: { max_cost_usd: 0.003 }, mock: [said("Yes.")] };
+    const answer = await post(own, "/sessions/desk/runs", {
+      prompt: "Go.",
+      options: { ...PRICED, ...options },
+    });
+    const warnings = [{ code: "compaction_truncated", message: expect.stringContaining("budget_exceeded") }];
+    expect(await answer.json()).toMatchObject({ status: "done", text: "Yes.", warnings });
+  });
+});
+
 describe("a daemon", () => {
   it("counts in each wake what its sub-agents took, and no earlier wake", async () => {
     const own = await owner();

@@ -304,8 +304,6 @@ export async function summarize(
     declared: { vision: false, audio: false, pdf: false },
     idle_timeout_ms: null,
     stream: false,
-    budget: null,
-    max_tokens_given: null,
   });
   const { provider, warnings = [] } = turn;
   const spent = { ...turn.usage, cost_usd: figures.cost_usd };

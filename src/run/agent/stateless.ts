@@ -82,6 +82,7 @@ async function drive(
     log.begin(batch);
     heard(batch);
   }
+  const { run: begun } = log.state();
   const files = filesOf(context, spec, options);
   const { vault = runVault(spec, context) } = options;
   /** Facts for the log about the fault that ended the run. */
@@ -125,7 +126,7 @@ async function drive(
       });
       const { run } = rest.state;
       if (run === null) throw new Internal({ cause: "a run ended without a state" });
-      span?.set(() => runAttributes(run));
+      span?.set(() => runAttributes(run, begun ?? run));
       if (run.error !== null) throw new HullError(run.error, operator);
       const next = rest.step.type === "settled" ? null : ((await woken?.(rest)) ?? null);
       if (next === null) return { run, further };

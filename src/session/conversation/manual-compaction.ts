@@ -7,10 +7,11 @@ import {
   summaryInstructions,
 } from "../../engine/agent/compaction.ts";
 import { compactionRecord } from "../../engine/agent/next.ts";
-import type { Compacted } from "../../engine/agent/records.ts";
+import type { Compacted, ModelCost } from "../../engine/agent/records.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
 import type { Message, Warning } from "../../engine/messages.ts";
 import { RunInProgress } from "../../errors/session.ts";
+import { toHullError } from "../../errors.ts";
 import { eachOnce } from "../../llm/result.ts";
 import { summarize } from "../../run/agent/effects.ts";
 import type { PreparedRun } from "../../run/agent/runtime.ts";
@@ -43,7 +44,7 @@ export async function compaction(
   if (plan === null) return () => ({ compacted: null });
   const written = summary ?? plan.summary;
   const asks = written === null && prepared !== null && strategy === "llm";
-  const { text, warnings } = asks ? await asked(prepared, plan, removed) : { text: "", warnings: [] };
+  const { text, warnings } = asks ? await asked(log, prepared, plan, removed) : { text: "", warnings: [] };
   const made = written === null ? summaryFrom(text, plan) : { plan, summary: written };
   return () => {
     const now = log.state();
@@ -64,17 +65,40 @@ function record(log: SessionLog, state: AgentState, plan: CompactionPlan, summar
   return body.compacted;
 }
 
+/** Asks the model, and logs what that took: no run's line does. */
 async function asked(
+  log: SessionLog,
   { host, model, context }: PreparedRun,
   { archived }: CompactionPlan,
   signal: AbortSignal,
 ): Promise<{ text: string; warnings: readonly Warning[] }> {
+  let spent: ModelCost | null = null;
+  const noteEnd = (code: string | null): void => {
+    if (code === null && !context.settings.logsAll) return;
+    const { id: session_id, tenant } = log.store.identity();
+    const { requestId: request_id, durationMs: duration_ms, spans } = context;
+    log.note({
+      event: "compaction",
+      session_id,
+      tenant,
+      request_id,
+      duration_ms,
+      ...(spent === null ? {} : { usage: spent, cost_usd: spent.cost_usd }),
+      ...(code === null ? {} : { code }),
+      ...(spans === undefined ? {} : { spans }),
+    });
+  };
   try {
-    const { text, fault, warnings } = await summarize(host, model, summaryInstructions(archived), signal);
+    const answer = await summarize(host, model, summaryInstructions(archived), signal);
+    const { text, fault, warnings } = answer;
+    spent = answer.spent;
     if (fault !== null) throw fault;
+    noteEnd(null);
     return { text, warnings };
   } catch (error) {
     signal.throwIfAborted();
-    throw llmError(error, context);
+    const shown = llmError(error, context);
+    noteEnd(toHullError(shown).code);
+    throw shown;
   }
 }

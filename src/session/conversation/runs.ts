@@ -296,7 +296,7 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
         });
         span.set(() => {
           const { run: last } = reached?.state ?? log.state();
-          return runAttributes(last?.spec.run_id === row.id ? last : run);
+          return runAttributes(last?.spec.run_id === row.id ? last : run, run);
         });
         return reached;
       });
