@@ -155,11 +155,7 @@ function stepLane(
 
 function stepDetails(one: TraceStep): Html {
   const { started_at, input, output, thoughts, usage, cost_usd, stop_reason } = one;
-  const share =
-    usage === undefined || usage.input_tokens === 0
-      ? 0
-      : Math.round((100 * usage.cache_read_tokens) / usage.input_tokens);
-  return html`<p class="dim">Began ${when(started_at)}${usage === undefined ? "" : `, ${count(usage.input_tokens)} tokens in (${share} % from the cache), ${count(usage.output_tokens)} out`}${cost_usd === undefined ? "" : `, ${money(cost_usd)}`}${stop_reason == null ? "" : `, ended by ${stop_reason}`}</p>
+  return html`<p class="dim">Began ${when(started_at)}${usage === undefined ? "" : `, ${count(usage.input_tokens)} tokens in, ${count(usage.cache_read_tokens)} read from the cache, ${count(usage.output_tokens)} out`}${cost_usd === undefined ? "" : `, ${money(cost_usd)}`}${stop_reason == null ? "" : `, ended by ${stop_reason}`}</p>
 ${thoughts === undefined ? "" : html`<details><summary>Thoughts</summary><pre tabindex="0">${thoughts}</pre></details>`}
 ${input === undefined ? "" : html`<h3>Input</h3><pre tabindex="0">${pretty(input)}</pre>`}${output === undefined ? "" : html`<h3>Output</h3><pre tabindex="0">${pretty(output)}</pre>`}`;
 }

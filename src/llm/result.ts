@@ -14,7 +14,6 @@ import {
 } from "../engine/messages.ts";
 import { sumUsd } from "../engine/usd.ts";
 import { visibleText } from "../engine/visible-text.ts";
-import { cacheFigures } from "../model/registry/price.ts";
 import { tokenCounts } from "../model/usage.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { resultBlock } from "./blocks.ts";
@@ -39,7 +38,10 @@ const textFormat = () =>
   });
 
 /** The figures of a call: all attempts and search rounds together. */
-export type CallFigures = Shaped<typeof callFigures>;
+export interface CallFigures extends Shaped<typeof callFigures> {
+  /** All tokens of the prompts, including cached ones, wherever the provider counts those. */
+  prompt_tokens: number;
+}
 export const callFigures = () =>
   z.extend(usageShape(), {
     cache_hit_ratio: z.number().check(z.minimum(0), z.maximum(1)),
@@ -127,7 +129,6 @@ export function resultOf(parts: ResultParts): LlmResult {
   const thinking = reasoning === "" ? summary : reasoning;
   const calls = calledTools(turn.blocks);
   const tokens = tokenCounts(figures);
-  const { cache_hit_ratio, cache_savings_usd, cost_usd, price_known } = figures;
   return {
     text,
     visible_text: visibleText(text, { planner: !parts.structured }),
@@ -135,7 +136,7 @@ export function resultOf(parts: ResultParts): LlmResult {
     provider: turn.provider,
     ...tokens,
     cache_creation_input_tokens: tokens.cache_write_tokens,
-    usage: { ...tokens, cache_hit_ratio, cache_savings_usd, cost_usd, price_known },
+    usage: shownFigures(figures),
     ...(parts.data === undefined ? {} : { data: parts.data }),
     ...(calls.length === 0 ? {} : { tool_calls: calls }),
     ...(thinking === "" ? {} : { thinking, private_reasoning: thinking }),
@@ -176,8 +177,15 @@ export function shownReason({
   return SHOWN[stop_reason] ?? raw_stop_reason;
 }
 
+/** The figures as callers see them. */
+export function shownFigures(figures: CallFigures): Shaped<typeof callFigures> {
+  const { prompt_tokens: _, ...shown } = figures;
+  return shown;
+}
+
 export const NO_FIGURES: CallFigures = {
   ...NO_USAGE,
+  prompt_tokens: 0,
   cache_hit_ratio: 0,
   cache_savings_usd: 0,
   cost_usd: 0,
@@ -187,11 +195,13 @@ export const NO_FIGURES: CallFigures = {
 /** Adds two parts and recomputes the hit ratio. */
 export function added(a: CallFigures, b: CallFigures): CallFigures {
   const sum = totalUsage(a, b);
+  const prompt_tokens = a.prompt_tokens + b.prompt_tokens;
   return {
     ...sum,
+    prompt_tokens,
     cost_usd: sumUsd(a.cost_usd, b.cost_usd),
     price_known: a.price_known && b.price_known,
-    cache_hit_ratio: cacheFigures(sum, null).cache_hit_ratio,
+    cache_hit_ratio: prompt_tokens === 0 ? 0 : sum.cache_read_tokens / prompt_tokens,
     cache_savings_usd: sumUsd(a.cache_savings_usd, b.cache_savings_usd),
   };
 }

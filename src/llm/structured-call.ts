@@ -13,6 +13,7 @@ import {
   callFigures,
   eachOnce,
   type LlmResult,
+  shownFigures,
 } from "./result.ts";
 import { checkSchema, readSchema } from "./schema.ts";
 import type { Checked } from "./structured.ts";
@@ -123,7 +124,7 @@ function envelopeOf({ checked, turn, figures, attempts, result }: CallOutcome): 
     attempts,
     repaired: false,
     extracted_json: checked?.extracted ?? false,
-    usage: figures,
+    usage: shownFigures(figures),
     model: turn.model,
     provider: turn.provider,
     ...(result.warnings === undefined ? {} : { warnings: result.warnings }),
@@ -154,7 +155,7 @@ async function repaired(
   try {
     const outcome = await call({ prompt, system: null, options });
     const second = envelopeOf(outcome);
-    const usage = added(first.figures, outcome.figures);
+    const usage = shownFigures(added(first.figures, outcome.figures));
     const attempts = first.attempts + 1;
     const warned = [...(before.warnings ?? []), ...(second.warnings ?? [])];
     const both = { raw_text: first.turn.text, usage, attempts, ...eachOnce(warned) };

@@ -139,7 +139,7 @@ export function accountant(context: RunContext, subject: Subject, tariff: Tariff
       const price = paidPrice(target, end);
       return {
         ...tokenCounts(usage),
-        ...cacheFigures(usage, price),
+        ...cacheFigures(usage, price, target),
         cost_usd: price === null ? 0 : costOf(usage, price, target),
         price_known: price !== null,
       };

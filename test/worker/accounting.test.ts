@@ -4,6 +4,7 @@ import { deploymentOf } from "../../src/deployment.ts";
 import { type ModelRequest, type ModelTurn, NO_USAGE } from "../../src/engine/messages.ts";
 import { ProviderUnreachable } from "../../src/errors/provider.ts";
 import { HullError } from "../../src/errors.ts";
+import { added, NO_FIGURES } from "../../src/llm/result.ts";
 import type { CallEnd } from "../../src/model/admission.ts";
 import type { Attempt } from "../../src/model/attempts.ts";
 import { callModel } from "../../src/model/call.ts";
@@ -272,6 +273,23 @@ describe("what a call took", () => {
         expect((await ledger(context).budget("tenant"))?.reserved.output_tokens).toBe(0);
       }
     }
+  });
+
+  it("the share of the cache is that of the whole prompt, wherever a provider counts cached tokens", () => {
+    const accounts = accountant(place(), SKILL, TARIFF);
+    const ends = [
+      turn({ input_tokens: 1000, output_tokens: 10, cache_read_tokens: 500 }),
+      turn({ input_tokens: 500, output_tokens: 10 }),
+    ];
+    const shares = (["anthropic", "openai"] as const).map((provider) => {
+      const target = resolveTarget({ provider, model: "m" }, () => "key");
+      const figures = ends.flatMap((end) => accounts.reported(target, end) ?? []);
+      return [...figures, figures.reduce(added, NO_FIGURES)].map(({ cache_hit_ratio }) => cache_hit_ratio);
+    });
+    expect(shares).toEqual([
+      [1 / 3, 0, 1 / 4],
+      [1 / 2, 0, 1 / 3],
+    ]);
   });
 
   it("each attempt costs what its own prompt costs, which together may be in a dearer tier", async () => {

@@ -47,20 +47,22 @@ export function costOf(
 }
 
 /**
- * The part of the prompt that came from the provider's cache, 0 to 1, and the savings compared with reading everything
- * as other input. The savings are negative if writing cost more than reading saved.
+ * All tokens of the prompt, the part of them that came from the provider's cache, 0 to 1, and the savings compared with
+ * reading everything as other input. The savings are negative if writing cost more than reading saved.
  * @param price `null`: no savings are known
+ * @param by the provider
  */
 export function cacheFigures(
   usage: Usage,
   price: ModelPrice | null,
-): { cache_hit_ratio: number; cache_savings_usd: number } {
+  by: Parameters<typeof excludesCachedTokens>[0],
+): { prompt_tokens: number; cache_hit_ratio: number; cache_savings_usd: number } {
   const { cache_read_tokens: read, cache_write_tokens: written } = usage;
-  const total = promptTokensOf(usage, excludesCachedTokens({}, usage));
-  const cache_hit_ratio = total === 0 ? 0 : read / total;
-  if (price === null) return { cache_hit_ratio, cache_savings_usd: 0 };
-  const rates = priceAt(price, total);
+  const prompt_tokens = promptTokensOf(usage, excludesCachedTokens(by, usage));
+  const cache_hit_ratio = prompt_tokens === 0 ? 0 : read / prompt_tokens;
+  if (price === null) return { prompt_tokens, cache_hit_ratio, cache_savings_usd: 0 };
+  const rates = priceAt(price, prompt_tokens);
   const { cache_read = rates.in, cache_write = rates.in } = rates;
   const saved = read * (rates.in - cache_read) + written * (rates.in - cache_write);
-  return { cache_hit_ratio, cache_savings_usd: saved / MILLION };
+  return { prompt_tokens, cache_hit_ratio, cache_savings_usd: saved / MILLION };
 }

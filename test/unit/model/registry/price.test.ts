@@ -121,17 +121,15 @@ test("costs", () => {
   expect(cost("gpt-4-turbo", usage(1000, 0, 400))).toBeCloseTo(0.01, 12);
 });
 
-test.each<[tokens: Usage, ratio: number, savings: number]>([
+test.each<[tokens: Usage, ratio: number, savings: number, by?: "anthropic"]>([
   [usage(1000, 0, 250, 0), 0.25, (250 * 2.7) / 1e6],
+  [usage(1000, 0, 250, 0), 0.2, (250 * 2.7) / 1e6, "anthropic"],
   [usage(100, 0, 900, 0), 0.9, (900 * 2.7) / 1e6],
   [usage(100, 0, 0, 900), 0, (900 * -0.75) / 1e6],
   [usage(0, 10), 0, 0],
-])("cache figures of %j", (tokens, ratio, savings) => {
-  const figures = cacheFigures(tokens, priceOf(shippedModels, null, "claude-sonnet-4-0"));
+])("cache figures of %j", (tokens, ratio, savings, protocol) => {
+  const figures = cacheFigures(tokens, priceOf(shippedModels, null, "claude-sonnet-4-0"), { protocol });
   expect(figures.cache_hit_ratio).toBeCloseTo(ratio, 12);
   expect(figures.cache_savings_usd).toBeCloseTo(savings, 12);
-  expect(cacheFigures(tokens, null)).toEqual({
-    cache_hit_ratio: figures.cache_hit_ratio,
-    cache_savings_usd: 0,
-  });
+  expect(cacheFigures(tokens, null, { protocol })).toEqual({ ...figures, cache_savings_usd: 0 });
 });
