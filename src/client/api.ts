@@ -864,6 +864,8 @@ export type RunResult = {
   cost_usd: number;
   /** Cost of the run alone. */
   own_cost_usd: number;
+  /** Whether the price of every call in `cost_usd` is known; others count as 0. */
+  price_known: boolean;
   daemon_state: "running" | "idle" | "awaiting_tool" | "awaiting_approval" | "done" | "stuck" | "budget_exhausted" | "watchdog" | "failed" | "error" | "cancelled" | null;
   daemon_snapshot_path: string | null;
   task_ledger: Record<string, unknown> | null;

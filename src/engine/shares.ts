@@ -3,11 +3,27 @@
  */
 import { sumUsd } from "./usd.ts";
 
+/** An amount of money. */
+export interface Cost {
+  cost_usd: number;
+  /** The price of a part of it is not known, and that part counts as 0. Absent: all prices are known. */
+  price_known?: false;
+}
+
+/** The amount among other figures. */
+export const costIn = ({ cost_usd, price_known }: Cost): Cost =>
+  price_known === false ? { cost_usd, price_known } : { cost_usd };
+
+/** The sum of both. */
+export const addCost = (one: Cost, other: Cost): Cost => ({
+  cost_usd: sumUsd(one.cost_usd, other.cost_usd),
+  ...(one.price_known === false || other.price_known === false ? { price_known: false } : {}),
+});
+
 /** What a delegated run and those below it took. */
-export interface Spent {
+export interface Spent extends Cost {
   /** Input and output together. */
   tokens: number;
-  cost_usd: number;
 }
 
 /** `null`: nothing is held, or no limit. */
@@ -47,7 +63,7 @@ export function shareOut(left: Share, asked: Share): { granted: Share; share: Sh
 
 export const addSpent = (before: Spent = { tokens: 0, cost_usd: 0 }, more: Spent): Spent => ({
   tokens: before.tokens + more.tokens,
-  cost_usd: sumUsd(before.cost_usd, more.cost_usd),
+  ...addCost(before, more),
 });
 
 export function withoutShare(shares: Shares = {}, task_run: string): Shares {

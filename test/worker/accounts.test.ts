@@ -1,8 +1,9 @@
 /** What a run or a call took, read from every place that shows it: one sum, whoever says it. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { sumUsd } from "../../src/engine/usd.ts";
+import { edge } from "../support/workflow-graphs.ts";
 import { Client, mockSkill } from "./served.ts";
-import { ADMIN, Tenant } from "./tenant.ts";
+import { ADMIN, Tenant, tenant } from "./tenant.ts";
 
 type Body = Record<string, unknown>;
 type Sum = { input_tokens: number; output_tokens: number; cost_usd: number };
@@ -127,6 +128,100 @@ describe("a session", () => {
     expect(await ledger(own, "&session=desk")).toEqual(total([called, called]));
     const { total_cost } = await own.get<Body>("/llm/session-cost?session_id=desk");
     expect(total_cost).toBe(total([called, called]).cost_usd);
+  });
+});
+
+describe("work in sessions of its own", () => {
+  const wrong = {
+    mock: [said("no"), said("no")],
+    json_schema: SCHEMA,
+    schema_retries: 1,
+    output_validation: "error",
+  };
+  const graph = {
+    entry: "plain",
+    nodes: {
+      plain: { model_policy: { ...PRICED, mock: [said("One.")] } },
+      wrong: { model_policy: { ...PRICED, ...wrong }, retry_policy: { max_attempts: 2, backoff_ms: 1 } },
+      dug: { kind: "subagent", model_policy: { ...PRICED, sub_agents: true, mock: [CHILD, said("Dug.")] } },
+      each: {
+        kind: "map",
+        map_policy: { items: ["a", "b"] },
+        model_policy: { ...PRICED, mock: [said("Item.")] },
+      },
+    },
+    edges: [edge("plain", "wrong"), edge("wrong", "dug", "error"), edge("dug", "each")],
+  };
+
+  it("agrees about a workflow: its record, its row, its stages, the ledger", async () => {
+    const own = await owner();
+    const answer = await post(own, "/workflows/execute", { task: "Go.", graph });
+    const text = await answer.text();
+    const { run } = JSON.parse(text);
+    expect([answer.status, text]).toEqual([200, expect.any(String)]);
+    expect([run.status, run.stages.map(({ node_id }: { node_id: string }) => node_id)]).toEqual([
+      "completed",
+      ["plain", "wrong", "dug", "each"],
+    ]);
+    const spent = await ledger(own);
+    expect(run.usage.total_cost).toBe(spent.cost_usd);
+    const rows = await listed(own);
+    const row = rows.find(({ kind }) => kind === "workflow") ?? expect.fail();
+    const { input_tokens, output_tokens } = run.usage;
+    expect(row).toMatchObject({ input_tokens, output_tokens, cost_usd: spent.cost_usd });
+    expect(total(rows.filter(({ kind }) => kind !== "workflow"))).toMatchObject({
+      input_tokens: spent.input_tokens,
+      output_tokens: spent.output_tokens,
+    });
+    expect(await ledger(own, `&session=${row.id}`)).toEqual(spent);
+  });
+
+  it.each<[string, Body]>([
+    ["that goes well", { sub_agents: true, mock: [CHILD, said("Dug.")] }],
+    ["that fails", wrong],
+  ])(
+    "agrees about a sub-agent %s: its envelope, its row, the events above, the ledger",
+    async (_, options) => {
+      const own = await owner();
+      await post(own, "/sessions", { id: "desk" });
+      const body = { task: "Dig.", parent_session_id: "desk", options: { ...PRICED, ...options } };
+      const envelope = await (await post(own, "/sub-agents", body)).json<{
+        tokens_used: number;
+        session_id: string;
+      }>();
+      const spent = await ledger(own, "&session=desk");
+      expect(envelope.tokens_used).toBe(spent.input_tokens + spent.output_tokens);
+      const rows = await listed(own);
+      const row = rows.find(({ session }) => session === envelope.session_id) ?? expect.fail();
+      expect(row.cost_usd).toBe(spent.cost_usd);
+      const { data } = await own.get<{ data: { event: string; data: Body }[] }>(
+        "/sessions/desk/events/list?limit=1000",
+      );
+      const told = data.filter(
+        ({ event, data }) => event === "sub_agent_result" && data.session_id === envelope.session_id,
+      );
+      expect(told).toMatchObject([{ data: { cost_usd: spent.cost_usd } }]);
+    },
+  );
+});
+
+describe("a model without a known price", () => {
+  it("costs 0 in a sum that says that it is not whole", async () => {
+    const own = await tenant("accounts-unpriced", "invoke");
+    await post(own, "/sessions", { id: "desk" });
+    const model = "claude-sonnet-4-20250514";
+    const told: unknown[] = [];
+    for (const options of [
+      { ...PRICED, model, mock: [said("Yes.")] },
+      { ...PRICED, mock: [said("Yes.")] },
+      { ...PRICED, json_schema: SCHEMA, schema_retries: 1, mock: [said("no"), said('{"n": 1}')] },
+      { ...PRICED, sub_agents: true, mock: [CHILD, said("Done.")] },
+    ]) {
+      const run = await (await post(own, "/sessions/desk/runs", { prompt: "Go.", options })).json<Body>();
+      told.push(`${run.cost_usd} ${run.price_known}`);
+    }
+    expect(told).toEqual(["0.0045 true", ...Array(3).fill("0 false")]);
+    expect((await own.get<{ data: Body[] }>("/usage")).data).toMatchObject([{ price_known: false }]);
   });
 });
 

@@ -2,9 +2,8 @@
 
 import { asJson } from "../../skill/json.ts";
 import { type Message, totalUsage } from "../messages.ts";
-import { addSpent, withoutShare } from "../shares.ts";
+import { addCost, addSpent, costIn, withoutShare } from "../shares.ts";
 import { afterSearches, vaultState } from "../tool-vault/promotion.ts";
-import { sumUsd } from "../usd.ts";
 import { applyToCalls } from "./apply-calls.ts";
 import { isSessionGrant } from "./call-permission.ts";
 import { calledAs, judgedArguments } from "./calls.ts";
@@ -178,7 +177,7 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
     case "hook_settled":
       return applyHook(state, run, record);
     case "model_call_settled": {
-      const { turn, cost_usd, searches } = record;
+      const { turn, searches } = record;
       const { provider, model, stop_reason, raw_stop_reason } = turn;
       return next({
         turn,
@@ -187,7 +186,7 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
         ...(searches === undefined ? {} : { vault: asJson(afterSearches(vaultState(run.vault), searches)) }),
         stage: "turn",
         prefill: null,
-        totals: withSpent(run.totals, { ...turn.usage, cost_usd }),
+        totals: withSpent(run.totals, { ...turn.usage, ...costIn(record) }),
       });
     }
     case "search_refused": {
@@ -302,7 +301,7 @@ function withRefused(
 
 const withSpent = (totals: ModelCost, spent: ModelCost): ModelCost => ({
   ...totalUsage(totals, spent),
-  cost_usd: sumUsd(totals.cost_usd, spent.cost_usd),
+  ...addCost(totals, spent),
 });
 
 function wake(state: AgentState, run: RunState, { messages, feedback }: Wake): AgentState {

@@ -10,7 +10,7 @@ import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { Artifact, ImportedArtifact } from "../artifact.ts";
 import type { Message, ModelTurn, ToolCallBlock, Usage, Warning } from "../messages.ts";
 import type { RunStatus } from "../run-status.ts";
-import type { ReturnedShare, Share, Spent } from "../shares.ts";
+import type { Cost, ReturnedShare, Share, Spent } from "../shares.ts";
 import type { FaultCategory } from "../tool-fault.ts";
 import type { ToolOutcome } from "../tool-result.ts";
 import type { SearchEvent } from "../tool-vault/events.ts";
@@ -36,7 +36,7 @@ export const TOOL_STATUSES = ["ok", "error", "rejected"] as const;
 export type ToolStatus = (typeof TOOL_STATUSES)[number];
 
 /** What answers of models cost. */
-export type ModelCost = Usage & { cost_usd: number };
+export type ModelCost = Usage & Cost;
 
 /** One settled tool call of an agent run. `content` is what the model sees. */
 export interface AgentToolResult
@@ -163,6 +163,8 @@ export type AgentRecord = { v: 1; at: number } & (
       effect: string;
       turn: ModelTurn;
       cost_usd: number;
+      /** As of `Cost`. */
+      price_known?: false;
       warnings: Warning[];
       /**
        * Why Hull asked again for a structured answer, `{attempt, errors, nudge_used, correction_prompt}` each. Absent:

@@ -1,5 +1,5 @@
 /** What a run used, itself and through those below it. Pure. */
-import { addSpent, type Spent } from "../shares.ts";
+import { addSpent, costIn, type Spent } from "../shares.ts";
 import { sumUsd } from "../usd.ts";
 import type { RunState } from "./state.ts";
 
@@ -10,7 +10,7 @@ export const spentBy = (run: Pick<RunState, "totals" | "delegated">): Spent =>
 /** The run's own model calls alone. */
 export const ownSpent = ({ totals }: Pick<RunState, "totals">): Spent => ({
   tokens: totals.input_tokens + totals.output_tokens,
-  cost_usd: totals.cost_usd,
+  ...costIn(totals),
 });
 
 /** What the current wake of a daemon used. */

@@ -18,6 +18,7 @@ import type {
 } from "../../engine/agent/step.ts";
 import { isArtifact } from "../../engine/artifact.ts";
 import { isRefused, type ModelRequest, type ModelTurn, textOfBlocks } from "../../engine/messages.ts";
+import type { Cost } from "../../engine/shares.ts";
 import { categoryOf } from "../../engine/tool-fault.ts";
 import { OutputWindow, type ToolOutcome } from "../../engine/tool-result.ts";
 import { ModelRefused, ProviderEmptyAnswer } from "../../errors/provider.ts";
@@ -264,7 +265,7 @@ async function callModel(
     const said = form === null ? null : withSentinel(turn, request, form);
     if (said !== null && terms.stream) watcher.onText?.(said.text);
     watcher.onFigures?.(figures);
-    return { turn: said?.turn ?? turn, cost_usd: figures.cost_usd };
+    return { turn: said?.turn ?? turn, ...costOf(figures) };
   };
   const answer = await (form === null
     ? ask(asked, 0)
@@ -280,6 +281,9 @@ async function callModel(
   const searched = found.length === 0 ? {} : { searches: found };
   return { ...answer, ...exceeded, ...searched, warnings: answer.turn.warnings ?? [] };
 }
+
+const costOf = ({ cost_usd, price_known }: CallFigures): Cost =>
+  price_known ? { cost_usd } : { cost_usd, price_known };
 
 /** Asks a model for the summary of messages. @throws HullError of the provider */
 export async function summarize(
@@ -306,7 +310,7 @@ export async function summarize(
     stream: false,
   });
   const { provider, warnings = [] } = turn;
-  const spent = { ...turn.usage, cost_usd: figures.cost_usd };
+  const spent = { ...turn.usage, ...costOf(figures) };
   // What the model says of its refusal is no summary.
   if (isRefused(turn)) return { text: "", spent, fault: new ModelRefused({ provider }), warnings };
   const text = textOfBlocks(turn.blocks);

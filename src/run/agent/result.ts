@@ -27,7 +27,7 @@ export function runResult(
   const { transcript, trace, warnings } = told;
   const full: Transcript = { ...transcript, state: status === "done" ? "active" : "paused" };
   const { input_tokens, output_tokens, cost_usd: own_cost_usd } = totals;
-  const { cost_usd } = spentBy(run);
+  const { cost_usd, price_known = true } = spentBy(run);
   const data =
     spec.structured === true ? answerData(run.texts, spec.persistent ? spec.done_sentinel : null) : undefined;
   return {
@@ -49,6 +49,7 @@ export function runResult(
     output_tokens,
     cost_usd,
     own_cost_usd,
+    price_known,
     daemon_state: spec.daemon === null ? null : status,
     daemon_snapshot_path: spec.daemon?.persist_path ?? spec.daemon?.resume_path ?? null,
     task_ledger: run.ledger,

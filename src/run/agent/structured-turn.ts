@@ -2,7 +2,7 @@
 import type { ModelCost } from "../../engine/agent/records.ts";
 import type { AgentRequest } from "../../engine/agent/step.ts";
 import { type ModelTurn, textOfBlocks, totalUsage } from "../../engine/messages.ts";
-import { sumUsd } from "../../engine/usd.ts";
+import { addCost, type Cost, costIn } from "../../engine/shares.ts";
 import { type HullError, toHullError } from "../../errors.ts";
 import { extractJson } from "../../llm/extract.ts";
 import { correction } from "../../llm/nudge.ts";
@@ -26,9 +26,8 @@ interface StructuredRun {
 /** One attempt; `request` holds the correction of the previous attempt. */
 export type Ask = (request: AgentRequest, attempt: number) => Promise<Answer>;
 
-interface Answer {
+interface Answer extends Cost {
   turn: ModelTurn;
-  cost_usd: number;
 }
 
 /**
@@ -51,7 +50,7 @@ export async function structuredTurn(
   let answer = await ask(request, 0);
   const failed = (fault: HullError) => ({
     fault,
-    spent: { ...answer.turn.usage, cost_usd: answer.cost_usd },
+    spent: { ...answer.turn.usage, ...costIn(answer) },
   });
   for (;;) {
     const errors = faultsOf(run, request, answer.turn);
@@ -73,7 +72,7 @@ export async function structuredTurn(
     const next = await asked.catch((error: unknown) => failed(toHullError(error)));
     if ("fault" in next) return next;
     const usage = totalUsage(answer.turn.usage, next.turn.usage);
-    answer = { turn: { ...next.turn, usage }, cost_usd: sumUsd(answer.cost_usd, next.cost_usd) };
+    answer = { turn: { ...next.turn, usage }, ...addCost(answer, next) };
   }
 }
 

@@ -8,6 +8,7 @@ import { LOAD_SKILL } from "../../engine/agent/skills.ts";
 import type { AgentSpec, Ceilings } from "../../engine/agent/spec.ts";
 import type { RunState } from "../../engine/agent/state.ts";
 import type { AgentEffectContext, PlannedCall } from "../../engine/agent/step.ts";
+import type { Spent } from "../../engine/shares.ts";
 import { isFaultCategory } from "../../engine/tool-fault.ts";
 import { CallNotFound } from "../../errors/llm.ts";
 import { HullError, Internal } from "../../errors.ts";
@@ -79,7 +80,7 @@ export async function delegated(
   { spec, settings }: Delegated,
   signal: AbortSignal,
   begun: (() => Promise<void>) | null = null,
-): Promise<{ task: TaskHandle; spent: { tokens: number; cost_usd: number } }> {
+): Promise<{ task: TaskHandle; spent: Spent }> {
   await session.ask("spawn_task", {
     work: { agent: spec },
     settings,

@@ -128,6 +128,7 @@ export const runResultShape = named(
     output_tokens: count(),
     cost_usd: about(usd(), "Cost of the run and of its tasks and sub-agents."),
     own_cost_usd: about(usd(), "Cost of the run alone."),
+    price_known: about(flag(), "Whether the price of every call in `cost_usd` is known; others count as 0."),
     daemon_state: z.nullable(status()),
     daemon_snapshot_path: z.nullable(text()),
     task_ledger: z.nullable(object<TaskLedger>()),

@@ -67,6 +67,7 @@ function bareResult({ row, session_id, settled_at, status }: RunEnd): JsonObject
     output_tokens: 0,
     cost_usd: 0,
     own_cost_usd: 0,
+    price_known: false,
     daemon_state: null,
     daemon_snapshot_path: null,
     task_ledger: null,

@@ -4,6 +4,7 @@ import { type Applied, fold } from "../../engine/agent/apply.ts";
 import { readingOf } from "../../engine/agent/reader.ts";
 import type { AgentRecord, AgentToolResult, ModelCost } from "../../engine/agent/records.ts";
 import type { Block, Warning } from "../../engine/messages.ts";
+import { costIn } from "../../engine/shares.ts";
 import { shownReason } from "../../llm/result.ts";
 import { tokenCounts } from "../../model/usage.ts";
 import type { Json } from "../../skill/manifest.ts";
@@ -98,7 +99,7 @@ export class TraceReader {
           ...(said.thoughts === "" ? {} : { thoughts: shortened(said.thoughts) }),
           model,
           stop_reason: shownReason(record.turn),
-          ...costOf({ ...usage, cost_usd: record.cost_usd }),
+          ...costOf({ ...usage, ...costIn(record) }),
         });
         this.#asked = at;
         break;
@@ -214,9 +215,11 @@ export class TraceReader {
   }
 }
 
-/** What a step's model calls took; absent: it made none that was answered. */
+/** What a step's model calls took; absent: it made none that was answered, or their price is not known. */
 const costOf = (spent: ModelCost | undefined): Pick<TraceStep, "usage" | "cost_usd"> =>
-  spent === undefined ? {} : { usage: tokenCounts(spent), cost_usd: spent.cost_usd };
+  spent === undefined
+    ? {}
+    : { usage: tokenCounts(spent), ...(spent.price_known === false ? {} : { cost_usd: spent.cost_usd }) };
 
 function saidIn(blocks: readonly Block[]): { output: Json; thoughts: string } {
   const inward = (block: Block) => block.type === "reasoning" || block.type === "reasoning_summary";

@@ -1,7 +1,7 @@
 /** The messages between the Worker, a task's session and the session that delegated the task. Types only. */
 import type { AgentSpec, Ceilings } from "../../engine/agent/spec.ts";
 import type { Message } from "../../engine/messages.ts";
-import type { ReturnedShare, Share } from "../../engine/shares.ts";
+import type { ReturnedShare, Share, Spent } from "../../engine/shares.ts";
 import type { WorkflowSpec } from "../../engine/workflow/records.ts";
 import type { RunEvent } from "../../run/events.ts";
 import type { TaskHandle, TaskSettings } from "../../run/task/handle.ts";
@@ -14,7 +14,7 @@ type Named = { request: NamedRequest };
 interface Waited {
   task: TaskHandle;
   thrown: JsonObject | null;
-  spent: { tokens: number; cost_usd: number };
+  spent: Spent;
 }
 
 /** What a task's run executes: an agent run, or for the mode `workflow` a workflow run. */

@@ -4,7 +4,7 @@
  */
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
-import { addSpent, heldBy, type ReturnedShare } from "../../engine/shares.ts";
+import { addSpent, heldBy, type ReturnedShare, type Spent } from "../../engine/shares.ts";
 import type { WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
 import type { WorkflowRecord } from "../../engine/workflow/records.ts";
 import { CallNotFound } from "../../errors/llm.ts";
@@ -148,7 +148,7 @@ export class Task {
   }
 
   /** The usage of its last run, including the runs below it. */
-  spent(): { tokens: number; cost_usd: number } {
+  spent(): Spent {
     return this.work(this.row()).spent;
   }
 

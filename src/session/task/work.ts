@@ -1,7 +1,7 @@
 /** A task's last run, of either kind: an agent run of its session, or a workflow run in it. */
 import { firstOf } from "../../cut.ts";
 import { spentBy } from "../../engine/agent/spent.ts";
-import { addSpent } from "../../engine/shares.ts";
+import { addSpent, type Spent } from "../../engine/shares.ts";
 import type { StageError } from "../../engine/workflow/answers.ts";
 import { artifactOf, type WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
 import { statusOf } from "../../engine/workflow/document.ts";
@@ -38,7 +38,7 @@ export interface Work {
   /** Tools that the request asked for and did not get. */
   dropped: string[] | undefined;
   /** Usage including all runs below it. */
-  spent: { tokens: number; cost_usd: number };
+  spent: Spent;
   request_id: string;
 }
 
