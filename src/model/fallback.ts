@@ -17,8 +17,8 @@ export interface FallbackOptions extends CallOptions {
 }
 
 /**
- * Calls the primary, then each fallback in order, if `fallsBackAfter` accepts the failure. Once text has been streamed,
- * it calls no further target without `onRestart`. It skips a fallback that is not configured. Each target has its own
+ * Calls the primary, then each fallback in order, if `fallsBackAfter` accepts the failure. Once a listener has received
+ * text, it calls no further target without `onRestart`. It skips a fallback that is not configured. Each target has its own
  * `timeout_ms`.
  * @param request makes the request for each target
  * @throws the error of `callModel`: the primary's if every target failed; immediately if the primary is not configured
@@ -31,7 +31,7 @@ export async function callWithFallback(
 ): Promise<ModelTurn> {
   let spoke = false;
   let thought = false;
-  const { onReasoning, onRestart } = options;
+  const { onText, onReasoning, onRestart } = options;
   const restart =
     onRestart &&
     ((): void => {
@@ -45,6 +45,12 @@ export async function callWithFallback(
       if (spoke || thought) restart?.();
       return await callModel(request(target), resolved, {
         ...options,
+        onText:
+          onText &&
+          ((text) => {
+            spoke = true;
+            onText(text);
+          }),
         onReasoning:
           onReasoning &&
           ((text) => {
@@ -52,9 +58,6 @@ export async function callWithFallback(
             onReasoning(text);
           }),
         onRestart: restart,
-        onOutput: () => {
-          spoke = true;
-        },
       });
     } catch (error) {
       options.onFailed?.(target, error);

@@ -129,6 +129,14 @@ test("a client that can discard thoughts is told to before the next target is ca
   expect(seen).toEqual(["hm", "hm", "restart", "so"]);
 });
 
+test.each<[string, FakeTurn]>([
+  ["thoughts", { reasoning: "hm", cut: true, text: [] }],
+  ["a call", { tool_calls: [{ name: "find", arguments: { q: "x" } }], cut: true }],
+])("%s that broke off are no text: the next target may answer", async (_, first) => {
+  answers({ first, second: { text: "whole" } });
+  expect((await ask(PRIMARY, [SECOND], { fallsBackAfter: () => true })).provider).toBe("openai");
+});
+
 test("if every target fails, the error is the primary's", async () => {
   for (const status of [500, 400]) {
     answers({ first: { status: 529 }, second: { status } });
