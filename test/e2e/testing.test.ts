@@ -144,6 +144,15 @@ describe("record and replay", () => {
     return JSON.stringify({ text, thinking, usage });
   };
 
+  /** Calls, tokens and nano-USD that the ledger has so far. */
+  const spent = async (hull: HullDev): Promise<number[]> => {
+    const { data }: { data: Record<string, number>[] } = JSON.parse(
+      await (await hull.call("/usage?group_by=model")).text(),
+    );
+    const sum = (name: string) => data.reduce((all, row) => all + (row[name] ?? 0), 0);
+    return [sum("calls"), sum("input_tokens"), sum("output_tokens"), Math.round(sum("cost_usd") * 1e9)];
+  };
+
   test("a replay returns the recorded answers, without network and keys, and nothing else", async () => {
     const fake = await startFakeProvider();
     fake.script(({ text }) => (text === "fail" ? { status: 400 } : TURN));
@@ -165,6 +174,8 @@ describe("record and replay", () => {
     expect(live.slice(0, 1)).toEqual(["Grüße aus Köln 😀"]);
     expect(live.at(-2)).toMatch(/^502 provider_rejected_request/);
     expect(live.at(-1)).toMatch(/^\{"text":"Grüße aus Köln 😀","thinking":"hm"/);
+    const counted = await spent(recording);
+    expect(counted.every((value) => value > 0)).toBe(true);
     const before = recording.output().length;
     await recording.end("SIGTERM");
     expect(recording.output().slice(before)).toContain("Recorded 7 calls");
@@ -188,6 +199,8 @@ describe("record and replay", () => {
     });
     try {
       expect(await everything(replaying)).toEqual(live);
+      // The same state counts the same calls once more.
+      expect(await spent(replaying)).toEqual(counted.map((value) => 2 * value));
       const changed = await ask(replaying, "brief", "hello", false);
       expect(changed).toMatch(/^502 replay_missing .*hash [0-9a-f]{64}.*hull dev --record/);
       expect(changed).toMatch(/differs in message 1/);
