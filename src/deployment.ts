@@ -26,6 +26,7 @@ import type { IndexRow } from "./session/index-row.ts";
 import type { Charge, Policy } from "./session/ledger/rpc.ts";
 import { Isolates } from "./tool/isolate/isolate.ts";
 import type { Dialect, ListedTool } from "./tool/mcp/client.ts";
+import type { RunnerCircuit } from "./tool/runner-circuit.ts";
 
 /** A tenant's budgets and rates. */
 interface KnownPolicy extends CacheEntry {
@@ -89,6 +90,8 @@ export class Deployment {
   readonly mcpServers = new RecentMap<string, KnownServer>(200, { most: MAX_LISTS, of: ({ size }) => size });
   /** Keys that sign tickets, by runner. */
   readonly ticketKeys = new Map<string, CryptoKey>();
+  /** By the same names. */
+  readonly runnerCircuits = new Map<string, RunnerCircuit>();
   /** Callers that the ledger refused, with the time in Unix ms until which it will refuse them. */
   readonly refusals = new RecentMap<string, number>(1000);
   /** Prompts, by tenant and digest, that the provider `mock` received for caching. */

@@ -142,15 +142,18 @@ export const ProxyNotConfigured = define<{ variable: string; why: Withheld }>(
   "Proxy not configured",
   (d) => ({ detail: REMEDIES[d.why](d.variable), members: { variable: d.variable } }),
 );
-/** `perhaps`: a request reached the runner perhaps, and its answer did not come back. */
-export const RunnerUnavailable = define<{ cause: string; begun?: "perhaps" }>(
+/**
+ * `where`: `at <address>` or `in the container <name>`. `perhaps`: a request reached the runner perhaps, and its answer
+ * did not come back.
+ */
+export const RunnerUnavailable = define<{ where: string; cause: string; begun?: "perhaps" }>(
   "runner_unavailable",
   503,
   "Runner unavailable",
   (d) => ({
-    detail: `The service that runs scripts and tools cannot be reached.${d.begun === undefined ? "" : PERHAPS_BEGUN} On your own machine \`hull doctor\` says what is wrong; in a deployment, the log.`,
+    detail: `The runner ${d.where}, which executes scripts and tools, cannot be reached.${d.begun === undefined ? "" : PERHAPS_BEGUN} On your own machine \`hull doctor\` says what is wrong; in a deployment, the log.`,
     retry_after_s: 2,
-    operator: { cause: d.cause },
+    operator: { cause: d.cause, runner: d.where },
   }),
 );
 const PERHAPS_BEGUN =

@@ -1,7 +1,9 @@
 /** How this deployment reaches its runner: over loopback in dev, through the container's Durable Object otherwise. */
 import { RunnerUnavailable } from "../errors/run.ts";
+import { logFault, logLine } from "../log.ts";
 import { readBytes } from "../registry/published.ts";
 import { importTicketKey } from "../tool/protocol.ts";
+import { RunnerCircuit } from "../tool/runner-circuit.ts";
 import type { KnownExecutions, Runner, RunOptions } from "../tool/runner-client.ts";
 import type { RunContext } from "./context.ts";
 
@@ -21,6 +23,20 @@ async function ticketKey(
   return key;
 }
 
+/** The circuit of a runner; of each change it writes a line to the log. */
+function circuitOf({ deployment }: RunContext, runner: string, where: string): RunnerCircuit {
+  const { runnerCircuits, settings } = deployment;
+  const known = runnerCircuits.get(runner);
+  if (known !== undefined) return known;
+  const circuit = new RunnerCircuit(where, (note) =>
+    note.event === "runner_down"
+      ? logFault(settings.eventRedactor, note)
+      : logLine(settings.eventRedactor, note),
+  );
+  runnerCircuits.set(runner, circuit);
+  return circuit;
+}
+
 /**
  * The runner for an execution. An execution always reaches the same instance, whose journal knows it.
  * @param name selects the instance: the execution's id, or that of its workspace, whose folder is there
@@ -28,17 +44,20 @@ async function ticketKey(
 export async function runnerEndpoint(context: RunContext, name: string): Promise<Runner> {
   const { url, secret } = context.settings.runner;
   if (url !== null) {
-    if (secret === null) throw new RunnerUnavailable({ cause: "HULL_RUNNER_SECRET is not set" });
+    const where = `at ${new URL(url).origin}`;
+    if (secret === null) throw new RunnerUnavailable({ where, cause: "HULL_RUNNER_SECRET is not set" });
     const key = await ticketKey(context, secret, () => secret);
-    return { key, fetch: (path, init) => fetch(new URL(path, url), init) };
+    const circuit = circuitOf(context, secret, where);
+    return { key, circuit, fetch: (path, init) => fetch(new URL(path, url), init) };
   }
   const { RUNNER } = context.env;
   const instance = `runner-${instanceOf(name)}`;
   const stub = RUNNER.get(RUNNER.idFromName(instance));
+  const circuit = circuitOf(context, instance, `in the container ${instance}`);
   const key = await ticketKey(context, instance, () => stub.runnerSecret()).catch((error: unknown) => {
-    throw new RunnerUnavailable({ cause: `RunnerObject: ${String(error)}` });
+    throw new RunnerUnavailable({ where: circuit.where, cause: `RunnerObject: ${String(error)}` });
   });
-  return { key, fetch: (path, init) => stub.fetch(new URL(path, "http://runner"), init) };
+  return { key, circuit, fetch: (path, init) => stub.fetch(new URL(path, "http://runner"), init) };
 }
 
 /** @param known remembered detached executions; `null` if none is detached */
@@ -69,8 +88,12 @@ export async function runnerReady(context: RunContext): Promise<void> {
   const response = await runner
     .fetch("/readyz", { method: "GET", headers: {}, signal })
     .catch((error: unknown) => {
-      throw new RunnerUnavailable({ cause: String(error) });
+      throw new RunnerUnavailable({ where: runner.circuit.where, cause: String(error) });
     });
   await response.body?.cancel();
-  if (!response.ok) throw new RunnerUnavailable({ cause: `the runner answered ${response.status}` });
+  if (!response.ok)
+    throw new RunnerUnavailable({
+      where: runner.circuit.where,
+      cause: `the runner answered ${response.status}`,
+    });
 }

@@ -15,6 +15,7 @@ import {
   type TicketSubject,
   workspaceLacks,
 } from "./protocol.ts";
+import type { RunnerCircuit } from "./runner-circuit.ts";
 import { Disconnected, followFrames, messageOf, type RunEvent, refusedBy } from "./runner-events.ts";
 
 export type { RunEvent } from "./runner-events.ts";
@@ -34,6 +35,8 @@ export interface Runner {
   fetch(path: string, request: RunnerRequest): Promise<Response>;
   /** The runner secret. */
   key: TicketKey;
+  /** What earlier calls learned of it. */
+  circuit: RunnerCircuit;
 }
 
 /**
@@ -70,7 +73,10 @@ export interface RunOptions {
   background(work: Promise<unknown>): void;
 }
 
-/** Attempts after the first one if the connection fails. Each arriving frame makes all of them available again. */
+/**
+ * Attempts after the first one if the connection fails. Each arriving frame makes all of them available again. While the
+ * runner's circuit is open, a call that has not reached the runner makes one attempt.
+ */
 const RETRIES = 2;
 /**
  * The same for a detached execution that the runner may not have accepted: 8 s in all. `hull dev` waits up to 5 s before
@@ -178,17 +184,20 @@ async function sendCancel(
 class Subscription {
   protected readonly execution: { id: string; skill: string; limit: number };
   protected readonly options: RunOptions;
-  readonly #runner: Runner;
+  protected readonly runner: Runner;
+  /** Whether the runner was down when this began, and has not answered since. */
+  #once: boolean;
   /** Frames seen. */
   #seq = 0;
 
   constructor(runner: Runner, execution: { id: string; skill: string; limit: number }, options: RunOptions) {
-    this.#runner = runner;
+    this.runner = runner;
+    this.#once = runner.circuit.isOpen(options.now());
     this.execution = execution;
     this.options = options;
   }
 
-  /** Attempts after the first one. */
+  /** Attempts after the first one, where the runner is not down. */
   protected get retries(): number {
     return RETRIES;
   }
@@ -221,16 +230,22 @@ class Subscription {
         if (signal.aborted) throw new ClientClosedRequest({});
         if (!(error instanceof Disconnected)) throw error;
         retries += 1;
-        if (retries > this.retries || !this.canRetry) {
-          const begun = this.perhapsBegun ? { begun: "perhaps" as const } : {};
-          throw new RunnerUnavailable({ cause: error.message, ...begun });
-        }
+        if (this.#once || retries > this.retries || !this.canRetry)
+          throw this.#unreached(error.message, retries);
       } finally {
         signal.removeEventListener("abort", abort);
         connection.abort();
       }
       await sleep(RETRY_WAIT_MS * retries, signal);
     }
+  }
+
+  /** The error of a call that gives up after so many failures. A call that waited as long as any opens the circuit. */
+  #unreached(cause: string, failures: number): HullError {
+    const { circuit } = this.runner;
+    if (failures > DETACHED_RETRIES) circuit.open(cause, this.options.now());
+    const begun = this.perhapsBegun ? { begun: "perhaps" as const } : {};
+    return new RunnerUnavailable({ where: circuit.where, cause, ...begun });
   }
 
   /** Requests the frames after those already seen. */
@@ -250,15 +265,22 @@ class Subscription {
     subject: TicketSubject,
     rest: { headers?: Record<string, string>; body?: RequestBody; spec?: string },
   ): Promise<Response> {
-    const ticket = await signTicket(this.#runner.key, subject, rest.spec ?? "", this.options.now());
+    const { key, circuit } = this.runner;
+    const ticket = await signTicket(key, subject, rest.spec ?? "", this.options.now());
     const late = setTimeout(() => connection.abort(), ADMISSION_MS);
     try {
-      return await this.#runner.fetch(path, {
+      const response = await this.runner.fetch(path, {
         method,
         headers: { ...rest.headers, authorization: `Bearer ${ticket}` },
         ...(rest.body === undefined ? {} : { body: rest.body }),
         signal: connection.signal,
       });
+      // Something in between, e.g. the platform without a container, may have sent any other status.
+      if (response.status < 500) {
+        this.#once = false;
+        circuit.close();
+      }
+      return response;
     } catch (error) {
       throw new Disconnected(messageOf(error));
     } finally {
@@ -320,7 +342,10 @@ class Submission extends Subscription {
     const most = MOST_SENT + (this.#spec.skills?.list.length ?? 0);
     for (let sent = 0; response.status === 424 && sent < most; sent += 1) {
       if (!this.canRetry)
-        throw new RunnerUnavailable({ cause: "the input was sent before the files that it needs" });
+        throw new RunnerUnavailable({
+          where: this.runner.circuit.where,
+          cause: "the input was sent before the files that it needs",
+        });
       const lacks = refusal.safeParse(parsedJson(await response.text().catch(() => "")));
       if (lacks.data?.code === "workspace_missing") await this.#sendWorkspace(connection);
       else await this.#sendBundle(connection, lacks.data?.digest ?? this.#spec.digest);

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { runInRunner, runPython } from "../../src/tool/handler/process.ts";
 import { encodeFrame, encodeJsonFrame, FRAME, type WorkspaceChange } from "../../src/tool/protocol.ts";
+import { RunnerCircuit } from "../../src/tool/runner-circuit.ts";
 import type { KnownExecutions, Runner } from "../../src/tool/runner-client.ts";
 import { callScript, handlerCall, processDeps } from "../support/handler-call.ts";
 import {
@@ -110,7 +111,9 @@ describe("the end", () => {
   });
 
   test("a runner out of reach, a script that is not there", async () => {
-    const nowhere: Runner = { key: runner.key, fetch: () => Promise.reject(new TypeError("refused")) };
+    const circuit = new RunnerCircuit("at x", () => {});
+    circuit.open("down", Date.now());
+    const nowhere = { ...runner, circuit, fetch: () => Promise.reject(new TypeError("refused")) };
     const outcome = await runInRunner(handlerCall(files, "pid.py", {}), processDeps(nowhere, files));
     expect(outcome).toMatchObject({ fault: "unavailable" });
     expect(await callScript(runner, files, "absent.py")).toMatchObject({ fault: "tool_error" });
@@ -130,7 +133,7 @@ describe("the caller returns", () => {
     const known = remembered();
     const dying = new AbortController();
     const dies: Runner = {
-      key: runner.key,
+      ...runner,
       fetch: (path, request) => {
         if (dying.signal.aborted) return Promise.reject(new TypeError("dead"));
         const signals = [dying.signal, ...(request.signal === undefined ? [] : [request.signal])];
@@ -153,7 +156,7 @@ describe("the caller returns", () => {
 
   test("a runner that dies: the outcome is unknown, and nothing is run again", async () => {
     const file = join(dir, "lost");
-    const moving: Runner = { key: runner.key, fetch: (path, request) => runner.fetch(path, request) };
+    const moving: Runner = { ...runner, fetch: (path, request) => runner.fetch(path, request) };
     const deps = processDeps(moving, files);
     const admitted = Promise.withResolvers<void>();
     const known = remembered();

@@ -14,6 +14,7 @@ import { removeTree } from "../../container/tree.ts";
 import { imageWith } from "../../scripts/needs/images.ts";
 import { IMAGES } from "../../src/skill/workspace-settings.ts";
 import { importTicketKey } from "../../src/tool/protocol.ts";
+import { RunnerCircuit } from "../../src/tool/runner-circuit.ts";
 import { REPO } from "../support/hull-dev.ts";
 import { bundle, run } from "../support/runner.ts";
 
@@ -167,6 +168,7 @@ test.runIf(root)("S115: its build, entry point and health check work, and a Pyth
     const key = await importTicketKey(secret);
     const runner = {
       key,
+      circuit: new RunnerCircuit(`at ${url}`, () => {}),
       fetch: (path: string, init: object) =>
         fetch(url + path, { ...init, duplex: "half" } satisfies RequestInit),
     };

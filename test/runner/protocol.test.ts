@@ -98,7 +98,7 @@ describe("tickets", () => {
 test("a runner of an earlier version, which knows no own stderr, runs the command and mixes its outputs", async () => {
   const files = await bundle({ "noop.sh": "#!/bin/sh\n" });
   const earlier: Runner = {
-    key: runner.key,
+    ...runner,
     async fetch(path, request) {
       const body = new Uint8Array(await new Response(request.body ?? null).arrayBuffer());
       if (!/"own_stderr"|"skill_path"/.test(new TextDecoder().decode(body)))

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { ExecutionSpec } from "../../src/tool/protocol.ts";
+import { RunnerCircuit } from "../../src/tool/runner-circuit.ts";
 import { type Runner, replayExecution, runExecution } from "../../src/tool/runner-client.ts";
 import {
   atOnce,
@@ -33,7 +34,7 @@ function cutting(runner: Runner, cuts: number, bytes: number): Runner & { paths:
   const paths: string[] = [];
   let left = cuts;
   return {
-    key: runner.key,
+    ...runner,
     paths,
     fetch: async (path, request) => {
       paths.push(`${request.method} ${path.replace(/[^/?]{36}/, "<id>")}`);
@@ -92,8 +93,12 @@ describe("a connection that is cut", () => {
   ])("before the answer of a runner that %s", async (_, ran, says) => {
     const count = join(dir, `reached-${says.length}`);
     await writeFile(count, "");
+    const circuit = new RunnerCircuit("at x", () => {});
+    // Each case asks once, so that it need not wait.
+    circuit.open("down", Date.now());
     const away: Runner = {
       key: drained.key,
+      circuit,
       fetch: async (path, request) => {
         if (ran === "") return new Response("no container", { status: 503 });
         if (request.method === "POST") {
@@ -111,6 +116,50 @@ describe("a connection that is cut", () => {
     expect(error).toMatchObject({ code: "runner_unavailable" });
     expect([...(String(error).match(/may or may not have taken effect/) ?? [])]).toEqual(says);
     expect(await readFile(count, "utf8")).toBe(ran);
+  });
+});
+
+describe("a runner that is down", () => {
+  test("costs one call its wait; the next calls try once, until one is answered", async () => {
+    const notes: string[] = [];
+    const circuit = new RunnerCircuit("at x", ({ event }) => notes.push(event));
+    let runner = await startRunner();
+    let tries = 0;
+    const fetch: Runner["fetch"] = (path, request) => {
+      tries += 1;
+      return runner.fetch(path, request);
+    };
+    const call = async (): Promise<[answer: string, tries: number]> => {
+      tries = 0;
+      const ended = run({ ...runner, circuit, fetch }, files, { argv: ["echo", "x"], detach: true });
+      return [await ended.then(({ stdout }) => stdout.toString(), String), tries];
+    };
+    const restart = async (): Promise<void> => {
+      runner = await startRunner({ from: runner });
+    };
+    try {
+      expect((await call())[0]).toBe("x\n");
+      await runner.kill("SIGKILL");
+      const waiting = call();
+      await until(
+        () => tries,
+        (made) => made > 1,
+      );
+      await restart();
+      expect((await waiting)[0]).toBe("x\n");
+      expect(notes).toEqual([]);
+
+      await runner.kill("SIGKILL");
+      expect(await call()).toEqual([expect.stringContaining("The runner at x, which"), 7]);
+      expect(await call()).toEqual([expect.stringContaining("runner_unavailable"), 1]);
+      expect(await call()).toEqual([expect.stringContaining("runner_unavailable"), 1]);
+      expect([circuit.isOpen(Date.now()), circuit.isOpen(Date.now() + 30_000)]).toEqual([true, false]);
+      await restart();
+      expect(await call()).toEqual(["x\n", 1]);
+      expect([notes, circuit.isOpen(Date.now())]).toEqual([["runner_down", "runner_up"], false]);
+    } finally {
+      await runner.stop();
+    }
   });
 });
 

@@ -12,6 +12,7 @@ import { removeTree } from "../../container/tree.ts";
 import { randomSecret } from "../../scripts/dev/random-secret.ts";
 import type { ExecutionInput } from "../../src/tool/multipart.ts";
 import { type ExecutionSpec, importTicketKey, PROTOCOL_VERSION } from "../../src/tool/protocol.ts";
+import { RunnerCircuit } from "../../src/tool/runner-circuit.ts";
 import { type RunEvent, type Runner, type RunOptions, runExecution } from "../../src/tool/runner-client.ts";
 import { SERVERS } from "./memory.ts";
 
@@ -108,6 +109,7 @@ export async function startRunner({
     stateDir,
     process: child,
     key: await importTicketKey(secret),
+    circuit: new RunnerCircuit(`at ${url}`, () => {}),
     fetch: (path, init) => fetch(url + path, { ...init, duplex: "half" }),
     log: () => log,
     kill,

@@ -117,6 +117,34 @@ describe("a fault of Hull in a run", () => {
   });
 });
 
+it("a runner that is down is one line, and one more when it answers again", async () => {
+  const options = {
+    skill: "looks",
+    mock: [{ tool_calls: [{ name: "look", arguments: {} }] }, { text: "done" }],
+  };
+  const run = async (session: string): Promise<string> => {
+    await post("/sessions", { id: session });
+    return (await post(`/sessions/${session}/runs`, { prompt: "go", options })).text();
+  };
+  const down = expect.stringContaining(
+    `look failed: The runner at ${RUNNER_URL}, which executes scripts and tools, cannot be reached.`,
+  );
+  let tries = 0;
+  runner.instead = () => {
+    tries += 1;
+    return new Response("no container", { status: 503 });
+  };
+  expect([await run("waits"), tries]).toEqual([down, 7]);
+  expect([await run("tries"), tries]).toEqual([down, 8]);
+  runner.instead = null;
+  expect(await run("answered")).not.toContain("look failed");
+  const about = lines.filter(({ event }) => String(event).startsWith("runner_"));
+  expect(about).toEqual([
+    { event: "runner_down", runner: `at ${RUNNER_URL}`, error: "status 503" },
+    { event: "runner_up", runner: `at ${RUNNER_URL}` },
+  ]);
+});
+
 describe("the counters of model calls", () => {
   it.each([
     ["model_refused", { text: "I will not.", stop_reason: "refusal" }],

@@ -180,7 +180,7 @@ describe("calls of a turn", () => {
       spec: { tools: TOOLS },
       replies: [turn(["plain", "look"])],
       async runTool({ call }, signal) {
-        if (call.name === "plain") throw new RunnerUnavailable({ cause: "gone" });
+        if (call.name === "plain") throw new RunnerUnavailable({ where: "at x", cause: "gone" });
         await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
         stopped += 1;
         return "too late";
