@@ -140,7 +140,8 @@ function complete(response: Response, context: RequestContext, path: string): vo
 /** Counts and logs an answer that is complete, and does the work that waited for it. */
 function note(context: RequestContext, status: number): void {
   countRequest(context, status);
-  const failed = status >= 400 || context.log.code !== undefined;
+  const { code, model_outcome } = context.log;
+  const failed = status >= 400 || code !== undefined || model_outcome !== undefined;
   if (failed || context.settings.logsAll)
     context.background(afterResponse(() => logRequest(context, status)));
   for (const work of context.afterwards) context.background(work());

@@ -47,6 +47,15 @@ function endWarning(turn: ModelTurn, attempts: number): Warning | null {
   );
 }
 
+/** Whether an answer ended by itself, as far as its reason says. */
+export const endsByItself = ({
+  stop_reason,
+  raw_stop_reason,
+}: Pick<ModelTurn, "stop_reason" | "raw_stop_reason">): boolean =>
+  !isRefused({ stop_reason }) &&
+  stop_reason !== "max_tokens" &&
+  (stop_reason !== "other" || raw_stop_reason === null || raw_stop_reason === "");
+
 /** Whether an answer that should be whole has no text, call or reasoning. */
 export function isEmpty(turn: ModelTurn): boolean {
   return !isRefused(turn) && turn.stop_reason !== "pause" && !turn.blocks.some(saysSomething);

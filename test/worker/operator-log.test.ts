@@ -255,6 +255,22 @@ describe("spans in the log", () => {
   });
 });
 
+it.each([
+  { text: "I will not.", stop_reason: "refusal" },
+  { text: "Hal", stop_reason: "max_tokens" },
+])("HULL_LOG=failures keeps what is not a whole answer: %j", async (mock) => {
+  const quiet = new Client({ ...SETTINGS, HULL_LOG: "failures" });
+  const prompt = { prompt: "go", options: { mock: [mock] } };
+  const id = `kept-${mock.stop_reason}`;
+  await post("/sessions", { id }, {}, quiet);
+  await post("/runs", prompt, {}, quiet);
+  await line("request");
+  await post("/runs", prompt, { "idempotency-key": id }, quiet);
+  await line("execution");
+  await post(`/sessions/${id}/runs`, prompt, {}, quiet);
+  await line("run");
+});
+
 it("HULL_LOG=failures leaves out what succeeds, also what outlives its call", async () => {
   const quiet = new Client({ ...SETTINGS, HULL_LOG: "failures" });
   const prompt = { prompt: "go", options: { mock: [{ text: "hello" }] } };

@@ -6,6 +6,7 @@ import type { AgentState } from "../../engine/agent/state.ts";
 import { RunLost } from "../../errors/session.ts";
 import { type ErrorData, type HullError, Internal } from "../../errors.ts";
 import { shownReason } from "../../llm/result.ts";
+import { endsByItself } from "../../model/turn-end.ts";
 import { runResult } from "../../run/agent/result.ts";
 import type { SpanNote } from "../../run/context.ts";
 import { asJson } from "../../skill/json.ts";
@@ -117,7 +118,7 @@ function noteEnd(
 export const unwatched = (lifecycle: EndOptions["lifecycle"]): { watch?: null } =>
   lifecycle.reports() ? {} : { watch: null };
 
-/** Logs one line per run, or per failed run. @param state `null`: the run is lost @param last its last run attempt */
+/** Logs one line per run, or per run that did not succeed. @param state `null`: the run is lost @param last its last run attempt */
 export function logEnd(
   options: EndOptions,
   row: RunRow,
@@ -126,7 +127,8 @@ export function logEnd(
 ): void {
   const run = state?.run ?? null;
   const code = state === null ? "run_lost" : run?.error?.code;
-  if (code === undefined && !options.deployment.settings.logsAll) return;
+  const whole = run?.answered === undefined || endsByItself(run.answered);
+  if (code === undefined && whole && !options.deployment.settings.logsAll) return;
   logRun(options.log, row, "run", {
     status: run?.status ?? "error",
     duration_ms: Math.max(0, options.log.now() - row.created_at),

@@ -41,13 +41,14 @@ export async function stopProcesses(
   for (const execution of executions) await stopRequests(context, execution, [run, anonymousRunId(run)]);
 }
 
-/** Logs one line per execution, or per failed execution, besides the line of each request for it. */
+/** Logs one line per execution, or per execution that did not succeed, besides the line of each request for it. */
 export function logEnd(
   context: RunContext,
   { id, call, run, state }: KnownRun & { state: string },
   outcome: Outcome,
 ): void {
-  if (outcome.ok && !context.settings.logsAll) return;
+  const succeeded = outcome.ok && context.log.model_outcome === undefined;
+  if (succeeded && !context.settings.logsAll) return;
   const { request_id, recoveries } = run;
   const { name: skill, digest } = call;
   const line = {
