@@ -149,7 +149,7 @@ const MANIFEST_TEXTS: { readonly [name in FieldName]: FieldText } = {
   context: { text: CLIENT },
   agent: { text: CLIENT },
   effort: {
-    text: "How much the model thinks when somebody calls the skill: `low`, `medium`, `high`; `minimal` counts as `low`, `xhigh` and `max` as `high`. No effect on a model that cannot think.",
+    text: "How much the model thinks when somebody calls the skill: `low`, `medium`, `high`; `minimal` counts as `low`, `xhigh` and `max` as `high`. For a model that cannot think it causes a warning and no effort.",
   },
   shell: { text: CLIENT },
   "disable-model-invocation": {

@@ -1,4 +1,4 @@
-/** How an llm skill's answer ended, as headers. */
+/** How an llm skill's answer ended and what it took, as headers. */
 import { finishReason } from "../engine/agent/served-answer.ts";
 import type { Warning } from "../engine/messages.ts";
 
@@ -16,3 +16,13 @@ export function endHeaders(
     ...(codes.size === 0 ? {} : { "x-hull-warnings": [...codes].join(",") }),
   };
 }
+
+/** `x-hull-usage`, over all rounds of a run. */
+export const usageHeader = (usage: {
+  input_tokens: number;
+  output_tokens: number;
+  rounds: number;
+  tools: number;
+}): Record<string, string> => ({
+  "x-hull-usage": `input=${usage.input_tokens};output=${usage.output_tokens};rounds=${usage.rounds};tools=${usage.tools}`,
+});

@@ -19,13 +19,13 @@ import { specModel } from "./agent/options.ts";
 import { profileOf } from "./agent/profile.ts";
 import { MemoryLog } from "./agent/run-log.ts";
 import { toolRounds, withServedTerms } from "./agent/served-terms.ts";
-import { effortOf } from "./agent/skill-terms.ts";
+import { effortOf, ignoredEffort } from "./agent/skill-terms.ts";
 import { toolsOfSkill, withSkillTools } from "./agent/skill-tools.ts";
 import { skillOf, toolsOf } from "./agent/skills.ts";
 import { specOf } from "./agent/spec-of.ts";
 import { driveStateless } from "./agent/stateless.ts";
 import { skillsWithFolders, takesAnyFile, workspaceToolsOf } from "./agent/workspace-option.ts";
-import { endHeaders } from "./end-headers.ts";
+import { endHeaders, usageHeader } from "./end-headers.ts";
 import type { RunHandle, RunOutput } from "./handle.ts";
 import { checkedJson, withoutFence } from "./json.ts";
 import { llmHost } from "./llm-host.ts";
@@ -132,11 +132,12 @@ async function servedSpec(
   const ofSkill = withSkillTools(toolsOf(record), toolsOfSkill(settings, record, false));
   const forFiles = workspaceToolsOf(context, undefined, [record], ofSkill);
   const own = [...ofSkill, ...forFiles];
-  const { tools, warnings } = await withRemoteTools(context, own, {
+  const remote = await withRemoteTools(context, own, {
     asked: [],
     records: [record],
     served: record,
   });
+  const warnings = [...remote.warnings, ...ignoredEffort(record, { model, capabilities })];
   const native = capabilities.native_tools || !capabilities.matched;
   const reads = llm.tools.every(({ name }) => name !== READ_SKILL_RESOURCE);
   const skill = { ...skillOf(settings, record, record.pack ?? undefined), files: ownFiles(record) };
@@ -155,7 +156,7 @@ async function servedSpec(
       session_id: null,
       system: ownInstructions(self, { session_id: null, input: callerText(input), skills: [self] }),
       prompt: [{ role: "user", content: parts }],
-      tools,
+      tools: remote.tools,
       tool_format: "native",
       skills: [],
       profile: profileOf(undefined),
@@ -208,15 +209,14 @@ function outputOf(
   const type =
     (output === "file" ? undefined : output_mime) ??
     (json ? "application/json" : "text/plain; charset=utf-8");
-  const usage = tokenCounts(run.totals);
-  const [rounds, tools] = [run.iterations, run.tools_used.length];
+  const usage = { ...tokenCounts(run.totals), rounds: run.iterations, tools: run.tools_used.length };
   return {
     body: json ? checkedJson(withoutFence(text)) : text,
     headers: {
       ...typeHeaders(type),
       ...endHeaders(run.answered ?? {}, warned.warnings ?? []),
-      "x-hull-usage": `input=${usage.input_tokens};output=${usage.output_tokens};rounds=${rounds};tools=${tools}`,
+      ...usageHeader(usage),
     },
-    done: { finish_reason: answer.finish_reason, usage: { ...usage, rounds, tools }, ...warned },
+    done: { finish_reason: answer.finish_reason, usage, ...warned },
   };
 }

@@ -81,6 +81,9 @@ function scripted(calls: { name: string; arguments: object }[]): void {
   fake.script([...calls.map((call) => ({ tool_calls: [call] })), { text: "Done." }]);
 }
 
+/** Codes of the warnings of the last run. */
+let warned: string[];
+
 /** What the model was told of each call. */
 const told = (): string[] =>
   fake.requests.slice(1).map(({ body }) => {
@@ -92,7 +95,9 @@ const asAgent: Way = async (name, ...calls) => {
   scripted(calls);
   const options = { provider: "openai", model: "gpt-4o", llm_backoff_ms: 0, skill: name };
   const response = await hull.post("/runs", { prompt: "go", options });
-  expect(await json(response)).toMatchObject({ status: "done", text: "Done." });
+  const result = await json<{ warnings?: { code: string }[] }>(response);
+  expect(result).toMatchObject({ status: "done", text: "Done." });
+  warned = result.warnings?.map(({ code }) => code) ?? [];
   return told();
 };
 
@@ -100,6 +105,7 @@ const asServed: Way = async (name, ...calls) => {
   scripted(calls);
   const response = await hull.call(`/skills/${name}`, "go", { headers: { "content-type": "text/plain" } });
   expect([response.status, await response.text()]).toEqual([200, "Done."]);
+  warned = response.headers.get("x-hull-warnings")?.split(",") ?? [];
   return told();
 };
 
@@ -177,7 +183,7 @@ describe.each<[string, Way]>([
 
   test("uses a server's other tools if some are malformed, and logs which", async () => {
     await run("fault");
-    expect(offered()).toEqual(["x__act"]);
+    expect([offered(), warned]).toEqual([["x__act"], []]);
     await until(
       () => hull.output(),
       (output) => output.includes("3 of its tools are malformed, so Hull leaves them out: no-schema, ?, ?."),
@@ -185,10 +191,10 @@ describe.each<[string, Way]>([
   });
 
   test("continues without servers that may not be asked", async () => {
-    await run("refused");
-    expect(offered()).toEqual([]);
-    await run("unset");
-    expect(offered()).toEqual([]);
+    for (const name of ["refused", "unset"]) {
+      await run(name);
+      expect([offered(), new Set(warned)]).toEqual([[], new Set(["mcp_server_unavailable"])]);
+    }
     const lines = await until(
       () => hull.output(),
       (output) => output.includes("NOT_SET_ANYWHERE"),

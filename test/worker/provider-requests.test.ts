@@ -202,6 +202,17 @@ describe("a skill", () => {
     expect(await sent(...asked("echo"))).not.toHaveProperty("reasoning_effort");
   });
 
+  it.each(surfaces.filter(([, asked]) => !asked("")[0].startsWith("/v1")))(
+    "has an effort in vain, and the caller is told: %s",
+    async (_, asked) => {
+      const answer = await client.post(...asked("echo"));
+      const told = `${answer.headers.get("x-hull-warnings")} ${await answer.text()}`;
+      expect(told).toContain("option_ignored");
+      if (!told.startsWith("option_ignored"))
+        expect(told).toContain("effort has no effect: the model gpt-4o");
+    },
+  );
+
   it.each([{ reasoning_effort: "low" }, { thinking: "low" }])("gives way to the caller's %j", async (own) => {
     const body = { prompt: "Hi.", options: { skill: "sage", ...own } };
     expect((await sent("/runs", body)).reasoning_effort).toBe("low");

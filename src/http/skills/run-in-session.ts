@@ -2,7 +2,7 @@
 
 import * as z from "zod/mini";
 import { ModelRefused } from "../../errors/provider.ts";
-import { endHeaders } from "../../run/end-headers.ts";
+import { endHeaders, usageHeader } from "../../run/end-headers.ts";
 import type { RunInput } from "../../run/handle.ts";
 import { checkedJson, withoutFence } from "../../run/json.ts";
 import { typeHeaders } from "../../run/output-files.ts";
@@ -18,8 +18,16 @@ import { isEventStream } from "../sse.ts";
 import { eventsWithFiles } from "./events-with-files.ts";
 import { idempotencyKey } from "./idempotency.ts";
 
-/** The warnings of a run's result. */
-const WARNINGS = z._default(z.array(z.object({ code: z.string() })), []);
+/** What the headers say of a run's result. */
+const figuresShape = z.lazy(() =>
+  z.object({
+    input_tokens: z.number(),
+    output_tokens: z.number(),
+    iterations: z.number(),
+    tools_used: z.array(z.string()),
+    warnings: z._default(z.array(z.object({ code: z.string() })), []),
+  }),
+);
 
 /**
  * The run's last text with the files that it made, or its events. An answer that is not a result, or of a waiting run, stays
@@ -63,7 +71,9 @@ export async function runInSession(
   const isJson = output === "json";
   const own = output === "file" ? undefined : output_mime;
   const typed = typeHeaders(own ?? (isJson ? "application/json" : "text/plain; charset=utf-8"));
-  const ending = endHeaders(ended, WARNINGS.parse(ended.warnings));
-  for (const [name, value] of Object.entries({ ...typed, ...headers, ...ending })) all.set(name, value);
+  const { warnings, iterations, tools_used, ...tokens } = figuresShape.parse(ended);
+  const usage = usageHeader({ ...tokens, rounds: iterations, tools: tools_used.length });
+  const further = { ...typed, ...headers, ...endHeaders(ended, warnings), ...usage };
+  for (const [name, value] of Object.entries(further)) all.set(name, value);
   return new Response(isJson ? checkedJson(withoutFence(text)) : text, { headers: all });
 }

@@ -22,7 +22,14 @@ import { divide, type RunOptions, readRunOptions, runOptionNames } from "./optio
 import { profileOf } from "./profile.ts";
 import { chosenModel, type RunModel } from "./run-model.ts";
 import { collectTools, type NamedSkill } from "./run-tools.ts";
-import { effortOf, fallbackOf, roundsOfSkill, withSkill, withSkillLimits } from "./skill-terms.ts";
+import {
+  effortOf,
+  fallbackOf,
+  ignoredEffort,
+  roundsOfSkill,
+  withSkill,
+  withSkillLimits,
+} from "./skill-terms.ts";
 import { ownSkill, readSkills, servedSkill } from "./skills.ts";
 import { specOf } from "./spec-of.ts";
 import { runVault } from "./vault.ts";
@@ -79,6 +86,8 @@ interface ReadRequest {
   served: SkillRecord | null;
   own_skill: AgentSkill | null;
   choice: ModelChoice;
+  /** About what the skill asks for in vain. */
+  warnings: ModelChoice["warnings"];
 }
 
 /**
@@ -121,6 +130,7 @@ export async function checkedRun(
   const said = conversation(input, call);
   const warnings = [
     ...choice.warnings,
+    ...request.warnings,
     ...found.warnings,
     ...tooManyTools(tools, choice),
     ...ignoredOptions(options, call, session_id),
@@ -187,7 +197,9 @@ async function readRequest(
   const choice = input.choice ?? host.choose(model.options);
   const { thinking, reasoning_effort } = model.options;
   const says = thinking !== undefined || reasoning_effort !== undefined;
-  const effort = skill === null || says ? {} : effortOf(skill.record, choice.capabilities);
+  const { target, capabilities } = choice;
+  const thinks = skill === null || says ? null : skill.record;
+  const effort = thinks === null ? {} : effortOf(thinks, capabilities);
   return {
     options,
     given,
@@ -197,6 +209,7 @@ async function readRequest(
     served: skill?.record ?? null,
     own_skill: skill?.skill ?? null,
     choice,
+    warnings: thinks === null ? [] : ignoredEffort(thinks, { model: target.model, capabilities }),
   };
 }
 

@@ -1,11 +1,13 @@
 /** Options that a run takes from the skill that it executes: the model, the limits and the rounds of tools. */
 import type { AgentSpec } from "../../engine/agent/spec.ts";
+import type { Warning } from "../../engine/messages.ts";
 import { InvalidRequest } from "../../errors/llm.ts";
 import type { CallOptions } from "../../llm/options.ts";
 import type { Capabilities } from "../../model/capabilities.ts";
 import { cannotThink } from "../../model/fit.ts";
 import { isNamed, usualDeadline } from "../../skill/interface-fields.ts";
 import { EFFORTS, type JsonObject, type SkillRecord } from "../../skill/manifest.ts";
+import { ignored } from "./ignored-options.ts";
 import type { RunOptions } from "./option-shapes.ts";
 
 /** The call's options with the model of the option `skill` and the limits that it names, unless the options set them. */
@@ -28,15 +30,28 @@ export function withSkill(call: JsonObject, { manifest }: SkillRecord): JsonObje
   };
 }
 
+function levelOf({ manifest }: SkillRecord): CallOptions["reasoning_effort"] {
+  const asked = manifest.activation?.effort?.toLowerCase();
+  return Object.entries(EFFORTS).find(([name]) => name === asked)?.[1];
+}
+
 /** How much the model thinks about a call of the skill, as its manifest says; absent for a model that cannot think. */
 export function effortOf(
-  { manifest }: SkillRecord,
+  record: SkillRecord,
   capabilities: Capabilities,
 ): Pick<CallOptions, "reasoning_effort"> {
-  const asked = manifest.activation?.effort?.toLowerCase();
-  const [, level] = Object.entries(EFFORTS).find(([name]) => name === asked) ?? [];
+  const level = levelOf(record);
   return level === undefined || cannotThink(capabilities) ? {} : { reasoning_effort: level };
 }
+
+/** A warning if the manifest names an effort for a model that cannot think. */
+export const ignoredEffort = (
+  record: SkillRecord,
+  { model, capabilities }: { model: string | null; capabilities: Capabilities },
+): Warning[] =>
+  levelOf(record) !== undefined && cannotThink(capabilities)
+    ? [ignored("effort", `the model ${model} cannot think`)]
+    : [];
 
 /** The rounds of tools that the skill's manifest names, unless the options limit the run; `undefined`: neither. */
 export const roundsOfSkill = (options: RunOptions, served: SkillRecord | null): number | undefined =>

@@ -32,8 +32,8 @@ interface RemoteSources {
 }
 
 /**
- * The run's tools, followed by those of servers. If two have the same name, the first wins. A requested server that
- * provides no tools causes a warning.
+ * The run's tools, followed by those of servers. If two have the same name, the first wins. A server that provides no
+ * tools causes a warning.
  */
 export async function withRemoteTools(
   context: RunContext,
@@ -61,15 +61,23 @@ export async function withRemoteTools(
     for (const tool of found) {
       if (!tools.has(tool.name)) tools.set(tool.name, remoteAgentTool(owner.skill, tool));
     }
-    if (owner.skill === null) warnings.push(...failed.map(warningOf));
+    warnings.push(...failed.map((server) => warningOf(owner.skill, slug, server)));
   }
   return { tools: [...tools.values()], warnings };
 }
 
 const mcpOf = ({ manifest }: SkillRecord): string[] => manifest.activation?.mcp ?? [];
 
-const warningOf = ({ server, message }: FailedServer): Warning =>
-  serverWarning("mcp_servers", `The MCP server ${server} provides no tools. ${message}`);
+/** @param skill that owns the server; `null`: none does @param served the slug of the skill that the run is */
+function warningOf(skill: string | null, served: string, { server, message }: FailedServer): Warning {
+  if (skill === null)
+    return serverWarning("mcp_servers", `The MCP server ${server} provides no tools. ${message}`);
+  const option = skill === served ? "skill" : "skills";
+  return serverWarning(
+    option,
+    `The MCP server ${server} of the skill ${skill} provides no tools. ${message}`,
+  );
+}
 
 /** Asks the servers that a skill names in `mcp`, when the skill becomes active. */
 export async function bindServers(
