@@ -1,6 +1,7 @@
 import { DurableObject } from "cloudflare:workers";
 import type { Bindings, FileIndexRpc, IdempotentUpload } from "../env.ts";
-import { migrate } from "./migrate.ts";
+import { once } from "../memo.ts";
+import { keepingAlarm, migrate } from "./migrate.ts";
 import { abortUploads } from "./r2-objects.ts";
 
 /** Keys to remove at once; R2 accepts 1000. */
@@ -28,16 +29,16 @@ CREATE UNIQUE INDEX IF NOT EXISTS kept_by_name ON kept (name);`,
  * leaves.
  */
 export class FileIndexObject extends DurableObject<Bindings> implements FileIndexRpc {
-  readonly #storage: DurableObjectStorage;
-  readonly #sql: SqlStorage;
-  readonly #bucket: R2Bucket;
+  readonly #storage = this.ctx.storage;
+  readonly #bucket = this.env.FILES;
+  readonly #tables = once(() => {
+    migrate(this.#storage, MIGRATIONS);
+    return this.#storage.sql;
+  });
 
-  constructor(ctx: DurableObjectState, env: Bindings) {
-    super(ctx, env);
-    this.#storage = ctx.storage;
-    this.#sql = ctx.storage.sql;
-    this.#bucket = env.FILES;
-    migrate(ctx.storage, MIGRATIONS);
+  /** @throws StorageUnreadable */
+  get #sql(): SqlStorage {
+    return this.#tables();
   }
 
   async keep(key: string, expiresAt: number, uploadId: string | null): Promise<void> {
@@ -89,7 +90,11 @@ export class FileIndexObject extends DurableObject<Bindings> implements FileInde
   }
 
   /** Removes expired files. A tenant without files has no alarm. */
-  override async alarm(): Promise<void> {
+  override alarm(): Promise<void> {
+    return keepingAlarm(this.#storage, () => this.#sweep());
+  }
+
+  async #sweep(): Promise<void> {
     const now = Date.now();
     await this.#storage.setAlarm(now + RETRY_MS);
     const expired = this.#sql

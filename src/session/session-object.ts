@@ -13,6 +13,7 @@ import type {
   SessionRpc,
   Streamed,
 } from "./conversation/rpc.ts";
+import { keepingAlarm } from "./migrate.ts";
 import type { Session } from "./session.ts";
 import type {
   Begun,
@@ -42,7 +43,9 @@ export class SessionObject extends DurableObject<Bindings> implements SessionRpc
     // Answers and stored values pass redactors, which must know all secrets before the first call.
     if (!deployment.isOpen)
       void ctx.blockConcurrencyWhile(() => deployment.open((work) => ctx.waitUntil(work)));
-    this.#session = Promise.resolve(openSession(ctx, env));
+    // Not the constructor fails but each call, since an object without an instance cannot keep its alarm.
+    this.#session = opened(ctx, env);
+    this.#session.catch(() => {});
   }
 
   async ask(question: LongText): Promise<LongText> {
@@ -107,9 +110,13 @@ export class SessionObject extends DurableObject<Bindings> implements SessionRpc
     return (await this.#session).relist(run, listed);
   }
 
-  override async alarm(): Promise<void> {
-    (await this.#session).alarm();
+  override alarm(): Promise<void> {
+    return keepingAlarm(this.ctx.storage, async () => (await this.#session).alarm());
   }
+}
+
+async function opened(ctx: DurableObjectState, env: Bindings): Promise<Session> {
+  return openSession(ctx, env);
 }
 
 async function streamed(stream: Promise<ReadableStream<Uint8Array>>): Promise<Streamed> {

@@ -1,5 +1,5 @@
 /** The versions of what Durable Objects store. A change of tables needs a new one, which an earlier Hull recognises. */
-import { evictDurableObject, runInDurableObject } from "cloudflare:test";
+import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { beforeAll, expect, it } from "vitest";
 import { sha256 } from "../../src/bytes.ts";
 import { OPTIONAL_TABLES } from "../../src/session/conversation/schema.ts";
@@ -96,3 +96,17 @@ it.each(OBJECTS)("answers what a later version of Hull stored: $of", async ({ ob
   await evictDurableObject(object());
   expect(await codeOf(await request())).toEqual([503, "storage_unreadable"]);
 });
+
+it.each(OBJECTS.filter(({ of }) => of !== "a ledger"))(
+  "keeps the alarm of what a later version of Hull stored: $of",
+  async ({ object, tables }) => {
+    const alarm = () => runInDurableObject(object(), (_, { storage }) => storage.getAlarm());
+    await runInDurableObject(object(), async (_, { storage }) => {
+      storage.sql.exec(`INSERT OR IGNORE INTO ${tables} VALUES (99)`);
+      await storage.setAlarm(Date.now() + 3_600_000);
+    });
+    await evictDurableObject(object());
+    expect(await runDurableObjectAlarm(object())).toBe(true);
+    expect(await alarm()).toBeGreaterThan(Date.now());
+  },
+);
