@@ -8,26 +8,29 @@ import { until } from "../support/runner.ts";
 const SECRET = CANARIES.DOCS_TOKEN;
 const PROVIDER_KEY = "sk-openai-e2e-key";
 
+/** What the model is told of the call's effect. */
+const [NO, PERHAPS] = [/did not execute the call\. /, / may or may not have taken effect\.$/];
+
 /** What a call of the tool `act` at this path is answered with. */
-const MISBEHAVIOURS: [path: string, told: RegExp][] = [
-  ["huge", /more than 8388608 bytes/],
-  ["huge-events", /longer than 8388608/],
-  ["slow", /took too long/],
-  ["no-json", /not a message of MCP/],
-  ["no-mcp", /not a message of MCP/],
-  ["no-answer", /end without an answer/],
-  ["other-id", /not a message of MCP/],
-  ["no-result", /neither result nor error/],
-  ["cut", /cannot be reached/],
-  ["fault", /error -32050: no luck/],
-  ["status", /status 503/],
-  ["never-ends", /end without an answer/],
-  ["to-metadata", /169\.254\.169\.254 is a private address/],
-  ["to-private", /10\.0\.0\.7 is a private address/],
-  ["to-unlisted", /elsewhere\.example is not among the hosts/],
-  ["to-file", /address of file:/],
-  ["loop", /redirects more than 3 times/],
-  ["see-other", /redirects in a way that Hull does not follow/],
+const MISBEHAVIOURS: [path: string, told: RegExp, done: RegExp][] = [
+  ["huge", /more than 8388608 bytes/, PERHAPS],
+  ["huge-events", /longer than 8388608/, PERHAPS],
+  ["slow", /took too long/, PERHAPS],
+  ["no-json", /not a message of MCP/, PERHAPS],
+  ["no-mcp", /not a message of MCP/, PERHAPS],
+  ["no-answer", /end without an answer/, PERHAPS],
+  ["other-id", /not a message of MCP/, PERHAPS],
+  ["no-result", /neither result nor error/, PERHAPS],
+  ["cut", /cannot be reached/, PERHAPS],
+  ["fault", /error -32050: no luck/, NO],
+  ["status", /status 503/, NO],
+  ["never-ends", /end without an answer/, PERHAPS],
+  ["to-metadata", /169\.254\.169\.254 is a private address/, NO],
+  ["to-private", /10\.0\.0\.7 is a private address/, NO],
+  ["to-unlisted", /elsewhere\.example is not among the hosts/, NO],
+  ["to-file", /address of file:/, NO],
+  ["loop", /redirects more than 3 times/, NO],
+  ["see-other", /redirects in a way that Hull does not follow/, NO],
 ];
 
 /** Answers in forms that a server may also use, and what the model is told. */
@@ -170,11 +173,15 @@ describe.each<[string, Way]>([
     expect(remote.asked).toContain("/stateless tools/call");
   });
 
-  test.each(MISBEHAVIOURS)("a server that is %s costs the call, not the run", async (path, message) => {
-    const [answer] = await run(path, { name: "x__act", arguments: {} });
-    expect(answer).toMatch(message);
-    expect(answer).not.toContain("xxxxxxxxxx");
-  });
+  test.each(MISBEHAVIOURS)(
+    "a server that is %s costs the call, not the run",
+    async (path, message, effect) => {
+      const [answer] = await run(path, { name: "x__act", arguments: {} });
+      expect(answer).toMatch(message);
+      expect(answer).toMatch(effect);
+      expect(answer).not.toContain("xxxxxxxxxx");
+    },
+  );
 
   test.each(FORMS)("a server's answer of the form %s is understood", async (path, message) => {
     const [answer] = await run(path, { name: "x__act", arguments: {} });
@@ -211,3 +218,28 @@ describe.each<[string, Way]>([
     }
   });
 });
+
+test.each([
+  ["breaks off in it, which may have taken effect", "cut", 1],
+  ["refuses it", "status", 2],
+])("tool_retries and a call of a server that %s", async (_, skill, calls) => {
+  scripted([{ name: "x__act", arguments: {} }]);
+  const options = { provider: "openai", model: "gpt-4o", skill, tool_retries: 1, tool_backoff_ms: 0 };
+  await hull.post("/runs", { prompt: "go", options });
+  expect(remote.asked.filter((asked) => asked === `/${skill} tools/call`)).toHaveLength(calls);
+});
+
+test.each(["404", "400", "400-unnamed"])(
+  "a server that forgot its sessions, and says so by %s, gets a new one",
+  async (how) => {
+    scripted([
+      { name: "kept__remember", arguments: {} },
+      { name: "kept__remember", arguments: {} },
+    ]);
+    remote.forgets = how;
+    const options = { provider: "openai", model: "gpt-4o", skill: "kept" };
+    await hull.post("/runs", { prompt: "go", options });
+    remote.forgets = "";
+    expect(told()).toEqual(["call 1", expect.stringMatching(/^call 1\n/)]);
+  },
+);

@@ -20,6 +20,8 @@ export interface TestMcpServer {
   headers: Map<string, IncomingMessage["headers"]>;
   /** Whether `/stateless` delays calls of tools. */
   holds: boolean;
+  /** How `/stateful` answers the second call of a session, which it has forgotten as if it were restarted; "": not at all. */
+  forgets: string;
   /** Calls of the tool `remember`, by session. */
   sessions: Map<string, number>;
   close(): Promise<void>;
@@ -37,6 +39,7 @@ export async function startMcpServer(): Promise<TestMcpServer> {
     asked,
     headers: new Map(),
     holds: false,
+    forgets: "",
     sessions,
     close: async () => {},
   };
@@ -68,6 +71,14 @@ export async function startMcpServer(): Promise<TestMcpServer> {
   const stateful = async (request: IncomingMessage, response: ServerResponse, body: unknown) => {
     const id = String(request.headers["mcp-session-id"] ?? "");
     let transport = transports.get(id);
+    const isCall = Object(body).method === "tools/call";
+    if (made.forgets !== "" && isCall && sessions.has(id)) {
+      const [status, unnamed] = made.forgets.split("-");
+      if (unnamed === undefined) return void response.writeHead(Number(status)).end("No valid session");
+      // What the official server says that was not opened, as a new process is not.
+      transport = new StreamableHTTPServerTransport({ sessionIdGenerator: randomUUID });
+      await new McpServer({ name: "stateful", version: "1" }).connect(transport);
+    }
     if (transport === undefined) {
       const opened = new StreamableHTTPServerTransport({
         sessionIdGenerator: randomUUID,

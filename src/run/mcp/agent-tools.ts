@@ -158,7 +158,9 @@ export async function callRemoteTool(
         : serversOfDeployment(context.settings, context.tenant);
   const called = { server, remote, parameters: tool.definition.parameters, raw: call.raw };
   const outcome = await servers.call(owner, called, call.arguments, signal);
-  const { ok, text, fault, duration_ms } = outcome;
+  const { ok, text, fault, begun, duration_ms } = outcome;
+  if (ok) return { ...plainResult("ok", text, null), duration_ms };
   const category = fault === null ? "tool_error" : CATEGORIES[fault];
-  return { ...plainResult(ok ? "ok" : "error", text, ok ? null : category), duration_ms };
+  const retryable = !begun || tool.annotations.idempotent === true;
+  return { ...plainResult("error", text, category), retryable, duration_ms };
 }

@@ -56,6 +56,8 @@ interface McpOutcome {
   text: string;
   /** `null`: the server answered. */
   fault: FailureKind | null;
+  /** Whether the call may have taken effect. */
+  begun: boolean;
   duration_ms: number;
 }
 
@@ -108,14 +110,19 @@ export class RunServers {
     const duration_ms = Date.now() - started;
     const content = reply.ok ? resultText(reply.value) : null;
     if (content !== null) {
-      return { ok: content.ok, text: this.#context.redacted(content.text), fault: null, duration_ms };
+      const text = this.#context.redacted(content.text);
+      return { ok: content.ok, text, fault: null, begun: true, duration_ms };
     }
     const failure: McpFailure = reply.ok
-      ? { kind: "protocol", message: "Its result is not an MCP result." }
+      ? { kind: "protocol", message: "Its result is not an MCP result.", begun: "perhaps" }
       : reply.failure;
     if (server !== undefined) this.#note(owner, server, failure);
-    const text = `The MCP server ${name} did not execute the call. ${failure.message}`;
-    return { ok: false, text, fault: failure.kind, duration_ms };
+    const { kind, message, begun } = failure;
+    const text =
+      begun === undefined
+        ? `The MCP server ${name} did not execute the call. ${message}`
+        : `The MCP server ${name} gave no usable answer to the call. ${message} The call may or may not have taken effect.`;
+    return { ok: false, text, fault: kind, begun: begun !== undefined, duration_ms };
   }
 
   /** Logs that a skill names a server that does not exist. */

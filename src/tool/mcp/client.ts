@@ -139,7 +139,8 @@ export class McpClient {
     signal: AbortSignal,
   ): Promise<Reply<JsonObject>> {
     const params = { name, arguments: args };
-    return this.#request({ method: "tools/call", params, headers: headersOf(schema, args), raw }, signal);
+    const question = { method: "tools/call", params, headers: headersOf(schema, args), raw };
+    return this.#request(question, signal, perhapsBegun);
   }
 
   /** Ends the session, if there is one. */
@@ -159,17 +160,21 @@ export class McpClient {
     this.#background(ended.catch(() => {}));
   }
 
-  async #request(question: Question, signal: AbortSignal): Promise<Reply<JsonObject>> {
+  /** @param sent changes the reply to a question that was sent */
+  async #request(
+    question: Question,
+    signal: AbortSignal,
+    sent = (reply: Reply<JsonObject>): Reply<JsonObject> => reply,
+  ): Promise<Reply<JsonObject>> {
     const opened = await this.#opened(signal);
     if (!opened.ok) return opened;
     const session = this.#session;
     const reply = await this.#exchange(opened.value, question, signal);
-    // The server has forgotten the session, so it gets a new one.
-    if (reply.ok || reply.failure.status !== 404 || session === null) return reply;
+    if (reply.ok || session === null || !mayHaveForgotten(reply.failure)) return sent(reply);
     // Another call may already have opened a new session.
     if (this.#session === session) this.#session = null;
     const again = await this.#opened(signal);
-    return again.ok ? this.#exchange(again.value, question, signal) : again;
+    return again.ok ? sent(await this.#exchange(again.value, question, signal)) : again;
   }
 
   /** Opens the server once for all simultaneous calls, and gives up when no call waits any longer. */
@@ -308,6 +313,21 @@ const META_FIELDS: JsonObject = {
   [`${META}/clientCapabilities`]: {},
 };
 
+/**
+ * Whether a server may have forgotten a session, e.g. because it was restarted, and so did nothing. The protocol's answer
+ * is 404; many servers answer 400.
+ */
+const mayHaveForgotten = ({ status, kind, unread }: McpFailure): boolean =>
+  status === 404 || (status === 400 && (kind === "unavailable" || unread === true));
+
+/** The same failure with a note if the server may have acted on the call: it did not refuse it. */
+function perhapsBegun(reply: Reply<JsonObject>): Reply<JsonObject> {
+  if (reply.ok) return reply;
+  const { kind, status = 0 } = reply.failure;
+  const isRefused = kind === "refused" || kind === "error" || status >= 400;
+  return isRefused ? reply : { ok: false, failure: { ...reply.failure, begun: "perhaps" } };
+}
+
 /** Whether an older server may send this failure as its answer to a request that it does not know. */
 function mayBeLegacy({ kind, status, code, data }: McpFailure): boolean {
   if (kind === "error" && code === UNSUPPORTED_VERSION) {
@@ -331,5 +351,6 @@ function resultOf({ message, status }: Received): Reply<JsonObject> {
     status,
     code,
     data,
+    ...(message?.id === null || message?.id === undefined ? { unread: true } : {}),
   });
 }
