@@ -161,12 +161,12 @@ export async function getFile(context: RequestContext, { id = "" }: Params): Pro
 }
 
 /** A file's bytes, whole or a range of them. */
-export function answerFile({ env, request }: RequestContext, file: StoredFile): Promise<Response> {
-  return answerBytes(request, {
+export function answerFile(context: RequestContext, file: StoredFile): Promise<Response> {
+  return answerBytes(context, {
     size: file.size,
     etag: file.etag,
     headers: fileHeaders(file.mime, file.filename ?? file.id),
-    open: openStored(env.FILES, file.key, () => new FileNotFound({ id: file.id })),
+    open: openStored(context.env.FILES, file.key, () => new FileNotFound({ id: file.id })),
   });
 }
 

@@ -1,7 +1,10 @@
 /** Answers GET and HEAD for bytes with a validator: with all of them, a range, or 304 (RFC 9110 §13, §14). */
 import { RangeNotSatisfiable } from "../errors/request.ts";
+import { ClientClosedRequest } from "../errors/run.ts";
 import { Internal } from "../errors.ts";
+import { logError } from "../run/problem.ts";
 import { type ByteRange, noneMatch, requestedRange } from "./conditional.ts";
+import type { RequestContext } from "./context.ts";
 
 interface Representation {
   size: number;
@@ -34,7 +37,11 @@ export const openStored =
   };
 
 /** A request for several ranges gets the whole. @throws RangeNotSatisfiable */
-export async function answerBytes(request: Request, representation: Representation): Promise<Response> {
+export async function answerBytes(
+  context: RequestContext,
+  representation: Representation,
+): Promise<Response> {
+  const { request } = context;
   const { size, etag, open } = representation;
   const headers: Record<string, string> = { ...representation.headers, "accept-ranges": "bytes", etag };
   if (noneMatch(request, etag)) return new Response(null, { status: 304, headers });
@@ -45,9 +52,24 @@ export async function answerBytes(request: Request, representation: Representati
   headers["content-length"] = String(end - start);
   if (request.method === "HEAD") return new Response(null, { headers });
   const opened = await open(range);
-  const bytes =
-    opened instanceof Uint8Array ? opened : opened.pipeThrough(new FixedLengthStream(end - start));
+  const bytes = opened instanceof Uint8Array ? opened : sentWhole(context, opened, end - start);
   if (range === null) return new Response(bytes, { headers });
   headers["content-range"] = `bytes ${start}-${end - 1}/${size}`;
   return new Response(bytes, { status: 206, headers });
+}
+
+/** Bytes on their way to the client. The request is over, for its log line, when all have gone or the way has broken. */
+function sentWhole(
+  context: RequestContext,
+  bytes: ReadableStream<Uint8Array>,
+  length: number,
+): ReadableStream<Uint8Array> {
+  const { readable, writable } = new FixedLengthStream(length);
+  context.finished = bytes.pipeTo(writable).catch((error: unknown) => {
+    const left = context.request.signal.aborted;
+    const cause = `the bytes broke off: ${String(error)}`;
+    logError(left ? new ClientClosedRequest({}) : new Internal({ cause }), context);
+  });
+  context.background(context.finished);
+  return readable;
 }

@@ -255,6 +255,26 @@ describe("spans in the log", () => {
   });
 });
 
+it("a download is logged when its bytes have gone, or when its client has left", async () => {
+  const sent = await client.fetch("/files?filename=a.bin", { method: "POST", body: "x".repeat(300_000) });
+  const { id } = await sent.json<{ id: string }>();
+  await line("request");
+  for (const leaves of [false, true]) {
+    lines = [];
+    const left = new AbortController();
+    const { body } = await client.stream(`/files/${id}`, { signal: left.signal });
+    const reader = body?.getReader();
+    await reader?.read();
+    expect(lines).toEqual([]);
+    if (leaves) {
+      left.abort();
+      await reader?.cancel();
+    } else while ((await reader?.read())?.done === false);
+    const { status, code = null } = await line("request");
+    expect([status, code]).toEqual([200, leaves ? "client_closed_request" : null]);
+  }
+});
+
 it.each([
   { text: "I will not.", stop_reason: "refusal" },
   { text: "Hal", stop_reason: "max_tokens" },

@@ -73,7 +73,7 @@ export async function getDiscoveryArchive(
   const bytes = await zipOf(context, record);
   const etag = `"${await zipDigest(context, card.version, record)}"`;
   const headers = { "content-type": "application/zip", "cache-control": "no-cache" };
-  return answerBytes(context.request, { size: bytes.length, etag, headers, open: openBytes(bytes) });
+  return answerBytes(context, { size: bytes.length, etag, headers, open: openBytes(bytes) });
 }
 
 /** `GET /.well-known/agent-skills/:slug/:path`: a file of a skill. @throws SkillNotFound */
@@ -92,7 +92,7 @@ export async function getDiscoveryFile(
     "content-security-policy": "sandbox",
   };
   const etag = `"${file.sha256}"`;
-  return answerBytes(context.request, { size: bytes.length, etag, headers, open: openBytes(bytes) });
+  return answerBytes(context, { size: bytes.length, etag, headers, open: openBytes(bytes) });
 }
 
 /** The skill of a slug. A missing skill and one that the request may not see cause the same error. */

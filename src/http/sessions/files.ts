@@ -53,7 +53,7 @@ export const getSessionFile = inWorkspace(async (context, workspace) => {
     ...fileHeaders(mediaTypeOf(path), path.slice(path.lastIndexOf("/") + 1)),
     "last-modified": new Date(file.modified_at).toUTCString(),
   };
-  return answerBytes(context.request, {
+  return answerBytes(context, {
     size: file.size,
     etag: `"${file.sha256}"`,
     headers,

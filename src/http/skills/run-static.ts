@@ -38,7 +38,7 @@ export async function serveStatic(
     "cache-control": "public, max-age=0, must-revalidate",
     ...(isActive(file.type) ? { "content-security-policy": "sandbox allow-scripts" } : {}),
   };
-  return answerBytes(context.request, {
+  return answerBytes(context, {
     size: file.size,
     etag: `"${file.sha256}"`,
     headers,

@@ -197,7 +197,7 @@ export async function deleteContainerFile(context: RequestContext, params: Param
 export async function getContainerFileContent(context: RequestContext, params: Params): Promise<Response> {
   const { found } = await fileOf(context, params);
   const { path, key, size, sha256 } = found;
-  return answerBytes(context.request, {
+  return answerBytes(context, {
     size,
     etag: `"${sha256}"`,
     headers: fileHeaders(mediaTypeOf(path), path.slice(path.lastIndexOf("/") + 1)),

@@ -284,7 +284,7 @@ export async function getStoredSkillVersionContent(
   context: RequestContext,
   params: Params,
 ): Promise<Response> {
-  const { env, tenant, request } = context;
+  const { env, tenant } = context;
   const version = await versionOf(context, params);
   const gone = (): Error => new SkillNotFound({ id: version.skill, version: params.version ?? "" });
   const { digest } = version;
@@ -297,5 +297,5 @@ export async function getStoredSkillVersionContent(
     "x-hull-bundle": digest,
   };
   const open = openStored(env.FILES, bundle.key, gone);
-  return answerBytes(request, { size: bundle.size, etag: `"${digest}"`, headers, open });
+  return answerBytes(context, { size: bundle.size, etag: `"${digest}"`, headers, open });
 }
