@@ -226,15 +226,15 @@ export const ProviderNotFound = define<{ name: string; near: string[] }>(
     members: { near: d.near },
   }),
 );
-export const OperationNotFound = define<{ name: string; near: string[]; known: string[] }>(
-  "operation_not_found",
-  404,
-  "Operation not found",
-  (d) => ({
-    detail: `No operation on transcripts is called "${firstOf(d.name, 64)}".${near(d.near)} There are ${d.known.join(", ")}.`,
-    members: { near: d.near },
-  }),
-);
+export const OperationNotFound = define<{
+  on: "transcripts" | "workflows";
+  name: string;
+  near: string[];
+  known: string[];
+}>("operation_not_found", 404, "Operation not found", (d) => ({
+  detail: `No operation on ${d.on} is called "${firstOf(d.name, 64)}".${near(d.near)} There are ${d.known.join(", ")}.`,
+  members: { near: d.near },
+}));
 export const KeyNotFound = define<{ id: string }>("key_not_found", 404, "Key not found", (d) => ({
   detail: `There is no API key "${d.id}". GET /admin/keys lists the keys.`,
 }));

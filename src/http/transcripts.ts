@@ -24,7 +24,7 @@ export async function operateOnTranscript(
   const operation = TRANSCRIPT_OPERATIONS.get(short);
   if (operation === undefined) {
     const known = Array.from(TRANSCRIPT_OPERATIONS.keys());
-    throw new OperationNotFound({ name, near: nearest(short, known, 3), known });
+    throw new OperationNotFound({ on: "transcripts", name, near: nearest(short, known, 3), known });
   }
   const body = await objectBody(context);
   return jsonNow(context.settings.redactor.json(await transcriptAnswer(context, operation, body)));

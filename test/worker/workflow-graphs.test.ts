@@ -156,7 +156,10 @@ describe("POST /workflows/{operation}", () => {
     expect(await edited("insert_node", { node_id: "c", node: { kind: "dance" } })).toMatchObject({
       errors: [{ path: "nodes.c.kind" }],
     });
-    expect(await edited("polish", {})).toMatchObject({ code: "operation_not_found" });
+    expect(await edited("polish", {})).toMatchObject({
+      code: "operation_not_found",
+      detail: expect.stringContaining("on workflows"),
+    });
   });
 });
 

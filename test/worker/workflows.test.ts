@@ -230,6 +230,19 @@ describe("POST /workflows/execute", () => {
     expect(seen).toEqual(["one", "two", "own", "three", "four", "five"]);
   });
 
+  it("gives stages and items that run at the same time a mock each, in their order", async () => {
+    const texts = ["A", "B", "C", "one", "two", "three", "rest"].map((text) => ({ text }));
+    const m = { kind: "map", prompt: "p", map_policy: { items: ["x", "y", "z"] } };
+    const [f, j] = [{ kind: "fork" }, { kind: "join" }];
+    const nodes = { f, a: {}, own: said("own"), b: {}, c: {}, j, m, z: {} };
+    const edges = ["a", "own", "b", "c"].flatMap((id) => [edge("f", id), edge(id, "j")]);
+    const graph = { entry: "f", nodes, edges: [...edges, edge("j", "m"), edge("m", "z")] };
+    const mock = [{ text: "never", match: "no such text" }, ...texts];
+    const { stages } = await run(graph, { options: { provider: "mock", mock } });
+    const wanted = { a: "A", own: "own", b: "B", c: "C", m: "one\n\ntwo\n\nthree", z: "rest" };
+    expect(Object.fromEntries(stages.map((one) => [one.node_id, one.visible_text]))).toMatchObject(wanted);
+  });
+
   it("offers a stage the tools that it names alone", async () => {
     const tool = (name: string) => ({ name, description: name, parameters: {} });
     const mock = [{ tool_calls: [{ name: "exec", arguments: {} }] }, { text: "##DONE##" }];

@@ -1,24 +1,100 @@
 /** The option `mock` of a workflow run: one queue of answers for all its stages. Pure. */
 import { canonicalJson } from "../../skill/canonical.ts";
+import { isObject, own } from "../../skill/json.ts";
 import type { Json } from "../../skill/manifest.ts";
-import type { WorkflowState } from "./state.ts";
+import type { AttemptKey } from "./answers.ts";
+import type { Node } from "./graph.ts";
+import type { WorkflowSpec } from "./records.ts";
+
+/** How far the attempts of a run are in the mocks of its options. */
+interface MockUse {
+  spec: WorkflowSpec;
+  /** Places of the mocks that ended attempts used up. Absent: none. */
+  mocks_used?: number[];
+  /** What the attempts that run hold. Absent: nothing. */
+  mocks_held?: HeldMock[];
+}
+
+/** The mock that the first call of a running attempt takes. Attempts that begin later leave it out. */
+export interface HeldMock extends Pick<AttemptKey, "node" | "visit" | "item"> {
+  /** `null`: no mock without a pattern was left. */
+  place: number | null;
+  /** Places that it leaves to the attempts that were running when it began. */
+  passed: number[];
+}
 
 /** The mocks that ended attempts did not use up; `null`: the run has none. */
-export function mocksLeft({ spec, mocks_used = [] }: WorkflowState): Json[] | null {
-  const { mock } = spec.options;
-  return Array.isArray(mock) ? mock.filter((_, place) => !mocks_used.includes(place)) : null;
+export const mocksLeft = (state: MockUse): Json[] | null => without(state, state.mocks_used ?? []);
+
+/** The mocks that a running attempt may take; `null`: the run has none. */
+export const mocksOf = (state: MockUse, key: AttemptKey): Json[] | null =>
+  without(state, [...(state.mocks_used ?? []), ...mocksPassed(state, key)]);
+
+function without({ spec: { options } }: MockUse, places: readonly number[]): Json[] | null {
+  const { mock } = options;
+  return Array.isArray(mock) ? mock.filter((_, place) => !places.includes(place)) : null;
+}
+
+/** Places of the mocks that a running attempt leaves to others. */
+const mocksPassed = ({ mocks_held = [] }: MockUse, key: AttemptKey): number[] =>
+  mocks_held.find((held) => isOf(held, key))?.passed ?? [];
+
+const isOf = (held: HeldMock, { node, visit, item }: Pick<AttemptKey, "node" | "visit" | "item">): boolean =>
+  held.node === node && held.visit === visit && (item === undefined || held.item === item);
+
+/** An attempt begins: of the mocks without a pattern, it holds the first that nobody used and no running one holds. */
+export function holdMock(state: MockUse, key: AttemptKey): void {
+  const { mock } = state.spec.options;
+  if (!Array.isArray(mock) || !takesShared(state.spec, key)) return;
+  const { mocks_used = [], mocks_held = [] } = state;
+  const passed = mocks_held.flatMap(({ place }) => (place === null ? [] : [place]));
+  const free = mock.findIndex(
+    (one, at) => isObject(one) && one.match === undefined && !mocks_used.includes(at) && !passed.includes(at),
+  );
+  const { node, visit, item } = key;
+  const held = {
+    node,
+    visit,
+    ...(item === undefined ? {} : { item }),
+    place: free === -1 ? null : free,
+    passed,
+  };
+  state.mocks_held = [...mocks_held, held];
+}
+
+/** An attempt has ended, or a map with all of its items. @param used places of the mocks that it used up */
+export function releaseMock(state: MockUse, key: AttemptKey, used: readonly number[] = []): void {
+  if (used.length > 0) state.mocks_used = [...new Set([...(state.mocks_used ?? []), ...used])];
+  if (state.mocks_held?.some((held) => isOf(held, key)))
+    state.mocks_held = state.mocks_held.filter((held) => !isOf(held, key));
+}
+
+/** Whether the attempt calls a model that takes mocks of the run's options. */
+function takesShared({ graph, test }: WorkflowSpec, { node: id, item }: AttemptKey): boolean {
+  const node = own(graph.nodes, id);
+  if (node === undefined || node.model_policy?.mock !== undefined) return false;
+  return own(test?.mocks ?? {}, id) === undefined && callsModel(node, item);
+}
+
+function callsModel({ kind, mode, verify }: Node, item: number | undefined): boolean {
+  if (kind === "map") return item !== undefined;
+  if (kind === "verify") return mode === "agent" && verify?.command === undefined;
+  return kind === "stage" || kind === "subagent";
 }
 
 /**
- * The places of the mocks that are used up. Of equal mocks, the earlier ones are.
- * @param left the others, in the order of the script
+ * The places of the mocks that an attempt used up. Of equal mocks, the earlier ones are.
+ * @param left those that it did not use, in the order of the script
  */
-export function placesUsed(script: readonly Json[], left: readonly Json[]): number[] {
+export function placesUsed(state: MockUse, key: AttemptKey, left: readonly Json[]): number[] {
+  const { mock: script } = state.spec.options;
+  if (!Array.isArray(script)) return [];
+  const passed = mocksPassed(state, key);
   const rest = left.map((mock) => canonicalJson(mock));
   return script
     .flatMap((_, n) => {
       const place = script.length - 1 - n;
-      if (canonicalJson(script[place]) !== rest.at(-1)) return [place];
+      if (canonicalJson(script[place]) !== rest.at(-1)) return passed.includes(place) ? [] : [place];
       rest.pop();
       return [];
     })

@@ -5,6 +5,7 @@ import { sumUsd } from "../usd.ts";
 import type { Attempt, CrashPoint, Stage, StageError, Transition, Usage } from "./answers.ts";
 import type { WorkflowArtifact } from "./artifacts.ts";
 import { type Graph, MAX_WAIT_MS, type Node } from "./graph.ts";
+import { type HeldMock, holdMock, releaseMock } from "./mock-script.ts";
 import { traversed } from "./origin.ts";
 import {
   COMPENSATION_MS,
@@ -78,6 +79,8 @@ export interface WorkflowState {
   events: EarlyEvent[];
   /** Places of the mocks of its options that ended attempts used up. Absent: none. */
   mocks_used?: number[];
+  /** What the attempts that run hold of the mocks of its options. Absent: nothing. */
+  mocks_held?: HeldMock[];
   /** What tasks below the run hold of its budgets. Absent: nothing. */
   shares?: Shares;
   /** What tasks below the run used that have ended. Absent: nothing. */
@@ -271,6 +274,7 @@ function replace(state: WorkflowState, visit: Visit, by: Visit): void {
 function start(state: WorkflowState, key: Extract<WorkflowRecord, { type: "started" }>): void {
   const { node, visit, attempt, item, at, input_digest, consumed, compensates = null } = key;
   const open = visitOf(state, key);
+  holdMock(state, key);
   if (item !== undefined) {
     if (open !== undefined) open.running_items[item] = at;
     return;
@@ -314,8 +318,7 @@ function end(state: WorkflowState, ended: Extract<WorkflowRecord, { type: "ended
   const visit = visitOf(state, key);
   const node = state.spec.graph.nodes[key.node];
   if (visit === undefined || node === undefined) return;
-  if (outcome.mocks_used !== undefined)
-    state.mocks_used = [...new Set([...(state.mocks_used ?? []), ...outcome.mocks_used])];
+  releaseMock(state, key, outcome.mocks_used);
   if (key.item !== undefined) {
     addAttempt(state, key, outcome, { from: visit.running_items[key.item] ?? at, until: at });
     delete visit.running_items[key.item];

@@ -53,7 +53,7 @@ export const operateOnWorkflow: Handler = async (context, { name: given = "" }) 
   const operation = EDIT_OPERATIONS.get(name);
   if (operation === undefined) {
     const known = [...EDIT_OPERATIONS.keys(), ...OTHERS.keys()];
-    throw new OperationNotFound({ name, near: nearest(name, known, 3), known });
+    throw new OperationNotFound({ on: "workflows", name, near: nearest(name, known, 3), known });
   }
   const { graph = null, ...input } = await readJson(context.request, editBody);
   return answered(operation(graphOf(graph), input, { now: new Date().toISOString(), newId }));

@@ -8,7 +8,7 @@ import type { AttemptKey, Usage } from "../../engine/workflow/answers.ts";
 import { artifactOf, type WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
 import { undoes } from "../../engine/workflow/compensation.ts";
 import type { Node } from "../../engine/workflow/graph.ts";
-import { mocksLeft, placesUsed } from "../../engine/workflow/mock-script.ts";
+import { mocksOf, placesUsed } from "../../engine/workflow/mock-script.ts";
 import { consumedBy, itemsOf } from "../../engine/workflow/next.ts";
 import { artifactIn, completed, failed } from "../../engine/workflow/outcomes.ts";
 import {
@@ -198,7 +198,7 @@ async function runStage(
   if (refused !== null) return failed("error", "tool_rejected", refused, names);
   const session = sessionClient(context, id);
   const stage = stageOf(node);
-  const options = stageOptions(state, node, stage);
+  const options = stageOptions(state, node, key, stage);
   const began = Date.now();
   const host = await llmHost(context, { signal, session: id, skill: null, account }, options.mock);
   const input = { prompt, system: stage.system, options, publishes: false };
@@ -216,7 +216,7 @@ async function runStage(
           node_id: node.id,
           ...visitAndAttempt(key),
         });
-  const mocks_used = stage.options.mock === undefined ? await mocksUsed(state, session, run) : null;
+  const mocks_used = stage.options.mock === undefined ? await mocksUsed(state, key, session) : null;
   const recorded = await session.ask("recorded", { run_id: run });
   const done = { ...names, recorded, ...(mocks_used === null ? {} : { mocks_used }) };
   if (view.error !== undefined) {
@@ -235,14 +235,13 @@ async function runStage(
 
 /** Places of the workflow run's mocks that are used up after a run of a stage; `null`: this run used none. */
 async function mocksUsed(
-  { spec }: WorkflowState,
+  state: WorkflowState,
+  key: AttemptKey,
   session: SessionClient,
-  run_id: string,
 ): Promise<number[] | null> {
-  const { mock } = spec.options;
-  if (!Array.isArray(mock)) return null;
-  const left = await session.ask("mocks_left", { run_id });
-  return Array.isArray(left) ? placesUsed(mock, left) : null;
+  if (!Array.isArray(state.spec.options.mock)) return null;
+  const left = await session.ask("mocks_left", { run_id: childRun(session.id) });
+  return Array.isArray(left) ? placesUsed(state, key, left) : null;
 }
 
 const visitAndAttempt = ({ visit, attempt }: AttemptKey) => ({ visit, attempt });
@@ -339,10 +338,10 @@ export async function stopAttempt(
  * model chosen for the workflow run applies to every node.
  * @throws ToolsRejected if the other policies leave none of the tools that the node's own policy names
  */
-function stageOptions(state: WorkflowState, node: Node, stage: Stage): JsonObject {
+function stageOptions(state: WorkflowState, node: Node, key: AttemptKey, stage: Stage): JsonObject {
   const { spec } = state;
   const { graph, options } = spec;
-  const mock = mocksLeft(state);
+  const mock = mocksOf(state, key);
   const { max_concurrent: _, deadline_ms: __, ...shared } = options;
   const own = plain(stage.options.policy);
   const policy = policyOf([spec.policy, graph.capability_policy, own]);
