@@ -155,7 +155,7 @@ function sayForm(api: Api, id: string): Html {
     api,
     `/console/sessions/${id}/say`,
     html`<label for="prompt">Message</label><textarea id="prompt" name="prompt" dir="auto" required></textarea>
-<details><summary>Options of the run</summary><label for="options">As JSON, e.g. {"provider": "mock"}</label><textarea id="options" name="options" class="code" spellcheck="false"></textarea></details><p><button class="main">Send</button></p>`,
+<details><summary>Options, if the message begins a run</summary><label for="options">As JSON, e.g. {"provider": "mock"}</label><textarea id="options" name="options" class="code" spellcheck="false"></textarea></details><p><button class="main">Send</button></p>`,
   );
 }
 
@@ -180,21 +180,21 @@ function changes(api: Api, { id, state }: SessionView): Html {
 ${form(api, `/console/sessions/${id}/delete`, html`<div><label for="sure">To delete the session with all that it holds, type its id</label><input id="sure" name="sure" autocomplete="off" required></div><button class="danger">Delete</button>`, "row")}`;
 }
 
-/** Sends a message to the run under way, or else begins a run with it as the prompt. */
+/** Sends a message to the run under way, which has its options already, or else begins a run with it as the prompt. */
 export async function saySomething(api: Api, id: string): Promise<Response> {
   const fields = await api.form();
   const prompt = String(fields.get("prompt") ?? "");
+  const options = optionsOf(fields);
   const { run } = await asked(api, "getSession", { params: { id } });
   const params = { id };
-  if (run !== null) await api.ask("sendMessage", { params, json: { content: prompt } });
-  else
-    await api.ask("startRun", {
-      params,
-      query: { wait: "none" },
-      json: { prompt, options: optionsOf(fields) },
-    });
+  if (run === null) await api.ask("startRun", { params, query: { wait: "none" }, json: { prompt, options } });
+  else if (Object.keys(options).length > 0) throw new BadRequest({ detail: TOO_LATE });
+  else await api.ask("sendMessage", { params, json: { content: prompt } });
   return seeOther(`/console/sessions/${id}#${LAST}`);
 }
+
+const TOO_LATE =
+  "A run is under way, and takes no other options. Send the message without options, or after the run has ended.";
 
 const optionsShape = z.record(z.string(), z.unknown());
 

@@ -34,7 +34,7 @@ describe("sessions", () => {
     expect((await page("/console/sessions/talk")).response.status).toBe(404);
   });
 
-  it("one with a failed last run says so, and shows what the model called", async () => {
+  it("one with a failed last run says so, and shows what the model called; a run under way takes no options", async () => {
     await client.post("/sessions", { id: "failed" });
     const mock = [{ tool_calls: [{ name: "ask", arguments: { q: EVIL } }], thinking: "Hm." }];
     const ask = { name: "ask", description: "Asks.", parameters: { q: { type: "string" } } };
@@ -44,12 +44,13 @@ describe("sessions", () => {
     expect(text).toContain("Calls <strong>ask</strong>");
     expect(text).toContain("Thoughts");
     expect(text).not.toContain("<script>alert");
+    const say = (fields: Record<string, string>) => page("/console/sessions/failed/say", sent(fields));
+    for (const options of ["{", '{"provider": "mock"}'])
+      expect((await say({ prompt: "Also.", options })).response.status).toBe(400);
+    expect((await say({ prompt: "Also.", options: "" })).response.status).toBe(303);
     const { run } = await (await client.fetch("/sessions/failed")).json<{ run: { run_id: string } }>();
     await client.post(`/sessions/failed/runs/${run.run_id}/cancel`, {});
-    await page(
-      "/console/sessions/failed/say",
-      sent({ prompt: "Hi.", options: options([{ error: { category: "auth" } }]) }),
-    );
+    await say({ prompt: "Hi.", options: options([{ error: { category: "auth" } }]) });
     await expect
       .poll(async () => (await page("/console/sessions/failed")).text)
       .toContain("The last run failed: <code>provider_auth_failed</code>");
