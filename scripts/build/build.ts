@@ -224,7 +224,7 @@ function chooseServed(
         continue;
       }
       const address = (manifest: Manifest) =>
-        claimAddress(table, { folder: folder.name, file: folder.file, manifest, positions });
+        claimAddress(table, { folder: folder.within, file: folder.file, manifest, positions });
       const conflict = address(current.manifest);
       if (conflict === null) {
         served.push(current);
@@ -262,7 +262,7 @@ interface MovedTo {
 
 /**
  * Gives skills of one slug in different namespaces separate addresses. The first keeps the slug, where a skill without
- * namespace comes first; the others are built again as `namespace--slug`.
+ * namespace comes first, and one beside the skills of its plugin last; the others are built again as `namespace--slug`.
  */
 async function withNamespaces(
   outcomes: readonly Outcome[],
@@ -270,9 +270,7 @@ async function withNamespaces(
   again: (folder: SkillFolder) => Promise<Outcome>,
 ): Promise<Outcome[]> {
   const holders = new Map<string, SkillFolder>();
-  const inOrder = outcomes.toSorted(
-    ({ folder: a }, { folder: b }) => Number(a.namespace !== undefined) - Number(b.namespace !== undefined),
-  );
+  const inOrder = outcomes.toSorted(({ folder: a }, { folder: b }) => rank(a) - rank(b));
   const moved = new Map<Outcome, MovedTo>();
   for (const outcome of inOrder) {
     const current = currentOf(outcome, options);
@@ -280,9 +278,10 @@ async function withNamespaces(
     const { slug } = current.card;
     const { folder, skill } = outcome;
     const holder = holders.get(slug);
-    const own = folder.namespace === undefined ? slug : `${folder.namespace}--${slug}`;
+    const namespace = namespaceOf(folder);
+    const own = namespace === "" ? slug : `${namespace}--${slug}`;
     if (holder === undefined) holders.set(slug, folder);
-    else if (current === skill && holder.namespace !== folder.namespace && !holders.has(own)) {
+    else if (current === skill && namespaceOf(holder) !== namespace && !holders.has(own)) {
       holders.set(own, folder);
       moved.set(outcome, { slug: own, holder });
     }
@@ -298,6 +297,12 @@ async function withNamespaces(
     }),
   );
 }
+
+const rank = ({ namespace, beside }: SkillFolder): number =>
+  Number(namespace !== undefined) + Number(beside !== undefined);
+
+const namespaceOf = ({ namespace, beside }: SkillFolder): string =>
+  [namespace, beside].filter((part) => part !== undefined).join("-");
 
 /** The most skills to name in one finding. */
 const MOST_NAMED = 20;

@@ -55,6 +55,8 @@ export interface SkillFolder {
    * neither.
    */
   namespace?: string;
+  /** The folders in its plugin that lead to it, if it is not where the plugin has its skills. */
+  beside?: string;
   /** Its plugin. */
   plugin?: Plugin;
   /** The skill has no plugin, but a file that may declare one cannot be read. */
@@ -299,15 +301,22 @@ function placed(folder: SkillFolder, declared: readonly DeclaredPlugins[]): Skil
   const hidden = declared.some(({ unreadable }) =>
     unreadable.some((file) => isWithin(folder.path, dirname(dirname(file)))),
   );
-  const between = folder.within.split("/").slice(0, -1);
-  const folders = between.map(slugify).filter((name) => name !== "" && !LAYOUT.has(name));
-  const namespace = plugin === null ? folders.join("-") : slugify(plugin.name);
+  const namespace = plugin === null ? foldersAbove(folder.within) : slugify(plugin.name);
+  const beside =
+    plugin === null || plugin.skills !== null ? "" : foldersAbove(relative(plugin.path, folder.path));
   return {
     ...folder,
     ...(plugin === null ? {} : { plugin }),
     ...(plugin === null && hidden ? { pluginUnreadable: true } : {}),
     ...(namespace === "" ? {} : { namespace }),
+    ...(beside === "" ? {} : { beside }),
   };
+}
+
+/** The folders that lead to a folder, without those that only structure a collection, as a part of a slug. */
+function foldersAbove(path: string): string {
+  const names = path.split(/[/\\]/).slice(0, -1).map(slugify);
+  return names.filter((name) => name !== "" && !LAYOUT.has(name)).join("-");
 }
 
 /** Other places in the project with skills, for a hint. */
