@@ -24,6 +24,7 @@ import { PACK_LIMITS } from "../../src/skill/tar.ts";
 import { CONFIG_FILE } from "../config.ts";
 import { ABSENT } from "../read-if-there.ts";
 import { isSystemError, reasonOf } from "../system-error.ts";
+import { foldersAbove } from "./folders-above.ts";
 import { type DeclaredPlugins, PLUGIN_FOLDER, type Plugin, pluginOf, readPlugins } from "./plugins.ts";
 
 /** A root that does not exist. */
@@ -276,22 +277,6 @@ function unreadable(root: string, declared: readonly DeclaredPlugins[]): Diagnos
 
 const PLUGIN_HINT = "Write JSON with a name, as the plugin's own client reads it, or remove the file.";
 
-/** Folders that structure a collection, but do not name the author of their skills. */
-const LAYOUT = new Set([
-  "skills",
-  "skill",
-  "plugins",
-  "packages",
-  "src",
-  "agents",
-  "claude",
-  "codex",
-  "cursor",
-  "gemini",
-  "github",
-  "opencode",
-]);
-
 /** The folder with its plugin and its namespace: the plugin's name, else the folders between the root and itself. */
 function placed(folder: SkillFolder, declared: readonly DeclaredPlugins[]): SkillFolder {
   const plugin = pluginOf(
@@ -302,8 +287,7 @@ function placed(folder: SkillFolder, declared: readonly DeclaredPlugins[]): Skil
     unreadable.some((file) => isWithin(folder.path, dirname(dirname(file)))),
   );
   const namespace = plugin === null ? foldersAbove(folder.within) : slugify(plugin.name);
-  const beside =
-    plugin === null || plugin.skills !== null ? "" : foldersAbove(relative(plugin.path, folder.path));
+  const beside = plugin?.skills === null ? foldersAbove(relative(plugin.path, folder.path)) : "";
   return {
     ...folder,
     ...(plugin === null ? {} : { plugin }),
@@ -311,12 +295,6 @@ function placed(folder: SkillFolder, declared: readonly DeclaredPlugins[]): Skil
     ...(namespace === "" ? {} : { namespace }),
     ...(beside === "" ? {} : { beside }),
   };
-}
-
-/** The folders that lead to a folder, without those that only structure a collection, as a part of a slug. */
-function foldersAbove(path: string): string {
-  const names = path.split(/[/\\]/).slice(0, -1).map(slugify);
-  return names.filter((name) => name !== "" && !LAYOUT.has(name)).join("-");
 }
 
 /** Other places in the project with skills, for a hint. */

@@ -243,12 +243,15 @@ describe("POST /workflows/execute", () => {
     expect(Object.fromEntries(stages.map((one) => [one.node_id, one.visible_text]))).toMatchObject(wanted);
   });
 
-  it("offers a stage the tools that it names alone", async () => {
+  it("offers a stage the tools that it names alone, under any client's names, and warns of names that mean none", async () => {
     const tool = (name: string) => ({ name, description: name, parameters: {} });
     const mock = [{ tool_calls: [{ name: "exec", arguments: {} }] }, { text: "##DONE##" }];
-    const nodes = { a: { tools: ["read"], model_policy: { provider: "mock", mock } } };
-    const { stages } = await run({ nodes }, { options: { tools: [tool("read"), tool("exec")] } });
+    const nodes = { a: { tools: ["look", "read_file", "nose"], model_policy: { provider: "mock", mock } } };
+    const options = { tools: [tool("look"), tool("exec")], workspace_tools: ["Read", "Bash"] };
+    const { stages } = await run({ nodes }, { options });
     expect(JSON.stringify(stages[0]?.transcript)).toContain("permission_denied");
+    const message = "The node names tools that it does not get: nose; its run has look, exec, Bash, Read.";
+    expect(stages[0]?.metadata).toMatchObject({ warnings: [{ code: "unknown_tool", message }] });
   });
 
   it("shows artifacts that cannot close their frame, as XML and as JSON", async () => {

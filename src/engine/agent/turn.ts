@@ -271,7 +271,7 @@ function writtenCalls({ iterations }: RunState, visible: readonly Message[]) {
 }
 
 /** The loop's own tools, which the system text always describes. */
-const RUNTIME_TOOLS = [LOAD_SKILL, SEARCH_SKILLS, READ_SKILL_RESOURCE, LEDGER_TOOL];
+export const RUNTIME_TOOLS: readonly string[] = [LOAD_SKILL, SEARCH_SKILLS, READ_SKILL_RESOURCE, LEDGER_TOOL];
 
 const reasoning = (turn: ModelTurn): Block[] => turn.blocks.filter((block) => block.type === "reasoning");
 const textBlock = (text: string): Block[] => (text === "" ? [] : [{ type: "output_text", text }]);

@@ -1,10 +1,13 @@
 /** Turns a node of a graph, or the node of a task, into the request of a run. Pure. */
 import { intersectPolicies } from "../../engine/agent/policy.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
+import { RUNTIME_TOOLS } from "../../engine/agent/turn.ts";
 import type { Node } from "../../engine/workflow/graph.ts";
 import { type StageTexts, stageTexts, type Worded } from "../../engine/workflow/stage-prompt.ts";
+import { isNamed } from "../../engine/workspace-tools/definitions.ts";
 import { isObject } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
+import { hullToolName } from "../../skill/tool-names.ts";
 
 /** The members of a node that determine the request. */
 type StageNode = Worded &
@@ -94,10 +97,19 @@ export const withCommandEnvironment = (
   ...(variables === undefined ? {} : { variables }),
 });
 
-/** Keeps only the tools that `allowed` names; `null`: all. */
+/** Keeps only the tools that `allowed` names, and warns of names that mean none; `null`: all. */
 export function withNamed(spec: AgentSpec, allowed: readonly string[] | null): AgentSpec {
   if (allowed === null) return spec;
-  return { ...spec, tools: spec.tools.filter(({ definition }) => allowed.includes(definition.name)) };
+  const isAmong = (name: string): boolean =>
+    RUNTIME_TOOLS.includes(hullToolName(name)) || spec.tools.some((tool) => isNamed(name, tool));
+  const unknown = allowed.filter((name) => !isAmong(name));
+  const tools = spec.tools.filter((tool) => allowed.some((name) => isNamed(name, tool)));
+  if (unknown.length === 0) return { ...spec, tools };
+  const names = spec.tools.map(({ definition }) => definition.name);
+  const there = names.length === 0 ? "its run has no tools" : `its run has ${names.join(", ")}`;
+  const message = `The node names tools that it does not get: ${unknown.join(", ")}; ${there}.`;
+  const warnings = [...(spec.warnings ?? []), { code: "unknown_tool", message, option: "tools" }];
+  return { ...spec, tools, warnings };
 }
 
 /** A value that was read from JSON, typed as a JSON object; `null`: it is no object. */
