@@ -1,6 +1,6 @@
 /**
- * Makes `typed/client`, which the package exports as `hullrun/client`: one module without dependencies and its types,
- * from `src/client`.
+ * Makes `typed/client`, which the package exports as `hullrun/client`, from `src/client`: one module without
+ * dependencies and its types. The types of the API are there already: `client-types.ts` makes them.
  */
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
@@ -9,6 +9,8 @@ import { join } from "node:path";
 import { buildSync } from "esbuild";
 
 const OUT = "typed/client";
+/** The types of the API, which `src/client` imports from there. */
+export const CLIENT_TYPES = `${OUT}/api.d.ts`;
 const NOTE = "// `npm run docs` writes this file from src/client.\n";
 
 /** Its files by path. Throws if the sources have a fault. @param root of the checkout */
@@ -28,7 +30,8 @@ export function clientModule(root: string): Map<string, string> {
     const compiler = join(root, "node_modules/typescript/bin/tsc");
     execFileSync(process.execPath, [compiler, "-p", join(root, "src/client"), "--outDir", made]);
     for (const name of readdirSync(made)) {
-      files.set(`${OUT}/${name}`, NOTE + readFileSync(join(made, name), "utf8"));
+      const text = readFileSync(join(made, name), "utf8");
+      files.set(`${OUT}/${name}`, NOTE + text.replaceAll(`"../../${CLIENT_TYPES}"`, '"./api.ts"'));
     }
   } finally {
     rmSync(made, { recursive: true });

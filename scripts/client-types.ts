@@ -52,7 +52,7 @@ const BODIES: { readonly [name: string]: string } = {
   ToolAnswer: "/sessions/{id}/tool-results",
 };
 
-/** The module `src/client/api.ts`. */
+/** The types of `typed/client/api.d.ts`. */
 export function clientTypes(): string {
   const document = openapiDocument("");
   const schemas = objectOf(objectOf(document.components).schemas);

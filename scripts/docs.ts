@@ -15,7 +15,7 @@ import { wordsOf } from "../src/api/shape-schema.ts";
 import { FIXED_ROUTES, type RouteScope } from "../src/skill/fixed-routes.ts";
 import { objectOf } from "../src/skill/json.ts";
 import type { Json, JsonObject } from "../src/skill/manifest.ts";
-import { clientModule } from "./client-module.ts";
+import { CLIENT_TYPES, clientModule } from "./client-module.ts";
 import { clientTypes } from "./client-types.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
@@ -52,7 +52,7 @@ export function generatedDocuments(): Map<string, string> {
 
 /** The package's client, by path: its module and its types. */
 export function generatedClient(): Map<string, string> {
-  return new Map([["src/client/api.ts", clientTypes()], ...clientModule(ROOT)]);
+  return new Map([[CLIENT_TYPES, clientTypes()], ...clientModule(ROOT)]);
 }
 
 function manifestTable(): string {
@@ -245,7 +245,7 @@ function markdownTable(head: readonly string[], rows: readonly (readonly string[
 
 if (import.meta.main) {
   // The module is made from the types, which must exist first.
-  const types = join(ROOT, "src/client/api.ts");
+  const types = join(ROOT, CLIENT_TYPES);
   if (readIfThere(types) !== clientTypes()) writeFileSync(types, clientTypes());
   for (const [path, page] of [...generatedDocuments(), ...generatedClient()]) {
     const file = join(ROOT, path);

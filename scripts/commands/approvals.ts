@@ -1,5 +1,5 @@
 /** `hull approvals`: the calls of tools that wait for a decision. */
-import type { Approvals, Sessions } from "../../src/client/api.ts";
+import type { Approvals, Sessions } from "../../typed/client/api.d.ts";
 import { type AdminClient, pathOf, SERVER_FLAGS, serverOf } from "../admin-client.ts";
 import { decide } from "../agent-run.ts";
 import { mapLimited } from "../build/map-limited.ts";

@@ -1,5 +1,5 @@
 /** `hull daemons`: the daemons of a running Hull. */
-import type { Daemon, DaemonSnapshot, Daemons } from "../../src/client/api.ts";
+import type { Daemon, DaemonSnapshot, Daemons } from "../../typed/client/api.d.ts";
 import { type Command, EXIT, parseFlags } from "../command.ts";
 import { type ActionInput, actionInput, asking, printList, remoteAction, tailing } from "../remote-action.ts";
 import { factTable, print } from "../report.ts";

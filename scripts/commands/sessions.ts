@@ -1,5 +1,5 @@
 /** `hull sessions`: the sessions of a running Hull. */
-import type { Session, SessionRuns, Sessions } from "../../src/client/api.ts";
+import type { Session, SessionRuns, Sessions } from "../../typed/client/api.d.ts";
 import { cancelRun } from "../agent-run.ts";
 import { type Command, CommandError, EXIT, parseFlags, usageError } from "../command.ts";
 import { type ActionInput, actionInput, printList, remoteAction } from "../remote-action.ts";

@@ -1,5 +1,5 @@
 /** `hullrun/client`: the HTTP API for programs in browsers, on servers and at the edge (docs/client.md). */
-import { SkillAnswer } from "./answer.ts";
+
 import type {
   CallRequest,
   CallResult,
@@ -10,7 +10,8 @@ import type {
   StoredFile,
   StructuredRequest,
   StructuredResult,
-} from "./api.ts";
+} from "../../typed/client/api.d.ts";
+import { SkillAnswer } from "./answer.ts";
 import { DaemonClient, DaemonsClient } from "./daemons.ts";
 import { HullConnectionError, HullError } from "./error.ts";
 import { EventStream, type HullEvent } from "./event-stream.ts";
@@ -26,7 +27,7 @@ import {
   Transport,
 } from "./transport.ts";
 
-export type * from "./api.ts";
+export type * from "../../typed/client/api.d.ts";
 export type { CallSettings, HullEvent, HullOptions, RunSettings, SkillInput };
 export { DaemonClient, EventStream, HullConnectionError, HullError, SessionClient, SkillAnswer };
 

@@ -1,5 +1,5 @@
 /** Daemons: agents that wait, and wake when something comes or is due. */
-import type { Daemon, DaemonRequest, DaemonSnapshot, Daemons } from "./api.ts";
+import type { Daemon, DaemonRequest, DaemonSnapshot, Daemons } from "../../typed/client/api.d.ts";
 import { pages } from "./pages.ts";
 import { posts, reads, SessionClient } from "./sessions.ts";
 import type { CallSettings, RunSettings, Transport } from "./transport.ts";

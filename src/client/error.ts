@@ -1,5 +1,5 @@
 /** The errors that the client throws. */
-import type { Problem } from "./api.ts";
+import type { Problem } from "../../typed/client/api.d.ts";
 
 /** Hull refused the call, or it failed: the problem document of the answer, or of a stream's event `error`. */
 export class HullError extends Error {

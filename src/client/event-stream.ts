@@ -1,5 +1,5 @@
 /** Streams of events that continue after a cut connection, without gaps and duplicates. */
-import type { EventData } from "./api.ts";
+import type { EventData } from "../../typed/client/api.d.ts";
 import { HullConnectionError, HullError } from "./error.ts";
 import {
   type Call,

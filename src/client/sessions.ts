@@ -21,7 +21,7 @@ import type {
   SessionRuns,
   Sessions,
   ToolAnswer,
-} from "./api.ts";
+} from "../../typed/client/api.d.ts";
 import { EventStream } from "./event-stream.ts";
 import { pages } from "./pages.ts";
 import {

@@ -3,11 +3,12 @@
  * process. The client's types follow from the API's schemas. A type that neither the client nor a handler exports lists
  * only the members that the pages read.
  */
+
+import type { Card, DaemonSnapshot, Daemons, Execution, SessionFiles } from "../../typed/client/api.d.ts";
 import type { Model, ModelProvider } from "../api/answers/models.ts";
 import type { ShownConfig } from "../api/answers/skills.ts";
 import type { Budget, Usage } from "../api/answers/spending.ts";
 import type { ApiKey } from "../auth/api-key.ts";
-import type { Card, DaemonSnapshot, Daemons, Execution, SessionFiles } from "../client/api.ts";
 import type { RunDocument } from "../engine/workflow/answers.ts";
 import type { Graph } from "../engine/workflow/graph.ts";
 import type { PublicMessage } from "../llm/messages.ts";

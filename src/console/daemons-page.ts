@@ -1,6 +1,6 @@
 /** `/console/daemons`: agents that wait, why they sleep, and what wakes them. */
 import { html } from "hono/html";
-import type { DaemonSnapshot } from "../client/api.ts";
+import type { DaemonSnapshot } from "../../typed/client/api.d.ts";
 import type { DaemonWake } from "../session/daemon/answers.ts";
 import { parsedJson } from "../skill/json-depth.ts";
 import { type Api, asked } from "./api.ts";

@@ -2,8 +2,8 @@
 
 import { html } from "hono/html";
 import * as z from "zod/mini";
+import type { Card } from "../../typed/client/api.d.ts";
 import { toBase64 } from "../bytes.ts";
-import type { Card } from "../client/api.ts";
 import { counted } from "../plural.ts";
 import type { Version } from "../registry/answers.ts";
 import { parsedJson } from "../skill/json-depth.ts";

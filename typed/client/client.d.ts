@@ -1,7 +1,7 @@
 // `npm run docs` writes this file from src/client.
 /** `hullrun/client`: the HTTP API for programs in browsers, on servers and at the edge (docs/client.md). */
-import { SkillAnswer } from "./answer.ts";
 import type { CallRequest, CallResult, Card, Execution, RunRequest, RunResult, StoredFile, StructuredRequest, StructuredResult } from "./api.ts";
+import { SkillAnswer } from "./answer.ts";
 import { DaemonClient, DaemonsClient } from "./daemons.ts";
 import { HullConnectionError, HullError } from "./error.ts";
 import { EventStream, type HullEvent } from "./event-stream.ts";
