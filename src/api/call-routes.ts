@@ -5,16 +5,14 @@ import { callBody, completionBody, structuredBody } from "../run/request-bodies.
 import { runResultShape } from "../session/conversation/answers.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { answer, query, ref } from "./openapi-parts.ts";
-import { body, json, type Operation, type Operations, schema } from "./operation.ts";
+import { body, EVENTS, json, type Operation, type Operations, schema } from "./operation.ts";
 import { schemasOf } from "./shape-schema.ts";
-
-const EVENTS: JsonObject = { "text/event-stream": { schema: schema("Events") } };
 
 /** What the operations of all calls have in common, except for the body. */
 const CALL = {
   tag: "models",
   parameters: ["stream", "idempotency-key", "prefer"].map((name) => ref("parameters", name)),
-  faults: [400, 402, 404, 408, 409, 413, 422, 502, 504],
+  faults: [402, 404, 409, 502, 504],
 } as const satisfies Partial<Operation>;
 const OPTIONS = { options: schema("CallOptions") };
 const ACCEPTED = ref("responses", "Accepted");
@@ -27,9 +25,7 @@ export const CALL_OPERATIONS = {
       query(
         "wait",
         "Until when a daemon lives: its end, or its first rest, as without it. `none` answers 202.",
-        {
-          enum: ["terminal", "idle", "none"],
-        },
+        { enum: ["terminal", "idle", "none"] },
       ),
       ...CALL.parameters,
     ],

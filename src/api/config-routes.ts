@@ -5,8 +5,8 @@ import type { JsonObject } from "../skill/manifest.ts";
 import { CONFIG_PARAM_FIELDS } from "../skill/tools-json/tool-fields.ts";
 import { configShape } from "./answers/skills.ts";
 import { configBody } from "./bodies/publishing.ts";
-import { answer, query } from "./openapi-parts.ts";
-import { body, json, type Operations, schema, slug } from "./operation.ts";
+import { query } from "./openapi-parts.ts";
+import { body, type Operations, reads, schema, slug } from "./operation.ts";
 import { bodySchema, schemaOf } from "./shape-schema.ts";
 
 const BOT: JsonObject = { type: "string", pattern: "^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$" };
@@ -14,24 +14,21 @@ const parameters = [
   slug,
   query("bot", "A profile's values instead of those that count for every profile.", BOT),
 ];
-const answers = { 200: answer("The values that count now", json(schema("ToolConfig"))) };
+const said = "The values that count now";
 
 export const CONFIG_OPERATIONS = {
-  getConfig: {
-    tag: "skills",
-    summary: "What the tenant configured of the skill's tools; of secrets only whether they are set",
-    parameters,
-    answers,
-    faults: [400, 404],
-  },
-  putConfig: {
-    tag: "skills",
-    summary: "Sets the values that it names; null resets one to the layer below",
-    parameters,
-    body: body(schema("ToolConfigChange")),
-    answers,
-    faults: [400, 404, 408, 413, 422],
-  },
+  getConfig: reads(
+    "skills",
+    "What the tenant configured of the skill's tools; of secrets only whether they are set",
+    schema("ToolConfig"),
+    { said, parameters },
+  ),
+  putConfig: reads(
+    "skills",
+    "Sets the values that it names; null resets one to the layer below",
+    schema("ToolConfig"),
+    { said, parameters, body: body(schema("ToolConfigChange")) },
+  ),
 } satisfies Operations;
 
 const byName = (value: JsonObject): JsonObject => ({ type: "object", additionalProperties: value });

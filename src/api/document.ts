@@ -9,6 +9,7 @@ import {
   answerHeaders,
   header,
   headerComponents,
+  LOCATED,
   query,
   ref,
   runHeaders,
@@ -97,7 +98,7 @@ function responseComponents(): JsonObject {
     Accepted: answer(
       "The run continues; its state and result are at `Location`",
       { "application/json": { schema: ref("schemas", "ExecutionAccepted") } },
-      { ...answerHeaders(), Location: { schema: { type: "string", format: "uri-reference" } } },
+      LOCATED,
     ),
     VendorError: answer(
       "`{type, error: {type, message}, request_id}` for Anthropic's clients, `{error: {message, type, param, code}}` for OpenAI's",

@@ -7,13 +7,20 @@ import { CONFIG_OPERATIONS } from "./config-routes.ts";
 import { DAEMON_OPERATIONS } from "./daemon-routes.ts";
 import { MOCK_OPERATIONS } from "./mock-routes.ts";
 import { MODEL_OPERATIONS } from "./model-routes.ts";
-import { answer, answerHeaders, BINARY, inPath, object, query, ref, TEXT } from "./openapi-parts.ts";
+import { answer, answerHeaders, BINARY, inPath, LOCATED, object, query, ref, TEXT } from "./openapi-parts.ts";
 import {
   body,
-  cursor,
+  CURSOR,
+  fileAnswers,
+  follows,
   json,
+  KEY,
   NO_MATCH,
   type Operation,
+  paged,
+  RANGED,
+  reads,
+  removes,
   render,
   schema,
   slug,
@@ -31,10 +38,8 @@ import { V1_RESPONSE_OPERATIONS } from "./v1-response-routes.ts";
 import { V1_OPERATIONS } from "./v1-routes.ts";
 import { WORKFLOW_OPERATIONS } from "./workflow-routes.ts";
 
-const SEES_OTHER = answer("The next page", null, {
-  ...answerHeaders(),
-  Location: { schema: { type: "string", format: "uri-reference" } },
-});
+const SEES_OTHER = answer("The next page", null, LOCATED);
+const HTML = { "text/html": { schema: TEXT } };
 const fields = (...names: string[]): JsonObject => ({
   required: true,
   content: {
@@ -44,12 +49,19 @@ const fields = (...names: string[]): JsonObject => ({
   },
 });
 
+/** A page for people. @param said what it is */
+const page = (summary: string, said: string, more: Partial<Operation> = {}): Operation => ({
+  tag: "operation",
+  summary,
+  answers: { 200: answer(said, HTML) },
+  ...more,
+});
+
 const CARD: Operation = {
   tag: "skills",
   summary: "One skill's card; where the skill itself answers GET, the card is only at /skills/{slug}/card",
   parameters: [slug, NO_MATCH],
   answers: { 200: ref("responses", "Card"), 304: UNCHANGED },
-  faults: [404],
 };
 
 /** `/mcp` refuses a message by an error of JSON-RPC, and a request that it does not read by a problem document. */
@@ -57,26 +69,18 @@ const REFUSED_MESSAGE = answer("An error of JSON-RPC, or a problem", {
   ...json(schema("McpMessage")),
   "application/problem+json": { schema: schema("Problem") },
 });
-const FILE_ANSWERS = {
-  200: answer("The file", { "*/*": {} }, tagged()),
-  206: answer("A range of the file", { "*/*": {} }, tagged()),
-  304: UNCHANGED,
-};
 
 /** What each operation takes and answers. */
 export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
   index: {
     tag: "operation",
     summary: "The skills and interfaces of this deployment, as a page or as JSON",
-    answers: { 200: answer("The index", { "text/html": { schema: TEXT }, ...json(schema("Index")) }) },
+    answers: { 200: answer("The index", { ...HTML, ...json(schema("Index")) }) },
   },
-  consolePage: {
-    tag: "operation",
-    summary: "A page of the console, or a file that its pages load",
+  consolePage: page("A page of the console, or a file that its pages load", "The page", {
     parameters: [inPath("path")],
-    answers: { 200: answer("The page", { "text/html": { schema: TEXT } }) },
-    faults: [400, 404],
-  },
+    faults: [400],
+  }),
   consoleForm: {
     tag: "operation",
     summary: "A form of the console, which a person sends",
@@ -88,40 +92,30 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
         "multipart/form-data": { schema: { type: "object" } },
       },
     },
-    answers: {
-      200: answer("The result", { "text/html": { schema: TEXT } }),
-      303: SEES_OTHER,
-    },
-    faults: [400, 404, 409, 413, 422],
+    answers: { 200: answer("The result", HTML), 303: SEES_OTHER },
+    faults: [409],
+    never: [408],
   },
-  showSignIn: {
-    tag: "operation",
-    summary: "A form to sign in with a browser",
+  showSignIn: page("A form to sign in with a browser", "The form", {
     parameters: [query("next", "Path of the next page.", TEXT)],
-    answers: { 200: answer("The form", { "text/html": { schema: TEXT } }) },
-  },
+    never: [400],
+  }),
   signIn: {
     tag: "operation",
     summary: "Signs a browser in with an API key: a cookie represents the key for 12 hours",
     body: fields("key", "next"),
-    answers: {
-      303: SEES_OTHER,
-      401: answer("The key is not known: the form again", { "text/html": { schema: TEXT } }),
-    },
-    faults: [400, 408, 413, 503],
+    answers: { 303: SEES_OTHER, 401: answer("The key is not known: the form again", HTML) },
+    faults: [503],
+    never: [422],
   },
   signOut: {
     tag: "operation",
     summary: "Signs a browser out",
     body: fields("token"),
     answers: { 303: SEES_OTHER },
-    faults: [400, 408, 413],
+    never: [422],
   },
-  healthz: {
-    tag: "operation",
-    summary: "Whether the Worker runs",
-    answers: { 200: answer("It runs", json(schema("Health"))) },
-  },
+  healthz: reads("operation", "Whether the Worker runs", schema("Health"), { said: "It runs" }),
   readyz: {
     tag: "operation",
     summary: "Whether catalog and runner are usable",
@@ -157,11 +151,7 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
     answers: {
       200: answer(
         "The index of the Agent Skills Discovery RFC, version 0.2.0",
-        json({
-          type: "object",
-          properties: { $schema: TEXT, skills: { type: "array", items: { type: "object" } } },
-          required: ["$schema", "skills"],
-        }),
+        json(object({ $schema: TEXT, skills: { type: "array", items: { type: "object" } } })),
         tagged(),
       ),
       304: UNCHANGED,
@@ -170,44 +160,40 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
   getDiscoveryArchive: {
     tag: "skills",
     summary: "A skill's folder as a zip: {archive} is its slug and .zip",
-    parameters: [inPath("archive"), NO_MATCH, ref("parameters", "range"), ref("parameters", "if-range")],
-    answers: FILE_ANSWERS,
-    faults: [404, 416],
+    parameters: [inPath("archive"), ...RANGED],
+    answers: fileAnswers(),
+    faults: [416],
   },
   getDiscoveryFile: {
     tag: "skills",
     summary: "A file of a skill's folder",
-    parameters: [slug, inPath("path"), NO_MATCH, ref("parameters", "range"), ref("parameters", "if-range")],
-    answers: FILE_ANSWERS,
-    faults: [404, 416],
+    parameters: [slug, inPath("path"), ...RANGED],
+    answers: fileAnswers(),
+    faults: [416],
   },
-  docs: {
-    tag: "operation",
-    summary: "The reference of the API as a page, searchable",
+  docs: page("The reference of the API as a page, searchable", "A page", {
     parameters: [query("q", "Words that must all occur in method, path or summary.", TEXT)],
-    answers: { 200: answer("A page", { "text/html": { schema: TEXT } }) },
-  },
+    never: [400],
+  }),
   docsFile: {
     tag: "operation",
     summary: "`reader`: a page that sends requests; its script or style sheet, or a JSON Schema for editors",
     parameters: [inPath("file"), NO_MATCH],
     answers: {
       200: answer("The file", {
-        "text/html": { schema: TEXT },
+        ...HTML,
         "text/javascript": { schema: TEXT },
         "text/css": { schema: TEXT },
         ...json({ type: "object" }),
       }),
       304: answer("Unchanged", null),
     },
-    faults: [404],
   },
   listSkills: {
     tag: "skills",
     summary: "The cards of all skills, sorted by slug",
     parameters: [
-      query("limit", "Cards per page.", { type: "integer", minimum: 1, maximum: 1000, default: 100 }),
-      cursor,
+      ...paged("Cards", 100),
       query("q", "Words that must all occur in name, slug, description or tool names.", TEXT),
       query("mode", "Only skills of this mode.", { enum: [...MODES] }),
       NO_MATCH,
@@ -220,7 +206,6 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
       }),
       304: UNCHANGED,
     },
-    faults: [400],
   },
   getCard: { ...CARD, summary: "One skill's card" },
   uploadFile: {
@@ -231,7 +216,7 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
         type: "string",
         maxLength: 255,
       }),
-      ref("parameters", "idempotency-key"),
+      KEY,
     ],
     body: {
       required: true,
@@ -240,39 +225,22 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
         "multipart/form-data": { schema: { type: "object", properties: { file: BINARY } } },
       },
     },
-    answers: {
-      201: answer("The file", json(schema("File")), {
-        ...answerHeaders(),
-        Location: { schema: { type: "string", format: "uri-reference" } },
-      }),
-    },
-    faults: [400, 408, 413, 422],
+    answers: { 201: answer("The file", json(schema("File")), LOCATED) },
   },
   getFile: {
     tag: "files",
     summary: "A file that was uploaded, or that a run produced",
-    parameters: [inPath("id"), NO_MATCH, ref("parameters", "range"), ref("parameters", "if-range")],
-    answers: {
-      200: answer("The file", { "*/*": {} }, tagged("content-disposition")),
-      206: answer("A range of the file", { "*/*": {} }, tagged("content-disposition")),
-      304: UNCHANGED,
-    },
-    faults: [404, 416],
+    parameters: [inPath("id"), ...RANGED],
+    answers: fileAnswers("content-disposition"),
+    faults: [416],
   },
-  deleteFile: {
-    tag: "files",
-    summary: "Removes a file",
-    parameters: [inPath("id")],
-    answers: { 204: answer("It is removed", null) },
-    faults: [404],
-  },
-  getExecution: {
-    tag: "skills",
-    summary: "State and result of an idempotent or asynchronous call",
-    parameters: [inPath("id")],
-    answers: { 200: answer("The execution", json(schema("Execution"))) },
-    faults: [404],
-  },
+  deleteFile: removes("files", "Removes a file", [inPath("id")]),
+  getExecution: reads(
+    "skills",
+    "State and result of an idempotent or asynchronous call",
+    schema("Execution"),
+    { said: "The execution", parameters: [inPath("id")] },
+  ),
   deleteExecution: {
     tag: "skills",
     summary: "Stops a running execution, removes an ended one",
@@ -281,42 +249,34 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
       200: answer("It is stopped", json(schema("Execution"))),
       204: answer("It is removed", null),
     },
-    faults: [404],
   },
   getExecutionResult: {
     tag: "skills",
     summary: "The answer itself: waits until the execution has ended",
     parameters: [inPath("id")],
     answers: { 200: answer("The skill's answer", { "*/*": {} }, tagged("content-disposition")) },
-    faults: [404, 409, 422, 502, 504],
+    faults: [409, 422, 502, 504],
   },
-  getExecutionEvents: {
-    tag: "skills",
-    summary: "The events so far, then future ones",
-    parameters: [inPath("id"), ref("parameters", "last-event-id"), ref("parameters", "after")],
-    answers: { 200: answer("Events", { "text/event-stream": { schema: schema("Events") } }) },
-    faults: [400, 404],
-  },
-  listObjects: {
-    tag: "publishing",
-    summary: "Keys of the stored objects",
-    parameters: [cursor],
-    answers: { 200: answer("Keys", json(schema("ObjectKeys"))) },
-  },
+  getExecutionEvents: follows("skills", "The events so far, then future ones", [inPath("id")]),
+  listObjects: reads("publishing", "Keys of the stored objects", schema("ObjectKeys"), {
+    said: "Keys",
+    parameters: [CURSOR],
+    never: [400],
+  }),
   putObjects: {
     tag: "publishing",
     summary: "Stores a tar of objects named `<kind>/<sha256>`",
     parameters: [inPath("digest", ref("schemas", "Digest"))],
     body: { required: true, content: { "application/x-tar": { schema: BINARY } } },
     answers: { 201: answer("Stored", json(schema("Stored"))) },
-    faults: [408, 413, 422],
+    never: [400, 404],
   },
-  getServedCatalog: {
-    tag: "publishing",
-    summary: "Which catalog is served, and who published it",
-    answers: { 200: answer("The catalog", json(schema("ServedCatalog"))) },
-    faults: [503],
-  },
+  getServedCatalog: reads(
+    "publishing",
+    "Which catalog is served, and who published it",
+    schema("ServedCatalog"),
+    { said: "The catalog", faults: [503] },
+  ),
   publishCatalog: {
     tag: "publishing",
     summary: "Serves this catalog from now on",
@@ -325,45 +285,31 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
       200: answer("It was served already", json(schema("CatalogPointer"))),
       201: answer("It is served now", json(schema("CatalogPointer"))),
     },
-    faults: [400, 408, 409, 413, 422],
+    faults: [409],
   },
-  getPublishedSkill: {
-    tag: "publishing",
-    summary: "The served version of a published skill: its digest and its record",
-    parameters: [inPath("slug")],
-    answers: { 200: answer("The version", json(schema("PublishedSkill"))) },
-    faults: [404, 503],
-  },
-  listKeys: {
-    tag: "operation",
-    summary: "API keys, without the keys themselves",
-    parameters: [
-      query("limit", "Keys per page.", { type: "integer", minimum: 1, maximum: 1000, default: 20 }),
-      cursor,
-      query("tenant", "One tenant's keys only; for the operator.", TEXT),
-    ],
-    answers: { 200: answer("Keys", json(schema("ApiKeys"))) },
-    faults: [400],
-  },
+  getPublishedSkill: reads(
+    "publishing",
+    "The served version of a published skill: its digest and its record",
+    schema("PublishedSkill"),
+    { said: "The version", parameters: [inPath("slug")] },
+  ),
+  listKeys: reads("operation", "API keys, without the keys themselves", schema("ApiKeys"), {
+    said: "Keys",
+    parameters: [...paged("Keys"), query("tenant", "One tenant's keys only; for the operator.", TEXT)],
+  }),
   addKey: {
     tag: "operation",
     summary: "Makes an API key; only this answer shows it",
-    parameters: [ref("parameters", "idempotency-key")],
+    parameters: [KEY],
     body: body(schema("NewApiKey")),
     answers: { 201: answer("The key", json(schema("ShownApiKey"))) },
-    faults: [400, 408, 413, 422, 502],
+    faults: [502],
   },
-  revokeKey: {
-    tag: "operation",
-    summary: "Revokes an API key",
-    parameters: [inPath("id")],
-    answers: { 204: answer("It is revoked", null) },
-    faults: [404],
-  },
+  revokeKey: removes("operation", "Revokes an API key", [inPath("id")], { said: "It is revoked" }),
   mcp: {
     tag: "skills",
     summary: "The skills as tools, prompts and resources of an MCP server (Streamable HTTP, no sessions)",
-    parameters: [ref("parameters", "idempotency-key")],
+    parameters: [KEY],
     body: body(schema("McpMessage")),
     answers: {
       200: answer("The response", {
@@ -374,7 +320,8 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
       400: REFUSED_MESSAGE,
       404: REFUSED_MESSAGE,
     },
-    faults: [406, 408, 413, 415],
+    faults: [406, 415],
+    never: [422],
   },
   ...CONFIG_OPERATIONS,
   ...CALL_OPERATIONS,

@@ -2,8 +2,8 @@
 import { mockShape } from "../model/mock/mock.ts";
 import { MAX_MOCKS } from "../model/mock/read.ts";
 import type { JsonObject } from "../skill/manifest.ts";
-import { answer, COUNT, object, pageOf, query, ref, TEXT } from "./openapi-parts.ts";
-import { cursor, json, type Operations, schema } from "./operation.ts";
+import { answer, COUNT, object, pageOf, ref, TEXT } from "./openapi-parts.ts";
+import { json, type Operations, paged, reads, removes, schema } from "./operation.ts";
 import { bodySchema } from "./shape-schema.ts";
 
 const SCOPE: JsonObject = {
@@ -28,28 +28,18 @@ export const MOCK_OPERATIONS = {
     answers: {
       201: answer("They are queued", json(object({ scope: TEXT, added: COUNT, queued: COUNT }))),
     },
-    faults: [400, 404, 408, 413, 422],
+    faults: [404],
   },
-  clearMocks: {
-    tag: "models",
-    summary: `Empties queue, calls and cache; ${ONLY}`,
-    parameters: [SCOPE],
-    answers: { 204: answer("They are gone", null) },
+  clearMocks: removes("models", `Empties queue, calls and cache; ${ONLY}`, [SCOPE], {
+    said: "They are gone",
     faults: [400, 404],
-  },
-  listMockCalls: {
-    tag: "models",
-    summary: `The recorded calls, including retries, the oldest first; ${ONLY}`,
-    parameters: [
-      SCOPE,
-      query("limit", "Calls per page.", { type: "integer", minimum: 1, maximum: 1000, default: 20 }),
-      cursor,
-    ],
-    answers: {
-      200: answer("Calls", json(pageOf(ref("schemas", "MockCall")))),
-    },
-    faults: [400, 404],
-  },
+  }),
+  listMockCalls: reads(
+    "models",
+    `The recorded calls, including retries, the oldest first; ${ONLY}`,
+    pageOf(ref("schemas", "MockCall")),
+    { said: "Calls", parameters: [SCOPE, ...paged("Calls")], faults: [404] },
+  ),
 } satisfies Operations;
 
 /** All of `components/schemas` that these routes use. */

@@ -53,6 +53,12 @@ export function answerHeaders(): JsonObject {
   return Object.fromEntries(names.map((name) => [name, ref("headers", name)]));
 }
 
+/** The headers of an answer that names a place. */
+export const LOCATED: JsonObject = {
+  ...answerHeaders(),
+  Location: { schema: { type: "string", format: "uri-reference" } },
+};
+
 /** The headers of a run, with the named ones added. */
 export function runHeaders(...more: string[]): JsonObject {
   const names = ["x-hull-execution-id", "x-hull-skill", "x-hull-stale", "cache-control", ...more];

@@ -7,6 +7,8 @@ import { bodySchema } from "./shape-schema.ts";
 
 /** Possible errors of every route that requires a key, before its own work begins. */
 const GUARDED = [401, 403, 405, 429, 500, 503];
+/** Possible errors of reading a body. */
+const BODY = [400, 408, 413, 422];
 
 export interface Operation {
   tag: "skills" | "files" | "models" | "sessions" | "spending" | "operation" | "publishing";
@@ -14,11 +16,14 @@ export interface Operation {
   parameters?: JsonObject[];
   body?: JsonObject;
   answers: { [status: string]: JsonObject };
-  /** Statuses in addition to those of `GUARDED`. */
+  /** Statuses in addition to those that follow from its scope, parameters and body. */
   faults?: number[];
+  /** Statuses that follow from these, but that it cannot answer. */
+  never?: number[];
   /** Whether errors have the shape of the client's dialect (docs/skills-api.md). */
   vendor?: true;
 }
+type Further = Partial<Operation>;
 
 /** Operations by id. `src/skill/fixed-routes.ts` has their routes. */
 export type Operations = { readonly [id in OperationId]?: Operation };
@@ -46,16 +51,54 @@ export const tagged = (...names: string[]): JsonObject => ({
 });
 export const UNCHANGED = answer("Unchanged", null, tagged());
 export const NO_MATCH = ref("parameters", "if-none-match");
+/** The parameters of a file that can be read in ranges. */
+export const RANGED = [NO_MATCH, ref("parameters", "range"), ref("parameters", "if-range")];
+export const KEY = ref("parameters", "idempotency-key");
 export const slug = inPath("slug", { type: "string", pattern: "^[a-z0-9]+(-{1,2}[a-z0-9]+)*$" });
-export const cursor = query("cursor", "Where the page before ended.", TEXT);
+export const CURSOR = query("cursor", "Where the page before ended.", TEXT);
+/** The parameters of a list. @param what its items */
+export const paged = (what: string, usual = 20): JsonObject[] => [
+  query("limit", `${what} per page.`, { type: "integer", minimum: 1, maximum: 1000, default: usual }),
+  CURSOR,
+];
+export const PAGE = paged("Items");
+export const EVENTS: JsonObject = { "text/event-stream": { schema: schema("Events") } };
+
+/** An operation that answers with JSON. @param said what the answer is */
+export const reads = (
+  tag: Operation["tag"],
+  summary: string,
+  shape: Json,
+  { said = "The answer", ...more }: Further & { said?: string } = {},
+): Operation => ({ tag, summary, answers: { 200: answer(said, json(shape)) }, ...more });
+
+/** An operation that follows events. */
+export const follows = (tag: Operation["tag"], summary: string, place: JsonObject[]): Operation => ({
+  tag,
+  summary,
+  parameters: [...place, ref("parameters", "last-event-id"), ref("parameters", "after")],
+  answers: { 200: answer("Events", EVENTS) },
+  faults: [400],
+});
+
+/** An operation that removes something. @param said what is so afterwards */
+export const removes = (
+  tag: Operation["tag"],
+  summary: string,
+  parameters: JsonObject[],
+  { said = "It is removed", ...more }: Further & { said?: string } = {},
+): Operation => ({ tag, summary, parameters, answers: { 204: answer(said, null) }, ...more });
+
+/** The answers with a file, whole or a range of it. @param names of further headers */
+export const fileAnswers = (...names: string[]): Operation["answers"] => ({
+  200: answer("The file", { "*/*": {} }, tagged(...names)),
+  206: answer("A range of the file", { "*/*": {} }, tagged(...names)),
+  304: UNCHANGED,
+});
 
 /** The Operation Object. */
-export function render(
-  id: string,
-  scope: RouteScope,
-  { tag, summary, parameters, body, answers, faults = [], vendor }: Operation,
-): JsonObject {
-  const statuses = scope === "open" ? [403, 405, 500, ...faults] : [...GUARDED, ...faults];
+export function render(id: string, scope: RouteScope, operation: Operation): JsonObject {
+  const { tag, summary, parameters, body, answers, vendor } = operation;
   const scopes = scope === "any" ? [] : [scope === "own" ? "invoke" : scope];
   return {
     operationId: id,
@@ -64,11 +107,27 @@ export function render(
     ...(parameters === undefined ? {} : { parameters }),
     ...(body === undefined ? {} : { requestBody: body }),
     responses: {
-      ...(vendor === true ? { default: ref("responses", "VendorError") } : problems(statuses)),
+      ...(vendor === true
+        ? { default: ref("responses", "VendorError") }
+        : problems(faultsOf(scope, operation))),
       ...answers,
     },
     // Operations without a requirement of their own have the document's.
     ...(scopes[0] === "invoke" ? {} : { security: [{ bearer: scopes }, { apiKey: scopes }] }),
     ...(scope === "open" ? { security: [] } : {}),
   };
+}
+
+/** A parameter of the query may be wrong, and what the path names may not exist. */
+function faultsOf(scope: RouteScope, operation: Operation): number[] {
+  const { parameters = [], body, faults = [], never = [] } = operation;
+  const takes = (place: string): boolean => parameters.some((parameter) => parameter.in === place);
+  const all = [
+    ...(scope === "open" ? [403, 405, 500] : GUARDED),
+    ...(takes("query") ? [400] : []),
+    ...(takes("path") ? [404] : []),
+    ...(body === undefined ? [] : BODY),
+    ...faults,
+  ];
+  return all.filter((status) => !never.includes(status));
 }

@@ -1,8 +1,18 @@
 /** The routes of a session's workspace. */
 import { sessionFile } from "../run/answers.ts";
 import type { JsonObject } from "../skill/manifest.ts";
-import { answer, BINARY, header, inPath, pageOf, query, ref } from "./openapi-parts.ts";
-import { cursor, json, NO_MATCH, type Operations, schema, tagged, UNCHANGED } from "./operation.ts";
+import { answer, BINARY, header, inPath, pageOf, ref } from "./openapi-parts.ts";
+import {
+  fileAnswers,
+  json,
+  type Operations,
+  paged,
+  RANGED,
+  reads,
+  removes,
+  schema,
+  tagged,
+} from "./operation.ts";
 import { schemasOf } from "./shape-schema.ts";
 
 const CONDITIONS = [
@@ -15,27 +25,18 @@ const NAMED = [
 ];
 
 export const SESSION_FILE_OPERATIONS = {
-  listSessionFiles: {
-    tag: "files",
-    summary: "The files of a session, in the order of their paths",
-    parameters: [
-      inPath("id"),
-      query("limit", "Files per page.", { type: "integer", minimum: 1, maximum: 1000, default: 20 }),
-      cursor,
-    ],
-    answers: { 200: answer("Files", json(schema("SessionFiles"))) },
-    faults: [400, 404],
-  },
+  listSessionFiles: reads(
+    "files",
+    "The files of a session, in the order of their paths",
+    schema("SessionFiles"),
+    { said: "Files", parameters: [inPath("id"), ...paged("Files")] },
+  ),
   getSessionFile: {
     tag: "files",
     summary: "A file of a session",
-    parameters: [...NAMED, NO_MATCH, ref("parameters", "range"), ref("parameters", "if-range")],
-    answers: {
-      200: answer("The file", { "*/*": {} }, tagged("content-disposition")),
-      206: answer("A range of the file", { "*/*": {} }, tagged("content-disposition")),
-      304: UNCHANGED,
-    },
-    faults: [400, 404, 416],
+    parameters: [...NAMED, ...RANGED],
+    answers: fileAnswers("content-disposition"),
+    faults: [400, 416],
   },
   putSessionFile: {
     tag: "files",
@@ -46,15 +47,12 @@ export const SESSION_FILE_OPERATIONS = {
       200: answer("The file is replaced", json(schema("SessionFile")), tagged()),
       201: answer("The file is new", json(schema("SessionFile")), tagged()),
     },
-    faults: [400, 404, 408, 409, 412, 413],
+    faults: [409, 412],
+    never: [422],
   },
-  deleteSessionFile: {
-    tag: "files",
-    summary: "Removes a file of a session",
-    parameters: [...NAMED, ...CONDITIONS],
-    answers: { 204: answer("It is removed", null) },
-    faults: [400, 404, 412],
-  },
+  deleteSessionFile: removes("files", "Removes a file of a session", [...NAMED, ...CONDITIONS], {
+    faults: [400, 412],
+  }),
 } satisfies Operations;
 
 export const sessionFileSchemas = (): JsonObject => ({

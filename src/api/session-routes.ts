@@ -14,112 +14,96 @@ import {
   toolResultBody,
   trimBody,
 } from "./bodies/sessions.ts";
-import { answer, answerHeaders, COUNT, inPath, object, query, ref, TEXT } from "./openapi-parts.ts";
-import { body, json, maybeBody, type Operation, type Operations, schema } from "./operation.ts";
+import { answer, COUNT, inPath, LOCATED, object, query, ref, TEXT } from "./openapi-parts.ts";
+import {
+  body,
+  EVENTS,
+  follows,
+  json,
+  KEY,
+  maybeBody,
+  type Operation,
+  type Operations,
+  PAGE,
+  reads,
+  removes,
+  schema,
+} from "./operation.ts";
 import { schemaOf } from "./shape-schema.ts";
 
 export const ID = inPath("id", { type: "string", pattern: SESSION_ID.source });
 const RUN = inPath("run");
-export const PAGE = [
-  query("limit", "Items per page.", { type: "integer", minimum: 1, maximum: 1000, default: 20 }),
-  query("cursor", "Where the page before ended.", TEXT),
-];
-export const KEY = ref("parameters", "idempotency-key");
-export const LOCATED: JsonObject = {
-  ...answerHeaders(),
-  Location: { schema: { type: "string", format: "uri-reference" } },
-};
 const FLAG: JsonObject = { type: "boolean" };
 const DST = { dst: { description: "The id that the new session is to have." } };
 const NOTHING = maybeBody(nothing);
 
-const reads = (summary: string, shape: Json, more: Partial<Operation> = {}): Operation => ({
-  tag: "sessions",
-  summary,
-  parameters: [ID],
-  answers: { 200: answer("The answer", json(shape)) },
-  faults: [404],
-  ...more,
-});
-const changes = (summary: string, read: JsonObject, more: Partial<Operation> = {}): Operation => ({
-  tag: "sessions",
-  summary,
-  parameters: [ID, KEY],
-  body: read,
-  answers: { 200: answer("The session as it is now", json(schema("Session"))) },
-  faults: [400, 404, 408, 409, 413, 422],
-  ...more,
-});
+const ofSession = (
+  summary: string,
+  shape: Json,
+  more: Partial<Operation> & { said?: string } = {},
+): Operation => reads("sessions", summary, shape, { parameters: [ID], ...more });
+
+/** Operations that change what the path names, and answer with it. @param name of its schema */
+export const changesOf =
+  (said: string, name: string) =>
+  (summary: string, read: JsonObject, more: Partial<Operation> = {}): Operation => ({
+    tag: "sessions",
+    summary,
+    parameters: [ID, KEY],
+    body: read,
+    answers: { 200: answer(said, json(schema(name))) },
+    faults: [409],
+    ...more,
+  });
+const changes = changesOf("The session as it is now", "Session");
 const FORKED = { answers: { 201: answer("The fork", json(schema("Session")), LOCATED) } };
 
-const STEPS = { 200: answer("Steps", json(schema("Trace"))) };
+/** Statuses of a run of a model that the request begins, in addition to those of its input. */
+export const RUN_FAULTS = [402, 404, 409, 499, 502, 504];
 
 export const SESSION_OPERATIONS = {
-  listAllRuns: {
-    tag: "sessions",
-    summary:
-      "The tenant's runs of the last 30 days, and older ones that have not ended, over all surfaces, the newest first",
-    parameters: [
-      ...PAGE,
-      query("state", "Only runs in this state.", { enum: [...RUN_STATES] }),
-      query("kind", "Only runs of this kind.", { enum: [...RUN_KINDS] }),
-      query("name", "Only runs of this skill, operation or workflow.", TEXT),
-      query("session", "Only runs in this session.", TEXT),
-      query("code", "Only runs that ended with this error.", TEXT),
-      query("stages", "Whether the runs of workflow stages are among them; `true` if absent.", {
-        enum: ["true", "false"],
-      }),
-    ],
-    answers: { 200: answer("The page", json(schema("IndexedRuns"))) },
-    faults: [400],
-  },
-  getRunFigures: {
-    tag: "sessions",
-    summary: "Sums over the runs of the last 24 hours by skill, and how many runs wait for an approval",
-    answers: { 200: answer("The sums", json(schema("RunFigures"))) },
-  },
-  getIndexedRun: {
-    tag: "sessions",
-    summary: "One run of that list",
-    parameters: [ID],
-    answers: { 200: answer("The run", json(schema("IndexedRun"))) },
-    faults: [404],
-  },
-  traceExecution: reads(
-    "The steps of an execution's run so far; a script has none",
-    {},
+  listAllRuns: reads(
+    "sessions",
+    "The tenant's runs of the last 30 days, and older ones that have not ended, over all surfaces, the newest first",
+    schema("IndexedRuns"),
     {
-      parameters: [inPath("id"), ...PAGE],
-      answers: STEPS,
-      faults: [400, 404],
+      said: "The page",
+      parameters: [
+        ...PAGE,
+        query("state", "Only runs in this state.", { enum: [...RUN_STATES] }),
+        query("kind", "Only runs of this kind.", { enum: [...RUN_KINDS] }),
+        query("name", "Only runs of this skill, operation or workflow.", TEXT),
+        query("session", "Only runs in this session.", TEXT),
+        query("code", "Only runs that ended with this error.", TEXT),
+        query("stages", "Whether the runs of workflow stages are among them; `true` if absent.", {
+          enum: ["true", "false"],
+        }),
+      ],
     },
   ),
-  traceRun: reads(
-    "The steps of a run so far",
-    {},
-    {
-      parameters: [ID, RUN, ...PAGE],
-      answers: STEPS,
-      faults: [400, 404],
-    },
+  getRunFigures: reads(
+    "sessions",
+    "Sums over the runs of the last 24 hours by skill, and how many runs wait for an approval",
+    schema("RunFigures"),
+    { said: "The sums" },
   ),
-  followRun: reads(
-    "Events of a run: those so far, then future ones, up to its end",
-    {},
-    {
-      parameters: [ID, RUN, ref("parameters", "last-event-id"), ref("parameters", "after")],
-      answers: { 200: answer("Events", { "text/event-stream": { schema: schema("Events") } }) },
-      faults: [400, 404],
-    },
-  ),
-  listSessions: reads("The tenant's sessions, the newest first", schema("Sessions"), {
+  getIndexedRun: ofSession("One run of that list", schema("IndexedRun"), { said: "The run" }),
+  traceExecution: ofSession("The steps of an execution's run so far; a script has none", schema("Trace"), {
+    said: "Steps",
+    parameters: [inPath("id"), ...PAGE],
+  }),
+  traceRun: ofSession("The steps of a run so far", schema("Trace"), {
+    said: "Steps",
+    parameters: [ID, RUN, ...PAGE],
+  }),
+  followRun: follows("sessions", "Events of a run: those so far, then future ones, up to its end", [ID, RUN]),
+  listSessions: reads("sessions", "The tenant's sessions, the newest first", schema("Sessions"), {
     parameters: [
       ...PAGE,
       query("stages", "Whether those are among them in which stages of workflow runs ran.", {
         enum: ["true", "false"],
       }),
     ],
-    faults: [400],
   }),
   openSession: changes(
     "Opens a session: a new one, or the one that has this id",
@@ -130,68 +114,48 @@ export const SESSION_OPERATIONS = {
         200: answer("It was there", json(schema("Session")), LOCATED),
         201: answer("It is new", json(schema("Session")), LOCATED),
       },
-      faults: [400, 408, 413, 422],
+      faults: [],
     },
   ),
-  getSession: reads("One session", schema("Session")),
-  deleteSession: reads(
-    "Stops a session's run and removes all its data",
-    {},
-    {
-      answers: { 204: answer("It is removed", null) },
-    },
-  ),
-  sessionExists: reads("Whether there is such a session", object({ exists: FLAG }), { faults: [] }),
-  sessionLength: reads("How many messages the next model call would send", object({ length: COUNT })),
-  sessionAncestry: reads("What the session was forked from, and into", schema("SessionAncestry")),
-  listMessages: reads(
+  getSession: ofSession("One session", schema("Session")),
+  deleteSession: removes("sessions", "Stops a session's run and removes all its data", [ID]),
+  sessionExists: ofSession("Whether there is such a session", object({ exists: FLAG }), { never: [404] }),
+  sessionLength: ofSession("How many messages the next model call would send", object({ length: COUNT })),
+  sessionAncestry: ofSession("What the session was forked from, and into", schema("SessionAncestry")),
+  listMessages: ofSession(
     "The messages that the next model call would send, oldest first",
     schema("SessionMessages"),
-    {
-      parameters: [ID, ...PAGE],
-      faults: [400, 404],
-    },
+    { parameters: [ID, ...PAGE] },
   ),
   sendMessage: changes("Sends a message to the run under way, or to the next one", body(messageBody), {
     answers: { 202: answer("It is stored", json(schema("Delivered"))) },
   }),
-  getTranscript: reads(
-    "The whole conversation of the session",
-    {},
-    {
-      parameters: [
-        ID,
-        query("view", "As text what everybody may see, or all of it; or the transcript itself.", {
-          enum: ["visible", "full", "raw"],
-          default: "visible",
-        }),
-      ],
-      answers: {
-        200: answer("The transcript", { "text/plain": { schema: TEXT }, ...json(schema("Transcript")) }),
-      },
-      faults: [400, 404],
+  getTranscript: {
+    tag: "sessions",
+    summary: "The whole conversation of the session",
+    parameters: [
+      ID,
+      query("view", "As text what everybody may see, or all of it; or the transcript itself.", {
+        enum: ["visible", "full", "raw"],
+        default: "visible",
+      }),
+    ],
+    answers: {
+      200: answer("The transcript", { "text/plain": { schema: TEXT }, ...json(schema("Transcript")) }),
     },
-  ),
-  getCassette: reads("What the session's models and tools answered", schema("SessionCassette")),
-  followSession: reads(
-    "Events of the session: missed ones, then future ones, without end",
-    {},
-    {
-      parameters: [ID, ref("parameters", "last-event-id"), ref("parameters", "after")],
-      answers: { 200: answer("Events", { "text/event-stream": { schema: schema("Events") } }) },
-      faults: [400, 404],
-    },
-  ),
-  listSessionEvents: reads("Events that the session has, oldest first", schema("SessionEvents"), {
+  },
+  getCassette: ofSession("What the session's models and tools answered", schema("SessionCassette")),
+  followSession: follows("sessions", "Events of the session: missed ones, then future ones, without end", [
+    ID,
+  ]),
+  listSessionEvents: ofSession("Events that the session has, oldest first", schema("SessionEvents"), {
     parameters: [ID, ...PAGE, query("event", "Only events of this name.", TEXT)],
-    faults: [400, 404],
   }),
   resetSession: changes("Empties the conversation", NOTHING),
   trimSession: changes("Keeps the last messages only", body(trimBody)),
   compactSession: changes("Replaces older messages by a summary", maybeBody(schema("CompactRequest")), {
-    parameters: [ID, KEY],
     answers: { 200: answer("The session, and what was done", json(schema("CompactedSession"))) },
-    faults: [400, 404, 408, 409, 413, 422, 502, 504],
+    faults: [409, 502, 504],
   }),
   injectMessage: changes("Adds a message of any role", body(injectBody)),
   forkSession: changes(
@@ -218,12 +182,14 @@ export const SESSION_OPERATIONS = {
     body(toolResultBody),
     { answers: { 200: answer("The run has it", json(schemaOf(answeredCall))) } },
   ),
-  listArtifacts: reads(
+  listArtifacts: ofSession(
     "What the session's tools made, in the order in which it was made, without content",
     schema("Artifacts"),
-    { parameters: [ID, ...PAGE], faults: [400, 404] },
+    { parameters: [ID, ...PAGE] },
   ),
-  getArtifact: reads("A version of an artifact, or its content as a file", schema("Artifact"), {
+  getArtifact: {
+    tag: "sessions",
+    summary: "A version of an artifact, or its content as a file",
     parameters: [
       ID,
       inPath("artifact"),
@@ -231,18 +197,14 @@ export const SESSION_OPERATIONS = {
       query("download", "`1`: the content alone, always as an attachment.", { enum: ["0", "1"] }),
     ],
     answers: { 200: answer("The artifact", { ...json(schema("Artifact")), "*/*": {} }) },
-    faults: [400, 404],
-  }),
-  listApprovals: reads("Calls that wait for a decision", schema("Approvals")),
+  },
+  listApprovals: ofSession("Calls that wait for a decision", schema("Approvals")),
   decideApproval: changes("Decides about a call, once", body(schema("ApprovalDecision")), {
     parameters: [ID, inPath("approval"), KEY],
-    answers: {
-      200: answer("It is decided", json(schemaOf(decidedShape))),
-    },
+    answers: { 200: answer("It is decided", json(schemaOf(decidedShape))) },
   }),
-  listRuns: reads("The runs of a session, the newest first, without their results", schema("Runs"), {
+  listRuns: ofSession("The runs of a session, the newest first, without their results", schema("Runs"), {
     parameters: [ID, ...PAGE],
-    faults: [400, 404],
   }),
   startRun: changes("Runs an agent in the session", body(schema("RunRequest")), {
     parameters: [
@@ -260,7 +222,7 @@ export const SESSION_OPERATIONS = {
     answers: {
       200: answer("The result, and what the run waits for if it rests", {
         ...json(schema("SessionRunResult")),
-        "text/event-stream": { schema: schema("Events") },
+        ...EVENTS,
       }),
       202: answer(
         "It continues; its state and result are at `Location`",
@@ -268,11 +230,9 @@ export const SESSION_OPERATIONS = {
         LOCATED,
       ),
     },
-    faults: [400, 402, 404, 408, 409, 413, 422, 499, 502, 504],
+    faults: RUN_FAULTS,
   }),
-  getRun: reads("A run, with its result once it has ended", schema("Run"), {
-    parameters: [ID, RUN],
-  }),
+  getRun: ofSession("A run, with its result once it has ended", schema("Run"), { parameters: [ID, RUN] }),
   cancelRun: changes("Ends a run; an ended run stays unchanged", NOTHING, {
     parameters: [ID, RUN],
     answers: { 200: answer("The run", json(schema("Run"))) },

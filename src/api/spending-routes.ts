@@ -1,13 +1,10 @@
 /** Usage, budgets and rates of calls to models. */
 import type { JsonObject } from "../skill/manifest.ts";
 import { answer, inPath, query, TEXT } from "./openapi-parts.ts";
-import { body, json, type Operations, schema } from "./operation.ts";
+import { body, json, type Operations, paged, reads, removes, schema } from "./operation.ts";
 
 const DAY: JsonObject = { type: "string", format: "date" };
-const PAGE = [
-  query("limit", "Rows per page.", { type: "integer", minimum: 1, maximum: 1000, default: 20 }),
-  query("cursor", "Where the page before ended.", TEXT),
-];
+const ROWS = paged("Rows");
 const SCOPE = inPath("scope", {
   type: "string",
   pattern: "^(tenant|skill:[a-z0-9]+(-{1,2}[a-z0-9]+)*|session:[A-Za-z0-9._:-]{1,128})$",
@@ -17,36 +14,27 @@ const SESSION = query("session_id", "A session's ledger instead of the caller's 
   type: "string",
   pattern: "^[A-Za-z0-9._:-]{1,128}$",
 });
-const BODY_FAULTS = [400, 408, 413, 422];
 
 export const SPENDING = {
-  getUsage: {
-    tag: "spending",
-    summary: "Tokens and money that the tenant's model calls took",
+  getUsage: reads("spending", "Tokens and money that the tenant's model calls took", schema("UsagePage"), {
+    said: "Sums",
     parameters: [
       query("from", "First day, UTC.", DAY),
       query("to", "Last day, UTC.", DAY),
       query("group_by", "What to sum by.", { enum: ["skill", "session", "model", "day"], default: "day" }),
       query("session", "Only what this session spent.", TEXT),
-      ...PAGE,
+      ...ROWS,
     ],
-    answers: { 200: answer("Sums", json(schema("UsagePage"))) },
-    faults: [400],
-  },
-  listBudgets: {
-    tag: "spending",
-    summary: "The tenant's hard limits, sorted by scope",
-    parameters: PAGE,
-    answers: { 200: answer("Limits", json(schema("Budgets"))) },
-    faults: [400],
-  },
-  getBudget: {
-    tag: "spending",
-    summary: "One hard limit and its present state",
+  }),
+  listBudgets: reads("spending", "The tenant's hard limits, sorted by scope", schema("Budgets"), {
+    said: "Limits",
+    parameters: ROWS,
+  }),
+  getBudget: reads("spending", "One hard limit and its present state", schema("Budget"), {
+    said: "The limit",
     parameters: [SCOPE],
-    answers: { 200: answer("The limit", json(schema("Budget"))) },
-    faults: [400, 404],
-  },
+    faults: [400],
+  }),
   putBudget: {
     tag: "spending",
     summary: "Sets or replaces a hard limit",
@@ -56,62 +44,43 @@ export const SPENDING = {
       200: answer("It is replaced", json(schema("Budget"))),
       201: answer("It is set", json(schema("Budget"))),
     },
-    faults: BODY_FAULTS,
+    never: [404],
   },
-  deleteBudget: {
-    tag: "spending",
-    summary: "Removes a hard limit",
-    parameters: [SCOPE],
-    answers: { 204: answer("It is removed", null) },
-    faults: [400, 404],
-  },
-  getTotalUsage: {
-    tag: "spending",
-    summary: "The total usage of the tenant's model calls",
-    answers: { 200: answer("Sums", json(schema("TotalUsage"))) },
-  },
-  getSessionCost: {
-    tag: "spending",
-    summary: "What a session's calls, or the caller's without session, cost so far",
-    parameters: [SESSION],
-    answers: { 200: answer("Sums", json(schema("SessionCost"))) },
-    faults: [400, 404],
-  },
-  getSoftBudget: {
-    tag: "spending",
-    summary: "The soft budget of a session, or of the caller's calls without session",
-    parameters: [SESSION],
-    answers: { 200: answer("What is left of it", json(schema("SoftBudget"))) },
-    faults: [400, 404],
-  },
-  putSoftBudget: {
-    tag: "spending",
-    summary: "Sets the soft budget",
+  deleteBudget: removes("spending", "Removes a hard limit", [SCOPE], { faults: [400] }),
+  getTotalUsage: reads("spending", "The total usage of the tenant's model calls", schema("TotalUsage"), {
+    said: "Sums",
+  }),
+  getSessionCost: reads(
+    "spending",
+    "What a session's calls, or the caller's without session, cost so far",
+    schema("SessionCost"),
+    { said: "Sums", parameters: [SESSION], faults: [404] },
+  ),
+  getSoftBudget: reads(
+    "spending",
+    "The soft budget of a session, or of the caller's calls without session",
+    schema("SoftBudget"),
+    { said: "What is left of it", parameters: [SESSION], faults: [404] },
+  ),
+  putSoftBudget: reads("spending", "Sets the soft budget", schema("SoftBudget"), {
+    said: "What is left of it",
     parameters: [SESSION],
     body: body(schema("NewSoftBudget")),
-    answers: { 200: answer("What is left of it", json(schema("SoftBudget"))) },
-    faults: [...BODY_FAULTS, 404],
-  },
-  deleteSoftBudget: {
-    tag: "spending",
-    summary: "Removes the soft budget",
-    parameters: [SESSION],
-    answers: { 204: answer("There is none", null) },
-    faults: [400, 404],
-  },
-  getRateLimit: {
-    tag: "spending",
-    summary: "How many calls per minute the tenant may make to a provider",
-    parameters: [PROVIDER],
-    answers: { 200: answer("The rate", json(schema("ProviderRate"))) },
-    faults: [400],
-  },
-  putRateLimit: {
-    tag: "spending",
-    summary: "Sets the tenant's own rate; 0 removes it",
+    faults: [404],
+  }),
+  deleteSoftBudget: removes("spending", "Removes the soft budget", [SESSION], {
+    said: "There is none",
+    faults: [404],
+  }),
+  getRateLimit: reads(
+    "spending",
+    "How many calls per minute the tenant may make to a provider",
+    schema("ProviderRate"),
+    { said: "The rate", parameters: [PROVIDER], faults: [400], never: [404] },
+  ),
+  putRateLimit: reads("spending", "Sets the tenant's own rate; 0 removes it", schema("ProviderRate"), {
+    said: "The rate that holds now",
     parameters: [PROVIDER],
     body: body(schema("NewProviderRate")),
-    answers: { 200: answer("The rate that holds now", json(schema("ProviderRate"))) },
-    faults: [...BODY_FAULTS, 404],
-  },
+  }),
 } satisfies Operations;

@@ -14,34 +14,20 @@ import { acceptedTask, taskShape } from "../run/task/handle.ts";
 import { objectOf } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { nothing } from "./bodies/sessions.ts";
-import { answer, pageOf, ref } from "./openapi-parts.ts";
-import { body, json, maybeBody, type Operation, type Operations, schema } from "./operation.ts";
-import { ID, KEY, LOCATED, PAGE } from "./session-routes.ts";
+import { answer, LOCATED, pageOf, ref } from "./openapi-parts.ts";
+import { body, EVENTS, json, KEY, maybeBody, type Operations, PAGE, reads, schema } from "./operation.ts";
+import { changesOf, ID, RUN_FAULTS } from "./session-routes.ts";
 import { schemaOf, schemasOf } from "./shape-schema.ts";
 
-const EVENTS = { "text/event-stream": { schema: ref("schemas", "Events") } };
-
-const task = (summary: string, read: JsonObject, more: Partial<Operation> = {}): Operation => ({
-  tag: "sessions",
-  summary,
-  parameters: [ID, KEY],
-  body: read,
-  answers: { 200: answer("The task as it is now", json(schema("Task"))) },
-  faults: [400, 404, 408, 409, 413, 422],
-  ...more,
-});
-const read = { tag: "sessions" } as const;
+const task = changesOf("The task as it is now", "Task");
 /** With `Prefer: respond-async`. */
 const CONTINUES = answer("It continues", json(schemaOf(acceptedTask())), LOCATED);
 
 export const TASK_OPERATIONS = {
-  listTasks: {
-    ...read,
-    summary: "The tenant's tasks, the newest first",
+  listTasks: reads("sessions", "The tenant's tasks, the newest first", schema("Tasks"), {
+    said: "The page",
     parameters: PAGE,
-    answers: { 200: answer("The page", json(schema("Tasks"))) },
-    faults: [400],
-  },
+  }),
   spawnTask: task(
     "Hands a task over to a run in a session of its own",
     body(taskBody, { options: ref("schemas", "RunOptions") }),
@@ -52,30 +38,25 @@ export const TASK_OPERATIONS = {
         201: answer("It runs; with `wait` it has ended", json(schema("Task")), LOCATED),
         202: CONTINUES,
       },
-      faults: [400, 402, 404, 408, 409, 413, 422, 499, 502, 504],
+      faults: RUN_FAULTS,
     },
   ),
   waitForTasks: task("Waits until tasks have ended", body(waitBody), {
     parameters: [KEY],
     answers: {
-      200: answer("The tasks, in the order of `ids`; for one id as a string, the task itself", {
-        "application/json": {
-          schema: { oneOf: [schema("Task"), { type: "array", items: schema("Task") }] },
-        },
-      }),
+      200: answer(
+        "The tasks, in the order of `ids`; for one id as a string, the task itself",
+        json({ oneOf: [schema("Task"), { type: "array", items: schema("Task") }] }),
+      ),
     },
-    faults: [400, 402, 404, 408, 413, 422, 499, 502, 504],
+    faults: RUN_FAULTS,
+    never: [409],
   }),
   resumeTask: task("Lets a closed task take input again, or runs it at once", body(resumeBody), {
     parameters: [KEY],
+    faults: [404, 409],
   }),
-  getTask: {
-    ...read,
-    summary: "One task",
-    parameters: [ID],
-    answers: { 200: answer("The task", json(schema("Task"))) },
-    faults: [404],
-  },
+  getTask: reads("sessions", "One task", schema("Task"), { said: "The task", parameters: [ID] }),
   inputTask: task("Gives a task's agent another task", body(inputBody)),
   triggerTask: task("Begins the next cycle of a task that awaits one", maybeBody(triggerBody)),
   closeTask: task("Ends a task, and all that it delegated", maybeBody(nothing)),
@@ -92,7 +73,7 @@ export const TASK_OPERATIONS = {
         201: answer("With `background`: the task", json(schema("Task")), LOCATED),
         202: CONTINUES,
       },
-      faults: [400, 402, 404, 408, 409, 413, 422, 499, 502, 504],
+      faults: RUN_FAULTS,
     },
   ),
 } satisfies Operations;

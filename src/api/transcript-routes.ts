@@ -39,7 +39,7 @@ export const TRANSCRIPT_OPERATIONS = {
     parameters: [inPath("operation", { type: "string", enum: [...OPERATIONS.keys()] })],
     body: { required: true, content: json({ anyOf: bodies() }) },
     answers: { 200: answer("The operation's answer, bare", json({ anyOf: ANSWERS })) },
-    faults: [400, 402, 404, 408, 413, 422, 502, 504],
+    faults: [402, 502, 504],
   },
 } satisfies Operations;
 

@@ -1,26 +1,25 @@
 /** The routes of uploaded skills, and of versions. */
 import { namedSkillBody } from "./bodies/publishing.ts";
-import { answer, answerHeaders, BINARY, query, TEXT } from "./openapi-parts.ts";
-import { cursor, json, type Operations, schema, slug } from "./operation.ts";
+import { answer, BINARY, LOCATED, query, TEXT } from "./openapi-parts.ts";
+import { json, type Operations, PAGE, reads, removes, schema, slug } from "./operation.ts";
 import { schemaOf } from "./shape-schema.ts";
 
-const limit = query("limit", "Items per page.", { type: "integer", minimum: 1, maximum: 1000, default: 20 });
-
 export const UPLOAD_OPERATIONS = {
-  listVersions: {
-    tag: "skills",
-    summary: "What was published or uploaded as this skill, the newest first",
-    parameters: [slug, limit, cursor],
-    answers: { 200: answer("Versions", json(schema("Versions"))) },
-    faults: [400, 404],
-  },
-  listUploads: {
-    tag: "publishing",
-    summary: "The uploaded skills of the key's tenant, sorted by slug",
-    parameters: [limit, cursor, query("tenant", "Another tenant's; for the operator.", TEXT)],
-    answers: { 200: answer("Uploaded skills", json(schema("Uploads"))) },
-    faults: [400],
-  },
+  listVersions: reads(
+    "skills",
+    "What was published or uploaded as this skill, the newest first",
+    schema("Versions"),
+    { said: "Versions", parameters: [slug, ...PAGE] },
+  ),
+  listUploads: reads(
+    "publishing",
+    "The uploaded skills of the key's tenant, sorted by slug",
+    schema("Uploads"),
+    {
+      said: "Uploaded skills",
+      parameters: [...PAGE, query("tenant", "Another tenant's; for the operator.", TEXT)],
+    },
+  ),
   putSkill: {
     tag: "publishing",
     summary:
@@ -36,18 +35,9 @@ export const UPLOAD_OPERATIONS = {
     },
     answers: {
       200: answer("It is replaced", json(schema("UploadResult"))),
-      201: answer("It is served now", json(schema("UploadResult")), {
-        ...answerHeaders(),
-        Location: { schema: { type: "string", format: "uri-reference" } },
-      }),
+      201: answer("It is served now", json(schema("UploadResult")), LOCATED),
     },
-    faults: [400, 404, 408, 409, 413, 415, 422],
+    faults: [409, 415],
   },
-  deleteSkill: {
-    tag: "publishing",
-    summary: "Removes an uploaded skill",
-    parameters: [slug],
-    answers: { 204: answer("It is removed", null) },
-    faults: [404],
-  },
+  deleteSkill: removes("publishing", "Removes an uploaded skill", [slug]),
 } satisfies Operations;

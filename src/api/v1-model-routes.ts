@@ -4,8 +4,7 @@ import { messagesBody } from "../llm/anthropic-api/request.ts";
 import { chatBody } from "../llm/openai-api/request.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { answer, COUNT, inPath, object, query, TEXT, view } from "./openapi-parts.ts";
-import { body, json, type Operation, type Operations } from "./operation.ts";
-import { KEY } from "./session-routes.ts";
+import { body, json, KEY, type Operation, type Operations } from "./operation.ts";
 import { bodySchema } from "./shape-schema.ts";
 
 const LIMIT = { type: "integer", minimum: 1, maximum: 1000, default: 20 };

@@ -14,8 +14,7 @@ import {
   newItemsBody,
 } from "./bodies/v1.ts";
 import { answer, BINARY, COUNT, inPath, object, query, TEXT, view } from "./openapi-parts.ts";
-import { body, json, maybeBody, type Operation, type Operations } from "./operation.ts";
-import { KEY } from "./session-routes.ts";
+import { body, json, KEY, maybeBody, type Operation, type Operations } from "./operation.ts";
 import { bodySchema, schemaOf } from "./shape-schema.ts";
 
 const LIST = { type: "array", items: { type: "object" } };

@@ -2,9 +2,8 @@
 import type { JsonObject } from "../skill/manifest.ts";
 import { defaultVersionBody } from "./bodies/publishing.ts";
 import { EXPIRY_FIELDS, SKILL_FIELDS } from "./bodies/v1.ts";
-import { answer, BINARY, inPath, query, ref, TEXT } from "./openapi-parts.ts";
-import { body, json, NO_MATCH, type Operation, type Operations } from "./operation.ts";
-import { KEY } from "./session-routes.ts";
+import { answer, BINARY, inPath, query, TEXT } from "./openapi-parts.ts";
+import { body, json, KEY, type Operation, type Operations, RANGED } from "./operation.ts";
 
 const id = inPath("id");
 const version = inPath("version");
@@ -41,7 +40,6 @@ const operation = (
   ...more,
 });
 
-const ranged = [NO_MATCH, ref("parameters", "range"), ref("parameters", "if-range")];
 const bytes = (content: JsonObject): Operation["answers"] => ({
   200: answer("The bytes", content),
   206: answer("A range of them", content),
@@ -67,7 +65,7 @@ export const V1_OPERATIONS = {
   }),
   deleteStoredSkill: operation("Removes a stored skill"),
   getStoredSkillContent: operation("The default version as a zip", {
-    parameters: [id, ...ranged],
+    parameters: [id, ...RANGED],
     answers: bytes(ZIP),
   }),
   listStoredSkillVersions: operation("The versions of a stored skill", { parameters: [id, ...LIST] }),
@@ -75,7 +73,7 @@ export const V1_OPERATIONS = {
   getStoredSkillVersion: operation("A version, by any of its names", { parameters: [id, version] }),
   deleteStoredSkillVersion: operation("Removes a version", { parameters: [id, version] }),
   getStoredSkillVersionContent: operation("A version as a zip", {
-    parameters: [id, version, ...ranged],
+    parameters: [id, version, ...RANGED],
     answers: bytes(ZIP),
   }),
   listStoredFiles: operation(
@@ -100,7 +98,7 @@ export const V1_OPERATIONS = {
   deleteStoredFile: operation("Removes a file", {}, "files"),
   getStoredFileContent: operation(
     "The bytes of a file",
-    { parameters: [id, ...ranged], answers: bytes({ "*/*": {} }) },
+    { parameters: [id, ...RANGED], answers: bytes({ "*/*": {} }) },
     "files",
   ),
 } satisfies Operations;

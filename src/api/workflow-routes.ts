@@ -37,6 +37,7 @@ import {
   answer,
   COUNT,
   inPath,
+  LOCATED,
   MAYBE_COUNT,
   MAYBE_TIME,
   pageOf,
@@ -45,31 +46,26 @@ import {
   TEXT,
   TIME,
 } from "./openapi-parts.ts";
-import { body, json, maybeBody, type Operation, type Operations, schema } from "./operation.ts";
-import { ID, KEY, LOCATED, PAGE } from "./session-routes.ts";
+import {
+  body,
+  EVENTS,
+  json,
+  KEY,
+  maybeBody,
+  type Operations,
+  PAGE,
+  reads,
+  removes,
+  schema,
+} from "./operation.ts";
+import { changesOf, ID } from "./session-routes.ts";
 import { bodySchema, schemaOf, schemasOf } from "./shape-schema.ts";
 
 const NAME = inPath("name", { type: "string", pattern: "^[A-Za-z0-9][A-Za-z0-9._@-]{0,140}$" });
 const STATUS: JsonObject = { enum: [...WORKFLOW_STATUSES] };
-const EVENTS = { "text/event-stream": { schema: ref("schemas", "Events") } };
 const WAIT = query("wait", "Until when the answer waits.", { enum: ["terminal", "none"] });
 
-const reads = (summary: string, shape: JsonObject, more: Partial<Operation> = {}): Operation => ({
-  tag: "sessions",
-  summary,
-  answers: { 200: answer("The answer", json(shape)) },
-  faults: [400, 404],
-  ...more,
-});
-const onRun = (summary: string, read: JsonObject, more: Partial<Operation> = {}): Operation => ({
-  tag: "sessions",
-  summary,
-  parameters: [ID, KEY],
-  body: read,
-  answers: { 200: answer("The run as it is now", json(schema("WorkflowRun"))) },
-  faults: [400, 404, 408, 409, 413, 422],
-  ...more,
-});
+const onRun = changesOf("The run as it is now", "WorkflowRun");
 const NOTHING = maybeBody(nothing);
 const SESSION = { session: { description: "A workflow session." } };
 const BEGUN = {
@@ -93,12 +89,10 @@ const OPERATION_BODIES: JsonObject[] = [
 
 export const WORKFLOW_OPERATIONS = {
   validateWorkflow: reads(
+    "sessions",
     "Whether a graph is valid, and stays within a ceiling",
     schema("WorkflowValidation"),
-    {
-      body: body(validateBody),
-      faults: [400, 408, 413, 422],
-    },
+    { body: body(validateBody) },
   ),
   executeWorkflow: onRun(
     "Executes a graph: waits for its end, streams, or answers at once",
@@ -106,35 +100,28 @@ export const WORKFLOW_OPERATIONS = {
     {
       parameters: [KEY, WAIT, ref("parameters", "stream")],
       answers: BEGUN,
-      faults: [400, 402, 404, 408, 409, 413, 422, 502, 504],
+      faults: [402, 404, 409, 502, 504],
     },
   ),
-  listWorkflowRuns: reads("The tenant's workflow runs, the newest first", schema("WorkflowRuns"), {
-    parameters: [...PAGE, query("status", "Only runs of this status.", STATUS)],
-    faults: [400],
-  }),
+  listWorkflowRuns: reads(
+    "sessions",
+    "The tenant's workflow runs, the newest first",
+    schema("WorkflowRuns"),
+    { parameters: [...PAGE, query("status", "Only runs of this status.", STATUS)] },
+  ),
   getWorkflowRun: reads(
+    "sessions",
     "The record of a run: its stages, what is under way, and why it waits",
     schema("WorkflowRun"),
-    {
-      parameters: [ID, WAIT],
-    },
+    { parameters: [ID, WAIT] },
   ),
-  deleteWorkflowRun: {
+  deleteWorkflowRun: removes("sessions", "Stops a run and removes all its data", [ID]),
+  followWorkflowRun: {
     tag: "sessions",
-    summary: "Stops a run and removes all its data",
-    parameters: [ID],
-    answers: { 204: answer("It is removed", null) },
-    faults: [404],
+    summary: "The events of a run, up to its end",
+    parameters: [ID, query("after", "Number of the last event that the client has.", COUNT)],
+    answers: { 200: answer("Server-sent events", EVENTS) },
   },
-  followWorkflowRun: reads(
-    "The events of a run, up to its end",
-    {},
-    {
-      parameters: [ID, query("after", "Number of the last event that the client has.", COUNT)],
-      answers: { 200: answer("Server-sent events", EVENTS) },
-    },
-  ),
   cancelWorkflowRun: onRun("Stops a run, and undoes its finished stages", maybeBody(stopBody)),
   killWorkflowRun: onRun("Stops a run without any further step", maybeBody(stopBody)),
   pauseWorkflowRun: onRun("Pauses a run: what is under way ends, and nothing more begins", NOTHING),
@@ -160,15 +147,20 @@ export const WORKFLOW_OPERATIONS = {
   ),
   decideWorkflowApproval: onRun("Answers a node that waits for an approval", body(answerBody)),
   listWorkflows: reads(
+    "sessions",
     "The tenant's stored workflows by name, and those of the served skills",
     schema("Workflows"),
-    { parameters: PAGE },
+    { parameters: PAGE, faults: [404] },
   ),
-  getWorkflow: reads("A stored workflow; `name@version` for one version", schema("StoredWorkflow"), {
-    parameters: [NAME],
-  }),
-  getSkillWorkflow: reads("A workflow of a served skill", schema("StoredWorkflow"), {
+  getWorkflow: reads(
+    "sessions",
+    "A stored workflow; `name@version` for one version",
+    schema("StoredWorkflow"),
+    { parameters: [NAME], faults: [400] },
+  ),
+  getSkillWorkflow: reads("sessions", "A workflow of a served skill", schema("StoredWorkflow"), {
     parameters: [inPath("skill", { type: "string" }), NAME],
+    faults: [400],
   }),
   putWorkflow: onRun("Stores a graph as the next version under a name", body(graphBody), {
     parameters: [NAME],
@@ -176,15 +168,10 @@ export const WORKFLOW_OPERATIONS = {
       200: answer("The last version is the same", json(schema("WorkflowVersion"))),
       201: answer("It is stored", json(schema("WorkflowVersion"))),
     },
-    faults: [400, 408, 413, 422],
+    faults: [],
+    never: [404],
   }),
-  deleteWorkflow: {
-    tag: "sessions",
-    summary: "Removes all versions of a stored workflow; its runs continue",
-    parameters: [NAME],
-    answers: { 204: answer("It is removed", null) },
-    faults: [404],
-  },
+  deleteWorkflow: removes("sessions", "Removes all versions of a stored workflow; its runs continue", [NAME]),
   operateOnWorkflow: onRun(
     "Edits or inspects a graph, runs a task through it, or keeps its session",
     { required: true, content: json({ anyOf: OPERATION_BODIES }) },
