@@ -58,7 +58,12 @@ interface Description {
 }
 
 /** Makes one class of the vocabulary. `describe` turns the structured data into text and members. */
-export function define<D>(code: string, status: number, title: string, describe: (data: D) => Description) {
+export function define<D = Record<string, never>>(
+  code: string,
+  status: number,
+  title: string,
+  describe: (data: D) => Description,
+) {
   return class extends HullError {
     static readonly code: string = code;
     static readonly status: number = status;
@@ -92,12 +97,9 @@ export const Internal = define<{ cause: string }>("internal", 500, "Internal err
 
 const LATER_STORAGE =
   "A later version of Hull stored this in a form that this version cannot read. Deploy the later version again.";
-export const StorageUnreadable = define<Record<string, never>>(
-  "storage_unreadable",
-  503,
-  "Storage unreadable",
-  () => ({ detail: LATER_STORAGE }),
-);
+export const StorageUnreadable = define("storage_unreadable", 503, "Storage unreadable", () => ({
+  detail: LATER_STORAGE,
+}));
 
 /**
  * The plain form of any error. An error outside the vocabulary becomes `internal`, and only the log has its cause. Of an

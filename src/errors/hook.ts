@@ -19,15 +19,10 @@ export const HookInvalid = define<{ hook: string; reason: string }>(
   }),
 );
 
-export const HooksUnavailable = define<Record<string, never>>(
-  "hooks_unavailable",
-  503,
-  "Hooks unavailable",
-  () => ({
-    detail:
-      'This deployment cannot run hooks: it has no Worker Loader. Add [[worker_loaders]] with binding = "LOADER" to wrangler.toml.',
-  }),
-);
+export const HooksUnavailable = define("hooks_unavailable", 503, "Hooks unavailable", () => ({
+  detail:
+    'This deployment cannot run hooks: it has no Worker Loader. Add [[worker_loaders]] with binding = "LOADER" to wrangler.toml.',
+}));
 
 export const HookTimeout = define<{ hook: string; timeout_ms: number }>(
   "hook_timeout",

@@ -2,6 +2,7 @@
 
 import { define } from "../errors.ts";
 import { counted } from "../plural.ts";
+import { FAILURES } from "./failure-class.ts";
 
 /** An invalid option. `option` is its path. */
 export const InvalidRequest = define<{ option?: string; detail: string }>(
@@ -11,9 +12,7 @@ export const InvalidRequest = define<{ option?: string; detail: string }>(
   (d) => ({
     detail: d.detail,
     members: {
-      kind: "terminal",
-      reason: "invalid_request",
-      category: "generic",
+      ...FAILURES.invalid_request,
       ...(d.option === undefined ? {} : { option: d.option }),
     },
   }),
@@ -23,14 +22,14 @@ export const InvalidRequest = define<{ option?: string; detail: string }>(
  * A client asked Hull to hold the conversation from one request of `/v1/messages` to the next. When the SDK's tool
  * runner reads this code, it sends the whole conversation instead.
  */
-export const ThreadUnsupported = define<Record<never, never>>(
+export const ThreadUnsupported = define(
   "thread_unsupported_request",
   400,
   "Threads are not supported",
   () => ({
     detail:
       "thread: Hull keeps no conversations of /v1/messages, and budgets could not count one that the provider keeps. Send the whole conversation without thread.",
-    members: { option: "thread", kind: "terminal", reason: "invalid_request", category: "generic" },
+    members: { option: "thread", ...FAILURES.invalid_request },
   }),
 );
 

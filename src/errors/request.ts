@@ -3,6 +3,7 @@
 import { firstOf } from "../cut.ts";
 import { define } from "../errors.ts";
 import { counted } from "../plural.ts";
+import { FAILURES } from "./failure-class.ts";
 
 const near = (names: string[]): string => (names.length > 0 ? ` Did you mean ${names.join(", ")}?` : "");
 
@@ -56,7 +57,7 @@ export const ModelNotResolved = define<{ option: string; reason: string }>(
   "No such model or provider",
   (d) => ({
     detail: d.reason,
-    members: { option: d.option, kind: "terminal", reason: "invalid_request", category: "generic" },
+    members: { option: d.option, ...FAILURES.invalid_request },
   }),
 );
 
@@ -104,15 +105,10 @@ export const Forbidden = define<{ scope: string; tenant?: string }>(
 export const SkillReadOnly = define<{ id: string }>("skill_read_only", 403, "Skill read-only", (d) => ({
   detail: `The skill "${d.id}" came with the deployment. A tenant can read and use it, not change it.`,
 }));
-export const FormNotTrusted = define<Record<string, never>>(
-  "form_not_trusted",
-  403,
-  "Form not trusted",
-  () => ({
-    detail:
-      "A signed-in browser can change things only with the forms of this deployment's own pages. Reload the page. Programs send an API key instead.",
-  }),
-);
+export const FormNotTrusted = define("form_not_trusted", 403, "Form not trusted", () => ({
+  detail:
+    "A signed-in browser can change things only with the forms of this deployment's own pages. Reload the page. Programs send an API key instead.",
+}));
 export const HostNotAllowed = define<{ host: string }>("host_not_allowed", 403, "Host not allowed", (d) => ({
   detail: `Hull refuses requests for host "${d.host}": it is not in allowed_hosts of hull.toml. Local dev also answers to localhost, 127.0.0.1 and [::1].`,
 }));
@@ -439,15 +435,10 @@ export const SettingUnreadable = define<{ variable: string; fault: string; cause
 );
 
 // 503
-export const AuthNotConfigured = define<Record<string, never>>(
-  "auth_not_configured",
-  503,
-  "No key configured",
-  () => ({
-    detail:
-      "This deployment has no API key, so it refuses everything but health checks. Set one with `wrangler secret put HULL_ADMIN_KEY`, or set HULL_PUBLIC=1 to serve without keys.",
-  }),
-);
+export const AuthNotConfigured = define("auth_not_configured", 503, "No key configured", () => ({
+  detail:
+    "This deployment has no API key, so it refuses everything but health checks. Set one with `wrangler secret put HULL_ADMIN_KEY`, or set HULL_PUBLIC=1 to serve without keys.",
+}));
 export const SecretKeyMissing = define<{ reason: string; remedy?: string }>(
   "secret_key_missing",
   503,
@@ -456,15 +447,10 @@ export const SecretKeyMissing = define<{ reason: string; remedy?: string }>(
     detail: `Hull has no usable secret to derive keys from: ${d.reason}. ${d.remedy ?? "Set one with `openssl rand -hex 32 | wrangler secret put HULL_SECRET_KEY`."}`,
   }),
 );
-export const CatalogMissing = define<Record<string, never>>(
-  "catalog_missing",
-  503,
-  "Nothing published",
-  () => ({
-    detail: "Nobody has published skills to this deployment yet. Run hull deploy or hull publish.",
-    retry_after_s: 2,
-  }),
-);
+export const CatalogMissing = define("catalog_missing", 503, "Nothing published", () => ({
+  detail: "Nobody has published skills to this deployment yet. Run hull deploy or hull publish.",
+  retry_after_s: 2,
+}));
 /** `what`: the stored object. `issue`: what is unknown in it. */
 export const CatalogUnreadable = define<{ what: string; issue: string }>(
   "catalog_unreadable",

@@ -4,12 +4,9 @@ import { define } from "../errors.ts";
 import { counted } from "../plural.ts";
 
 // 499: in logs, metrics and execution state only, never sent
-export const ClientClosedRequest = define<Record<string, never>>(
-  "client_closed_request",
-  499,
-  "Client closed the request",
-  () => ({ detail: "The client disconnected before the answer was complete." }),
-);
+export const ClientClosedRequest = define("client_closed_request", 499, "Client closed the request", () => ({
+  detail: "The client disconnected before the answer was complete.",
+}));
 
 // 500
 export const ScriptFailed = define<{ exit_code: number; stdout: string; stderr: string }>(
@@ -30,7 +27,7 @@ export const ScriptKilled = define<{ signal: string; stderr: string }>(
     members: { signal: d.signal, stderr: d.stderr },
   }),
 );
-export const OutOfMemory = define<Record<string, never>>("out_of_memory", 500, "Out of memory", () => ({
+export const OutOfMemory = define("out_of_memory", 500, "Out of memory", () => ({
   detail: "The runner killed the process, which exceeded its memory limit.",
 }));
 export const CommandNotFound = define<{ command: string }>(
@@ -119,7 +116,7 @@ export const ExecutionLost = define<{ id: string }>("execution_lost", 502, "Exec
 }));
 
 /** The process that handled the first request with an `Idempotency-Key` is gone, and may have had effects. */
-export const AnswerLost = define<Record<string, never>>("answer_lost", 502, "Answer lost", () => ({
+export const AnswerLost = define("answer_lost", 502, "Answer lost", () => ({
   detail:
     "The process that executed the first request with this Idempotency-Key died before it answered. Hull does not know whether the request took effect, so it did not execute it again. Check whether its work is done; if not, send the request with another key.",
   members: { kind: "terminal" },

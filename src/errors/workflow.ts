@@ -1,32 +1,39 @@
 /** Errors of workflows. */
 import { define } from "../errors.ts";
 
-/** `errors`: findings with the path, and the node if there is one. */
-export const WorkflowInvalid = define<{
-  errors: readonly { path: string; message: string; node?: string }[];
-}>("workflow_invalid", 422, "Invalid workflow", ({ errors }) => ({
-  detail: `Hull cannot execute the graph: ${errors
-    .slice(0, 5)
-    .map(({ message }) => message)
-    .join(
-      " ",
-    )}${errors.length > 5 ? ` And ${errors.length - 5} more.` : ""} POST /workflows/validate lists all of them.`,
-  members: { errors },
-}));
+/** A fault of a graph: its path, and the node if there is one. */
+interface GraphFault {
+  path: string;
+  message: string;
+  node?: string;
+}
 
-/** `errors`: where the graph does not fit what the run has already done, with the path. */
-export const WorkflowMisfit = define<{
-  run: string;
-  errors: readonly { path: string; message: string; node?: string }[];
-}>("workflow_misfit", 409, "Graph does not fit the run", ({ run, errors }) => ({
-  detail: `The workflow run "${run}" cannot continue with this graph: ${errors
-    .slice(0, 5)
-    .map(({ message }) => message)
-    .join(
-      " ",
-    )}${errors.length > 5 ? ` And ${errors.length - 5} more.` : ""} Fork the run from a node instead.`,
-  members: { errors },
-}));
+/** The messages of the first five. */
+function firstOf(errors: readonly GraphFault[]): string {
+  const shown = errors.slice(0, 5).map(({ message }) => message);
+  return [...shown, ...(errors.length > 5 ? [`And ${errors.length - 5} more.`] : [])].join(" ");
+}
+
+export const WorkflowInvalid = define<{ errors: readonly GraphFault[] }>(
+  "workflow_invalid",
+  422,
+  "Invalid workflow",
+  ({ errors }) => ({
+    detail: `Hull cannot execute the graph: ${firstOf(errors)} POST /workflows/validate lists all of them.`,
+    members: { errors },
+  }),
+);
+
+/** `errors`: where the graph does not fit what the run has already done. */
+export const WorkflowMisfit = define<{ run: string; errors: readonly GraphFault[] }>(
+  "workflow_misfit",
+  409,
+  "Graph does not fit the run",
+  ({ run, errors }) => ({
+    detail: `The workflow run "${run}" cannot continue with this graph: ${firstOf(errors)} Fork the run from a node instead.`,
+    members: { errors },
+  }),
+);
 
 export const WorkflowEnded = define<{ run: string; status: string }>(
   "workflow_ended",
