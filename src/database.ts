@@ -28,7 +28,10 @@ export async function databaseWith(db: D1Database, schema: string): Promise<D1Da
   return db;
 }
 
-/** Single statements in the tables of a schema. What they return is parsed. */
+/** A statement with the values of its parameters. */
+export type Statement = readonly [text: string, values: readonly unknown[]];
+
+/** Statements in the tables of a schema. What a single one returns is parsed. */
 export class Tables {
   readonly #db: D1Database;
   readonly #schema: string;
@@ -38,14 +41,9 @@ export class Tables {
     this.#schema = schema;
   }
 
-  /** The database, for several statements at once. */
-  database(): Promise<D1Database> {
-    return databaseWith(this.#db, this.#schema);
-  }
-
   /** All rows that a statement returns. */
   async rows<T>(shape: z.ZodMiniType<T>, statement: string, values: readonly unknown[] = []): Promise<T[]> {
-    const { results } = await (await this.#prepared(statement, values)).all();
+    const { results } = await (await this.prepared(statement, values)).all();
     return results.map((row) => shape.parse(row));
   }
 
@@ -55,19 +53,30 @@ export class Tables {
     statement: string,
     values: readonly unknown[] = [],
   ): Promise<T | null> {
-    const row = await (await this.#prepared(statement, values)).first();
+    const row = await (await this.prepared(statement, values)).first();
     return row === null ? null : shape.parse(row);
   }
 
   /** Executes a statement; returns how many rows it changed. */
   async run(statement: string, values: readonly unknown[] = []): Promise<number> {
-    const { meta } = await (await this.#prepared(statement, values)).run();
+    const { meta } = await (await this.prepared(statement, values)).run();
     return meta.changes;
   }
 
-  async #prepared(statement: string, values: readonly unknown[]): Promise<D1PreparedStatement> {
-    const db = await this.database();
-    return db.prepare(statement).bind(...values);
+  /** Executes statements in one transaction, all or none; returns the rows of each. */
+  async batch(statements: readonly Statement[]): Promise<unknown[][]> {
+    const db = await this.#database();
+    const all = await db.batch(statements.map(([text, values]) => db.prepare(text).bind(...values)));
+    return all.map(({ results }) => results);
+  }
+
+  /** A statement that is executed with those of other tables. */
+  async prepared(statement: string, values: readonly unknown[]): Promise<D1PreparedStatement> {
+    return (await this.#database()).prepare(statement).bind(...values);
+  }
+
+  #database(): Promise<D1Database> {
+    return databaseWith(this.#db, this.#schema);
   }
 }
 

@@ -34,10 +34,9 @@ export class EndedSignIns {
 
   /** Ends a sign-in for good, and forgets those that are too old anyway. */
   async add({ id, until }: SignIn): Promise<void> {
-    const db = await this.#tables.database();
-    await db.batch([
-      db.prepare("DELETE FROM ended_sign_ins WHERE until_ms <= ?").bind(Date.now()),
-      db.prepare("INSERT OR IGNORE INTO ended_sign_ins (id, until_ms) VALUES (?, ?)").bind(id, until),
+    await this.#tables.batch([
+      ["DELETE FROM ended_sign_ins WHERE until_ms <= ?", [Date.now()]],
+      ["INSERT OR IGNORE INTO ended_sign_ins (id, until_ms) VALUES (?, ?)", [id, until]],
     ]);
     this.#byId.set(id, { ended: true, readAt: Date.now(), refreshing: false });
   }

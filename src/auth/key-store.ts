@@ -106,17 +106,10 @@ function position(cursor: string): [string, string] {
  * @param tenant `null`: any tenant
  */
 export async function revokeKey(env: Bindings, id: string, tenant: string | null): Promise<string | null> {
-  const db = await tables(env).database();
-  const [, gone] = await db.batch([
-    db
-      .prepare(
-        `DELETE FROM api_key_uses WHERE id IN
-           (SELECT id FROM api_keys WHERE id = ?1 AND (?2 IS NULL OR tenant = ?2))`,
-      )
-      .bind(id, tenant),
-    db
-      .prepare("DELETE FROM api_keys WHERE id = ?1 AND (?2 IS NULL OR tenant = ?2) RETURNING hash")
-      .bind(id, tenant),
+  const which = "FROM api_keys WHERE id = ?1 AND (?2 IS NULL OR tenant = ?2)";
+  const [, gone] = await tables(env).batch([
+    [`DELETE FROM api_key_uses WHERE id IN (SELECT id ${which})`, [id, tenant]],
+    [`DELETE ${which} RETURNING hash`, [id, tenant]],
   ]);
-  return z.array(z.object({ hash: z.string() })).parse(gone?.results)[0]?.hash ?? null;
+  return z.array(z.object({ hash: z.string() })).parse(gone)[0]?.hash ?? null;
 }

@@ -7,7 +7,7 @@ import RUNS from "../../migrations/0009_runs.sql?raw";
 import WORKFLOWS from "../../migrations/0010_workflows.sql?raw";
 import TASKS from "../../migrations/0012_tasks.sql?raw";
 import UPLOADED_OBJECTS from "../../migrations/0021_uploaded_objects.sql?raw";
-import { databaseWith, removeInBatches } from "../database.ts";
+import { removeInBatches, Tables } from "../database.ts";
 import type { Bindings } from "../env.ts";
 
 const SCHEMA = UPLOADED_OBJECTS + UPLOADS + SESSIONS + RUNS + WORKFLOWS + TASKS + DAEMONS;
@@ -43,46 +43,41 @@ const NEEDED = `EXISTS (SELECT 1 FROM runs AS n WHERE ${BEGUN} AND n.settled_at 
   OR EXISTS (SELECT 1 FROM sessions AS n WHERE n.tenant = v.tenant AND n.id >= 'container_01' AND n.id < 'container_02'
     AND instr(n.metadata, v.digest))`;
 
-const digestShape = z.lazy(() => z.array(z.object({ digest: z.string() })));
-const keyShape = z.lazy(() => z.array(z.object({ key: z.string() })));
+const digestShape = z.lazy(() => z.object({ digest: z.string() }));
+const keyShape = z.lazy(() => z.object({ key: z.string() }));
 
 /** @param now Unix ms */
 export async function sweepUploads(env: Bindings, now: number): Promise<void> {
-  const db = await databaseWith(env.DB, SCHEMA);
+  const tables = new Tables(env.DB, SCHEMA);
   await removeInBatches(async () => {
-    const [, claimed] = await db.batch([
+    const [, claimed] = await tables.batch([
       // An upload that is under way has no version yet.
-      db
-        .prepare(`UPDATE uploaded_records SET loose_ms = NULL WHERE loose_ms < ? AND (${REFERRED})`)
-        .bind(now - HOUR_MS),
-      db
-        .prepare(
-          `UPDATE uploaded_records SET removing_ms = ?1 WHERE digest IN (SELECT v.digest FROM uploaded_records AS v
-             WHERE v.loose_ms < ?2 AND (v.removing_ms IS NULL OR v.removing_ms < ?3) AND NOT (${NEEDED}) LIMIT ?4)
-           RETURNING digest`,
-        )
-        .bind(now, now - LOOSE_FOR_MS, now - ENDS_MS, BATCH),
+      [`UPDATE uploaded_records SET loose_ms = NULL WHERE loose_ms < ? AND (${REFERRED})`, [now - HOUR_MS]],
+      [
+        `UPDATE uploaded_records SET removing_ms = ?1 WHERE digest IN (SELECT v.digest FROM uploaded_records AS v
+           WHERE v.loose_ms < ?2 AND (v.removing_ms IS NULL OR v.removing_ms < ?3) AND NOT (${NEEDED}) LIMIT ?4)
+         RETURNING digest`,
+        [now, now - LOOSE_FOR_MS, now - ENDS_MS, BATCH],
+      ],
     ]);
-    const found = digestShape.parse(claimed?.results);
+    const found = z.array(digestShape).parse(claimed);
     if (found.length === 0) return false;
     const digests = JSON.stringify(found.map(({ digest }) => digest));
     const ours = "digest IN (SELECT value FROM json_each(?))";
-    const { results } = await db
-      .prepare(
-        `SELECT DISTINCT key FROM uploaded_objects AS o WHERE ${ours} AND NOT EXISTS
-           (SELECT 1 FROM uploaded_objects AS p JOIN uploaded_records AS r ON r.digest = p.digest
-            WHERE p.key = o.key AND r.removing_ms IS NULL)`,
-      )
-      .bind(digests)
-      .all();
-    const keys = keyShape.parse(results).map(({ key }) => key);
+    const objects = await tables.rows(
+      keyShape,
+      `SELECT DISTINCT key FROM uploaded_objects AS o WHERE ${ours} AND NOT EXISTS
+         (SELECT 1 FROM uploaded_objects AS p JOIN uploaded_records AS r ON r.digest = p.digest
+          WHERE p.key = o.key AND r.removing_ms IS NULL)`,
+      [digests],
+    );
+    const keys = objects.map(({ key }) => key);
     for (const key of keys) await env.SKILLS.delete(key);
     if (keys.length > 0) await env.FILES.delete(keys);
-    await db.batch(
-      ["uploaded_objects", "uploaded_records"].map((table) =>
-        db.prepare(`DELETE FROM ${table} WHERE ${ours}`).bind(digests),
-      ),
-    );
+    await tables.batch([
+      [`DELETE FROM uploaded_objects WHERE ${ours}`, [digests]],
+      [`DELETE FROM uploaded_records WHERE ${ours}`, [digests]],
+    ]);
     return found.length === BATCH;
   });
 }

@@ -1,6 +1,7 @@
 /** Changes of the uploaded skills in D1, and what a change may conflict with. */
 import * as z from "zod/mini";
 import TOOL_CONFIG from "../../migrations/0005_tool_config.sql?raw";
+import UPLOADED_OBJECTS from "../../migrations/0021_uploaded_objects.sql?raw";
 import { databaseWith } from "../database.ts";
 import type { Bindings } from "../env.ts";
 import type { Card } from "../skill/manifest.ts";
@@ -35,38 +36,35 @@ export async function saveUpload(
   card: Card,
   { now, fresh }: { now: Date; fresh: boolean },
 ): Promise<{ saved: Upload; existed: boolean } | "taken" | "full"> {
-  const db = await uploadTables(env).database();
+  await databaseWith(env.DB, UPLOADED_OBJECTS);
   const tooMany = `FROM uploaded_versions WHERE slug = ?1 AND version <=
     (SELECT max(version) FROM uploaded_versions WHERE slug = ?1) - ?2`;
   const values = [...near(card), owner, card.version, JSON.stringify(card), now.toISOString()];
-  const statements = [
-    db.prepare("SELECT slug FROM uploaded_skills WHERE slug = ?1").bind(card.slug),
-    db
-      .prepare(
-        `INSERT INTO uploaded_skills (slug, route, owner, digest, card, created_at, updated_at)
-         SELECT ?1, ?2, ?4, ?5, ?6, ?7, ?7
-         WHERE (SELECT count(*) FROM uploaded_skills WHERE owner = ?4 AND slug <> ?1) < ?8
-           AND NOT EXISTS (SELECT 1 FROM uploaded_skills WHERE slug <> ?1 AND (${NEAR}))
-         ON CONFLICT (slug) DO UPDATE SET route = excluded.route, digest = excluded.digest, card = excluded.card,
-           updated_at = iif(digest = excluded.digest, updated_at, excluded.updated_at)
-         WHERE owner = excluded.owner AND (NOT ?9 OR digest = excluded.digest)
-         RETURNING ${COLUMNS}`,
-      )
-      .bind(...values, MAX_UPLOADS, fresh ? 1 : 0),
-    db
-      .prepare(
-        `INSERT INTO uploaded_versions (slug, version, digest, uploaded_at)
-         SELECT slug, 1 + (SELECT coalesce(max(version), 0) FROM uploaded_versions WHERE slug = ?1), digest, updated_at
-         FROM uploaded_skills WHERE slug = ?1 AND digest IS NOT
-           (SELECT digest FROM uploaded_versions WHERE slug = ?1 ORDER BY version DESC LIMIT 1)`,
-      )
-      .bind(card.slug),
-    await looseVersions(env, `SELECT digest ${tooMany}`, [card.slug, MAX_VERSIONS]),
-    db.prepare(`DELETE ${tooMany}`).bind(card.slug, MAX_VERSIONS),
-  ];
-  const [before, after] = await db.batch(statements);
-  const [saved] = z.array(uploadShape).parse(after?.results);
-  if (saved !== undefined) return { saved, existed: before?.results.length === 1 };
+  const [before, after] = await uploadTables(env).batch([
+    ["SELECT slug FROM uploaded_skills WHERE slug = ?1", [card.slug]],
+    [
+      `INSERT INTO uploaded_skills (slug, route, owner, digest, card, created_at, updated_at)
+       SELECT ?1, ?2, ?4, ?5, ?6, ?7, ?7
+       WHERE (SELECT count(*) FROM uploaded_skills WHERE owner = ?4 AND slug <> ?1) < ?8
+         AND NOT EXISTS (SELECT 1 FROM uploaded_skills WHERE slug <> ?1 AND (${NEAR}))
+       ON CONFLICT (slug) DO UPDATE SET route = excluded.route, digest = excluded.digest, card = excluded.card,
+         updated_at = iif(digest = excluded.digest, updated_at, excluded.updated_at)
+       WHERE owner = excluded.owner AND (NOT ?9 OR digest = excluded.digest)
+       RETURNING ${COLUMNS}`,
+      [...values, MAX_UPLOADS, fresh ? 1 : 0],
+    ],
+    [
+      `INSERT INTO uploaded_versions (slug, version, digest, uploaded_at)
+       SELECT slug, 1 + (SELECT coalesce(max(version), 0) FROM uploaded_versions WHERE slug = ?1), digest, updated_at
+       FROM uploaded_skills WHERE slug = ?1 AND digest IS NOT
+         (SELECT digest FROM uploaded_versions WHERE slug = ?1 ORDER BY version DESC LIMIT 1)`,
+      [card.slug],
+    ],
+    looseVersions(`SELECT digest ${tooMany}`, [card.slug, MAX_VERSIONS]),
+    [`DELETE ${tooMany}`, [card.slug, MAX_VERSIONS]],
+  ]);
+  const [saved] = z.array(uploadShape).parse(after);
+  if (saved !== undefined) return { saved, existed: before?.length === 1 };
   return (await uploadsNear(env, card)).length > 0 ? "taken" : "full";
 }
 
@@ -79,17 +77,16 @@ export async function removeUpload(
   slug: string,
   owner: string | null,
 ): Promise<string | null> {
-  await databaseWith(env.DB, TOOL_CONFIG);
-  const db = await uploadTables(env).database();
+  await databaseWith(env.DB, TOOL_CONFIG + UPLOADED_OBJECTS);
   const which = "FROM uploaded_skills WHERE slug = ?1 AND (?2 IS NULL OR owner = ?2)";
   const config = `DELETE FROM tool_config WHERE slug = ?1 AND tenant IN (SELECT owner ${which})`;
   const versions = `FROM uploaded_versions WHERE slug IN (SELECT slug ${which})`;
-  const digests = `SELECT digest ${versions} UNION SELECT digest ${which}`;
-  const [, , , gone] = await db.batch([
-    db.prepare(config).bind(slug, owner),
-    await looseVersions(env, digests, [slug, owner]),
-    db.prepare(`DELETE ${versions}`).bind(slug, owner),
-    db.prepare(`DELETE ${which} RETURNING owner`).bind(slug, owner),
+  const values = [slug, owner];
+  const [, , , gone] = await uploadTables(env).batch([
+    [config, values],
+    looseVersions(`SELECT digest ${versions} UNION SELECT digest ${which}`, values),
+    [`DELETE ${versions}`, values],
+    [`DELETE ${which} RETURNING owner`, values],
   ]);
-  return z.array(z.object({ owner: z.string() })).parse(gone?.results)[0]?.owner ?? null;
+  return z.array(z.object({ owner: z.string() })).parse(gone)[0]?.owner ?? null;
 }

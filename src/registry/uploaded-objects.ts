@@ -6,7 +6,7 @@
  */
 import * as z from "zod/mini";
 import UPLOADED_OBJECTS from "../../migrations/0021_uploaded_objects.sql?raw";
-import { Tables } from "../database.ts";
+import { type Statement, Tables } from "../database.ts";
 import type { Bindings } from "../env.ts";
 
 /** How exactly the last use of a loose version is known, in ms. */
@@ -23,25 +23,22 @@ export async function noteObjects(
   env: Bindings,
   { digest, tenant, keys }: { digest: string; tenant: string; keys: readonly string[] },
 ): Promise<boolean> {
-  const db = await tables(env).database();
   const list = JSON.stringify(keys);
-  const [noted] = await db.batch([
-    db
-      .prepare(
-        `INSERT INTO uploaded_records (digest, tenant, loose_ms) SELECT ?1, ?2, ?3
-         WHERE NOT EXISTS (SELECT 1 FROM uploaded_objects AS o JOIN uploaded_records AS r ON r.digest = o.digest
-           WHERE o.key IN (SELECT value FROM json_each(?4)) AND r.removing_ms IS NOT NULL)
-         ON CONFLICT (digest) DO UPDATE SET loose_ms = excluded.loose_ms RETURNING digest`,
-      )
-      .bind(digest, tenant, Date.now(), list),
-    db
-      .prepare(
-        `INSERT OR IGNORE INTO uploaded_objects (digest, key) SELECT ?1, value FROM json_each(?2)
-         WHERE EXISTS (SELECT 1 FROM uploaded_records WHERE digest = ?1 AND removing_ms IS NULL)`,
-      )
-      .bind(digest, list),
+  const [noted] = await tables(env).batch([
+    [
+      `INSERT INTO uploaded_records (digest, tenant, loose_ms) SELECT ?1, ?2, ?3
+       WHERE NOT EXISTS (SELECT 1 FROM uploaded_objects AS o JOIN uploaded_records AS r ON r.digest = o.digest
+         WHERE o.key IN (SELECT value FROM json_each(?4)) AND r.removing_ms IS NOT NULL)
+       ON CONFLICT (digest) DO UPDATE SET loose_ms = excluded.loose_ms RETURNING digest`,
+      [digest, tenant, Date.now(), list],
+    ],
+    [
+      `INSERT OR IGNORE INTO uploaded_objects (digest, key) SELECT ?1, value FROM json_each(?2)
+       WHERE EXISTS (SELECT 1 FROM uploaded_records WHERE digest = ?1 AND removing_ms IS NULL)`,
+      [digest, list],
+    ],
   ]);
-  return digestShape.parse(noted?.results).length === 1;
+  return digestShape.parse(noted).length === 1;
 }
 
 /**
@@ -57,13 +54,11 @@ export async function noteUses(env: Bindings, digests: readonly string[]): Promi
     .catch(() => {});
 }
 
-/** The statement that makes versions loose. @param versions selects their digests; its parameters are the values */
-export async function looseVersions(
-  env: Bindings,
-  versions: string,
-  values: readonly unknown[],
-): Promise<D1PreparedStatement> {
-  const db = await tables(env).database();
-  const loosen = `UPDATE uploaded_records SET loose_ms = unixepoch('subsec') * 1000 WHERE digest IN (${versions})`;
-  return db.prepare(loosen).bind(...values);
-}
+/**
+ * The statement that makes versions loose.
+ * @param versions selects their digests; its parameters are the values
+ */
+export const looseVersions = (versions: string, values: readonly unknown[]): Statement => [
+  `UPDATE uploaded_records SET loose_ms = unixepoch('subsec') * 1000 WHERE digest IN (${versions})`,
+  values,
+];

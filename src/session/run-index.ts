@@ -49,9 +49,8 @@ export async function runRows(
   env: Bindings,
   runs: readonly { tenant: string; run: RunEntry }[],
 ): Promise<D1PreparedStatement> {
-  const db = await tables(env).database();
   const rows = runs.map(({ tenant, run }) => [tenant, ...COLUMNS.map((column) => run[column])]);
-  return db.prepare(WRITE).bind(JSON.stringify(rows));
+  return tables(env).prepared(WRITE, [JSON.stringify(rows)]);
 }
 
 /**

@@ -20,7 +20,6 @@ export async function sessionRows(
   env: Bindings,
   sessions: readonly { tenant: string; session: SessionEntry }[],
 ): Promise<D1PreparedStatement> {
-  const db = await tables(env).database();
   const rows = sessions.map(({ tenant, session: { id, state, created_at, parent_id, metadata } }) => [
     tenant,
     id,
@@ -29,14 +28,13 @@ export async function sessionRows(
     parent_id,
     JSON.stringify(metadata),
   ]);
-  return db
-    .prepare(
-      `INSERT INTO sessions (tenant, id, state, created_at, parent_id, metadata)
-       SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5 FROM json_each(?) WHERE true
-       ON CONFLICT (tenant, id) DO UPDATE SET state = excluded.state, created_at = excluded.created_at,
-         parent_id = excluded.parent_id, metadata = excluded.metadata`,
-    )
-    .bind(JSON.stringify(rows));
+  return tables(env).prepared(
+    `INSERT INTO sessions (tenant, id, state, created_at, parent_id, metadata)
+     SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5 FROM json_each(?) WHERE true
+     ON CONFLICT (tenant, id) DO UPDATE SET state = excluded.state, created_at = excluded.created_at,
+       parent_id = excluded.parent_id, metadata = excluded.metadata`,
+    [JSON.stringify(rows)],
+  );
 }
 
 export async function noteSession(env: Bindings, tenant: string, session: SessionEntry): Promise<void> {

@@ -74,10 +74,9 @@ export async function setMetadata(
 
 /** Removes a conversation with its items. */
 export async function removeConversation(env: Bindings, tenant: string, id: string): Promise<void> {
-  const db = await tables(env).database();
-  await db.batch([
-    db.prepare("DELETE FROM conversation_items WHERE tenant = ? AND conversation = ?").bind(tenant, id),
-    db.prepare("DELETE FROM conversations WHERE tenant = ? AND id = ?").bind(tenant, id),
+  await tables(env).batch([
+    ["DELETE FROM conversation_items WHERE tenant = ? AND conversation = ?", [tenant, id]],
+    ["DELETE FROM conversations WHERE tenant = ? AND id = ?", [tenant, id]],
   ]);
 }
 
@@ -89,14 +88,11 @@ export async function appendItems(
   items: readonly JsonObject[],
 ): Promise<void> {
   if (items.length === 0) return;
-  const db = await tables(env).database();
-  const insert = db.prepare(
-    `INSERT OR IGNORE INTO conversation_items (tenant, conversation, seq, id, item)
-     SELECT ?1, ?2, 1 + coalesce((SELECT max(seq) FROM conversation_items WHERE tenant = ?1 AND conversation = ?2), 0), ?3, ?4
-     WHERE EXISTS (SELECT 1 FROM conversations WHERE tenant = ?1 AND id = ?2)`,
-  );
-  await db.batch(
-    items.map((item) => insert.bind(tenant, conversation, String(item.id), JSON.stringify(item))),
+  const insert = `INSERT OR IGNORE INTO conversation_items (tenant, conversation, seq, id, item)
+    SELECT ?1, ?2, 1 + coalesce((SELECT max(seq) FROM conversation_items WHERE tenant = ?1 AND conversation = ?2), 0), ?3, ?4
+    WHERE EXISTS (SELECT 1 FROM conversations WHERE tenant = ?1 AND id = ?2)`;
+  await tables(env).batch(
+    items.map((item) => [insert, [tenant, conversation, String(item.id), JSON.stringify(item)]]),
   );
 }
 

@@ -71,36 +71,30 @@ export async function claimAnswer(
   env: Bindings,
   { name, request_hash, effects }: { name: string; request_hash: string; effects: boolean },
 ): Promise<Claimed> {
-  const db = await tables(env).database();
   const now = Date.now();
   const attempt = crypto.randomUUID();
   const silent = now - SILENCE_MS;
-  const [, , found, attempts] = await db.batch([
-    db
-      .prepare(
-        `UPDATE kept_answers SET name = name || '/' || attempt WHERE name = ?1
+  const [, , found, attempts] = await tables(env).batch([
+    [
+      `UPDATE kept_answers SET name = name || '/' || attempt WHERE name = ?1
 AND (expires_ms <= ?2 OR alive_ms = 0 OR (request_hash = ?3 AND answer IS NULL AND effects = 0 AND alive_ms <= ?4))`,
-      )
-      .bind(name, now, request_hash, silent),
-    db
-      .prepare(
-        `INSERT INTO kept_answers (name, request_hash, attempt, effects, alive_ms, expires_ms)
+      [name, now, request_hash, silent],
+    ],
+    [
+      `INSERT INTO kept_answers (name, request_hash, attempt, effects, alive_ms, expires_ms)
 VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO NOTHING`,
-      )
-      .bind(name, request_hash, attempt, Number(effects), now, now + KEPT_MS),
-    db
-      .prepare("SELECT request_hash, attempt, effects, alive_ms, answer FROM kept_answers WHERE name = ?")
-      .bind(name),
-    db
-      .prepare(
-        `SELECT name, attempt FROM kept_answers WHERE name > ?1 || '/' AND name < ?1 || '0'
+      [name, request_hash, attempt, Number(effects), now, now + KEPT_MS],
+    ],
+    ["SELECT request_hash, attempt, effects, alive_ms, answer FROM kept_answers WHERE name = ?", [name]],
+    [
+      `SELECT name, attempt FROM kept_answers WHERE name > ?1 || '/' AND name < ?1 || '0'
 AND expires_ms > ?2 AND request_hash = ?3 AND answer IS NULL ORDER BY rowid LIMIT 1`,
-      )
-      .bind(name, now, request_hash),
+      [name, now, request_hash],
+    ],
   ]);
-  const [row] = z.array(rowShape).parse(found?.results);
+  const [row] = z.array(rowShape).parse(found);
   if (row === undefined) return { state: "running" };
-  const [first] = z.array(claimShape).parse(attempts?.results);
+  const [first] = z.array(claimShape).parse(attempts);
   if (row.attempt === attempt)
     return { state: "claimed", claim: { name, attempt, first: first?.attempt ?? attempt } };
   if (row.request_hash !== request_hash) return { state: "other_request" };

@@ -187,7 +187,6 @@ export async function sweepFileRows(
   remove: (files: { tenant: string; id: string }[]) => Promise<void>,
   now: number,
 ): Promise<void> {
-  const db = await tables(env).database();
   await removeInBatches(async () => {
     const expired = await tables(env).rows(
       sweptShape,
@@ -198,9 +197,9 @@ export async function sweepFileRows(
     await remove(expired);
     const swept = JSON.stringify(expired.map(({ id }) => id));
     const which = "expires_ms <= ? AND id IN (SELECT value FROM json_each(?))";
-    await db.batch([
-      db.prepare(`DELETE FROM stored_files WHERE stored = 0 AND ${which}`).bind(now, swept),
-      db.prepare(`UPDATE stored_files SET stored = 2 WHERE stored = 1 AND ${which}`).bind(now, swept),
+    await tables(env).batch([
+      [`DELETE FROM stored_files WHERE stored = 0 AND ${which}`, [now, swept]],
+      [`UPDATE stored_files SET stored = 2 WHERE stored = 1 AND ${which}`, [now, swept]],
     ]);
     return expired.length === BATCH;
   });

@@ -30,17 +30,15 @@ export async function storeBundle(
   bytes: Uint8Array<ArrayBuffer>,
 ): Promise<string> {
   const digest = await sha256(bytes);
-  const db = await skillTables(env).database();
   // A sweep may remove the bytes of a doomed bundle at any moment, so the new bytes get another key.
-  const row = await db
-    .prepare(
-      `INSERT INTO stored_bundles (tenant, digest, key, size, stored, doomed, loose_ms) VALUES (?1, ?2, ?3, ?4, 0, 0, ?5)
-       ON CONFLICT (tenant, digest) DO UPDATE SET key = iif(doomed, excluded.key, key), stored = iif(doomed, 0, stored),
-         doomed = 0, loose_ms = excluded.loose_ms
-       RETURNING key, stored`,
-    )
-    .bind(tenant, digest, `skill-bundles/${tenant}/${crypto.randomUUID()}`, bytes.length, Date.now())
-    .first();
+  const row = await skillTables(env).first(
+    placeShape,
+    `INSERT INTO stored_bundles (tenant, digest, key, size, stored, doomed, loose_ms) VALUES (?1, ?2, ?3, ?4, 0, 0, ?5)
+     ON CONFLICT (tenant, digest) DO UPDATE SET key = iif(doomed, excluded.key, key), stored = iif(doomed, 0, stored),
+       doomed = 0, loose_ms = excluded.loose_ms
+     RETURNING key, stored`,
+    [tenant, digest, `skill-bundles/${tenant}/${crypto.randomUUID()}`, bytes.length, Date.now()],
+  );
   const { key, stored } = placeShape.parse(row);
   if (stored === 1) return digest;
   await env.FILES.put(key, bytes, { sha256: digest, httpMetadata: { contentType: "application/zip" } });
@@ -71,15 +69,14 @@ const REFERRED = `EXISTS (SELECT 1 FROM stored_skill_versions AS v WHERE v.tenan
 
 /** Removes bundles without a version. @param now Unix ms */
 export async function sweepBundles(env: Bindings, now = Date.now()): Promise<void> {
-  const db = await skillTables(env).database();
   const old = now - LOOSE_FOR_MS;
   await removeInBatches(async () => {
-    const [, , found] = await db.batch([
-      db.prepare(`UPDATE stored_bundles SET loose_ms = NULL WHERE loose_ms < ? AND ${REFERRED}`).bind(old),
-      db.prepare("UPDATE stored_bundles SET doomed = 1 WHERE loose_ms < ?").bind(old),
-      db.prepare("SELECT key FROM stored_bundles WHERE loose_ms < ? LIMIT ?").bind(old, BATCH),
+    const [, , found] = await skillTables(env).batch([
+      [`UPDATE stored_bundles SET loose_ms = NULL WHERE loose_ms < ? AND ${REFERRED}`, [old]],
+      ["UPDATE stored_bundles SET doomed = 1 WHERE loose_ms < ?", [old]],
+      ["SELECT key FROM stored_bundles WHERE loose_ms < ? LIMIT ?", [old, BATCH]],
     ]);
-    const keys = looseShape.parse(found?.results).map(({ key }) => key);
+    const keys = looseShape.parse(found).map(({ key }) => key);
     if (keys.length === 0) return false;
     await env.FILES.delete(keys);
     const remove = `DELETE FROM stored_bundles

@@ -1,6 +1,7 @@
 /** Stored skills and their versions in D1. Every query contains the tenant, so another tenant's id is unknown. */
 import * as z from "zod/mini";
 import { fromHex } from "../../bytes.ts";
+import type { Statement } from "../../database.ts";
 import type { Bindings } from "../../env.ts";
 import type { StoredSkillUpload } from "../../skill/stored-skill.ts";
 import { skillTables, storeBundle } from "./bundles.ts";
@@ -90,21 +91,14 @@ const nowUs = (): number => Date.now() * 1000;
  * Adds the version with the number in the skill's counters; does nothing if the skill does not exist, or has a version
  * with this number or id.
  */
-function insertVersion(
-  db: D1Database,
-  tenant: string,
-  skill: string,
-  id: string,
-  version: NewVersion,
-): D1PreparedStatement {
+function insertVersion(tenant: string, skill: string, id: string, version: NewVersion): Statement {
   const { name, description, directory, digest, diagnostics } = version;
-  return db
-    .prepare(
-      `INSERT OR IGNORE INTO stored_skill_versions (tenant, ${VERSION})
-       SELECT s.tenant, s.id, s.last_number, s.last_epoch, ?3, ?4, ?5, ?6, ?7, ?8 FROM stored_skills AS s
-       WHERE s.tenant = ?1 AND s.id = ?2`,
-    )
-    .bind(tenant, skill, id, name, description, directory, digest, diagnostics);
+  return [
+    `INSERT OR IGNORE INTO stored_skill_versions (tenant, ${VERSION})
+     SELECT s.tenant, s.id, s.last_number, s.last_epoch, ?3, ?4, ?5, ?6, ?7, ?8 FROM stored_skills AS s
+     WHERE s.tenant = ?1 AND s.id = ?2`,
+    [tenant, skill, id, name, description, directory, digest, diagnostics],
+  ];
 }
 
 /**
@@ -123,23 +117,18 @@ export async function createSkill(
     made,
   }: { label: string | null; unique: boolean; by: string | null; version: NewVersion; made: string },
 ): Promise<StoredSkill | "label_taken"> {
-  const db = await skillTables(env).database();
   const id = `skill_${idOf(made)}`;
-  const insert = db
-    .prepare(
-      `INSERT INTO stored_skills (tenant, id, name, label, default_number, last_number, last_epoch, created_us,
-         updated_us, created_by, updated_by)
-       SELECT ?1, ?2, ?3, ?4, 1, 1, now, now, now, ?5, ?5
-       FROM (SELECT max(?6, 1 + coalesce((SELECT max(created_us) FROM stored_skills WHERE tenant = ?1), 0)) AS now)
-       WHERE NOT EXISTS (SELECT 1 FROM stored_skills WHERE tenant = ?1 AND (id = ?2 OR (?7 AND label = ?4)))`,
-    )
-    .bind(tenant, id, version.name, label, by, nowUs(), unique ? 1 : 0);
-  const [, , found] = await db.batch([
-    insert,
-    insertVersion(db, tenant, id, idOf(made), version),
-    db.prepare(ONE_SKILL).bind(tenant, id),
+  const insert = `INSERT INTO stored_skills (tenant, id, name, label, default_number, last_number, last_epoch, created_us,
+      updated_us, created_by, updated_by)
+    SELECT ?1, ?2, ?3, ?4, 1, 1, now, now, now, ?5, ?5
+    FROM (SELECT max(?6, 1 + coalesce((SELECT max(created_us) FROM stored_skills WHERE tenant = ?1), 0)) AS now)
+    WHERE NOT EXISTS (SELECT 1 FROM stored_skills WHERE tenant = ?1 AND (id = ?2 OR (?7 AND label = ?4)))`;
+  const [, , found] = await skillTables(env).batch([
+    [insert, [tenant, id, version.name, label, by, nowUs(), unique ? 1 : 0]],
+    insertVersion(tenant, id, idOf(made), version),
+    [ONE_SKILL, [tenant, id]],
   ]);
-  return z.array(skillShape).parse(found?.results)[0] ?? "label_taken";
+  return z.array(skillShape).parse(found)[0] ?? "label_taken";
 }
 
 /** Adds a version, whose bundle is already stored. `null`: there is no such skill. @param made as in `createSkill` */
@@ -154,22 +143,17 @@ export async function addVersion(
     made,
   }: { by: string | null; version: NewVersion; makeDefault: boolean; made: string },
 ): Promise<StoredVersion | null> {
-  const db = await skillTables(env).database();
   const own = idOf(made);
   const earlier = "FROM stored_skill_versions WHERE tenant = ?1 AND skill = ?2 AND id =";
-  const count = db
-    .prepare(
-      `UPDATE stored_skills SET last_number = last_number + 1, last_epoch = max(last_epoch + 1, ?3), updated_us = ?3,
-         updated_by = ?4, default_number = iif(?5 OR default_number IS NULL, last_number + 1, default_number)
-       WHERE tenant = ?1 AND id = ?2 AND NOT EXISTS (SELECT 1 ${earlier} ?6)`,
-    )
-    .bind(tenant, id, nowUs(), by, makeDefault ? 1 : 0, own);
-  const [, , found] = await db.batch([
-    count,
-    insertVersion(db, tenant, id, own, version),
-    db.prepare(`SELECT ${VERSION} ${earlier} ?3`).bind(tenant, id, own),
+  const count = `UPDATE stored_skills SET last_number = last_number + 1, last_epoch = max(last_epoch + 1, ?3), updated_us = ?3,
+      updated_by = ?4, default_number = iif(?5 OR default_number IS NULL, last_number + 1, default_number)
+    WHERE tenant = ?1 AND id = ?2 AND NOT EXISTS (SELECT 1 ${earlier} ?6)`;
+  const [, , found] = await skillTables(env).batch([
+    [count, [tenant, id, nowUs(), by, makeDefault ? 1 : 0, own]],
+    insertVersion(tenant, id, own, version),
+    [`SELECT ${VERSION} ${earlier} ?3`, [tenant, id, own]],
   ]);
-  return z.array(versionShape).parse(found?.results)[0] ?? null;
+  return z.array(versionShape).parse(found)[0] ?? null;
 }
 
 const ONE_SKILL = `${SKILLS} WHERE s.tenant = ? AND s.id = ?`;
@@ -327,16 +311,13 @@ export async function removeSkill(
   id: string,
   cascade: boolean,
 ): Promise<boolean> {
-  const db = await skillTables(env).database();
-  const versions = "DELETE FROM stored_skill_versions WHERE tenant = ?1 AND skill = ?2";
-  const cleared = [db.prepare(LOOSEN).bind(tenant, id, Date.now()), db.prepare(versions).bind(tenant, id)];
-  const results = await db.batch([
-    ...(cascade ? cleared : []),
-    db
-      .prepare(`DELETE FROM stored_skills WHERE tenant = ?1 AND id = ?2 AND ${EMPTY} RETURNING id`)
-      .bind(tenant, id),
-  ]);
-  return (results.at(-1)?.results.length ?? 0) > 0;
+  const cleared: Statement[] = [
+    [LOOSEN, [tenant, id, Date.now()]],
+    ["DELETE FROM stored_skill_versions WHERE tenant = ?1 AND skill = ?2", [tenant, id]],
+  ];
+  const remove = `DELETE FROM stored_skills WHERE tenant = ?1 AND id = ?2 AND ${EMPTY} RETURNING id`;
+  const rows = await skillTables(env).batch([...(cascade ? cleared : []), [remove, [tenant, id]]]);
+  return (rows.at(-1)?.length ?? 0) > 0;
 }
 
 /** Removes the skills of this name that `by` created, with their versions. */
@@ -366,30 +347,25 @@ export async function removeVersion(
   { skill, number }: StoredVersion,
   rule: RemovalRule,
 ): Promise<boolean> {
-  const db = await skillTables(env).database();
   const of = "tenant = ?1 AND skill = ?2";
-  const results = await db.batch([
-    db.prepare(LOOSEN).bind(tenant, skill, Date.now()),
-    db
-      .prepare(
-        `DELETE FROM stored_skill_versions WHERE ${of} AND number = ?3 AND ${RULES[rule]} RETURNING number`,
-      )
-      .bind(tenant, skill, number),
-    db
-      .prepare(
-        `UPDATE stored_skills SET updated_us = ?3, default_number =
-           (SELECT max(number) FROM stored_skill_versions WHERE ${of})
-         WHERE tenant = ?1 AND id = ?2 AND NOT EXISTS
-           (SELECT 1 FROM stored_skill_versions WHERE ${of} AND number = stored_skills.default_number)`,
-      )
-      .bind(tenant, skill, nowUs()),
-    ...(rule === "keep_default"
-      ? [
-          db
-            .prepare(`DELETE FROM stored_skills WHERE tenant = ?1 AND id = ?2 AND ${EMPTY}`)
-            .bind(tenant, skill),
-        ]
-      : []),
+  const removeEmpty: Statement = [
+    `DELETE FROM stored_skills WHERE tenant = ?1 AND id = ?2 AND ${EMPTY}`,
+    [tenant, skill],
+  ];
+  const [, removed] = await skillTables(env).batch([
+    [LOOSEN, [tenant, skill, Date.now()]],
+    [
+      `DELETE FROM stored_skill_versions WHERE ${of} AND number = ?3 AND ${RULES[rule]} RETURNING number`,
+      [tenant, skill, number],
+    ],
+    [
+      `UPDATE stored_skills SET updated_us = ?3, default_number =
+         (SELECT max(number) FROM stored_skill_versions WHERE ${of})
+       WHERE tenant = ?1 AND id = ?2 AND NOT EXISTS
+         (SELECT 1 FROM stored_skill_versions WHERE ${of} AND number = stored_skills.default_number)`,
+      [tenant, skill, nowUs()],
+    ],
+    ...(rule === "keep_default" ? [removeEmpty] : []),
   ]);
-  return (results[1]?.results.length ?? 0) > 0;
+  return removed?.length === 1;
 }

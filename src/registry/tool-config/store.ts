@@ -62,23 +62,16 @@ export async function writeValues(
   now: Date,
 ): Promise<void> {
   if (values.length === 0) return;
-  const db = await tables(env).database();
-  await db.batch(
-    values.map(({ bot, tool, param, value, sealed }) =>
-      value === null
-        ? db
-            .prepare(
-              "DELETE FROM tool_config WHERE tenant = ? AND slug = ? AND bot = ? AND tool = ? AND param = ?",
-            )
-            .bind(tenant, slug, bot, tool, param)
-        : db
-            .prepare(
-              `INSERT INTO tool_config (tenant, slug, bot, tool, param, value, sealed, updated_at)
-               VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (tenant, slug, bot, tool, param) DO UPDATE
-               SET value = excluded.value, sealed = excluded.sealed, updated_at = excluded.updated_at`,
-            )
-            .bind(tenant, slug, bot, tool, param, value, sealed ? 1 : 0, now.toISOString()),
-    ),
+  const remove =
+    "DELETE FROM tool_config WHERE tenant = ? AND slug = ? AND bot = ? AND tool = ? AND param = ?";
+  const insert = `INSERT INTO tool_config (tenant, slug, bot, tool, param, value, sealed, updated_at)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (tenant, slug, bot, tool, param) DO UPDATE
+    SET value = excluded.value, sealed = excluded.sealed, updated_at = excluded.updated_at`;
+  await tables(env).batch(
+    values.map(({ bot, tool, param, value, sealed }) => {
+      const name = [tenant, slug, bot, tool, param];
+      return value === null ? [remove, name] : [insert, [...name, value, sealed ? 1 : 0, now.toISOString()]];
+    }),
   );
 }
 
@@ -91,12 +84,12 @@ export async function replaceSealed(
   values: readonly (ValueName & { before: string; value: string })[],
 ): Promise<void> {
   if (values.length === 0) return;
-  const db = await tables(env).database();
   const update = `UPDATE tool_config SET value = ?
      WHERE tenant = ? AND slug = ? AND bot = ? AND tool = ? AND param = ? AND value = ?`;
-  await db.batch(
-    values.map(({ bot, tool, param, before, value }) =>
-      db.prepare(update).bind(value, tenant, slug, bot, tool, param, before),
-    ),
+  await tables(env).batch(
+    values.map(({ bot, tool, param, before, value }) => [
+      update,
+      [value, tenant, slug, bot, tool, param, before],
+    ]),
   );
 }

@@ -29,14 +29,12 @@ const tables = ({ DB }: Bindings): Tables => new Tables(DB, TASKS);
 
 /** The statement that writes a task's row. */
 export async function taskRow(env: Bindings, note: TaskNote): Promise<D1PreparedStatement> {
-  const db = await tables(env).database();
   const { tenant, id, name, mode, status, parent_task_id, created_at } = note;
-  return db
-    .prepare(
-      `INSERT INTO tasks (tenant, id, name, mode, status, parent_task_id, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)
-       ON CONFLICT (tenant, id) DO UPDATE SET name = excluded.name, status = excluded.status`,
-    )
-    .bind(tenant, id, name, mode, status, parent_task_id, new Date(created_at).toISOString());
+  return tables(env).prepared(
+    `INSERT INTO tasks (tenant, id, name, mode, status, parent_task_id, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT (tenant, id) DO UPDATE SET name = excluded.name, status = excluded.status`,
+    [tenant, id, name, mode, status, parent_task_id, new Date(created_at).toISOString()],
+  );
 }
 
 export async function forgetTask(env: Bindings, tenant: string, id: string): Promise<void> {

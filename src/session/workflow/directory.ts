@@ -108,7 +108,6 @@ export async function noteWorkflowRun(
   { tenant, id }: { tenant: string; id: string },
   state: WorkflowState,
 ): Promise<void> {
-  const db = await tables(env).database();
   const { spec, began, finished } = state;
   const name = spec.workflow?.name ?? spec.graph.name;
   const { total_cost: cost_usd, ...tokens } = totalOutcomes([...state.stages, ...state.compensations]);
@@ -116,12 +115,11 @@ export async function noteWorkflowRun(
   const figures = figuresOf(times, { ...tokens, cost_usd });
   const code = finished?.error?.code ?? null;
   const run: RunEntry = { id, kind: "workflow", name, session: id, ...figures, code };
-  const row = db
-    .prepare(
-      `INSERT INTO workflow_runs (tenant, id, workflow, task, status, created_at, finished_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
-       ON CONFLICT (tenant, id) DO UPDATE SET task = ?4, status = ?5, finished_at = ?7`,
-    )
-    .bind(tenant, id, name, firstOf(spec.task, SHOWN_TASK), statusOf(state), run.created_at, run.settled_at);
+  const row = await tables(env).prepared(
+    `INSERT INTO workflow_runs (tenant, id, workflow, task, status, created_at, finished_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+     ON CONFLICT (tenant, id) DO UPDATE SET task = ?4, status = ?5, finished_at = ?7`,
+    [tenant, id, name, firstOf(spec.task, SHOWN_TASK), statusOf(state), run.created_at, run.settled_at],
+  );
   const { persist_path } = spec;
   const path = persist_path === undefined ? [] : [await recordRow(env, { tenant, id, persist_path }, run)];
   await noteRuns(env, [{ tenant, run }], [row, ...path]);
@@ -135,7 +133,7 @@ async function recordRow(
   const insert = `INSERT INTO workflow_records (tenant, path, run, created_at) VALUES (?, ?, ?, ?)
     ON CONFLICT (tenant, path) DO UPDATE SET run = excluded.run, created_at = excluded.created_at
       WHERE excluded.created_at >= workflow_records.created_at`;
-  return (await records(env).database()).prepare(insert).bind(tenant, persist_path, id, created_at);
+  return records(env).prepared(insert, [tenant, persist_path, id, created_at]);
 }
 
 /** The run that wrote its record last at a path that its request named; `null`: there is none. */
