@@ -1,13 +1,14 @@
 /** Routes that list, show, wake, stop, restart and remove daemons. */
-import { nothing, resumeDaemonBody } from "../../api/bodies/sessions.ts";
+import { resumeDaemonBody } from "../../api/bodies/sessions.ts";
 import { CallNotFound } from "../../errors/llm.ts";
 import { newRunId } from "../../run/agent/daemon-spec.ts";
 import * as directory from "../../session/daemon/directory.ts";
-import { readJson, readJsonIfAny } from "../body.ts";
+import type { NamedRequest } from "../../session/named-request.ts";
+import { readJson } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { jsonNow, numberedPage, numericCursor, pageLimit, wantedPage } from "../page.ts";
 import type { Handler } from "../routes.ts";
-import { requestName, sessionOf, shown } from "../sessions/object.ts";
+import { plainRequestName, requestName, sessionOf, shown } from "../sessions/object.ts";
 
 /** `GET /daemons`: the tenant's, the newest first. */
 export async function listDaemons(context: RequestContext): Promise<Response> {
@@ -36,21 +37,19 @@ export const deleteDaemon: Handler = async (context, { id = "" }) => {
 
 /** `POST /daemons/:id/wake`: wakes the daemon as soon as it is idle. */
 export const wakeDaemon: Handler = async (context, { id = "" }) => {
-  const request = await requestName(context, await readJsonIfAny(context.request, nothing));
+  const request = await plainRequestName(context);
   return jsonNow(shown(context, await sessionOf(context, id, "daemon").ask("wake", { request })));
 };
 
 /** `POST /daemons/:id/stop`: stops the daemon; repeating this changes nothing. */
 export const stopDaemon: Handler = async (context, { id = "" }) => {
-  const request = await requestName(context, await readJsonIfAny(context.request, nothing));
+  const request = await plainRequestName(context);
   return jsonNow(shown(context, await sessionOf(context, id, "daemon").ask("stop", { request })));
 };
 
 /** `POST /daemons/:id/resume`: starts the same daemon again, in the same session. */
-export const resumeDaemon: Handler = async (context, { id = "" }) => {
-  const body = await readJsonIfAny(context.request, nothing);
-  return restart(context, id, body);
-};
+export const resumeDaemon: Handler = async (context, { id = "" }) =>
+  restart(context, id, await plainRequestName(context));
 
 /** `POST /daemons/resume {persist_path}`: the daemon that last had this path. */
 export const resumeDaemonAt: Handler = async (context) => {
@@ -58,11 +57,10 @@ export const resumeDaemonAt: Handler = async (context) => {
   const { persist_path } = body;
   const id = await directory.daemonAt(context.env, context.tenant, persist_path);
   if (id === null) throw new CallNotFound({ what: "daemon with the persist_path", id: persist_path });
-  return restart(context, id, body);
+  return restart(context, id, await requestName(context, body));
 };
 
-async function restart(context: RequestContext, id: string, body: object): Promise<Response> {
-  const request = await requestName(context, body);
+async function restart(context: RequestContext, id: string, request: NamedRequest): Promise<Response> {
   const summary = await sessionOf(context, id, "daemon").ask("restart", { run_id: newRunId(), request });
   return jsonNow(shown(context, summary));
 }

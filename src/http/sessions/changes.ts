@@ -1,12 +1,5 @@
 /** Routes that change a session's conversation; the session stores each change as a record. */
-import {
-  compactBody,
-  forkAtBody,
-  forkBody,
-  injectBody,
-  nothing,
-  trimBody,
-} from "../../api/bodies/sessions.ts";
+import { compactBody, forkAtBody, forkBody, injectBody, trimBody } from "../../api/bodies/sessions.ts";
 import type { SessionState } from "../../engine/agent/records.ts";
 import type { Message } from "../../engine/messages.ts";
 import { InvalidRequest } from "../../errors/llm.ts";
@@ -19,13 +12,12 @@ import { jsonNow } from "../page.ts";
 import type { Handler } from "../routes.ts";
 import { noteReplay, withHeaders } from "../run-headers.ts";
 import { idempotencyKey } from "../skills/idempotency.ts";
-import { requestName, sessionOf } from "./object.ts";
+import { plainRequestName, requestName, sessionOf } from "./object.ts";
 import { createdSession, newSessionId } from "./sessions.ts";
 
 /** `POST /sessions/:id/reset`: an empty conversation. */
 export const resetSession: Handler = async (context, { id = "" }) => {
-  const body = await readJsonIfAny(context.request, nothing, MAX_MODEL_BODY_BYTES);
-  const request = await requestName(context, body);
+  const request = await plainRequestName(context);
   return jsonNow(await sessionOf(context, id).ask("reset", { request }));
 };
 
@@ -97,8 +89,7 @@ async function fork(
 const changing =
   (state: SessionState): Handler =>
   async (context, { id = "" }) => {
-    const body = await readJsonIfAny(context.request, nothing, MAX_MODEL_BODY_BYTES);
-    const request = await requestName(context, body);
+    const request = await plainRequestName(context);
     return jsonNow(await sessionOf(context, id).ask("set_state", { state, request }));
   };
 
@@ -110,7 +101,6 @@ export const closeSession = changing("closed");
 
 /** `POST /sessions/:id/resume`: makes it active again, and wakes an idle run. */
 export const resumeSession: Handler = async (context, { id = "" }) => {
-  const body = await readJsonIfAny(context.request, nothing, MAX_MODEL_BODY_BYTES);
-  const request = await requestName(context, body);
+  const request = await plainRequestName(context);
   return jsonNow(await sessionOf(context, id).ask("resume", { request }));
 };

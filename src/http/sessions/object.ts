@@ -1,7 +1,9 @@
 /** Access of requests to a session. */
+import { nothing } from "../../api/bodies/sessions.ts";
 import { sha256 } from "../../bytes.ts";
 import { type SessionClient, type SessionKind, sessionClient } from "../../run/session-client.ts";
 import type { NamedRequest } from "../../session/named-request.ts";
+import { readJsonIfAny } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { callName, idempotencyKey } from "../skills/idempotency.ts";
 
@@ -23,6 +25,11 @@ export async function requestName(context: RequestContext, body: unknown): Promi
   const { pathname } = new URL(context.request.url);
   const hash = await sha256(JSON.stringify([context.request.method, pathname, body]));
   return { name: await callName(context, key, pathname), hash };
+}
+
+/** The same for a request whose body has no members. @throws InputInvalid if it has any */
+export async function plainRequestName(context: RequestContext): Promise<NamedRequest> {
+  return requestName(context, await readJsonIfAny(context.request, nothing));
 }
 
 /** The reason that a person gave; `null` for a blank one, which says nothing. */

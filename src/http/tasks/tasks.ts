@@ -1,5 +1,4 @@
 /** Routes of tasks: list, show, wait for, run again, close. */
-import { nothing } from "../../api/bodies/sessions.ts";
 import { CallNotFound } from "../../errors/llm.ts";
 import { memberInvalid } from "../../errors/member-invalid.ts";
 import { newRunId } from "../../run/agent/daemon-spec.ts";
@@ -10,7 +9,7 @@ import { readJson, readJsonIfAny } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { jsonNow, wantedPage } from "../page.ts";
 import type { Handler } from "../routes.ts";
-import { requestName, sessionOf, shown } from "../sessions/object.ts";
+import { plainRequestName, requestName, sessionOf, shown } from "../sessions/object.ts";
 import { handled } from "./spawn.ts";
 
 /** `GET /tasks`: the tenant's, the newest first. */
@@ -70,6 +69,6 @@ function taskAt(path: string | undefined): string {
 
 /** `POST /tasks/:id/close`: ends the task's work, and what the task delegated. */
 export const closeTask: Handler = async (context, { id = "" }) => {
-  const request = await requestName(context, await readJsonIfAny(context.request, nothing));
+  const request = await plainRequestName(context);
   return handled(context, await sessionOf(context, id, "task").ask("task_close", { request }));
 };

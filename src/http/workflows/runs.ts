@@ -1,6 +1,5 @@
 /** Workflow runs: begin, follow, stop, begin again from a node. */
 
-import { nothing } from "../../api/bodies/sessions.ts";
 import {
   answerBody,
   type ExecuteBody,
@@ -51,7 +50,7 @@ import { jsonNow, wantedPage } from "../page.ts";
 import { oneOf } from "../parameters.ts";
 import type { Handler } from "../routes.ts";
 import { noteReplay, noteSkill } from "../run-headers.ts";
-import { reasonIn, requestName, sessionOf, shown } from "../sessions/object.ts";
+import { plainRequestName, reasonIn, requestName, sessionOf, shown } from "../sessions/object.ts";
 import { idDigits, idempotencyKey } from "../skills/idempotency.ts";
 import { eventStream, wantsEvents } from "../sse.ts";
 import { prefersAsync, waitIn } from "../wait.ts";
@@ -343,14 +342,14 @@ export const killWorkflowRun = stop(true);
 
 /** `POST …/pause`: lets running nodes finish, and begins no further ones. */
 export const pauseWorkflowRun: Handler = async (context, { id = "" }) => {
-  const request = await requestName(context, await readJsonIfAny(context.request, nothing));
+  const request = await plainRequestName(context);
   const session = sessionOf(context, id, "workflow run");
   return jsonNow(shown(context, await session.ask("pauseWorkflow", { request })));
 };
 
 /** `POST …/resume`: continues a paused run; a run that ended at its `max_steps` is continued by another run. */
 export const resumeWorkflowRun: Handler = async (context, { id = "" }) => {
-  const request = await requestName(context, await readJsonIfAny(context.request, nothing));
+  const request = await plainRequestName(context);
   const form = formOf(context);
   const before = await earlier(context, { resume: id });
   if (before !== null) return answered(context, before, form);
@@ -421,13 +420,11 @@ export const signalWorkflowRun: Handler = async (context, { id = "" }) => {
   const body = await readJson(context.request, signalBody);
   const { name, key = null, payload = null } = body;
   const request = await requestName(context, body);
-  const document = await sessionOf(context, id, "workflow run").ask("workflowEvent", {
-    name,
-    key,
-    payload,
-    request,
-  });
-  return jsonNow(shown(context, document), 202);
+  const event = { name, key, payload, request };
+  return jsonNow(
+    shown(context, await sessionOf(context, id, "workflow run").ask("workflowEvent", event)),
+    202,
+  );
 };
 
 /** `POST …/approvals {node, decision, reason?}`. */
