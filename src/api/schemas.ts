@@ -28,9 +28,9 @@ import { COUNT, FILE_IDS, MAYBE_TEXT, MAYBE_TIME, object, pageOf, ref, TEXT, TIM
 import { optionSchemas } from "./options.ts";
 import { problemSchema } from "./problems.ts";
 import { sessionFileSchemas } from "./session-file-routes.ts";
-import { sessionSchemas } from "./session-schemas.ts";
+import { sessionSchemas } from "./session-routes.ts";
 import { bodySchema, schemaOf, schemasOf } from "./shape-schema.ts";
-import { spendingSchemas } from "./spending-schemas.ts";
+import { spendingSchemas } from "./spending-routes.ts";
 import { taskSchemas } from "./task-routes.ts";
 import { transcriptSchemas } from "./transcript-routes.ts";
 import { workflowSchemas } from "./workflow-routes.ts";

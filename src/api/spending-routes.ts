@@ -1,7 +1,17 @@
-/** Usage, budgets and rates of calls to models. */
+/** The routes of usage, budgets and rates of calls to models, and their request and response shapes. */
 import type { JsonObject } from "../skill/manifest.ts";
-import { answer, inPath, query, TEXT } from "./openapi-parts.ts";
+import {
+  budgetShape,
+  providerRate,
+  sessionCost,
+  softBudget,
+  totalUsage,
+  usageShape,
+} from "./answers/spending.ts";
+import { budgetBody, rateBody, softBudgetBody } from "./bodies/spending.ts";
+import { answer, inPath, pageOf, query, ref, TEXT } from "./openapi-parts.ts";
 import { body, json, type Operations, paged, reads, removes, schema } from "./operation.ts";
+import { bodySchema, schemasOf } from "./shape-schema.ts";
 
 const DAY: JsonObject = { type: "string", format: "date" };
 const ROWS = paged("Rows");
@@ -84,3 +94,22 @@ export const SPENDING = {
     body: body(schema("NewProviderRate")),
   }),
 } satisfies Operations;
+
+export const spendingSchemas = (): JsonObject => ({
+  ...schemasOf({
+    Usage: usageShape,
+    TotalUsage: totalUsage,
+    Budget: budgetShape,
+    SessionCost: sessionCost,
+    SoftBudget: softBudget,
+    ProviderRate: providerRate,
+  }),
+  UsagePage: pageOf(ref("schemas", "Usage")),
+  Budgets: pageOf(ref("schemas", "Budget")),
+  NewBudget: {
+    ...bodySchema(budgetBody, { window: { description: "By UTC." } }),
+    description: "At least one maximum.",
+  },
+  NewSoftBudget: bodySchema(softBudgetBody),
+  NewProviderRate: bodySchema(rateBody),
+});
