@@ -95,8 +95,9 @@ export async function printList<T>(
   { server, json }: Pick<ActionInput, "server" | "json">,
   path: string,
   columns: Readonly<Record<string, (row: T) => string | null>>,
+  query: Record<string, string> = {},
 ): Promise<number> {
-  const data = await server.list<T>(path);
+  const data = await server.list<T>(path, query);
   const rows = data.map((row) => Object.values(columns).map((text) => text(row) ?? ""));
   print(json, { data }, table([Object.keys(columns), ...rows]));
   return EXIT.ok;

@@ -5,8 +5,8 @@ import { decide } from "../agent-run.ts";
 import { mapLimited } from "../build/map-limited.ts";
 import { type Command, CommandError, EXIT, parseFlags, usageError } from "../command.ts";
 import { actionProblem } from "../remote-action.ts";
+import { print } from "../report.ts";
 import { table } from "../table.ts";
-import { terminalText } from "../terminal-text.ts";
 
 type ListedApproval = Approvals["data"][number];
 
@@ -85,14 +85,6 @@ async function list(server: AdminClient, session: string | undefined, json: bool
     return open.map((approval) => ({ session_id: id, ...approval }));
   });
   const data = found.flat();
-  if (json) {
-    process.stdout.write(`${JSON.stringify({ data }, null, 2)}\n`);
-    return EXIT.ok;
-  }
-  if (data.length === 0) {
-    process.stdout.write("No call waits for an approval.\n");
-    return EXIT.ok;
-  }
   const rows = data.map(({ session_id, id, tool, risk, expires_at, arguments: given }) => [
     session_id,
     id,
@@ -103,9 +95,11 @@ async function list(server: AdminClient, session: string | undefined, json: bool
   ]);
   const lines = table([["SESSION", "APPROVAL", "TOOL", "RISK", "EXPIRES", "ARGUMENTS"], ...rows]);
   const [first] = data;
-  process.stdout.write(
-    `${terminalText(lines, process.stdout)}\nDecide with: hull approvals approve ${first?.session_id} ${first?.id}\n`,
-  );
+  const text =
+    first === undefined
+      ? "No call waits for an approval.\n"
+      : `${lines}\nDecide with: hull approvals approve ${first.session_id} ${first.id}\n`;
+  print(json, { data }, text);
   return EXIT.ok;
 }
 

@@ -2,8 +2,7 @@
 
 import { type AdminClient, pathOf, SERVER_FLAGS, serverOf } from "../admin-client.ts";
 import { type Command, EXIT, parseFlags, usageError } from "../command.ts";
-import { actionProblem } from "../remote-action.ts";
-import { table } from "../table.ts";
+import { actionProblem, printList } from "../remote-action.ts";
 
 /** A key in the server's list. */
 interface ListedKey {
@@ -78,21 +77,16 @@ async function add(server: AdminClient, wanted: Record<string, unknown>, json: b
   return EXIT.ok;
 }
 
-async function list(server: AdminClient, tenant: string | undefined, json: boolean): Promise<number> {
-  const keys = await server.list<ListedKey>("/admin/keys", tenant === undefined ? {} : { tenant });
-  if (json) process.stdout.write(`${JSON.stringify({ data: keys }, null, 2)}\n`);
-  else {
-    const rows = keys.map((k) => [
-      k.id,
-      `${k.prefix}…`,
-      k.tenant,
-      k.scopes.join(","),
-      k.created_at,
-      k.name ?? "",
-    ]);
-    process.stdout.write(table([["ID", "KEY", "TENANT", "SCOPES", "CREATED", "NAME"], ...rows]));
-  }
-  return EXIT.ok;
+function list(server: AdminClient, tenant: string | undefined, json: boolean): Promise<number> {
+  const columns: Record<string, (key: ListedKey) => string | null> = {
+    ID: ({ id }) => id,
+    KEY: ({ prefix }) => `${prefix}…`,
+    TENANT: (key) => key.tenant,
+    SCOPES: ({ scopes }) => scopes.join(","),
+    CREATED: ({ created_at }) => created_at,
+    NAME: ({ name }) => name,
+  };
+  return printList({ server, json }, "/admin/keys", columns, tenant === undefined ? {} : { tenant });
 }
 
 async function revoke(server: AdminClient, id: string, json: boolean): Promise<number> {
