@@ -6,6 +6,7 @@ import type { BundledFile, Card, Catalog, Diagnostic, Manifest, SkillRecord } fr
 import { byteOrder } from "./path.ts";
 import type { RouteTable } from "./route.ts";
 import { packTar, type TarFile } from "./tar.ts";
+import type { SkillLocation } from "./tree.ts";
 import { sentVariables } from "./variables.ts";
 import { givesWorkspaceTools, wantsWorkspaceTools } from "./workspace-tools.ts";
 
@@ -152,14 +153,8 @@ export async function makeCatalog(
 }
 
 /** What the check across skills needs to know about a skill. */
-interface Served {
-  /** For messages and as the diagnostic's `skill`. */
-  folder: string;
-  /** SKILL.md relative to the root. */
-  file: string;
+interface Served extends SkillLocation {
   manifest: Manifest;
-  /** Positions of the top-level fields. */
-  positions: ReadonlyMap<string, { line: number; column: number }>;
 }
 
 /**
@@ -171,13 +166,12 @@ export function claimAddress(table: RouteTable, skill: Served): Diagnostic | nul
   const conflict = table.claim({ folder: skill.folder, slug, route });
   if (conflict === null) return null;
   const field = skill.positions.has(conflict.field) ? conflict.field : "name";
-  const at = skill.positions.get(field);
   return {
     level: "error",
     code: conflict.code,
     skill: skill.folder,
     file: skill.file,
-    ...(at === undefined ? {} : { line: at.line, column: at.column }),
+    ...skill.positions.get(field),
     field,
     value: JSON.stringify(conflict.field === "route" ? route : skill.manifest.name),
     message: conflict.message,

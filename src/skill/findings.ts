@@ -41,7 +41,7 @@ export class Findings {
       code,
       skill: this.#skill,
       file: this.#file,
-      ...(location.at === undefined ? {} : { line: location.at.line, column: location.at.column }),
+      ...location.at,
       ...(location.path === undefined ? {} : { field: location.path }),
       ...("node" in location ? { value: shown(location) } : {}),
       message,

@@ -1,7 +1,7 @@
 /** Tools that a skill needs and nothing provides, and what the skill cannot do without them. Pure. */
 import type { Diagnostic, Manifest, SkillTool } from "./manifest.ts";
 import { allowedTools, SUB_AGENT, toolsNamed, WORKSPACE_TOOLS } from "./tool-names.ts";
-import type { Position } from "./tree.ts";
+import type { SkillLocation } from "./tree.ts";
 
 /** The tools that a deployment gives skills in addition to their own. */
 export interface ProvidedTools {
@@ -26,12 +26,6 @@ const LOSSES: readonly (readonly [pattern: RegExp, loss: string])[] = [
   [/^(?:lsp|.*diagnostics)$/i, "ask a language server"],
 ];
 
-interface Location {
-  folder: string;
-  file: string;
-  positions: ReadonlyMap<string, Position>;
-}
-
 /**
  * One warning that names all tools of `allowed-tools` and `tool_scope` that nothing provides; none if each is provided.
  * @param own those of its tools.json
@@ -40,7 +34,7 @@ export function missingTools(
   manifest: Manifest,
   own: readonly Pick<SkillTool, "name">[],
   { mcp_servers, workspace_tools }: ProvidedTools,
-  { folder, file, positions }: Location,
+  { folder, file, positions }: SkillLocation,
 ): Diagnostic[] {
   const { allowed_tools, tool_scope, llm, activation = {}, workspace_tools: declared = true } = manifest;
   if (llm === undefined) return [];
@@ -61,14 +55,13 @@ export function missingTools(
   if (missing.length === 0) return [];
   const losses = new Set(missing.map((entry) => lossOf(allowedTools([entry])[0]?.tool ?? entry)));
   const field = missing.some((entry) => allowed_tools?.includes(entry)) ? "allowed-tools" : "tool_scope";
-  const at = positions.get(field);
   return [
     {
       level: "warning",
       code: "tool_not_provided",
       skill: folder,
       file,
-      ...(at === undefined ? {} : { line: at.line, column: at.column }),
+      ...positions.get(field),
       field,
       message: `Nothing provides ${missing.join(", ")}: the skill cannot ${[...losses].join(", or ")}.`,
       hint: "Remove what it does not need, write a tool of that name (letter case does not count), or name the tool of an MCP server as <server>__<tool>.",

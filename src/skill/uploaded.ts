@@ -5,7 +5,7 @@ import { skillFileName } from "./file-text.ts";
 import { type IgnoreLevel, type IgnoreRule, isIgnored, parseIgnore } from "./ignore.ts";
 import { secretIn } from "./lint.ts";
 import type { Diagnostic, Manifest, SkillRecord } from "./manifest.ts";
-import type { Position } from "./tree.ts";
+import type { SkillLocation } from "./tree.ts";
 import { sentVariables, variablesOf } from "./variables.ts";
 import { WORKSPACE_GRANT } from "./workspace-settings.ts";
 import { givesWorkspaceTools } from "./workspace-tools.ts";
@@ -97,14 +97,8 @@ function isLeftOut(path: string, levels: readonly IgnoreLevel[]): boolean {
   return isIgnored(path, false, levels);
 }
 
-interface Location {
-  folder: string;
-  file: string;
-  positions: ReadonlyMap<string, Position>;
-}
-
 /** What is forbidden to an uploaded skill, but not to the deployment's own: commands with an absolute path. */
-export function checkUploaded(manifest: Manifest, location: Location): Diagnostic[] {
+export function checkUploaded(manifest: Manifest, location: SkillLocation): Diagnostic[] {
   const commands: [field: string, argv: readonly string[]][] = [
     ["run", manifest.run ?? []],
     ...(manifest.llm?.tools ?? []).map((tool, i): [string, string[]] => [
@@ -151,7 +145,7 @@ export function checkUploadedFiles(files: readonly SourceFile[], skill: string):
 export function warnNotGranted(
   record: Pick<SkillRecord, "manifest" | "tools" | "wants_workspace_tools">,
   granted: ReadonlySet<string>,
-  location: Location,
+  location: SkillLocation,
 ): Diagnostic[] {
   const { manifest, tools = [] } = record;
   const missing = variablesOf({ manifest, tools }).filter((name) => !granted.has(name));
@@ -176,16 +170,13 @@ export function warnNotGranted(
   return [...warnings, { ...at("allowed-tools", location), ...finding, message, hint }];
 }
 
-const grantOf = ({ folder }: Location, name: string): string => JSON.stringify({ [folder]: [name] });
+const grantOf = ({ folder }: SkillLocation, name: string): string => JSON.stringify({ [folder]: [name] });
 
-function at(
+const at = (
   field: string,
-  { folder, file, positions }: Location,
-): Pick<Diagnostic, "skill" | "file" | "line" | "column"> {
-  const position = positions.get(field.replace(/\[.*$/, ""));
-  return {
-    skill: folder,
-    file,
-    ...(position === undefined ? {} : { line: position.line, column: position.column }),
-  };
-}
+  { folder, file, positions }: SkillLocation,
+): Pick<Diagnostic, "skill" | "file" | "line" | "column"> => ({
+  skill: folder,
+  file,
+  ...positions.get(field.replace(/\[.*$/, "")),
+});

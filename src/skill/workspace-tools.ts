@@ -2,7 +2,7 @@
 import { instructionFiles } from "./file-text.ts";
 import type { Diagnostic, Manifest, PluginOfSkill, SkillRecord, SkillTool } from "./manifest.ts";
 import { allowedTools, workspaceTool } from "./tool-names.ts";
-import type { Position } from "./tree.ts";
+import type { SkillLocation } from "./tree.ts";
 
 interface File {
   path: string;
@@ -80,7 +80,7 @@ export function givesWorkspaceTools({
 /** An error if a model should answer with a file but has no tools to make one. */
 export function checkFileOutput(
   skill: SkillFacts & { manifest: Pick<Manifest, "output" | "workspace_tools"> },
-  { folder, file, positions }: { folder: string; file: string; positions: ReadonlyMap<string, Position> },
+  { folder, file, positions }: SkillLocation,
 ): Diagnostic[] {
   const { mode, output } = skill.manifest;
   if (mode !== "llm" || output !== "file") return [];
@@ -89,8 +89,7 @@ export function checkFileOutput(
   const field = positions.has("output") ? "output" : "output_mime";
   const message = "An llm skill answers with a file only where its model has workspace tools to make one.";
   const hint = "Set workspace_tools: true, or output: text or json with a textual output_mime.";
-  const position = positions.get(field);
-  const at = position === undefined ? {} : { line: position.line, column: position.column };
+  const at = positions.get(field);
   return [{ level: "error", code: "output_file_llm", skill: folder, file, field, ...at, message, hint }];
 }
 
