@@ -55,4 +55,14 @@ export const webPath: fc.Arbitrary<string> = fc.oneof(
 /** A query, without `?`. */
 export const webQuery: fc.Arbitrary<string> = uriText("-._~!$&'()*+,;=:@/?", "small");
 
+/** The text with pieces put in at these places, each in place of some characters. */
+export const altered = (
+  text: string,
+  changes: readonly [at: number, cut: number, insert: string][],
+): string =>
+  changes.reduce((now, [at, cut, insert]) => {
+    const from = at % (now.length + 1);
+    return now.slice(0, from) + insert + now.slice(from + cut);
+  }, text);
+
 export { fc };

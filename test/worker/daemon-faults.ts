@@ -1,15 +1,10 @@
 /** Requests that provoke the errors of daemons, by code. */
 
-type Ask = (path: string, init: RequestInit) => Promise<Response>;
+import { type Ask, posting } from "./fault-requests.ts";
 
 /** @param secret_env a variable that is set */
 export function daemonFaults(ask: Ask, secret_env: string): Record<string, () => Promise<Response>> {
-  const post = (path: string, body: object, headers: Record<string, string> = {}) =>
-    ask(path, {
-      method: "POST",
-      body: JSON.stringify(body),
-      headers: { "content-type": "application/json", ...headers },
-    });
+  const post = posting(ask);
   const spawn = async (more: object): Promise<string> => {
     const response = await post("/daemons", { task: "Wait.", provider: "mock", ...more });
     return (await response.json<{ id: string }>()).id;

@@ -1,17 +1,11 @@
 /** Requests that provoke the errors of sessions, by code. */
 import { runInDurableObject } from "cloudflare:test";
 import { sessionObject } from "../../src/run/session-client.ts";
+import { type Ask, posting } from "./fault-requests.ts";
 import { bindings } from "./file-bindings.ts";
 
-type Ask = (path: string, init: RequestInit) => Promise<Response>;
-
 export function sessionFaults(ask: Ask): Record<string, () => Promise<Response>> {
-  const post = (path: string, body: object) =>
-    ask(path, {
-      method: "POST",
-      body: JSON.stringify(body),
-      headers: { "content-type": "application/json" },
-    });
+  const post = posting(ask);
   const put = (path: string, headers: Record<string, string>) =>
     ask(path, { method: "PUT", body: "x", headers });
   /** A new session whose run waits for its client, or for an approval. */

@@ -12,6 +12,7 @@ import type { FileChange, WorkspaceAccess } from "../../src/run/workspace/access
 import { SPARE_MS, USE_MS } from "../../src/session/workspace/contents.ts";
 import { type WatchedChange, Workspace } from "../../src/session/workspace/workspace.ts";
 import { client, codeOf, post } from "./session-client.ts";
+import { accessTo } from "./workspace-access.ts";
 
 const { env } = client;
 
@@ -41,16 +42,7 @@ function within<T>(work: (workspace: Workspace) => T | Promise<T>): Promise<T> {
     return work(new Workspace(limits === undefined ? host : { ...host, limits }));
   });
 }
-const access: WorkspaceAccess = {
-  listFiles: (after, limit) => within((w) => w.list(after, limit)),
-  findFile: (path) => within((w) => w.find(path)),
-  beginFile: (intent) => within((w) => w.begin(intent)),
-  noteUpload: (key, uploadId) => within((w) => w.noteUpload(key, uploadId)),
-  changeFiles: (changes) => within((w) => w.change(changes)),
-  workspaceVersion: () => within((w) => w.version()),
-  workspaceManifest: () => within((w) => w.manifest()),
-  contentKeys: (digests) => within((w) => w.keys(digests)),
-};
+const access = accessTo(within);
 
 const send = (path: string, init: RequestInit) => client.fetch(`/sessions/${id}/files/${path}`, init);
 const put = (path: string, body: BodyInit, headers = {}) => send(path, { method: "PUT", body, headers });

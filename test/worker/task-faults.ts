@@ -4,20 +4,14 @@ import { Deployment } from "../../src/deployment.ts";
 
 import { detachedContext } from "../../src/run/context.ts";
 import { sessionClient } from "../../src/run/session-client.ts";
+import { type Ask, posting } from "./fault-requests.ts";
 import { bindings } from "./file-bindings.ts";
-
-type Ask = (path: string, init: RequestInit) => Promise<Response>;
 
 const NODE = { model_policy: { provider: "mock" } };
 const ASK = { name: "ask", description: "Asks a person.", parameters: { q: { type: "string" } } };
 
 export function taskFaults(ask: Ask): Record<string, () => Promise<Response>> {
-  const post = (path: string, body: object) =>
-    ask(path, {
-      method: "POST",
-      body: JSON.stringify(body),
-      headers: { "content-type": "application/json" },
-    });
+  const post = posting(ask);
   const spawn = async (more: object): Promise<string> => {
     const response = await post("/tasks", { task: "Wait.", node: NODE, ...more });
     return (await response.json<{ id: string }>()).id;

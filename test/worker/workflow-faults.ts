@@ -1,14 +1,9 @@
 /** Requests that provoke the errors of workflows, by code. */
 
-type Ask = (path: string, init: RequestInit) => Promise<Response>;
+import { type Ask, posting } from "./fault-requests.ts";
 
 export function workflowFaults(ask: Ask): Record<string, () => Promise<Response>> {
-  const post = (path: string, body: object, headers: Record<string, string> = {}) =>
-    ask(path, {
-      method: "POST",
-      body: JSON.stringify(body),
-      headers: { "content-type": "application/json", ...headers },
-    });
+  const post = posting(ask);
   const execute = async (nodes: object, more: object = {}): Promise<{ id: string; status: string }> => {
     const response = await post("/workflows/execute?wait=none", { task: "t", graph: { nodes }, ...more });
     return (await response.json<{ run: { id: string; status: string } }>()).run;

@@ -4,12 +4,12 @@ import { beforeEach, expect, it, onTestFinished, vi } from "vitest";
 import { sha256 } from "../../src/bytes.ts";
 import { Deployment } from "../../src/deployment.ts";
 import { detachedContext } from "../../src/run/context.ts";
-import type { WorkspaceAccess } from "../../src/run/workspace/access.ts";
 import { TemporaryWorkspace } from "../../src/run/workspace/temporary.ts";
 import { IncomingChanges, workspaceSource } from "../../src/run/workspace/transfer.ts";
 import { Workspace } from "../../src/session/workspace/workspace.ts";
 import { FRAME, FrameDecoder, workspaceManifest } from "../../src/tool/protocol.ts";
 import { bindings } from "./file-bindings.ts";
+import { accessTo } from "./workspace-access.ts";
 
 const { FILES, SESSIONS } = bindings;
 const LIMITS = { bytes: 20 * 1024 * 1024, files: 4 };
@@ -20,20 +20,11 @@ beforeEach(() => {
 });
 
 const prefix = () => `sessions/test/${id}/files/`;
-const within = <T>(work: (workspace: Workspace) => T): Promise<T> =>
+const within = <T>(work: (workspace: Workspace) => T | Promise<T>): Promise<T> =>
   runInDurableObject(SESSIONS.get(SESSIONS.idFromName(id)), (_, { storage }) =>
     work(new Workspace({ storage, bucket: FILES, prefix: prefix(), limits: LIMITS })),
   );
-const access: WorkspaceAccess = {
-  listFiles: (after, limit) => within((w) => w.list(after, limit)),
-  findFile: (path) => within((w) => w.find(path)),
-  beginFile: (intent) => within((w) => w.begin(intent)),
-  noteUpload: (key, uploadId) => within((w) => w.noteUpload(key, uploadId)),
-  changeFiles: (changes) => within((w) => w.change(changes)),
-  workspaceVersion: () => within((w) => w.version()),
-  workspaceManifest: () => within((w) => w.manifest()),
-  contentKeys: (digests) => within((w) => w.keys(digests)),
-};
+const access = accessTo(within);
 
 /** Hands in what one execution did: texts are written, null is deleted. */
 async function take(changes: Record<string, string | null>, executable = false, workspace = access) {

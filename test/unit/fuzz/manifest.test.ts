@@ -8,7 +8,7 @@ import { skillRecordShape } from "../../../src/skill/manifest.ts";
 import { KNOWN_FIELDS } from "../../../src/skill/manifest-fields.ts";
 import { parseManifest } from "../../../src/skill/parse.ts";
 import { parseSkill } from "../../../src/skill/parse-skill.ts";
-import { anyText, fc } from "../../support/property.ts";
+import { altered, anyText, fc } from "../../support/property.ts";
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 const examples = globSync("skills/*/SKILL.md", { cwd: ROOT }).map((path) =>
@@ -103,12 +103,7 @@ const mutated = fc
     fc.constantFrom(...examples),
     fc.array(fc.tuple(fc.nat(), fc.nat(20), piece), { minLength: 1, maxLength: 4 }),
   )
-  .map(([text, changes]) =>
-    changes.reduce((now, [at, cut, insert]) => {
-      const from = at % (now.length + 1);
-      return now.slice(0, from) + insert + now.slice(from + cut);
-    }, text),
-  );
+  .map(([text, changes]) => altered(text, changes));
 const random = fc.array(piece, { maxLength: 30 }).map((pieces) => `---\n${pieces.join("")}`);
 
 for (const [name, texts, runs] of [

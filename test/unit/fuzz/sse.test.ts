@@ -4,7 +4,6 @@ import { expect, test } from "vitest";
 import { ProviderBadResponse } from "../../../src/errors/provider.ts";
 import { HullError } from "../../../src/errors.ts";
 import { anthropic } from "../../../src/model/anthropic.ts";
-import { ALL_OFF } from "../../../src/model/capabilities.ts";
 import { readStream } from "../../../src/model/exchange.ts";
 import { readFrames, type StreamEvent } from "../../../src/model/frames.ts";
 import { ollama } from "../../../src/model/ollama.ts";
@@ -15,16 +14,9 @@ import { cutAt, join } from "../../support/chunks.ts";
 import { anthropicAnswer, openAiAnswer } from "../../support/fake-answers.ts";
 import { ollamaAnswer } from "../../support/fake-completions.ts";
 import { responsesAnswer } from "../../support/fake-responses.ts";
-import { fc } from "../../support/property.ts";
+import { altered, fc } from "../../support/property.ts";
+import { TARGET } from "../../support/wire-target.ts";
 
-const TARGET = {
-  provider: "google",
-  model: "m",
-  token_field: "max_tokens",
-  json_mode: true,
-  reasoning_echo: false,
-  capabilities: ALL_OFF,
-} as const;
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const cuts = fc.array(fc.nat(), { maxLength: 15 });
 const { signal } = new AbortController();
@@ -153,12 +145,7 @@ for (const [name, wire, said] of [
       ),
       damage,
     )
-    .map(([list, changes]) =>
-      changes.reduce((now, [at, cut, insert]) => {
-        const from = at % (now.length + 1);
-        return now.slice(0, from) + insert + now.slice(from + cut);
-      }, list.join("")),
-    );
+    .map(([list, changes]) => altered(list.join(""), changes));
 
   test(`${name}: a damaged stream is a turn or a bad response, the same in pieces`, async () => {
     const seen = { turn: 0, bad: 0 };
@@ -191,10 +178,7 @@ for (const [name, wire, said] of [
     const seen = { turn: 0, bad: 0 };
     fc.assert(
       fc.property(damage, (changes) => {
-        const damaged = changes.reduce((now, [at, cut, insert]) => {
-          const from = at % (now.length + 1);
-          return now.slice(0, from) + insert + now.slice(from + cut);
-        }, text);
+        const damaged = altered(text, changes);
         let document: unknown;
         try {
           document = JSON.parse(damaged);

@@ -1,17 +1,9 @@
 import { expect, test } from "vitest";
 import type { Block, Message, ModelRequest } from "../../../src/engine/messages.ts";
-import { ALL_OFF } from "../../../src/model/capabilities.ts";
 import { openAiBody, openAiChat } from "../../../src/model/openai-chat.ts";
 import { callIdSource, type WireTarget } from "../../../src/model/wire.ts";
+import { TARGET } from "../../support/wire-target.ts";
 
-const TARGET: WireTarget = {
-  provider: "google",
-  model: "m",
-  token_field: "max_tokens",
-  json_mode: true,
-  reasoning_echo: false,
-  capabilities: ALL_OFF,
-};
 const TOOL = { name: "look_up", description: "Looks up.", parameters: { type: "object", properties: {} } };
 
 const request = (messages: Message[], more: Partial<ModelRequest> = {}): ModelRequest => ({

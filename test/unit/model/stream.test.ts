@@ -3,28 +3,21 @@
 import { expect, test } from "vitest";
 import { ProviderBadResponse } from "../../../src/errors/provider.ts";
 import { anthropic } from "../../../src/model/anthropic.ts";
-import { ALL_OFF } from "../../../src/model/capabilities.ts";
 import { readStream } from "../../../src/model/exchange.ts";
 import { readFrames } from "../../../src/model/frames.ts";
 import { ollama } from "../../../src/model/ollama.ts";
 import { openAiChat } from "../../../src/model/openai-chat.ts";
 import { openAiResponses } from "../../../src/model/openai-responses.ts";
 import { callIdSource, type Sink } from "../../../src/model/wire.ts";
+import { cutAt } from "../../support/chunks.ts";
 import { failureOf } from "../../support/failure.ts";
 import { anthropicAnswer, openAiAnswer } from "../../support/fake-answers.ts";
 import { ollamaAnswer } from "../../support/fake-completions.ts";
 import { responsesAnswer } from "../../support/fake-responses.ts";
 import type { FakeTurn } from "../../support/fake-turn.ts";
 import { fc } from "../../support/property.ts";
+import { TARGET } from "../../support/wire-target.ts";
 
-const TARGET = {
-  provider: "google",
-  model: "m",
-  token_field: "max_tokens",
-  json_mode: true,
-  reasoning_echo: false,
-  capabilities: ALL_OFF,
-} as const;
 const REQUEST = {
   path: "/",
   headers: {},
@@ -50,11 +43,6 @@ function body(chunks: Uint8Array[]): ReadableStream<Uint8Array> {
       controller.close();
     },
   });
-}
-
-function cutAt(data: Uint8Array, points: number[]): Uint8Array[] {
-  const ends = [...new Set(points.map((point) => point % (data.length + 1)))].sort((a, b) => a - b);
-  return [...ends, data.length].map((end, n) => data.slice(ends[n - 1] ?? 0, end));
 }
 
 const nonEmpty = fc.string({ unit: "grapheme", minLength: 1, maxLength: 12 });

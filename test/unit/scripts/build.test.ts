@@ -16,27 +16,13 @@ import { join } from "node:path";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { describe, expect, test } from "vitest";
-import { type BuildOptions, buildRoots } from "../../../scripts/build/build.ts";
 import { BuildCache } from "../../../scripts/build/cache.ts";
 import { renderDiagnostics } from "../../../scripts/build/print.ts";
 import type { BuiltSkill } from "../../../scripts/build/skill.ts";
 import { writeBuild } from "../../../scripts/build/write.ts";
 import { lockState } from "../../../scripts/dev/state-lock.ts";
 import { readTar } from "../../../src/skill/tar.ts";
-import { folder, put, skillText } from "./folder.ts";
-
-async function build(
-  project: string,
-  options: Partial<BuildOptions> = {},
-  roots = [join(project, "skills")],
-) {
-  const result = await buildRoots(roots, { projectDir: project, ...options });
-  return {
-    ...result,
-    found: result.diagnostics.map(({ diagnostic: d }) => `${d.level} ${d.code} ${d.file}`),
-    slugs: result.skills.map((skill) => skill.card.slug),
-  };
-}
+import { build, folder, put, skillText } from "./folder.ts";
 
 /** The bytes of a skill's only object of a kind. */
 async function objectOf(skill: BuiltSkill | undefined, kind: string): Promise<Uint8Array<ArrayBuffer>> {

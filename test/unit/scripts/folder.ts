@@ -3,6 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:f
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { onTestFinished } from "vitest";
+import { type BuildOptions, buildRoots } from "../../../scripts/build/build.ts";
 
 /** A fresh folder with these files, removed after the test. A path that ends in `*` is made executable. */
 export function folder(files: Record<string, string | Uint8Array> = {}): string {
@@ -17,6 +18,20 @@ export function put(dir: string, path: string, content: string | Uint8Array): vo
   mkdirSync(dirname(full), { recursive: true });
   writeFileSync(full, content);
   chmodSync(full, path.endsWith("*") ? 0o755 : 0o644);
+}
+
+/** Builds a project's skills; `found` has its diagnostics in short. */
+export async function build(
+  project: string,
+  options: Partial<BuildOptions> = {},
+  roots = [join(project, "skills")],
+) {
+  const result = await buildRoots(roots, { projectDir: project, ...options });
+  return {
+    ...result,
+    found: result.diagnostics.map(({ diagnostic: d }) => `${d.level} ${d.code} ${d.file}`),
+    slugs: result.skills.map((skill) => skill.card.slug),
+  };
 }
 
 /** A SKILL.md; `fields` are further frontmatter lines. */

@@ -2,22 +2,8 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { type BuildOptions, buildRoots } from "../../../scripts/build/build.ts";
 import type { BuiltSkill } from "../../../scripts/build/skill.ts";
-import { folder, put } from "./folder.ts";
-
-async function build(
-  project: string,
-  options: Partial<BuildOptions> = {},
-  roots = [join(project, "skills")],
-) {
-  const result = await buildRoots(roots, { projectDir: project, ...options });
-  return {
-    ...result,
-    found: result.diagnostics.map(({ diagnostic: d }) => `${d.level} ${d.code} ${d.file}`),
-    slugs: result.skills.map((skill) => skill.card.slug),
-  };
-}
+import { build, folder, put } from "./folder.ts";
 
 /** The files of a skill's record. */
 async function pathsOf(skill: BuiltSkill | undefined): Promise<string[]> {
