@@ -1,7 +1,8 @@
 import { DurableObject } from "cloudflare:workers";
 import type { Bindings, FileIndexRpc, IdempotentUpload } from "../env.ts";
 import { once } from "../memo.ts";
-import { keepingAlarm, migrate } from "./migrate.ts";
+import { keepingAlarm } from "./keeping-alarm.ts";
+import { migrate } from "./migrate.ts";
 import { abortUploads } from "./r2-objects.ts";
 
 /** Keys to remove at once; R2 accepts 1000. */
@@ -91,7 +92,7 @@ export class FileIndexObject extends DurableObject<Bindings> implements FileInde
 
   /** Removes expired files. A tenant without files has no alarm. */
   override alarm(): Promise<void> {
-    return keepingAlarm(this.#storage, () => this.#sweep());
+    return keepingAlarm(this.ctx, this.env, () => this.#sweep());
   }
 
   async #sweep(): Promise<void> {

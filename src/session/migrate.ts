@@ -4,9 +4,6 @@ import { StorageUnreadable } from "../errors.ts";
 /** The table with the version of an object's own tables. Optional parts of an object have their own version tables. */
 const OWN = "schema_version";
 
-/** When an alarm of unreadable tables comes again, in ms. A rollback may last for days, and each alarm costs a request. */
-const UNREADABLE_MS = 10 * 60_000;
-
 /** Whether the tables exist. The check itself stores nothing. */
 export function hasSchema(sql: SqlStorage, versions = OWN): boolean {
   const query = "SELECT count(*) AS n FROM sqlite_master WHERE type = 'table' AND name = ?";
@@ -44,20 +41,4 @@ export function checkVersion(sql: SqlStorage, known: number, versions = OWN): nu
   const { at } = sql.exec<{ at: number }>(query).one();
   if (at > known) throw new StorageUnreadable({});
   return at;
-}
-
-/**
- * Handles an alarm. The platform drops an alarm whose handler fails repeatedly, so an alarm of tables that a later version
- * of Hull made is set again: it is the later version's, and nothing else may ever wake the object.
- */
-export async function keepingAlarm(
-  storage: DurableObjectStorage,
-  handle: () => Promise<void> | void,
-): Promise<void> {
-  try {
-    await handle();
-  } catch (error) {
-    if (!StorageUnreadable.matches(error)) throw error;
-    await storage.setAlarm(Date.now() + UNREADABLE_MS);
-  }
 }

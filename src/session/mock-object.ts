@@ -3,7 +3,7 @@ import { deploymentOf } from "../deployment.ts";
 import type { Bindings, MockRpc } from "../env.ts";
 import { once } from "../memo.ts";
 import type { Mock, MockCall } from "../model/mock/mock.ts";
-import { keepingAlarm } from "./migrate.ts";
+import { keepingAlarm } from "./keeping-alarm.ts";
 import { type CallPage, MockScope } from "./mocks/scope.ts";
 
 /** The mocks of a scope, addressed by `<tenant>/<scope>`. The object exists only if mocks are used. */
@@ -33,6 +33,6 @@ export class MockObject extends DurableObject<Bindings> implements MockRpc {
   }
 
   override alarm(): Promise<void> {
-    return keepingAlarm(this.ctx.storage, () => this.#scope().sweep(Date.now()));
+    return keepingAlarm(this.ctx, this.env, () => this.#scope().sweep(Date.now()));
   }
 }

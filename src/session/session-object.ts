@@ -13,7 +13,7 @@ import type {
   SessionRpc,
   Streamed,
 } from "./conversation/rpc.ts";
-import { keepingAlarm } from "./migrate.ts";
+import { keepingAlarm } from "./keeping-alarm.ts";
 import type { Session } from "./session.ts";
 import type {
   Begun,
@@ -111,7 +111,7 @@ export class SessionObject extends DurableObject<Bindings> implements SessionRpc
   }
 
   override alarm(): Promise<void> {
-    return keepingAlarm(this.ctx.storage, async () => (await this.#session).alarm());
+    return keepingAlarm(this.ctx, this.env, async () => (await this.#session).alarm());
   }
 }
 
