@@ -25,8 +25,8 @@ const LOOSE_FOR_MS = 31 * 24 * HOUR_MS;
 const BEGINS_WITHIN_MS = 48 * HOUR_MS;
 /** When a sweep that has not finished must have died: the platform ends it after 15 minutes. */
 const ENDS_MS = HOUR_MS;
-/** Versions that a sweep removes at once. */
-const BATCH = 20;
+/** Versions that a sweep removes at once. Each may have a hundred modules, and a Worker may call KV a thousand times. */
+const BATCH = 5;
 
 const REFERRED =
   "digest IN (SELECT digest FROM uploaded_skills) OR digest IN (SELECT digest FROM uploaded_versions)";

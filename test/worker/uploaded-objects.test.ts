@@ -269,15 +269,16 @@ describe("a sweep", () => {
     ]);
   });
 
-  it("removes many at once", async () => {
+  it("removes many at once, those in R2 too", async () => {
     const list = JSON.stringify(Array.from({ length: 50 }, (_, i) => i));
-    for (let i = 0; i < 50; i++) await env.SKILLS.put(`uploaded/skill:${i}`, "x");
+    for (let i = 0; i < 50; i++) await (i % 2 === 0 ? env.SKILLS : env.FILES).put(`uploaded/skill:${i}`, "x");
     await run("INSERT INTO uploaded_records SELECT 'd' || value, 't', 1, NULL FROM json_each(?)", list);
     await run(
       "INSERT INTO uploaded_objects SELECT 'd' || value, 'uploaded/skill:' || value FROM json_each(?)",
       list,
     );
     await sweep(0);
+    expect((await env.FILES.list({ prefix: "uploaded/" })).objects).toEqual([]);
     expect([await kinds(), await rows("uploaded_records"), await rows("uploaded_objects")]).toEqual([
       [],
       0,
