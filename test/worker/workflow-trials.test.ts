@@ -7,7 +7,7 @@ import { readEvents } from "../support/sse.ts";
 import { edge, said } from "../support/workflow-graphs.ts";
 import { bindings } from "./file-bindings.ts";
 import { Client, LOCAL } from "./served.ts";
-import { type Body, client, get } from "./session-client.ts";
+import { type Body, client, get, post } from "./session-client.ts";
 import { executed, type Run, run, started } from "./workflow-client.ts";
 
 interface Trial {
@@ -250,4 +250,19 @@ describe("a run that tells what was of no use", () => {
     const response = await executed(GRAPH, { options: { test: { mocks: { f: [] } } } });
     expect(await response.text()).toContain("a node of kind fork, which asks no model and runs no command");
   });
+});
+
+it("a run that takes over stages has the mocks that these left", async () => {
+  const mock = ["one", "two", "three", "four"].map((text) => ({ text }));
+  const edges = [edge("a", "b"), edge("b", "c")];
+  const graph = { entry: "a", nodes: { a: {}, b: {}, c: {} }, edges };
+  const texts = ({ stages }: Run) => stages.map(({ visible_text }) => visible_text);
+  const first = await run(graph, { options: { provider: "mock", mock, max_steps: 2 } });
+  expect([first.status, texts(first)]).toEqual(["paused", ["one", "two"]]);
+  const next = async (to: string, body: object): Promise<Run> =>
+    (await (await post(`/workflows/runs/${to}`, body)).json<{ run: Run }>()).run;
+  const resumed = await next(`${first.id}/resume`, {});
+  expect(texts(resumed)).toEqual(["one", "two", "three"]);
+  expect(texts(await next(`${first.id}/fork`, { from: "b" }))).toEqual(["one", "two", "three"]);
+  expect(texts(await next(`${resumed.id}/fork`, { from: "c" }))).toEqual(["one", "two", "three"]);
 });

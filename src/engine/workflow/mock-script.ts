@@ -1,18 +1,27 @@
 /** The option `mock` of a workflow run: one queue of answers for all its stages. Pure. */
 import { canonicalJson } from "../../skill/canonical.ts";
 import { isObject, own } from "../../skill/json.ts";
-import type { Json } from "../../skill/manifest.ts";
-import type { AttemptKey } from "./answers.ts";
+import type { Json, JsonObject } from "../../skill/manifest.ts";
+import type { AttemptKey, Stage } from "./answers.ts";
 import type { Node } from "./graph.ts";
+import type { RunRecord } from "./origin.ts";
 import type { WorkflowSpec } from "./records.ts";
+import { visitId } from "./trace.ts";
 
 /** How far the attempts of a run are in the mocks of its options. */
 interface MockUse {
   spec: WorkflowSpec;
-  /** Places of the mocks that ended attempts used up. Absent: none. */
-  mocks_used?: number[];
+  /** The mocks that ended attempts used up. Absent: none. */
+  mocks_used?: UsedMock[];
   /** What the attempts that run hold. Absent: nothing. */
   mocks_held?: HeldMock[];
+}
+
+/** A mock that an attempt of a stage used up, by its place in the options. */
+export interface UsedMock {
+  place: number;
+  /** Id of the stage. */
+  stage: string;
 }
 
 /** The mock that the first call of a running attempt takes. Attempts that begin later leave it out. */
@@ -24,14 +33,27 @@ export interface HeldMock extends Pick<AttemptKey, "node" | "visit" | "item"> {
 }
 
 /** The mocks that ended attempts did not use up; `null`: the run has none. */
-export const mocksLeft = (state: MockUse): Json[] | null => without(state, state.mocks_used ?? []);
+export const mocksLeft = (state: MockUse): Json[] | null => without(state.spec.options, placesGone(state));
 
 /** The mocks that a running attempt may take; `null`: the run has none. */
 export const mocksOf = (state: MockUse, key: AttemptKey): Json[] | null =>
-  without(state, [...(state.mocks_used ?? []), ...mocksPassed(state, key)]);
+  without(state.spec.options, [...placesGone(state), ...mocksPassed(state, key)]);
 
-function without({ spec: { options } }: MockUse, places: readonly number[]): Json[] | null {
-  const { mock } = options;
+/** The options for a run that takes over stages of another: without the mocks that these used up. */
+export function optionsFor({ id: run, options }: RunRecord, stages: readonly Stage[]): JsonObject {
+  const used = stages.flatMap(({ id, metadata: { mocks_used = [] } }) =>
+    id.startsWith(`${run}:`) && Array.isArray(mocks_used) ? mocks_used : [],
+  );
+  const mock = without(
+    options,
+    used.filter((place) => typeof place === "number"),
+  );
+  return mock === null ? options : { ...options, mock };
+}
+
+const placesGone = ({ mocks_used = [] }: MockUse): number[] => mocks_used.map(({ place }) => place);
+
+function without({ mock }: JsonObject, places: readonly number[]): Json[] | null {
   return Array.isArray(mock) ? mock.filter((_, place) => !places.includes(place)) : null;
 }
 
@@ -46,10 +68,11 @@ const isOf = (held: HeldMock, { node, visit, item }: Pick<AttemptKey, "node" | "
 export function holdMock(state: MockUse, key: AttemptKey): void {
   const { mock } = state.spec.options;
   if (!Array.isArray(mock) || !takesShared(state.spec, key)) return;
-  const { mocks_used = [], mocks_held = [] } = state;
+  const { mocks_held = [] } = state;
+  const gone = placesGone(state);
   const passed = mocks_held.flatMap(({ place }) => (place === null ? [] : [place]));
   const free = mock.findIndex(
-    (one, at) => isObject(one) && one.match === undefined && !mocks_used.includes(at) && !passed.includes(at),
+    (one, at) => isObject(one) && one.match === undefined && !gone.includes(at) && !passed.includes(at),
   );
   const { node, visit, item } = key;
   const held = {
@@ -64,7 +87,9 @@ export function holdMock(state: MockUse, key: AttemptKey): void {
 
 /** An attempt has ended, or a map with all of its items. @param used places of the mocks that it used up */
 export function releaseMock(state: MockUse, key: AttemptKey, used: readonly number[] = []): void {
-  if (used.length > 0) state.mocks_used = [...new Set([...(state.mocks_used ?? []), ...used])];
+  const stage = visitId(state.spec.run_id, key);
+  if (used.length > 0)
+    state.mocks_used = [...(state.mocks_used ?? []), ...used.map((place) => ({ place, stage }))];
   if (state.mocks_held?.some((held) => isOf(held, key)))
     state.mocks_held = state.mocks_held.filter((held) => !isOf(held, key));
 }

@@ -5,7 +5,7 @@ import { sumUsd } from "../usd.ts";
 import type { Attempt, CrashPoint, Stage, StageError, Transition, Usage } from "./answers.ts";
 import type { WorkflowArtifact } from "./artifacts.ts";
 import { type Graph, MAX_WAIT_MS, type Node } from "./graph.ts";
-import { type HeldMock, holdMock, releaseMock } from "./mock-script.ts";
+import { type HeldMock, holdMock, releaseMock, type UsedMock } from "./mock-script.ts";
 import { traversed } from "./origin.ts";
 import {
   COMPENSATION_MS,
@@ -77,8 +77,8 @@ export interface WorkflowState {
   /** Compensations that have ended; their `metadata.compensates` names what they undo. */
   compensations: Stage[];
   events: EarlyEvent[];
-  /** Places of the mocks of its options that ended attempts used up. Absent: none. */
-  mocks_used?: number[];
+  /** The mocks of its options that ended attempts used up. Absent: none. */
+  mocks_used?: UsedMock[];
   /** What the attempts that run hold of the mocks of its options. Absent: nothing. */
   mocks_held?: HeldMock[];
   /** What tasks below the run hold of its budgets. Absent: nothing. */
@@ -347,7 +347,7 @@ function end(state: WorkflowState, ended: Extract<WorkflowRecord, { type: "ended
     return;
   }
   state.visits = without(state.visits, visit);
-  const stage = stageOf(state.spec, node, visit, attempts, outcome);
+  const stage = stageOf(state, node, visit, attempts, outcome);
   if (visit.compensates !== null) state.compensations.push(stage);
   else settle(state, node, stage, outcome);
 }
@@ -380,15 +380,17 @@ function retryAt(node: Node, visit: Visit, outcome: Outcome, made: number, at: n
 }
 
 function stageOf(
-  spec: WorkflowSpec,
+  { spec, mocks_used = [] }: WorkflowState,
   node: Node,
   { visit, began, consumed, input_digest, compensates }: Visit,
   attempts: Attempt[],
   outcome: Outcome,
 ): Stage {
   const [first, second] = attempts;
+  const id = `${spec.run_id}:${node.id}:${visit}`;
+  const mocks = mocks_used.filter(({ stage }) => stage === id).map(({ place }) => place);
   return {
-    id: `${spec.run_id}:${node.id}:${visit}`,
+    id,
     node_id: node.id,
     kind: node.kind,
     status: outcome.status,
@@ -407,7 +409,11 @@ function stageOf(
     attempts,
     error: outcome.error,
     input_digest,
-    metadata: compensates === null ? outcome.metadata : { ...outcome.metadata, compensates },
+    metadata: {
+      ...outcome.metadata,
+      ...(mocks.length === 0 ? {} : { mocks_used: mocks }),
+      ...(compensates === null ? {} : { compensates }),
+    },
   };
 }
 

@@ -15,6 +15,7 @@ import {
 import { readArtifacts, type WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
 import { runResult } from "../../engine/workflow/document.ts";
 import type { Graph } from "../../engine/workflow/graph.ts";
+import { optionsFor } from "../../engine/workflow/mock-script.ts";
 import {
   forkedFrom,
   givenArtifacts,
@@ -24,7 +25,7 @@ import {
   repeated,
   resumed,
 } from "../../engine/workflow/origin.ts";
-import type { WorkflowSpec } from "../../engine/workflow/records.ts";
+import type { Origin, WorkflowSpec } from "../../engine/workflow/records.ts";
 import { WORKFLOW_STATUSES } from "../../engine/workflow/status.ts";
 import { CallNotFound } from "../../errors/llm.ts";
 import { memberInvalid } from "../../errors/member-invalid.ts";
@@ -358,7 +359,7 @@ export const resumeWorkflowRun: Handler = async (context, { id = "" }) => {
   if (record.status !== "paused" || record.finished_at === null)
     return jsonNow(shown(context, await session.ask("resumeWorkflow", { request })));
   const graph = graphOf(record.graph);
-  const runRequest = { ...continuing(record, graph), origin: resumed(record, graph) };
+  const runRequest = continuing(record, graph, resumed(record, graph));
   return answered(context, await start(context, { resume: id }, runRequest), form);
 };
 
@@ -380,10 +381,9 @@ async function wantedFork(
     throw memberInvalid("from", message);
   }
   return {
-    ...continuing(record, graph),
+    ...continuing(record, graph, forkedFrom(record, graph, from)),
     ...(input.task === undefined ? {} : { task: input.task }),
     ...(input.artifacts === undefined ? {} : { artifacts: artifactsIn(input.artifacts) }),
-    origin: forkedFrom(record, graph, from),
   };
 }
 
@@ -403,13 +403,13 @@ export const migrateWorkflowRun: Handler = async (context, { id = "" }) => {
   return jsonNow(shown(context, await session.ask("migrateWorkflow", { to, request })));
 };
 
-const continuing = (record: RunRecord, graph: Graph): WorkflowRunRequest => ({
+const continuing = (record: RunRecord, graph: Graph, origin: Origin): WorkflowRunRequest => ({
   task: record.task,
   graph,
   workflow: record.workflow,
   artifacts: givenArtifacts(record),
-  origin: null,
-  options: record.options,
+  origin,
+  options: optionsFor(record, origin.stages),
   own: {},
   root: record.root_run_id,
   skills: record.skills ?? null,
