@@ -472,7 +472,7 @@ function nestedSkills(folder: SkillFolder, files: FoundFile[]): Diagnostic[] {
         "warning",
         "nested_skill",
         `The folder ${nested} has its own SKILL.md, but Hull does not serve it: the root is itself a skill.`,
-        "Move SKILL.md of the root into a sub-folder to serve both.",
+        `Name the folder ${nested.split("/", 1)[0]} as a root to serve what is in it, or move SKILL.md of the root into a sub-folder to serve both.`,
       );
     });
 }
