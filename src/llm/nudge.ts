@@ -1,6 +1,6 @@
 /** The request to correct an answer that does not match its schema. Pure. */
-import { isObject } from "../skill/json.ts";
-import type { Json, JsonObject } from "../skill/manifest.ts";
+import { isObject, textsIn } from "../skill/json.ts";
+import type { JsonObject } from "../skill/manifest.ts";
 
 const MAX_LINES = 8;
 const MAX_DEPTH = 3;
@@ -22,7 +22,7 @@ export function correction(
     "Your last answer did not match the JSON schema that this conversation asks for.",
     `What was wrong: ${found}.`,
   ];
-  const required = texts(schema?.required);
+  const required = textsIn(schema?.required) ?? [];
   const allowed = isObject(schema?.properties) ? Object.keys(schema.properties) : [];
   if (required.length > 0) lines.push(`Required keys: ${listed(required)}.`);
   if (allowed.length > 0) lines.push(`Allowed top-level keys: ${listed(allowed)}.`);
@@ -47,7 +47,7 @@ function describe(schema: JsonObject, depth: number, lines: string[]): void {
   const properties = isObject(schema.properties) ? Object.entries(schema.properties) : [];
   if (depth === 0 && properties.length === 0) lines.push(typeText(schema));
   if (depth >= MAX_DEPTH) return;
-  const required = texts(schema.required);
+  const required = textsIn(schema.required) ?? [];
   for (const [name, part] of properties.slice(0, MAX_KEYS)) {
     const inner = isObject(part) ? part : {};
     lines.push(`${"  ".repeat(depth)}- ${name}${required.includes(name) ? "" : "?"}: ${typeText(inner)}`);
@@ -65,6 +65,3 @@ function typeText(schema: JsonObject): string {
   const type = Array.isArray(schema.type) ? schema.type.join(" or ") : String(schema.type ?? "any");
   return type === "array" && isObject(schema.items) ? `array of ${typeText(schema.items)}` : type;
 }
-
-const texts = (value: Json | undefined): string[] =>
-  Array.isArray(value) ? value.filter((item) => typeof item === "string") : [];

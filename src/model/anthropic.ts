@@ -26,7 +26,7 @@ import type {
   ToolResultMessage,
 } from "../engine/messages.ts";
 import { BadEncoding, UnsupportedMediaType } from "../errors/request.ts";
-import { isObject } from "../skill/json.ts";
+import { isObject, isTexts } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { isTextType } from "../skill/media.ts";
 import { parseMessage } from "./anthropic-answer.ts";
@@ -303,13 +303,10 @@ function wireTool(tool: ToolDefinition): Tool {
       ...rest,
       type: "object",
       ...(properties === undefined ? {} : { properties }),
-      ...(isStringList(required) ? { required } : {}),
+      ...(isTexts(required) ? { required } : {}),
     },
     ...(tool.defer_loading === true ? { defer_loading: true } : {}),
   };
 }
-
-const isStringList = (value: unknown): value is string[] =>
-  Array.isArray(value) && value.every((item) => typeof item === "string");
 
 const isBlank = (text: string): boolean => text.trim() === "";

@@ -3,7 +3,7 @@
  * `allOf` at its root, OpenAI also one without `type: object`; MCP servers and Skill Tools have such schemas. The model
  * gets one object that permits at least as much. Hull checks a call against the whole schema.
  */
-import { isObject } from "../skill/json.ts";
+import { isObject, textsIn } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 
 /** Members that some provider refuses at the root. */
@@ -94,8 +94,7 @@ function merged(schemas: readonly JsonObject[], how: "allOf" | "anyOf"): JsonObj
   return Object.fromEntries(Array.from(found, ([name, variants]) => [name, one(variants)]));
 }
 
-const requiredIn = ({ required }: JsonObject): string[] =>
-  Array.isArray(required) ? required.filter((name) => typeof name === "string") : [];
+const requiredIn = ({ required }: JsonObject): string[] => textsIn(required) ?? [];
 
 /** The schema inside the root to which a reference leads; `null`: it leads nowhere. */
 function resolved(reference: string, root: JsonObject): JsonObject | null {

@@ -15,6 +15,13 @@ export function withoutNulls(value: Json): Json {
 /** The object itself; anything else becomes an object without members. */
 export const objectOf = (value: unknown): JsonObject => (isObject(value) ? value : {});
 
+export const isTexts = (value: unknown): value is string[] =>
+  Array.isArray(value) && value.every((item) => typeof item === "string");
+
+/** The texts in a list from outside; `null`: it is not a list. */
+export const textsIn = (value: unknown): string[] | null =>
+  Array.isArray(value) ? value.filter((item) => typeof item === "string") : null;
+
 /** The member of a record under a name from outside, which may also be that of a member that every object inherits. */
 export const own = <T>(record: { readonly [name: string]: T }, name: string): T | undefined =>
   Object.hasOwn(record, name) ? record[name] : undefined;

@@ -2,7 +2,7 @@
 
 import { firstOf } from "../../cut.ts";
 import { canonicalJson } from "../../skill/canonical.ts";
-import { objectOf } from "../../skill/json.ts";
+import { objectOf, textsIn } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { numericArguments } from "../arguments.ts";
 import { refusedCall } from "../tool-result.ts";
@@ -237,6 +237,5 @@ function errorText(tool: AgentTool | null, text: string): string {
 
 function missingOf(tool: AgentTool, args: JsonObject): string[] {
   const { required } = tool.definition.parameters;
-  const names = Array.isArray(required) ? required.filter((name) => typeof name === "string") : [];
-  return names.filter((name) => args[name] === undefined);
+  return (textsIn(required) ?? []).filter((name) => args[name] === undefined);
 }

@@ -2,7 +2,7 @@
 
 import { canonicalJson } from "../../skill/canonical.ts";
 import { globMatches, nameMatches } from "../../skill/glob.ts";
-import { isObject, objectOf } from "../../skill/json.ts";
+import { isObject, objectOf, textsIn } from "../../skill/json.ts";
 import type { Json, JsonObject, Risk, SideEffectLevel } from "../../skill/manifest.ts";
 import { SIDE_EFFECT_LEVELS } from "../../skill/manifest-fields.ts";
 import { RISKS } from "../../skill/tools-json/tool-fields.ts";
@@ -78,7 +78,7 @@ export function grantOf(scope: GrantScope, tool: string, args: JsonObject): stri
 
 /** Why the run's policies refuse every call of a tool that it does not have; `null`: they do not. */
 export function outsideCeiling({ ceiling, policy }: RunPolicies, name: string): string | null {
-  const refuses = [ceiling, policy].some((one) => listOf(one?.tools)?.includes(name) === false);
+  const refuses = [ceiling, policy].some((one) => textsIn(one?.tools)?.includes(name) === false);
   return refuses ? beyond(name) : null;
 }
 
@@ -92,16 +92,16 @@ function overCeiling(policy: JsonObject | null, tool: AgentTool, args: JsonObjec
     ([key]) => key === name || (!key.includes("*") && isNamed(key, tool)),
   );
   const annotations = Object.assign({}, tool.annotations, ...said.map(([, own]) => objectOf(own)));
-  if (listOf(policy.blocked_tools)?.some((glob) => isBlockedBy(glob, tool)) === true)
+  if (textsIn(policy.blocked_tools)?.some((glob) => isBlockedBy(glob, tool)) === true)
     return `${name} is blocked. ${ADVICE}`;
-  const tools = listOf(policy.tools);
+  const tools = textsIn(policy.tools);
   if (tools !== null && !tools.some((one) => one === name || (!/[*?]/.test(one) && isNamed(one, tool))))
     return beyond(name);
   const capabilities = policy.capabilities;
   if (capabilities !== undefined && capabilities !== null) {
     const allowed = objectOf(capabilities);
     for (const [capability, ops] of Object.entries(objectOf(annotations.capabilities))) {
-      const missing = (listOf(ops) ?? []).find((op) => !(listOf(allowed[capability]) ?? []).includes(op));
+      const missing = (textsIn(ops) ?? []).find((op) => !(textsIn(allowed[capability]) ?? []).includes(op));
       if (missing !== undefined) {
         return `${name} needs ${capability}.${missing}, which is outside of the run's capability ceiling. ${ADVICE}`;
       }
@@ -112,7 +112,7 @@ function overCeiling(policy: JsonObject | null, tool: AgentTool, args: JsonObjec
   if (limit !== -1 && (level === -1 ? LEVELS.length : level) > limit) {
     return `${name} has side effects of level ${annotations.side_effect_level ?? "unknown"}; the run's ceiling is ${LEVELS[limit]}. ${ADVICE}`;
   }
-  const roots = listOf(policy.workspace_roots);
+  const roots = textsIn(policy.workspace_roots);
   if (roots !== null) {
     if (reachesEverything(tool) && !roots.some((root) => ["", "."].includes(normalised(root))))
       return `${name} reaches every file of the work folder, and the run is bound to ${roots.join(", ") || "none of it"}. ${ADVICE}`;
@@ -145,7 +145,7 @@ export function brokenConstraint(
     if (typeof tool !== "string" || !isNamed(tool, of)) continue;
     const values = valuesAt(args, typeof arg_key === "string" ? arg_key : firstText(definition, args));
     const texts = values.map((value) => (typeof value === "string" ? value : JSON.stringify(value)));
-    const globs = listOf(arg_patterns) ?? [];
+    const globs = textsIn(arg_patterns) ?? [];
     if (!texts.every((text) => globs.some((glob) => admits(glob, text)))) {
       const which = typeof arg_key === "string" ? arg_key : "its argument";
       return `${name} breaks the run's argument constraint: ${which} must match ${globs.join(" or ") || "nothing"}. ${ADVICE}`;
@@ -232,7 +232,7 @@ function namedBy(
     ([, rule]) =>
       rule === true ||
       (typeof rule === "string" && answers(rule) === true) ||
-      (listOf(rule) ?? []).some((pattern) => texts.some((text) => matching(pattern, text))),
+      (textsIn(rule) ?? []).some((pattern) => texts.some((text) => matching(pattern, text))),
   );
   if (named) return true;
   const open = rules.find(([, rule]) => typeof rule === "string" && answers(rule) === undefined)?.[1];
@@ -262,9 +262,9 @@ const isBinding = (verdict: ApprovalVerdict): boolean => verdict.verdict === "as
 function byApprovals(approval_policy: JsonObject | null, tool: AgentTool, args: JsonObject): ApprovalVerdict {
   const policy = approval_policy ?? {};
   const { name } = tool.definition;
-  const lists = (key: string): boolean => (listOf(policy[key]) ?? []).some((glob) => isNamed(glob, tool));
+  const lists = (key: string): boolean => (textsIn(policy[key]) ?? []).some((glob) => isNamed(glob, tool));
   if (lists("auto_deny")) return { verdict: "deny", reason: `${name} is denied by the approval policy.` };
-  const writable = listOf(policy.write_path_allowlist);
+  const writable = textsIn(policy.write_path_allowlist);
   if (writable !== null && reachesEverything(tool) && !writable.includes("**"))
     return { verdict: "deny", reason: `${name} may write to every file, and the run to some alone.` };
   if (writable !== null && writes(tool)) {
@@ -326,10 +326,10 @@ export const PATH_ARGUMENTS = ["path", "file", "file_path", "dir", "directory"];
 
 /** Values of the arguments that hold paths: those that the tool declares, else those with such names. */
 function pathArguments(schema: Json | undefined, args: JsonObject): string[] {
-  const declared = listOf(objectOf(schema).path_params) ?? PATH_ARGUMENTS;
+  const declared = textsIn(objectOf(schema).path_params) ?? PATH_ARGUMENTS;
   return declared.flatMap((name) => {
     const value = args[name];
-    return typeof value === "string" ? [normalised(value)] : (listOf(value) ?? []).map(normalised);
+    return typeof value === "string" ? [normalised(value)] : (textsIn(value) ?? []).map(normalised);
   });
 }
 
@@ -364,15 +364,15 @@ export function intersectPolicies(outer: JsonObject | null, own: JsonObject | nu
   if (outer === null) return own;
   if (own === null) return outer;
   const both: JsonObject = { ...outer, ...own };
-  const tools = intersected(listOf(outer.tools), listOf(own.tools));
+  const tools = intersected(textsIn(outer.tools), textsIn(own.tools));
   if (tools !== null) both.tools = tools;
-  const roots = intersectedRoots(listOf(outer.workspace_roots), listOf(own.workspace_roots));
+  const roots = intersectedRoots(textsIn(outer.workspace_roots), textsIn(own.workspace_roots));
   if (roots !== null) both.workspace_roots = roots;
   if (isObject(outer.capabilities) && isObject(own.capabilities)) {
     const inner = own.capabilities;
     both.capabilities = Object.fromEntries(
       Object.entries(outer.capabilities).flatMap(([name, ops]): [string, Json][] =>
-        inner[name] === undefined ? [] : [[name, intersected(listOf(ops), listOf(inner[name])) ?? []]],
+        inner[name] === undefined ? [] : [[name, intersected(textsIn(ops), textsIn(inner[name])) ?? []]],
       ),
     );
   }
@@ -380,7 +380,7 @@ export function intersectPolicies(outer: JsonObject | null, own: JsonObject | nu
   if (level !== null) both.side_effect_level = level;
   const limits = [outer.recursion_limit, own.recursion_limit].filter((limit) => typeof limit === "number");
   if (limits.length > 0) both.recursion_limit = Math.min(...limits);
-  const blocked = [...(listOf(outer.blocked_tools) ?? []), ...(listOf(own.blocked_tools) ?? [])];
+  const blocked = [...(textsIn(outer.blocked_tools) ?? []), ...(textsIn(own.blocked_tools) ?? [])];
   if (blocked.length > 0) both.blocked_tools = blocked;
   both.tool_arg_constraints = [...arrayOf(outer.tool_arg_constraints), ...arrayOf(own.tool_arg_constraints)];
   both.tool_annotations = { ...objectOf(outer.tool_annotations), ...objectOf(own.tool_annotations) };
@@ -389,9 +389,9 @@ export function intersectPolicies(outer: JsonObject | null, own: JsonObject | nu
 
 /** Tools that a policy asks for and that its ceiling removes or blocks. */
 export function droppedTools(own: JsonObject | null, effective: JsonObject | null): string[] {
-  const left = listOf(effective?.tools);
-  const blocked = listOf(effective?.blocked_tools) ?? [];
-  return (listOf(own?.tools) ?? []).filter(
+  const left = textsIn(effective?.tools);
+  const blocked = textsIn(effective?.blocked_tools) ?? [];
+  return (textsIn(own?.tools) ?? []).filter(
     (name) => left?.includes(name) === false || blocked.some((glob) => nameMatches(glob, name)),
   );
 }
@@ -415,6 +415,3 @@ function lower(a: Json | undefined, b: Json | undefined): SideEffectLevel | null
 }
 
 const arrayOf = (value: Json | undefined): Json[] => (Array.isArray(value) ? value : []);
-function listOf(value: Json | undefined): string[] | null {
-  return Array.isArray(value) ? value.filter((item) => typeof item === "string") : null;
-}

@@ -1,11 +1,11 @@
 /** The option `tool_search`. */
 import * as z from "zod/mini";
 import { once } from "../../memo.ts";
-import { isObject } from "../../skill/json.ts";
+import { isObject, isTexts } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { nearest } from "../../skill/match.ts";
 import { type Fault, shown, wrongValue } from "../fault.ts";
-import { isTexts, toolName } from "../tools.ts";
+import { toolName } from "../tools.ts";
 
 const VARIANTS = ["bm25", "regex"] as const;
 const MODES = ["auto", "native", "client"] as const;

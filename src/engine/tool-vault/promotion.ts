@@ -1,6 +1,6 @@
 /** Which deferred tools a model has found so far. */
 
-import { isObject } from "../../skill/json.ts";
+import { objectOf, textsIn } from "../../skill/json.ts";
 import type { Json } from "../../skill/manifest.ts";
 import type { SearchEvent } from "./events.ts";
 import type { ToolSet } from "./tool-set.ts";
@@ -15,8 +15,7 @@ export const EMPTY_VAULT: VaultState = { promoted: [] };
 
 /** The state that a record or a run holds as JSON. */
 export function vaultState(value: Json): VaultState {
-  const promoted = isObject(value) ? value.promoted : null;
-  const names = Array.isArray(promoted) ? promoted.filter((name) => typeof name === "string") : [];
+  const names = textsIn(objectOf(value).promoted) ?? [];
   return names.length === 0 ? EMPTY_VAULT : { promoted: names };
 }
 

@@ -1,6 +1,6 @@
 /** Finds where a capability policy asks for more than a ceiling allows. Pure. */
-import { objectOf } from "../../skill/json.ts";
-import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { objectOf, textsIn } from "../../skill/json.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
 import { isWithin, normalised, rankOf } from "../agent/policy.ts";
 
 /**
@@ -10,9 +10,9 @@ import { isWithin, normalised, rankOf } from "../agent/policy.ts";
  */
 export function exceeds(ceiling: JsonObject, own: JsonObject, tools: readonly string[] = []): string[] {
   const excess: string[] = [];
-  const allowed = texts(ceiling.tools);
+  const allowed = textsIn(ceiling.tools);
   if (allowed !== null) {
-    for (const name of new Set([...(texts(own.tools) ?? []), ...tools]))
+    for (const name of new Set([...(textsIn(own.tools) ?? []), ...tools]))
       if (!allowed.includes(name))
         excess.push(`the tool ${name} is not among ${allowed.join(", ") || "the allowed ones: none is"}`);
   }
@@ -21,17 +21,17 @@ export function exceeds(ceiling: JsonObject, own: JsonObject, tools: readonly st
     excess.push(
       `side_effect_level ${String(own.side_effect_level)} is above ${String(ceiling.side_effect_level)}`,
     );
-  const roots = texts(ceiling.workspace_roots);
+  const roots = textsIn(ceiling.workspace_roots);
   if (roots !== null) {
-    for (const root of texts(own.workspace_roots) ?? [])
+    for (const root of textsIn(own.workspace_roots) ?? [])
       if (!roots.some((outer) => isWithin(normalised(root), outer)))
         excess.push(`the folder ${root} is outside of ${roots.join(", ") || "the allowed ones: none is"}`);
   }
   if (ceiling.capabilities !== undefined && ceiling.capabilities !== null) {
     const capabilities = objectOf(ceiling.capabilities);
     for (const [name, operations] of Object.entries(objectOf(own.capabilities))) {
-      const within = texts(capabilities[name]) ?? [];
-      for (const operation of texts(operations) ?? [])
+      const within = textsIn(capabilities[name]) ?? [];
+      for (const operation of textsIn(operations) ?? [])
         if (!within.includes(operation)) excess.push(`the capability ${name}.${operation} is not allowed`);
     }
   }
@@ -40,6 +40,3 @@ export function exceeds(ceiling: JsonObject, own: JsonObject, tools: readonly st
     excess.push(`recursion_limit ${own.recursion_limit} is above ${depth}`);
   return excess;
 }
-
-const texts = (value: Json | undefined): string[] | null =>
-  Array.isArray(value) ? value.filter((item) => typeof item === "string") : null;

@@ -1,6 +1,7 @@
 /** Which artifacts a stage reads, and how its prompt shows them. Pure. */
 import * as z from "zod/mini";
 import { once } from "../../memo.ts";
+import { textsIn } from "../../skill/json.ts";
 import { shortenOutput } from "../agent/compaction.ts";
 import { bodyOf, kindOf, type WorkflowArtifact } from "./artifacts.ts";
 
@@ -103,10 +104,7 @@ function withoutStale(artifacts: readonly WorkflowArtifact[]): WorkflowArtifact[
   });
 }
 
-function pathsIn({ metadata }: WorkflowArtifact, name: string): string[] {
-  const paths = metadata[name];
-  return Array.isArray(paths) ? paths.filter((path) => typeof path === "string") : [];
-}
+const pathsIn = ({ metadata }: WorkflowArtifact, name: string): string[] => textsIn(metadata[name]) ?? [];
 
 /** Of artifacts with equal contents, keeps the first, and all pinned ones. */
 function withoutCopies(

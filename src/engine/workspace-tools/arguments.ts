@@ -1,7 +1,6 @@
 /** Checks a call's arguments against a workspace tool's declaration. Pure. */
-import { objectOf } from "../../skill/json.ts";
+import { isTexts, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
-import { isTexts } from "../tools.ts";
 
 /** The arguments of a call by their declared names: models also give `Bash` the `timeout` of other clients, in ms. */
 export function declaredArguments(tool: Json, args: JsonObject): JsonObject {

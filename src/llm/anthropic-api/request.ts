@@ -10,7 +10,7 @@ import type {
 import type { ContainerTool } from "../../engine/workspace-tools/code-tools.ts";
 import { EDITOR_TOOL } from "../../engine/workspace-tools/editor-tool.ts";
 import { reservedMembers } from "../../model/reserved.ts";
-import { isObject } from "../../skill/json.ts";
+import { isObject, textsIn } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { type ContainerParams, containerShape, readContainer } from "../container-params.ts";
 import {
@@ -175,8 +175,8 @@ export function readMessagesRequest(body: JsonObject, headers: Headers, counting
 /** Version and betas as the client sent them. */
 function sentHeaders(headers: Headers, betas: Json | undefined): { [name: string]: string } {
   const version = headers.get("anthropic-version");
-  const named = Array.isArray(betas) ? betas.filter((beta) => typeof beta === "string") : [];
-  const all = [...(headers.get("anthropic-beta")?.split(",") ?? []), ...named].map((beta) => beta.trim());
+  const sent = headers.get("anthropic-beta")?.split(",") ?? [];
+  const all = [...sent, ...(textsIn(betas) ?? [])].map((beta) => beta.trim());
   const beta = [...new Set(all)].filter((name) => name !== "").join(",");
   return {
     ...(version === null ? {} : { "anthropic-version": version }),

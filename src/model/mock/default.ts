@@ -9,7 +9,7 @@ import type {
   ToolResultMessage,
 } from "../../engine/messages.ts";
 import { counted } from "../../plural.ts";
-import { isObject } from "../../skill/json.ts";
+import { isObject, textsIn } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { Asked } from "../provider-document.ts";
 import type { Sink } from "../wire.ts";
@@ -162,7 +162,7 @@ function lastToolResult(messages: readonly Message[]): ToolResultMessage | null 
 /** A value for each required parameter, according to its schema. */
 function placeholders(tool: ToolDefinition, text: string): JsonObject {
   const { properties, required } = tool.parameters;
-  const names = Array.isArray(required) ? required.filter((name) => typeof name === "string") : [];
+  const names = textsIn(required) ?? [];
   return Object.fromEntries(
     names.map((name) => [name, placeholder(isObject(properties) ? properties[name] : undefined, text)]),
   );

@@ -7,7 +7,7 @@ import { parseSparse, TEXTS } from "../../llm/options.ts";
 import { once } from "../../memo.ts";
 import { BOT_ID } from "../../skill/config/given.ts";
 import { MAX_AHEAD_MS } from "../../skill/field-kinds.ts";
-import { withoutNulls } from "../../skill/json.ts";
+import { textsIn, withoutNulls } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { approvalPolicyShape, permissionsShape, policyShape } from "../../skill/policy.ts";
 import { WORKSPACE_LIMITS } from "../../tool/workspace-path.ts";
@@ -197,5 +197,5 @@ export function readRunOptions(given: JsonObject): { options: RunOptions } | { f
 /** An option's list of texts; a single text is a list of one. */
 export function listOf(value: Json | string | readonly string[] | undefined): string[] {
   if (typeof value === "string") return [value];
-  return Array.isArray(value) ? value.filter((item) => typeof item === "string") : [];
+  return textsIn(value) ?? [];
 }

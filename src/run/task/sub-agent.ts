@@ -14,7 +14,7 @@ import { CallNotFound } from "../../errors/llm.ts";
 import { HullError, Internal } from "../../errors.ts";
 import { logFault } from "../../log.ts";
 import { readFrames } from "../../model/frames.ts";
-import { objectOf } from "../../skill/json.ts";
+import { objectOf, textsIn } from "../../skill/json.ts";
 import { SUB_AGENT } from "../../skill/tool-names.ts";
 import type { RunContext } from "../context.ts";
 import { eventOf, type RunEvent } from "../events.ts";
@@ -58,8 +58,8 @@ export async function runSubAgent(
       "sub_agent needs a task: a string that says what to do.",
       "schema_validation",
     );
-  const allowed = Array.isArray(tools) ? tools.filter((tool) => typeof tool === "string") : null;
-  const asked: ChildTask = { task, system: typeof instructions === "string" ? instructions : "", allowed };
+  const system = typeof instructions === "string" ? instructions : "";
+  const asked: ChildTask = { task, system, allowed: textsIn(tools) };
   return envelopeFrom(asked, typeof name === "string" && name !== "" ? name : "task", {
     above,
     below,
