@@ -6,7 +6,7 @@
 import * as z from "zod/mini";
 import { firstOf } from "../cut.ts";
 import { once } from "../memo.ts";
-import { isObject, objectOf } from "../skill/json.ts";
+import { isObject, isTexts, objectOf } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { SIDE_EFFECT_LEVELS } from "../skill/manifest-fields.ts";
 import { nearest } from "../skill/match.ts";
@@ -16,7 +16,7 @@ import type { ToolDefinition } from "./messages.ts";
 const EXECUTORS = ["webhook", "mcp_server", "provider_native"] as const;
 type Executor = (typeof EXECUTORS)[number];
 
-/** A tool of a run; the client answers one without `handler`, `executor` and `command`. */
+/** A tool of a run; the client answers one without `handler` and `executor`. */
 export type Tool = z.infer<ReturnType<typeof definitionShape>>;
 
 /** The names of tools that providers accept. Some want at most 64 characters, and say so themselves. */
@@ -25,6 +25,7 @@ export function toolName() {
   return z.string(words).check(z.regex(/^[A-Za-z0-9_-]{1,128}$/, words));
 }
 
+const PATH = "options.tools";
 /** The most faults in one report. */
 const MAX_FAULTS = 20;
 
@@ -67,8 +68,6 @@ const definitionShape = once(() => {
         z.transform((name): Executor => (name === "host_bridge" ? "webhook" : name)),
       ),
     ),
-    /** A command, which the runner executes. */
-    command: maybe(z.custom<string[]>(isCommand, "a list of one or more strings")),
     defer_loading: maybe(flag()),
     namespace: maybe(text()),
     annotations: maybe(annotationsShape()),
@@ -77,32 +76,24 @@ const definitionShape = once(() => {
   });
 });
 
-/** Where a set of definitions comes from. */
-interface Origin {
-  /** Path of the set, for faults. */
-  path: string;
-  /** Whether its tools may name commands: those of skills may, those of requests may not. */
-  commands: boolean;
-}
-
 /**
- * The tools of a set: a list of definitions, or an object whose `tools` is one. The shorthand of `parameters` becomes
+ * The tools in `options.tools`: a list of definitions, or an object whose `tools` is one. The shorthand of `parameters` becomes
  * JSON Schema. Reports all faults together.
  */
-export function readTools(given: Json, origin: Origin): { tools: Tool[] } | { faults: Fault[] } {
+export function readTools(given: Json): { tools: Tool[] } | { faults: Fault[] } {
   const faults: Fault[] = [];
   const list = isObject(given) && Array.isArray(given.tools) ? given.tools : given;
   if (!Array.isArray(list)) {
-    return { faults: [wrongValue(origin.path, origin.path, "a list of tools", given)] };
+    return { faults: [wrongValue(PATH, PATH, "a list of tools", given)] };
   }
   const tools = new Map<string, Tool>();
   for (const [i, definition] of list.entries()) {
-    const path = `${origin.path}.${i}`;
+    const path = `${PATH}.${i}`;
     if (!isObject(definition)) {
       faults.push(wrongValue(path, path, "a tool: an object with name, description, parameters", definition));
       continue;
     }
-    const read = readTool(definition, path, origin.commands);
+    const read = readTool(definition, path);
     if ("faults" in read) {
       faults.push(...read.faults);
       continue;
@@ -129,20 +120,16 @@ export function definitionOf(tool: Tool): ToolDefinition {
 }
 
 /** Reads one definition. */
-function readTool(
-  definition: JsonObject,
-  path: string,
-  commands: boolean,
-): { tool: Tool } | { faults: Fault[] } {
-  const given = present(definition, definitionShape());
+function readTool(definition: JsonObject, path: string): { tool: Tool } | { faults: Fault[] } {
+  const { command = null, ...given } = present(definition, definitionShape());
   given.parameters ??= {};
   if (isObject(given.annotations)) given.annotations = present(given.annotations, annotationsShape());
-  const { name, command, ...others } = given;
+  const { name } = given;
   const title = typeof name === "string" ? `the tool "${firstOf(name, 128)}"` : path;
-  const parsed = definitionShape().safeParse(commands ? given : { name, ...others });
+  const parsed = definitionShape().safeParse(given);
   const issues = parsed.success ? [] : parsed.error.issues;
   const faults = issues.flatMap((issue) => faultsOf(issue, given, path, title));
-  if (command !== undefined && !commands) {
+  if (command !== null) {
     const message = `${title}: command is for tools of skills only; define a handler, an executor or none`;
     faults.push({ path: `${path}.command`, message });
   }
@@ -225,9 +212,6 @@ function fromShorthand(given: JsonObject): JsonObject | null {
   return { type: "object", properties: named, required, additionalProperties: false };
 }
 
-export const isTexts = (value: unknown): value is string[] =>
-  Array.isArray(value) && value.every((item) => typeof item === "string");
-const isCommand = (value: unknown): value is string[] => isTexts(value) && value.length > 0;
 const isNamedSchemas = (value: JsonObject): boolean =>
   Object.values(value).every((part) => isObject(part) || typeof part === "boolean");
 const isOperations = (value: unknown): value is Record<string, string[]> =>

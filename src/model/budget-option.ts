@@ -35,10 +35,9 @@ const COST_LIMITS = ["max_cost_usd", "total_budget_usd"] as const;
 /**
  * Checks an attempt against the limits. Output counts as `max_output_tokens`, else as an explicit `max_tokens`, else as
  * none.
- * @returns the request's `max_tokens` if the option sets it; `null`: it does not
  * @throws BudgetExceeded, PriceUnknown
  */
-export function checkBudgetOption(option: BudgetOption, call: Projection): number | null {
+export function checkBudgetOption(option: BudgetOption, call: Projection): void {
   const { provider, model, price, session_cost_usd } = call;
   const output = option.max_output_tokens ?? call.max_tokens ?? 0;
   const usage = {
@@ -73,5 +72,4 @@ export function checkBudgetOption(option: BudgetOption, call: Projection): numbe
       model,
     });
   }
-  return call.max_tokens === null ? (option.max_output_tokens ?? null) : null;
 }

@@ -167,7 +167,7 @@ function withCompletion(
 
 function toolsOf({ tools: given }: CallOptions): Tool[] {
   if (given === undefined) return [];
-  const read = readTools(given, { path: "options.tools", commands: false });
+  const read = readTools(given);
   if ("faults" in read) throw refused(read.faults);
   return read.tools;
 }

@@ -129,10 +129,7 @@ function ownTools(
   { call, served }: ToolSources,
   ofSkills: readonly AgentTool[],
 ): AgentTool[] {
-  const read =
-    call.tools === undefined
-      ? { tools: [] }
-      : readTools(call.tools, { path: "options.tools", commands: false });
+  const read = call.tools === undefined ? { tools: [] } : readTools(call.tools);
   if ("faults" in read) throw refused(read.faults);
   const tools = [
     ...read.tools.map((tool) => agentTool(settings, tool)),

@@ -89,10 +89,9 @@ export class ResponseEvents {
   }
 
   /** Ends the items that are open. @param status `incomplete`: the answer was cut */
-  close(status: ItemStatus): JsonObject[] {
+  close(status: ItemStatus): void {
     this.#closeMessage([], status);
     this.#closeThoughts([], status);
-    return this.#taken();
   }
 
   /** The failed response; `null`: it has not failed. */

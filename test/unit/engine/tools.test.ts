@@ -3,14 +3,13 @@ import { describe, expect, it } from "vitest";
 import { readTools } from "../../../src/engine/tools.ts";
 import type { Json } from "../../../src/skill/manifest.ts";
 
-const read = (given: Json, commands = false) => readTools(given, { path: "options.tools", commands });
 /** Faults of one tool with the given fields, as `path: message`. */
 function faults(fields: Record<string, Json>): string[] {
-  const result = read([{ name: "deploy", description: "Deploys", ...fields }]);
+  const result = readTools([{ name: "deploy", description: "Deploys", ...fields }]);
   return "faults" in result ? result.faults.map(({ path, message }) => `${path}: ${message}`) : [];
 }
 function parameters(given: Json): Json {
-  const result = read([{ name: "t", description: "", parameters: given }]);
+  const result = readTools([{ name: "t", description: "", parameters: given }]);
   return "tools" in result ? (result.tools[0]?.parameters ?? null) : result.faults.map((f) => f.message);
 }
 
@@ -44,12 +43,12 @@ describe("what is wrong is told by tool and field", () => {
 
   it("a name that is used twice, and several faults at once", () => {
     const tool = { name: "a", description: "" };
-    expect(read([tool, tool])).toEqual({
+    expect(readTools([tool, tool])).toEqual({
       faults: [{ path: "options.tools.1.name", message: 'the tool "a" is defined twice' }],
     });
-    const many = read([5, { ...tool, name: 1 }, ...Array.from({ length: 50 }, () => tool)]);
+    const many = readTools([5, { ...tool, name: 1 }, ...Array.from({ length: 50 }, () => tool)]);
     expect("faults" in many && many.faults.length).toBe(20);
-    expect(read("none")).toEqual({
+    expect(readTools("none")).toEqual({
       faults: [{ path: "options.tools", message: 'options.tools must be a list of tools; got "none"' }],
     });
   });
@@ -98,14 +97,13 @@ describe("parameters", () => {
   });
 });
 
-it("a whole tool, in a registry; commands where they are allowed", () => {
+it("a whole tool, in a registry", () => {
   const fields = {
     name: "t",
     description: "d",
     returns: { type: "string" },
     handler: "run",
     executor: "host_bridge",
-    command: ["python3", "t.py"],
     defer_loading: true,
     namespace: "ops",
     annotations: {
@@ -115,7 +113,7 @@ it("a whole tool, in a registry; commands where they are allowed", () => {
       idempotent: true,
     },
   };
-  expect(read({ tools: [fields] }, true)).toEqual({
+  expect(readTools({ tools: [fields] })).toEqual({
     tools: [{ ...fields, executor: "webhook", parameters: expect.anything() }],
   });
 });

@@ -121,25 +121,24 @@ const CALL: Projection = {
 };
 const thrownBy = (option: Parameters<typeof checkBudgetOption>[0], call: Partial<Projection>) => {
   try {
-    return checkBudgetOption(option, { ...CALL, ...call });
+    checkBudgetOption(option, { ...CALL, ...call });
+    return null;
   } catch (error) {
     return error;
   }
 };
 
 test.each([
-  ["no limit", {}, {}, null],
-  ["output without max_tokens is not projected", { max_cost_usd: 0.003 }, {}, null],
-  ["max_output_tokens becomes max_tokens", { max_output_tokens: 50 }, {}, 50],
-  ["a smaller explicit one stays", { max_output_tokens: 50 }, { max_tokens: 20 }, null],
+  ["no limit", {}, {}],
+  ["output without max_tokens is not projected", { max_cost_usd: 0.003 }, {}],
+  ["a max_tokens below max_output_tokens", { max_output_tokens: 50 }, { max_tokens: 20 }],
   [
     "an unknown price checks no cost where it is allowed",
     { max_cost_usd: 0, total_budget_usd: 0 },
     { price: null, refusesUnpriced: false },
-    null,
   ],
-])("budget option, %s", (_, option, call, expected) => {
-  expect(thrownBy(option, call)).toBe(expected);
+])("budget option, %s", (_, option, call) => {
+  expect(thrownBy(option, call)).toBeNull();
 });
 
 test.each(["max_cost_usd", "total_budget_usd"])(
