@@ -2,7 +2,6 @@
 
 import { type ModelRequest, textOfBlocks } from "../engine/messages.ts";
 import { sumUsd } from "../engine/usd.ts";
-import type { Settings } from "../env.ts";
 import { BudgetExceeded } from "../errors/budget.ts";
 import { FAILURES, failureClassOf } from "../errors/failure-class.ts";
 import { ModelLacks } from "../errors/provider.ts";
@@ -89,7 +88,6 @@ type Reach = Pick<ExchangeOptions, "own" | "native_search">;
 
 class Host implements LlmHost {
   readonly #context: RunContext;
-  readonly #settings: Settings;
   readonly #options: LlmHostOptions;
   readonly #modelRegistry: ModelRegistry;
   readonly #accounts: Accountant;
@@ -106,7 +104,6 @@ class Host implements LlmHost {
     parts: { modelRegistry: ModelRegistry; accounts: Accountant; mocking: Mocking; price: Tariff["price"] },
   ) {
     this.#context = context;
-    this.#settings = context.settings;
     this.#options = options;
     this.#modelRegistry = parts.modelRegistry;
     this.#accounts = parts.accounts;
@@ -115,7 +112,7 @@ class Host implements LlmHost {
   }
 
   choose(selector: ModelSelector): ModelChoice {
-    const { read } = this.#settings;
+    const { read } = this.#context.settings;
     const { route_policy, ...named } = selector;
     const decision = route_policy === undefined ? null : route(route_policy, this.#modelRegistry, read);
     const chosen = decision?.chosen ?? null;
@@ -194,7 +191,7 @@ class Host implements LlmHost {
           intercept: this.#mocking.intercept,
           clock: systemClock,
           fetch: (input, init) => globalThis.fetch(input, init),
-          ai: this.#settings.local ? undefined : env.AI,
+          ai: this.#context.settings.local ? undefined : env.AI,
           log: (entry) => this.log({ ...entry }),
         },
       );
@@ -211,7 +208,7 @@ class Host implements LlmHost {
   }
 
   setting(name: string): string | undefined {
-    return this.#settings.read(name);
+    return this.#context.settings.read(name);
   }
 
   get budgetExceeded(): boolean {

@@ -3,7 +3,7 @@
  * vault belongs to one list of tools and one model. `VaultState` holds what a run has found.
  */
 import { firstOf } from "../../cut.ts";
-import type { Block, Message, ModelRequest, ToolCallBlock, ToolDefinition, Warning } from "../messages.ts";
+import type { Block, Message, ModelRequest, ToolDefinition, Warning } from "../messages.ts";
 import { definitionOf, type Tool } from "../tools.ts";
 import type { SearchEvent } from "./events.ts";
 import { decideMode, type NativeVariant, type Refusal, type SearchTarget } from "./mode.ts";
@@ -114,11 +114,11 @@ function visible(tool: Tool): ToolDefinition {
 }
 
 /**
- * Whether a call is the model's search. Then it is `search`ed, not dispatched, and exempt from policy, hooks, approvals
- * and loop detection. By identity: no tool of the list has this name.
+ * Whether a call of this name is the model's search. Then it is `search`ed, not dispatched, and exempt from policy,
+ * hooks, approvals and loop detection. By identity: no tool of the list has this name.
  */
-export function isSearchCall(vault: Vault, call: ToolCallBlock): boolean {
-  return vault.mode === "client" && call.name === vault.search.name;
+export function isSearchCall(vault: Vault, name: string): boolean {
+  return vault.mode === "client" && name === vault.search.name;
 }
 
 /**

@@ -69,8 +69,7 @@ export class RunVault implements LoopVault {
   }
 
   owns(name: string, run?: RunState): boolean {
-    const vault = this.#inForce(run?.searchRefused);
-    return isSearchCall(vault, { type: "tool_call", id: "", name, arguments: null, raw: "" });
+    return isSearchCall(this.#inForce(run?.searchRefused), name);
   }
 
   offer(run: RunState, tools: readonly ToolDefinition[], messages: readonly Message[]): VaultOffer {

@@ -72,8 +72,8 @@ describe("client mode", () => {
   it("a renamed search is known as the search, and no scope hides it or reveals more", async () => {
     const vault = clientVault(TOOLS, { name: "find_tool" });
     expect(names(vault, ["open_file"], ["open_file"])).toEqual(["find_tool", "open_file"]);
-    expect(isSearchCall(vault, searchCall("x", "find_tool"))).toBe(true);
-    expect(isSearchCall(vault, searchCall("x", "hull_tool_search"))).toBe(false);
+    expect(isSearchCall(vault, "find_tool")).toBe(true);
+    expect(isSearchCall(vault, "hull_tool_search")).toBe(false);
     const { state } = await search(vault, EMPTY_VAULT, searchCall("file mail", "find_tool"), {
       scope: new Set(["send_mail"]),
     });
