@@ -78,7 +78,7 @@ const KINDS = {
   /** A server that requires no key. */
   plain: (fake) => ({
     args: ["--direct"],
-    // examples.test.ts checks what this server prints at its start.
+    // examples.test.ts checks what the first of these servers prints at its start (`printedFirst`).
     skills: join(REPO, "skills"),
     project: {
       "hull.toml": `[llm]
@@ -137,13 +137,18 @@ const noteOf = (kind: Kind): string => join(HULL_TEST_SERVERS, `${process.pid}-$
 
 let provider: Promise<FakeProvider> | null = null;
 const servers = new Map<Kind, Promise<HullDev>>();
+const firstOutputs = new Map<Kind, () => string>();
 
 async function start(kind: Kind, fake: FakeProvider, from?: HullDev): Promise<HullDev> {
   const settings: HullDevOptions = KINDS[kind](fake);
   const hull = await startHullDev(from === undefined ? settings : { ...settings, skills: {}, from });
   await writeFile(noteOf(kind), "");
+  if (from === undefined) firstOutputs.set(kind, hull.output);
   return hull;
 }
+
+/** What the first server of a kind has printed: one that a file restarted began with the skills of that file. */
+export const printedFirst = (kind: Kind): string => firstOutputs.get(kind)?.() ?? "";
 
 /** The servers end with the test process, as vitest's fixtures of that scope do. */
 const ending = anyTest
