@@ -211,9 +211,9 @@ function spendOf({ request, target, price, startedAt }: Call, end: CallEnd, now:
   const unknown =
     turn !== null && silent ? [...broken, { bytes: bytesOfBlocks(turn.blocks), said: reported }] : broken;
   if (turn === null && silent && unknown.length === 0) return null;
-  const estimated = { ...NO_USAGE, input_tokens: promptTokens(request) };
   const estimates = unknown.map(({ bytes, said }) => ({
-    ...(promptTokensOf(said, true) > 0 ? said : estimated),
+    // The estimate of the prompt reads the whole conversation, so Hull makes it only where it counts.
+    ...(promptTokensOf(said, true) > 0 ? said : { ...NO_USAGE, input_tokens: promptTokens(request) }),
     // A provider that counts at the beginning counts only the first tokens.
     output_tokens: Math.max(said.output_tokens, tokensOfBytes(bytes)),
   }));

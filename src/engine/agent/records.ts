@@ -8,11 +8,10 @@ import { about, count, maybe, object, type Shaped, text } from "../../answer-sha
 import type { ErrorData } from "../../errors.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { Artifact, ImportedArtifact } from "../artifact.ts";
-import type { Message, ModelTurn, ToolCallBlock, Usage, Warning } from "../messages.ts";
+import type { Message, ModelTurn, Part, ToolCallBlock, Usage, Warning } from "../messages.ts";
 import type { RunStatus } from "../run-status.ts";
 import type { Cost, ReturnedShare, Share, Spent } from "../shares.ts";
-import type { FaultCategory } from "../tool-fault.ts";
-import type { ToolOutcome } from "../tool-result.ts";
+import type { FaultCategory, ToolErrorCode } from "../tool-fault.ts";
 import type { SearchEvent } from "../tool-vault/events.ts";
 import type { AgentSpec, AgentTool, WakeLimit } from "./spec.ts";
 import type { TaskLedger } from "./task-ledger.ts";
@@ -39,16 +38,22 @@ export type ToolStatus = (typeof TOOL_STATUSES)[number];
 export type ModelCost = Usage & Cost;
 
 /** One settled tool call of an agent run. `content` is what the model sees. */
-export interface AgentToolResult
-  extends Omit<ToolOutcome, "ok" | "bytes" | "truncated">,
-    Partial<Pick<ToolOutcome, "truncated">> {
+export interface AgentToolResult {
   status: ToolStatus;
+  content: string;
   /** The structured result, if the tool gave one. */
   value: Json;
   /** Of `ToolCallUpdate`; `null` for success. */
   error_category: FaultCategory | null;
+  exit_code: number | null;
+  duration_ms: number;
+  /** The exact name of the fault, if it has one in addition to the category. */
+  code?: ToolErrorCode;
   /** Bytes that the tool wrote before anything was left out. Absent: the bytes of `content`. */
   bytes?: number;
+  truncated?: boolean;
+  /** Shown to the model together with the text, e.g. an image. Absent: nothing. */
+  parts?: Part[];
   /** Artifacts that the call made, in order; absent: none. The state does not keep their content. */
   artifacts?: Artifact[];
   /** Whether a failed call may be repeated. Absent: the category alone decides. */
