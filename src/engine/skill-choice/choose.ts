@@ -6,7 +6,7 @@ import { counted } from "../../plural.ts";
 import { globMatchesAny } from "../../skill/glob.ts";
 import type { AgentSkill } from "../agent/spec.ts";
 import { indexTokens, type WordIndex, wordScores } from "../tool-vault/bm25.ts";
-import { isCommon, isProperName, significantWords } from "./words.ts";
+import { distinctWords, isCommon, isProperName, significantWords } from "./words.ts";
 
 export interface Candidate {
   name: string;
@@ -137,7 +137,7 @@ function rank(
   text: string,
   wanted: (skill: AgentSkill) => boolean,
 ): { found: number[]; told: (number: number) => Ranked } {
-  const query = [...new Set(significantWords(text))];
+  const query = distinctWords(text);
   const scores = wordScores(words, query);
   const found: number[] = [];
   for (const [number, score] of scores.entries()) {

@@ -80,11 +80,21 @@ export function significantWords(text: string, known: Map<string, readonly strin
     if (had === undefined) known.set(written, own);
     for (const word of own) words.push(word);
   }
-  // Word, the program: on its own it is a plain word.
-  if ((text.includes("ord ") || text.includes("Word")) && WORD_FILES.some((form) => form.test(text)))
-    words.push("docx");
+  if (meansWordFiles(text)) words.push("docx");
   return words;
 }
+
+/** Each of the words once. It reads each spelling once, so a long text costs little more than the search for its spellings. */
+export function distinctWords(text: string): string[] {
+  const spellings = new Set(text.match(WORD));
+  const words = new Set(Array.from(spellings).flatMap(wordsOf));
+  if (meansWordFiles(text)) words.add("docx");
+  return [...words];
+}
+
+/** Whether a text speaks of Word, the program: on its own it is a plain word. */
+const meansWordFiles = (text: string): boolean =>
+  (text.includes("ord ") || text.includes("Word")) && WORD_FILES.some((form) => form.test(text));
 
 const WORD = /[\p{L}\p{N}]+(?:[-_'’][\p{L}\p{N}]+)*/gu;
 const WORD_FILES = [
