@@ -263,6 +263,7 @@ it("a run that takes over stages has the mocks that these left", async () => {
     (await (await post(`/workflows/runs/${to}`, body)).json<{ run: Run }>()).run;
   const resumed = await next(`${first.id}/resume`, {});
   expect(texts(resumed)).toEqual(["one", "two", "three"]);
+  expect(first.stages).toMatchObject([{ metadata: { mocks_used: [0] } }, { metadata: { mocks_used: [1] } }]);
   expect(texts(await next(`${first.id}/fork`, { from: "b" }))).toEqual(["one", "two", "three"]);
   expect(texts(await next(`${resumed.id}/fork`, { from: "c" }))).toEqual(["one", "two", "three"]);
 });

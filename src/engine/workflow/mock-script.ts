@@ -109,17 +109,18 @@ function callsModel({ kind, mode, verify }: Node, item: number | undefined): boo
 
 /**
  * The places of the mocks that an attempt used up. Of equal mocks, the earlier ones are.
+ * @param state as the attempt saw it
  * @param left those that it did not use, in the order of the script
  */
 export function placesUsed(state: MockUse, key: AttemptKey, left: readonly Json[]): number[] {
   const { mock: script } = state.spec.options;
   if (!Array.isArray(script)) return [];
-  const passed = mocksPassed(state, key);
+  const others = [...placesGone(state), ...mocksPassed(state, key)];
   const rest = left.map((mock) => canonicalJson(mock));
   return script
     .flatMap((_, n) => {
       const place = script.length - 1 - n;
-      if (canonicalJson(script[place]) !== rest.at(-1)) return passed.includes(place) ? [] : [place];
+      if (canonicalJson(script[place]) !== rest.at(-1)) return others.includes(place) ? [] : [place];
       rest.pop();
       return [];
     })
