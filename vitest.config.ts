@@ -74,7 +74,7 @@ export default defineConfig({
           globalSetup: "test/support/global-setup.ts",
           // What a file changes is in processes of its own.
           isolate: false,
-          // After the others, and more at once than there are cores: these tests mostly wait for processes.
+          // After `unit`, and more at once than there are cores: these tests mostly wait for processes.
           sequence: { groupOrder: 1 },
           maxWorkers: cores * 2 + 2,
         },

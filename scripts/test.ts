@@ -2,7 +2,8 @@
  * Runs the tests: `node scripts/test.ts [--quick] [ARGUMENT...]`. `--quick` leaves out the tests that start servers; vitest gets
  * the other arguments. Its last line is "N passed, N failed".
  *
- * Several vitests run at once, since the tests of one project inside workerd share one thread.
+ * Two vitests run at once: one with the projects in Node, one with the tests inside workerd. Those would otherwise get no
+ * workers of their own, and the projects in Node would wait for the last of them.
  */
 import { spawn } from "node:child_process";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
@@ -68,8 +69,7 @@ const folder = await mkdtemp(join(tmpdir(), "hull-test-reports-"));
 try {
   const outcomes = await Promise.all([
     run("node", [...inNode.flatMap((project) => ["--project", project]), ...rest], folder),
-    run("worker-1", ["--project", "worker", "--shard=1/2", ...rest], folder),
-    run("worker-2", ["--project", "worker", "--shard=2/2", ...rest], folder),
+    run("worker", ["--project", "worker", ...rest], folder),
   ]);
   const sum = (count: (outcome: Outcome) => number): number =>
     outcomes.reduce((total, outcome) => total + count(outcome), 0);
