@@ -1,4 +1,4 @@
-/** How an llm skill's answer ended and what it took, as headers. */
+/** How a model's answer ended and what it took, as headers. */
 import { finishReason } from "../engine/agent/served-answer.ts";
 import type { Warning } from "../engine/messages.ts";
 
@@ -10,11 +10,13 @@ export function endHeaders(
   ending: Parameters<typeof finishReason>[0],
   warnings: readonly Pick<Warning, "code">[],
 ): Record<string, string> {
+  return { "x-hull-finish-reason": finishReason(ending), ...warningsHeader(warnings) };
+}
+
+/** `x-hull-warnings`: the codes, each once; no header if there are no warnings. */
+export function warningsHeader(warnings: readonly Pick<Warning, "code">[]): Record<string, string> {
   const codes = new Set(warnings.map(({ code }) => code));
-  return {
-    "x-hull-finish-reason": finishReason(ending),
-    ...(codes.size === 0 ? {} : { "x-hull-warnings": [...codes].join(",") }),
-  };
+  return codes.size === 0 ? {} : { "x-hull-warnings": [...codes].join(",") };
 }
 
 /** `x-hull-usage`, over all rounds of a run. */

@@ -5,11 +5,12 @@
 import type { Applied } from "../engine/agent/apply.ts";
 import { settledBy } from "../engine/agent/entries.ts";
 import { isAtLeast } from "../engine/agent/policy.ts";
+import { readingOf } from "../engine/agent/reader.ts";
 import type { AgentToolResult } from "../engine/agent/records.ts";
 import type { AgentSkill, AgentSpec, AgentTool } from "../engine/agent/spec.ts";
 import type { RunState } from "../engine/agent/state.ts";
 import { roundsUsedUp } from "../engine/agent/status.ts";
-import type { ModelTurn, ToolCallBlock } from "../engine/messages.ts";
+import type { ModelTurn, ToolCallBlock, Warning } from "../engine/messages.ts";
 import {
   type CodeTerms,
   containerTool,
@@ -116,6 +117,8 @@ export interface AgentOutcome {
   paused: boolean;
   /** The provider's container, if the provider ran skills of its own. */
   hosted: JsonObject | null;
+  /** Those of all its records. */
+  warnings: readonly Warning[];
 }
 
 /** @throws HullError if the request cannot be run */
@@ -172,6 +175,7 @@ export async function openAgentRun(
       const release = await runSlot(context, skill, begun, execution);
       /** The provider's own container, from its last turn. */
       const last: Pick<AgentOutcome, "hosted"> = { hosted: null };
+      const warnings: Warning[] = [];
       const log = durable?.log ?? new MemoryLog(null);
       try {
         const { run } = await driveStateless(context, spec, {
@@ -187,6 +191,7 @@ export async function openAgentRun(
           hear: (applied) => {
             const { record } = applied;
             if (record.type === "model_call_settled") last.hosted = record.turn.container ?? last.hosted;
+            warnings.push(...readingOf(applied).warnings);
             report(applied, listener, clients);
           },
           ...(container === null ? {} : { workspace: container.workspace }),
@@ -197,6 +202,7 @@ export async function openAgentRun(
           calls: open.map(({ call }) => call),
           max_iterations_reached: roundsUsedUp(run),
           paused: run.status === "budget_exhausted",
+          warnings,
           ...last,
         };
       } catch (error) {

@@ -199,10 +199,10 @@ describe("a chat completion", () => {
       fake.script([{ refusal: "I will not." }, { text: "Half", stop: "content_filter" }]);
       const body = { model, messages };
       const ask = async () => {
-        const made = stream
-          ? await client.chat.completions.stream(body).finalChatCompletion()
-          : await client.chat.completions.create(body);
-        return made.choices[0];
+        if (stream) return (await client.chat.completions.stream(body).finalChatCompletion()).choices[0];
+        const { data, response } = await client.chat.completions.create(body).withResponse();
+        expect(response.headers.get("x-hull-warnings")).toBe("model_refused");
+        return data.choices[0];
       };
       expect(await ask()).toMatchObject({ finish_reason: "stop", message: { refusal: "I will not." } });
       expect(await ask()).toMatchObject({ finish_reason: "content_filter", message: { content: "Half" } });

@@ -328,7 +328,8 @@ describe("a model of another provider", () => {
     const turn = { text: [], refusal: "I cannot help with that." };
     fake.script([turn, turn, { text: "Gladly." }]);
     const body = { ...ask, model: GPT, tools };
-    const whole = await client.messages.create(body);
+    const { data: whole, response } = await client.messages.create(body).withResponse();
+    expect(response.headers.get("x-hull-warnings")).toBe("model_refused");
     const streamed = await client.messages.stream(body).finalMessage();
     for (const { content, stop_reason, stop_details } of [whole, streamed])
       expect({ content, stop_reason, stop_details }).toMatchObject({

@@ -265,6 +265,25 @@ describe("a request", () => {
     expect(thinking).toEqual([undefined, { type: "adaptive" }]);
   });
 
+  test.each([
+    [GPT, true],
+    [GPT, false],
+    ["skill/reports", true],
+    ["skill/reports", false],
+  ])(
+    "of %s has the codes of its warnings in a header, also when it is read later: stored %s",
+    async (model, store) => {
+      fake.script([{ text: "Half", stop: "length" }]);
+      const key = { headers: { "idempotency-key": `warned-${model}-${store}` } };
+      const body = { model, input: "Count.", store };
+      const asked = () => client.responses.create(body, key).withResponse();
+      const { data, response } = await asked();
+      const all = [response, (await asked()).response];
+      if (store) all.push((await client.responses.retrieve(data.id).withResponse()).response);
+      expect(all.map(({ headers }) => headers.get("x-hull-warnings"))).toEqual(all.map(() => "answer_cut"));
+    },
+  );
+
   test("with an Idempotency-Key is answered once", async () => {
     fake.script([{ text: "One." }, { text: "Two." }]);
     const body = { model: GPT, input: "Count.", tools: [SHELL] };

@@ -150,6 +150,7 @@ describe("the switch for one tool call at a time", () => {
   it("is left out for models that refuse it, with a word", async () => {
     const answer = await client.post("/v1/chat/completions", { ...chat, ...off, model: "o3" });
     expect(answer.headers.get("x-hull-ignored")).toBe("parallel_tool_calls");
+    expect(answer.headers.get("x-hull-warnings")).toBe("option_ignored");
     expect(bodies[0]).not.toHaveProperty("parallel_tool_calls");
   });
 });
@@ -202,16 +203,15 @@ describe("a skill", () => {
     expect(await sent(...asked("echo"))).not.toHaveProperty("reasoning_effort");
   });
 
-  it.each(surfaces.filter(([, asked]) => !asked("")[0].startsWith("/v1")))(
-    "has an effort in vain, and the caller is told: %s",
-    async (_, asked) => {
-      const answer = await client.post(...asked("echo"));
-      const told = `${answer.headers.get("x-hull-warnings")} ${await answer.text()}`;
-      expect(told).toContain("option_ignored");
-      if (!told.startsWith("option_ignored"))
-        expect(told).toContain("effort has no effect: the model gpt-4o");
-    },
-  );
+  it.each([
+    ...surfaces,
+    ["a stored response", (skill: string) => ["/v1/responses", { model: `skill/${skill}`, input: "Hi." }]],
+  ] satisfies typeof surfaces)("has an effort in vain, and the caller is told: %s", async (_, asked) => {
+    const answer = await client.post(...asked("echo"));
+    const told = `${answer.headers.get("x-hull-warnings")} ${await answer.text()}`;
+    expect(told).toContain("option_ignored");
+    if (!told.startsWith("option_ignored")) expect(told).toContain("effort has no effect: the model gpt-4o");
+  });
 
   it.each([{ reasoning_effort: "low" }, { thinking: "low" }])("gives way to the caller's %j", async (own) => {
     const body = { prompt: "Hi.", options: { skill: "sage", ...own } };

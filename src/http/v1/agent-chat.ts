@@ -9,6 +9,7 @@ import type { ChatRequest } from "../../llm/openai-api/request.ts";
 import { namesSkill } from "../../llm/skill-model.ts";
 import { tokenCounts } from "../../model/usage.ts";
 import { type Container, type GeneratedFile, makeContainer } from "../../run/container.ts";
+import { warningsHeader } from "../../run/end-headers.ts";
 import { type AgentListener, type AgentOutcome, type AgentRun, openAgentRun } from "../../run/vendor-run.ts";
 import type { RequestContext } from "../context.ts";
 import { jsonAnswer } from "../json.ts";
@@ -49,15 +50,18 @@ export async function answerChatWithTools(
   await context.beforeEffects();
   const chosen = ignoredChoice(asked.request.tool_choice);
   const own = run.protocol === "openai-chat" ? [] : Object.keys(asked.extra);
-  const ignored = ignoredHeader(
-    [...own, ...asked.unsupported, ...chosen, ...ignoredStrict(asked.request.tools, null)],
-    null,
-  );
+  const ignored = ignoredHeader([
+    ...own,
+    ...asked.unsupported,
+    ...chosen,
+    ...ignoredStrict(asked.request.tools, null),
+  ]);
   if (!asked.stream) {
     const silent = { text: () => {}, reasoning: () => {}, call: () => {} };
-    const { turn, further } = await drive(context, run, asked, silent);
+    const { turn, further, warnings } = await drive(context, run, asked, silent);
     const whole = { ...completionOf(turn, run.excludesCached, Date.now()), ...further };
-    return jsonAnswer(context.redacted(whole), { headers: { "cache-control": "no-store", ...ignored } });
+    const headers = { "cache-control": "no-store", ...ignored, ...warningsHeader(warnings) };
+    return jsonAnswer(context.redacted(whole), { headers });
   }
   const about = { model: run.spec.model.model, usage: asked.reports_usage, headers: ignored };
   return chunkedAnswer(context, about, async (chunks, reading, write) => {
@@ -71,7 +75,7 @@ export async function answerChatWithTools(
   });
 }
 
-/** Drives the run, and answers with all its turns as one, together with the additional members of the answer. */
+/** Drives the run. Returns all its turns as one, the additional members of the answer, and the run's warnings. */
 async function drive(
   context: RequestContext,
   opened: AgentRun,
@@ -110,6 +114,7 @@ async function drive(
   return {
     turn: turnOf(run, outcome, { json, named, rest: outcome.hosted === null ? ran.rest : [] }),
     further: { ...containerOf(run, outcome), generated_files: files, ...included, ...reached },
+    warnings: outcome.warnings,
   };
 }
 

@@ -10,6 +10,7 @@ import { namesSkill } from "../../llm/skill-model.ts";
 import { anthropicStop } from "../../llm/stop-words.ts";
 import { tokenCounts } from "../../model/usage.ts";
 import type { GeneratedFile } from "../../run/container.ts";
+import { warningsHeader } from "../../run/end-headers.ts";
 import type { ReferencedSkills } from "../../run/v1-skills.ts";
 import { type AgentListener, type AgentOutcome, type AgentRun, openAgentRun } from "../../run/vendor-run.ts";
 import { LITELLM_TOOL } from "../../run/whole-skills.ts";
@@ -59,12 +60,13 @@ export async function answerWithTools(
   const ignored = run.excludesCached ? lost : [...asked.ignored, ...lost];
   if (!asked.stream) {
     const message = new WholeMessage();
-    await drive(context, run, asked, (event) => message.push(event));
-    const headers = { "cache-control": "no-store", ...ignoredHeader(ignored, null) };
+    const { warnings } = await drive(context, run, asked, (event) => message.push(event));
+    const told = { ...ignoredHeader(ignored), ...warningsHeader(warnings) };
+    const headers = { "cache-control": "no-store", ...told };
     return jsonAnswer(message.message, { headers });
   }
   return streamedAnswer(context, {
-    headers: ignoredHeader(ignored, null),
+    headers: ignoredHeader(ignored),
     async run(write, reading) {
       reading.addEventListener("abort", () => left.abort(), { once: true });
       await drive(context, run, asked, (event) => write(formatted(event)));
@@ -79,7 +81,7 @@ async function drive(
   run: AgentRun,
   { container: params, uploads }: MessagesRequest,
   emit: (event: JsonObject) => void,
-): Promise<void> {
+): Promise<AgentOutcome> {
   const { spec, container, copies, anywhere } = run;
   const made: GeneratedFile[] = [];
   const events = new MessageEvents(spec.model.model, context, emit);
@@ -144,6 +146,7 @@ async function drive(
     ...(outcome.max_iterations_reached ? { max_iterations_reached: true } : {}),
   });
   events.end(stop, usageOf(run, outcome, executions), shown, further);
+  return outcome;
 }
 
 function stopOf({ run, calls, paused }: AgentOutcome): string {

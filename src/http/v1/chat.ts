@@ -14,7 +14,7 @@ import { answerChatWithTools, runsChatTools } from "./agent-chat.ts";
 import { chunkedAnswer } from "./chat-chunks.ts";
 import { checkCodeAccess } from "./code-access.ts";
 import { withStoredTurns } from "./container-turns.ts";
-import { ignoredHeader, ignoredStrict, modelLookup, sendCall } from "./model-call.ts";
+import { callHeaders, ignoredHeader, ignoredStrict, modelLookup, sendCall } from "./model-call.ts";
 
 /** `POST /v1/chat/completions`. */
 export async function createChatCompletion(context: RequestContext): Promise<Response> {
@@ -41,7 +41,7 @@ async function whole(context: RequestContext, asked: ChatRequest, model: VendorM
   const { request, ignored } = fitted(asked, model.reached);
   const { signal } = context.request;
   const turn = await sendCall(context, model, request, { signal, stream: false });
-  const headers = { "cache-control": "no-store", ...ignoredHeader(ignored, turn) };
+  const headers = { "cache-control": "no-store", ...callHeaders(ignored, model, turn) };
   return jsonAnswer(context.redacted(completionOf(turn, model.excludesCached, Date.now())), { headers });
 }
 
@@ -50,7 +50,7 @@ async function streamed(context: RequestContext, asked: ChatRequest, model: Vend
   const about = {
     model: model.reached.model,
     usage: asked.reports_usage,
-    headers: ignoredHeader(ignored, null),
+    headers: ignoredHeader(ignored),
   };
   return chunkedAnswer(context, about, async (chunks, signal) => {
     const turn = await sendCall(context, model, request, { signal, stream: true, sink: chunks.sink });

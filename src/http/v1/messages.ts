@@ -19,6 +19,7 @@ import { dialectOf } from "./dialect.ts";
 import { errorBody } from "./errors.ts";
 import { MessageEvents } from "./message-events.ts";
 import {
+  callHeaders,
   ignoredHeader,
   ignoredStrict,
   type ModelLookup,
@@ -80,7 +81,11 @@ async function whole(context: RequestContext, asked: MessagesRequest, model: Ven
   const ignored = checkFit(asked, model.reached);
   const { signal } = context.request;
   const turn = await sendCall(context, model, asked.request, { signal, stream: false });
-  return jsonNow(context.redacted(messageOf(turn, model.excludesCached)), 200, ignoredHeader(ignored, turn));
+  return jsonNow(
+    context.redacted(messageOf(turn, model.excludesCached)),
+    200,
+    callHeaders(ignored, model, turn),
+  );
 }
 
 async function streamed(
@@ -90,7 +95,7 @@ async function streamed(
 ): Promise<Response> {
   const ignored = checkFit(asked, model.reached);
   return streamedAnswer(context, {
-    headers: ignoredHeader(ignored, null),
+    headers: ignoredHeader(ignored),
     async run(write, signal) {
       const events = new MessageEvents(model.reached.model, context, (event) => write(formatted(event)));
       const turn = await sendCall(context, model, asked.request, { signal, stream: true, sink: events.sink });

@@ -8,6 +8,7 @@ import type { Reached } from "../../llm/host.ts";
 import { namesSkill } from "../../llm/skill-model.ts";
 import { once } from "../../memo.ts";
 import type { Sink } from "../../model/wire.ts";
+import { warningsHeader } from "../../run/end-headers.ts";
 import { llmError } from "../../run/llm-problem.ts";
 import { type VendorModel, vendorModel, vendorTurn } from "../../run/vendor-model.ts";
 import type { RequestContext } from "../context.ts";
@@ -54,10 +55,19 @@ export async function sendCall(
 }
 
 /** Names the members of a request that were not sent to the provider. */
-export function ignoredHeader(names: readonly string[], turn: ModelTurn | null): Record<string, string> {
-  const warned = turn?.warnings?.flatMap(({ option }) => option ?? []) ?? [];
-  const all = [...new Set([...names, ...warned])].map((name) => name.replace(/[^\x21-\x7e]/g, "?"));
+export function ignoredHeader(names: readonly string[]): Record<string, string> {
+  const all = [...new Set(names)].map((name) => name.replace(/[^\x21-\x7e]/g, "?"));
   return all.length === 0 ? {} : { "x-hull-ignored": all.join(", ").slice(0, 1024) };
+}
+
+/** The headers of a whole answer of one model call. @param names members that did not reach the provider */
+export function callHeaders(
+  names: readonly string[],
+  { choice }: VendorModel,
+  { warnings = [] }: ModelTurn,
+): Record<string, string> {
+  const ignored = ignoredHeader([...names, ...warnings.flatMap(({ option }) => option ?? [])]);
+  return { ...ignored, ...warningsHeader([...choice.warnings, ...warnings]) };
 }
 
 /**

@@ -1,7 +1,7 @@
 /** Makes a response, in a request or in the object that outlives it: one model call, or a run of the engine. */
 
 import { wellFormedJson } from "../../bytes.ts";
-import type { Block, ModelRequest, Usage } from "../../engine/messages.ts";
+import type { Block, ModelRequest, Usage, Warning } from "../../engine/messages.ts";
 import { type CodeTerms, shellCommands } from "../../engine/workspace-tools/code-tools.ts";
 import { stderrOf } from "../../engine/workspace-tools/command-result.ts";
 import { HullError } from "../../errors.ts";
@@ -17,6 +17,7 @@ import type { JsonObject } from "../../skill/manifest.ts";
 import { AnswerStream } from "../answer-stream.ts";
 import { type Container, containerFileId, filesForUser, MOST_FILES, openContainer } from "../container.ts";
 import type { RunContext } from "../context.ts";
+import { warningsHeader } from "../end-headers.ts";
 import type { RunEvent } from "../events.ts";
 import type { OperationHandle, RunOutput } from "../handle.ts";
 import { finalFault, llmError } from "../llm-problem.ts";
@@ -73,6 +74,8 @@ interface Ended {
   model: string;
   /** Whether the answer ends because the rounds of tools are used up. Absent: they are not. */
   max_iterations_reached?: boolean;
+  /** Absent: none, or an earlier version of Hull stored how it ended. */
+  warnings?: readonly Warning[];
 }
 
 /** Where the response's commands run, which its items show. */
@@ -136,7 +139,11 @@ export async function runResponse(
     await appendItems(env, tenant, request.conversation, [...request.input, ...output]);
   return {
     body: wellFormedJson(response),
-    headers: { "content-type": "application/json", "cache-control": "no-store" },
+    headers: {
+      "content-type": "application/json",
+      "cache-control": "no-store",
+      ...warningsHeader(ended.warnings ?? []),
+    },
     done: { response },
   };
 }
@@ -175,7 +182,8 @@ async function callModel(
   const { turn, figures } = await answer.during(1, () => vendorTurn(model, call).catch(finalFault(signal)));
   context.log.usage = figures;
   const { excludesCached } = model;
-  const ended = { stop: turn.stop_reason, usage: turn.usage, excludesCached, model: turn.model };
+  const warnings = [...model.choice.warnings, ...(turn.warnings ?? [])];
+  const ended = { stop: turn.stop_reason, usage: turn.usage, excludesCached, model: turn.model, warnings };
   durable?.remember(asJson({ blocks: turn.blocks, ended }));
   part({ turn: turn.blocks });
   return ended;
@@ -230,7 +238,7 @@ async function runTools(
       part({ result: { id: call, name, commands, ...ended } });
     },
   };
-  const { run: state, calls, max_iterations_reached } = await run.drive(listener);
+  const { run: state, calls, max_iterations_reached, warnings } = await run.drive(listener);
   const files = opened === null || container === null ? [] : await citedFiles(opened, container);
   if (files.length > 0) part({ files });
   if (calls.length > 0) part({ turn: calls });
@@ -240,6 +248,7 @@ async function runTools(
     excludesCached: run.excludesCached,
     model: run.spec.model.model,
     max_iterations_reached: max_iterations_reached && calls.length === 0,
+    warnings,
   };
 }
 

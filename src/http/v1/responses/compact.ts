@@ -19,7 +19,7 @@ import type { RequestContext } from "../../context.ts";
 import { objectBody, objectBodyIfAny } from "../../operations.ts";
 import { jsonNow } from "../../page.ts";
 import { listedAnswer } from "../../skills/index-call.ts";
-import { ignoredHeader, modelLookup, sendCall } from "../model-call.ts";
+import { callHeaders, modelLookup, sendCall } from "../model-call.ts";
 import { historyOf, inputAfter } from "./history.ts";
 import { newDigits } from "./ids.ts";
 
@@ -75,5 +75,5 @@ async function summarized(context: RequestContext, body: JsonObject): Promise<Re
     }),
     usage: responseUsage(turn.usage, model.excludesCached),
   };
-  return jsonNow(context.redacted(document), 200, ignoredHeader(extraMemberNames(body), turn));
+  return jsonNow(context.redacted(document), 200, callHeaders(extraMemberNames(body), model, turn));
 }

@@ -39,7 +39,6 @@ import { parsedJson } from "../../../skill/json-depth.ts";
 import type { Json, JsonObject } from "../../../skill/manifest.ts";
 import type { RequestContext } from "../../context.ts";
 import { silentHandle } from "../../event-answer.ts";
-import { storedError } from "../../executions.ts";
 import { accountOf } from "../../llm/account.ts";
 import { objectBody } from "../../operations.ts";
 import { jsonNow } from "../../page.ts";
@@ -53,7 +52,7 @@ import { ignoredChoice, ignoredHeader, ignoredStrict, modelLookup, streamedAnswe
 import { historyOf, inputAfter } from "./history.ts";
 import { checkSizes, responseExecution } from "./ids.ts";
 import { renderEvent, renderResponse, showsReasoning } from "./render.ts";
-import { documentOf, type StoredResponse, storedResponse, streamStored } from "./stored.ts";
+import { ended, present, type StoredResponse, storedResponse, streamStored } from "./stored.ts";
 
 /** Whether the request wants Hull to store the response, whose id then follows from the key. */
 export function keepsResponse(body: Uint8Array): boolean {
@@ -103,7 +102,7 @@ async function prepared(context: RequestContext, asked: ResponsesAsk, body: Json
     ...(asked.stream || asked.background ? {} : { silent: true }),
   };
   context.log.response = request.head.id ?? null;
-  const headers = ignoredHeader(ignored, null);
+  const headers = ignoredHeader(ignored);
   return { request, headers, found, made: place?.made === true };
 }
 
@@ -172,13 +171,12 @@ async function answerBegun(
   const reasoning = showsReasoning(include, true);
   if (stream) return streamStored(context, response, { after: -1, reasoning, early: true, headers });
   if (background) {
-    const document = begun === "started" ? request.head : await documentOf(response);
-    return jsonNow(context.redacted(renderResponse(document, reasoning)), 200, headers);
+    const { document, told } =
+      begun === "started" ? { document: request.head, told: {} } : await present(response);
+    return jsonNow(context.redacted(renderResponse(document, reasoning)), 200, { ...headers, ...told });
   }
-  const answer = await execution.answer();
-  if (!answer.ok) throw storedError(answer);
-  const document: JsonObject = JSON.parse(await new Response(answer.body).text());
-  return jsonNow(renderResponse(document, reasoning), 200, headers);
+  const { document, told } = await ended(execution);
+  return jsonNow(renderResponse(document, reasoning), 200, { ...headers, ...told });
 }
 
 /** Creates a response that is not stored. @param id of the call */
@@ -197,7 +195,8 @@ async function passing(
   if (!stream) {
     const output = await runResponse(handle, request, found);
     const document: JsonObject = isObject(output.done.response) ? output.done.response : {};
-    return jsonNow(context.redacted(renderResponse(document, reasoning)), 200, headers);
+    const told = { ...headers, ...output.headers };
+    return jsonNow(context.redacted(renderResponse(document, reasoning)), 200, told);
   }
   const events = new ResponseEvents(request.head, shellOf(request));
   const texts = (made: readonly JsonObject[]): string =>

@@ -10,6 +10,7 @@ import { type ResponsesOperation, shellOf } from "../../../run/responses/perform
 import type { JsonObject } from "../../../skill/manifest.ts";
 import type { RequestContext } from "../../context.ts";
 import type { ExecutionClient } from "../../execution-client.ts";
+import { storedError } from "../../executions.ts";
 import { jsonNow } from "../../page.ts";
 import { flagIn, WORDS } from "../../parameters.ts";
 import type { Params } from "../../routes.ts";
@@ -46,15 +47,26 @@ export async function storedResponse(context: RequestContext, id: string): Promi
   return { execution, request };
 }
 
+/** A response, and the headers with which it ended, `x-hull-warnings` among them. */
+interface Shown {
+  document: JsonObject;
+  told: Record<string, string>;
+}
+
 /** The response in its present state. */
-export async function documentOf({ execution, request }: StoredResponse): Promise<JsonObject> {
+export async function present({ execution, request }: StoredResponse): Promise<Shown> {
   const { status, error } = await execution.status();
-  if (status === "running") return { ...request.head, status: "in_progress" };
-  if (error !== null) return { ...request.head, ...failure({ ...error }) };
+  if (status === "running") return { document: { ...request.head, status: "in_progress" }, told: {} };
+  if (error !== null) return { document: { ...request.head, ...failure({ ...error }) }, told: {} };
+  return ended(execution);
+}
+
+/** The response, once it has ended. @throws the error that ended it */
+export async function ended(execution: ExecutionClient): Promise<Shown> {
   const answer = await execution.answer();
-  if (!answer.ok) throw new Internal({ cause: "a response that is done has no answer" });
+  if (!answer.ok) throw storedError(answer);
   const document: JsonObject = JSON.parse(await new Response(answer.body).text());
-  return document;
+  return { document, told: answer.headers };
 }
 
 /**
@@ -63,7 +75,7 @@ export async function documentOf({ execution, request }: StoredResponse): Promis
  */
 export async function itemsUpTo(context: RequestContext, id: string): Promise<JsonObject[]> {
   const stored = await storedResponse(context, id);
-  const { status, output } = await documentOf(stored);
+  const { status, output } = (await present(stored)).document;
   if (status !== "completed" && status !== "incomplete") {
     const detail = `previous_response_id: the response ${id} is ${String(status)}; only a completed or incomplete one can be continued.`;
     throw new BadRequest({ detail, param: "previous_response_id" });
@@ -83,7 +95,8 @@ export async function getResponse(context: RequestContext, { id = "" }: Params):
   const stored = await storedResponse(context, id);
   const reasoning = reasoningShown(context);
   if (!streaming) {
-    return jsonNow(context.redacted(renderResponse(await documentOf(stored), reasoning)));
+    const { document, told } = await present(stored);
+    return jsonNow(context.redacted(renderResponse(document, reasoning)), 200, told);
   }
   const text = query.get("starting_after") ?? "-1";
   const after = Number(text);
@@ -189,7 +202,8 @@ export async function cancelResponse(context: RequestContext, { id = "" }: Param
     throw new BadRequest({ detail: `The response ${id} does not run in the background.` });
   }
   await stored.execution.cancel(true);
-  return jsonNow(context.redacted(renderResponse(await documentOf(stored), reasoningShown(context))));
+  const { document, told } = await present(stored);
+  return jsonNow(context.redacted(renderResponse(document, reasoningShown(context))), 200, told);
 }
 
 /** `GET /v1/responses/:id/input_items`. @throws BadRequest */
