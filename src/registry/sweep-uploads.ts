@@ -7,10 +7,11 @@ import RUNS from "../../migrations/0009_runs.sql?raw";
 import WORKFLOWS from "../../migrations/0010_workflows.sql?raw";
 import TASKS from "../../migrations/0012_tasks.sql?raw";
 import UPLOADED_OBJECTS from "../../migrations/0021_uploaded_objects.sql?raw";
+import UPLOADS_BY_DIGEST from "../../migrations/0022_uploads_by_digest.sql?raw";
 import { removeInBatches, Tables } from "../database.ts";
 import type { Bindings } from "../env.ts";
 
-const SCHEMA = UPLOADED_OBJECTS + UPLOADS + SESSIONS + RUNS + WORKFLOWS + TASKS + DAEMONS;
+const SCHEMA = UPLOADED_OBJECTS + UPLOADS + UPLOADS_BY_DIGEST + SESSIONS + RUNS + WORKFLOWS + TASKS + DAEMONS;
 
 const HOUR_MS = 3_600_000;
 /**
@@ -25,11 +26,17 @@ const LOOSE_FOR_MS = 31 * 24 * HOUR_MS;
 const BEGINS_WITHIN_MS = 48 * HOUR_MS;
 /** When a sweep that has not finished must have died: the platform ends it after 15 minutes. */
 const ENDS_MS = HOUR_MS;
-/** Versions that a sweep removes at once. Each may have a hundred modules, and a Worker may call KV a thousand times. */
+/** Versions that a sweep removes at once. */
 const BATCH = 5;
+/**
+ * The most objects that a sweep removes. Each takes a call of KV, a version may have more than a thousand, and all sweeps
+ * of a trigger together may make a thousand calls.
+ */
+const MAX_OBJECTS = 200;
 
-const REFERRED =
-  "digest IN (SELECT digest FROM uploaded_skills) OR digest IN (SELECT digest FROM uploaded_versions)";
+const REFERRED = ["uploaded_skills", "uploaded_versions"]
+  .map((table) => `EXISTS (SELECT 1 FROM ${table} AS n WHERE n.digest = uploaded_records.digest)`)
+  .join(" OR ");
 
 /** Whether the row `n` of the version's tenant is that of something that may have begun with the version. */
 const BEGUN = `n.tenant = v.tenant
@@ -43,12 +50,17 @@ const NEEDED = `EXISTS (SELECT 1 FROM runs AS n WHERE ${BEGUN} AND n.settled_at 
   OR EXISTS (SELECT 1 FROM sessions AS n WHERE n.tenant = v.tenant AND n.id >= 'container_01' AND n.id < 'container_02'
     AND instr(n.metadata, v.digest))`;
 
+/** Whether a version that stays uses the object `o`. No version can begin to while the object is noted for removal. */
+const SHARED = `EXISTS (SELECT 1 FROM uploaded_objects AS p JOIN uploaded_records AS r ON r.digest = p.digest
+  WHERE p.key = o.key AND r.removing_ms IS NULL)`;
+
 const digestShape = z.lazy(() => z.object({ digest: z.string() }));
 const keyShape = z.lazy(() => z.object({ key: z.string() }));
 
 /** @param now Unix ms */
 export async function sweepUploads(env: Bindings, now: number): Promise<void> {
   const tables = new Tables(env.DB, SCHEMA);
+  let left = MAX_OBJECTS;
   await removeInBatches(async () => {
     const [, claimed] = await tables.batch([
       // An upload that is under way has no version yet.
@@ -63,21 +75,28 @@ export async function sweepUploads(env: Bindings, now: number): Promise<void> {
     const found = z.array(digestShape).parse(claimed);
     if (found.length === 0) return false;
     const digests = JSON.stringify(found.map(({ digest }) => digest));
-    const ours = "digest IN (SELECT value FROM json_each(?))";
+    const ours = "digest IN (SELECT value FROM json_each(?1))";
     const objects = await tables.rows(
       keyShape,
-      `SELECT DISTINCT key FROM uploaded_objects AS o WHERE ${ours} AND NOT EXISTS
-         (SELECT 1 FROM uploaded_objects AS p JOIN uploaded_records AS r ON r.digest = p.digest
-          WHERE p.key = o.key AND r.removing_ms IS NULL)`,
-      [digests],
+      `SELECT DISTINCT key FROM uploaded_objects AS o WHERE ${ours} AND NOT ${SHARED} LIMIT ?2`,
+      [digests, left],
     );
     const keys = objects.map(({ key }) => key);
     for (const key of keys) await env.SKILLS.delete(key);
     if (keys.length > 0) await env.FILES.delete(keys);
+    left -= keys.length;
     await tables.batch([
-      [`DELETE FROM uploaded_objects WHERE ${ours}`, [digests]],
-      [`DELETE FROM uploaded_records WHERE ${ours}`, [digests]],
+      [
+        `DELETE FROM uploaded_objects AS o WHERE ${ours} AND (key IN (SELECT value FROM json_each(?2)) OR ${SHARED})`,
+        [digests, JSON.stringify(keys)],
+      ],
+      // A version that has objects left is claimed again later.
+      [
+        `DELETE FROM uploaded_records WHERE ${ours} AND NOT EXISTS
+           (SELECT 1 FROM uploaded_objects AS o WHERE o.digest = uploaded_records.digest)`,
+        [digests],
+      ],
     ]);
-    return found.length === BATCH;
+    return found.length === BATCH && left > 0;
   });
 }

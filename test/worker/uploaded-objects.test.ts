@@ -269,6 +269,30 @@ describe("a sweep", () => {
     ]);
   });
 
+  it("removes a version of many objects in parts, since a trigger has a thousand calls for all sweeps", async () => {
+    const list = JSON.stringify(Array.from({ length: 450 }, (_, i) => `uploaded/module:${i}`));
+    await run("INSERT INTO uploaded_records VALUES ('big', 't', 1, NULL), ('other', 't', NULL, NULL)");
+    await run("INSERT INTO uploaded_objects SELECT 'big', value FROM json_each(?)", list);
+    await run("INSERT INTO uploaded_objects VALUES ('other', 'uploaded/module:0')");
+    const removed: string[] = [];
+    const SKILLS = new Proxy(env.SKILLS, {
+      get: (target, name) =>
+        name === "delete"
+          ? async (key: string) => void removed.push(key)
+          : Reflect.get(target, name).bind(target),
+    });
+    for (const [hours, most] of [
+      [0, 200],
+      [2, 400],
+      [4, 449],
+    ] as const) {
+      await sweep(hours / 24, { ...env, SKILLS });
+      expect([removed.length, new Set(removed).size]).toEqual([most, most]);
+    }
+    expect(removed).not.toContain("uploaded/module:0");
+    expect([await rows("uploaded_records"), await rows("uploaded_objects")]).toEqual([1, 1]);
+  });
+
   it("removes many at once, those in R2 too", async () => {
     const list = JSON.stringify(Array.from({ length: 50 }, (_, i) => i));
     for (let i = 0; i < 50; i++) await (i % 2 === 0 ? env.SKILLS : env.FILES).put(`uploaded/skill:${i}`, "x");
