@@ -224,7 +224,7 @@ function chooseServed(
         continue;
       }
       const address = (manifest: Manifest) =>
-        claimAddress(table, { folder: folder.within, file: folder.file, manifest, positions });
+        claimAddress(table, { folder: folder.name, file: folder.file, manifest, positions });
       const conflict = address(current.manifest);
       if (conflict === null) {
         served.push(current);
@@ -262,7 +262,8 @@ interface MovedTo {
 
 /**
  * Gives skills of one slug in different namespaces separate addresses. The first keeps the slug, where a skill without
- * namespace comes first, and one beside the skills of its plugin last; the others are built again as `namespace--slug`.
+ * namespace comes first, and one beside its plugin's own skill of that slug last; the others are built again as
+ * `namespace--slug`. Where that is another skill of the plugin, one beside the plugin's own is `namespace-folders--slug`.
  */
 async function withNamespaces(
   outcomes: readonly Outcome[],
@@ -270,21 +271,26 @@ async function withNamespaces(
   again: (folder: SkillFolder) => Promise<Outcome>,
 ): Promise<Outcome[]> {
   const holders = new Map<string, SkillFolder>();
-  const inOrder = outcomes.toSorted(({ folder: a }, { folder: b }) => rank(a) - rank(b));
   const moved = new Map<Outcome, MovedTo>();
-  for (const outcome of inOrder) {
+  for (const outcome of inOrder(outcomes, options)) {
     const current = currentOf(outcome, options);
     if (current === null) continue;
     const { slug } = current.card;
     const { folder, skill } = outcome;
     const holder = holders.get(slug);
-    const namespace = namespaceOf(folder);
-    const own = namespace === "" ? slug : `${namespace}--${slug}`;
-    if (holder === undefined) holders.set(slug, folder);
-    else if (current === skill && namespaceOf(holder) !== namespace && !holders.has(own)) {
-      holders.set(own, folder);
-      moved.set(outcome, { slug: own, holder });
+    if (holder === undefined) {
+      holders.set(slug, folder);
+      continue;
     }
+    const { namespace, beside } = folder;
+    const wanted = [
+      ...(holder.namespace === namespace ? [] : [addressOf(slug, namespace)]),
+      ...(beside === undefined ? [] : [addressOf(slug, namespace, beside)]),
+    ];
+    const own = wanted.find((address) => !holders.has(address));
+    if (current !== skill || own === undefined) continue;
+    holders.set(own, folder);
+    moved.set(outcome, { slug: own, holder });
   }
   const [first] = outcomes.filter((outcome) => moved.has(outcome));
   return Promise.all(
@@ -298,11 +304,23 @@ async function withNamespaces(
   );
 }
 
-const rank = ({ namespace, beside }: SkillFolder): number =>
-  Number(namespace !== undefined) + Number(beside !== undefined);
+/** Skills in the order in which they may choose their slugs. */
+function inOrder(outcomes: readonly Outcome[], options: BuildOptions): Outcome[] {
+  const address = (outcome: Outcome): string =>
+    addressOf(currentOf(outcome, options)?.card.slug ?? "", outcome.folder.namespace);
+  const ofPlugins = new Set(outcomes.filter(({ folder }) => folder.beside === undefined).map(address));
+  const rank = (outcome: Outcome): number => {
+    const { namespace, beside } = outcome.folder;
+    return Number(namespace !== undefined) + Number(beside !== undefined && ofPlugins.has(address(outcome)));
+  };
+  return outcomes.toSorted((a, b) => rank(a) - rank(b));
+}
 
-const namespaceOf = ({ namespace, beside }: SkillFolder): string =>
-  [namespace, beside].filter((part) => part !== undefined).join("-");
+/** @param parts its namespace, and the folders that lead to it in its plugin */
+function addressOf(slug: string, ...parts: readonly (string | undefined)[]): string {
+  const namespace = parts.filter((part) => part !== undefined).join("-");
+  return namespace === "" ? slug : `${namespace}--${slug}`;
+}
 
 /** The most skills to name in one finding. */
 const MOST_NAMED = 20;

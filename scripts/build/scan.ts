@@ -56,7 +56,7 @@ export interface SkillFolder {
    * neither.
    */
   namespace?: string;
-  /** The folders in its plugin that lead to it, if it is not where the plugin has its skills. */
+  /** The folders in its plugin that lead to it, if it is not in the plugin's folder `skills`. */
   beside?: string;
   /** Its plugin. */
   plugin?: Plugin;
@@ -287,7 +287,8 @@ function placed(folder: SkillFolder, declared: readonly DeclaredPlugins[]): Skil
     unreadable.some((file) => isWithin(folder.path, dirname(dirname(file)))),
   );
   const namespace = plugin === null ? foldersAbove(folder.within) : slugify(plugin.name);
-  const beside = plugin?.skills === null ? foldersAbove(relative(plugin.path, folder.path)) : "";
+  const inPlugin = plugin?.skills === null ? relative(plugin.path, folder.path) : "";
+  const beside = inPlugin.split(sep, 1)[0] === "skills" ? "" : foldersAbove(inPlugin);
   return {
     ...folder,
     ...(plugin === null ? {} : { plugin }),

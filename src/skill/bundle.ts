@@ -163,7 +163,9 @@ interface Served extends SkillLocation {
  */
 export function claimAddress(table: RouteTable, skill: Served): Diagnostic | null {
   const { slug, route } = skill.manifest;
-  const conflict = table.claim({ folder: skill.folder, slug, route });
+  // Folders of one name are common in a collection. A root that is itself a skill has a name alone.
+  const folder = skill.file.split("/").slice(0, -1).join("/") || skill.folder;
+  const conflict = table.claim({ folder, slug, route });
   if (conflict === null) return null;
   const field = skill.positions.has(conflict.field) ? conflict.field : "name";
   return {

@@ -101,7 +101,7 @@ test("cards and the catalog", async () => {
 describe("addresses across skills (S6)", () => {
   const skill = (folder: string, name: string, route?: string) => ({
     folder,
-    file: `${folder}/SKILL.md`,
+    file: `deep/${folder}/SKILL.md`,
     manifest: manifest(`run: x${route === undefined ? "" : `\nroute: ${route}`}`, name),
     positions: new Map([
       ["name", { line: 2, column: 1 }],
@@ -133,6 +133,6 @@ describe("addresses across skills (S6)", () => {
     const table = new RouteTable();
     const found = skills.flatMap((skill) => claimAddress(table, skill) ?? []);
     expect(found.map((d) => [d.code, d.skill, d.line])).toEqual(expected);
-    for (const d of found) expect(d.message).toMatch(/skill in a\b/);
+    for (const d of found) expect(d.message).toMatch(/skill in deep\/a\b/);
   });
 });
