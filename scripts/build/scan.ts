@@ -2,16 +2,7 @@
  * Finds skill folders and their files, and never changes the source tree. The calls block: a folder of thousands of
  * skills takes a tenth of the time of as many asynchronous calls.
  */
-import {
-  type Dirent,
-  existsSync,
-  lstatSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  type Stats,
-  statSync,
-} from "node:fs";
+import { type Dirent, existsSync, lstatSync, readFileSync, type Stats, statSync } from "node:fs";
 import { basename, dirname, join, relative, sep } from "node:path";
 import { utf8Length } from "../../src/bytes.ts";
 import { firstOf } from "../../src/cut.ts";
@@ -22,8 +13,8 @@ import { byteOrder } from "../../src/skill/path.ts";
 import { slugify } from "../../src/skill/slug.ts";
 import { PACK_LIMITS } from "../../src/skill/tar.ts";
 import { CONFIG_FILE } from "../config.ts";
-import { ABSENT } from "../read-if-there.ts";
-import { isSystemError, reasonOf } from "../system-error.ts";
+import { reasonOf } from "../system-error.ts";
+import { isWithin, orNull, outsideTarget, readFolder, realPath, refusalOf, statOf } from "./file-system.ts";
 import { foldersAbove } from "./folders-above.ts";
 import { type DeclaredPlugins, PLUGIN_FOLDER, type Plugin, pluginOf, readPlugins } from "./plugins.ts";
 
@@ -116,8 +107,6 @@ export function inspectRoot(root: string, project: string): RootContext {
   }
   return { root, boundary, levels, declared };
 }
-
-const isWithin = (path: string, folder: string): boolean => path === folder || path.startsWith(folder + sep);
 
 /**
  * The skills of a root: the root itself if it contains SKILL.md, else every folder below it that does and is not inside
@@ -513,13 +502,6 @@ function folderUnreadable({ name }: SkillFolder, file: string, path: string): Di
   return [{ ...finding, message, hint: UNREADABLE_HINT }];
 }
 
-/** The target of a link if it is outside every folder of `boundary` (real paths), else `null`. */
-function outsideTarget(link: string, boundary: readonly string[]): string | null {
-  const target = realPath(link);
-  if (target === null) return null;
-  return boundary.some((base) => target === base || target.startsWith(base + sep)) ? null : target;
-}
-
 function ignoreLevels(
   folder: SkillFolder,
   { levels }: RootContext,
@@ -550,34 +532,4 @@ function readIgnore(location: string, base: string): IgnoreLevel {
   const refusal = text === null ? refusalOf(path, readFileSync) : null;
   if (refusal !== null) throw refusal;
   return { base, rules: parseIgnore(text ?? "") };
-}
-
-/** Why an existing file or folder cannot be read; `null`: it can be read, or does not exist. */
-function refusalOf(path: string, read: (path: string) => unknown = readdirSync): Error | null {
-  try {
-    read(path);
-  } catch (error) {
-    if (isSystemError(error) && !NOT_THERE.includes(error.code ?? "")) return error;
-  }
-  return null;
-}
-
-/** A link that leads nowhere, and something of another kind, count as nothing. */
-const NOT_THERE = [...ABSENT, "EISDIR", "ELOOP"];
-
-/** The entries of a folder; `null` if there is no such folder, or if it cannot be read. */
-function readFolder(path: string): Dirent[] | null {
-  return orNull(() => readdirSync(path, { withFileTypes: true }));
-}
-
-const realPath = (path: string): string | null => orNull(() => realpathSync.native(path));
-
-const statOf = (path: string): Stats | null => orNull(() => statSync(path));
-
-function orNull<T>(call: () => T): T | null {
-  try {
-    return call();
-  } catch {
-    return null;
-  }
 }

@@ -1,0 +1,46 @@
+/** What the file system says of a path, without errors for what is not there. The calls block. */
+import { type Dirent, readdirSync, realpathSync, type Stats, statSync } from "node:fs";
+import { sep } from "node:path";
+import { ABSENT } from "../read-if-there.ts";
+import { isSystemError } from "../system-error.ts";
+
+/** Whether a path is a folder, or in it; both are absolute. */
+export const isWithin = (path: string, folder: string): boolean =>
+  path === folder || path.startsWith(folder + sep);
+
+/** The target of a link if it is outside every folder of `boundary` (real paths), else `null`. */
+export function outsideTarget(link: string, boundary: readonly string[]): string | null {
+  const target = realPath(link);
+  if (target === null) return null;
+  return boundary.some((base) => isWithin(target, base)) ? null : target;
+}
+
+/** Why an existing file or folder cannot be read; `null`: it can be read, or does not exist. */
+export function refusalOf(path: string, read: (path: string) => unknown = readdirSync): Error | null {
+  try {
+    read(path);
+  } catch (error) {
+    if (isSystemError(error) && !NOT_THERE.includes(error.code ?? "")) return error;
+  }
+  return null;
+}
+
+/** A link that leads nowhere, and something of another kind, count as nothing. */
+const NOT_THERE = [...ABSENT, "EISDIR", "ELOOP"];
+
+/** The entries of a folder; `null` if there is no such folder, or if it cannot be read. */
+export function readFolder(path: string): Dirent[] | null {
+  return orNull(() => readdirSync(path, { withFileTypes: true }));
+}
+
+export const realPath = (path: string): string | null => orNull(() => realpathSync.native(path));
+
+export const statOf = (path: string): Stats | null => orNull(() => statSync(path));
+
+export function orNull<T>(call: () => T): T | null {
+  try {
+    return call();
+  } catch {
+    return null;
+  }
+}
