@@ -1,7 +1,7 @@
 /** Builds all skills of some folders into bundles and a catalog. */
 import { createHash } from "node:crypto";
 import { stat } from "node:fs/promises";
-import { basename, join, relative, sep } from "node:path";
+import { basename, dirname, join, relative, sep } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import type { Layer } from "../../src/model/registry/layer.ts";
 import { withoutFolder } from "../../src/skill/assemble.ts";
@@ -16,11 +16,19 @@ import { workflowNamed } from "../../src/skill/workflow-files.ts";
 import { workflowPart } from "../../src/skill/working-parts.ts";
 import { type ProjectModels, projectModelRegistry, projectProviders } from "../models.ts";
 import type { BuildCache } from "./cache.ts";
+import { isWithin } from "./file-system.ts";
 import { mapLimited } from "./map-limited.ts";
 import { openapiOf } from "./openapi.ts";
 import { mergedPackages, type Packages, readPackages } from "./packages.ts";
 import { type RootedDiagnostic, scanRoots } from "./roots.ts";
-import { type FoundFile, listFiles, type RootContext, type SkillFolder } from "./scan.ts";
+import {
+  type FoundFile,
+  isSkill,
+  listFiles,
+  type RootContext,
+  type RootScan,
+  type SkillFolder,
+} from "./scan.ts";
 import { locationOf, sharedStamp } from "./shared-folder.ts";
 import {
   type BuiltSkill,
@@ -118,7 +126,7 @@ export async function buildRoots(roots: readonly string[], options: BuildOptions
     for (const { folder, diagnostic } of scan.refused) {
       outcomes.push(without(folder, [diagnostic]));
     }
-    outcomes.push(...(await vanished(root, outcomes, options)));
+    outcomes.push(...(await vanished(root, scan, outcomes, options)));
     diagnostics.push(...scan.diagnostics.map((diagnostic) => ({ root, diagnostic })));
     const again = (folder: SkillFolder) => buildFolder(folder, rootContext, surroundings, options);
     perRoot.push(await withNamespaces(outcomes, options, again));
@@ -284,7 +292,7 @@ async function withNamespaces(
     }
     const { namespace, beside } = folder;
     const wanted = [
-      ...(holder.namespace === namespace ? [] : [addressOf(slug, namespace)]),
+      ...(areApart(folder, holder) ? [addressOf(slug, namespace)] : []),
       ...(beside === undefined ? [] : [addressOf(slug, namespace, beside)]),
     ];
     const own = wanted.find((address) => !holders.has(address));
@@ -322,6 +330,10 @@ function addressOf(slug: string, ...parts: readonly (string | undefined)[]): str
   return namespace === "" ? slug : `${namespace}--${slug}`;
 }
 
+/** Whether two skills of one slug may both be served: their namespaces differ, or a plugin declares one in the other. */
+const areApart = (folder: SkillFolder, holder: SkillFolder): boolean =>
+  folder.namespace !== holder.namespace || isWithin(folder.path, holder.path);
+
 /** The most skills to name in one finding. */
 const MOST_NAMED = 20;
 
@@ -336,7 +348,11 @@ function slugsInUse({ folder }: Outcome, moved: ReadonlyMap<Outcome, MovedTo>): 
       { slug, holder },
     ]) => {
       const wanted = skill?.card.slug ?? "";
-      return { wanted, slug, text: `${holder.within} is served under it, ${within} as ${slug}` };
+      return {
+        wanted,
+        slug,
+        text: `${holder.within === "" ? "the root" : holder.within} is served under it, ${within} as ${slug}`,
+      };
     },
   );
   const [only, ...more] = cases;
@@ -389,8 +405,16 @@ function lastGood(
   return { ...previous, card: { ...previous.card, stale: true }, faults: shown };
 }
 
-/** Skills of the previous build whose folder still exists but has lost its SKILL.md: broken, not gone. */
-async function vanished(root: string, found: Outcome[], options: BuildOptions): Promise<Outcome[]> {
+/**
+ * Skills of the previous build whose folder still exists but has lost its SKILL.md, or is not found since the file that
+ * may declare it cannot be read: broken, not gone.
+ */
+async function vanished(
+  root: string,
+  { diagnostics }: RootScan,
+  found: Outcome[],
+  options: BuildOptions,
+): Promise<Outcome[]> {
   if (options.keepLastGood !== true) return [];
   const known = new Set(found.map((outcome) => outcome.folder.path));
   const lost: Outcome[] = [];
@@ -398,6 +422,9 @@ async function vanished(root: string, found: Outcome[], options: BuildOptions): 
     const within = path.slice(root.length + 1);
     if (known.has(path) || path !== join(root, within) || within === "") continue;
     if ((await stat(path).catch(() => null))?.isDirectory() !== true) continue;
+    const whole = isSkill(path);
+    const holds = (file: string) => isWithin(path, join(root, dirname(dirname(file))));
+    if (whole && !diagnostics.some(({ code, file }) => code === "plugin_file" && holds(file))) continue;
     const name = basename(path);
     const folder: SkillFolder = { root, path, name, within, file: `${within}/SKILL.md`, configured: false };
     const diagnostic: Diagnostic = {
@@ -408,7 +435,7 @@ async function vanished(root: string, found: Outcome[], options: BuildOptions): 
       message: `The folder ${name} has lost its SKILL.md; its last good version stays.`,
       hint: "Restore the file, or remove the folder to take the skill down.",
     };
-    lost.push(without(folder, [diagnostic]));
+    lost.push(without(folder, whole ? [] : [diagnostic]));
   }
   return lost;
 }

@@ -12,6 +12,8 @@ export interface Plugin {
   path: string;
   /** Absolute folders, which are its only skills; `null`: everything inside it. */
   skills: string[] | null;
+  /** Absolute folders in which it has skills, also where one of them is inside another skill. */
+  places: string[];
 }
 
 const paths = z
@@ -55,14 +57,20 @@ export function readPlugins(folder: string): DeclaredPlugins {
     if (!entry.success) continue;
     const { name, source, skills } = entry.data;
     const path = resolve(/^\.{0,2}\//.test(source) ? folder : base, source);
-    if (inside(path))
-      plugins.push({ name, path, skills: skills?.map((each) => resolve(path, each)) ?? null });
+    const listed = skills?.map((each) => resolve(path, each)) ?? null;
+    if (inside(path)) plugins.push({ name, path, skills: listed, places: listed ?? usual(path) });
   }
   const own = read("plugin.json", pluginFile);
   // `skills` of a plugin.json adds folders to the usual one, but everything inside the plugin belongs to it.
-  if (own !== null) plugins.push({ name: own.name, path: folder, skills: null });
+  if (own !== null) {
+    const more = (own.skills ?? []).map((each) => resolve(folder, each));
+    plugins.push({ name: own.name, path: folder, skills: null, places: [...usual(folder), ...more] });
+  }
   return { plugins, unreadable };
 }
+
+/** Where a plugin that lists no skills has them: anywhere, or in `skills` if its folder is itself a skill. */
+const usual = (path: string): string[] => [path, join(path, "skills")];
 
 /** The plugin of a skill's folder: one that lists it, else the innermost one that contains it. */
 export function pluginOf(folder: string, plugins: readonly Plugin[]): Plugin | null {

@@ -55,6 +55,8 @@ export interface SkillFolder {
   pluginUnreadable?: true;
   /** The slug under which it is served, if another skill has the slug of its name. */
   slug?: string;
+  /** Folders inside it, relative to it, with skills that their plugin declares: they are served beside it. */
+  apart?: readonly string[];
 }
 
 export interface FoundFile {
@@ -109,25 +111,15 @@ export function inspectRoot(root: string, project: string): RootContext {
 }
 
 /**
- * The skills of a root: the root itself if it contains SKILL.md, else every folder below it that does and is not inside
- * another skill, byte-sorted. Throws `RootMissing`, and the system's error for a root that cannot be read.
+ * The skills of a root, byte-sorted: each folder with SKILL.md, itself included, that is not inside another skill, or
+ * that a plugin declares although it is. Throws `RootMissing`, and the system's error for a root that cannot be read.
  */
 export function findSkills(rootContext: RootContext): RootScan {
   const { root } = rootContext;
   const entries = readFolder(root);
   if (entries === null) throw refusalOf(root) ?? new RootMissing(root);
   const scan: RootScan = { skills: [], refused: [], diagnostics: [] };
-  const own = skillFileOf(entries);
-  if (own !== null) {
-    const configured = hasConfig(entries);
-    const folder = { root, path: root, name: basename(root), within: "", file: own, configured };
-    const here = entries.some(({ name }) => name === PLUGIN_FOLDER) ? [readPlugins(root)] : [];
-    const declared = [...rootContext.declared, ...here];
-    scan.diagnostics.push(...unreadable(root, declared));
-    scan.skills.push(placed(folder, declared));
-    return scan;
-  }
-  searchBelow(rootContext, entries, scan);
+  search(rootContext, entries, scan);
   if (scan.skills.length === 0 && scan.refused.length === 0) {
     const message = `The folder ${root} holds no skill: no folder in it has a SKILL.md.`;
     scan.diagnostics.push(ofRoot("warning", "no_skills", message, whereElse(root, rootContext.boundary)));
@@ -162,19 +154,32 @@ function ofRoot(level: Diagnostic["level"], code: string, message: string, hint?
   return { level, code, skill: "", file: ".", message, ...(hint === undefined ? {} : { hint }) };
 }
 
-function searchBelow(
+/** A skill in which only the folders that plugins declare are searched. */
+interface Around {
+  path: string;
+  /** Absolute path of its SKILL.md. */
+  text: string;
+  places: readonly string[];
+  /** Folders with skills, relative to it. */
+  apart: string[];
+}
+
+function search(
   { root, boundary, levels, declared: above }: RootContext,
   top: readonly Dirent[],
   scan: RootScan,
 ): void {
   let folders = 0;
   const declared = [...above];
+  const places = above.flatMap(placesOf);
   const found: SkillFolder[] = [];
   /** Targets of links in the root. */
   const linked: SkillFolder[] = [];
   const notePlugins = (entries: readonly Dirent[], within: string): void => {
     if (!entries.some(({ name }) => name === PLUGIN_FOLDER)) return;
-    declared.push(readPlugins(join(root, within)));
+    const here = readPlugins(join(root, within));
+    declared.push(here);
+    places.push(...placesOf(here));
   };
   const locations = [realPath(root) ?? root];
   /** Whether a link leads to a folder that is not searched otherwise. */
@@ -185,11 +190,25 @@ function searchBelow(
     locations.push(real);
     return true;
   };
+  /** What plugins declare inside a skill. */
+  const placesIn = (path: string): string[] =>
+    places.filter((place) => place !== path && isWithin(place, path));
+  /** Whether a folder with SKILL.md is a skill of its own; notes it in the skill around it. */
+  const isOwn = (path: string, name: string, around: Around | null): boolean => {
+    if (around === null) return true;
+    if (!around.places.some((place) => isWithin(path, place))) return false;
+    const text = realPath(join(path, name));
+    // A link to the text of the skill around it makes no second skill.
+    if (text !== null && text === realPath(around.text)) return false;
+    around.apart.push(relative(around.path, path).split(sep).join("/"));
+    return true;
+  };
   const visit = (
     entries: readonly Dirent[],
     prefix: string,
     depth: number,
     nested: readonly { prefix: string; level: IgnoreLevel }[],
+    around: Around | null,
   ): void => {
     const isLeftOut = (within: string): boolean =>
       isIgnored(within, true, levels) ||
@@ -198,10 +217,13 @@ function searchBelow(
       if (!entry.isDirectory() && !entry.isSymbolicLink()) continue;
       const within = prefix + entry.name;
       if (entry.name === PLUGIN_FOLDER || isLeftOut(within)) continue;
-      if (folders++ >= MAX_FOLDERS) return;
       const path = join(root, within);
+      if (around?.places.some((place) => isWithin(path, place) || isWithin(place, path)) === false) continue;
+      if (folders++ >= MAX_FOLDERS) return;
       const inside = readFolder(path);
       if (inside === null) {
+        // What is wrong with it shows among the files of the skill around it.
+        if (around !== null) continue;
         const folder = {
           root,
           path,
@@ -220,25 +242,41 @@ function searchBelow(
       const link = entry.isSymbolicLink();
       const target = link ? outsideTarget(path, boundary) : null;
       if (name === null) {
-        if (depth === 1 && inside.some((entry) => entry.name === "tools.json"))
+        if (depth === 1 && around === null && inside.some((entry) => entry.name === "tools.json"))
           scan.diagnostics.push(toolsAlone(entry.name));
         // Links into the root are found at their targets, and nothing outside of the project is searched.
         if (link && (target !== null || !isNew(path))) continue;
-        notePlugins(inside, within);
-        const ignores = inside.some(({ name }) => name === IGNORE_FILE);
-        const own = ignores ? [{ prefix: `${within}/`, level: readIgnore(path, "") }] : [];
-        visit(inside, `${within}/`, depth + 1, [...nested, ...own]);
-        continue;
       }
-      if (inside.some((entry) => entry.name === PLUGIN_FOLDER)) notePlugins(inside, within);
-      const file = `${within}/${name}`;
-      const folder = { root, path, name: entry.name, within, file, configured: hasConfig(inside) };
-      if (target !== null) scan.refused.push({ folder, diagnostic: linkOutside(folder, within, target) });
-      else (link ? linked : found).push(folder);
+      notePlugins(inside, within);
+      let inner = around;
+      if (name !== null) {
+        const file = `${within}/${name}`;
+        const apart: string[] = [];
+        const folder = { root, path, name: entry.name, within, file, configured: hasConfig(inside), apart };
+        if (around === null && target !== null)
+          scan.refused.push({ folder, diagnostic: linkOutside(folder, within, target) });
+        const own = target === null && isOwn(path, name, around);
+        if (own) (link ? linked : found).push(folder);
+        const below = placesIn(path);
+        if (link || below.length === 0) continue;
+        const outer = own || around === null ? { path, text: join(path, name), apart } : around;
+        inner = { ...outer, places: below };
+      }
+      const ignores = inside.some(({ name }) => name === IGNORE_FILE);
+      const own = ignores ? [{ prefix: `${within}/`, level: readIgnore(path, "") }] : [];
+      visit(inside, `${within}/`, depth + 1, [...nested, ...own], inner);
     }
   };
   notePlugins(top, "");
-  visit(top, "", 1, []);
+  const file = skillFileOf(top);
+  let around: Around | null = null;
+  if (file !== null) {
+    const apart: string[] = [];
+    const configured = hasConfig(top);
+    found.push({ root, path: root, name: basename(root), within: "", file, configured, apart });
+    around = { path: root, text: join(root, file), places: placesIn(root), apart };
+  }
+  visit(top, "", 1, [], around);
   const own = new Set(linked.length === 0 ? [] : found.map(({ path }) => realPath(path)));
   const others = linked.filter(({ path }) => !own.has(realPath(path)));
   scan.skills = [...found, ...others]
@@ -251,6 +289,8 @@ function searchBelow(
   scan.diagnostics.push(ofRoot("warning", "root_too_large", message, hint));
 }
 
+const placesOf = ({ plugins }: DeclaredPlugins): string[] => plugins.flatMap(({ places }) => places);
+
 /** Findings about files of plugins. */
 function unreadable(root: string, declared: readonly DeclaredPlugins[]): Diagnostic[] {
   const files = declared.flatMap(({ unreadable }) => unreadable);
@@ -259,7 +299,7 @@ function unreadable(root: string, declared: readonly DeclaredPlugins[]): Diagnos
     code: "plugin_file",
     skill: "",
     file: relative(root, file).split(sep).join("/"),
-    message: `${PLUGIN_FOLDER}/${basename(file)} cannot be read, so its plugins get no names from it.`,
+    message: `${PLUGIN_FOLDER}/${basename(file)} cannot be read, so Hull knows nothing of its plugins.`,
     hint: PLUGIN_HINT,
   }));
 }
@@ -451,8 +491,12 @@ export function fileUnreadable(folder: SkillFolder, path: string, refusal: unkno
 
 const UNREADABLE_HINT = "Change its owner or its permissions, or list it in .hullignore.";
 
+/** The files of a skill without those of skills in it that are served themselves. */
+export const ownFiles = <T extends { path: string }>({ apart = [] }: SkillFolder, files: readonly T[]): T[] =>
+  files.filter(({ path }) => !apart.some((inner) => path.startsWith(`${inner}/`)));
+
 function nestedSkills(folder: SkillFolder, files: FoundFile[]): Diagnostic[] {
-  return files
+  return ownFiles(folder, files)
     .filter((file) => file.path.endsWith("/SKILL.md"))
     .map((file) => {
       const nested = file.path.slice(0, -"/SKILL.md".length);
@@ -462,7 +506,7 @@ function nestedSkills(folder: SkillFolder, files: FoundFile[]): Diagnostic[] {
         "warning",
         "nested_skill",
         `The folder ${nested} has its own SKILL.md, but Hull does not serve it: the root is itself a skill.`,
-        `Name the folder ${nested.split("/", 1)[0]} as a root to serve what is in it, or move SKILL.md of the root into a sub-folder to serve both.`,
+        `Name the folder ${nested.split("/", 1)[0]} as a root to serve what is in it, or list it in "skills" of ${PLUGIN_FOLDER}/plugin.json to serve both.`,
       );
     });
 }

@@ -12,7 +12,7 @@ import type { Diagnostic, JsonObject } from "../../src/skill/manifest.ts";
 import { parseManifest } from "../../src/skill/parse.ts";
 import { type ParsedAgentSkill, parseSkill } from "../../src/skill/parse-skill.ts";
 import { NO_SIGNATURES, type SignaturePolicy } from "../../src/skill/trust.ts";
-import { fileUnreadable, listFiles, type RootContext, type SkillFolder } from "../build/scan.ts";
+import { fileUnreadable, listFiles, ownFiles, type RootContext, type SkillFolder } from "../build/scan.ts";
 import { leadsToSkill, linksToPlugin } from "../build/shared-folder.ts";
 import { readSources } from "../build/sources.ts";
 import { expandTyped } from "../build/typed.ts";
@@ -113,6 +113,7 @@ export function lint(
   project: string,
 ): Diagnostic[] {
   const { files } = listFiles(folder, rootContext);
+  const own = ownFiles(folder, files);
   const at = (path: string) => (folder.within === "" ? path : `${folder.within}/${path}`);
   const warning = { level: "warning" as const, skill: folder.name };
   const found: Diagnostic[] = [];
@@ -137,11 +138,11 @@ export function lint(
       if (!linked && !ofPlugin) report("names", path);
     }
   }
-  for (const { path } of folder.within === "" ? [] : files.filter(({ path }) => path.endsWith("/SKILL.md"))) {
-    const message = `${dirname(path)} has its own SKILL.md, but is a part of this skill: Hull serves no skill inside another.`;
+  for (const { path } of folder.within === "" ? [] : own.filter(({ path }) => path.endsWith("/SKILL.md"))) {
+    const message = `${dirname(path)} has its own SKILL.md, but is a part of this skill: no plugin declares it.`;
     found.push({ ...warning, level: "info", code: "nested_skill", file: at(path), message });
   }
-  for (const file of files) {
+  for (const file of own) {
     if (file.stats.size > MAX_SCANNED_BYTES) continue;
     const bytes = readable(file.absolute);
     const secret = bytes === null ? null : secretIn(file.path, bytes);

@@ -1,5 +1,5 @@
 /** Collections of skills as they are published: every layout is found, every form of text is told of (R13, R16). */
-import { mkdirSync, symlinkSync } from "node:fs";
+import { mkdirSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { type BuildResult, buildRoots } from "../../../scripts/build/build.ts";
@@ -7,7 +7,7 @@ import { BuildCache } from "../../../scripts/build/cache.ts";
 import { openProject } from "../../../scripts/project.ts";
 import type { SkillRecord } from "../../../src/skill/manifest.ts";
 import { WILD_LAYOUTS, WILD_TEXTS } from "../../fixtures/wild-collections.ts";
-import { folder, put } from "./folder.ts";
+import { build as buildWith, folder, put, skillText } from "./folder.ts";
 
 const PROVIDED = { mcp_servers: ["shop"], workspace_tools: true };
 
@@ -37,6 +37,77 @@ test.each(Object.entries(WILD_LAYOUTS))("R13: %s", async (_, { files, served }) 
     }),
   );
   expect(found).toEqual(served);
+});
+
+const byFolder = ({ skills }: BuildResult) => new Map(skills.map((skill) => [skill.folder, skill]));
+
+test("skills that the plugin of a root with SKILL.md declares are served beside it, which keeps their files", async () => {
+  const project = folder({
+    ".claude-plugin/plugin.json": '{"name": "kit"}',
+    ".hullignore": "skills/left\n",
+    "SKILL.md": skillText("Root"),
+    "skills/a/SKILL.md": skillText("Root"),
+    "skills/a/deep/SKILL.md": skillText("Deep"),
+    "skills/left/SKILL.md": skillText("Left"),
+    "sub/SKILL.md": skillText("Sub"),
+  });
+  mkdirSync(join(project, "skills/same"));
+  symlinkSync("../../SKILL.md", join(project, "skills/same/SKILL.md"));
+  symlinkSync("a", join(project, "skills/alias"));
+  const result = await buildWith(project, { keepGoing: true }, [project]);
+  expect(result.slugs).toEqual(["kit--root", "root"]);
+  expect(result.found).toEqual([
+    "warning nested_skill skills/same/SKILL.md",
+    "warning nested_skill sub/SKILL.md",
+    "warning slug_in_use skills/a/SKILL.md",
+  ]);
+  expect(result.diagnostics[2]?.diagnostic.message).toBe(
+    "Two skills have the slug root: the root is served under it, skills/a as kit--root.",
+  );
+  expect((await recordOf(result, "root")).files.map(({ path }) => path)).toEqual([
+    ".claude-plugin/plugin.json",
+    "SKILL.md",
+    "skills/a/SKILL.md",
+    "skills/a/deep/SKILL.md",
+    "skills/alias/SKILL.md",
+    "skills/alias/deep/SKILL.md",
+    "skills/same/SKILL.md",
+    "sub/SKILL.md",
+  ]);
+  symlinkSync("..", join(project, "skills/up"));
+  const looped = await buildWith(project, { keepGoing: true }, [project]);
+  expect(looped.found).toContain("error link_loop skills/up");
+  expect(looped.slugs).toEqual(["root"]);
+});
+
+test("watch mode: a skill inside another goes with its declaration, and stays while that cannot be read", async () => {
+  const declared = '{"name": "kit"}';
+  const project = folder({
+    ".claude-plugin/plugin.json": declared,
+    "SKILL.md": skillText("Root"),
+    "skills/a/SKILL.md": skillText("A"),
+  });
+  const first = await buildWith(project, {}, [project]);
+  let previous = byFolder(first);
+  const saved = async (text: string) => {
+    put(project, ".claude-plugin/plugin.json", text);
+    const result = await buildWith(project, { keepLastGood: true, previous }, [project]);
+    previous = byFolder(result);
+    return result.skills.map(({ card: { slug, stale = false } }) => [slug, stale]);
+  };
+  const both = [
+    ["a", false],
+    ["root", false],
+  ];
+  expect(await saved(declared)).toEqual(both);
+  expect(await saved("{")).toEqual([
+    ["a", true],
+    ["root", true],
+  ]);
+  expect(await saved(declared)).toEqual(both);
+  rmSync(join(project, ".claude-plugin"), { recursive: true });
+  const { slugs, found } = await buildWith(project, { keepLastGood: true, previous }, [project]);
+  expect([slugs, found]).toEqual([["root"], ["warning nested_skill skills/a/SKILL.md"]]);
 });
 
 test("R13: a second skill of one slug is served under namespace--slug, with a warning that names both paths", async () => {

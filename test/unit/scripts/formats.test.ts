@@ -96,8 +96,10 @@ test("a likely mistake is a warning", async () => {
     "a/scripts/x.sh": `# one\nKEY=${key}\n`,
     "served/SKILL.md": text("Served", "mode: llm\n", "Makes <b>"),
     "p/.claude-plugin/plugin.json": '{"name": "p"}',
+    "p/SKILL.md": text("p"),
     "p/COSTS.md": "Low.",
     "p/skills/q/SKILL.md": `${text("q", "", "Adds when asked")}See [c](../../COSTS.md), [f](../../FEES.md).\nRun scripts/of-p.sh, scripts/none.sh.\n`,
+    "p/skills/q/key.txt": key,
     "p/scripts/of-p.sh": "",
   });
   const { code, err } = await validate(root);
@@ -112,6 +114,7 @@ test("a likely mistake is a warning", async () => {
     "secret_in_file",
     ofPlugin,
     ofPlugin,
+    "secret_in_file",
     "nested_skill",
   ]);
   expect(err).toContain("links to ../../FEES.md");
