@@ -70,7 +70,7 @@ describe("several roots", () => {
     await expect(build(project, {}, roots(project, ".agents/skills"))).rejects.toThrow(".agents/skills");
   });
 
-  test("a skill in depth that has lost its file keeps its last good version", async () => {
+  test("a skill in depth that has lost its file keeps its last good version; an ignored one goes", async () => {
     const project = folder({ "skills/x/SKILL.md": plain("x"), "more/a/y/SKILL.md": plain("y") });
     put(project, "more/z/SKILL.md", plain("z"));
     const paths = roots(project, "skills", "more");
@@ -79,6 +79,12 @@ describe("several roots", () => {
     const again = await build(project, { keepLastGood: true, previous: byFolder(first.skills) }, paths);
     expect(again.found).toEqual(["error skill_file_missing a/y/SKILL.md"]);
     expect(again.slugs).toEqual(["x", "y", "z"]);
+    put(project, "more/.hullignore", "z\n");
+    const ignored = await build(project, { keepLastGood: true, previous: byFolder(again.skills) }, paths);
+    expect([ignored.found, ignored.slugs]).toEqual([
+      ["warning no_skills .", ...again.found],
+      ["x", "y"],
+    ]);
   });
 });
 
