@@ -1,22 +1,12 @@
 /** The options of compaction, and what they mean. */
 import * as z from "zod/mini";
-import {
-  COMPACTION_STRATEGIES,
-  type CompactionOptions,
-  HARD_LIMIT_STRATEGIES,
-} from "../engine/agent/spec.ts";
+import { compactionLimits, compactionMembers, count } from "../engine/agent/compaction-members.ts";
+import { COMPACTION_STRATEGIES, type CompactionOptions } from "../engine/agent/spec.ts";
 
 const maybe = z.exactOptional;
-const count = () => z.int().check(z.nonnegative());
 
 /** The shape of each option. */
 export function compactionShapes() {
-  const limits = {
-    keep_first: maybe(count()),
-    hard_limit_tokens: maybe(count()),
-    hard_limit_strategy: maybe(z.enum(HARD_LIMIT_STRATEGIES)),
-    tool_output_max_chars: maybe(z.int().check(z.positive())),
-  };
   const names = [
     "none",
     "truncate",
@@ -29,7 +19,7 @@ export function compactionShapes() {
     "hybrid",
   ] as const;
   return {
-    ...limits,
+    ...compactionLimits(),
     auto_compact: maybe(z.boolean()),
     compact_threshold: maybe(count()),
     compact_keep_last: maybe(count()),
@@ -37,14 +27,7 @@ export function compactionShapes() {
     compact_callback: maybe(z.string()),
     mask_callback: maybe(z.string()),
     compress_callback: maybe(z.string()),
-    compaction: maybe(
-      z.strictObject({
-        ...limits,
-        strategy: maybe(z.enum(names)),
-        threshold: maybe(count()),
-        keep_last: maybe(count()),
-      }),
-    ),
+    compaction: maybe(z.strictObject(compactionMembers(z.enum(names)))),
   };
 }
 

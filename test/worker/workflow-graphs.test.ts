@@ -46,6 +46,22 @@ describe("POST /workflows/validate", () => {
       { nodes: { a: { model_policy: { max_iterations: "x" } } } },
       "nodes.a.model_policy.max_iterations",
     ],
+    [
+      "a tool that no provider takes",
+      { nodes: { a: { tools: ["Read", { name: "BAD NAME", description: "x" }] } } },
+      "nodes.a.tools.1.name",
+    ],
+    ["a tool without a name", { nodes: { a: { tools: [{ description: "x" }] } } }, "nodes.a.tools.0.name"],
+    [
+      "a way to compact that there is not",
+      { nodes: { a: { auto_compact: { bogus: 1 } } } },
+      "nodes.a.auto_compact.bogus",
+    ],
+    [
+      "a way to compact of another type",
+      { nodes: { a: { auto_compact: { enabled: true, threshold: "low" } } } },
+      "nodes.a.auto_compact.threshold",
+    ],
     ["a wait for nothing", { nodes: { a: { kind: "wait", wait: {} } } }, "nodes.a.wait"],
     [
       "a tool above the ceiling",

@@ -1,8 +1,13 @@
 /** Checks that a graph makes sense and stays within a ceiling. Pure. */
+import * as z from "zod/mini";
+import { once } from "../../memo.ts";
 import { counted } from "../../plural.ts";
-import { objectOf } from "../../skill/json.ts";
+import { isObject, objectOf, withoutNulls } from "../../skill/json.ts";
 import { schemaFaults } from "../../skill/json-schema.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
+import { compactionMembers } from "../agent/compaction-members.ts";
+import { shapeErrors } from "../fault.ts";
+import { readTools } from "../tools.ts";
 import type { GraphFinding, Validation } from "./answers.ts";
 import { exceeds } from "./ceiling.ts";
 import type { Edge, Graph, Node } from "./graph.ts";
@@ -28,7 +33,13 @@ export function validateGraph(graph: Graph, ceiling?: JsonObject): Validation {
   for (const node of Object.values(nodes)) {
     const outgoing = edges.filter(({ from }) => from === node.id);
     const incoming = edges.filter(({ to }) => to === node.id);
-    const said = [...nodeErrors(node, outgoing), ...compensationErrors(node, nodes), ...schemaErrors(node)];
+    const said = [
+      ...nodeErrors(node, outgoing),
+      ...compensationErrors(node, nodes),
+      ...schemaErrors(node),
+      ...toolErrors(node),
+      ...compactionErrors(node),
+    ];
     for (const { at, message } of said) errors.push(finding(node, at, message));
     for (const { at, message } of nodeWarnings(node, incoming)) warnings.push(finding(node, at, message));
     if (ceiling === undefined) continue;
@@ -75,6 +86,33 @@ function schemaErrors(node: Node): Said[] {
       message: `The node "${node.id}" has a schema that is not a JSON Schema 2020-12: see ${pointer} in its ${contract}.`,
     })),
   );
+}
+
+/** Definitions of tools that no run could have. */
+function toolErrors({ id, tools = [] }: Node): Said[] {
+  const places = tools.flatMap((tool, n) => (isObject(tool) ? [n] : []));
+  const read = readTools(tools.filter(isObject));
+  if (!("faults" in read)) return [];
+  const inNode = (text: string): string =>
+    text.replace(/^options\.tools\.(\d+)/, (_, n) => `tools.${places[Number(n)]}`);
+  return read.faults.map(({ path, message }) => ({
+    at: inNode(path),
+    message: `The node "${id}" defines a tool that no run can have: ${inNode(message)}.`,
+  }));
+}
+
+/** The node's run says which strategies there are. */
+const compactionShape = once(() =>
+  z.strictObject({ enabled: z.exactOptional(z.boolean()), ...compactionMembers(z.unknown()) }),
+);
+
+function compactionErrors({ id, auto_compact = {} }: Node): Said[] {
+  const { success, error } = compactionShape().safeParse(withoutNulls(auto_compact));
+  if (success) return [];
+  return shapeErrors(error).map(({ path, message }) => ({
+    at: `auto_compact.${path}`,
+    message: `The node "${id}" has auto_compact.${path}, which cannot be used: ${message}.`,
+  }));
 }
 
 function nodeErrors(node: Node, outgoing: readonly Edge[]): Said[] {

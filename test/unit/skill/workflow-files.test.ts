@@ -53,6 +53,18 @@ test.each<[text: string, told: string, name?: string]>([
     "nodes:\n  a: {}\nedges:\n  - from: a\n    to: x",
     "error workflow_invalid a/workflows/f.yaml:5:5 edges.0.to",
   ],
+  [
+    "nodes:\n  a:\n    tools:\n      - name: a b",
+    "error workflow_invalid a/workflows/f.yaml:4:9 nodes.a.tools.0.name",
+  ],
+  [
+    "nodes:\n  a:\n    auto_compact:\n      fold: 1",
+    "error workflow_invalid a/workflows/f.yaml:4:7 nodes.a.auto_compact.fold",
+  ],
+  [
+    "nodes:\n  a:\n    auto_compact: {threshold: null}\n  b: {}\nentry: a",
+    "warning workflow_doubtful a/workflows/f.yaml:4:3 nodes.b",
+  ],
   ["entry: x\nnodes:\n  a: {}", "error workflow_invalid a/workflows/f.yaml:1:1 entry"],
   ["nodes: [", "error workflow_unreadable a/workflows/f.yaml:1:9 -"],
   ["{,}", "error workflow_unreadable a/workflows/f.json:1:2 -", "f.json"],
