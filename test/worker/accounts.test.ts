@@ -225,6 +225,26 @@ describe("a model without a known price", () => {
   });
 });
 
+describe("a workflow", () => {
+  it("says of each stage and of the whole whether a price is not known", async () => {
+    const own = await tenant("accounts-workflow", "invoke");
+    await post(own, "/sessions", { id: "desk" });
+    const priced = { model: "claude-sonnet-4-20250514", mock: [said("Yes.")] };
+    const nodes = { a: { model_policy: priced }, b: { model_policy: { mock: [said("No.")] } } };
+    const ask = async (graph: object) => {
+      const response = await post(own, "/workflows/execute", { task: "Go.", graph, options: PRICED });
+      return (await response.json<{ run: { stages: Body[]; usage: Body } }>()).run;
+    };
+    const known = await ask({ nodes: { a: nodes.a } });
+    expect(known.usage).toMatchObject({ total_cost: 0.0045 });
+    expect(known.usage).not.toHaveProperty("price_known");
+    const { stages, usage } = await ask({ nodes, edges: [edge("a", "b")] });
+    expect(usage).toMatchObject({ total_cost: 0.0045, price_known: false });
+    const told = stages.map(({ usage }) => Object(usage).price_known);
+    expect(told).toEqual([undefined, false]);
+  });
+});
+
 describe("the option budget", () => {
   const budget = { max_cost_usd: 0.000001 };
 

@@ -35,6 +35,9 @@ const usageShape = z.object({
   total_duration_ms: z.int(),
   call_count: count(),
   total_cost: usd(),
+  price_known: maybe(
+    about(z.literal(false), "The price of a call is not known, so it counts as 0. Absent: all are known."),
+  ),
   models: texts(),
 });
 

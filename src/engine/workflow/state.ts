@@ -472,6 +472,7 @@ export function totalOutcomes(list: readonly { usage: Usage }[]): Usage {
     sum.total_duration_ms += usage.total_duration_ms;
     sum.call_count += usage.call_count;
     sum.total_cost = sumUsd(sum.total_cost, usage.total_cost);
+    if (usage.price_known === false) sum.price_known = false;
     for (const model of usage.models) if (!sum.models.includes(model)) sum.models.push(model);
   }
   return sum;

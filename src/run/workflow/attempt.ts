@@ -426,6 +426,7 @@ function usageOf(result: JsonObject, total_duration_ms: number): Usage {
     total_duration_ms,
     call_count: number(result.iterations),
     total_cost: number(result.cost_usd),
+    ...(result.price_known === false ? { price_known: false } : {}),
     models: [...new Set(models)],
   };
 }

@@ -1,7 +1,7 @@
 /** A task's last run, of either kind: an agent run of its session, or a workflow run in it. */
 import { firstOf } from "../../cut.ts";
 import { spentBy } from "../../engine/agent/spent.ts";
-import { addSpent, type Spent } from "../../engine/shares.ts";
+import { addSpent, costIn, type Spent } from "../../engine/shares.ts";
 import type { StageError } from "../../engine/workflow/answers.ts";
 import { artifactOf, type WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
 import { statusOf } from "../../engine/workflow/document.ts";
@@ -95,7 +95,8 @@ export function workflowWork(state: WorkflowState, session: string, request_id: 
   const { spec, began, finished } = state;
   const own = state.stages.filter(({ id }) => id.startsWith(`${spec.run_id}:`));
   const usage = totalOutcomes([...own, ...state.compensations]);
-  const used = { tokens: usage.input_tokens + usage.output_tokens, cost_usd: usage.total_cost };
+  const { input_tokens, output_tokens, total_cost: cost_usd } = usage;
+  const used = { tokens: input_tokens + output_tokens, ...costIn({ ...usage, cost_usd }) };
   const given = new Set(spec.artifacts.map(({ id }) => id));
   const error = finished?.error ?? null;
   return {
