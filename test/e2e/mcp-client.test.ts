@@ -24,6 +24,7 @@ const MISBEHAVIOURS: [path: string, told: RegExp, done: RegExp][] = [
   ["cut", /cannot be reached/, PERHAPS],
   ["fault", /error -32050: no luck/, NO],
   ["status", /status 503/, NO],
+  ["gateway", /status 504/, PERHAPS],
   ["never-ends", /end without an answer/, PERHAPS],
   ["to-metadata", /169\.254\.169\.254 is a private address/, NO],
   ["to-private", /10\.0\.0\.7 is a private address/, NO],
@@ -42,6 +43,7 @@ const FORMS: [path: string, told: RegExp][] = [
   ["nulls", /^\{"said":"done"\}$/],
   ["null-members", /^done\n\[resource: x:a, x:a\]\n\[resource: x:b\]$/],
   ["empty", /^$/],
+  ["fails", /^half done$/],
   ["ends-early", /^after e1\+$/],
   ["breaks-early", /^after e1\+$/],
 ];
@@ -223,6 +225,7 @@ describe.each<[string, Way]>([
 test.each([
   ["breaks off in it, which may have taken effect", "cut", 1],
   ["refuses it", "status", 2],
+  ["began it and failed", "fails", 1],
 ])("tool_retries and a call of a server that %s", async (_, skill, calls) => {
   scripted([{ name: "x__act", arguments: {} }]);
   const options = { provider: "openai", model: "gpt-4o", skill, tool_retries: 1, tool_backoff_ms: 0 };

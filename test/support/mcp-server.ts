@@ -136,6 +136,13 @@ export async function startMcpServer(): Promise<TestMcpServer> {
     "/fault": (response, id) =>
       json(response, { jsonrpc: "2.0", id, error: { code: -32050, message: "no luck" } }),
     "/status": (response) => void response.writeHead(503).end("busy"),
+    "/gateway": (response) => void response.writeHead(504).end("Gateway Timeout"),
+    "/fails": (response, id) =>
+      json(response, {
+        jsonrpc: "2.0",
+        id,
+        result: { isError: true, content: [{ type: "text", text: "half done" }] },
+      }),
     // What a server may also send (2025-03-26: batches; 2025-11-25: streams that end early and continue elsewhere).
     "/batch": (response, id) => json(response, [NOTE, answerTo(id)]),
     "/batch-events": (response, id) => events(response, JSON.stringify([NOTE, answerTo(id)])),

@@ -320,11 +320,14 @@ const META_FIELDS: JsonObject = {
 const mayHaveForgotten = ({ status, kind, unread }: McpFailure): boolean =>
   status === 404 || (status === 400 && (kind === "unavailable" || unread === true));
 
-/** The same failure with a note if the server may have acted on the call: it did not refuse it. */
+/**
+ * The same failure with a note if the server may have acted on the call: it did not refuse it. A status such as 502 or 504
+ * says only that no answer came back.
+ */
 function perhapsBegun(reply: Reply<JsonObject>): Reply<JsonObject> {
   if (reply.ok) return reply;
   const { kind, status = 0 } = reply.failure;
-  const isRefused = kind === "refused" || kind === "error" || status >= 400;
+  const isRefused = kind === "refused" || kind === "error" || (status >= 400 && status < 500) || status === 503;
   return isRefused ? reply : { ok: false, failure: { ...reply.failure, begun: "perhaps" } };
 }
 
