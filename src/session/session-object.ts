@@ -35,7 +35,7 @@ const openSession = lazily(async () => (await import("./session.ts")).openSessio
  * addressed by its execution id.
  */
 export class SessionObject extends DurableObject<Bindings> implements SessionRpc {
-  readonly #session: Promise<Session>;
+  #session: Promise<Session> | null = null;
 
   constructor(ctx: DurableObjectState, env: Bindings) {
     super(ctx, env);
@@ -44,79 +44,87 @@ export class SessionObject extends DurableObject<Bindings> implements SessionRpc
     if (!deployment.isOpen)
       void ctx.blockConcurrencyWhile(() => deployment.open((work) => ctx.waitUntil(work)));
     // Not the constructor fails but each call, since an object without an instance cannot keep its alarm.
-    this.#session = opened(ctx, env);
-    this.#session.catch(() => {});
+    this.#opened().catch(() => {});
+  }
+
+  /** The session. If it cannot be opened, the next call tries again. */
+  #opened(): Promise<Session> {
+    this.#session ??= this.#open().catch((error: unknown) => {
+      this.#session = null;
+      throw error;
+    });
+    return this.#session;
+  }
+
+  async #open(): Promise<Session> {
+    return openSession(this.ctx, this.env);
   }
 
   async ask(question: LongText): Promise<LongText> {
-    return (await this.#session).dispatcher.ask(question);
+    return (await this.#opened()).dispatcher.ask(question);
   }
 
   async start(question: LongText, after: number | null) {
-    return (await this.#session).dispatcher.start(question, after);
+    return (await this.#opened()).dispatcher.start(question, after);
   }
 
   async events(call: SessionEventsCall): Promise<Streamed> {
-    const { conversation } = await this.#session;
+    const { conversation } = await this.#opened();
     return streamed(conversation.events(call));
   }
 
   async document(caller: SessionCaller, what: SessionDocument): Promise<Streamed> {
-    const { conversation } = await this.#session;
+    const { conversation } = await this.#opened();
     return streamed(conversation.document(caller, what));
   }
 
   async adopt(step: ForkStep, part: LongText): Promise<Adopted> {
-    return (await this.#session).conversation.adopt(step, part);
+    return (await this.#opened()).conversation.adopt(step, part);
   }
 
   async begin(call: ExecutionCall): Promise<Begun> {
-    return (await this.#session).unlisted.begin(call);
+    return (await this.#opened()).unlisted.begin(call);
   }
 
   async attach(call: KnownCall): Promise<Begun | null> {
-    return (await this.#session).unlisted.attach(call);
+    return (await this.#opened()).unlisted.attach(call);
   }
 
   async begun(caller: string): Promise<BegunSkill | null> {
-    return (await this.#session).unlisted.begun(caller);
+    return (await this.#opened()).unlisted.begun(caller);
   }
 
   async answer(caller: string): Promise<ExecutionAnswer | null> {
-    return (await this.#session).unlisted.answer(caller);
+    return (await this.#opened()).unlisted.answer(caller);
   }
 
   async follow(caller: string, after: number, early: boolean): Promise<ExecutionEvents | null> {
-    return (await this.#session).unlisted.follow(caller, after, early);
+    return (await this.#opened()).unlisted.follow(caller, after, early);
   }
 
   async status(caller: string): Promise<ExecutionStatus | null> {
-    return (await this.#session).unlisted.status(caller);
+    return (await this.#opened()).unlisted.status(caller);
   }
 
   async steps(caller: string, page: { after: number; limit: number }): Promise<string | null> {
-    return (await this.#session).unlisted.steps(caller, page);
+    return (await this.#opened()).unlisted.steps(caller, page);
   }
 
   async input(caller: string): Promise<Uint8Array | ReadableStream<Uint8Array> | null> {
-    return (await this.#session).unlisted.input(caller);
+    return (await this.#opened()).unlisted.input(caller);
   }
 
   async cancel(caller: string, keeps = false): Promise<"cancelled" | "removed" | "ended" | null> {
-    return (await this.#session).unlisted.cancel(caller, keeps);
+    return (await this.#opened()).unlisted.cancel(caller, keeps);
   }
 
   async relist(run: string, listed: string): Promise<boolean> {
-    return (await this.#session).relist(run, listed);
+    return (await this.#opened()).relist(run, listed);
   }
 
   override alarm(): Promise<void> {
-    return keepingAlarm(this.ctx, this.env, async () => (await this.#session).alarm());
+    return keepingAlarm(this.ctx, this.env, async () => (await this.#opened()).alarm());
   }
-}
-
-async function opened(ctx: DurableObjectState, env: Bindings): Promise<Session> {
-  return openSession(ctx, env);
 }
 
 async function streamed(stream: Promise<ReadableStream<Uint8Array>>): Promise<Streamed> {

@@ -1,6 +1,6 @@
 /** The versions of what Durable Objects store. A change of tables needs a new one, which an earlier Hull recognises. */
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
-import { beforeAll, expect, it } from "vitest";
+import { beforeAll, expect, it, vi } from "vitest";
 import { sha256 } from "../../src/bytes.ts";
 import { OPTIONAL_TABLES } from "../../src/session/conversation/schema.ts";
 import { bindings } from "./file-bindings.ts";
@@ -99,14 +99,33 @@ it.each(OBJECTS)("answers what a later version of Hull stored: $of", async ({ ob
 
 it.each(OBJECTS.filter(({ of }) => of !== "a ledger"))(
   "keeps the alarm of what a later version of Hull stored: $of",
-  async ({ object, tables }) => {
+  async ({ of, object, tables }) => {
     const alarm = () => runInDurableObject(object(), (_, { storage }) => storage.getAlarm());
     await runInDurableObject(object(), async (_, { storage }) => {
       storage.sql.exec(`INSERT OR IGNORE INTO ${tables} VALUES (99)`);
       await storage.setAlarm(Date.now() + 3_600_000);
     });
     await evictDurableObject(object());
+    const logged = vi.spyOn(console, "error").mockReturnValue();
     expect(await runDurableObjectAlarm(object())).toBe(true);
     expect(await alarm()).toBeGreaterThan(Date.now());
+    const lines = logged.mock.calls.map(([line]) => JSON.parse(String(line)));
+    logged.mockRestore();
+    // A session without its workspace handles its alarm.
+    const putOff = of === "a workspace" ? [] : [{ event: "alarm_put_off", code: "storage_unreadable" }];
+    expect(lines).toMatchObject(putOff);
   },
 );
+
+it("a session that could not be opened is opened by the next call", async () => {
+  await post("/sessions", { id: "opened" });
+  const versions = (change: string) =>
+    runInDurableObject(session("opened"), (_, { storage }) => {
+      storage.sql.exec(`ALTER TABLE schema_version RENAME COLUMN ${change}`);
+    });
+  await versions("version TO hidden");
+  await evictDurableObject(session("opened"));
+  expect((await client.fetch("/sessions/opened")).status).toBe(500);
+  await versions("hidden TO version");
+  expect((await client.fetch("/sessions/opened")).status).toBe(200);
+});
