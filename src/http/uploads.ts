@@ -1,6 +1,6 @@
 /**
  * `/_hull/skills`: skills that a tenant uploads, served to that tenant without a publish. The archive is checked as the
- * build checks a folder, and stored under the keys of published skills.
+ * build checks a folder, and its parts are stored under keys of their own.
  */
 
 import type { ShownUpload } from "../api/answers/skills.ts";

@@ -27,7 +27,7 @@ const BEGINS_WITHIN_MS = 48 * HOUR_MS;
 /** When a sweep that has not finished must have died: the platform ends it after 15 minutes. */
 const ENDS_MS = HOUR_MS;
 /** Versions that a sweep removes at once. */
-const BATCH = 5;
+const BATCH = 20;
 /**
  * The most objects that a sweep removes. Each takes a call of KV, a version may have more than a thousand, and all sweeps
  * of a trigger together may make a thousand calls.

@@ -1,6 +1,6 @@
 /**
- * Skills that a tenant stores. Hull checks them as the build checks a folder, stores them under the keys of published
- * skills, and then serves them to that tenant.
+ * Skills that a tenant stores. Hull checks them as the build checks a folder, stores them under keys of their own, and
+ * then serves them to that tenant.
  */
 
 import { utf8 } from "../bytes.ts";

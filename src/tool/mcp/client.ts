@@ -327,7 +327,8 @@ const mayHaveForgotten = ({ status, kind, unread }: McpFailure): boolean =>
 function perhapsBegun(reply: Reply<JsonObject>): Reply<JsonObject> {
   if (reply.ok) return reply;
   const { kind, status = 0 } = reply.failure;
-  const isRefused = kind === "refused" || kind === "error" || (status >= 400 && status < 500) || status === 503;
+  const isRefused =
+    kind === "refused" || kind === "error" || (status >= 400 && status < 500) || status === 503;
   return isRefused ? reply : { ok: false, failure: { ...reply.failure, begun: "perhaps" } };
 }
 
