@@ -20,6 +20,8 @@ interface StoredPointer {
   revision: number;
   /** `null`: nothing was published. */
   pointer: CatalogPointer | null;
+  /** RFC 3339, also of a pointer that counts as none; `""`: nothing was published. */
+  published_at: string;
 }
 
 /** A row; `text` is the pointer as JSON. */
@@ -35,10 +37,11 @@ const tables = ({ DB }: Bindings): Tables => new Tables(DB, CATALOG_POINTER);
  */
 export async function storedPointer(env: Bindings, replaces: boolean): Promise<StoredPointer> {
   const { revision, text } = await latestRow(env);
+  const published_at = timeOf(text);
   try {
-    return { revision, pointer: pointerOf(JSON.parse(text)) };
+    return { revision, published_at, pointer: pointerOf(JSON.parse(text)) };
   } catch (error) {
-    if (replaces && CatalogUnreadable.matches(error)) return { revision, pointer: null };
+    if (replaces && CatalogUnreadable.matches(error)) return { revision, published_at, pointer: null };
     throw error;
   }
 }
@@ -51,7 +54,7 @@ export async function storedPointer(env: Bindings, replaces: boolean): Promise<S
  */
 export async function movePointer(
   env: Bindings,
-  { revision, pointer }: StoredPointer,
+  { revision, pointer, published_at }: StoredPointer,
   {
     id,
     previous,
@@ -64,7 +67,7 @@ export async function movePointer(
   const next: CatalogPointer = {
     id,
     previous,
-    published_at: laterThan(pointer, now),
+    published_at: laterThan(published_at, now),
     ...(by === null ? {} : { published_by: by }),
     ...(pinned === null ? {} : { pinned }),
     earlier: [...last, ...(pointer?.earlier ?? [])].slice(0, MAX_EARLIER),
@@ -113,7 +116,7 @@ function timeOf(text: string): string {
 }
 
 /** The time of a change: later than that of the pointer that it replaces, whatever the clocks say. */
-function laterThan(pointer: CatalogPointer | null, now: Date): string {
-  const last = Date.parse(pointer?.published_at ?? "");
+function laterThan(before: string, now: Date): string {
+  const last = Date.parse(before);
   return new Date(last >= now.getTime() ? last + 1 : now).toISOString();
 }

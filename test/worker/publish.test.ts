@@ -248,6 +248,16 @@ describe("publishing", () => {
     expect(shown.published_at > published_at).toBe(true);
   });
 
+  it("replaces a pointer that a later version of Hull stored, whose clock was ahead", async () => {
+    const { SKILLS } = client.env;
+    await client.publish({ one: mockSkill("one") });
+    const next = await storedOnly("next");
+    const published_at = new Date(Date.now() + 60_000).toISOString();
+    await SKILLS.put("catalog:current", JSON.stringify({ catalogs: [], published_at }));
+    expect((await client.post("/_hull/catalog", { id: next })).status).toBe(201);
+    expect(await SKILLS.get("catalog:current", "json")).toMatchObject({ id: next });
+  });
+
   it("lists what is stored, so that only the missing is sent", async () => {
     const id = await client.publish({ listed: mockSkill("listed") });
     const { data } = await (await client.fetch("/_hull/bundles")).json<{ data: string[] }>();
