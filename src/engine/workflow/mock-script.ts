@@ -28,16 +28,16 @@ export interface UsedMock {
 export interface HeldMock extends Pick<AttemptKey, "node" | "visit" | "item"> {
   /** `null`: no mock without a pattern was left. */
   place: number | null;
-  /** Places that it leaves to the attempts that were running when it began. */
-  passed: number[];
+  /** Places of the mocks that were used up when it began, and of those that the attempts held that ran then. */
+  left_out: number[];
 }
 
 /** The mocks that ended attempts did not use up; `null`: the run has none. */
 export const mocksLeft = (state: MockUse): Json[] | null => without(state.spec.options, placesGone(state));
 
-/** The mocks that a running attempt may take; `null`: the run has none. */
+/** The mocks that a running attempt may take, in whichever process it runs; `null`: the run has none. */
 export const mocksOf = (state: MockUse, key: AttemptKey): Json[] | null =>
-  without(state.spec.options, [...placesGone(state), ...mocksPassed(state, key)]);
+  without(state.spec.options, leftOut(state, key));
 
 /** The options for a run that takes over stages of another: without the mocks that these used up. */
 export function optionsFor({ id: run, options }: RunRecord, stages: readonly Stage[]): JsonObject {
@@ -57,9 +57,9 @@ function without({ mock }: JsonObject, places: readonly number[]): Json[] | null
   return Array.isArray(mock) ? mock.filter((_, place) => !places.includes(place)) : null;
 }
 
-/** Places of the mocks that a running attempt leaves to others. */
-const mocksPassed = ({ mocks_held = [] }: MockUse, key: AttemptKey): number[] =>
-  mocks_held.find((held) => isOf(held, key))?.passed ?? [];
+/** Places of the mocks that a running attempt leaves out. */
+const leftOut = (state: MockUse, key: AttemptKey): number[] =>
+  state.mocks_held?.find((held) => isOf(held, key))?.left_out ?? placesGone(state);
 
 const isOf = (held: HeldMock, { node, visit, item }: Pick<AttemptKey, "node" | "visit" | "item">): boolean =>
   held.node === node && held.visit === visit && (item === undefined || held.item === item);
@@ -69,20 +69,17 @@ export function holdMock(state: MockUse, key: AttemptKey): void {
   const { mock } = state.spec.options;
   if (!Array.isArray(mock) || !takesShared(state.spec, key)) return;
   const { mocks_held = [] } = state;
-  const gone = placesGone(state);
-  const passed = mocks_held.flatMap(({ place }) => (place === null ? [] : [place]));
+  const held = mocks_held.flatMap(({ place }) => (place === null ? [] : [place]));
+  const left_out = [...placesGone(state), ...held];
   const free = mock.findIndex(
-    (one, at) => isObject(one) && one.match === undefined && !gone.includes(at) && !passed.includes(at),
+    (one, at) => isObject(one) && one.match === undefined && !left_out.includes(at),
   );
   const { node, visit, item } = key;
-  const held = {
-    node,
-    visit,
-    ...(item === undefined ? {} : { item }),
-    place: free === -1 ? null : free,
-    passed,
-  };
-  state.mocks_held = [...mocks_held, held];
+  const place = free === -1 ? null : free;
+  state.mocks_held = [
+    ...mocks_held,
+    { node, visit, ...(item === undefined ? {} : { item }), place, left_out },
+  ];
 }
 
 /** An attempt has ended, or a map with all of its items. @param used places of the mocks that it used up */
@@ -109,20 +106,20 @@ function callsModel({ kind, mode, verify }: Node, item: number | undefined): boo
 
 /**
  * The places of the mocks that an attempt used up. Of equal mocks, the earlier ones are.
- * @param state as the attempt saw it
  * @param left those that it did not use, in the order of the script
  */
 export function placesUsed(state: MockUse, key: AttemptKey, left: readonly Json[]): number[] {
   const { mock: script } = state.spec.options;
   if (!Array.isArray(script)) return [];
-  const others = [...placesGone(state), ...mocksPassed(state, key)];
+  const others = leftOut(state, key);
+  const seen = Array.from(script.keys()).filter((place) => !others.includes(place));
   const rest = left.map((mock) => canonicalJson(mock));
-  return script
-    .flatMap((_, n) => {
-      const place = script.length - 1 - n;
-      if (canonicalJson(script[place]) !== rest.at(-1)) return others.includes(place) ? [] : [place];
+  return seen
+    .toReversed()
+    .filter((place) => {
+      if (canonicalJson(script[place]) !== rest.at(-1)) return true;
       rest.pop();
-      return [];
+      return false;
     })
-    .reverse();
+    .toReversed();
 }
