@@ -245,12 +245,19 @@ describe("POST /workflows/execute", () => {
 
   it("offers a stage the tools that it names alone, under any client's names, and warns of names that mean none", async () => {
     const tool = (name: string) => ({ name, description: name, parameters: {} });
-    const mock = [{ tool_calls: [{ name: "exec", arguments: {} }] }, { text: "##DONE##" }];
-    const nodes = { a: { tools: ["look", "read_file", "nose"], model_policy: { provider: "mock", mock } } };
+    const calls = [
+      { name: "exec", arguments: {} },
+      { name: "Read", arguments: { file_path: "none.txt" } },
+    ];
+    const mock = [{ tool_calls: calls }, { text: "##DONE##" }];
+    const tools = ["look", "read_file", "nose", "ex*"];
+    const nodes = { a: { tools, model_policy: { provider: "mock", mock } } };
     const options = { tools: [tool("look"), tool("exec")], workspace_tools: ["Read", "Bash"] };
     const { stages } = await run({ nodes }, { options });
-    expect(JSON.stringify(stages[0]?.transcript)).toContain("permission_denied");
-    const message = "The node names tools that it does not get: nose; its run has look, exec, Bash, Read.";
+    const said = JSON.stringify(stages[0]?.transcript);
+    expect(said).toMatch(/exec is outside .*There is no file none\.txt/);
+    const message =
+      "The node names tools that it does not get: nose, ex*; its run has look, exec, Bash, Read.";
     expect(stages[0]?.metadata).toMatchObject({ warnings: [{ code: "unknown_tool", message }] });
   });
 

@@ -8,7 +8,7 @@ import { SIDE_EFFECT_LEVELS } from "../../skill/manifest-fields.ts";
 import { RISKS } from "../../skill/tools-json/tool-fields.ts";
 import { sha256 } from "../sha256.ts";
 import { workLike } from "../workspace-tools/code-tools.ts";
-import { isNamed } from "../workspace-tools/definitions.ts";
+import { isListed, isNamed } from "../workspace-tools/definitions.ts";
 import type { AgentTool, RunPolicies } from "./spec.ts";
 
 type ApprovalVerdict =
@@ -95,8 +95,7 @@ function overCeiling(policy: JsonObject | null, tool: AgentTool, args: JsonObjec
   if (textsIn(policy.blocked_tools)?.some((glob) => isBlockedBy(glob, tool)) === true)
     return `${name} is blocked. ${ADVICE}`;
   const tools = textsIn(policy.tools);
-  if (tools !== null && !tools.some((one) => one === name || (!/[*?]/.test(one) && isNamed(one, tool))))
-    return beyond(name);
+  if (tools !== null && !tools.some((one) => isListed(one, tool))) return beyond(name);
   const capabilities = policy.capabilities;
   if (capabilities !== undefined && capabilities !== null) {
     const allowed = objectOf(capabilities);

@@ -164,4 +164,8 @@ export function isNamed(glob: string, { definition, executor, other_names = [] }
   return executor === "workspace" && !other_names.includes(glob) && hullToolName(glob) === definition.name;
 }
 
+/** Whether an entry of a list that takes no globs names a tool. */
+export const isListed = (name: string, tool: NamedTool): boolean =>
+  name === tool.definition.name || (!/[*?]/.test(name) && isNamed(name, tool));
+
 type NamedTool = Pick<AgentTool, "definition" | "executor" | "other_names">;

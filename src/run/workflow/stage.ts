@@ -4,7 +4,7 @@ import type { AgentSpec } from "../../engine/agent/spec.ts";
 import { RUNTIME_TOOLS } from "../../engine/agent/turn.ts";
 import type { Node } from "../../engine/workflow/graph.ts";
 import { type StageTexts, stageTexts, type Worded } from "../../engine/workflow/stage-prompt.ts";
-import { isNamed } from "../../engine/workspace-tools/definitions.ts";
+import { isListed } from "../../engine/workspace-tools/definitions.ts";
 import { isObject } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { hullToolName } from "../../skill/tool-names.ts";
@@ -101,9 +101,9 @@ export const withCommandEnvironment = (
 export function withNamed(spec: AgentSpec, allowed: readonly string[] | null): AgentSpec {
   if (allowed === null) return spec;
   const isAmong = (name: string): boolean =>
-    RUNTIME_TOOLS.includes(hullToolName(name)) || spec.tools.some((tool) => isNamed(name, tool));
+    RUNTIME_TOOLS.includes(hullToolName(name)) || spec.tools.some((tool) => isListed(name, tool));
   const unknown = allowed.filter((name) => !isAmong(name));
-  const tools = spec.tools.filter((tool) => allowed.some((name) => isNamed(name, tool)));
+  const tools = spec.tools.filter((tool) => allowed.some((name) => isListed(name, tool)));
   if (unknown.length === 0) return { ...spec, tools };
   const names = spec.tools.map(({ definition }) => definition.name);
   const there = names.length === 0 ? "its run has no tools" : `its run has ${names.join(", ")}`;
