@@ -226,11 +226,12 @@ describe("a model without a known price", () => {
 });
 
 describe("a workflow", () => {
+  const priced = { model: "claude-sonnet-4-20250514", mock: [said("Yes.")] };
+  const nodes = { a: { model_policy: priced }, b: { model_policy: { mock: [said("No.")] } } };
+  const graph = { nodes, edges: [edge("a", "b")] };
+
   it("says of each stage and of the whole whether a price is not known", async () => {
     const own = await tenant("accounts-workflow", "invoke");
-    await post(own, "/sessions", { id: "desk" });
-    const priced = { model: "claude-sonnet-4-20250514", mock: [said("Yes.")] };
-    const nodes = { a: { model_policy: priced }, b: { model_policy: { mock: [said("No.")] } } };
     const ask = async (graph: object) => {
       const response = await post(own, "/workflows/execute", { task: "Go.", graph, options: PRICED });
       return (await response.json<{ run: { stages: Body[]; usage: Body } }>()).run;
@@ -238,10 +239,29 @@ describe("a workflow", () => {
     const known = await ask({ nodes: { a: nodes.a } });
     expect(known.usage).toMatchObject({ total_cost: 0.0045 });
     expect(known.usage).not.toHaveProperty("price_known");
-    const { stages, usage } = await ask({ nodes, edges: [edge("a", "b")] });
+    const { stages, usage } = await ask(graph);
     expect(usage).toMatchObject({ total_cost: 0.0045, price_known: false });
-    const told = stages.map(({ usage }) => Object(usage).price_known);
-    expect(told).toEqual([undefined, false]);
+    expect(stages.map(({ usage }) => Object(usage).price_known)).toEqual([undefined, false]);
+  });
+
+  it("says it of its cost to the run that gave it a share of its budget", async () => {
+    const own = await tenant("accounts-shared", "invoke");
+    await post(own, "/sessions", { id: "desk" });
+    const ASK = { name: "ask", description: "Asks.", parameters: {} };
+    const mock = [{ tool_calls: [{ name: "ask", arguments: {} }], ...USAGE }, said("Done.")];
+    const above = { ...PRICED, ...priced, mock, tools: [ASK], token_budget: 9000 };
+    const later = { prefer: "respond-async" };
+    const begun = await post(own, "/sessions/desk/runs", { prompt: "Go.", options: above }, later);
+    const at = `/sessions/desk/runs/${(await begun.json<Run>()).run_id}`;
+    const shown = () => own.get<Body>(at);
+    await expect.poll(shown).toMatchObject({ status: "awaiting_tool" });
+    const options = { ...PRICED, token_budget: 5000 };
+    const task = { task: "Go.", graph, options, parent_session_id: "desk", wait: true };
+    expect((await post(own, "/tasks", task)).status).toBe(201);
+    await post(own, "/sessions/desk/tool-results", { tool_call_id: "mock_call_1", content: "Yes." });
+    await expect
+      .poll(shown)
+      .toMatchObject({ status: "done", result: { cost_usd: sumUsd(0.009, 0.0045), price_known: false } });
   });
 });
 
