@@ -112,11 +112,13 @@ describe("publishing", () => {
     const [first, second] = [await storedOnly("first"), await storedOnly("second")];
     const pointer = () => client.env.SKILLS.get<CatalogPointer>("catalog:current", "json");
     const rounds = [
-      [{}, 201, { id: first, previous: second }],
-      [{ base: second }, 409, { id: second, previous: base }],
-      [{ base }, 409, { id: second, previous: base }],
+      [{ id: first }, 201, { id: first, previous: second }],
+      // Back to the first, which was served before the base.
+      [{ rollback: true }, 409, { id: second, previous: base }],
+      [{ id: first, base: second }, 409, { id: second, previous: base }],
+      [{ id: first, base }, 409, { id: second, previous: base }],
     ] as const;
-    for (const [named, status, expected] of rounds) {
+    for (const [body, status, expected] of rounds) {
       await client.serve(base);
       const slow = new Client();
       const [asked, moved] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
@@ -132,7 +134,7 @@ describe("publishing", () => {
       slow.env.SKILLS = new Proxy(SKILLS, {
         get: (target, name) => (name === "get" ? get : Reflect.get(target, name).bind(target)),
       });
-      const late = slow.post("/_hull/catalog", { id: first, ...named });
+      const late = slow.post("/_hull/catalog", body);
       await Promise.race([asked.promise, late]);
       expect((await new Client().post("/_hull/catalog", { id: second, base })).status).toBe(201);
       moved.resolve();
