@@ -84,7 +84,7 @@ export async function removeUpload(
   const values = [slug, owner];
   const [, , , gone] = await uploadTables(env).batch([
     [config, values],
-    looseVersions(`SELECT digest ${versions} UNION SELECT digest ${which}`, values),
+    looseVersions(`SELECT digest ${versions}`, values),
     [`DELETE ${versions}`, values],
     [`DELETE ${which} RETURNING owner`, values],
   ]);

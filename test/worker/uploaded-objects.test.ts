@@ -103,6 +103,12 @@ describe("the objects of an upload", () => {
     await sweep(32);
     expect(await kinds()).toEqual(["pack", "skill"]);
     expect(await works(blue, digest)).toEqual(WORKS);
+    // Where large ones are.
+    for (const { name } of (await env.SKILLS.list({ prefix: "uploaded/pack:" })).keys) {
+      await env.FILES.put(name, (await env.SKILLS.get(name, "arrayBuffer")) ?? "");
+      await env.SKILLS.delete(name);
+    }
+    expect([await kinds(), await works(blue, digest)]).toEqual([["skill"], WORKS]);
   });
 
   it("are no objects of a publish of the same folder, which sends its own", async () => {
@@ -322,10 +328,16 @@ it("a skill inside a request goes like a removed upload, after the container tha
   const text = await made.text();
   expect([made.status, made.ok ? "" : text]).toEqual([200, ""]);
   expect(await kinds()).toEqual(["pack", "skill"]);
-  await run("UPDATE uploaded_records SET loose_ms = ?", Date.now() - 40 * DAY_MS);
+  const longLoose = () => run("UPDATE uploaded_records SET loose_ms = ?", Date.now() - 40 * DAY_MS);
+  await longLoose();
   await sweep(0);
   expect(await kinds()).toEqual(["pack", "skill"]);
+  // Another request brings it again, and its container is not yet in the list.
+  expect((await new Client().post("/v1/containers", { ...asked, name: "c" })).status).toBe(200);
   await run("DELETE FROM sessions");
+  await sweep(0);
+  expect(await kinds()).toEqual(["pack", "skill"]);
+  await longLoose();
   await sweep(0);
   expect(await kinds()).toEqual([]);
 });
