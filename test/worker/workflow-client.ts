@@ -38,3 +38,7 @@ export async function started(graph: object, more: object = {}): Promise<string>
   expect([response.status, location]).toEqual([202, `/workflows/runs/${id}`]);
   return location;
 }
+
+/** The stages of a run, each with its branch. */
+export const visited = ({ stages }: Run): string[] =>
+  stages.map(({ node_id, branch }) => `${node_id}:${branch}`);
