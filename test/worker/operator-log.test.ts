@@ -255,10 +255,29 @@ describe("spans in the log", () => {
   });
 });
 
-it("a download is logged when its bytes have gone, or when its client has left", async () => {
+it("a download is logged when its bytes have gone, when its client has left, or when R2 breaks off", async () => {
   const sent = await client.fetch("/files?filename=a.bin", { method: "POST", body: "x".repeat(300_000) });
   const { id } = await sent.json<{ id: string }>();
   await line("request");
+  lines = [];
+  const { FILES } = client.env;
+  const broken = new Client(SETTINGS);
+  const body = (): ReadableStream => {
+    const { readable, writable } = new TransformStream();
+    const writer = writable.getWriter();
+    void writer.write(new Uint8Array(10)).then(() => writer.abort(new Error("R2 is gone")));
+    return readable;
+  };
+  const get = async (...asked: [string]) => ({ ...(await FILES.get(...asked)), body: body() });
+  broken.env.FILES = new Proxy(FILES, {
+    get: (target, name) => (name === "get" ? get : Reflect.get(target, name).bind(target)),
+  });
+  await expect((await broken.stream(`/files/${id}`)).text()).rejects.toThrow();
+  expect(await line("request")).toMatchObject({
+    status: 200,
+    code: "internal",
+    error: { cause: "the bytes broke off: Error: R2 is gone" },
+  });
   for (const leaves of [false, true]) {
     lines = [];
     const left = new AbortController();
