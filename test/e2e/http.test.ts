@@ -157,7 +157,7 @@ describe("paths and methods", () => {
     ["PUT", "/skills/cat", "GET, HEAD, POST, OPTIONS"],
     ["HEAD", "/skills/query", "GET, OPTIONS"],
     ["POST", "/skills/query", "GET, OPTIONS"],
-    ["GET", "/_hull/catalog", "POST, OPTIONS"],
+    ["PUT", "/_hull/catalog", "GET, HEAD, POST, OPTIONS"],
   ])("S67: %s %s is 405 with Allow: %s", async (method, path, allow) => {
     const { status, headers, body } = await raw(method, path);
     expect([status, headers.allow]).toEqual([405, allow]);

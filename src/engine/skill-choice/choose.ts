@@ -69,9 +69,9 @@ export function chooseSkills(
     return calls.some((form) => holds(text, form)) ? [name] : [];
   });
   const open = ({ name }: AgentSkill): boolean => !barred.includes(name);
-  const { found, told } = rank(skills, index, prompt, open);
+  const { found, detail } = rank(skills, index, prompt, open);
   const listed = found.filter((number) => skills[number]?.disable_model_invocation === false);
-  const ranked = listed.slice(0, MOST_RANKED).map(told);
+  const ranked = listed.slice(0, MOST_RANKED).map(detail);
   const asked = skills.flatMap((skill, number): Candidate[] => {
     if (skill.disable_model_invocation) return [];
     const name = index.names[number];
@@ -96,7 +96,7 @@ export function chooseSkills(
     };
   }
   // Only users may call a hidden skill. If the words mean it, they mean no other.
-  const [first, second] = found.slice(0, 2).map(told);
+  const [first, second] = found.slice(0, 2).map(detail);
   const clear =
     first !== undefined &&
     !first.hidden &&
@@ -123,12 +123,12 @@ export const rankSkills = (
   text: string,
   most: number,
 ): Candidate[] => {
-  const { found, told } = rank(skills, index, text, (skill) => !skill.disable_model_invocation);
-  return found.slice(0, most).map(told);
+  const { found, detail } = rank(skills, index, text, (skill) => !skill.disable_model_invocation);
+  return found.slice(0, most).map(detail);
 };
 
 /**
- * The wanted skills that share words with a text: their numbers, best first, and a function that tells more of one,
+ * The wanted skills that share words with a text: their numbers, best first, and a function that says more of one,
  * which costs more than its rank.
  */
 function rank(
@@ -136,7 +136,7 @@ function rank(
   { words, rarest, names }: SkillIndex,
   text: string,
   wanted: (skill: AgentSkill) => boolean,
-): { found: number[]; told: (number: number) => Ranked } {
+): { found: number[]; detail: (number: number) => Ranked } {
   const query = distinctWords(text);
   const scores = wordScores(words, query);
   const found: number[] = [];
@@ -145,7 +145,7 @@ function rank(
     if (score > 0 && skill !== undefined && wanted(skill)) found.push(number);
   }
   found.sort((a, b) => (scores[b] ?? 0) - (scores[a] ?? 0) || a - b);
-  const told = (number: number): Ranked => {
+  const detail = (number: number): Ranked => {
     const shared = query.filter((word) => has(words, word, number));
     // A single word of a longer name counts as a plain word.
     const own = names[number]?.words ?? [];
@@ -157,7 +157,7 @@ function rank(
     const { name = "", disable_model_invocation: hidden = false } = skills[number] ?? {};
     return { name, score, reason, clear, hidden };
   };
-  return { found, told };
+  return { found, detail };
 }
 
 /**

@@ -61,8 +61,11 @@ export async function answerWithTools(
   if (!asked.stream) {
     const message = new WholeMessage();
     const { warnings } = await drive(context, run, asked, (event) => message.push(event));
-    const told = { ...ignoredHeader(ignored), ...warningsHeader(warnings) };
-    const headers = { "cache-control": "no-store", ...told };
+    const headers = {
+      "cache-control": "no-store",
+      ...ignoredHeader(ignored),
+      ...warningsHeader(warnings),
+    };
     return jsonAnswer(message.message, { headers });
   }
   return streamedAnswer(context, {

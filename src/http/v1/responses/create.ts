@@ -171,12 +171,12 @@ async function answerBegun(
   const reasoning = showsReasoning(include, true);
   if (stream) return streamStored(context, response, { after: -1, reasoning, early: true, headers });
   if (background) {
-    const { document, told } =
-      begun === "started" ? { document: request.head, told: {} } : await present(response);
-    return jsonNow(context.redacted(renderResponse(document, reasoning)), 200, { ...headers, ...told });
+    const { document, endHeaders } =
+      begun === "started" ? { document: request.head, endHeaders: {} } : await present(response);
+    return jsonNow(context.redacted(renderResponse(document, reasoning)), 200, { ...headers, ...endHeaders });
   }
-  const { document, told } = await ended(execution);
-  return jsonNow(renderResponse(document, reasoning), 200, { ...headers, ...told });
+  const { document, endHeaders } = await ended(execution);
+  return jsonNow(renderResponse(document, reasoning), 200, { ...headers, ...endHeaders });
 }
 
 /** Creates a response that is not stored. @param id of the call */
@@ -195,8 +195,8 @@ async function passing(
   if (!stream) {
     const output = await runResponse(handle, request, found);
     const document: JsonObject = isObject(output.done.response) ? output.done.response : {};
-    const told = { ...headers, ...output.headers };
-    return jsonNow(context.redacted(renderResponse(document, reasoning)), 200, told);
+    const all = { ...headers, ...output.headers };
+    return jsonNow(context.redacted(renderResponse(document, reasoning)), 200, all);
   }
   const events = new ResponseEvents(request.head, shellOf(request));
   const texts = (made: readonly JsonObject[]): string =>

@@ -50,14 +50,14 @@ export async function storedResponse(context: RequestContext, id: string): Promi
 /** A response, and the headers with which it ended, `x-hull-warnings` among them. */
 interface Shown {
   document: JsonObject;
-  told: Record<string, string>;
+  endHeaders: Record<string, string>;
 }
 
 /** The response in its present state. */
 export async function present({ execution, request }: StoredResponse): Promise<Shown> {
   const { status, error } = await execution.status();
-  if (status === "running") return { document: { ...request.head, status: "in_progress" }, told: {} };
-  if (error !== null) return { document: { ...request.head, ...failure({ ...error }) }, told: {} };
+  if (status === "running") return { document: { ...request.head, status: "in_progress" }, endHeaders: {} };
+  if (error !== null) return { document: { ...request.head, ...failure({ ...error }) }, endHeaders: {} };
   return ended(execution);
 }
 
@@ -66,7 +66,7 @@ export async function ended(execution: ExecutionClient): Promise<Shown> {
   const answer = await execution.answer();
   if (!answer.ok) throw storedError(answer);
   const document: JsonObject = JSON.parse(await new Response(answer.body).text());
-  return { document, told: answer.headers };
+  return { document, endHeaders: answer.headers };
 }
 
 /**
@@ -95,8 +95,8 @@ export async function getResponse(context: RequestContext, { id = "" }: Params):
   const stored = await storedResponse(context, id);
   const reasoning = reasoningShown(context);
   if (!streaming) {
-    const { document, told } = await present(stored);
-    return jsonNow(context.redacted(renderResponse(document, reasoning)), 200, told);
+    const { document, endHeaders } = await present(stored);
+    return jsonNow(context.redacted(renderResponse(document, reasoning)), 200, endHeaders);
   }
   const text = query.get("starting_after") ?? "-1";
   const after = Number(text);
@@ -202,8 +202,8 @@ export async function cancelResponse(context: RequestContext, { id = "" }: Param
     throw new BadRequest({ detail: `The response ${id} does not run in the background.` });
   }
   await stored.execution.cancel(true);
-  const { document, told } = await present(stored);
-  return jsonNow(context.redacted(renderResponse(document, reasoningShown(context))), 200, told);
+  const { document, endHeaders } = await present(stored);
+  return jsonNow(context.redacted(renderResponse(document, reasoningShown(context))), 200, endHeaders);
 }
 
 /** `GET /v1/responses/:id/input_items`. @throws BadRequest */
