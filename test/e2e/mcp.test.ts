@@ -78,7 +78,12 @@ await hull.write(
 );
 await script("test-simple-text", "echo text", NONE);
 await script("test-error-handling", "echo why >&2; exit 1", NONE);
-await script("test-tool-with-progress", "for n in 1 2 3; do echo $n >&2; sleep 0.1; done", NONE);
+// Each step of a run is one notification. Lines of a script may come together.
+const echo = "provider: mock\ntools: [{name: echo, description: Echoes., command: [echo, heard]}]";
+await hull.write(
+  "test-tool-with-progress/SKILL.md",
+  `---\nname: test-tool-with-progress\ndescription: Test.\nmode: llm\n${echo}\n${NONE}---\nTest.\n`,
+);
 const png = `printf "${PNG}" > "$HULL_OUTPUT_FILE"`;
 await script("test-image-content", png, `${NONE}output: file\noutput_mime: image/png\n`);
 await script("json-schema-2020-12-tool", "cat", `input_schema: ${JSON.stringify(SCHEMA_2020)}\n`);

@@ -104,8 +104,13 @@ test("a process that waits for the disk goes on when the disk refuses its output
 });
 
 /** Sets the longest file that this process may write; a write beyond it is cut, then refused, as on a full disk. */
-const limitFiles = (bytes: number | "unlimited"): Buffer =>
+function limitFiles(bytes: number | "unlimited"): void {
+  // The signal of such a write ends a process that ignored it, once a library in it has listened to it for a while.
+  if (bytes !== "unlimited") process.on("SIGXFSZ", goOn);
   execFileSync("prlimit", ["--pid", `${process.pid}`, `--fsize=${bytes}:unlimited`]);
+  if (bytes === "unlimited") process.off("SIGXFSZ", goOn);
+}
+const goOn = (): void => {};
 
 test("a record of which the disk takes only a part spoils none after it", async () => {
   const dir = await mkdtemp(join(tmpdir(), "hull-journal-"));

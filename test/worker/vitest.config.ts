@@ -37,7 +37,7 @@ export default defineConfig({
     name: "worker",
     // Without this, one file runs at a time. More than there are cores, since some tests wait for a clock; each worker is a
     // workerd, which takes two seconds of processor time before its first test.
-    maxWorkers: availableParallelism() * 2,
+    maxWorkers: availableParallelism() * 3,
     // vitest wants the same number of all projects of a group.
     sequence: { groupOrder: 2 },
     include: ["**/*.test.ts"],
