@@ -1,26 +1,15 @@
 /** What the cron trigger removes: all that is due, however much it is, whatever fails beside it (docs/storage-schema.md). */
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { sweepAll } from "../../src/http/sweep.ts";
 import { Client } from "./served.ts";
+import { statementsIn, sweepAt } from "./triggers.ts";
 
 const client = new Client();
 const { env } = client;
 const DAY_MS = 24 * 3_600_000;
 const LATER = Date.now() + 70 * DAY_MS;
 
-/** One trigger, at a time. */
-async function sweep(now = LATER, bindings = env): Promise<void> {
-  const work: Promise<unknown>[] = [];
-  await sweepAll(bindings, (promise) => void work.push(promise), now);
-  await Promise.all(work);
-}
-
-const run = (statement: string, ...values: unknown[]) =>
-  env.DB.prepare(statement)
-    .bind(...values)
-    .run();
-const count = async (table: string): Promise<number> =>
-  (await env.DB.prepare(`SELECT count(*) AS n FROM ${table}`).first<number>("n")) ?? 0;
+const { run, count } = statementsIn(env);
+const sweep = (now = LATER, bindings = env): Promise<void> => sweepAt(bindings, now);
 const objects = async (prefix: string): Promise<number> => {
   let [found, cursor]: [number, string | undefined] = [0, undefined];
   do {

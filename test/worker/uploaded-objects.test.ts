@@ -1,11 +1,11 @@
 /** The objects of uploaded skills: they go once nothing can need them, and not before (docs/storage-schema.md). */
 import { beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { toBase64 } from "../../src/bytes.ts";
-import { sweepAll } from "../../src/http/sweep.ts";
 import { packTar } from "../../src/skill/tar.ts";
 import { makeZip } from "../support/zip.ts";
 import { Client, mockSkill } from "./served.ts";
 import { FOLDER, keyed, skill, Tenant, tenant } from "./tenant.ts";
+import { statementsIn, sweepAt } from "./triggers.ts";
 
 const { env } = keyed;
 const DAY_MS = 24 * 3_600_000;
@@ -13,18 +13,9 @@ const FILES = { ...skill("fox"), "notes.md": "What the fox says." };
 let red: Tenant;
 let blue: Tenant;
 
+const { run, count: rows } = statementsIn(env);
 /** One trigger, this many days from now. */
-async function sweep(days: number, bindings = env): Promise<void> {
-  const work: Promise<unknown>[] = [];
-  await sweepAll(bindings, (promise) => void work.push(promise), Date.now() + days * DAY_MS);
-  await Promise.all(work);
-}
-const run = (statement: string, ...values: unknown[]) =>
-  env.DB.prepare(statement)
-    .bind(...values)
-    .run();
-const rows = async (table: string): Promise<number> =>
-  (await env.DB.prepare(`SELECT count(*) AS n FROM ${table}`).first<number>("n")) ?? 0;
+const sweep = (days: number, bindings = env): Promise<void> => sweepAt(bindings, Date.now() + days * DAY_MS);
 /** The kinds of uploads' objects in KV. */
 const kinds = async (): Promise<string[]> =>
   (await env.SKILLS.list({ prefix: "uploaded/" })).keys
