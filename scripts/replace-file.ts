@@ -1,9 +1,11 @@
 /** Replaces files as a whole. */
+import { randomUUID } from "node:crypto";
 import { chmod, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 
 /**
  * Writes a file beside the old one, and then takes its place: after a crash or on a full disk the file is the old or the
- * new one, never a part. A link stays a link, and the file keeps its mode.
+ * new one, never a part, and of several writers at once the last one wins. A link stays a link, and the file keeps its
+ * mode.
  */
 export async function replaceFile(path: string, content: string | Uint8Array): Promise<void> {
   const target = await realpath(path).catch(() => path);
@@ -11,7 +13,7 @@ export async function replaceFile(path: string, content: string | Uint8Array): P
     (found) => found.mode,
     () => null,
   );
-  const temporary = `${target}.${process.pid}.tmp`;
+  const temporary = `${target}.${randomUUID()}.tmp`;
   try {
     await writeFile(temporary, content);
     if (mode !== null) await chmod(temporary, mode);

@@ -572,8 +572,17 @@ test("hundreds of skills are built and written", async () => {
     files[`skills/s${i}/SKILL.md`] = skillText(`Skill ${i}`, "run: [python3, main.py]");
     files[`skills/s${i}/main.py`] = `print(${i})\n`;
   }
+  // Their one object is written for all of them at once.
+  for (let i = 0; i < 20; i++) {
+    files[`skills/p${i}/SKILL.md`] = skillText(`Page ${i}`, "serve: page.html");
+    files[`skills/p${i}/page.html`] = "<p>the same</p>";
+  }
   const project = folder(files);
   const result = await build(project);
   await writeBuild(join(project, "out"), result, new Date(0));
-  expect(result.skills).toHaveLength(300);
+  expect(result.skills).toHaveLength(320);
+  const blobs = readdirSync(join(project, "out/blob"));
+  expect(blobs.map((name) => readFileSync(join(project, "out/blob", name), "utf8"))).toEqual([
+    "<p>the same</p>",
+  ]);
 });
