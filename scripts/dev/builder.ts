@@ -12,9 +12,8 @@ export class Builder {
   readonly #project: Project;
   readonly #cache: BuildCache;
   #lastGood = new Map<string, BuiltSkill>();
-  #lastSeen = "";
-  /** Whether the last build differs from the previous one, in the served skills or in the findings. */
-  changed = true;
+  #built = "";
+  #served = "";
 
   constructor(project: Project, cache: BuildCache) {
     this.#project = project;
@@ -31,10 +30,18 @@ export class Builder {
       onScan,
     });
     this.#lastGood = new Map(result.skills.map((skill) => [skill.folder, skill]));
-    const seen = JSON.stringify([result.catalog?.id, result.diagnostics, result.packages]);
-    this.changed = seen !== this.#lastSeen;
-    this.#lastSeen = seen;
+    this.#built = JSON.stringify([result.catalog?.id, result.diagnostics, result.packages]);
     return result;
+  }
+
+  /** Whether the last build differs, in its skills or in the findings, from the one that is served. */
+  get changed(): boolean {
+    return this.#built !== this.#served;
+  }
+
+  /** The last build is served now. */
+  noteServed(): void {
+    this.#served = this.#built;
   }
 }
 
@@ -54,6 +61,11 @@ export class SkillWatch {
     this.begun =
       roots === null ? Promise.resolve(() => {}) : watchRoots(roots, stateDir, this.#rebuild.schedule);
     this.add(imported);
+  }
+
+  /** Builds again although nothing changed: the Worker may have been away when a build should have been served. */
+  again(): void {
+    if (this.#isOn) this.#rebuild.schedule();
   }
 
   add(imported: BuildResult["imported"]): void {

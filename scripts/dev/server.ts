@@ -151,6 +151,7 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
       bundle: await bundle,
       variables,
       onLine: (line) => options.onLine(redactor.text(line), "worker"),
+      onRestarted: () => watch.again(),
     });
     stops.push(worker.stop);
     if (!LOOPBACK.has(host)) await checkGuarded(worker.url);
@@ -158,6 +159,7 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
     const publisher = new RegistryClient(worker.url, adminKey ?? variables.get("HULL_DEV_KEY"));
     options.onPhase?.(`Publishing ${counted(first.skills.length, "skill")} …`);
     await publisher.publish(first);
+    builder.noteServed();
     await options.cache.save();
     stops.push(() => options.cache.save());
     let url = worker.url;
@@ -178,6 +180,7 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
         watch.add(result.imported);
         if (!builder.changed) return;
         await publisher.publish(result);
+        builder.noteServed();
         options.onBuild(result, false);
         const late = [...variablesFor(result.skills).keys()].filter((name) => !variables.has(name));
         if (late.length > 0) {

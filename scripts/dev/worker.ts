@@ -12,6 +12,8 @@ const START_MS = 60_000;
 interface LocalWorkerOptions extends Omit<WorkerOptions, "config"> {
   /** The folder of the Worker's modules if workerd is started directly; `null`: wrangler serves it. */
   bundle: string | null;
+  /** Called when it listens again after a crash. */
+  onRestarted?: () => void;
 }
 
 export interface LocalWorker {
@@ -24,7 +26,7 @@ export interface LocalWorker {
  * @throws CommandError (exit 4) if it does not answer in time
  */
 export async function startWorker(options: LocalWorkerOptions): Promise<LocalWorker> {
-  const { repoDir, host, port, bundle, onLine } = options;
+  const { repoDir, host, port, bundle, onLine, onRestarted } = options;
   const stateDir = join(options.stateDir, "worker");
   await mkdir(stateDir, { recursive: true, mode: 0o700 });
   const listening = Promise.withResolvers<string>();
@@ -32,6 +34,7 @@ export async function startWorker(options: LocalWorkerOptions): Promise<LocalWor
   const variables = [...options.variables];
   const input: WorkerInput = { repoDir, config, stateDir, host, port, variables, bundle };
   const recent: string[] = [];
+  let crashed = false;
   const child = new Supervised({
     name: "worker",
     command: process.execPath,
@@ -41,11 +44,18 @@ export async function startWorker(options: LocalWorkerOptions): Promise<LocalWor
     input: `${JSON.stringify(input)}\n`,
     onLine: (line) => {
       const url = listeningUrl(line);
-      if (url !== null) return listening.resolve(url);
+      if (url !== null) {
+        listening.resolve(url);
+        if (crashed) onRestarted?.();
+        return;
+      }
       keepRecent(recent, line);
       onLine(line);
     },
-    onCrash: (code, signal) => onLine(restarting(code, signal)),
+    onCrash: (code, signal) => {
+      crashed = true;
+      onLine(restarting(code, signal));
+    },
   });
   child.start();
   const timer = setTimeout(

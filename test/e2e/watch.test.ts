@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { hullScript, json, REPO, runHull, shared } from "../support/hull-dev.ts";
 import { running, until } from "../support/runner.ts";
-import { sharedHull } from "../support/shared.ts";
+import { killWorker, sharedHull } from "../support/shared.ts";
 
 const shout = (word: string): string =>
   `---\nname: Shout\ndescription: Says a word.\nrun: [sh, -c, "echo ${word}"]\n---\nSays it.\n`;
@@ -62,6 +62,14 @@ test("an edit is live within a second, and changes the card's version", async ()
   await hull.write("shout/SKILL.md", shout("two"));
   expect(await becomes("shout", /two/)).toBe("200 two");
   expect((await card("shout")).version).not.toBe(before.version);
+});
+
+test("an edit while the Worker is away is live once it is back", async () => {
+  const text = shout("later").replace("Shout", "Broken");
+  const written = Promise.withResolvers<void>();
+  await killWorker(hull, () => written.resolve(hull.write("broken/SKILL.md", text)));
+  await written.promise;
+  expect(await becomes("broken", /later/)).toBe("200 later");
 });
 
 test("S10: a manifest that breaks keeps answering, is shown as stale, and heals", async () => {
