@@ -115,6 +115,18 @@ function spawn(world: World, parent: string, transcript_mode: Transcript = "inhe
 
 const input = (world: World, run_id: string, name = run_id) =>
   world.tryAsk("task_input", { run_id, task: `Dig ${run_id}.`, request: named(name) });
+/** Begins a daemon that has a path of its own, which the directory must know first. */
+const begin = (world: World) => {
+  const spec = { ...SPEC, run_id: "r1", session_id: world.id, daemon: daemons.DAEMON };
+  const settings = {
+    name: null,
+    persist_path: `own/${world.id}`,
+    capacity: 1,
+    webhook: null,
+    declared: null,
+  };
+  return world.tryAsk("spawn", { spec, settings, exclusive: true, request: named("spawn") });
+};
 const restart = (world: World) => world.tryAsk("restart", { run_id: "r2", request: named("restart") });
 
 /** What makes a run that may begin while its session is about to change, from a session in which it may. */
@@ -128,6 +140,7 @@ const BEGINNINGS: Record<string, (world: World) => Promise<() => Promise<unknown
     await spawn(world, await above());
     return () => input(world, "r2");
   },
+  "a daemon": async (world) => () => begin(world),
   "a daemon that is started again": async (world) => {
     await daemons.idle(world);
     await world.ask("stop", { request: null });
@@ -166,7 +179,7 @@ describe("a run that is about to begin", () => {
         expect(world.store.liveRun()).toBeNull();
         await world.over();
         const running = "SELECT count(*) AS n FROM daemons WHERE id = ? AND status = 'running'";
-        if (how !== "removed") expect(await bindings.DB.prepare(running).bind(world.id).first("n")).toBe(0);
+        expect(await bindings.DB.prepare(running).bind(world.id).first("n")).toBe(0);
       });
     },
   );

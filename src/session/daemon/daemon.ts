@@ -329,11 +329,15 @@ export class Daemon {
     return { tenant, id, name, status, persist_path, skill, webhook, check_at, created_at };
   }
 
-  /** Updates the directory. */
-  index(): Promise<void> {
+  /**
+   * Updates the directory.
+   * @param claimed the directory knows a daemon of this session, even if none has begun here
+   */
+  index(claimed: SessionIdentity | null = null): Promise<void> {
     const { env, listing } = this.#conversation;
     return listing.inOrder("daemon_not_indexed", async () => {
       const note = this.note();
+      if (note === null && claimed !== null) await forgetDaemon(env, claimed.tenant, claimed.id);
       if (note === null) return;
       await noteDaemon(env, note).catch((error: unknown) => {
         // A repetition would fail, too.

@@ -71,7 +71,7 @@ export function daemonHandlers(conversation: Conversation, daemon: Daemon): Hand
     daemon.store.update({ name, persist_path, capacity, webhook, ...of });
   };
   /** Begins a run once for each request. If it does not begin, the directory must not keep the claim. */
-  const beginOnce = (request: NamedRequest, work: () => void): void => {
+  const beginOnce = (request: NamedRequest, caller: SessionCaller, work: () => void): void => {
     try {
       conversation.once(request, () => {
         conversation.checkActive();
@@ -80,7 +80,7 @@ export function daemonHandlers(conversation: Conversation, daemon: Daemon): Hand
         return null;
       });
     } catch (error) {
-      conversation.background(daemon.index());
+      conversation.background(daemon.index(caller));
       throw error;
     }
   };
@@ -109,7 +109,7 @@ export function daemonHandlers(conversation: Conversation, daemon: Daemon): Hand
       await conversation.ready(caller);
       const known = conversation.knows(request);
       if (!known) await claim(caller, settings, exclusive);
-      beginOnce(request, () => begin(spec, settings, caller));
+      beginOnce(request, caller, () => begin(spec, settings, caller));
       await Promise.all([rested(daemon.row().run), conversation.listing.written()]);
       return summary();
     },
@@ -171,7 +171,7 @@ export function daemonHandlers(conversation: Conversation, daemon: Daemon): Hand
         const settings = { name, persist_path: persist_path ?? "", capacity, webhook, declared: of };
         if (persist_path !== null) await claim(caller, settings, true);
       }
-      beginOnce(request, () => beginAgain(row, run_id, caller));
+      beginOnce(request, caller, () => beginAgain(row, run_id, caller));
       await rested(daemon.row().run);
       return summary();
     }),
