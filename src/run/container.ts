@@ -12,10 +12,11 @@ import { mediaTypeOf } from "../skill/media.ts";
 import type { RunContext } from "./context.ts";
 import { digested } from "./digest.ts";
 import { findFile, readFile, type StoredFile } from "./files.ts";
+import { lazily } from "./large-body.ts";
 import { doesNotFit, keepable, numbered } from "./served-files.ts";
 import { clientWorkspace, type SessionClient, sessionClient } from "./session-client.ts";
 import { saveFile } from "./stored-files.ts";
-import { allFiles, type WorkspaceAccess, type WorkspaceFile } from "./workspace/access.ts";
+import { allFiles, type FileIntent, type WorkspaceAccess, type WorkspaceFile } from "./workspace/access.ts";
 import { writeFile } from "./workspace/store.ts";
 
 /** Time to live in ms, counted from the last use. */
@@ -209,15 +210,25 @@ export async function putUpload(context: RunContext, { workspace }: Container, i
   const file = await findFile(env, tenant, id);
   const note = `${UPLOAD_NOTES}${id}`;
   if ((await workspace.findFile(note)) !== null) return;
-  const write = async (to: string, size: number, body: Parameters<typeof writeFile>[3]): Promise<void> => {
-    const intent = { path: to, expected: null, size, executable: null };
-    const outcome = await writeFile(env.FILES, workspace, intent, body);
-    if ("refused" in outcome) throw doesNotFit("file_id", to);
+  const write = async (
+    { path, expected }: Pick<FileIntent, "path" | "expected">,
+    size: number,
+    body: Parameters<typeof writeFile>[3],
+  ): Promise<boolean> => {
+    const outcome = await writeFile(env.FILES, workspace, { path, expected, size, executable: null }, body);
+    if (!("refused" in outcome)) return true;
+    if (outcome.refused === "expected") return false;
+    throw doesNotFit("file_id", path);
   };
-  const { path, free } = await placeOf(env, workspace, file, inputName(file.filename ?? id));
-  if (free) await write(path, file.size, await readFile(env, file));
-  const text = utf8(path);
-  await write(note, text.length, [text]);
+  for (;;) {
+    const { path, free } = await placeOf(env, workspace, file, inputName(file.filename ?? id));
+    const body = lazily(() => readFile(env, file));
+    // Another request may have taken the path meanwhile.
+    if (free && !(await write({ path, expected: "none" }, file.size, body))) continue;
+    const text = utf8(path);
+    await write({ path: note, expected: null }, text.length, [text]);
+    return;
+  }
 }
 
 /** Where a stored file belongs in the input folder: a free path, or that of a file with the same content. */

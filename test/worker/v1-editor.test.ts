@@ -65,3 +65,36 @@ it("the text editor of code execution changes files of the container; its result
   const second = await client.messages.create({ ...body, messages, container });
   expect(second.content[1]).toMatchObject({ content: { content: "one\n2\n2b\nthree" } });
 });
+
+it("files of one name that come at once into a container stay files of their own", async () => {
+  await script(Array.from({ length: 4 }, () => ({ text: "Got it." })));
+  const made = await open.post("/v1/containers", { name: "box" });
+  const { id } = await made.json<{ id: string }>();
+  const send = async (file_id: string) => {
+    const content = [
+      { type: "text" as const, text: "Look." },
+      { type: "container_upload" as const, file_id },
+    ];
+    const asked = {
+      ...ask,
+      model: "mock/mock",
+      tools: [CODE],
+      messages: [{ role: "user" as const, content }],
+    };
+    return client.messages.create({ ...asked, container: id });
+  };
+  const texts = ["a,1", "b,2", "c,3", "d,4"];
+  const stored = await Promise.all(
+    texts.map(async (text) => {
+      const file = await open.fetch("/files?filename=data.csv", { method: "POST", body: text });
+      return (await file.json<{ id: string }>()).id;
+    }),
+  );
+  await Promise.all(stored.map(send));
+  const all = await open.fetch(`/v1/containers/${id}/files`);
+  const { data } = await all.json<{ data: { id: string; path: string }[] }>();
+  const contents = await Promise.all(
+    data.map(async ({ id: file }) => (await open.fetch(`/v1/containers/${id}/files/${file}/content`)).text()),
+  );
+  expect(contents.sort()).toEqual(texts);
+});
