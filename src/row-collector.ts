@@ -13,8 +13,13 @@ const COLLECT_MS = 200;
 const MOST_COLLECTED = 500;
 /** A row that is added this long after the last one, in ms, is sent at once. */
 const QUIET_MS = 100;
-/** A caller that has not sent its rows within this time, in ms, no longer runs, so another caller sends them. */
+/**
+ * A caller that has not begun to send its rows within this time, in ms, no longer runs, so another caller sends them. A
+ * reader waits no longer than this for rows being sent.
+ */
 const STUCK_MS = 1000;
+/** Rows that have been on their way for so many ms are not stored any more: the platform has ended the database's work. */
+const LOST_MS = 30_000;
 /** How often callers check whether rows that another caller sends are stored, in ms. */
 const LOOK_MS = 2;
 
@@ -88,14 +93,15 @@ export class RowCollector<Row> {
   async withdraw(notes: readonly RowNote[]): Promise<void> {
     if (!notes.some(isUnderway)) return;
     this.#waiting = this.#waiting.filter(({ note }) => !notes.includes(note));
-    while (this.#isSending() && notes.some(({ state }) => state === "sending")) await look();
+    const isOfThem = (batch: readonly RowNote[]): boolean => batch.some((note) => notes.includes(note));
+    while (notes.some(({ state }) => state === "sending") && this.#isSending(isOfThem, LOST_MS)) await look();
   }
 
-  /** Sends the waiting rows, and waits until the batches of other callers are stored. */
+  /** Sends the waiting rows, and waits a moment until the batches of other callers are stored. */
   async flush(write: Write<Row>): Promise<void> {
-    const others = [...this.#sent.keys()];
+    const others = new Set(this.#sent.keys());
     await this.#sendWaiting(write);
-    while (this.#isSending() && others.some((notes) => this.#sent.has(notes))) await look();
+    while (this.#isSending((batch) => others.has(batch), STUCK_MS)) await look();
   }
 
   async #sendWaiting(write: Write<Row>): Promise<void> {
@@ -115,11 +121,11 @@ export class RowCollector<Row> {
     this.#sent.delete(notes);
   }
 
-  /** Whether a batch is being sent. One that takes too long no longer counts, since its sender has ended. */
-  #isSending(): boolean {
+  /** Whether one of these batches began to be sent within so many ms. Batches that are lost are forgotten. */
+  #isSending(isOne: (batch: readonly RowNote[]) => boolean, ms: number): boolean {
     const now = Date.now();
-    for (const [notes, since] of this.#sent) if (now - since >= STUCK_MS) this.#sent.delete(notes);
-    return this.#sent.size > 0;
+    for (const [batch, since] of this.#sent) if (now - since >= LOST_MS) this.#sent.delete(batch);
+    return this.#sent.entries().some(([batch, since]) => now - since < ms && isOne(batch));
   }
 }
 

@@ -136,6 +136,27 @@ describe("the ends of runs", () => {
     expect(listed).not.toContain("withdrawn");
   });
 
+  it("are not stored after a session took them back, however long the database takes", async () => {
+    const forward = stoppedClock();
+    const { promise: gate, resolve: open } = Promise.withResolvers<void>();
+    const { DB } = watched((batch) => (batch === 2 ? gate : undefined));
+    const deployment = new Deployment({ ...bindings, DB });
+    const notes = queueRows(deployment, [ended("slow")], () => {});
+    const flushed = flushRows(deployment);
+    forward(5000);
+    let over = false;
+    const withdrawn = deployment.indexRows.withdraw(notes).then(() => {
+      over = true;
+    });
+    // A reader of the list waits no longer.
+    await flushed;
+    await flushRows(deployment);
+    expect(over).toBe(false);
+    open();
+    await withdrawn;
+    expect(notes.map(({ state }) => state)).toEqual(["stored"]);
+  });
+
   it("of a session are written by the session if nobody stored them", async () => {
     let failing = false;
     const { DB } = watched(() => {
