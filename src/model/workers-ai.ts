@@ -97,6 +97,7 @@ function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> 
   return new Promise((resolve, reject) => {
     const abort = (): void => reject(signal.reason);
     signal.addEventListener("abort", abort, { once: true });
+    if (signal.aborted) abort();
     promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
   });
 }

@@ -139,6 +139,24 @@ describe("what an isolate is", () => {
     expect(await heard).toMatchObject({ fault: "cancelled" });
   });
 
+  it("a call that is cancelled while its module is read does not begin", async () => {
+    const abort = new AbortController();
+    const SKILLS = new Proxy(bindings.SKILLS, {
+      get(target, name) {
+        const value: unknown = Reflect.get(target, name, target);
+        if (typeof value !== "function") return value;
+        return (...args: unknown[]) => {
+          if (String(args[0]).startsWith("module:")) abort.abort();
+          return Reflect.apply(value, target, args);
+        };
+      },
+    });
+    const source = "export default async (args, ctx) => { await ctx.emit('begun'); return 1; }";
+    const call = { signal: abort.signal };
+    const heard = await handle(source, { record: UPLOADED, variables: { SKILLS }, call });
+    expect(heard).toMatchObject({ fault: "cancelled", events: [] });
+  });
+
   it("a call that is over listens to its run no more", async () => {
     const { signal } = new AbortController();
     const listening = new Set<unknown>();

@@ -91,8 +91,11 @@ export async function callHandler(
     outcome: failedCall(fault, error, Date.now() - started),
     changes: UNCHANGED,
   });
-  if (signal.aborted) return ended("cancelled", CANCELLED);
-  const rpc = await isolateOf(isolate, { script: scriptOf(tool), env: call.env, timeoutMs });
+  const rpc = signal.aborted
+    ? null
+    : await isolateOf(isolate, { script: scriptOf(tool), env: call.env, timeoutMs });
+  // The call may be cancelled while the module is read.
+  if (rpc === null || signal.aborted) return ended("cancelled", CANCELLED);
   const { promise: over, resolve: end } = Promise.withResolvers<void>();
   const callback = listener(call, help, over);
   const asked = rpc.run(JSON.stringify(harnessCall(call, help)), [...help.files], callback);

@@ -52,6 +52,7 @@ export async function callInIsolate(call: IsolateCall): Promise<Json> {
   const code = async () => codeOf(await call.source(), guarded);
   const isolate: Fetcher<HarnessRpc> =
     id === null ? isolates.fresh(await code(), limits) : isolates.warm(id, code, limits);
+  signal?.throwIfAborted();
   const asked = payload === null ? null : JSON.stringify(payload);
   const failed = (reason: string) => new HookFailed({ hook, reason: shortened(redactor.text(reason)) });
   const outcome = await withinTime(isolate.call(hook, asked, timeoutMs, MAX_RESULT), timeoutMs, signal);

@@ -105,6 +105,7 @@ export async function withinTime(
   const timer = setTimeout(resolve, timeoutMs, { by: "time" });
   const onAbort = () => resolve({ by: "signal" });
   signal?.addEventListener("abort", onAbort, { once: true });
+  if (signal?.aborted === true) onAbort();
   work.then(
     (value) => resolve({ by: "answer", value }),
     (error: unknown) => resolve({ by: "error", message: faultText(error) }),

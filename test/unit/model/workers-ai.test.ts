@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { ModelRequest } from "../../../src/engine/messages.ts";
-import { callModel } from "../../../src/model/call.ts";
+import { type CallOptions, callModel } from "../../../src/model/call.ts";
 import { systemClock } from "../../../src/model/clock.ts";
 import { resolveTarget } from "../../../src/model/providers.ts";
 import type { AiBinding } from "../../../src/model/workers-ai.ts";
@@ -19,7 +19,7 @@ const REQUEST: ModelRequest = {
 };
 const TARGET = resolveTarget({ provider: "workers-ai", model: "@cf/x" }, () => undefined);
 
-async function ask(run: AiBinding["run"] | undefined, more: { stream?: boolean; timeout_ms?: number } = {}) {
+async function ask(run: AiBinding["run"] | undefined, more: Partial<CallOptions> = {}) {
   const heard: string[] = [];
   const turn = await callModel(REQUEST, TARGET, {
     stream: false,
@@ -156,4 +156,16 @@ test("no binding and no base URL names both ways; a silent binding times out", a
   expect(error.message).toMatch(/WORKERS_AI_BASE_URL/);
   const silent = await failureOf(ask(() => new Promise(() => undefined), { timeout_ms: 15 }));
   expect(silent.code).toBe("provider_timeout");
+});
+
+test("a caller who leaves before the binding is asked waits no longer", async () => {
+  const left = new AbortController();
+  const intercept = {
+    call: async () => {
+      left.abort();
+      return null;
+    },
+  };
+  const error = await failureOf(ask(() => new Promise(() => undefined), { signal: left.signal, intercept }));
+  expect(error.code).toBe("client_closed_request");
 });
