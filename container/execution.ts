@@ -90,7 +90,7 @@ export class Execution {
   #process: GroupProcess | null = null;
   #cgroup: Cgroup | null = null;
   /** Digests of the bundles with the packages that the execution uses. */
-  #packages: readonly string[] = [];
+  readonly #packages: string[] = [];
   /** Reads the folder in which a command ended. */
   #finalCwd: FinalCwd | null = null;
   #stopReason: StopReason | null = null;
@@ -181,11 +181,9 @@ export class Execution {
     const program = found instanceof Promise ? await found : found;
     while (!pipes.ready) await pipes.more();
     clearTimeout(this.#receiving);
-    this.#packages = program?.packages ?? [];
     if (program === null || this.#ending) {
       input.stdin?.rest?.resume();
-      if (this.#ended) this.#releasePackages();
-      else this.#cannotStart({ cause: "command_not_found" });
+      this.#cannotStart({ cause: "command_not_found" });
       return;
     }
     this.#startedAt = performance.now();
@@ -241,6 +239,10 @@ export class Execution {
         handler,
         { ...folders, skills: folder },
         all,
+        (packages) => {
+          this.#packages.push(packages);
+          if (this.#ended) this.#releasePackages();
+        },
       );
       this.#finalCwd = program?.finalCwd ?? null;
       return program;
@@ -404,8 +406,7 @@ export class Execution {
   }
 
   #releasePackages(): void {
-    for (const digest of this.#packages) this.#services.bundles.release(digest);
-    this.#packages = [];
+    for (const digest of this.#packages.splice(0)) this.#services.bundles.release(digest);
   }
 
   #releaseFolders(): void {

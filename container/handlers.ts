@@ -67,6 +67,7 @@ export class Handlers {
   /**
    * The program of a handler. `input`: the arguments, a JSON object in UTF-8. `null`: the script does not exist, or
    * nothing can run it.
+   * @param used called with the digest of each bundle of packages that it has marked as in use; the caller releases it
    * @throws DependenciesFailed
    */
   async program(
@@ -74,6 +75,7 @@ export class Handlers {
     handler: Handler,
     folders: ProcessFolders & { skills: string | null },
     input: Uint8Array,
+    used: (packages: string) => void,
   ): Promise<Program | null> {
     const { bundle, workspace, scratch } = folders;
     const { commands, inherited, launchers, dependencies, python } = this.#parts;
@@ -87,20 +89,19 @@ export class Handlers {
     Object.assign(environment, launchers.variables(handler.network, spec.timeout_ms + spec.grace_ms));
     const skills = folders.skills === null ? [] : [folders.skills];
     const allowedPaths = [...allowedPathsOf(folders), this.#parts.dir, ...skills];
-    const start = { cwd, allowedPaths, skills: null, environment, packages: [] };
+    const start = { cwd, allowedPaths, skills: null, environment };
     if (handler.language === "bash") {
       const launcher = await launchers.ofCommands(handler.network);
       const begun = { ...start, launcher, separateResultFd: false };
       const wanted = handler.packages === true && folders.skills !== null ? (spec.skills?.list ?? []) : [];
-      const found = await this.#packagesOf(wanted, folders.skills ?? "");
+      const found = await this.#packagesOf(wanted, folders.skills ?? "", used);
       environment.PYTHONPATH = found.dirs.join(delimiter);
       if (found.dirs.length === 0) delete environment.PYTHONPATH;
       allowedPaths.push(...found.dirs);
       if (handler.packages === true)
         environment.HULL_PYTHON_SESSION = join(this.#parts.dir, PYTHON_SESSION_FILE);
-      const withPackages = { ...begun, packages: found.digests };
       return this.#commands(
-        handler.skills_path === true ? { ...withPackages, skills: folders.skills } : withPackages,
+        handler.skills_path === true ? { ...begun, skills: folders.skills } : begun,
         handler,
         folders,
         Buffer.concat([Buffer.from(found.notices), input]),
@@ -115,14 +116,14 @@ export class Handlers {
       if (python === null) return null;
       const packages = await dependencies.use(spec.digest, bundle, script);
       if (packages !== null) {
+        used(packages.digest);
         environment.PYTHONPATH = packages.dir;
         allowedPaths.push(packages.dir);
       }
       const { stdin, argument } = argumentsOf(input, cwd);
       const args = [join(this.#parts.dir, PYTHON_SHIM_FILE), script, ...argument];
       const launcher = await network.forks();
-      const program = { ...start, ...python, args, stdin, separateResultFd: true, launcher };
-      return { ...program, packages: packages === null ? [] : [packages.digest] };
+      return { ...start, ...python, args, stdin, separateResultFd: true, launcher };
     }
     const program = { ...start, launcher: await network.launcher(), separateResultFd: false };
     if (handler.language === "program") {
@@ -149,14 +150,17 @@ export class Handlers {
   async #packagesOf(
     skills: readonly { name: string; digest: string }[],
     folder: string,
-  ): Promise<{ digests: string[]; dirs: string[]; notices: string }> {
-    const none = { digests: [], dirs: [], notices: "" };
+    used: (packages: string) => void,
+  ): Promise<{ dirs: string[]; notices: string }> {
+    const none = { dirs: [], notices: "" };
     const { dependencies, python } = this.#parts;
     if (python === null) return none;
     const all = skills.map(async ({ name, digest }) => {
       try {
         const found = await dependencies.use(digest, join(folder, name), null);
-        return found === null ? none : { digests: [found.digest], dirs: [found.dir], notices: "" };
+        if (found === null) return none;
+        used(found.digest);
+        return { dirs: [found.dir], notices: "" };
       } catch (error) {
         if (!(error instanceof DependenciesFailed)) throw error;
         const said = `[hull: the packages of ${name} could not be installed: ${error.message}]`;
@@ -165,7 +169,6 @@ export class Handlers {
     });
     const found = await Promise.all(all);
     return {
-      digests: found.flatMap(({ digests }) => digests),
       dirs: found.flatMap(({ dirs }) => dirs),
       notices: found.map(({ notices }) => notices).join(""),
     };

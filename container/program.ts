@@ -15,8 +15,6 @@ export interface Program extends Pick<Launch, "file" | "argv0" | "args" | "cwd" 
   /** As in `ProcessSpec`. */
   separateResultFd: boolean;
   launcher: Launcher;
-  /** Digests of the packages that the program uses; they are released with it. */
-  packages: string[];
   /** Where the program reports the folder in which it ended; absent: it does not report it. */
   finalCwd?: FinalCwd;
 }
@@ -57,7 +55,6 @@ export function commandProgram(
           ),
           stdin: null,
           separateResultFd: false,
-          packages: [],
           launcher: services.launcher,
         };
   const found = services.commands.resolve(spec.argv[0] ?? "", bundle, spec.untrusted);

@@ -10,8 +10,19 @@ import { Dependencies } from "../../container/dependencies.ts";
 import { DirectLauncher } from "../../container/direct-launcher.ts";
 import { Pipes } from "../../container/pipes.ts";
 import { ScratchRoot } from "../../container/scratch.ts";
+import { runExecution } from "../../src/tool/runner-client.ts";
 import { callScript } from "../support/handler-call.ts";
-import { type Bundle, bundle, run, startRunner, type TestRunner, until } from "../support/runner.ts";
+import {
+  type Bundle,
+  bundle,
+  collect,
+  run,
+  runOptions,
+  spec,
+  startRunner,
+  type TestRunner,
+  until,
+} from "../support/runner.ts";
 import { makeZip } from "../support/zip.ts";
 
 const canUnshare = (() => {
@@ -218,6 +229,33 @@ test.runIf(canUnshare)(
     }
   },
 );
+
+test("packages that were installed for a command that was cancelled meanwhile make room for others", async () => {
+  const small = await startRunner({ flags: ["--installs", "off", "--bundle-bytes", "10000000"] });
+  try {
+    const stop = new AbortController();
+    const handler = { language: "bash" as const, config: "{}", context: "{}", network: null };
+    const skills = { key: "0123456789abcdef", list: [{ name: "own", digest: packed.digest }] };
+    const fields = { digest: packed.digest, argv: ["bash"], input: { mode: "stdin" } as const, skills };
+    const command = spec({ ...fields, handler: { ...handler, packages: true } });
+    const options = runOptions(packed, { signal: stop.signal });
+    const cancelled = collect(runExecution(small, command, { stdin: Buffer.from("true") }, options));
+    const archives = async () => (await readdir(join(small.stateDir, "packages")).catch(() => [])).join();
+    await until(archives, (names) => names.includes(".tar"));
+    stop.abort();
+    await expect(cancelled).rejects.toMatchObject({ code: "client_closed_request" });
+    await installed(small, 1);
+    const [, digest] = /"digest":"([0-9a-f]{64})"/.exec(installs(small).join()) ?? [];
+    for (const name of ["one", "two"]) {
+      const further = await bundle({ "run.sh": "#!/bin/sh\n", [name]: new Uint8Array(5_000_000) });
+      expect((await run(small, further, { argv: ["./run.sh"] })).status.cause).toBe("exit");
+    }
+    const kept = async () => (await readdir(join(small.stateDir, "bundles"))).join();
+    await until(kept, (names) => !names.includes(String(digest)));
+  } finally {
+    await small.stop();
+  }
+});
 
 test("an installation has a time limit of its own", async () => {
   const hasty = await startRunner({ flags: ["--install-ms", "20"] });
