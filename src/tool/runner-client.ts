@@ -75,7 +75,7 @@ export interface RunOptions {
 
 /**
  * Attempts after the first one if the connection fails. Each arriving frame makes all of them available again. While the
- * runner's circuit is open, a call that has not reached the runner makes one attempt.
+ * runner's circuit is open, a call that has not reached the runner makes one attempt, but for one call every half minute.
  */
 const RETRIES = 2;
 /**
@@ -185,14 +185,14 @@ class Subscription {
   protected readonly execution: { id: string; skill: string; limit: number };
   protected readonly options: RunOptions;
   protected readonly runner: Runner;
-  /** Whether the runner was down when this began, and has not answered since. */
+  /** Whether the runner was down when this began and another call waits for it, and it has not answered since. */
   #once: boolean;
   /** Frames seen. */
   #seq = 0;
 
   constructor(runner: Runner, execution: { id: string; skill: string; limit: number }, options: RunOptions) {
     this.runner = runner;
-    this.#once = runner.circuit.isOpen(options.now());
+    this.#once = !runner.circuit.mayWait(options.now());
     this.execution = execution;
     this.options = options;
   }

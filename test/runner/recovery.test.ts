@@ -120,7 +120,7 @@ describe("a connection that is cut", () => {
 });
 
 describe("a runner that is down", () => {
-  test("costs one call its wait; the next calls try once, until one is answered", async () => {
+  test("costs one call its wait; the next calls try once but for one every 30 s, until one is answered", async () => {
     const notes: string[] = [];
     const circuit = new RunnerCircuit("at x", ({ event }) => notes.push(event));
     let runner = await startRunner();
@@ -129,10 +129,15 @@ describe("a runner that is down", () => {
       tries += 1;
       return runner.fetch(path, request);
     };
+    const answer = (later_ms = 0): Promise<string> => {
+      const wanted = spec({ digest: files.digest, argv: ["echo", "x"], detach: true });
+      const options = runOptions(files, { now: () => Date.now() + later_ms });
+      const ended = collect(runExecution({ ...runner, circuit, fetch }, wanted, {}, options));
+      return ended.then(({ stdout }) => stdout.toString(), String);
+    };
     const call = async (): Promise<[answer: string, tries: number]> => {
       tries = 0;
-      const ended = run({ ...runner, circuit, fetch }, files, { argv: ["echo", "x"], detach: true });
-      return [await ended.then(({ stdout }) => stdout.toString(), String), tries];
+      return [await answer(), tries];
     };
     const restart = async (): Promise<void> => {
       runner = await startRunner({ from: runner });
@@ -153,10 +158,13 @@ describe("a runner that is down", () => {
       expect(await call()).toEqual([expect.stringContaining("The runner at x, which"), 7]);
       expect(await call()).toEqual([expect.stringContaining("runner_unavailable"), 1]);
       expect(await call()).toEqual([expect.stringContaining("runner_unavailable"), 1]);
-      expect([circuit.isOpen(Date.now()), circuit.isOpen(Date.now() + 30_000)]).toEqual([true, false]);
+      const [probe, ...others] = [answer(30_000), answer(30_000), answer(30_000)];
+      expect(await Promise.all(others)).toEqual(Array(2).fill(expect.stringContaining("runner_unavailable")));
+      expect(notes).toEqual(["runner_down"]);
       await restart();
+      expect(await probe).toBe("x\n");
       expect(await call()).toEqual(["x\n", 1]);
-      expect([notes, circuit.isOpen(Date.now())]).toEqual([["runner_down", "runner_up"], false]);
+      expect([notes, circuit.mayWait(Date.now())]).toEqual([["runner_down", "runner_up"], true]);
     } finally {
       await runner.stop();
     }
