@@ -78,6 +78,8 @@ export class SkillRegistry {
   #pointer: { id: string; checkedAt: number } | null = null;
   #catalog: LoadedCatalog | null = null;
   readonly #records = new RecentMap<string, SkillRecord>(MAX_CACHED_RECORDS);
+  /** When this isolate last noted a use of a tenant's version, in Unix ms, by digest. */
+  readonly #notedUses = new RecentMap<string, number>(MAX_CACHED_RECORDS);
   readonly #blobs = new BlobCache();
   /** The document of the served catalog. */
   #openapi: { digest: string; bytes: Uint8Array } | null = null;
@@ -160,7 +162,10 @@ export class SkillRegistry {
     if (record?.uploaded_by === undefined) return record;
     if (record.uploaded_by !== tenant) return null;
     // Imported on first use, because few isolates need it.
-    const { noteUses } = await import("./uploaded-objects.ts");
+    const { noteUses, RENEWED_MS } = await import("./uploaded-objects.ts");
+    const now = Date.now();
+    if (now - (this.#notedUses.get(digest) ?? 0) < RENEWED_MS) return record;
+    this.#notedUses.set(digest, now);
     await noteUses(this.#env, [digest]);
     return record;
   }

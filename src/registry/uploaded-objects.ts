@@ -9,8 +9,11 @@ import UPLOADED_OBJECTS from "../../migrations/0021_uploaded_objects.sql?raw";
 import { type Statement, Tables } from "../database.ts";
 import type { Bindings } from "../env.ts";
 
-/** How exactly the last use of a loose version is known, in ms. */
-const USE_MS = 24 * 3_600_000;
+/**
+ * After this long a further use of a loose version is noted, and an isolate asks whether it must be, in ms. Together: the
+ * last use is known to a day.
+ */
+export const RENEWED_MS = 12 * 3_600_000;
 
 const tables = ({ DB }: Bindings): Tables => new Tables(DB, UPLOADED_OBJECTS);
 const digestShape = z.lazy(() => z.array(z.object({ digest: z.string() })));
@@ -50,7 +53,7 @@ export async function noteUses(env: Bindings, digests: readonly string[]): Promi
   const note = `UPDATE uploaded_records SET loose_ms = ?2
     WHERE digest IN (SELECT value FROM json_each(?1)) AND loose_ms < ?3 AND removing_ms IS NULL`;
   await tables(env)
-    .run(note, [JSON.stringify(digests), now, now - USE_MS])
+    .run(note, [JSON.stringify(digests), now, now - RENEWED_MS])
     .catch(() => {});
 }
 
