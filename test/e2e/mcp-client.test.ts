@@ -233,9 +233,15 @@ test.each([
   expect(remote.asked.filter((asked) => asked === `/${skill} tools/call`)).toHaveLength(calls);
 });
 
-test.each(["404", "400", "400-unnamed"])(
-  "a server that forgot its sessions, and says so by %s, gets a new one",
-  async (how) => {
+test.each([
+  ["404", "call 1\n"],
+  ["400", "call 1\n"],
+  ["400-unnamed", "call 1\n"],
+  ['{"id": "server-error", "error": {"code": -32600, "message": "Missing session ID"}}', "call 1\n"],
+  ['{"id": null, "error": {"code": -32700, "message": "Parse error"}}', ".*Parse error"],
+])(
+  "a server that forgot its sessions, and says so, gets a new one; one that refuses a call keeps its own: %s",
+  async (how, second) => {
     scripted([
       { name: "kept__remember", arguments: {} },
       { name: "kept__remember", arguments: {} },
@@ -244,6 +250,6 @@ test.each(["404", "400", "400-unnamed"])(
     const options = { provider: "openai", model: "gpt-4o", skill: "kept" };
     await hull.post("/runs", { prompt: "go", options });
     remote.forgets = "";
-    expect(told()).toEqual(["call 1", expect.stringMatching(/^call 1\n/)]);
+    expect(told()).toEqual(["call 1", expect.stringMatching(`^${second}`)]);
   },
 );

@@ -20,7 +20,10 @@ export interface TestMcpServer {
   headers: Map<string, IncomingMessage["headers"]>;
   /** Whether `/stateless` delays calls of tools. */
   holds: boolean;
-  /** How `/stateful` answers the second call of a session, which it has forgotten as if it were restarted; "": not at all. */
+  /**
+   * How `/stateful` answers the second call of a session, which it has forgotten as if it were restarted, or which it
+   * refuses with the status 400 and this JSON; "": not at all.
+   */
   forgets: string;
   /** Calls of the tool `remember`, by session. */
   sessions: Map<string, number>;
@@ -73,6 +76,9 @@ export async function startMcpServer(): Promise<TestMcpServer> {
     let transport = transports.get(id);
     const isCall = Object(body).method === "tools/call";
     if (made.forgets !== "" && isCall && sessions.has(id)) {
+      if (made.forgets.startsWith("{")) {
+        return void response.writeHead(400, { "content-type": "application/json" }).end(made.forgets);
+      }
       const [status, unnamed] = made.forgets.split("-");
       if (unnamed === undefined) return void response.writeHead(Number(status)).end("No valid session");
       // What the official server says that was not opened, as a new process is not.

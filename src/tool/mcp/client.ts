@@ -170,7 +170,7 @@ export class McpClient {
     if (!opened.ok) return opened;
     const session = this.#session;
     const reply = await this.#exchange(opened.value, question, signal);
-    if (reply.ok || session === null || !mayHaveForgotten(reply.failure)) return sent(reply);
+    if (reply.ok || session === null || reply.failure.forgotten !== true) return sent(reply);
     // Another call may already have opened a new session.
     if (this.#session === session) this.#session = null;
     const again = await this.#opened(signal);
@@ -314,13 +314,6 @@ const META_FIELDS: JsonObject = {
 };
 
 /**
- * Whether a server may have forgotten a session, e.g. because it was restarted, and so did nothing. The protocol's answer
- * is 404; many servers answer 400.
- */
-const mayHaveForgotten = ({ status, kind, unread }: McpFailure): boolean =>
-  status === 404 || (status === 400 && (kind === "unavailable" || unread === true));
-
-/**
  * The same failure with a note if the server may have acted on the call: it did not refuse it. A status such as 502 or 504
  * says only that no answer came back.
  */
@@ -345,7 +338,7 @@ function mayBeLegacy({ kind, status, code, data }: McpFailure): boolean {
   );
 }
 
-function resultOf({ message, status }: Received): Reply<JsonObject> {
+function resultOf({ message, status, forgotten }: Received): Reply<JsonObject> {
   const { result, error } = message ?? {};
   if (isObject(result)) return { ok: true, value: result };
   const fault = errorShape.safeParse(error).data;
@@ -355,6 +348,6 @@ function resultOf({ message, status }: Received): Reply<JsonObject> {
     status,
     code,
     data,
-    ...(message?.id === null || message?.id === undefined ? { unread: true } : {}),
+    ...(forgotten === true ? { forgotten } : {}),
   });
 }

@@ -20,8 +20,8 @@ export interface McpFailure {
   /** JSON-RPC code of an `error`. */
   code?: number;
   data?: unknown;
-  /** The `error` does not name the request: the server refused it unread. */
-  unread?: true;
+  /** The server refused the request unread, because it does not know the session. */
+  forgotten?: true;
   /** The server may have acted on the message, whatever it answered. */
   begun?: "perhaps";
   /** For the operator alone. */

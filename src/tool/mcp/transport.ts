@@ -49,6 +49,8 @@ export interface Received {
   message: JsonObject | null;
   status: number;
   headers: Headers;
+  /** As in `McpFailure`. */
+  forgotten?: true;
 }
 
 /** Sends one message. Every failure is an outcome, also that of the signal. */
@@ -118,7 +120,10 @@ async function read(wire: Wire, response: Response, sent: Sent): Promise<Reply<R
   if (asked === null || response.body === null) {
     await response.body?.cancel();
     if (status < 300) return { ok: true, value: { message: null, status, headers } };
-    return failed("unavailable", `It answered with the status ${status}.`, { status });
+    return failed("unavailable", `It answered with the status ${status}.`, {
+      status,
+      ...forgottenBy(status, ""),
+    });
   }
   if (type === EVENTS && status < 300) {
     const found = await fromEvents(wire, response.body, asked, sent);
@@ -135,12 +140,21 @@ async function read(wire: Wire, response: Response, sent: Sent): Promise<Reply<R
   }
   // The error lacks the id of its request, e.g. because of a missing header.
   const [only] = messages;
+  const refusal = forgottenBy(status, text);
   if (only !== undefined && status >= 400 && errorShape.safeParse(only.error).success) {
-    return { ok: true, value: { message: only, status, headers } };
+    return { ok: true, value: { message: only, status, headers, ...refusal } };
   }
-  if (status >= 400) return failed("unavailable", `It answered with the status ${status}.`, { status });
+  if (status >= 400)
+    return failed("unavailable", `It answered with the status ${status}.`, { status, ...refusal });
   return failed("protocol", "Its answer is not a message of MCP.", { status });
 }
+
+/**
+ * Whether a server that did not read a request has forgotten the session, e.g. because it was restarted. The protocol's
+ * answer is 404 (2025-11-25, "Session Management"); many servers answer 400 and say so.
+ */
+const forgottenBy = (status: number, text: string): { forgotten?: true } =>
+  status === 404 || (status === 400 && /session|not initiali[sz]ed/i.test(text)) ? { forgotten: true } : {};
 
 export const errorShape = z.lazy(() =>
   z.object({ code: z.number(), message: z.string(), data: z.optional(z.unknown()) }),
