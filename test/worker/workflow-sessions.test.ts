@@ -143,6 +143,7 @@ describe("a workflow session", () => {
       ["session_persist", { session }],
       ["session_fork", { session, colour: 1 }],
       ["session", { result: { transcript: { _type: "chat" } } }],
+      ["session", { result: {} }],
       ["session_archive", {}],
     ];
     for (const [name, body] of faults)

@@ -72,9 +72,15 @@ function answered(edited: ReturnType<typeof diffGraphs>): Response {
 
 function partsIn(given: JsonObject, path: string): SessionParts {
   const parts = sessionParts(given);
-  if (parts !== null) return parts;
-  const message = "is not a transcript, which is an object with _type and messages";
-  throw memberInvalid(`${path}.transcript`, message);
+  if (parts === null) {
+    const message = "is not a transcript, which is an object with _type and messages";
+    throw memberInvalid(`${path}.transcript`, message);
+  }
+  if (parts.run === null && parts.transcript === null && given._type !== "workflow_session") {
+    const accepted = "a run's record, an answer of execute or task_run, or a session";
+    throw memberInvalid(path, `has neither a run nor a transcript. It is ${accepted}`);
+  }
+  return parts;
 }
 
 const sessionAnswer = (context: RequestContext, parts: SessionParts): Response =>
