@@ -19,6 +19,12 @@ export function warningsHeader(warnings: readonly Pick<Warning, "code">[]): Reco
   return codes.size === 0 ? {} : { "x-hull-warnings": [...codes].join(",") };
 }
 
+/** `x-hull-ignored`: members of a request that were not sent to the provider, each once; no header if there are none. */
+export function ignoredHeader(names: readonly string[]): Record<string, string> {
+  const all = [...new Set(names)].map((name) => name.replace(/[^\x21-\x7e]/g, "?"));
+  return all.length === 0 ? {} : { "x-hull-ignored": all.join(", ").slice(0, 1024) };
+}
+
 /** `x-hull-usage`, over all rounds of a run. */
 export const usageHeader = (usage: {
   input_tokens: number;

@@ -220,6 +220,14 @@ describe("a request", () => {
     expect(fake.requests[1]?.body).toMatchObject(more);
   });
 
+  test.each([true, false])("reports what only the call left out, stored or not: %s", async (store) => {
+    fake.script([{ text: "Hi." }]);
+    const more = { temperature: 0.2, user: "u1", reasoning: { effort: "high" as const }, store };
+    const asked = { model: "claude-opus-4-6", input: "Hello?", ...more };
+    const { headers } = await client.responses.create(asked).asResponse();
+    expect(headers.get("x-hull-ignored")).toBe("user, temperature");
+  });
+
   test("has its verbosity and strict tools where the provider has them", async () => {
     fake.script([{ text: "Hi." }, { text: "Hi." }, { text: "Hi." }]);
     const tools = [{ type: "function" as const, name: "f", parameters: {}, strict: true }];

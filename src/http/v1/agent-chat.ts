@@ -9,14 +9,14 @@ import type { ChatRequest } from "../../llm/openai-api/request.ts";
 import { namesSkill } from "../../llm/skill-model.ts";
 import { tokenCounts } from "../../model/usage.ts";
 import { type Container, type GeneratedFile, makeContainer } from "../../run/container.ts";
-import { warningsHeader } from "../../run/end-headers.ts";
+import { ignoredHeader, warningsHeader } from "../../run/end-headers.ts";
 import { type AgentListener, type AgentOutcome, type AgentRun, openAgentRun } from "../../run/vendor-run.ts";
 import type { RequestContext } from "../context.ts";
 import { jsonAnswer } from "../json.ts";
 import { accountOf } from "../llm/account.ts";
 import { chunkedAnswer } from "./chat-chunks.ts";
 import { storeTurns } from "./container-turns.ts";
-import { ignoredChoice, ignoredHeader, ignoredStrict, type ModelLookup, modelOfRun } from "./model-call.ts";
+import { ignoredChoice, ignoredStrict, type ModelLookup, modelOfRun } from "./model-call.ts";
 import { referencedSkills, shownSkills } from "./skill-references.ts";
 
 /** The most bytes of generated files in an answer. */

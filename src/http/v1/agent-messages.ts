@@ -10,7 +10,7 @@ import { namesSkill } from "../../llm/skill-model.ts";
 import { anthropicStop } from "../../llm/stop-words.ts";
 import { tokenCounts } from "../../model/usage.ts";
 import type { GeneratedFile } from "../../run/container.ts";
-import { warningsHeader } from "../../run/end-headers.ts";
+import { ignoredHeader, warningsHeader } from "../../run/end-headers.ts";
 import type { ReferencedSkills } from "../../run/v1-skills.ts";
 import { type AgentListener, type AgentOutcome, type AgentRun, openAgentRun } from "../../run/vendor-run.ts";
 import { LITELLM_TOOL } from "../../run/whole-skills.ts";
@@ -25,14 +25,7 @@ import { withBytes } from "./agent-chat.ts";
 import { dialectOf } from "./dialect.ts";
 import { errorBody } from "./errors.ts";
 import { MessageEvents } from "./message-events.ts";
-import {
-  ignoredChoice,
-  ignoredHeader,
-  ignoredStrict,
-  type ModelLookup,
-  modelOfRun,
-  streamedAnswer,
-} from "./model-call.ts";
+import { ignoredChoice, ignoredStrict, type ModelLookup, modelOfRun, streamedAnswer } from "./model-call.ts";
 import { shownSkills } from "./skill-references.ts";
 
 const NOTHING = { files: [], refused: false };

@@ -5,6 +5,7 @@ import type { Reached } from "../../llm/host.ts";
 import { completionOf } from "../../llm/openai-api/answer.ts";
 import { type ChatRequest, readChatRequest } from "../../llm/openai-api/request.ts";
 import { withoutRefusedThinking } from "../../llm/openai-api/terms.ts";
+import { ignoredHeader } from "../../run/end-headers.ts";
 import { type VendorModel, withExtra } from "../../run/vendor-model.ts";
 import type { RequestContext } from "../context.ts";
 import { jsonAnswer } from "../json.ts";
@@ -14,7 +15,7 @@ import { answerChatWithTools, runsChatTools } from "./agent-chat.ts";
 import { chunkedAnswer } from "./chat-chunks.ts";
 import { checkCodeAccess } from "./code-access.ts";
 import { withStoredTurns } from "./container-turns.ts";
-import { callHeaders, ignoredHeader, ignoredStrict, modelLookup, sendCall } from "./model-call.ts";
+import { callHeaders, ignoredStrict, modelLookup, sendCall } from "./model-call.ts";
 
 /** `POST /v1/chat/completions`. */
 export async function createChatCompletion(context: RequestContext): Promise<Response> {

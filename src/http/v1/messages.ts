@@ -1,4 +1,5 @@
 /** `POST /v1/messages`: Anthropic's API with every provider. */
+
 import { ThreadUnsupported } from "../../errors/llm.ts";
 import { messageOf } from "../../llm/anthropic-api/answer.ts";
 import { type MessagesRequest, readMessagesRequest } from "../../llm/anthropic-api/request.ts";
@@ -7,6 +8,7 @@ import { wrong } from "../../llm/members.ts";
 import { namesSkill } from "../../llm/skill-model.ts";
 import { checkAnswered } from "../../llm/tool-call-ids.ts";
 import { promptTokens } from "../../model/estimate.ts";
+import { ignoredHeader } from "../../run/end-headers.ts";
 import type { VendorModel } from "../../run/vendor-model.ts";
 import type { RequestContext } from "../context.ts";
 import { objectBody } from "../operations.ts";
@@ -20,7 +22,6 @@ import { errorBody } from "./errors.ts";
 import { MessageEvents } from "./message-events.ts";
 import {
   callHeaders,
-  ignoredHeader,
   ignoredStrict,
   type ModelLookup,
   modelLookup,

@@ -8,7 +8,7 @@ import type { Reached } from "../../llm/host.ts";
 import { namesSkill } from "../../llm/skill-model.ts";
 import { once } from "../../memo.ts";
 import type { Sink } from "../../model/wire.ts";
-import { warningsHeader } from "../../run/end-headers.ts";
+import { ignoredHeader, warningsHeader } from "../../run/end-headers.ts";
 import { llmError } from "../../run/llm-problem.ts";
 import { type VendorModel, vendorModel, vendorTurn } from "../../run/vendor-model.ts";
 import type { RequestContext } from "../context.ts";
@@ -52,12 +52,6 @@ export async function sendCall(
   } catch (error) {
     throw llmError(error, context);
   }
-}
-
-/** Names the members of a request that were not sent to the provider. */
-export function ignoredHeader(names: readonly string[]): Record<string, string> {
-  const all = [...new Set(names)].map((name) => name.replace(/[^\x21-\x7e]/g, "?"));
-  return all.length === 0 ? {} : { "x-hull-ignored": all.join(", ").slice(0, 1024) };
 }
 
 /** The headers of a whole answer of one model call. @param names members that did not reach the provider */

@@ -17,7 +17,7 @@ import type { JsonObject } from "../../skill/manifest.ts";
 import { AnswerStream } from "../answer-stream.ts";
 import { type Container, containerFileId, filesForUser, MOST_FILES, openContainer } from "../container.ts";
 import type { RunContext } from "../context.ts";
-import { warningsHeader } from "../end-headers.ts";
+import { ignoredHeader, warningsHeader } from "../end-headers.ts";
 import type { RunEvent } from "../events.ts";
 import type { OperationHandle, RunOutput } from "../handle.ts";
 import { finalFault, llmError } from "../llm-problem.ts";
@@ -142,10 +142,17 @@ export async function runResponse(
     headers: {
       "content-type": "application/json",
       "cache-control": "no-store",
+      ...ignoredHeader(leftOut(ended.warnings ?? [])),
       ...warningsHeader(ended.warnings ?? []),
     },
     done: { response },
   };
+}
+
+/** The members that the call left out, by their names in a request. */
+function leftOut(warnings: readonly Warning[]): string[] {
+  const lost = warnings.filter(({ code, option }) => code === "option_ignored" || option === "tool_choice");
+  return lost.flatMap(({ option }) => (option === "thinking" ? "reasoning" : (option ?? [])));
 }
 
 interface Report {

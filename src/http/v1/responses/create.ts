@@ -1,4 +1,5 @@
 /** `POST /v1/responses`: OpenAI's responses with every provider. */
+
 import { CallNotFound } from "../../../errors/llm.ts";
 import { wrong } from "../../../llm/members.ts";
 import {
@@ -19,6 +20,7 @@ import {
   openContainer,
   removeContainer,
 } from "../../../run/container.ts";
+import { ignoredHeader } from "../../../run/end-headers.ts";
 import type { RunEvent } from "../../../run/events.ts";
 import { operationInput } from "../../../run/operation.ts";
 import { problemOf } from "../../../run/problem.ts";
@@ -48,7 +50,7 @@ import { listedAnswer } from "../../skills/index-call.ts";
 import { formatted } from "../../sse.ts";
 import { checkCodeAccess } from "../code-access.ts";
 import { newContainer, termsOf } from "../containers/open.ts";
-import { ignoredChoice, ignoredHeader, ignoredStrict, modelLookup, streamedAnswer } from "../model-call.ts";
+import { ignoredChoice, ignoredStrict, modelLookup, streamedAnswer } from "../model-call.ts";
 import { historyOf, inputAfter } from "./history.ts";
 import { checkSizes, responseExecution } from "./ids.ts";
 import { renderEvent, renderResponse, showsReasoning } from "./render.ts";
@@ -173,10 +175,16 @@ async function answerBegun(
   if (background) {
     const { document, endHeaders } =
       begun === "started" ? { document: request.head, endHeaders: {} } : await present(response);
-    return jsonNow(context.redacted(renderResponse(document, reasoning)), 200, { ...headers, ...endHeaders });
+    return jsonNow(context.redacted(renderResponse(document, reasoning)), 200, withEnd(headers, endHeaders));
   }
   const { document, endHeaders } = await ended(execution);
-  return jsonNow(renderResponse(document, reasoning), 200, { ...headers, ...endHeaders });
+  return jsonNow(renderResponse(document, reasoning), 200, withEnd(headers, endHeaders));
+}
+
+/** The headers of a whole answer. @param end those that are known at its end: the call, too, may have left out members */
+function withEnd(headers: Record<string, string>, end: Record<string, string>): Record<string, string> {
+  const names = [headers, end].flatMap((one) => one["x-hull-ignored"]?.split(", ") ?? []);
+  return { ...headers, ...end, ...ignoredHeader(names) };
 }
 
 /** Creates a response that is not stored. @param id of the call */
@@ -195,7 +203,7 @@ async function passing(
   if (!stream) {
     const output = await runResponse(handle, request, found);
     const document: JsonObject = isObject(output.done.response) ? output.done.response : {};
-    const all = { ...headers, ...output.headers };
+    const all = withEnd(headers, output.headers);
     return jsonNow(context.redacted(renderResponse(document, reasoning)), 200, all);
   }
   const events = new ResponseEvents(request.head, shellOf(request));
