@@ -172,6 +172,9 @@ function search(
   let folders = 0;
   const declared = [...above];
   const places = above.flatMap(placesOf);
+  /** Folders in which any folder may be a place. */
+  const unsure = above.flatMap(basesOf);
+  const isUnsure = (path: string): boolean => unsure.some((base) => isWithin(path, base));
   const found: SkillFolder[] = [];
   /** Targets of links in the root. */
   const linked: SkillFolder[] = [];
@@ -180,6 +183,7 @@ function search(
     const here = readPlugins(join(root, within));
     declared.push(here);
     places.push(...placesOf(here));
+    unsure.push(...basesOf(here));
   };
   const locations = [realPath(root) ?? root];
   /** Whether a link leads to a folder that is not searched otherwise. */
@@ -218,7 +222,8 @@ function search(
       const within = prefix + entry.name;
       if (entry.name === PLUGIN_FOLDER || isLeftOut(within)) continue;
       const path = join(root, within);
-      if (around?.places.some((place) => isWithin(path, place) || isWithin(place, path)) === false) continue;
+      const leads = around?.places.some((place) => isWithin(path, place) || isWithin(place, path)) ?? true;
+      if (!leads && !isUnsure(path)) continue;
       if (folders++ >= MAX_FOLDERS) return;
       const inside = readFolder(path);
       if (inside === null) {
@@ -257,8 +262,10 @@ function search(
           scan.refused.push({ folder, diagnostic: linkOutside(folder, within, target) });
         const own = target === null && isOwn(path, name, around);
         if (own) (link ? linked : found).push(folder);
+        else if (around !== null && !link && isUnsure(path))
+          scan.refused.push({ folder, diagnostic: perhapsDeclared(folder) });
         const below = placesIn(path);
-        if (link || below.length === 0) continue;
+        if (link || (below.length === 0 && !isUnsure(path))) continue;
         const outer = own || around === null ? { path, text: join(path, name), apart } : around;
         inner = { ...outer, places: below };
       }
@@ -289,6 +296,9 @@ function search(
   scan.diagnostics.push(ofRoot("warning", "root_too_large", message, hint));
 }
 
+/** The folders whose plugins cannot be read. */
+const basesOf = ({ unreadable: files }: DeclaredPlugins) => files.map((file) => dirname(dirname(file)));
+
 const placesOf = ({ plugins }: DeclaredPlugins): string[] => plugins.flatMap(({ places }) => places);
 
 /** Findings about files of plugins. */
@@ -304,18 +314,30 @@ function unreadable(root: string, declared: readonly DeclaredPlugins[]): Diagnos
   }));
 }
 
+/** A skill inside another one, which a file that cannot be read may declare. */
+const perhapsDeclared = ({ name, file }: SkillFolder): Diagnostic => ({
+  level: "error",
+  code: "plugin_file",
+  skill: name,
+  file,
+  message: `Whether ${file} is a skill of its own says a file in ${PLUGIN_FOLDER} that cannot be read.`,
+  hint: PLUGIN_HINT,
+});
+
 const PLUGIN_HINT = "Write JSON with a name, as the plugin's own client reads it, or remove the file.";
 
-/** The folder with its plugin and its namespace: the plugin's name, else the folders between the root and itself. */
+/**
+ * The folder with its plugin and its namespace: the plugin's name, or its folder's if no slug follows from that; without a
+ * plugin the folders between the root and itself.
+ */
 function placed(folder: SkillFolder, declared: readonly DeclaredPlugins[]): SkillFolder {
   const plugin = pluginOf(
     folder.path,
     declared.flatMap(({ plugins }) => plugins),
   );
-  const hidden = declared.some(({ unreadable }) =>
-    unreadable.some((file) => isWithin(folder.path, dirname(dirname(file)))),
-  );
-  const namespace = plugin === null ? foldersAbove(folder.within) : slugify(plugin.name);
+  const hidden = declared.some((each) => basesOf(each).some((base) => isWithin(folder.path, base)));
+  const namespace =
+    plugin === null ? foldersAbove(folder.within) : slugify(plugin.name) || slugify(basename(plugin.path));
   const inPlugin = plugin?.skills === null ? relative(plugin.path, folder.path) : "";
   const beside = inPlugin.split(sep, 1)[0] === "skills" ? "" : foldersAbove(inPlugin);
   return {

@@ -80,7 +80,7 @@ test("skills that the plugin of a root with SKILL.md declares are served beside 
   expect(looped.slugs).toEqual(["root"]);
 });
 
-test("watch mode: a skill inside another goes with its declaration, and stays while that cannot be read", async () => {
+test("watch mode: a skill inside another goes with its declaration, and stays while that cannot be read, which no publish accepts", async () => {
   const declared = '{"name": "kit"}';
   const project = folder({
     ".claude-plugin/plugin.json": declared,
@@ -104,6 +104,11 @@ test("watch mode: a skill inside another goes with its declaration, and stays wh
     ["a", true],
     ["root", true],
   ]);
+  const unsure = "error plugin_file skills/a/SKILL.md";
+  for (const keepGoing of [false, true]) {
+    const { slugs, found, catalog } = await buildWith(project, { keepGoing }, [project]);
+    expect([slugs, found.includes(unsure), catalog !== null]).toEqual([["root"], true, keepGoing]);
+  }
   expect(await saved(declared)).toEqual(both);
   rmSync(join(project, ".claude-plugin"), { recursive: true });
   const { slugs, found } = await buildWith(project, { keepLastGood: true, previous }, [project]);
