@@ -31,8 +31,8 @@ Example: hull new "Weather report" -l python
       },
       1,
     );
-    const name = positionals[0]?.trim() ?? "";
-    if (name === "") throw usageError("name_missing", "A new skill needs a name.", "hull new <name>");
+    const given = positionals[0]?.trim() ?? "";
+    if (given === "") throw usageError("name_missing", "A new skill needs a name.", "hull new <name>");
     const language = LANGUAGES.find((l) => l === values.language);
     if (language === undefined) {
       throw usageError(
@@ -50,9 +50,11 @@ Example: hull new "Weather report" -l python
         "Give the folder of skills with -d.",
       );
     }
-    // Letters without their marks, so that the name of the folder stays readable.
-    const slug = slugify(name.normalize("NFKD").replace(/\p{Mark}/gu, ""));
+    // Letters without their marks, so that the name of the folder, and the address, stay readable.
+    const plain = given.normalize("NFKD").replace(/\p{Mark}/gu, "");
+    const slug = slugify(plain);
     const folder = slug === "" ? await freeName(root) : slug;
+    const name = skillSlug(given, folder) === folder ? given : plain;
     const dir = join(root, folder);
     if (await exists(dir)) {
       throw new CommandError(

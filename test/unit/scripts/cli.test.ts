@@ -12,7 +12,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { delimiter, join } from "node:path";
+import { basename, delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test, vi } from "vitest";
 import { withFindings } from "../../../scripts/admin-client.ts";
@@ -20,6 +20,7 @@ import { projectChecks } from "../../../scripts/dev/checks.ts";
 import { lockState } from "../../../scripts/dev/state-lock.ts";
 import { keepRecent, notStarted } from "../../../scripts/dev/supervised.ts";
 import { table } from "../../../scripts/table.ts";
+import { skillSlug } from "../../../src/skill/slug.ts";
 import { type Ended, hullHere } from "../../support/hull-here.ts";
 import { processesWith } from "../../support/runner.ts";
 import { folder, put, skillText } from "./folder.ts";
@@ -375,9 +376,13 @@ test("new: every kind and nasty names pass validate --strict; nothing is overwri
   for (const name of names) expect((await hull(["new", "-d", "skills", "--", name], { cwd })).code).toBe(0);
   const { code, out, err } = await hull(["validate", "--strict", "--runner", "--json"], { cwd });
   expect({ code, err }).toEqual({ code: 0, err: "" });
-  const found: string[] = JSON.parse(out).map((r: { properties: { name: string } }) => r.properties.name);
-  for (const name of names) expect(found).toContain(name.replace(/\s+/g, " "));
+  const made: { path: string; properties: { name: string } }[] = JSON.parse(out);
+  const found = made.map(({ properties }) => properties.name);
+  const plain: Record<string, string> = { "Zoë\u2028é\t!": "Zoe e !", Ünïcode: "Unicode" };
+  for (const name of names) expect(found).toContain(plain[name] ?? name.replace(/\s+/g, " "));
   expect(existsSync(join(cwd, "skills/unicode/SKILL.md"))).toBe(true);
+  for (const { path, properties } of made)
+    expect(skillSlug(properties.name, basename(path))).toBe(basename(path));
   const inside = await hull(["new", "part", "-d", "skills/weather"], { cwd });
   expect([inside.code, inside.err]).toEqual([1, expect.stringMatching(/is a skill itself/)]);
   const again = await hull(["new", "weather"], { cwd });
