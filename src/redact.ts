@@ -8,6 +8,7 @@ import { wellFormedJson } from "./bytes.ts";
 import { Automaton, ROOT } from "./redact/automaton.ts";
 import { patternsOf } from "./redact/patterns.ts";
 import { Scanner, wakesOf } from "./redact/scanner.ts";
+import { sieveOf } from "./redact/sieve.ts";
 
 /** Replaces a secret. */
 export const REDACTED = "[redacted]";
@@ -27,6 +28,9 @@ export function tooShortToRedact(
     return SOUNDS_SECRET.test(name) && length > 0 && length < MIN_SECRET_LENGTH;
   });
 }
+
+/** From so many characters on, a sieve is worth its tables. */
+const LONG = 1024;
 
 const EMPTY = new Uint8Array(0);
 const NONE: readonly Automaton[] = [];
@@ -143,6 +147,7 @@ export class Redactor {
   #isClear(text: string, isPart: boolean): boolean {
     const automata = this.#current();
     for (const automaton of automata) {
+      if (!isPart && text.length >= LONG && automaton.isAscii && sieveOf(automaton).clears(text)) continue;
       const wakes = wakesOf(automaton);
       let state = ROOT;
       /** The state of `base64` when read as Base64; `ROOT` if plain text leads to the same. */

@@ -28,8 +28,10 @@ export interface Finder {
 export const ROOT = 0;
 
 export class Automaton implements Finder {
-  /** Bytes of the longest pattern. */
+  readonly patterns: readonly Pattern[];
+  /** Bytes of the longest pattern, and of the shortest prefix that counts as found. */
   readonly longest: number;
+  readonly shortest: number;
   /** Whether all patterns are of ASCII. */
   readonly isAscii: boolean;
   /** By byte: the next state from the root. */
@@ -58,7 +60,9 @@ export class Automaton implements Finder {
 
   constructor(patterns: readonly Pattern[]) {
     const most = patterns.reduce((sum, { bytes }) => sum + bytes.length, 1);
+    this.patterns = patterns;
     this.longest = patterns.reduce((long, { bytes }) => Math.max(long, bytes.length), 0);
+    this.shortest = patterns.reduce((short, { ends }) => Math.min(short, ...ends), this.longest);
     this.isAscii = patterns.every(({ bytes }) => bytes.every((byte) => byte < 0x80));
     this.#label = new Uint8Array(most);
     this.#child = new Int32Array(most);

@@ -25,6 +25,9 @@ const LOWER_U = 0x75;
 const LINE_FEED = 0x0a;
 const RETURN = 0x0d;
 
+/** Whether text in Base64 goes on behind it. */
+export const isLineEnd = (byte: number): boolean => byte === LINE_FEED || byte === RETURN;
+
 /** The bytes with which escapes begin. */
 export const ESCAPES = {
   percent: [PERCENT],
@@ -33,7 +36,7 @@ export const ESCAPES = {
 } as const;
 
 /** Value of a hexadecimal digit in either case; -1: it is not one. */
-function digit(byte: number): number {
+export function digit(byte: number): number {
   if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;
   const lower = byte | 0x20;
   return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : -1;
@@ -76,7 +79,7 @@ export function percentDecoder(take: Take): Decoder {
 }
 
 /** By the byte after a backslash. */
-const SHORT = new Map(
+export const SHORT: ReadonlyMap<number, number> = new Map(
   Array.from('"\\/bfnrt', (name, i) => [name.charCodeAt(0), '"\\/\b\f\n\r\t'.charCodeAt(i)]),
 );
 /** `\uXXXX` */
@@ -167,7 +170,7 @@ export function jsonDecoder(take: Take): Decoder {
 export function base64Decoder(take: Take, skip: () => void): Decoder {
   return {
     push(byte, at) {
-      if (byte === LINE_FEED || byte === RETURN) skip();
+      if (isLineEnd(byte)) skip();
       else if (byte === 0x2d) take(0x2b, at, at + 1, false);
       else if (byte === 0x5f) take(0x2f, at, at + 1, false);
       else take(byte, at, at + 1, true);

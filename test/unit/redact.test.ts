@@ -182,6 +182,23 @@ describe("attack: a secret that a process writes in another way", () => {
     expect(new Redactor([long]).text(`a ${lines} b`)).toBe(`a ${REDACTED} b`);
   });
 
+  it("Base64 in a long text, with an escape at any place of its beginning", () => {
+    const around = "plain words. ".repeat(80);
+    const key = "QqWwEeRrTtYyUuIi";
+    for (let at = 0; at < key.length; at++) {
+      const [before, behind] = [key.slice(0, at), key.slice(at)];
+      const slash = `${before}/${behind.slice(1)}`;
+      for (const [known, form] of [
+        [key, `${before}\r\n\n${behind}`],
+        [slash, slash.replace("/", "_")],
+        [slash, slash.replace("/", "\n_")],
+      ] as const) {
+        const shown = new Redactor([known]).text(`${around}<${form}>${around}`);
+        expect(shown.replace("\n", "")).toMatch(/^[^<]+<\s*\[redacted\]>[^>]+$/);
+      }
+    }
+  });
+
   it("one that overlaps with another leaves no piece of either", () => {
     expect(new Redactor(["abcdefgh", "efghijkl"]).text("1abcdefghijkl2")).toBe(`1${REDACTED}2`);
   });
@@ -327,6 +344,10 @@ describe("the redactor and a simple one agree", () => {
         check(new Redactor(secrets).text(text));
         const [first = "", ...others] = secrets;
         check(new Redactor([first]).with(others).text(text));
+        // A long text is only read whole if it may hold a secret; bytes always are.
+        const long = `${"plain words. ".repeat(80)}${text}${" and more of them".repeat(2)}`;
+        const told = new Redactor(secrets);
+        expect(told.text(long)).toBe(decoded(told.bytes(encoded(long))));
         const later = new Redactor([first]);
         const stream = later.stream();
         later.learn(others);
