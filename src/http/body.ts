@@ -44,8 +44,37 @@ export function checkCoding(request: Request): void {
   throw new UnsupportedMediaType({ type, accepted: ["identity"] });
 }
 
+/** Reads one piece of a body after the other. */
+type BodyReader = Pick<ReadableStreamDefaultReader<Uint8Array<ArrayBuffer>>, "read" | "cancel">;
+
 /** The readers of bodies that were not read to their end. */
-const unfinished = new WeakMap<Request, ReadableStreamDefaultReader<Uint8Array>>();
+const unfinished = new WeakMap<Request, BodyReader>();
+
+/** The most bytes of a piece. */
+const PIECE_BYTES = 128 * 1024;
+
+/** Brings a buffer of its own: otherwise workerd makes one of 4 KiB for each piece, and a large body has many of these. */
+function readerOf(body: ReadableStream<Uint8Array<ArrayBuffer>>): BodyReader {
+  let reader: ReadableStreamBYOBReader;
+  try {
+    reader = body.getReader({ mode: "byob" });
+  } catch {
+    // Hull made the body, of whole pieces.
+    return body.getReader();
+  }
+  let buffer = new ArrayBuffer(PIECE_BYTES);
+  return {
+    async read() {
+      const { done, value } = await reader.read(new Uint8Array(buffer));
+      if (done) return { done, value: undefined };
+      // A small piece must not keep a large buffer.
+      const isLarge = value.length > PIECE_BYTES / 2;
+      buffer = isLarge ? new ArrayBuffer(PIECE_BYTES) : value.buffer;
+      return { done, value: isLarge ? value : value.slice() };
+    },
+    cancel: (reason) => reader.cancel(reason),
+  };
+}
 
 /**
  * The body as it arrives. It ends with an error if it exceeds `limit` bytes, falls silent or breaks off. Returning
@@ -56,8 +85,8 @@ export async function* bodyChunks(
   limit: number,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>, void> {
   checkDeclaredLength(request, limit);
-  const reader = request.body?.getReader();
-  if (reader === undefined) return;
+  if (request.body === null) return;
+  const reader = readerOf(request.body);
   unfinished.set(request, reader);
   let refused = false;
   let total = 0;
@@ -111,7 +140,7 @@ async function drain(request: Request, most: typeof LOCAL_DRAIN): Promise<void> 
   if (request.body === null) return;
   const left = unfinished.get(request);
   if (left === undefined && (request.bodyUsed || request.body.locked)) return;
-  const reader = left ?? request.body.getReader();
+  const reader = left ?? readerOf(request.body);
   unfinished.delete(request);
   const end = Date.now() + most.ms;
   try {
