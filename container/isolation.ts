@@ -275,7 +275,12 @@ function toUid({ childUid, setpriv }: RunnerOptions): string[] {
 async function check(python: string[], state: string): Promise<Checks> {
   const text = programSource("namespaces.py", "landlock.py", "seccomp.py", "skills_path.py", "checks.py");
   try {
-    return checks.parse(JSON.parse(await output([...python, "-I", "-S", "-c", text, state])));
+    const said = await output([...python, "-I", "-S", "-c", text, state]);
+    const results = Array.from(said.matchAll(/(\w+)=(.*?)\0/gs), ([, name, failure]) => [
+      name,
+      failure || null,
+    ]);
+    return checks.parse(Object.fromEntries(results));
   } catch (error) {
     const reason = errorText(error);
     return { python: reason, files: reason, signals: reason, skills_path: reason, seccomp: reason };
