@@ -1,5 +1,6 @@
 /** `hull dev`: runner, Worker and watch mode on this machine. */
 
+import { flushCompileCache } from "node:module";
 import { relative, resolve } from "node:path";
 import { styleText } from "node:util";
 import * as z from "zod";
@@ -106,6 +107,8 @@ Provider keys and *_BASE_URL come from the environment, .env or .dev.vars. They 
     process.stderr.write(unknownPublicSkills(project.config, server.skills));
     const above = project.dir === resolve(positionals[0] ?? ".") ? null : project.dir;
     printBanner(server, project.roots, values["no-watch"] !== true, above);
+    // Node itself stores what it compiled when a process ends, unless somebody kills it.
+    flushCompileCache();
     return untilStopped(server);
   },
 };

@@ -3,6 +3,7 @@
  * two uses: the first line contains the options as JSON (with secrets, so neither arguments nor environment nor a file
  * will do), and when it closes everything ends. One line of its output contains the URL, the others are the Worker's.
  */
+import { flushCompileCache } from "node:module";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fireTriggers } from "./triggers.ts";
 import type { WorkerInput, WorkerOptions } from "./worker-options.ts";
@@ -33,6 +34,8 @@ async function start(line: string): Promise<void> {
     });
   });
   process.stdout.write(`${JSON.stringify({ event: "listening", url: worker.url })}\n`);
+  // Node itself stores what it compiled when a process ends, unless somebody kills it.
+  flushCompileCache();
 }
 
 let ending = false;
