@@ -47,12 +47,7 @@ export const workerBuild = (repoDir: string) => {
   } satisfies BuildOptions;
 };
 
-/** Bundles the Worker, minified. */
-export async function bundleWorker(repoDir: string): Promise<WorkerModules> {
-  return (await bundleWithMetafile(repoDir)).modules;
-}
-
-/** Bundles the Worker, and says what each module was made of. */
+/** Bundles the Worker, minified, and says what each module was made of. */
 export async function bundleWithMetafile(
   repoDir: string,
 ): Promise<{ modules: WorkerModules; metafile: Metafile }> {
@@ -75,20 +70,19 @@ export function inputsOf({ inputs }: Metafile, repoDir: string): string[] {
 /**
  * The folder of the Worker's modules for a start: a cached one, or `dir`, which it fills. The tests bundle them once for
  * all servers that they start.
+ * @param cacheDir see `buildCached`
  */
-export async function workerFolder(dir: string): Promise<string> {
-  return (
-    process.env.HULL_WORKER_BUNDLE ??
-    buildCached("worker", dir, async (folder) => {
-      const { modules, metafile } = await bundleWithMetafile(REPO_DIR);
-      await writeModules(folder, modules);
-      return inputsOf(metafile, REPO_DIR);
-    })
-  );
+export async function workerFolder(dir: string, cacheDir?: string): Promise<string> {
+  const make = async (folder: string): Promise<string[]> => {
+    const { modules, metafile } = await bundleWithMetafile(REPO_DIR);
+    await writeModules(folder, modules);
+    return inputsOf(metafile, REPO_DIR);
+  };
+  return process.env.HULL_WORKER_BUNDLE ?? buildCached("worker", dir, make, cacheDir);
 }
 
 /** The Worker's modules, newly bundled except in tests. */
 export async function workerModules(): Promise<WorkerModules> {
   const bundled = process.env.HULL_WORKER_BUNDLE;
-  return bundled === undefined ? bundleWorker(REPO_DIR) : readModules(bundled);
+  return bundled === undefined ? (await bundleWithMetafile(REPO_DIR)).modules : readModules(bundled);
 }

@@ -5,7 +5,7 @@ import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { promisify } from "node:util";
 import { afterAll, describe, expect, test } from "vitest";
-import { bundleWorker } from "../../scripts/dev/worker-bundle.ts";
+import { workerModules } from "../../scripts/dev/worker-bundle.ts";
 import { commonHull, printedFirst } from "../support/common-hull.ts";
 import type { FakeRequest } from "../support/fake-turn.ts";
 import { json, REPO } from "../support/hull-dev.ts";
@@ -77,7 +77,7 @@ test("S3: script, file, static file and model with a tool answer from workerd, w
   expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
   expect(answers[3]?.headers.get("x-hull-usage")).toMatch(/rounds=2;tools=1$/);
   for (const answer of answers) await answer.body?.cancel();
-  const bundle = [...(await bundleWorker(REPO)).values()].join("\n");
+  const bundle = [...(await workerModules()).values()].join("\n");
   expect(bundle.length).toBeGreaterThan(100_000);
   const imported = Array.from(
     bundle.matchAll(/(?:from|import|require)\s*\(?\s*["']([a-z_:/]+)["']/g),

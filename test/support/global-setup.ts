@@ -9,8 +9,7 @@ import { delimiter, dirname, join } from "node:path";
 import { promisify } from "node:util";
 import type { TestProject } from "vitest/node";
 import { bundleRunner } from "../../scripts/dev/runner.ts";
-import { bundleWorker } from "../../scripts/dev/worker-bundle.ts";
-import { writeModules } from "../../scripts/dev/worker-modules.ts";
+import { workerFolder } from "../../scripts/dev/worker-bundle.ts";
 import { bundleCli } from "./cli-bundle.ts";
 import { REPO } from "./hull-dev.ts";
 import { until } from "./runner.ts";
@@ -22,7 +21,6 @@ export async function setup({ config }: TestProject): Promise<() => Promise<void
   const folder = await mkdtemp(join(config.env.TMPDIR ?? tmpdir(), "hull-tests-"));
   // A test may start the runner with another uid.
   await chmod(folder, 0o711);
-  process.env.HULL_WORKER_BUNDLE = join(folder, "worker");
   // Kept for the next run. Node compares the content of a module, so nothing in it is ever out of date.
   process.env.HULL_TEST_CACHE = join(REPO, "node_modules", ".cache", "hull-tests");
   process.env.HULL_RUNNER_BUNDLE = join(folder, "runner.cjs");
@@ -31,12 +29,13 @@ export async function setup({ config }: TestProject): Promise<() => Promise<void
   process.env.HULL_TEST_SERVERS = servers;
   process.env.PATH = [await pythonFolder(), process.env.PATH].join(delimiter);
   const [worker, cli] = await Promise.all([
-    bundleWorker(REPO),
+    // In the cache of the servers, where also those find it that wrangler serves.
+    workerFolder(join(folder, "worker"), join(process.env.HULL_TEST_CACHE, "hull", "made")),
     bundleCli(REPO, process.env.HULL_TEST_CACHE),
     bundleRunner(REPO, process.env.HULL_RUNNER_BUNDLE),
   ]);
+  process.env.HULL_WORKER_BUNDLE = worker;
   process.env.HULL_CLI_BUNDLE = cli;
-  await writeModules(process.env.HULL_WORKER_BUNDLE, worker);
   return async () => {
     const faults = await faultsOf(servers);
     await rm(folder, { recursive: true });
