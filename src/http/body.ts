@@ -77,8 +77,8 @@ function readerOf(body: ReadableStream<Uint8Array<ArrayBuffer>>): BodyReader {
 }
 
 /**
- * The body as it arrives. It ends with an error if it exceeds `limit` bytes, falls silent or breaks off. Returning
- * early cancels the body; `discardBody` drains what a refusal leaves unread.
+ * The body as it arrives. It ends with an error if it exceeds `limit` bytes, falls silent or breaks off. `discardBody`
+ * drains what a refusal, or a reader that returns early, leaves unread.
  */
 export async function* bodyChunks(
   request: Request,
@@ -88,19 +88,21 @@ export async function* bodyChunks(
   if (request.body === null) return;
   const reader = readerOf(request.body);
   unfinished.set(request, reader);
-  let refused = false;
+  // Whether the rest may still be read.
+  let readable = false;
   let total = 0;
   try {
     for (;;) {
+      readable = false;
       const { done, value } = await withSilenceLimit(reader.read());
       if (done) return;
+      readable = true;
       total += value.length;
-      refused = total > limit;
-      if (refused) throw new BodyTooLarge({ limit });
+      if (total > limit) throw new BodyTooLarge({ limit });
       yield value;
     }
   } finally {
-    if (!refused) {
+    if (!readable) {
       unfinished.delete(request);
       await reader.cancel().catch(() => {});
     }

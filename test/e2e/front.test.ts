@@ -3,6 +3,7 @@ import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { commonHull } from "../support/common-hull.ts";
+import { json } from "../support/hull-dev.ts";
 import { gone, running, until } from "../support/runner.ts";
 
 const script = (name: string, line: string): Record<string, string> => ({
@@ -149,6 +150,15 @@ describe("what passes the front", () => {
       headers: { origin: "https://evil.example" },
     });
     expect(evil.status).toBe(403);
+  });
+
+  test("reaches a client that is still sending: what its upload lacks, at the first block", async () => {
+    const body = "[".repeat(20_000_000);
+    const path = `${hull.url}/_hull/bundles/${"0".repeat(64)}`;
+    for (let n = 0; n < 4; n++) {
+      const refused = await fetch(path, { method: "PUT", body });
+      expect([refused.status, await json(refused)]).toMatchObject([422, { code: "bundle_invalid" }]);
+    }
   });
 });
 
