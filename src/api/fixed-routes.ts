@@ -320,7 +320,7 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
       400: REFUSED_MESSAGE,
       404: REFUSED_MESSAGE,
     },
-    faults: [406, 415],
+    faults: [406],
     never: [422],
   },
   ...CONFIG_OPERATIONS,

@@ -1,6 +1,7 @@
 /** One operation of a fixed route, and the parts common to several of them. */
 import type * as z from "zod/mini";
 import type { OperationId, RouteScope } from "../skill/fixed-routes.ts";
+import { objectOf } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { answer, answerHeaders, inPath, problems, query, ref, TEXT } from "./openapi-parts.ts";
 import { bodySchema } from "./shape-schema.ts";
@@ -127,7 +128,12 @@ function faultsOf(scope: RouteScope, operation: Operation): number[] {
     ...(takes("query") ? [400] : []),
     ...(takes("path") ? [404] : []),
     ...(body === undefined ? [] : BODY),
+    ...(body !== undefined && isText(body) ? [415] : []),
     ...faults,
   ];
   return all.filter((status) => !never.includes(status));
 }
+
+/** Whether Hull reads a body's text, for which it must not be compressed. */
+const isText = ({ content = {} }: JsonObject): boolean =>
+  Object.keys(objectOf(content)).some((type) => /json|toml/.test(type));

@@ -37,7 +37,7 @@ export const UPLOAD_OPERATIONS = {
       200: answer("It is replaced", json(schema("UploadResult"))),
       201: answer("It is served now", json(schema("UploadResult")), LOCATED),
     },
-    faults: [409, 415],
+    faults: [409],
   },
   deleteSkill: removes("publishing", "Removes an uploaded skill", [slug]),
 } satisfies Operations;

@@ -14,7 +14,16 @@ import {
   newItemsBody,
 } from "./bodies/v1.ts";
 import { answer, BINARY, COUNT, inPath, object, query, TEXT, view } from "./openapi-parts.ts";
-import { body, json, KEY, maybeBody, type Operation, type Operations } from "./operation.ts";
+import {
+  body,
+  fileAnswers,
+  json,
+  KEY,
+  maybeBody,
+  type Operation,
+  type Operations,
+  RANGED,
+} from "./operation.ts";
 import { bodySchema, schemaOf } from "./shape-schema.ts";
 
 const LIST = { type: "array", items: { type: "object" } };
@@ -161,7 +170,7 @@ export const V1_RESPONSE_OPERATIONS = {
     answers: { 204: answer("It is removed", null) },
   }),
   getContainerFileContent: operation("The bytes of a container's file", FILE, {
-    parameters: [id, inPath("file")],
-    answers: { 200: answer("The bytes, whole or a range", { "*/*": { schema: BINARY } }) },
+    parameters: [id, inPath("file"), ...RANGED],
+    answers: fileAnswers("content-disposition"),
   }),
 } satisfies Operations;

@@ -202,7 +202,8 @@ export async function readJsonIfAny<T>(
   return shaped(schema, text.trim() === "" ? {} : parseValues(text));
 }
 
-async function readText(request: Request, limit: number): Promise<string> {
+/** A body of text. @throws UnsupportedMediaType, BodyTooLarge, BadEncoding */
+export async function readText(request: Request, limit: number): Promise<string> {
   checkCoding(request);
   return decodeUtf8(await readBody(request, limit), "The body");
 }

@@ -409,6 +409,14 @@ function unnamed(schemas: JsonObject[], value: Json, path = ""): string[] {
   });
 }
 
+/** Requests that read only a part of a file, or nothing if the client has it. */
+const CONDITIONS: RequestInit[] = [
+  { headers: { range: "bytes=0-0" } },
+  { headers: { "if-none-match": "*" } },
+];
+/** Bodies that no route takes as JSON. */
+const REFUSED: RequestInit[] = [{ headers: { "content-encoding": "gzip" } }, { body: "{" }];
+
 beforeAll(async () => {
   made.catalog = await client.publish(
     { artist: mockSkill("artist") },
@@ -459,9 +467,28 @@ describe("every fixed route", () => {
       headers: { ...(given === null ? {} : { "content-type": type }), ...headers },
       ...(given === null ? {} : { body: given }),
     };
-    const response = events === true ? await client.stream(url, init) : await client.fetch(url, init);
     const answers = objectOf(operation.responses);
-    const content = objectOf(resolved(answers[String(response.status)]).content);
+    const contentOf = ({ status }: Response): JsonObject =>
+      objectOf(resolved(answers[String(status)] ?? (status < 400 ? {} : answers.default)).content);
+    const isJson = given !== null && type === "application/json";
+    for (const odd of isJson ? REFUSED : method === "GET" && events !== true ? CONDITIONS : []) {
+      const response = await client.fetch(url, {
+        ...init,
+        ...odd,
+        headers: { ...init.headers, ...odd.headers },
+      });
+      const text = await response.text();
+      const declared =
+        Object.keys(answers).includes("default") && response.status >= 400
+          ? "default"
+          : String(response.status);
+      expect([odd, Object.keys(answers)]).toEqual([odd, expect.arrayContaining([declared])]);
+      if (isJson) expect([odd, response.ok]).toEqual([odd, false]);
+      if (!(response.headers.get("content-type") ?? "").startsWith("application/problem+json")) continue;
+      expect(faultsOf(contentOf(response)["application/problem+json"], JSON.parse(text))).toEqual([]);
+    }
+    const response = events === true ? await client.stream(url, init) : await client.fetch(url, init);
+    const content = contentOf(response);
     const got = (response.headers.get("content-type") ?? "").split(";")[0] ?? "";
     const text = events === true ? "" : await response.text();
     if (status === undefined) expect(response.ok ? "" : text).toBe("");

@@ -5,8 +5,7 @@ import { InputInvalid, MalformedToml } from "../../errors/request.ts";
 import { type CapabilityTables, capabilityTables } from "../../model/registry/layer.ts";
 import { capabilitiesOf } from "../../model/registry/matrix.ts";
 import { canonicalProvider } from "../../model/registry/registry.ts";
-import { decodeUtf8 } from "../../run/utf8.ts";
-import { readBody } from "../body.ts";
+import { readText } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { jsonNow } from "../page.ts";
 import { required } from "../parameters.ts";
@@ -42,7 +41,7 @@ export async function deleteCapabilities(context: RequestContext): Promise<Respo
 }
 
 async function readRules(request: Request): Promise<CapabilityTables> {
-  const text = decodeUtf8(await readBody(request, MAX_RULES_BYTES), "The body");
+  const text = await readText(request, MAX_RULES_BYTES);
   const { parseToml } = await import("../../model/registry/toml.ts");
   const toml = parseToml(text);
   if (!toml.ok) throw new MalformedToml(toml);

@@ -7,8 +7,7 @@ import { mockCallJson } from "../../llm/mock-calls.ts";
 import type { MockCall } from "../../model/mock/mock.ts";
 import { readMocks } from "../../model/mock/read.ts";
 import { hasMockRoutes, mockScope } from "../../run/mocks.ts";
-import { decodeUtf8 } from "../../run/utf8.ts";
-import { parseJson, readBody } from "../body.ts";
+import { parseJson, readText } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { jsonNow, numberedPage, numericCursor, pageLimit } from "../page.ts";
 
@@ -18,7 +17,7 @@ const MAX_MOCKS_BYTES = 16 * 1024 * 1024;
 /** `POST`, one mock or a list: queues them. 201 with the new length of the queue. */
 export async function queueMocks(context: RequestContext): Promise<Response> {
   const scope = scopeOf(context);
-  const body = parseJson(decodeUtf8(await readBody(context.request, MAX_MOCKS_BYTES), "The body"));
+  const body = parseJson(await readText(context.request, MAX_MOCKS_BYTES));
   const read = readMocks(body, "mocks");
   if ("faults" in read) {
     const reason = read.faults.map(({ message }) => message).join("; ");

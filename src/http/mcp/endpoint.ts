@@ -10,11 +10,10 @@ import { toHullError } from "../../errors.ts";
 import { formatEvent } from "../../run/events.ts";
 import { parseWithOffset } from "../../run/json.ts";
 import { logError } from "../../run/problem.ts";
-import { decodeUtf8 } from "../../run/utf8.ts";
 import { exactJson } from "../../skill/exact-json.ts";
 import { objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
-import { checkCoding, readBody, tooManyValues } from "../body.ts";
+import { readText, tooManyValues } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { checkSentOrigin } from "../guard.ts";
 import { jsonNow } from "../page.ts";
@@ -55,9 +54,8 @@ export async function mcp(context: RequestContext): Promise<Response> {
   checkAccept(request);
   const type = mediaType(request.headers.get("content-type"));
   if (!isJson(type)) throw new UnsupportedMediaType({ type, accepted: ["application/json"] });
-  checkCoding(request);
   const limit = Math.min(MAX_MESSAGE_BYTES, context.settings.max_body_bytes);
-  const text = decodeUtf8(await readBody(request, limit), "The body");
+  const text = await readText(request, limit);
   const excess = tooManyValues(text);
   if (excess !== null) {
     return refusal(null, fault(FAULT_CODES.invalidRequest, `Invalid Request: the body ${excess}`));
