@@ -7,6 +7,7 @@ import { isObject, withoutNulls } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { nearest } from "../skill/match.ts";
 import { messageShape } from "./messages.ts";
+import { thinkingShape } from "./thinking.ts";
 import { transcriptShape } from "./transcript.ts";
 
 const maybe = z.exactOptional;
@@ -48,7 +49,7 @@ function shapes() {
     schema_retry_nudge: maybe(z.union([flag, text], "must be true, false or a string")),
     llm_retries: maybe(count),
     llm_backoff_ms: maybe(count),
-    thinking: maybe(json),
+    thinking: maybe(thinkingShape()),
     reasoning_effort: maybe(z.enum(["low", "medium", "high"])),
     interleaved_thinking: maybe(flag),
     anthropic_beta_features: maybe(texts),

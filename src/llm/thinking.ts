@@ -1,14 +1,22 @@
 /** The forms of the option `thinking`. */
+import * as z from "zod/mini";
 import type { Thinking } from "../engine/messages.ts";
-import { InvalidRequest } from "../errors/llm.ts";
+import { isObject } from "../skill/json.ts";
 import type { Json } from "../skill/manifest.ts";
 
 const FORMS =
   'true, false, "enabled", "adaptive", "low", "medium", "high", "off", {budget_tokens}, {enabled: false} or {mode, budget_tokens?, level?}';
 const LEVELS = ["low", "medium", "high"] as const;
 
-/** `null`: off. @throws InvalidRequest for any other form */
-export function readThinking(value: Json | undefined): Thinking | null {
+/** The shape of the option. */
+export const thinkingShape = () =>
+  z.custom<Json>((value) => formOf(value) !== undefined, `must be one of ${FORMS}`);
+
+/** What the option says, once its shape is checked; `null`: off. */
+export const readThinking = (value: Json | undefined): Thinking | null => formOf(value) ?? null;
+
+/** `null`: off; `undefined`: there is no such form. */
+function formOf(value: unknown): Thinking | null | undefined {
   switch (value) {
     case undefined:
     case null:
@@ -24,26 +32,23 @@ export function readThinking(value: Json | undefined): Thinking | null {
   }
   const level = levelOf(value);
   if (level !== undefined) return { mode: "effort", level };
-  if (typeof value !== "object" || Array.isArray(value)) throw refused();
+  if (!isObject(value)) return undefined;
   const { mode, budget_tokens, enabled, level: named, ...rest } = value;
-  if (Object.keys(rest).length > 0) throw refused();
+  if (Object.keys(rest).length > 0) return undefined;
   if (enabled === false) return null;
-  if (enabled !== undefined && enabled !== true) throw refused();
+  if (enabled !== undefined && enabled !== true) return undefined;
   switch (mode) {
     case undefined:
     case "enabled":
-      if (named !== undefined) throw refused();
-      return { mode: "enabled", ...budget(budget_tokens) };
+      return named === undefined ? withBudget(budget_tokens) : undefined;
     case "adaptive":
-      if (named !== undefined || budget_tokens !== undefined) throw refused();
-      return { mode };
+      return named === undefined && budget_tokens === undefined ? { mode } : undefined;
     case "effort": {
       const chosen = levelOf(named ?? "medium");
-      if (chosen === undefined || budget_tokens !== undefined) throw refused();
-      return { mode, level: chosen };
+      return chosen === undefined || budget_tokens !== undefined ? undefined : { mode, level: chosen };
     }
     default:
-      throw refused();
+      return undefined;
   }
 }
 
@@ -52,12 +57,11 @@ export function readEffort(value: "low" | "medium" | "high" | undefined): Thinki
   return value === undefined ? null : { mode: "effort", level: value };
 }
 
-function budget(value: Json | undefined): { budget_tokens?: number } {
-  if (value === undefined || value === null) return {};
-  if (typeof value !== "number" || !Number.isInteger(value) || value <= 0) throw refused();
-  return { budget_tokens: value };
+function withBudget(value: Json | undefined): Thinking | undefined {
+  if (value === undefined || value === null) return { mode: "enabled" };
+  const whole = typeof value === "number" && Number.isInteger(value) && value > 0;
+  return whole ? { mode: "enabled", budget_tokens: value } : undefined;
 }
 
-const levelOf = (value: Json): (typeof LEVELS)[number] | undefined => LEVELS.find((level) => level === value);
-
-const refused = () => new InvalidRequest({ option: "thinking", detail: `thinking must be one of ${FORMS}.` });
+const levelOf = (value: unknown): (typeof LEVELS)[number] | undefined =>
+  LEVELS.find((level) => level === value);

@@ -154,6 +154,8 @@ async function perform(
       return called(completionCall({ prefix, suffix, system, options }), answer);
     }
     case "llm/structured": {
+      // Its calls replace some of the options.
+      await checkOptions(context, request);
       const started = once(() => handle.started());
       const quietly = (input: CallInput) => runLlmCall(context, input, { host, signal, started });
       return called(plain(request.body), async (input) => {

@@ -212,12 +212,17 @@ describe("Prefer: respond-async", () => {
   it.each([
     ["/runs", { max_iterations: "many" }],
     ["/runs", { no_such_option: 1 }],
+    ["/runs", { thinking: 1.5 }],
     ["/llm/call", { max_tokens: "many" }],
+    ["/llm/call", { thinking: "much" }],
     ["/llm/completion", { no_such_option: {} }],
+    ["/llm/structured", { thinking: "much" }],
+    ["/llm/structured", { repair: "yes" }],
   ])("%s: options %j are refused at once, as without it", async (path, options) => {
     const json = { "content-type": "application/json" };
     const asked = path === "/llm/completion" ? { prefix: "hi" } : { prompt: "hi" };
-    const body = JSON.stringify({ ...asked, options: { provider: "mock", ...options } });
+    const schema = path === "/llm/structured" ? { schema: {} } : {};
+    const body = JSON.stringify({ ...asked, ...schema, options: { provider: "mock", ...options } });
     const answers = [];
     for (const headers of [json, { ...json, ...prefer }]) {
       const response = await call(null, { path, body, headers });

@@ -125,6 +125,9 @@ describe("options", () => {
     [{ schema: "x" }, "must be an object"],
     [{ ollama: 5 }, "options.ollama"],
     [{ messages: [{ role: "nobody" }] }, "options.messages.0"],
+    ...["loud", 3, [], { mode: "x" }, { budget_tokens: -1 }, { other: 1 }].map(
+      (thinking): [object, string] => [{ thinking }, "options.thinking: must be one of"],
+    ),
   ])("%j is refused, naming %s", (given, named) => {
     const result = readOptions(JSON.parse(JSON.stringify(given)), isProvider);
     expect("faults" in result && result.faults.map(({ message }) => message).join()).toContain(named);
@@ -153,10 +156,4 @@ describe("thinking", () => {
   ])("%j means %j", (given, read) => {
     expect(readThinking(given)).toEqual(read);
   });
-  it.each([["loud"], [3], [[]], [{ mode: "x" }], [{ budget_tokens: -1 }], [{ other: 1 }]])(
-    "%j is refused",
-    (given) => {
-      expect(() => readThinking(JSON.parse(JSON.stringify(given)))).toThrow(/thinking/);
-    },
-  );
 });
