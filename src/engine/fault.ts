@@ -100,3 +100,7 @@ function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
 /** `shapeFaults` with dotted paths. */
 export const shapeErrors = (error: ShapeError): Fault[] =>
   shapeFaults(error).map(({ path, message }) => ({ path: path.join("."), message }));
+
+/** Faults of a part, by their places in the whole. @param at the part's place */
+export const faultsBelow = (at: string, faults: readonly Fault[]): Fault[] =>
+  faults.map(({ path, message }) => ({ path: path === "" ? at : `${at}.${path}`, message }));

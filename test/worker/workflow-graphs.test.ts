@@ -172,6 +172,11 @@ describe("POST /workflows/{operation}", () => {
     expect(await edited("insert_node", { node_id: "c", node: { kind: "dance" } })).toMatchObject({
       errors: [{ path: "nodes.c.kind" }],
     });
+    const at = async (path: string, body: object) => (await post(path, body)).json();
+    const empty = [{ path: "left", message: expect.any(String) }];
+    expect(await at("/workflows/inspect", {})).toMatchObject({ detail: "graph is required" });
+    expect(await at("/workflows/diff", { right: {} })).toMatchObject({ detail: "left is required" });
+    expect(await at("/workflows/diff", { left: [], right: {} })).toMatchObject({ errors: empty });
     expect(await edited("polish", {})).toMatchObject({
       code: "operation_not_found",
       detail: expect.stringContaining("on workflows"),

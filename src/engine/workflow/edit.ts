@@ -5,7 +5,7 @@ import { canonicalJson } from "../../skill/canonical.ts";
 import { asJson, isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { intersectPolicies } from "../agent/policy.ts";
-import type { Fault } from "../fault.ts";
+import { type Fault, faultsBelow } from "../fault.ts";
 import { type Graph, readGraph } from "./graph.ts";
 import { toolNames, validateGraph } from "./validate.ts";
 
@@ -220,8 +220,8 @@ const textOf = (value: Json | undefined): string => (typeof value === "string" ?
 /** The differences of two graphs. @throws nothing: a graph that cannot be read is a fault */
 export function diffGraphs(left: Json, right: Json, newId: () => string): Edited {
   const [a, b] = [readGraph(left, newId), readGraph(right, newId)];
-  if ("faults" in a) return { faults: a.faults.map((one) => ({ ...one, path: `left.${one.path}` })) };
-  if ("faults" in b) return { faults: b.faults.map((one) => ({ ...one, path: `right.${one.path}` })) };
+  if ("faults" in a) return { faults: faultsBelow("left", a.faults) };
+  if ("faults" in b) return { faults: faultsBelow("right", b.faults) };
   const [from, to] = [a.graph, b.graph];
   const same = (x: unknown, y: unknown): boolean => canonicalJson(x) === canonicalJson(y);
   const ids = (graph: Graph): string[] => Object.keys(graph.nodes);

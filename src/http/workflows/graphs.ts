@@ -1,6 +1,6 @@
 /** Workflow graphs: check, edit, store by name. */
 import { graphBody, validateBody } from "../../api/bodies/workflows.ts";
-import type { Fault } from "../../engine/fault.ts";
+import { type Fault, faultsBelow } from "../../engine/fault.ts";
 import { EDIT_OPERATIONS } from "../../engine/workflow/edit.ts";
 import { type Graph, readGraph } from "../../engine/workflow/graph.ts";
 import { graphDigest } from "../../engine/workflow/skill-file.ts";
@@ -31,7 +31,7 @@ export function graphOf(given: Json): Graph {
 }
 
 export function refusedAt(at: string, faults: readonly Fault[]): Error {
-  const errors = faults.map(({ path, message }) => ({ path: path === "" ? at : `${at}.${path}`, message }));
+  const errors = faultsBelow(at, faults);
   const first = errors[0] ?? { path: at, message: "is invalid" };
   return new InputInvalid({ reason: `${first.path}: ${first.message}`, errors });
 }

@@ -18,7 +18,7 @@ import { type SessionParts, sessionDocument, sessionParts } from "../../run/work
 import { writeFile } from "../../run/workspace/store.ts";
 import { asJson } from "../../skill/json.ts";
 import { parsedObject } from "../../skill/json-depth.ts";
-import type { JsonObject } from "../../skill/manifest.ts";
+import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { nearest } from "../../skill/match.ts";
 import { writeFault } from "../../tool/workspace-path.ts";
 import { readJson } from "../body.ts";
@@ -46,8 +46,8 @@ const OTHERS: ReadonlyMap<string, (context: RequestContext) => Promise<Response>
 ]);
 
 /** Sends the operation's result without an envelope. @throws OperationNotFound */
-export const operateOnWorkflow: Handler = async (context, { name: given = "" }) => {
-  const name = given.replace(/^workflow_/, "");
+export const operateOnWorkflow: Handler = async (context, { name: asked = "" }) => {
+  const name = asked.replace(/^workflow_/, "");
   const other = OTHERS.get(name);
   if (other !== undefined) return other(context);
   const operation = EDIT_OPERATIONS.get(name);
@@ -55,13 +55,21 @@ export const operateOnWorkflow: Handler = async (context, { name: given = "" }) 
     const known = [...EDIT_OPERATIONS.keys(), ...OTHERS.keys()];
     throw new OperationNotFound({ on: "workflows", name, near: nearest(name, known, 3), known });
   }
-  const { graph = null, ...input } = await readJson(context.request, editBody);
-  return answered(operation(graphOf(graph), input, { now: new Date().toISOString(), newId }));
+  const { graph, ...input } = await readJson(context.request, editBody);
+  return answered(
+    operation(graphOf(needed("graph", graph)), input, { now: new Date().toISOString(), newId }),
+  );
 };
 
 async function postDiff({ request }: RequestContext): Promise<Response> {
-  const { left = null, right = null } = await readJson(request, editBody);
-  return answered(diffGraphs(left, right, newId));
+  const { left, right } = await readJson(request, editBody);
+  return answered(diffGraphs(needed("left", left), needed("right", right), newId));
+}
+
+/** A graph of the body, which only some operations take. @throws InputInvalid if it is not there */
+function needed(name: string, graph: Json | undefined): Json {
+  if (graph === undefined) throw memberInvalid(name, "is required");
+  return graph;
 }
 
 function answered(edited: ReturnType<typeof diffGraphs>): Response {
