@@ -44,7 +44,8 @@ function runOperation(manifest: Manifest, method: string, n: number, components:
   const { name, slug, description, mode } = manifest;
   const body = method === "get" ? null : requestBody(manifest, components);
   const parameters = parametersOf(manifest, method);
-  const mayFail = [...ALWAYS, ...BY_MODE[mode], ...inputFaults(manifest, body !== null)];
+  const faults = [...parameterFaults(manifest), ...inputFaults(manifest, body !== null)];
+  const mayFail = [...new Set([...ALWAYS, ...BY_MODE[mode], ...faults])];
   // Most skills of a deployment have equal answers.
   const kind = [
     mode,
@@ -74,6 +75,10 @@ function inputFaults({ mode, input }: Manifest, hasBody: boolean): number[] {
   if (hasBody) return BODY;
   return input === "none" ? [] : [422];
 }
+
+/** A wrong `stream` or `Idempotency-Key` is a 400. */
+const parameterFaults = (manifest: Manifest): number[] =>
+  streams(manifest) || durable(manifest.mode) ? [400] : [];
 
 /** Slugs contain no `_`, so identifiers stay distinct. */
 const identifier = (slug: string): string => slug.replaceAll("-", "_");

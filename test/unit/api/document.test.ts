@@ -324,6 +324,8 @@ describe("S54: the OpenAPI document", () => {
     expect(members(at(resolve(at(operation, "responses", "200")), "content"))).toEqual(
       answers.length === 0 ? [] : expect.arrayContaining(answers),
     );
+    // The upstream of a proxy judges its query; a wrong value of Hull's own parameters is a 400.
+    expect(members(operation.responses).includes("400")).toBe(slug !== "proxy-0");
   });
 
   it.each([
