@@ -140,7 +140,9 @@ export const V1_RESPONSE_OPERATIONS = {
   deleteConversationItem: operation("Removes an item of a conversation", CONVERSATION, {
     parameters: [id, inPath("item")],
   }),
-  listContainers: operation("The tenant's containers, the newest first", PAGE, { parameters: PAGING }),
+  listContainers: operation("The tenant's containers, the newest first", PAGE, {
+    parameters: [...PAGING, query("name", "Only containers of this name.", TEXT)],
+  }),
   createContainer: operation("Makes a container for code execution", CONTAINER, {
     parameters: [KEY],
     body: body(containerBody),

@@ -64,6 +64,8 @@ export async function listSessions(
 /** Selects a page of sessions whose ids have the same prefix. */
 interface PrefixPage {
   prefix: string;
+  /** `name` of their metadata, empty where it has none; `null`: any. */
+  name: string | null;
   limit: number;
   /** The last session of the previous page; `null`: begin at the start. */
   after: { id: string; created_at: string } | null;
@@ -74,15 +76,16 @@ interface PrefixPage {
 export async function listSessionsBy(
   env: Bindings,
   tenant: string,
-  { prefix, limit, after, ascending }: PrefixPage,
+  { prefix, name, limit, after, ascending }: PrefixPage,
 ): Promise<SessionEntry[]> {
   const [beyond, order] = ascending ? [">", "ASC"] : ["<", "DESC"];
   return tables(env).rows(
     sessionRowShape,
     `SELECT id, state, created_at, parent_id, metadata FROM sessions
      WHERE tenant = ?1 AND substr(id, 1, length(?2)) = ?2 AND (?3 IS NULL OR (created_at, id) ${beyond} (?3, ?4))
+       AND (?6 IS NULL OR ifnull(json_extract(metadata, '$.name'), '') = ?6)
      ORDER BY created_at ${order}, id ${order} LIMIT ?5`,
-    [tenant, prefix, after?.created_at ?? null, after?.id ?? null, limit],
+    [tenant, prefix, after?.created_at ?? null, after?.id ?? null, limit, name],
   );
 }
 

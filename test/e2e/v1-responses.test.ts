@@ -442,6 +442,12 @@ test("containers have files of their own", async () => {
     expires_after: { minutes: 20 },
   });
   expect((await client.containers.list({ limit: 1 })).data[0]?.id).toBe(made.id);
+  const other = await seven.containers.create({ name: "Box" });
+  const named = async (name: string) => (await client.containers.list({ name, limit: 1 })).data;
+  expect((await named("box")).map(({ id }) => id)).toEqual([made.id]);
+  expect((await named("")).map(({ name }) => name)).toEqual([""]);
+  expect(await named("bo")).toEqual([]);
+  await client.containers.delete(other.id);
   const file = await client.containers.files.create(made.id, {
     file: await toFile(Buffer.from("hello"), "in.txt"),
   });

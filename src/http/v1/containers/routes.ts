@@ -89,7 +89,8 @@ export async function listContainers(context: RequestContext): Promise<Response>
   const after = await namedIn(query, "after", "container", (id) =>
     openContainer(context, id).catch(goneIsNull),
   );
-  const page = { prefix: PREFIX, limit: limit + 1, after, ascending: ascendingOf(query) };
+  const name = query.get("name");
+  const page = { prefix: PREFIX, name, limit: limit + 1, after, ascending: ascendingOf(query) };
   await flushRows(deployment);
   const found = await listSessionsBy(env, tenant, page);
   const rows = await Promise.all(
