@@ -27,6 +27,7 @@ import { lacksThinking } from "../llm/openai-api/terms.ts";
 import { skillNamed } from "../llm/skill-model.ts";
 import { asJson } from "../skill/json.ts";
 import type { JsonObject, Manifest } from "../skill/manifest.ts";
+import { ignored } from "./agent/ignored-options.ts";
 import { type CheckedRun, checkedRun } from "./agent/options.ts";
 import { MemoryLog } from "./agent/run-log.ts";
 import { toolRounds, withServedTerms } from "./agent/served-terms.ts";
@@ -288,11 +289,15 @@ async function checkedOf(
   const checked = await checkedRun(context, host, input, { run, session: null });
   const { spec } = checked;
   const clients = new Set(tools.map(({ name }) => name));
-  // The client's tools win over these, and these over the tools of skills.
-  const own = [
+  const offered = [
     ...whole.map(skillTool),
     ...codeTools(context, native.length > 0 ? { ...ask, code: [] } : ask, whole),
-  ].filter(({ definition }) => !clients.has(definition.name));
+  ];
+  // The client's tools win over these, and these over the tools of skills.
+  const own = offered.filter(({ definition }) => !clients.has(definition.name));
+  const replaced = offered
+    .filter((tool) => !own.includes(tool))
+    .map(({ definition: { name } }) => ignored(name, "the request has a tool of this name"));
   const names = new Set(own.map(({ definition }) => definition.name));
   const shell = ask.code.includes("shell");
   const hidden = new Set((shell ? local : whole).map(({ record }) => record.manifest.slug));
@@ -313,6 +318,7 @@ async function checkedOf(
     ...(Object.keys(vendor).length === 0 ? {} : { vendor }),
     skills,
     tools: [...spec.tools.filter(({ definition }) => !names.has(definition.name)), ...own],
+    ...(replaced.length === 0 ? {} : { warnings: [...replaced, ...(spec.warnings ?? [])] }),
   };
   return { spec: extended, model: checked.model };
 }

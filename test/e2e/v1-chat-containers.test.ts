@@ -41,11 +41,11 @@ describe("chat completions", () => {
     };
     const answer = await openai.chat.completions.create(body);
     expect(fake.requests[0]?.body).toMatchObject({ temperature: 0.5 });
-    const tools = (fake.requests[0]?.body.tools ?? []) as { name: string; input_schema: object }[];
-    expect(tools.map(({ name }) => name)).toEqual(
+    const sent = (fake.requests[0]?.body.tools ?? []) as { name: string; input_schema: object }[];
+    expect(sent.map(({ name }) => name)).toEqual(
       expect.arrayContaining([skill_id, "litellm_code_execution"]),
     );
-    expect(tools.every(({ input_schema }) => input_schema !== undefined)).toBe(true);
+    expect(sent.every(({ input_schema }) => input_schema !== undefined)).toBe(true);
     expect(fake.requests[0]?.body).not.toHaveProperty("container");
     expect(fake.requests[1]?.body).toMatchObject({ temperature: 0.5 });
     expect(answer).toMatchObject({
@@ -56,6 +56,16 @@ describe("chat completions", () => {
         expect.objectContaining({ name: "data", size: 1 }),
       ]),
     });
+    const name = "litellm_code_execution";
+    const tools = [{ type: "function" as const, function: { name, description: "Mine.", parameters: {} } }];
+    fake.script([python(code)]);
+    const own = await openai.chat.completions.create({ ...body, tools }).withResponse();
+    expect(own.response.headers.get("x-hull-warnings")).toBe("option_ignored");
+    expect(own.data.choices[0]).toMatchObject({ finish_reason: "tool_calls" });
+    const named = (fake.requests.at(-1)?.body.tools ?? []).filter((tool) =>
+      JSON.stringify(tool).includes(name),
+    );
+    expect(named).toMatchObject([{ description: "Mine." }]);
   });
 
   test("with a whole skill of a plugin; the skill's own files are not generated files", async () => {
