@@ -296,7 +296,7 @@ describe("a model of another provider", () => {
       tool_calls: [{ id: "call_1", name: "weather", arguments: { city: "Rome" } }],
       usage: { input: 5, output: 6 },
     };
-    fake.script([turn, turn]);
+    fake.script([turn, turn, turn, turn]);
     const tool_choice = { type: "auto" as const, disable_parallel_tool_use: true };
     const body = {
       ...ask,
@@ -318,6 +318,12 @@ describe("a model of another provider", () => {
     expect(stream.response?.headers.get("x-hull-ignored")).toBe(ignored);
     expect(sent()).not.toHaveProperty("a_new_field");
     expect(sent().parallel_tool_calls).toBe(false);
+    const { messages } = client.beta;
+    for (const beta of [await messages.create(body), await messages.stream(body).finalMessage()])
+      expect(beta).toMatchObject({
+        context_management: null,
+        usage: { iterations: null, fallback_credit: null },
+      });
   });
 
   const code = { type: "code_execution_20250825" as const, name: "code_execution" as const };

@@ -79,7 +79,7 @@ export class MessageEvents {
     this.#begin();
     this.#close();
     const delta = { container, stop_details: null, stop_reason, stop_sequence: null, ...further };
-    this.#out.push({ type: "message_delta", delta, usage });
+    this.#out.push({ type: "message_delta", context_management: null, delta, usage });
     this.#out.push({ type: "message_stop" });
   }
 

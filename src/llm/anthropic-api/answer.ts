@@ -1,5 +1,9 @@
 /** A turn of any provider as the message that an Anthropic client expects. */
-import type { ContentBlock, Message, Usage as WireUsage } from "@anthropic-ai/sdk/resources/messages";
+import type {
+  BetaContentBlock,
+  BetaMessage,
+  BetaUsage,
+} from "@anthropic-ai/sdk/resources/beta/messages/messages";
 import {
   type Block,
   type ModelTurn,
@@ -15,14 +19,15 @@ import { encodeBlock } from "../foreign-blocks.ts";
 import { anthropicStop } from "../stop-words.ts";
 
 /** A typed block, or one of Anthropic's own, unchanged. */
-type WireBlock = ContentBlock | JsonObject;
-type WireMessage = Omit<Message, "content"> & { content: WireBlock[] };
+type WireBlock = BetaContentBlock | JsonObject;
+/** What `beta.messages` of the SDKs expects has all that `messages` expects; the two send the same request. */
+type WireMessage = Omit<BetaMessage, "content"> & { content: WireBlock[] };
 
 /** An id in Anthropic's form. */
 const newMessageId = (): string => `msg_${crypto.randomUUID().replaceAll("-", "")}`;
 
 /** @param excludesCached whether the provider counts cached tokens separately from `input_tokens`, as Anthropic does */
-export function wireUsage(usage: Usage, excludesCached: boolean): WireUsage {
+export function wireUsage(usage: Usage, excludesCached: boolean): BetaUsage {
   const { input_tokens, output_tokens, cache_read_tokens: read, cache_write_tokens: write } = usage;
   return {
     input_tokens: excludesCached ? input_tokens : Math.max(0, input_tokens - read - write),
@@ -30,7 +35,9 @@ export function wireUsage(usage: Usage, excludesCached: boolean): WireUsage {
     cache_read_input_tokens: read,
     cache_creation_input_tokens: write,
     cache_creation: null,
+    fallback_credit: null,
     inference_geo: null,
+    iterations: null,
     output_tokens_details: null,
     server_tool_use: null,
     service_tier: null,
@@ -47,6 +54,7 @@ export function emptyMessage(model: string): WireMessage {
     model,
     content: [],
     container: null,
+    context_management: null,
     diagnostics: null,
     stop_details: null,
     stop_reason: null,
@@ -70,9 +78,16 @@ export function messageOf(turn: ModelTurn, excludesCached: boolean): WireMessage
 /** Why the model refused; `null`: it did not. */
 export function stopDetails(
   turn: Pick<ModelTurn, "stop_reason" | "blocks" | "refusal">,
-): Message["stop_details"] {
+): BetaMessage["stop_details"] {
   if (anthropicStop(turn) !== "refusal") return null;
-  return { type: "refusal", category: null, explanation: turn.refusal ?? refusalOf(turn.blocks) };
+  return {
+    type: "refusal",
+    category: null,
+    explanation: turn.refusal ?? refusalOf(turn.blocks),
+    fallback_credit_token: null,
+    fallback_has_prefill_claim: null,
+    recommended_model: null,
+  };
 }
 
 /**
