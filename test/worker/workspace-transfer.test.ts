@@ -122,6 +122,37 @@ it("content that differs from its declaration changes nothing, nor does an aband
   expect(await paths()).toEqual([]);
 });
 
+it("a content that is still being stored when its run is abandoned goes with the run's other files", async () => {
+  const context = detachedContext(
+    new Deployment(bindings),
+    { requestId: "r", tenant: "test", startedAt: 0 },
+    () => {},
+  );
+  const workspace = new TemporaryWorkspace(context, id);
+  const [storing, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const store = FILES.put.bind(FILES);
+  const put = vi.spyOn(FILES, "put").mockImplementation(async (...args: Parameters<typeof store>) => {
+    storing.resolve();
+    await goOn.promise;
+    return store(...args);
+  });
+  onTestFinished(() => put.mockRestore());
+  const incoming = new IncomingChanges(FILES, workspace);
+  const bytes = new TextEncoder().encode("small");
+  const content = { size: bytes.length, sha256: await sha256(bytes), executable: false };
+  await incoming.change({ kind: "write", path: "a", ...content });
+  await incoming.bytes(bytes);
+  await incoming.change({ kind: "delete", path: "b" });
+  await storing.promise;
+  const over = incoming.abandon().then(() => workspace.destroy());
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  goOn.resolve();
+  await over;
+  await vi.waitFor(() => expect(put.mock.settledResults).toMatchObject([{ type: "fulfilled" }]));
+  const { objects } = await FILES.list({ prefix: "temporary/test/" });
+  expect(objects).toEqual([]);
+});
+
 it("the runner is given a manifest that it accepts, and the contents that it asks for", async () => {
   const large = "y".repeat(200_000);
   await take({ a: "one", b: "one", large });

@@ -113,11 +113,12 @@ export class IncomingChanges {
     return [...this.#notKept, ...refusedOf(this.#changes, outcomes)];
   }
 
-  /** Drops the content that was arriving. */
+  /** Drops the content that was arriving. When this resolves, nothing more is stored. */
   async abandon(): Promise<void> {
     const arriving = this.#arriving;
     this.#arriving = null;
     await arriving?.content.abandon();
+    await Promise.allSettled(this.#storing);
   }
 
   async #begin(change: Arriving["change"]): Promise<void> {
