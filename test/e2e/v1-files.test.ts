@@ -6,7 +6,7 @@ import OpenAI7 from "openai-7";
 import { describe, expect, test } from "vitest";
 import { commonHull, keyOf } from "../support/common-hull.ts";
 
-const { hull } = await commonHull({}, "keyed");
+const { hull, fake } = await commonHull({}, "keyed");
 const KEY = await keyOf(hull, "v1-files");
 
 /** What a client sent: method, path with query, and headers. */
@@ -126,6 +126,67 @@ describe("errors", () => {
     const other = await caught(new OpenAI({ ...key, baseURL: `${hull.url}/v1` }).skills.list());
     expect(other).toBeInstanceOf(AuthenticationError);
     for (const error of [anthropic, older, other]) expect(String(error)).toContain("API key is not known");
+  });
+});
+
+describe("messages name stored files by their ids", () => {
+  const encoded = (text: string): string => Buffer.from(text).toString("base64");
+  const stored = async (name: string, type: string, content: string): Promise<string> =>
+    (await ga.files.upload({ file: await current.toFile(Buffer.from(content), name, { type }) })).id;
+  const named = (type: "document" | "image", file_id: string) => ({
+    type,
+    source: { type: "file", file_id },
+  });
+  const message = (model: string, content: object[], key = KEY) =>
+    new Anthropic({ apiKey: key, baseURL: hull.url, maxRetries: 0 }).messages.create({
+      model,
+      max_tokens: 20,
+      messages: [{ role: "user", content: JSON.parse(JSON.stringify(content)) }],
+    });
+
+  test.each(["claude-opus-4-6", "gpt-4o"])("from Anthropic's clients, for %s", async (model) => {
+    const pdf = await stored("d.pdf", "application/pdf", "%PDF-1.4");
+    const csv = await stored("d.csv", "text/csv", "a,b\n");
+    const png = await stored("d.png", "image/png", "PNG");
+    const result = { type: "tool_result", tool_use_id: "t", content: [named("image", png)] };
+    await new Anthropic({ apiKey: KEY, baseURL: hull.url }).messages.create({
+      model,
+      max_tokens: 20,
+      messages: JSON.parse(
+        JSON.stringify([
+          { role: "assistant", content: [{ type: "tool_use", id: "t", name: "draw", input: {} }] },
+          { role: "user", content: [result, named("document", pdf), named("document", csv)] },
+        ]),
+      ),
+    });
+    const body = JSON.stringify(fake.requests[0]?.body);
+    for (const part of [encoded("%PDF-1.4"), JSON.stringify("a,b\n").slice(1, -1), encoded("PNG")])
+      expect(body).toContain(part);
+    for (const id of [pdf, csv, png]) expect(body).not.toContain(id);
+  });
+
+  test.each(["claude-opus-4-6", "gpt-4o"])("from OpenAI's clients, for %s", async (model) => {
+    const file_id = await stored("d.pdf", "application/pdf", "%PDF-1.4");
+    const messages = [{ role: "user" as const, content: [{ type: "file" as const, file: { file_id } }] }];
+    await openai.chat.completions.create({ model, messages });
+    expect(JSON.stringify(fake.requests[0]?.body)).toContain(encoded("%PDF-1.4"));
+  });
+
+  test("and refuse others, but Anthropic may know them", async () => {
+    const zip = await stored("d.zip", "application/zip", "PK\0");
+    await expect(message("gpt-4o", [named("document", zip)])).rejects.toThrow(
+      "messages.0.content.0.source.file_id: the file is application/zip, and not a PDF file or text",
+    );
+    await expect(message("gpt-4o", [named("image", zip)])).rejects.toThrow("and not an image");
+    const other = await keyOf(hull, "v1-files-other");
+    const foreign = await caught(message("claude-opus-4-6", [named("document", zip)], other));
+    expect(foreign).toBeInstanceOf(current.NotFoundError);
+    await expect(message("gpt-4o", [named("document", "file_011CN")])).rejects.toThrow(
+      "only models of Anthropic take the type document of a file that is not stored here, file_011CN;",
+    );
+    expect(fake.requests).toEqual([]);
+    await message("claude-opus-4-6", [named("document", "file_011CN")]);
+    expect(JSON.stringify(fake.requests[0]?.body)).toContain("file_011CN");
   });
 });
 

@@ -15,11 +15,12 @@ import { answerChatWithTools, runsChatTools } from "./agent-chat.ts";
 import { chunkedAnswer } from "./chat-chunks.ts";
 import { checkCodeAccess } from "./code-access.ts";
 import { withStoredTurns } from "./container-turns.ts";
+import { withChatFiles } from "./files-in-messages.ts";
 import { callHeaders, ignoredStrict, modelLookup, sendCall } from "./model-call.ts";
 
 /** `POST /v1/chat/completions`. */
 export async function createChatCompletion(context: RequestContext): Promise<Response> {
-  const body = await objectBody(context);
+  const body = await withChatFiles(context, await objectBody(context));
   const read = readChatRequest(body);
   return listedAnswer(context, { name: "chat/completions", model: read.model }, (id) =>
     answer(context, read, id),

@@ -19,6 +19,7 @@ import { answerWithTools, runsTools } from "./agent-messages.ts";
 import { checkCodeAccess } from "./code-access.ts";
 import { dialectOf } from "./dialect.ts";
 import { errorBody } from "./errors.ts";
+import { withFiles } from "./files-in-messages.ts";
 import { MessageEvents } from "./message-events.ts";
 import {
   callHeaders,
@@ -32,7 +33,7 @@ import { referencedSkills } from "./skill-references.ts";
 
 /** `POST /v1/messages`. */
 export async function createMessage(context: RequestContext): Promise<Response> {
-  const body = await objectBody(context);
+  const body = await withFiles(context, await objectBody(context));
   const asked = readMessagesRequest(body, context.request.headers);
   return listedAnswer(context, { name: "messages", model: asked.model }, (id) => answer(context, asked, id));
 }
@@ -73,7 +74,7 @@ async function passesThrough(
 
 /** `POST /v1/messages/count_tokens`: an estimate, by the same rule that reserves budgets. */
 export async function countMessageTokens(context: RequestContext): Promise<Response> {
-  const body = await objectBody(context);
+  const body = await withFiles(context, await objectBody(context));
   const { request } = readMessagesRequest(body, context.request.headers, true);
   return jsonNow({ input_tokens: promptTokens(request) });
 }

@@ -1,4 +1,5 @@
 /** The messages of an Anthropic client as canonical messages. */
+import { firstOf } from "../../cut.ts";
 import type { Block, Media, Message, Part, SystemBlock, ToolResultMessage } from "../../engine/messages.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
@@ -175,7 +176,11 @@ class Reader {
   }
 
   #unknown(block: JsonObject, path: string): Part {
-    this.foreign.push({ path, type: typeof block.type === "string" ? block.type : "" });
+    const type = typeof block.type === "string" ? block.type : "";
+    const { source } = block;
+    const stored = isObject(source) && typeof source.file_id === "string" ? source.file_id : null;
+    const of = stored === null ? "" : ` of a file that is not stored here, ${firstOf(stored, 64)}`;
+    this.foreign.push({ path, type: `${type}${of}` });
     return { type: "text", text: JSON.stringify(block) };
   }
 

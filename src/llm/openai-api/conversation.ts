@@ -113,7 +113,6 @@ const ownPart: OwnPart = (part, path) => {
   }
   if (part.type !== "file") return null;
   const file = isObject(part.file) ? part.file : {};
-  if (typeof file.file_data !== "string")
-    throw wrong(`${path}.file`, "a file is sent as file_data; stored files cannot be named here");
+  if (typeof file.file_data !== "string") throw wrong(`${path}.file`, "file_data or file_id is required");
   return filePart(file.file_data, file.filename);
 };
