@@ -35,7 +35,7 @@ describe("POST /workflows/execute", () => {
       },
       edges: [edge("act", "verify")],
     };
-    const whole = await run(graph, { options: { max_steps: 6 } });
+    const whole = await run(graph, { options: { max_steps: 6, parent_run_id: null } });
     expect(whole).toMatchObject({
       status: "completed",
       workflow_name: "review_and_repair",

@@ -16,6 +16,7 @@ import { checkGraph } from "../../run/workflow/check-graph.ts";
 import { pinSkills } from "../../run/workflow/pin-skills.ts";
 import { type CommandEnvironment, policyOf } from "../../run/workflow/stage.ts";
 import { runWithRecordAt } from "../../session/workflow/directory.ts";
+import { withoutNulls } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { writeFault } from "../../tool/workspace-path.ts";
 import type { RequestContext } from "../context.ts";
@@ -25,13 +26,13 @@ import { readTest } from "./trial.ts";
 
 type WorkflowOptions = Omit<GivenOptions, "resume_path" | "replay_path">;
 
-/** @throws InputInvalid with a path below `at` for each fault */
+/** `null` counts as absent. @throws InputInvalid with a path below `at` for each fault */
 export async function readWorkflowOptions(
   context: RequestContext,
   options: JsonObject,
   at = "options",
 ): Promise<WorkflowOptions> {
-  const parsed = workflowOptions().safeParse(options);
+  const parsed = workflowOptions().safeParse(withoutNulls(options));
   if (!parsed.success) {
     const faults = parsed.error.issues.map(({ path, message }) => ({ path: path.join("."), message }));
     throw refusedAt(at, faults);
