@@ -21,10 +21,13 @@ export const mockShape = z.lazy(() => {
     text: text(),
     tool_calls: maybe(
       z.array(
-        z.strictObject({
-          name: z.string("the name of a tool").check(z.minLength(1, "the name of a tool")),
-          arguments: maybe(object()),
-        }),
+        z.strictObject(
+          {
+            name: z.string("the name of a tool").check(z.minLength(1, "the name of a tool")),
+            arguments: maybe(object()),
+          },
+          "{name, arguments}",
+        ),
         "a list of {name, arguments}",
       ),
     ),

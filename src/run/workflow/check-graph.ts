@@ -30,12 +30,16 @@ function modelFaults({ id, model_policy = {} }: Node, faultsOf: FaultsOf): Graph
   }));
 }
 
-/** What is wrong with the options in the `model_policy` of a node that stands alone: paths within the node. */
+/**
+ * What is wrong with the options in the `model_policy` of a node that stands alone: paths within the node, which the
+ * messages do not repeat.
+ */
 export async function nodeFaults(
   context: RunContext,
   { model_policy = {} }: Pick<Node, "model_policy">,
 ): Promise<Fault[]> {
-  return policyFaults(model_policy, await optionFaults(context));
+  const faults = policyFaults(model_policy, await optionFaults(context));
+  return faults.map(({ path, message }) => ({ path, message: message.replace(`${path}: `, "") }));
 }
 
 const policyFaults = (model_policy: JsonObject, faultsOf: FaultsOf): Fault[] =>

@@ -49,6 +49,7 @@ describe("reading", () => {
     [[{ tool_calls: [{ name: "a", arguments: "x" }] }], "m.0.tool_calls.0.arguments", /an object; got "x"/],
     [[{ match: "*".repeat(10_001) }], "m.0.match", /up to 10000 characters/],
     [["text"], "m.0", /must be an object; got "text"/],
+    [{ tool_calls: ["ask"] }, "m.tool_calls.0", /must be \{name, arguments\}; got "ask"/],
     [{ text: [] }, "m.text", /must be text/],
     [Array.from({ length: 10_001 }, () => ({})), "m", /at most 10000/],
   ])("%j is refused at its path", (given, path, message) => {
