@@ -301,7 +301,6 @@ const basesOf = ({ unreadable: files }: DeclaredPlugins) => files.map((file) => 
 
 const placesOf = ({ plugins }: DeclaredPlugins): string[] => plugins.flatMap(({ places }) => places);
 
-/** Findings about files of plugins. */
 function unreadable(root: string, declared: readonly DeclaredPlugins[]): Diagnostic[] {
   const files = declared.flatMap(({ unreadable }) => unreadable);
   return files.map((file) => ({

@@ -324,6 +324,9 @@ export function sessionSchemas(): JsonObject {
       duration_ms: MAYBE_COUNT,
       input_tokens: COUNT,
       output_tokens: COUNT,
+      price_known: {
+        description: "Whether the price of every call in `cost_usd` is known; others count as 0.",
+      },
       code: { description: "Of the error that it ended with." },
     }),
     SessionEvents: pageOf(ref("schemas", "Event")),

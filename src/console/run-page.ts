@@ -8,7 +8,7 @@ import { form, nextPage, type Page, seeOther } from "./layout.ts";
 import { problemMembers } from "./problem.ts";
 import { isOver, pathOf, reason, runName, stateLabel } from "./run-shapes.ts";
 import { facts } from "./table.ts";
-import { count, duration, type Html, lane, mark, money, pretty, size, when } from "./text.ts";
+import { cost, count, duration, type Html, lane, mark, money, pretty, size, when } from "./text.ts";
 import { warningNotes } from "./warnings.ts";
 
 /** The longest time from the end of a call until the index has what it used. */
@@ -48,7 +48,7 @@ ${facts([
   ["Started", when(run.created_at)],
   ["Duration", duration(run.duration_ms)],
   ["Tokens", counting ? "–" : `${count(run.input_tokens)} in, ${count(run.output_tokens)} out`],
-  ["Cost", counting ? "–" : money(run.cost_usd)],
+  ["Cost", counting ? "–" : cost(run.cost_usd, run.price_known)],
 ])}
 ${steps.recovered && run.code !== "execution_lost" ? html`<p class="note wait">Its process died, and Hull continued the run. Hull did not repeat what the run had finished by then.</p>` : ""}</div>
 ${live ? form(api, `/console/runs/${id}/cancel`, html`<button class="danger">Cancel</button>`, "row") : ""}

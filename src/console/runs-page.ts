@@ -5,7 +5,7 @@ import { type Api, asked } from "./api.ts";
 import { form, nextPage, type Page } from "./layout.ts";
 import { isOver, pathOf, runName, stateLabel } from "./run-shapes.ts";
 import { type Column, optionList, table } from "./table.ts";
-import { count, duration, type Html, mark, money, when } from "./text.ts";
+import { cost, count, duration, type Html, mark, when } from "./text.ts";
 
 export async function runsPage(api: Api): Promise<Page> {
   const { searchParams } = api.url;
@@ -72,7 +72,18 @@ const isStoppable = (run: RunEntry): boolean =>
   !isOver(run) && run.kind !== "daemon" && run.kind !== "workflow";
 
 function cells(api: Api, run: RunEntry): (Html | string)[] {
-  const { id, kind, state, created_at, duration_ms, input_tokens, output_tokens, cost_usd, code } = run;
+  const {
+    id,
+    kind,
+    state,
+    created_at,
+    duration_ms,
+    input_tokens,
+    output_tokens,
+    cost_usd,
+    price_known,
+    code,
+  } = run;
   const cancel = html`<button class="danger" id="cancel-${id}" aria-label="Cancel ${id}">Cancel</button>`;
   return [
     html`<a href="${pathOf(run)}"><code>${id.slice(0, 14)}</code></a> <span class="dim">${kind}</span>`,
@@ -81,7 +92,7 @@ function cells(api: Api, run: RunEntry): (Html | string)[] {
     when(created_at),
     duration(duration_ms),
     `${count(input_tokens)}, ${count(output_tokens)}`,
-    money(cost_usd),
+    cost(cost_usd, price_known),
     isStoppable(run) ? form(api, `/console/runs/${id}/cancel`, cancel, "inline") : "",
   ];
 }

@@ -46,6 +46,12 @@ export function money(usd: number | null | undefined): string {
   return `$${usd.toFixed(usd < 1 ? 4 : 2)}`;
 }
 
+/** What calls cost. @param known whether the price of each is; absent: it is */
+export const cost = (usd: number, known = true): Html | string =>
+  known
+    ? money(usd)
+    : html`${money(usd)} <span class="wait" title="The price of some calls is not known.">+ ?</span>`;
+
 /** A count with separated thousands. */
 export function count(number: number | null | undefined): string {
   return number === null || number === undefined ? "–" : number.toLocaleString("en-US");

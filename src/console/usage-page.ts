@@ -9,7 +9,7 @@ import { form, type Page, seeOther } from "./layout.ts";
 import { runName } from "./run-shapes.ts";
 import { runTable } from "./runs-page.ts";
 import { type Column, optionList, table } from "./table.ts";
-import { count, type Html, money, when } from "./text.ts";
+import { cost, count, type Html, money, when } from "./text.ts";
 
 const GROUPS = ["day", "skill", "model", "session"] as const satisfies readonly UsageGroup[];
 const NAMES = { day: "Day", skill: "Skill", model: "Model", session: "Session" } as const;
@@ -62,9 +62,7 @@ export function bars(rows: readonly Usage[], by: UsageGroup): Html {
   const cells = (row: Usage): (Html | string)[] => [
     nameOf(row, by),
     bar(row),
-    row.price_known
-      ? money(row.cost_usd)
-      : html`${money(row.cost_usd)} <span class="wait" title="The price of some calls is not known.">+ ?</span>`,
+    cost(row.cost_usd, row.price_known),
     count(row.calls),
     count(row.input_tokens),
     count(row.output_tokens),

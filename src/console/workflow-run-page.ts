@@ -9,7 +9,7 @@ import { form, type Page, seeOther } from "./layout.ts";
 import { firstOf, pageNote } from "./numbered-pages.ts";
 import { stateLabel } from "./run-shapes.ts";
 import { facts, optionList } from "./table.ts";
-import { count, duration, type Html, lane, mark, money, pretty, short, when } from "./text.ts";
+import { cost, count, duration, type Html, lane, mark, pretty, short, when } from "./text.ts";
 import { warningNotes } from "./warnings.ts";
 import { nodeCard } from "./workflow-approvals.ts";
 import { begun } from "./workflows-page.ts";
@@ -65,7 +65,7 @@ function factsOf({
     ["Duration", duration(span)],
     ["Steps", `${count(steps)} of ${count(max_steps)}`],
     ["Tokens", `${count(took.input_tokens)} in, ${count(took.output_tokens)} out`],
-    ["Cost", money(took.total_cost)],
+    ["Cost", cost(took.total_cost, took.price_known)],
     origin === null
       ? null
       : [
@@ -207,7 +207,7 @@ function stageDetails(one: Stage): Html {
     error,
     metadata,
   } = one;
-  return html`<p class="dim">Began ${when(started_at)}, branch ${branch}, ${count(took.input_tokens)} tokens in, ${count(took.output_tokens)} out, ${money(took.total_cost)}</p>
+  return html`<p class="dim">Began ${when(started_at)}, branch ${branch}, ${count(took.input_tokens)} tokens in, ${count(took.output_tokens)} out, ${cost(took.total_cost, took.price_known)}</p>
 ${error === null ? "" : html`<p class="note bad"><strong>${error.code}.</strong> ${error.message}</p>`}
 ${warningNotes(metadata.warnings)}
 ${attempts.length === 0 ? "" : html`<h3>Attempts</h3><ul>${attempts.map(attemptShown)}</ul>`}

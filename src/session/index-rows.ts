@@ -27,7 +27,7 @@ async function write(env: Bindings, rows: readonly IndexRow[]): Promise<void> {
   const runs = rows.flatMap((row) => ("run" in row ? [row] : []));
   const sessions = rows.flatMap((row) => ("session" in row ? [row] : []));
   const statements = [
-    ...(runs.length === 0 ? [] : [await runRows(env, runs)]),
+    ...(await runRows(env, runs)),
     ...(sessions.length === 0 ? [] : [await sessionRows(env, sessions)]),
   ];
   await env.DB.batch(statements);

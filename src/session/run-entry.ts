@@ -13,8 +13,7 @@ export const RUN_STATES = [...RUN_STATUSES, "waiting", "paused", "completed"] as
 )[];
 
 /** A run as a list entry, read from storage or from an answer. Times are RFC 3339. */
-export type RunEntry = z.output<typeof runEntryShape>;
-export const runEntryShape = z.lazy(() =>
+export const runEntry = () =>
   z.object({
     id: z.string(),
     /** One of `RUN_KINDS`, unless a later version of Hull wrote it; so is `state`. */
@@ -30,10 +29,14 @@ export const runEntryShape = z.lazy(() =>
     input_tokens: z.number(),
     output_tokens: z.number(),
     cost_usd: z.number(),
+    /** Whether the price of every call in `cost_usd` is known; others count as 0. */
+    price_known: z.boolean(),
     /** Code of the error that ended it. */
     code: z.nullable(z.string()),
-  }),
-);
+  });
+
+export type RunEntry = z.output<typeof runEntryShape>;
+export const runEntryShape = z.lazy(runEntry);
 
 /** Sums over the runs of a skill, or of an operation. */
 export type RunFigures = z.output<typeof figuresShape>;
@@ -49,7 +52,7 @@ export const figuresShape = z.lazy(() =>
 );
 
 /** What a run has used. */
-export type Used = Pick<RunEntry, "input_tokens" | "output_tokens" | "cost_usd">;
+export type Used = Pick<RunEntry, "input_tokens" | "output_tokens" | "cost_usd" | "price_known">;
 
 /** State, times (from Unix ms) and usage of a run. @param used as far as known */
 export function figuresOf(
@@ -65,6 +68,7 @@ export function figuresOf(
     input_tokens: used?.input_tokens ?? 0,
     output_tokens: used?.output_tokens ?? 0,
     cost_usd: used?.cost_usd ?? 0,
+    price_known: used?.price_known ?? true,
   };
 }
 

@@ -9,10 +9,11 @@ import * as z from "zod/mini";
 import RUNS from "../../migrations/0009_runs.sql?raw";
 import RUNS_RUNNING from "../../migrations/0015_runs_running.sql?raw";
 import RUNS_RESTING from "../../migrations/0016_runs_resting.sql?raw";
+import RUN_PRICES from "../../migrations/0023_run_prices.sql?raw";
 import { databaseWith, removeInBatches, Tables } from "../database.ts";
 import type { Bindings } from "../env.ts";
 import { type NewestFirst, newestFirst, type Wanted } from "./newest-first.ts";
-import { figuresShape, type RunEntry, type RunFigures, runEntryShape } from "./run-entry.ts";
+import { figuresShape, type RunEntry, type RunFigures, runEntry } from "./run-entry.ts";
 
 /** How long the row of an ended run is kept after the run's beginning, in ms. */
 const KEPT_MS = 30 * 24 * 3_600_000;
@@ -35,6 +36,23 @@ const COLUMNS = [
 ] as const satisfies (keyof RunEntry)[];
 
 /**
+ * Whether a run's price is known. Nobody noted that of runs that an earlier version of Hull listed: it is known if they
+ * took no tokens.
+ */
+const PRICE_KNOWN = `coalesce((SELECT price_known FROM run_prices AS p WHERE p.tenant = runs.tenant AND p.id = runs.id),
+  input_tokens + output_tokens = 0) AS price_known`;
+const SELECT = `SELECT ${COLUMNS}, ${PRICE_KNOWN} FROM runs`;
+
+const rowShape = z.lazy(() =>
+  z.extend(runEntry(), {
+    price_known: z.pipe(
+      z.number(),
+      z.transform((flag) => flag === 1),
+    ),
+  }),
+);
+
+/**
  * Writes rows from JSON, a list of lists of values. A row with a run's end is kept, unless a newer run has the same id.
  * If a run's name is unknown now, the row keeps the earlier name.
  */
@@ -42,15 +60,31 @@ const WRITE = `INSERT INTO runs (tenant, ${COLUMNS}) SELECT ${["tenant", ...COLU
   ON CONFLICT (tenant, id) DO UPDATE SET name = coalesce(excluded.name, runs.name), ${COLUMNS.filter((name) => !["id", "kind", "name", "session"].includes(name)).map((name) => `${name} = excluded.${name}`)}
   WHERE excluded.settled_at IS NOT NULL OR runs.settled_at IS NULL OR excluded.created_at > runs.created_at`;
 
-const tables = ({ DB }: Bindings): Tables => new Tables(DB, RUNS);
+/** Writes the prices of rows that were written just now, and not kept: the same list of lists, with other values. */
+const WRITE_PRICES = `INSERT OR REPLACE INTO run_prices (tenant, id, price_known) SELECT r.tenant, r.id, v.value ->> 4
+  FROM json_each(?) AS v JOIN runs AS r ON r.tenant = v.value ->> 0 AND r.id = v.value ->> 1
+    AND r.created_at = v.value ->> 2 AND r.settled_at IS v.value ->> 3`;
 
-/** The statement that writes rows of any tenants. */
-export async function runRows(
+const SCHEMA = RUNS + RUN_PRICES;
+const tables = ({ DB }: Bindings): Tables => new Tables(DB, SCHEMA);
+
+/** The statements that write rows of any tenants. */
+export function runRows(
   env: Bindings,
   runs: readonly { tenant: string; run: RunEntry }[],
-): Promise<D1PreparedStatement> {
+): Promise<D1PreparedStatement[]> {
   const rows = runs.map(({ tenant, run }) => [tenant, ...COLUMNS.map((column) => run[column])]);
-  return tables(env).prepared(WRITE, [JSON.stringify(rows)]);
+  const prices = runs.flatMap(({ tenant, run }) => {
+    const { id, created_at, settled_at, price_known } = run;
+    const tokens = run.input_tokens + run.output_tokens;
+    return tokens === 0 && price_known ? [] : [[tenant, id, created_at, settled_at, price_known]];
+  });
+  const statements: [text: string, rows: unknown[]][] = [
+    [WRITE, rows],
+    [WRITE_PRICES, prices],
+  ];
+  const filled = statements.filter(([, rows]) => rows.length > 0);
+  return Promise.all(filled.map(([text, rows]) => tables(env).prepared(text, [JSON.stringify(rows)])));
 }
 
 /**
@@ -62,7 +96,7 @@ export async function noteRuns(
   runs: readonly { tenant: string; run: RunEntry }[],
   also: readonly D1PreparedStatement[] = [],
 ): Promise<void> {
-  const statements = [...(runs.length === 0 ? [] : [await runRows(env, runs)]), ...also];
+  const statements = [...(await runRows(env, runs)), ...also];
   if (statements.length > 0) await env.DB.batch(statements);
 }
 
@@ -92,7 +126,7 @@ export async function listIndexedRuns(
   env: Bindings,
   { state, kind, name, session, code, stages, ...page }: RunFilter,
 ): Promise<NewestFirst<RunEntry>> {
-  return newestFirst(tables(env), runEntryShape, page, `SELECT ${COLUMNS} FROM runs`, {
+  return newestFirst(tables(env), rowShape, page, SELECT, {
     where: `(?5 IS NULL OR state = ?5) AND (?6 IS NULL OR kind = ?6) AND (?7 IS NULL OR name = ?7)
       AND (?8 IS NULL OR session = ?8)${stages ? "" : ` AND ${NO_STAGE}`}${code === null ? "" : " AND code = ?9"}`,
     values: [state, kind, name, session, ...(code === null ? [] : [code])],
@@ -101,8 +135,7 @@ export async function listIndexedRuns(
 
 /** One run; `null`: no run has this id. */
 export async function indexedRun(env: Bindings, tenant: string, id: string): Promise<RunEntry | null> {
-  const query = `SELECT ${COLUMNS} FROM runs WHERE tenant = ? AND id = ?`;
-  return tables(env).first(runEntryShape, query, [tenant, id]);
+  return tables(env).first(rowShape, `${SELECT} WHERE tenant = ? AND id = ?`, [tenant, id]);
 }
 
 /**
@@ -145,11 +178,11 @@ export async function unsettledSince(
   { runs, calls }: { runs: Date; calls: Date },
   most: { running: number; resting: number },
 ): Promise<{ tenant: string; run: RunEntry }[]> {
-  const db = await databaseWith(env.DB, RUNS + RUNS_RUNNING + RUNS_RESTING);
+  const db = await databaseWith(env.DB, SCHEMA + RUNS_RUNNING + RUNS_RESTING);
   const some = (shown: string, limit: number) =>
     db
       .prepare(
-        `SELECT tenant, ${COLUMNS} FROM runs WHERE ${shown} AND created_at < ?1
+        `SELECT tenant, ${COLUMNS}, ${PRICE_KNOWN} FROM runs WHERE ${shown} AND created_at < ?1
          AND kind <> 'workflow' AND (kind <> 'call' OR created_at < ?2) ORDER BY random() LIMIT ?3`,
       )
       .bind(runs.toISOString(), calls.toISOString(), limit);
@@ -158,7 +191,7 @@ export async function unsettledSince(
     some("settled_at IS NULL AND state <> 'running'", most.resting),
   ]);
   return found.flatMap(({ results }) =>
-    results.map((row) => ({ tenant: owned.parse(row).tenant, run: runEntryShape.parse(row) })),
+    results.map((row) => ({ tenant: owned.parse(row).tenant, run: rowShape.parse(row) })),
   );
 }
 

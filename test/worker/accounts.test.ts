@@ -222,6 +222,14 @@ describe("a model without a known price", () => {
     }
     expect(told).toEqual(["0.0045 true", ...Array(3).fill("0 false")]);
     expect((await own.get<{ data: Body[] }>("/usage")).data).toMatchObject([{ price_known: false }]);
+    const listed = async (path: string) =>
+      (await own.get<{ data: Body[] }>(`/runs?${path}`)).data.map(
+        (run) => `${run.cost_usd} ${run.price_known}`,
+      );
+    await expect.poll(() => listed("session=desk")).toEqual(told.toReversed());
+    for (const named of [{ model }, {}])
+      await post(own, "/llm/call", { prompt: "Go.", options: { ...PRICED, ...named, mock: [said("Yes.")] } });
+    await expect.poll(() => listed("name=llm/call")).toEqual(["0 false", "0.0045 true"]);
   });
 });
 
@@ -242,6 +250,8 @@ describe("a workflow", () => {
     const { stages, usage } = await ask(graph);
     expect(usage).toMatchObject({ total_cost: 0.0045, price_known: false });
     expect(stages.map(({ usage }) => Object(usage).price_known)).toEqual([undefined, false]);
+    const { data } = await own.get<{ data: Body[] }>("/runs?kind=workflow");
+    expect(data.map(({ price_known }) => price_known)).toEqual([false, true]);
   });
 
   it("says it of its cost to the run that gave it a share of its budget", async () => {

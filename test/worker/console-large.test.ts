@@ -75,6 +75,7 @@ it(`${SESSIONS} sessions and as many runs are listed in pages`, async () => {
     input_tokens: 0,
     output_tokens: 0,
     cost_usd: 0,
+    price_known: true,
     code: null,
   };
   for (let at = 0; at < SESSIONS; at += BATCH) {

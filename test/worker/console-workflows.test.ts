@@ -63,6 +63,9 @@ it("a skill's graph is listed and shown, and its run among all runs", async () =
   const { location } = await send("/console/workflows/flows/do/run", { task: "The task" });
   const shown = await says(location, "completed");
   expect(shown).toContain('<a href="/console/workflows/flows/do">flows/do</a>');
+  const unpriced = 'title="The price of some calls is not known."';
+  expect(shown).toContain(unpriced);
+  expect((await page("/console/runs?kind=workflow")).text).toContain(unpriced);
   // Its id among all runs leads to its page.
   const led = await page(location.replace("/workflows/", "/"));
   expect([led.status, led.location]).toEqual([303, location]);

@@ -28,7 +28,7 @@ function watched(before: (batch: number) => Promise<void> | void): { DB: D1Datab
 
 const ended = (id: string): { tenant: string; run: RunEntry } => {
   const at = new Date().toISOString();
-  const none = { input_tokens: 0, output_tokens: 0, cost_usd: 0, code: null };
+  const none = { input_tokens: 0, output_tokens: 0, cost_usd: 0, price_known: true, code: null };
   const run = { id, kind: "run", name: null, session: "noted", state: "done", created_at: at } as const;
   return { tenant: "noted", run: { ...run, settled_at: at, duration_ms: 0, ...none } };
 };

@@ -24,8 +24,10 @@ const usageShape = z.lazy(() =>
       input_tokens: z.number(),
       output_tokens: z.number(),
       cost_usd: z.optional(z.number()),
+      price_known: z.optional(z.boolean()),
     }),
     cost_usd: z.optional(z.number()),
+    price_known: z.optional(z.boolean()),
   }),
 );
 
@@ -67,6 +69,7 @@ function ended(run: RunEntry, state: string, code: string | null, said: unknown)
     input_tokens: data?.usage.input_tokens ?? 0,
     output_tokens: data?.usage.output_tokens ?? 0,
     cost_usd: data?.cost_usd ?? data?.usage.cost_usd ?? 0,
+    price_known: data?.price_known ?? data?.usage.price_known ?? true,
   };
 }
 

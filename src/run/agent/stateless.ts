@@ -8,6 +8,7 @@ import type { AgentRecord, AgentRecordBody } from "../../engine/agent/records.ts
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import { spentBy } from "../../engine/agent/spent.ts";
 import type { RunState } from "../../engine/agent/state.ts";
+import { costIn } from "../../engine/shares.ts";
 import { HullError, Internal } from "../../errors.ts";
 import { systemClock } from "../../model/clock.ts";
 import type { RunContext } from "../context.ts";
@@ -136,7 +137,7 @@ async function drive(
     const { run } = log.state();
     if (run !== null) {
       context.log.usage = { ...run.totals };
-      context.log.cost_usd = spentBy(run).cost_usd;
+      Object.assign(context.log, costIn(spentBy(run)));
       context.log.rounds = run.iterations;
       context.log.tool_calls = run.tools_used.length;
     }

@@ -3,6 +3,7 @@ import type { Deployment } from "../../deployment.ts";
 import type { Applied } from "../../engine/agent/apply.ts";
 import { spentBy } from "../../engine/agent/spent.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
+import { costIn } from "../../engine/shares.ts";
 import { RunLost } from "../../errors/session.ts";
 import { type ErrorData, type HullError, Internal } from "../../errors.ts";
 import { shownReason } from "../../llm/result.ts";
@@ -132,9 +133,7 @@ export function logEnd(
   logRun(options.log, row, "run", {
     status: run?.status ?? "error",
     duration_ms: Math.max(0, options.log.now() - row.created_at),
-    ...(run === null
-      ? {}
-      : { iterations: run.iterations, usage: run.totals, cost_usd: spentBy(run).cost_usd }),
+    ...(run === null ? {} : { iterations: run.iterations, usage: run.totals, ...costIn(spentBy(run)) }),
     ...(run?.answered === undefined ? {} : { stop_reason: shownReason(run.answered) }),
     ...(run?.spec.agent === undefined ? {} : { skill: run.spec.agent }),
     ...(row.recoveries === 0 ? {} : { recoveries: row.recoveries }),

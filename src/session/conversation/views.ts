@@ -67,10 +67,10 @@ export function indexEntry(log: SessionLog, row: RunRow): RunEntry {
   const run = isLost(log, row) ? null : log.state().run;
   if (run?.spec.run_id === id) {
     const { spec, totals, error } = run;
-    const { cost_usd } = spentBy(run);
+    const { cost_usd, price_known = true } = spentBy(run);
     const kind = spec.daemon === null ? "run" : "daemon";
     const about = { id, kind, name: spec.agent ?? null, session } as const;
-    return { ...about, ...figuresOf(row, { ...totals, cost_usd }), code: error?.code ?? null };
+    return { ...about, ...figuresOf(row, { ...totals, cost_usd, price_known }), code: error?.code ?? null };
   }
   const { result, error } = readEnd(log.store, row);
   const about = { id, kind: "run", name: null, session } as const;
@@ -85,10 +85,15 @@ const isLost = (log: SessionLog, row: RunRow): boolean =>
   !log.loaded && row.status === "error" && codeIn(readEnd(log.store, row).error) === "run_lost";
 
 const usedShape = z.lazy(() =>
-  z.object({ input_tokens: z.number(), output_tokens: z.number(), cost_usd: z.number() }),
+  z.object({
+    input_tokens: z.number(),
+    output_tokens: z.number(),
+    cost_usd: z.number(),
+    price_known: z._default(z.boolean(), false),
+  }),
 );
 
-/** The usage in a run's result, or in the log line of a model call. */
+/** The usage in a run's result, or in the log line of a model call. Earlier versions of Hull did not say whether its price is known. */
 export const usedIn = (value: unknown): Used | undefined => usedShape.safeParse(value).data;
 
 /** An ended or resting run with its present result. */

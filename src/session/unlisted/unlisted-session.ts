@@ -400,7 +400,8 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     // If the run was stopped from outside, reading its records may be what kills the process.
     const stopped = run.status === "cancelled" || code === "execution_lost";
     const state = stopped && !this.log.loaded ? null : this.log.state().run;
-    const used = state === null ? usedIn(this.#used) : { ...state.totals, cost_usd: spentBy(state).cost_usd };
+    const used =
+      state === null ? usedIn(this.#used) : { ...state.totals, price_known: true, ...spentBy(state) };
     const figures = figuresOf(run, used);
     return { id, kind: "call", name, session: null, ...figures, code };
   }

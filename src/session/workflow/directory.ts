@@ -110,9 +110,13 @@ export async function noteWorkflowRun(
 ): Promise<void> {
   const { spec, began, finished } = state;
   const name = spec.workflow?.name ?? spec.graph.name;
-  const { total_cost: cost_usd, ...tokens } = totalOutcomes([...state.stages, ...state.compensations]);
+  const {
+    total_cost: cost_usd,
+    price_known = true,
+    ...tokens
+  } = totalOutcomes([...state.stages, ...state.compensations]);
   const times = { status: listedAs(state), created_at: began, settled_at: finished?.at ?? null };
-  const figures = figuresOf(times, { ...tokens, cost_usd });
+  const figures = figuresOf(times, { ...tokens, cost_usd, price_known });
   const code = finished?.error?.code ?? null;
   const run: RunEntry = { id, kind: "workflow", name, session: id, ...figures, code };
   const row = await tables(env).prepared(
