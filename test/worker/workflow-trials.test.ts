@@ -266,4 +266,8 @@ it("a run that takes over stages has the mocks that these left", async () => {
   expect(first.stages).toMatchObject([{ metadata: { mocks_used: [0] } }, { metadata: { mocks_used: [1] } }]);
   expect(texts(await next(`${first.id}/fork`, { from: "b" }))).toEqual(["one", "two", "three"]);
   expect(texts(await next(`${resumed.id}/fork`, { from: "c" }))).toEqual(["one", "two", "three"]);
+  // Those of the stages that it does not take over come back, whichever run used them.
+  const again = await next(`${resumed.id}/fork`, { from: "b" });
+  expect(texts(again)).toEqual(["one", "two", "three"]);
+  expect(texts(await next(`${again.id}/fork`, { from: "a" }))).toEqual(["one", "two", "three"]);
 });

@@ -39,16 +39,38 @@ export const mocksLeft = (state: MockUse): Json[] | null => without(state.spec.o
 export const mocksOf = (state: MockUse, key: AttemptKey): Json[] | null =>
   without(state.spec.options, leftOut(state, key));
 
-/** The options for a run that takes over stages of another: without the mocks that these used up. */
-export function optionsFor({ id: run, options }: RunRecord, stages: readonly Stage[]): JsonObject {
-  const used = stages.flatMap(({ id, metadata: { mocks_used = [] } }) =>
-    id.startsWith(`${run}:`) && Array.isArray(mocks_used) ? mocks_used : [],
-  );
+/**
+ * The options for a run that takes over stages of another: without the mocks that these used up, and with those that
+ * stages of still earlier runs used up and that it does not take over.
+ */
+export function optionsFor(record: RunRecord, taken: readonly Stage[]): JsonObject {
+  const { options, stages } = record;
   const mock = without(
     options,
-    used.filter((place) => typeof place === "number"),
+    taken.flatMap((stage) => placesIn(record, stage)),
   );
-  return mock === null ? options : { ...options, mock };
+  if (mock === null) return options;
+  const kept = new Set(taken.map(({ id }) => id));
+  const back = stages.flatMap(({ id, metadata: { mocks_taken: mocks } }) =>
+    !kept.has(id) && Array.isArray(mocks) ? mocks : [],
+  );
+  return { ...options, mock: [...back, ...mock] };
+}
+
+/** Stages that another run takes over, with the mocks that they used up: its own options no longer have them. */
+export const takenOver = (record: RunRecord, stages: readonly Stage[]): Stage[] =>
+  stages.map((stage) => {
+    const { mock } = record.options;
+    const places = placesIn(record, stage);
+    if (!Array.isArray(mock) || places.length === 0) return stage;
+    const mocks_taken = mock.filter((_, place) => places.includes(place));
+    return { ...stage, metadata: { ...stage.metadata, mocks_taken } };
+  });
+
+/** Places of the run's mocks that a stage of its own used up. */
+function placesIn({ id: run }: RunRecord, { id, metadata: { mocks_used } }: Stage): number[] {
+  const own = id.startsWith(`${run}:`) && Array.isArray(mocks_used) ? mocks_used : [];
+  return own.filter((place) => typeof place === "number");
 }
 
 const placesGone = ({ mocks_used = [] }: MockUse): number[] => mocks_used.map(({ place }) => place);
