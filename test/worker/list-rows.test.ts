@@ -3,8 +3,8 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { Deployment } from "../../src/deployment.ts";
 import type { RowNote } from "../../src/row-collector.ts";
 import { flushRows, queueRows } from "../../src/session/index-rows.ts";
-import type { RunEntry } from "../../src/session/run-entry.ts";
-import { forgetRuns, indexedRun, listIndexedRuns } from "../../src/session/run-index.ts";
+import { beginningCall, type RunEntry } from "../../src/session/run-entry.ts";
+import { forgetRuns, indexedRun, listIndexedRuns, noteRuns } from "../../src/session/run-index.ts";
 import { listSessions } from "../../src/session/session-index.ts";
 import { bindings } from "./file-bindings.ts";
 import { inWorld, type Reply, tool } from "./session-world.ts";
@@ -391,5 +391,29 @@ describe("a new session", () => {
       undefined,
       slow,
     );
+  });
+});
+
+describe("a run", () => {
+  it("has a price that is known unless noted otherwise; a late note does not undo that of its end", async () => {
+    const begun = beginningCall("priced", "priced", Date.now());
+    const end = { ...begun, state: "done", settled_at: begun.created_at, input_tokens: 1 };
+    const note = (run: RunEntry) => noteRuns(bindings, [{ tenant: "priced", run }]);
+    const price = async () => (await indexedRun(bindings, "priced", "priced"))?.price_known;
+    const told: unknown[] = [];
+    for (const run of [begun, end, { ...end, price_known: false }, { ...end, settled_at: null }]) {
+      await note(run);
+      told.push(await price());
+    }
+    // The row of an end stays; then as an earlier version of Hull left it, with tokens and without.
+    await bindings.DB.prepare("DELETE FROM run_prices WHERE id = 'priced'").run();
+    told.push(await price());
+    await bindings.DB.prepare("UPDATE runs SET input_tokens = 0 WHERE id = 'priced'").run();
+    told.push(await price());
+    expect(told).toEqual([true, true, false, false, false, true]);
+    await note({ ...end, price_known: false });
+    await forgetRuns(bindings, "priced", ["priced"]);
+    await note(begun);
+    expect(await price()).toBe(true);
   });
 });

@@ -296,28 +296,6 @@ describe("a run is listed", () => {
     });
   });
 
-  it("with prices that are known unless noted otherwise, in the order in which the rows are", async () => {
-    const begun = beginningCall("priced", "priced", Date.now());
-    const end = { ...begun, state: "done", settled_at: begun.created_at, input_tokens: 1 };
-    const note = (run: RunEntry) => noteRuns(client.env, [{ tenant: "default", run }]);
-    const price = async () => (await indexedRun(client.env, "default", "priced"))?.price_known;
-    const told: unknown[] = [];
-    for (const run of [begun, end, { ...end, price_known: false }, { ...end, settled_at: null }]) {
-      await note(run);
-      told.push(await price());
-    }
-    // The row of an end stays; then as an earlier version of Hull left it, with tokens and without.
-    await client.env.DB.prepare("DELETE FROM run_prices WHERE id = 'priced'").run();
-    told.push(await price());
-    await client.env.DB.prepare("UPDATE runs SET input_tokens = 0 WHERE id = 'priced'").run();
-    told.push(await price());
-    expect(told).toEqual([true, true, false, false, false, true]);
-    await note({ ...end, price_known: false });
-    await forgetRuns(client.env, "default", ["priced"]);
-    await note(begun);
-    expect(await price()).toBe(true);
-  });
-
   it("with their costs added to a nano-USD", async () => {
     const runs = [0.1, 0.2, 4e-10].map((cost_usd, i) => ({
       ...beginningCall(`paid${i}`, "paid", Date.now()),
