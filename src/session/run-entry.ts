@@ -31,7 +31,7 @@ export const runEntry = () =>
     cost_usd: z.number(),
     /** Whether the price of every call in `cost_usd` is known; others count as 0. */
     price_known: z.boolean(),
-    /** Code of the error that ended it. */
+    /** Code of the error that ended it, or of the budget that refused its next model call. */
     code: z.nullable(z.string()),
   });
 

@@ -26,10 +26,10 @@ async function tenant(...scopes: string[]) {
     return `Bearer ${(await made.json<{ key: string }>()).key}`;
   };
   const authorization = await keyOf(scopes.length === 0 ? ["admin"] : scopes);
-  const send = (method: string, path: string, body?: unknown) =>
+  const send = (method: string, path: string, body?: unknown, headers = {}) =>
     keyed.fetch(path, {
       method,
-      headers: { authorization, "content-type": "application/json" },
+      headers: { authorization, "content-type": "application/json", ...headers },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
   return {
@@ -184,6 +184,23 @@ describe("a skill under a limit", () => {
       .poll(() => own.get(`/v1/responses/${id}`))
       .toMatchObject({ status: "failed", error: { code: "rate_limit_exceeded" } });
     expect(await own.get("/usage")).toMatchObject({ data: [{ calls: routes.length }] });
+  });
+
+  it("a run that it ends has its code in the list of runs, however it was started", async () => {
+    const run = { prompt: "hello there", options: { provider: "mock" } };
+    await own.send("POST", "/sessions", { id: "ended" });
+    await own.put("/budgets/tenant", { window: "total", max_output_tokens: 1 });
+    for (const [path, headers] of [
+      ["/sessions/ended/runs", {}],
+      ["/runs", {}],
+      ["/runs", { "idempotency-key": "ended" }],
+    ] as const)
+      expect(await (await own.send("POST", path, run, headers)).json()).toMatchObject({
+        status: "budget_exhausted",
+      });
+    await expect
+      .poll(async () => (await own.get<{ data: object[] }>("/runs?code=budget_exceeded")).data.length)
+      .toBe(3);
   });
 
   it("an idempotent call that was refused runs when there is room again, with the same key", async () => {

@@ -269,6 +269,7 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
         {
           status: record.status,
           error: record.error,
+          ...(record.refused_by === undefined ? {} : { refused: true }),
           iterations: record.uncalled === true ? run.iterations - 1 : run.iterations,
           stage: "ended",
           turn: null,

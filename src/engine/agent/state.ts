@@ -105,6 +105,8 @@ export interface RunState {
   wakeFrom?: Spent & { delegated?: Spent };
   /** When a daemon last went idle, Unix ms. Absent: never. */
   idleSince?: number;
+  /** Whether a budget refused the next call, which ended the run. Absent: no. */
+  refused?: true;
   /** Whether a call used up a soft budget. Absent: no. */
   budgetExceeded?: true;
   /** The limit that ended the last wake. Absent: none. */

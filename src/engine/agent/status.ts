@@ -1,5 +1,6 @@
 /** Decides how a run ends. Pure. */
 
+import { BudgetExceeded } from "../../errors/budget.ts";
 import { DeadlineExceeded } from "../../errors/run.ts";
 import type { HullError } from "../../errors.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
@@ -25,6 +26,10 @@ export function finalStatus(run: RunState, status: RunStatus): RunStatus {
   const none = required.length > 0 && !required.some((name) => run.successful_tools.includes(name));
   return none ? "failed" : "done";
 }
+
+/** The code of the error that ended a run, or of the budget that refused its next call; `null`: neither did. */
+export const endCode = ({ error, refused }: RunState): string | null =>
+  error?.code ?? (refused === true ? BudgetExceeded.code : null);
 
 /** The name of the budget that the run has used up; `null`: none. */
 function reachedBudget(run: RunState): JsonObject | null {

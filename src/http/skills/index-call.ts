@@ -3,6 +3,7 @@
  * call also while it runs. If the Worker dies before that, the note is lost.
  */
 import * as z from "zod/mini";
+import { BudgetExceeded } from "../../errors/budget.ts";
 import { ClientClosedRequest } from "../../errors/run.ts";
 import { HullError, toHullError } from "../../errors.ts";
 import { skillNamed } from "../../llm/skill-model.ts";
@@ -17,7 +18,7 @@ import { runId } from "../run-id.ts";
 /** A call that runs longer than this, in ms, is also noted while it runs. */
 const LONG_MS = 1000;
 
-/** What the log says that a call took. The cost of a skill's call stands next to its usage. */
+/** What the log says that a call took. The cost of a skill's call stands next to its usage, and so does a budget's refusal. */
 const usageShape = z.lazy(() =>
   z.object({
     usage: z.object({
@@ -28,6 +29,7 @@ const usageShape = z.lazy(() =>
     }),
     cost_usd: z.optional(z.number()),
     price_known: z.optional(z.boolean()),
+    refused: z.optional(z.boolean()),
   }),
 );
 
@@ -63,7 +65,7 @@ function ended(run: RunEntry, state: string, code: string | null, said: unknown)
   return {
     ...run,
     state,
-    code,
+    code: code ?? (data?.refused === true ? BudgetExceeded.code : null),
     settled_at: new Date(now).toISOString(),
     duration_ms: now - Date.parse(run.created_at),
     input_tokens: data?.usage.input_tokens ?? 0,

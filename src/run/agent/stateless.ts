@@ -140,6 +140,7 @@ async function drive(
       Object.assign(context.log, costIn(spentBy(run)));
       context.log.rounds = run.iterations;
       context.log.tool_calls = run.tools_used.length;
+      context.log.refused = run.refused;
     }
     close();
     if (files instanceof TemporaryWorkspace && files !== options.workspace)

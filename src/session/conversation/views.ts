@@ -2,6 +2,7 @@
 import * as z from "zod/mini";
 import { spentBy } from "../../engine/agent/spent.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
+import { endCode } from "../../engine/agent/status.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { figuresOf, type RunEntry, type Used } from "../run-entry.ts";
 import type { RunView, SessionView } from "./answers.ts";
@@ -66,11 +67,11 @@ export function indexEntry(log: SessionLog, row: RunRow): RunEntry {
   const session = log.store.identity().id;
   const run = isLost(log, row) ? null : log.state().run;
   if (run?.spec.run_id === id) {
-    const { spec, totals, error } = run;
+    const { spec, totals } = run;
     const { cost_usd, price_known = true } = spentBy(run);
     const kind = spec.daemon === null ? "run" : "daemon";
     const about = { id, kind, name: spec.agent ?? null, session } as const;
-    return { ...about, ...figuresOf(row, { ...totals, cost_usd, price_known }), code: error?.code ?? null };
+    return { ...about, ...figuresOf(row, { ...totals, cost_usd, price_known }), code: endCode(run) };
   }
   const { result, error } = readEnd(log.store, row);
   const about = { id, kind: "run", name: null, session } as const;

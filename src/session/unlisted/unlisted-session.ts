@@ -5,6 +5,7 @@
  */
 import type { Deployment } from "../../deployment.ts";
 import { spentBy } from "../../engine/agent/spent.ts";
+import { endCode } from "../../engine/agent/status.ts";
 import type { Bindings } from "../../env.ts";
 import { ExecutionCancelled } from "../../errors/request.ts";
 import { ExecutionLost } from "../../errors/run.ts";
@@ -403,7 +404,8 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     const used =
       state === null ? usedIn(this.#used) : { ...state.totals, price_known: true, ...spentBy(state) };
     const figures = figuresOf(run, used);
-    return { id, kind: "call", name, session: null, ...figures, code };
+    const ended = state === null ? null : endCode(state);
+    return { id, kind: "call", name, session: null, ...figures, code: code ?? ended };
   }
 
   /** Continues the run if it is under way, or else writes its row again. */
