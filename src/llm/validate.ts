@@ -27,7 +27,10 @@ interface Finding {
   message: string;
 }
 
-/** What is wrong with a value; or a clause that says why this cannot be decided. */
+/**
+ * What is wrong with a value; or a clause that says why this cannot be decided. Findings that only repeat that a part
+ * failed are left out if there are others.
+ */
 type Verdict = { findings: Finding[] } | { refused: string };
 
 /**
@@ -50,7 +53,8 @@ export function validate(schema: JsonObject, value: Json, strict: boolean): Verd
       const message = keyword === "false" ? "the schema allows nothing here" : error.replace(/\.$/, "");
       return { pointer: instanceLocation.replace(/^#/, ""), keyword, message };
     });
-    return { findings };
+    const own = findings.filter(({ keyword }) => !CONTAINERS.has(keyword));
+    return { findings: own.length > 0 ? own : findings };
   } catch (error) {
     // A deeply nested value takes much stack; a pattern of the schema may not be a regular expression.
     if (error instanceof RangeError)
@@ -68,8 +72,7 @@ export function validate(schema: JsonObject, value: Json, strict: boolean): Verd
 export function schemaErrors(schema: JsonObject, value: Json): string[] {
   const verdict = validate(schema, value, false);
   if ("refused" in verdict) return [verdict.refused];
-  const own = verdict.findings.filter(({ keyword }) => !CONTAINERS.has(keyword));
-  const messages = (own.length > 0 ? own : verdict.findings).map(({ pointer, message }) => {
+  const messages = verdict.findings.map(({ pointer, message }) => {
     const path = pointer.replace(/^\//, "").replaceAll("/", ".");
     return firstOf(`${path === "" ? "" : `${path}: `}${message}`, MAX_MESSAGE);
   });
