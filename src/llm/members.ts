@@ -47,6 +47,8 @@ export const requiredText = (words = "a string is required") => z.string(words);
 export const text = () => z.nullish(z.string("a string is expected"));
 /** A number, or none. */
 export const number = () => z.nullish(z.number("a number is expected"));
+/** A boolean, or none. */
+export const flag = () => z.nullish(z.boolean("true or false is expected"));
 /** A text or several, or none. */
 export const texts = () =>
   z.nullish(z.union([z.string(), z.array(z.string())], "a string or a list of strings is expected"));

@@ -14,6 +14,7 @@ import { isObject, textsIn } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { type ContainerParams, containerShape, readContainer } from "../container-params.ts";
 import {
+  flag,
   hasMember,
   lenient,
   listOf,
@@ -67,7 +68,7 @@ export const messagesBody = z.lazy(() =>
       z.union([z.string(), z.array(z.custom<Json>())], "a string or a list of text blocks is expected"),
     ),
     max_tokens: tokens(),
-    stream: lenient(z.boolean()),
+    stream: flag(),
     tools: listOf(object("a tool is an object")),
     tool_choice: lenient(object("a choice")),
     temperature: number(),

@@ -4,7 +4,17 @@ import type { ModelRequest, ProviderPassthrough, ToolDefinition } from "../../en
 import type { ContainerTool } from "../../engine/workspace-tools/code-tools.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { type ContainerParams, containerShape, readContainer } from "../container-params.ts";
-import { lenient, listOf, messageList, modelName, number, readShape, texts, tokens } from "../members.ts";
+import {
+  flag,
+  lenient,
+  listOf,
+  messageList,
+  modelName,
+  number,
+  readShape,
+  texts,
+  tokens,
+} from "../members.ts";
 import { systemPrompt } from "../system-prompt.ts";
 import { checkAnswered, checkToolNames } from "../tool-call-ids.ts";
 import { readChat } from "./conversation.ts";
@@ -32,7 +42,7 @@ export const chatBody = z.lazy(() =>
   z.object({
     model: modelName(),
     messages: messageList(),
-    stream: lenient(z.boolean()),
+    stream: flag(),
     stream_options: lenient(z.object({ include_usage: lenient(z.boolean()) })),
     n: z.nullish(z.literal(1, "one answer for each call")),
     max_tokens: z.nullish(tokens()),

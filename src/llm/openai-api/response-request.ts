@@ -4,6 +4,7 @@ import type { ModelRequest, ToolDefinition } from "../../engine/messages.ts";
 import { isObject, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import {
+  flag,
   lenient,
   listOf,
   loosely,
@@ -77,10 +78,10 @@ export const responseBody = z.lazy(() =>
       ]),
     ),
     instructions: text(),
-    stream: lenient(z.boolean()),
+    stream: flag(),
     stream_options: z.nullish(z.custom<Json>()),
-    store: lenient(z.boolean()),
-    background: lenient(z.boolean()),
+    store: flag(),
+    background: flag(),
     previous_response_id: text(),
     conversation: z.nullish(z.union([z.string(), z.object({ id: text() }, "a string is expected")])),
     include: listOf(z.custom<Json>()),

@@ -139,6 +139,7 @@ it.each([
     "messages.0.content.0",
   ],
   [{ model: "m", max_tokens: 5, messages: "x" }, "messages"],
+  [{ model: "m", max_tokens: 5, messages: [{ role: "user", content: "x" }], stream: "true" }, "stream"],
 ])("a request that cannot be is refused where it is wrong: %j", (body, path) => {
   expect(() => readMessagesRequest(body, new Headers())).toThrow(
     new RegExp(`^${path.replaceAll(".", "\\.")}: `),
@@ -148,8 +149,9 @@ it.each([
 it.each([
   [{ max_tokens: -1 }, "max_tokens"],
   [{ max_tokens: 5, max_completion_tokens: 0 }, "max_completion_tokens"],
-])("a limit of a chat completion is refused by the name that it was given: %j", (limits, name) => {
-  const body = { model: "m", messages: [{ role: "user", content: "x" }], ...limits };
+  [{ stream: "true" }, "stream"],
+])("a member of a chat completion is refused by the name that it was given: %j", (member, name) => {
+  const body = { model: "m", messages: [{ role: "user", content: "x" }], ...member };
   expect(() => readChatRequest(body)).toThrow(new RegExp(`^${name}: `));
 });
 
@@ -179,6 +181,9 @@ it.each<[z.ZodMiniType, Json, string]>([
   [responseBody, { model: "m", conversation: { id: 3 } }, "conversation.id"],
   [responseBody, { model: "m", conversation: 3 }, "conversation"],
   [responseBody, { model: "m", text: { format: { type: "json_schema" } } }, "text.format"],
+  [responseBody, { model: "m", stream: 1 }, "stream"],
+  [responseBody, { model: "m", store: "false" }, "store"],
+  [responseBody, { model: "m", background: "true" }, "background"],
   [responseTool, { type: "shell" }, "environment.type"],
 ])("the first fault of a body has its path, and words of its own", (shape, body, path) => {
   expect(() => readShape(shape, body)).toThrow(
