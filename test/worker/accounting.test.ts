@@ -407,3 +407,26 @@ describe("an isolate's memory of a tenant", () => {
     expect(await call(known).then(() => "ok", codeOf)).toBe("ok");
   });
 });
+
+describe("usage without limits", () => {
+  it.each(["rejects", "loses the answer"])("counts once, though the ledger %s at first", async (fault) => {
+    const context = place();
+    const work: Promise<unknown>[] = [];
+    const known = { ...context, background: (promise: Promise<unknown>) => void work.push(promise) };
+    let faults = 0;
+    replaceLedger(context, (ledger) => ({
+      policy: () => ledger().policy(),
+      record: async (id, charges) => {
+        if (faults++ > 0) return ledger().record(id, charges);
+        if (fault === "loses the answer") await ledger().record(id, charges);
+        throw Object.assign(new Error("Durable Object is overloaded."), {
+          overloaded: true,
+          retryable: true,
+        });
+      },
+    }));
+    await call(known);
+    while (work.length > 0) await work.shift();
+    expect([faults, (await ledger(place({}, context.tenant)).total()).calls]).toEqual([2, 1]);
+  });
+});
