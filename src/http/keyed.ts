@@ -135,8 +135,9 @@ async function firstAnswer(
   inner.route = context.route;
   inner.attempt = claim.first;
   inner.beforeEffects = async () => {
-    effects = true;
     if (!(await noteEffects(env, claim))) throw new AnswerLost({});
+    // Not before: if this failed, nothing has happened, and the next request with the key begins again.
+    effects = true;
   };
   const renewing = setInterval(() => context.background(renewClaim(env, claim).catch(() => {})), RENEW_MS);
   /**

@@ -201,6 +201,47 @@ it("a store that fails costs the kept answer, not the answer", async () => {
   expect(log.mock.calls.flat().join("\n")).toContain("answer_not_kept");
 });
 
+it.each(["rejects", "loses the answer"])(
+  "a call that has not begun since the database %s begins with the next request with its key",
+  async (fault) => {
+    const { DB } = open.env;
+    const prepare = DB.prepare.bind(DB);
+    let faults = 0;
+    vi.spyOn(DB, "prepare").mockImplementation((statement) => {
+      const prepared = prepare(statement);
+      if (!statement.startsWith("UPDATE kept_answers SET effects = 1") || faults++ > 0) return prepared;
+      const { bind } = prepared;
+      return Object.assign(prepared, {
+        bind: (...values: unknown[]) => {
+          const bound = bind.apply(prepared, values);
+          const { run } = bound;
+          return Object.assign(bound, {
+            run: async () => {
+              if (fault === "loses the answer") await run.call(bound);
+              throw new Error("D1_ERROR: Network connection lost.");
+            },
+          });
+        },
+      });
+    });
+    const key = crypto.randomUUID();
+    const agent = { model: "skill/cat", messages: [{ role: "user", content: "hi" }] };
+    const ask = async () => {
+      const headers = { "content-type": "application/json", "idempotency-key": key };
+      const response = await red.fetch("/v1/chat/completions", {
+        method: "POST",
+        headers,
+        body: JSON.stringify(agent),
+      });
+      await response.arrayBuffer();
+      return [response.status, response.headers.has("x-hull-replayed")];
+    };
+    expect([await ask(), faults]).toEqual([[500, false], 1]);
+    expect(await ask()).toEqual([200, false]);
+    expect(await ask()).toEqual([200, true]);
+  },
+);
+
 it("the body of an answer whose row was not written goes, though another process took the request over", async () => {
   const log = vi.spyOn(console, "error").mockImplementation(() => {});
   const { DB } = open.env;
