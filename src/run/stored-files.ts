@@ -9,6 +9,7 @@ import {
   beginFile,
   type FileRow,
   finishFile,
+  hideFile,
   removeFileRow,
   sweepFileRows,
 } from "../registry/stored-files/rows.ts";
@@ -96,12 +97,14 @@ export async function listUpload({ env, tenant, settings }: RunContext, file: Fi
 
 /** Removes a file of `/v1/files` with its bytes. */
 export async function dropStoredFile(env: Bindings, tenant: string, id: string): Promise<void> {
+  await hideFile(env, tenant, id);
   await env.FILES.delete(fileKey(tenant, id));
   await removeFileRow(env, tenant, id);
 }
 
 /** Removes a file of either kind with its bytes, and the record of its upload. */
 export async function removeFile(env: Bindings, tenant: string, id: string): Promise<void> {
+  await hideFile(env, tenant, id);
   await dropFile(env, tenant, id);
   await removeFileRow(env, tenant, id);
 }

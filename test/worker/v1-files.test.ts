@@ -246,6 +246,49 @@ describe("content", () => {
     expect(await count.first("n")).toBe(0);
   });
 
+  it.each(["an upload", "a removal"])(
+    "%s that the database leaves halfway shows no file without bytes",
+    async (what) => {
+      const { FILES, DB } = open.env;
+      const known = what === "a removal" ? (await uploaded("a.csv")).id : null;
+      const prepare = DB.prepare.bind(DB);
+      let away = false;
+      vi.spyOn(DB, "prepare").mockImplementation((statement) => {
+        const lost = new Error("D1_ERROR: Network connection lost.");
+        if (away || (known !== null && statement.startsWith("DELETE FROM stored_files"))) throw lost;
+        const prepared = prepare(statement);
+        if (!statement.startsWith("UPDATE stored_files SET filename")) return prepared;
+        const { bind } = prepared;
+        return Object.assign(prepared, {
+          bind: (...values: unknown[]) => {
+            const bound = bind.apply(prepared, values);
+            const { first } = bound;
+            return Object.assign(bound, {
+              first: async () => {
+                await first.call(bound);
+                away = true;
+                throw lost;
+              },
+            });
+          },
+        });
+      });
+      const answer =
+        known === null
+          ? await upload(form("x", "a"))
+          : await red.fetch(`/v1/files/${known}`, { method: "DELETE", headers: GA });
+      expect(answer.status).toBe(500);
+      vi.restoreAllMocks();
+      const { data } = (await get<{ data: { id: string }[] }>("/v1/files")).body;
+      for (const { id } of data) expect(await FILES.head(`files/red/${id}`)).not.toBeNull();
+      if (known === null) return;
+      expect(data).toEqual([]);
+      await sweepStoredFiles(open.env);
+      const left = open.env.DB.prepare("SELECT count(*) AS n FROM stored_files WHERE tenant = 'red'");
+      expect([await left.first("n"), (await FILES.list({ prefix: "files/red/" })).objects]).toEqual([0, []]);
+    },
+  );
+
   it("leaves no part of an upload in parts either, if its Worker dies", async () => {
     const roomy = new Client({ HULL_ADMIN_KEY: ADMIN });
     const large = form(new Uint8Array(9 * 1024 * 1024), "a");

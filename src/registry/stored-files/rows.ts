@@ -170,6 +170,12 @@ export async function listFileRows(env: Bindings, tenant: string, page: FilesPag
   );
 }
 
+/** Hides a file that is being removed. If nobody removes its bytes, the sweep does. */
+export async function hideFile(env: Bindings, tenant: string, id: string): Promise<void> {
+  const hide = "UPDATE stored_files SET stored = 0, expires_ms = ? WHERE tenant = ? AND id = ?";
+  await tables(env).run(hide, [Date.now(), tenant, id]);
+}
+
 /** Removes the row of a file whose bytes are gone. */
 export async function removeFileRow(env: Bindings, tenant: string, id: string): Promise<void> {
   await tables(env).run("DELETE FROM stored_files WHERE tenant = ? AND id = ?", [tenant, id]);
