@@ -14,6 +14,9 @@ import { POINTER_KEY, pointerOf } from "./published.ts";
 /** The most catalogs in the pointer, which show a skill's earlier versions. */
 const MAX_EARLIER = 20;
 
+/** The time in ms between two writes of a key that KV accepts. */
+const WRITES_APART_MS = 1100;
+
 /** The pointer, and the revision that a change of it replaces. */
 interface StoredPointer {
   /** 0: there is no row yet. */
@@ -79,11 +82,21 @@ export async function movePointer(
 export async function copyPointer(env: Bindings): Promise<string> {
   for (let row = await latestRow(env); ; ) {
     if (row.revision > 0 && (await env.SKILLS.get(POINTER_KEY)) !== row.text) {
-      await env.SKILLS.put(POINTER_KEY, row.text);
+      await putCopy(env, row.text);
     }
     const now = await readRow(env);
     if (now.revision === row.revision) return row.text;
     row = now;
+  }
+}
+
+/** KV refuses a second write of a key within a second, so a write that fails is repeated after that. */
+async function putCopy(env: Bindings, text: string): Promise<void> {
+  try {
+    await env.SKILLS.put(POINTER_KEY, text);
+  } catch {
+    await new Promise((resolve) => setTimeout(resolve, WRITES_APART_MS));
+    await env.SKILLS.put(POINTER_KEY, text);
   }
 }
 
