@@ -9,6 +9,15 @@ export function logLine(by: Redacts, line: object, level: "log" | "warn" | "erro
   console[level](JSON.stringify("json" in by ? by.json(line) : by.redacted(line)));
 }
 
+/**
+ * Takes work that continues after the answer. Nobody waits for it, so its failure is logged here.
+ * @param keep keeps a promise alive, e.g. `ctx.waitUntil`
+ */
+export const loggingBackground =
+  (by: Redacts, keep: (work: Promise<unknown>) => void) =>
+  (work: Promise<unknown>): void =>
+    keep(work.catch((error: unknown) => logFault(by, { event: "background_failed" }, error)));
+
 /** Logs a fault that nobody else learns of. @param error what was thrown, if anything was */
 export function logFault(by: Redacts, line: object, error?: unknown): void {
   logLine(by, error === undefined ? line : { ...line, error: String(error) }, "error");

@@ -4,6 +4,7 @@
  */
 import { deploymentOf } from "../deployment.ts";
 import type { Bindings } from "../env.ts";
+import { loggingBackground } from "../log.ts";
 import { copyPointer } from "../registry/pointer.ts";
 import { sweepUploads } from "../registry/sweep-uploads.ts";
 import { sweepRuns } from "../session/run-index.ts";
@@ -12,13 +13,17 @@ import { sweepDaemons } from "./daemons/sweep.ts";
 import { sweepContainers } from "./v1/containers/sweep.ts";
 import { storedSweeps, sweepEach } from "./v1/sweep.ts";
 
-/** @param now Unix ms */
+/**
+ * @param keep keeps a promise alive, e.g. `ctx.waitUntil`
+ * @param now Unix ms
+ */
 export async function sweepAll(
   env: Bindings,
-  background: (work: Promise<unknown>) => void,
+  keep: (work: Promise<unknown>) => void,
   now: number,
 ): Promise<void> {
   const deployment = deploymentOf(env);
+  const background = loggingBackground(deployment.settings.eventRedactor, keep);
   await sweepEach(deployment, {
     ...storedSweeps(env, now),
     runs: () => sweepRuns(env, now),

@@ -6,7 +6,7 @@ import * as z from "zod/mini";
 import { type Bindings, learnVariables, type Settings } from "../env.ts";
 import { CatalogMissing, CatalogUnreadable, SkillNotFound } from "../errors/request.ts";
 import { Internal } from "../errors.ts";
-import { logLine } from "../log.ts";
+import { logFault, logLine } from "../log.ts";
 import { RecentMap } from "../recent.ts";
 import { isObject } from "../skill/json.ts";
 import {
@@ -103,17 +103,29 @@ export class SkillRegistry {
   }
 
   /**
-   * The catalog that this deployment serves. From then on the redactor knows its variables.
+   * The catalog that this deployment serves; the one before while the present one cannot be read. From then on the
+   * redactor knows its variables.
    * @param background keeps a promise alive after the response, e.g. `ctx.waitUntil`
    * @throws CatalogMissing if nothing was published; CatalogUnreadable if a later version of Hull published it
    */
   async catalog(background: (work: Promise<unknown>) => void): Promise<LoadedCatalog> {
     const id = await this.#currentId(background);
-    if (this.#catalog?.id === id) return this.#catalog;
-    const loaded = await loadCatalog(this.#env, this.#settings, id);
-    learnVariables(this.#settings, loaded.variables);
-    this.#catalog = loaded;
-    return loaded;
+    const known = this.#catalog;
+    if (known?.id === id) return known;
+    try {
+      const loaded = await loadCatalog(this.#env, this.#settings, id);
+      learnVariables(this.#settings, loaded.variables);
+      this.#catalog = loaded;
+      return loaded;
+    } catch (error) {
+      if (known === null || CatalogUnreadable.matches(error)) throw error;
+      // KV does not answer, or lacks the new catalog here as yet. The next look at the pointer tries again.
+      if (this.#pointer?.id === id) {
+        logFault(this.#settings.eventRedactor, { event: "catalog_not_loaded", catalog: id }, error);
+        this.#pointer = { id: known.id, checkedAt: Date.now() };
+      }
+      return known;
+    }
   }
 
   async #currentId(background: (work: Promise<unknown>) => void): Promise<string> {
@@ -166,7 +178,12 @@ export class SkillRegistry {
     const now = Date.now();
     if (now - (this.#notedUses.get(digest) ?? 0) < RENEWED_MS) return record;
     this.#notedUses.set(digest, now);
-    await noteUses(this.#env, [digest]);
+    try {
+      await noteUses(this.#env, [digest]);
+    } catch (error) {
+      this.#notedUses.delete(digest);
+      throw error;
+    }
     return record;
   }
 

@@ -3,6 +3,7 @@ import { deploymentOf } from "../deployment.ts";
 import type { Bindings } from "../env.ts";
 import { toHullError } from "../errors.ts";
 import { lazily } from "../lazily.ts";
+import { loggingBackground } from "../log.ts";
 import type {
   Adopted,
   ForkStep,
@@ -42,7 +43,9 @@ export class SessionObject extends DurableObject<Bindings> implements SessionRpc
     const deployment = deploymentOf(env);
     // Answers and stored values pass redactors, which must know all secrets before the first call.
     if (!deployment.isOpen)
-      void ctx.blockConcurrencyWhile(() => deployment.open((work) => ctx.waitUntil(work)));
+      void ctx.blockConcurrencyWhile(() =>
+        deployment.open(loggingBackground(deployment.settings.eventRedactor, (work) => ctx.waitUntil(work))),
+      );
     // Not the constructor fails but each call, since an object without an instance cannot keep its alarm.
     this.#opened().catch(() => {});
   }

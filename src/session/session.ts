@@ -4,7 +4,7 @@ import type { Wake } from "../engine/agent/records.ts";
 import type { AgentSpec } from "../engine/agent/spec.ts";
 import type { WorkflowRecord } from "../engine/workflow/records.ts";
 import type { Bindings } from "../env.ts";
-import { logFault } from "../log.ts";
+import { loggingBackground } from "../log.ts";
 import { SESSION_RUNTIME } from "../run/agent/runtime.ts";
 import type { RunEvent } from "../run/events.ts";
 import type { JsonObject } from "../skill/manifest.ts";
@@ -55,10 +55,9 @@ export class Session implements SessionLifecycle, JournalLifecycle {
   /** The parts must not call this session before the constructor has created all of them. */
   constructor(given: SessionHost) {
     const { storage } = given;
-    // Nobody waits for work in the background. What must be done again is due.
-    const failed = (error: unknown): void =>
-      logFault(given.deployment.settings.eventRedactor, { event: "background_failed" }, error);
-    const host = { ...given, background: (work: Promise<unknown>) => given.background(work.catch(failed)) };
+    // What must be done again is due.
+    const background = loggingBackground(given.deployment.settings.eventRedactor, given.background);
+    const host = { ...given, background };
     const conversation = new Conversation(host, this);
     this.conversation = conversation;
     this.unlisted = new UnlistedSession({ ...host, log: conversation.log, listing: conversation.listing });

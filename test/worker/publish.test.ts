@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { sha256 } from "../../src/bytes.ts";
 import { sweepAll } from "../../src/http/sweep.ts";
 import type { CatalogPointer } from "../../src/skill/manifest.ts";
@@ -6,6 +6,7 @@ import { makeZip } from "../support/zip.ts";
 import { Client, entry, LOCAL, mockSkill } from "./served.ts";
 
 const client = new Client();
+afterEach(() => vi.restoreAllMocks());
 const ADMIN = "hull-admin-canary-0123456789";
 /** A catalog that is stored, and another one served. */
 async function storedOnly(word: string): Promise<string> {
@@ -232,6 +233,59 @@ describe("publishing", () => {
       if (then === "a sweep follows") await sweepAll(client.env, () => {}, Date.now());
       else expect((await client.post("/_hull/catalog", { id: after, base: before })).status).toBe(200);
       expect((await served()).catalog).toBe(after);
+    },
+  );
+
+  it("KV that refuses a second change within a second is asked again", async () => {
+    await client.publish({ one: mockSkill("base") });
+    const next = await storedOnly("next");
+    const busy = new Client();
+    let refusals = 0;
+    const { SKILLS } = busy.env;
+    const put = (key: string, value: string) =>
+      refusals++ === 0
+        ? Promise.reject(new Error("KV PUT failed: 429 Too Many Requests"))
+        : SKILLS.put(key, value);
+    busy.env.SKILLS = new Proxy(SKILLS, {
+      get: (target, name) => (name === "put" ? put : Reflect.get(target, name).bind(target)),
+    });
+    expect((await busy.post("/_hull/catalog", { id: next })).status).toBe(201);
+    expect(await SKILLS.get("catalog:current", "json")).toMatchObject({ id: next });
+    expect(refusals).toBe(2);
+  });
+
+  it.each(["catalog:current", "catalog:"])(
+    "an isolate that cannot read %s serves on what it served, logs why, and follows later",
+    async (unread) => {
+      const log = vi.spyOn(console, "error").mockImplementation(() => {});
+      const [before, after] = [await client.publish({ one: mockSkill("before") }), await storedOnly("after")];
+      const isolate = new Client();
+      const { SKILLS } = isolate.env;
+      const served = async () =>
+        (await (await isolate.fetch("/healthz")).json<{ catalog: string }>()).catalog;
+      expect(await served()).toBe(before);
+      expect((await client.post("/_hull/catalog", { id: after })).status).toBe(201);
+      const get = (key: string, ...how: unknown[]) =>
+        key.startsWith(unread) && (unread.endsWith(":") ? key !== "catalog:current" : true)
+          ? Promise.reject(new Error("KV GET failed: 503 Service Unavailable"))
+          : Reflect.apply(SKILLS.get, SKILLS, [key, ...how]);
+      isolate.env.SKILLS = new Proxy(SKILLS, {
+        get: (target, name) => (name === "get" ? get : Reflect.get(target, name).bind(target)),
+      });
+      const real = Date.now();
+      const now = vi.spyOn(Date, "now").mockImplementation(() => real + 6000);
+      // The first request reads the pointer behind its answer.
+      for (let request = 0; request < 3; request++) {
+        expect(await served()).toBe(before);
+        expect((await isolate.post("/skills/before", "hi")).status).toBe(200);
+      }
+      expect(log.mock.calls.map(([line]) => JSON.parse(String(line)))).toEqual([
+        expect.objectContaining({ error: expect.stringContaining("KV GET failed: 503") }),
+      ]);
+      isolate.env.SKILLS = SKILLS;
+      now.mockImplementation(() => real + 12_000);
+      await served();
+      expect(await served()).toBe(after);
     },
   );
 
