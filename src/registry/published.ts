@@ -178,12 +178,7 @@ export class SkillRegistry {
     const now = Date.now();
     if (now - (this.#notedUses.get(digest) ?? 0) < RENEWED_MS) return record;
     this.#notedUses.set(digest, now);
-    try {
-      await noteUses(this.#env, [digest]);
-    } catch (error) {
-      this.#notedUses.delete(digest);
-      throw error;
-    }
+    await noteUses(this.#env, [digest]);
     return record;
   }
 

@@ -5,6 +5,9 @@ import { Internal } from "../errors.ts";
 /** Bytes that stay in memory, and bytes of one part of a multipart upload. */
 export const HELD_BYTES = 8 * 1024 * 1024;
 
+/** The pause before bytes are sent again, in ms. */
+const AGAIN_MS = 250;
+
 export type Body = Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
 
 /** Bytes in memory, or in R2 if there are too many. */
@@ -86,8 +89,18 @@ export async function storeWhole(
 ): Promise<{ key: string; size: number }> {
   const key = newKey();
   await note?.(key, null);
-  await bucket.put(key, bytes, options);
+  await sentAgain(() => bucket.put(key, bytes, options));
   return { key, size: bytes.length };
+}
+
+/** Sends bytes that are in memory to R2, once more if R2 fails: most of its faults last for a moment. */
+async function sentAgain<T>(send: () => Promise<T>): Promise<T> {
+  try {
+    return await send();
+  } catch {
+    await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+    return send();
+  }
 }
 
 /** Stores a body of known length as it arrives. */
@@ -162,7 +175,8 @@ class PartedUpload {
   }
 
   async part(bytes: Uint8Array): Promise<void> {
-    this.#parts.push(await this.#upload.uploadPart(this.#parts.length + 1, bytes));
+    const number = this.#parts.length + 1;
+    this.#parts.push(await sentAgain(() => this.#upload.uploadPart(number, bytes)));
     this.#size += bytes.length;
   }
 

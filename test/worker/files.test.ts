@@ -141,6 +141,45 @@ describe("POST /files", () => {
     expect(await tenants.stored("files/acme/")).toEqual(before);
   });
 
+  it.each([
+    ["at once", 5],
+    ["in parts", 17 * MB],
+  ])("keeps a body that R2 refuses once, stored %s", async (_, size) => {
+    const { FILES } = tenants.client.env;
+    let refused = 0;
+    const once = <Given extends unknown[], Made>(work: (...given: Given) => Promise<Made>) => {
+      let asked = 0;
+      return (...given: Given): Promise<Made> => {
+        if (asked++ > 0) return work(...given);
+        refused += 1;
+        return Promise.reject(new Error("We encountered an internal error. Please try again. (10001)"));
+      };
+    };
+    const begin = async (...given: Parameters<R2Bucket["createMultipartUpload"]>) => {
+      const parts = await FILES.createMultipartUpload(...given);
+      const { key, uploadId } = parts;
+      return {
+        key,
+        uploadId,
+        uploadPart: once(parts.uploadPart.bind(parts)),
+        complete: parts.complete.bind(parts),
+      };
+    };
+    tenants.client.env.FILES = Object.create(FILES, {
+      put: { value: once(FILES.put.bind(FILES)) },
+      get: { value: FILES.get.bind(FILES) },
+      createMultipartUpload: { value: begin },
+    });
+    const bytes = noise(size);
+    const response = await upload(chunked(bytes)).finally(() => {
+      tenants.client.env.FILES = FILES;
+    });
+    const { id, sha256: digest } = await response.json<FileDocument>();
+    expect([response.status, digest, refused]).toEqual([201, await sha256(bytes), 1]);
+    const got = new Uint8Array(await (await call(`/files/${id}`)).arrayBuffer());
+    expect([got.length, await sha256(got)]).toEqual([size, digest]);
+  });
+
   it("with Idempotency-Key makes one file of the same upload, and refuses another", async () => {
     const send = (text: string, key: string, query = "?filename=a.txt") =>
       upload(utf8(text), { "content-type": "text/plain", "idempotency-key": key }, query);
