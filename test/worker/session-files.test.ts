@@ -11,6 +11,7 @@ import { clientWorkspace, sessionClient, sessionObject } from "../../src/run/ses
 import type { FileChange, WorkspaceAccess } from "../../src/run/workspace/access.ts";
 import { SPARE_MS, USE_MS } from "../../src/session/workspace/contents.ts";
 import { type WatchedChange, Workspace } from "../../src/session/workspace/workspace.ts";
+import { Client } from "./served.ts";
 import { client, codeOf, post } from "./session-client.ts";
 import { accessTo } from "./workspace-access.ts";
 
@@ -191,7 +192,9 @@ describe("the routes", () => {
   });
 });
 
-describe("two writers", () => {
+describe("two writers", async () => {
+  const oldDigest = await sha256("old text");
+
   it("the later one wins, unless it names the version that it expects", async () => {
     await put("f", "one");
     const tag = `"${await sha256("one")}"`;
@@ -204,6 +207,37 @@ describe("two writers", () => {
     expect((await put("new", "x", { "if-none-match": "*" })).status).toBe(201);
     expect(await code(await remove("f", { "if-match": tag }))).toMatch(/^412/);
     expect((await remove("f", { "if-match": `"x", "${await sha256("two")}"` })).status).toBe(204);
+  });
+
+  it.each([
+    ["creates a file", { "if-none-match": "*" }, 201],
+    ["changes a file", { "if-match": `"${oldDigest}"` }, 200],
+  ])("one that %s and whose answer was lost learns that it did", async (_, headers, status) => {
+    const text = "new text";
+    if (status === 200) await put("f", "old text");
+    let lost = 0;
+    const stub = (target: ReturnType<typeof object>) =>
+      new Proxy(target, {
+        get: (real, member) => async (question: unknown) => {
+          const answer = await Reflect.apply(Reflect.get(real, member), real, [question]);
+          if (!String(question).includes('"changeFiles"') || lost++ > 0) return answer;
+          throw Object.assign(new Error("Network connection lost."), { retryable: true });
+        },
+      });
+    const far = new Client();
+    const { SESSIONS } = far.env;
+    far.env.SESSIONS = new Proxy(SESSIONS, {
+      get: (target, member) =>
+        member === "get"
+          ? (name: DurableObjectId) => stub(target.get(name))
+          : Reflect.get(target, member).bind(target),
+    });
+    const init = { method: "PUT", body: text, headers };
+    expect((await far.fetch(`/sessions/${id}/files/f`, init)).status).toBe(status);
+    expect([lost, await (await get("f")).text()]).toEqual([2, text]);
+    expect(await code(await put("f", text, { "if-none-match": "*" }))).toMatch(/^412/);
+    await within((w) => w.collect(Date.now() + SPARE_MS + 1));
+    expect(await (await get("f")).text()).toBe(text);
   });
 
   it("of ten concurrent ones that expect the same, one passes", async () => {

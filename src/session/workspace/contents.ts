@@ -66,6 +66,12 @@ export class Contents {
     return kept.rowsWritten > 0;
   }
 
+  /** Whether the content was kept under this key before. */
+  kept(sha256: string, key: string): boolean {
+    const query = "SELECT 1 FROM workspace_object WHERE key = ? AND sha256 = ?";
+    return this.#sql.exec(query, key, sha256).toArray().length > 0;
+  }
+
   /** Releases a content, unless a file still uses it. */
   release(sha256: string, now: number): void {
     const users = "SELECT 1 FROM workspace_file WHERE sha256 = ? LIMIT 1";

@@ -234,6 +234,9 @@ export class Workspace {
     const { path } = change;
     if (change.kind === "write") {
       const { key, sha256 } = change;
+      // Each key is for one write.
+      const before = key !== null && this.#contents.kept(sha256, key) ? this.#outcomeOf(path, sha256) : null;
+      if (before !== null) return before;
       const refusal = this.#refusal(change, totals);
       if (refusal !== null || !this.#contents.keep(sha256, key, now)) {
         if (key !== null) this.#contents.discard(key, now);
@@ -252,6 +255,16 @@ export class Workspace {
     const kind = file === null ? "delete" : old === null ? "create" : "change";
     made.push({ path, kind, version: totals.version });
     return outcome;
+  }
+
+  /** The outcome of a write that is asked again, since its answer was lost; `null`: somebody changed the file since. */
+  #outcomeOf(path: string, sha256: string): Outcome | null {
+    const file = this.#row(path);
+    if (file?.sha256 !== sha256) return null;
+    const { version, modified_at } = file;
+    const query = "SELECT kind FROM workspace_change WHERE version = ?";
+    const [change] = this.#sql.exec<{ kind: string }>(query, version).toArray();
+    return { done: change?.kind === "create" ? "created" : "changed", version, modified_at };
   }
 
   #refusal(intent: FileIntent, { files, bytes }: Totals): Refusal | null {
