@@ -1,5 +1,7 @@
 import { DurableObject } from "cloudflare:workers";
+import { deploymentOf } from "../deployment.ts";
 import type { Bindings, FileIndexRpc, IdempotentUpload } from "../env.ts";
+import { logFault } from "../log.ts";
 import { once } from "../memo.ts";
 import { keepingAlarm } from "./keeping-alarm.ts";
 import { migrate } from "./migrate.ts";
@@ -101,7 +103,14 @@ export class FileIndexObject extends DurableObject<Bindings> implements FileInde
     const expired = this.#sql
       .exec<{ key: string }>("SELECT key FROM kept WHERE expires_at <= ? LIMIT ?", now, BATCH)
       .toArray();
-    if (expired.length > 0) await this.drop(expired.map(({ key }) => key));
+    try {
+      if (expired.length > 0) await this.drop(expired.map(({ key }) => key));
+    } catch (error) {
+      // The alarm is set. If the handler failed, the platform would repeat it sooner, and drop it after a few times.
+      const line = { event: "files_not_removed", tenant: this.ctx.id.name ?? null };
+      logFault(deploymentOf(this.env).settings.eventRedactor, line, error);
+      return;
+    }
     const { next } = this.#sql
       .exec<{ next: number | null }>("SELECT min(expires_at) AS next FROM kept")
       .one();

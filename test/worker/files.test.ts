@@ -307,6 +307,27 @@ describe("GET /files/:id", () => {
     expect(await problem(await call(`/files/${kept.id}`))).toMatchObject({ status: 404 });
   });
 
+  it("an alarm that finds R2 away says so, and comes again", async () => {
+    const log = vi.spyOn(console, "error").mockImplementation(() => {});
+    const { env } = tenants.client;
+    const file = await (await upload("x")).json<FileDocument>();
+    const index = tenants.index("acme");
+    await runInDurableObject(index, (_, { storage }) => {
+      storage.sql.exec("UPDATE kept SET expires_at = 1");
+    });
+    const away = new Error("We encountered an internal error. Please try again. (10001)");
+    vi.spyOn(Object.getPrototypeOf(env.FILES), "delete").mockRejectedValueOnce(away);
+    await runDurableObjectAlarm(index);
+    expect(log.mock.calls.map(([line]) => JSON.parse(String(line)))).toEqual([
+      { event: "files_not_removed", tenant: expect.stringContaining("acme"), error: String(away) },
+    ]);
+    expect(await env.FILES.head(`files/acme/${file.id}`)).not.toBeNull();
+    const again = await runInDurableObject(index, (_, { storage }) => storage.getAlarm());
+    expect(again).toBeGreaterThan(Date.now());
+    await runDurableObjectAlarm(index);
+    expect(await env.FILES.head(`files/acme/${file.id}`)).toBeNull();
+  });
+
   it("an upload in parts leaves nothing if its Worker dies", async () => {
     const key = "files/acme/half";
     const upload = await tenants.client.env.FILES.createMultipartUpload(key);
