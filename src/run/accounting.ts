@@ -7,7 +7,6 @@ import { usdOf } from "../engine/usd.ts";
 import { BudgetExceeded, PriceUnknown } from "../errors/budget.ts";
 import type { HullError } from "../errors.ts";
 import type { CallFigures } from "../llm/result.ts";
-import { logFault } from "../log.ts";
 import { memo, memoNamed } from "../memo.ts";
 import type { Admission, Admit, CallEnd, Taken } from "../model/admission.ts";
 import { excludesCachedTokens, nanoUsd, type PriceOf, priceAt, promptTokensOf } from "../model/cost.ts";
@@ -20,7 +19,7 @@ import type { Charge, Refusal, ReserveRequest, Spend, Subject } from "../session
 import type { RunContext } from "./context.ts";
 import { askTenant } from "./ledger.ts";
 import { configuredRpm, type RpmOf, waitForTurn } from "./provider-rate.ts";
-import { askWithPolicy, policyOf } from "./tenant-policy.ts";
+import { askWithPolicy, policyOf, tellLedger } from "./tenant-policy.ts";
 import { noteCharge, sendUsage } from "./usage-batch.ts";
 
 /**
@@ -78,13 +77,10 @@ export function accountant(context: RunContext, subject: Subject, tariff: Tariff
   };
 
   const settle = async (id: string, charge: Charge | null): Promise<void> => {
-    try {
-      const { exceeded } = await askWithPolicy(context, async (ledger) => await ledger.settle(id, charge));
-      budgetExceeded ||= exceeded;
-    } catch (error) {
-      // The reservation stays, and counts in full when its time is over.
-      logFault(context, { event: "settle_failed", tenant: context.tenant, call: id }, error);
-    }
+    // Without a settlement, the reservation stays, and counts in full when its time is over.
+    const lost = { event: "settle_failed", call: id };
+    const answer = await tellLedger(context, lost, (ledger) => ledger.settle(id, charge));
+    budgetExceeded ||= answer?.exceeded === true;
   };
 
   const admit: Admit = async (request, target, timeoutMs): Promise<Admission> => {

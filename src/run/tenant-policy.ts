@@ -2,6 +2,7 @@
  * An isolate's memory of a tenant's budgets and rates. It saves a call of the ledger before each model call of a tenant
  * that has none. Every answer of the ledger renews it.
  */
+import { logFault } from "../log.ts";
 import { usable } from "../recent.ts";
 import type { Policy } from "../session/ledger/rpc.ts";
 import type { RunContext } from "./context.ts";
@@ -29,6 +30,42 @@ export async function askWithPolicy<T extends { policy: Policy }>(
   const answer = await askTenant(context, ask);
   remember(context, answer.policy, readAt);
   return answer;
+}
+
+/** The pauses before the ledger is told again, in ms. A Worker may go on for 30 s after its answer. */
+const AGAIN_MS = [1000, 4000, 10_000];
+
+/**
+ * Tells the tenant's ledger what was spent, again in the background if it does not confirm it. What it is told twice must
+ * count once.
+ * @param lost the log's line if it never confirms
+ * @returns its first answer; `null`: there was none
+ */
+export async function tellLedger<T extends { policy: Policy }>(
+  context: RunContext,
+  lost: object,
+  tell: (ledger: Ledger) => Promise<T>,
+): Promise<T | null> {
+  const told = (): Promise<T> => askWithPolicy(context, async (ledger) => await tell(ledger));
+  const again = async (): Promise<void> => {
+    let fault: unknown;
+    for (const pause of AGAIN_MS) {
+      await new Promise((resolve) => setTimeout(resolve, pause));
+      try {
+        await told();
+        return;
+      } catch (error) {
+        fault = error;
+      }
+    }
+    logFault(context, { ...lost, tenant: context.tenant }, fault);
+  };
+  try {
+    return await told();
+  } catch {
+    context.background(again());
+    return null;
+  }
 }
 
 /** Remembers a policy, unless a newer one is known. */

@@ -3,18 +3,14 @@
  * Worker that dies in this moment loses it; Hull counts only tenants without budgets this way.
  */
 import { totalUsage } from "../engine/messages.ts";
-import { logFault } from "../log.ts";
 import type { Charge, Spend } from "../session/ledger/rpc.ts";
 import type { RunContext } from "./context.ts";
-import { askWithPolicy } from "./tenant-policy.ts";
+import { tellLedger } from "./tenant-policy.ts";
 
 /** How long usage is collected, in ms. */
 const COLLECT_MS = 200;
 /** If the request that collects a batch has ended, another one takes over after this time, in ms. */
 const STUCK_MS = 1000;
-
-/** The pauses before a batch is sent again, in ms. A Worker may go on for 30 s after its answer. */
-const AGAIN_MS = [1000, 4000, 10_000];
 
 /** Records a call; the ledger gets it in the background. */
 export function noteCharge(context: RunContext, charge: Charge): void {
@@ -41,28 +37,8 @@ export async function sendUsage(context: RunContext): Promise<void> {
   if (batch === undefined) return;
   batches.delete(context.tenant);
   const charges = [...batch.charges.values()];
-  const send = () => askWithPolicy(context, async (ledger) => await ledger.record(batch.id, charges));
-  await send().catch(() => context.background(sendAgain(context, charges, send)));
-}
-
-/** Repeats what the ledger did not confirm. It counts a batch once, however often it gets it. */
-async function sendAgain(
-  context: RunContext,
-  charges: readonly Charge[],
-  send: () => Promise<unknown>,
-): Promise<void> {
-  let fault: unknown;
-  for (const pause of AGAIN_MS) {
-    await new Promise((resolve) => setTimeout(resolve, pause));
-    try {
-      await send();
-      return;
-    } catch (error) {
-      fault = error;
-    }
-  }
   const calls = charges.reduce((sum, { spend }) => sum + spend.calls, 0);
-  logFault(context, { event: "usage_lost", tenant: context.tenant, calls }, fault);
+  await tellLedger(context, { event: "usage_lost", calls }, (ledger) => ledger.record(batch.id, charges));
 }
 
 function added(charge: Charge, more: Spend): Charge {

@@ -408,25 +408,32 @@ describe("an isolate's memory of a tenant", () => {
   });
 });
 
-describe("usage without limits", () => {
-  it.each(["rejects", "loses the answer"])("counts once, though the ledger %s at first", async (fault) => {
+describe("the end of a call, though the ledger", () => {
+  it.each([
+    ["rejects it", "without limits", null],
+    ["loses its answer", "without limits", null],
+    ["rejects it", "of a limit", 1000],
+    ["loses its answer", "of a limit", 1000],
+  ])("%s at first, counts once: %s", async (fault, _, max_output_tokens) => {
     const context = place();
+    if (max_output_tokens !== null) await limit(context, { max_output_tokens });
     const work: Promise<unknown>[] = [];
     const known = { ...context, background: (promise: Promise<unknown>) => void work.push(promise) };
     let faults = 0;
+    const faulty = async <Answer>(ask: () => Answer | Promise<Answer>): Promise<Answer> => {
+      if (faults++ > 0) return ask();
+      if (fault === "loses its answer") await ask();
+      throw Object.assign(new Error("Durable Object is overloaded."), { overloaded: true, retryable: true });
+    };
     replaceLedger(context, (ledger) => ({
       policy: () => ledger().policy(),
-      record: async (id, charges) => {
-        if (faults++ > 0) return ledger().record(id, charges);
-        if (fault === "loses the answer") await ledger().record(id, charges);
-        throw Object.assign(new Error("Durable Object is overloaded."), {
-          overloaded: true,
-          retryable: true,
-        });
-      },
+      reserve: (request) => ledger().reserve(request),
+      record: (...given) => faulty(() => ledger().record(...given)),
+      settle: (...given) => faulty(() => ledger().settle(...given)),
     }));
     await call(known);
     while (work.length > 0) await work.shift();
-    expect([faults, (await ledger(place({}, context.tenant)).total()).calls]).toEqual([2, 1]);
+    const { calls, output_tokens } = await ledger(place({}, context.tenant)).total();
+    expect([faults, calls, output_tokens]).toEqual([2, 1, 30]);
   });
 });
