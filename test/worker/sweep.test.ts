@@ -145,6 +145,37 @@ it("a sweep that fails leaves the others alone, and the log names it", async () 
   expect(await count("runs")).toBe(0);
 });
 
+it.each([
+  [
+    "daemons",
+    "daemon_not_poked",
+    `INSERT INTO daemons (tenant, id, status, check_at, created_at)
+     SELECT 't', 'daemon_' || value, 'running', 1, ?2 FROM json_each(?1)`,
+  ],
+  [
+    "sessions",
+    "container_not_swept",
+    `INSERT INTO sessions (tenant, id, state, created_at, metadata)
+     SELECT 't', 'container_01' || value, 'active', ?2, '{"container":true}' FROM json_each(?1)`,
+  ],
+])("D1 that removes some rows of %s too late leaves the sweep its work", async (table, event, insert) => {
+  await run(insert, numbers(20), new Date(Date.now() - 40 * DAY_MS).toISOString());
+  let refused = 0;
+  const prepare = (query: string): D1PreparedStatement => {
+    if (!query.startsWith(`DELETE FROM ${table}`) || refused++ >= 6) return env.DB.prepare(query);
+    throw new Error("D1_ERROR: D1 DB is overloaded.");
+  };
+  const batch: D1Database["batch"] = (statements) => env.DB.batch(statements);
+  const logged = vi.spyOn(console, "error").mockReturnValue();
+  await sweep(LATER, { ...env, DB: Object.assign(Object.create(null), { prepare, batch }) });
+  const failed = logged.mock.calls.map(([line]) => JSON.parse(String(line)).event);
+  logged.mockRestore();
+  expect(failed).toEqual(Array.from({ length: 6 }, () => event));
+  expect(await count(table)).toBe(6);
+  await sweep();
+  expect(await count(table)).toBe(0);
+});
+
 it("more expired files than one sweep removes keep the rows that know their bytes", async () => {
   await run(FILE, numbers(6000), Date.now() - 40 * DAY_MS);
   await sweep(Date.now());

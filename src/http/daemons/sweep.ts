@@ -3,6 +3,7 @@ import { forEach } from "../../at-most.ts";
 import { DEFAULT_TENANT } from "../../auth/api-key.ts";
 import { type Deployment, deploymentOf } from "../../deployment.ts";
 import type { Bindings } from "../../env.ts";
+import { CallNotFound } from "../../errors/llm.ts";
 import { toHullError } from "../../errors.ts";
 import { logLine } from "../../log.ts";
 import { uploadersOfDaemons } from "../../registry/uploads.ts";
@@ -39,13 +40,14 @@ async function poke(
   background: (work: Promise<unknown>) => void,
 ): Promise<void> {
   try {
-    await sessionClient(contextOf(deployment, tenant, background), id).ask("poke", null);
+    const session = sessionClient(contextOf(deployment, tenant, background), id);
+    await session.ask("poke", null).catch((error: unknown) => {
+      if (!CallNotFound.matches(error)) throw error;
+      return forgetDaemon(deployment.env, tenant, id);
+    });
   } catch (error) {
     const { code, operator } = toHullError(error);
-    if (code === "not_found") await forgetDaemon(deployment.env, tenant, id);
-    else {
-      const line = { event: "daemon_not_poked", id, tenant, code, error: operator };
-      logLine(deployment.settings.eventRedactor, line, "error");
-    }
+    const line = { event: "daemon_not_poked", id, tenant, code, error: operator };
+    logLine(deployment.settings.eventRedactor, line, "error");
   }
 }

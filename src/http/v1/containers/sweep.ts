@@ -1,6 +1,7 @@
 /** Removes containers that nobody can use any more, on the Worker's cron trigger. */
 import { forEach } from "../../../at-most.ts";
 import type { Deployment } from "../../../deployment.ts";
+import { CallNotFound } from "../../../errors/llm.ts";
 import { toHullError } from "../../../errors.ts";
 import { logFault } from "../../../log.ts";
 import { CONTAINER_TTL_MS } from "../../../run/container.ts";
@@ -27,14 +28,14 @@ export async function sweepContainers(
     const origin = { requestId: crypto.randomUUID(), tenant, startedAt: now };
     try {
       const session = sessionClient(detachedContext(deployment, origin, background), id);
-      await session.ask("expire", { since: used - ttl_ms });
+      await session.ask("expire", { since: used - ttl_ms }).catch((error: unknown) => {
+        if (!CallNotFound.matches(error)) throw error;
+        return forgetSession(env, tenant, id);
+      });
     } catch (error) {
       const { code, operator } = toHullError(error);
-      if (code === "not_found") await forgetSession(env, tenant, id);
-      else {
-        const line = { event: "container_not_swept", id, tenant, code, error: operator };
-        logFault(deployment.settings.eventRedactor, line);
-      }
+      const line = { event: "container_not_swept", id, tenant, code, error: operator };
+      logFault(deployment.settings.eventRedactor, line);
     }
   });
 }
