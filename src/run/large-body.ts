@@ -5,7 +5,7 @@ import { Internal } from "../errors.ts";
 /** Bytes that stay in memory, and bytes of one part of a multipart upload. */
 export const HELD_BYTES = 8 * 1024 * 1024;
 
-/** The pause before bytes are sent again, in ms. */
+/** The pause before R2 is asked again, in ms. */
 const AGAIN_MS = 250;
 
 export type Body = Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
@@ -89,17 +89,25 @@ export async function storeWhole(
 ): Promise<{ key: string; size: number }> {
   const key = newKey();
   await note?.(key, null);
-  await sentAgain(() => bucket.put(key, bytes, options));
+  await askedAgain(() => bucket.put(key, bytes, options));
   return { key, size: bytes.length };
 }
 
-/** Sends bytes that are in memory to R2, once more if R2 fails: most of its faults last for a moment. */
-async function sentAgain<T>(send: () => Promise<T>): Promise<T> {
+/** The bytes of an object, in memory; `null`: there is none. */
+export function readWhole(bucket: R2Bucket, key: string): Promise<Uint8Array<ArrayBuffer> | null> {
+  return askedAgain(async () => {
+    const object = await bucket.get(key);
+    return object === null ? null : new Uint8Array(await object.arrayBuffer());
+  });
+}
+
+/** Asks R2, once more if it fails: most of its faults last for a moment. The bytes are in memory. */
+async function askedAgain<T>(ask: () => Promise<T>): Promise<T> {
   try {
-    return await send();
+    return await ask();
   } catch {
     await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
-    return send();
+    return ask();
   }
 }
 
@@ -176,7 +184,7 @@ class PartedUpload {
 
   async part(bytes: Uint8Array): Promise<void> {
     const number = this.#parts.length + 1;
-    this.#parts.push(await sentAgain(() => this.#upload.uploadPart(number, bytes)));
+    this.#parts.push(await askedAgain(() => this.#upload.uploadPart(number, bytes)));
     this.#size += bytes.length;
   }
 

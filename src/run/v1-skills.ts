@@ -8,6 +8,7 @@ import { findSkill, findVersion, type StoredVersion } from "../registry/stored-s
 import type { SkillRecord } from "../skill/manifest.ts";
 import { readZip, ZipError } from "../skill/zip.ts";
 import type { RunContext } from "./context.ts";
+import { readWhole } from "./large-body.ts";
 import { checkTrust } from "./trust.ts";
 import { assembled } from "./upload.ts";
 
@@ -82,9 +83,9 @@ async function assembledVersion(
   const known = digest === undefined ? null : await deployment.registry.keptSkill(tenant, digest);
   if (digest !== undefined && known !== null) return { record: known, digest };
   const bundle = await findBundle(env, tenant, version.digest);
-  const object = bundle === null ? null : await env.FILES.get(bundle.key);
-  if (object === null) throw new Internal({ cause: `the bundle of ${version.id} is not there` });
-  const files = await readZip(new Uint8Array(await object.arrayBuffer()), UNPACKED);
+  const bytes = bundle === null ? null : await readWhole(env.FILES, bundle.key);
+  if (bytes === null) throw new Internal({ cause: `the bundle of ${version.id} is not there` });
+  const files = await readZip(bytes, UNPACKED);
   const own = files.map((file) => ({ ...file, path: file.path.slice(file.path.indexOf("/") + 1) }));
   const skill = await assembled(context, own, version.name);
   await storeUpload(env, tenant, skill);

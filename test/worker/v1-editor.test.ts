@@ -66,6 +66,31 @@ it("the text editor of code execution changes files of the container; its result
   expect(second.content[1]).toMatchObject({ content: { content: "one\n2\n2b\nthree" } });
 });
 
+it.each(["does not answer", "breaks off"])("a file is read again if R2 %s", async (fault) => {
+  const edit = (args: object) => ({
+    text: "",
+    tool_calls: [{ name: "text_editor_code_execution", arguments: { path: "a.txt", ...args } }],
+  });
+  await script([edit({ command: "create", file_text: "one" }), edit({ command: "view" }), { text: "Done." }]);
+  const { FILES } = open.env;
+  let faults = 0;
+  const get = async (key: string) => {
+    if (faults++ > 0) return FILES.get(key);
+    const away = new TypeError("Network connection lost.");
+    if (fault === "does not answer") throw away;
+    return { arrayBuffer: () => Promise.reject(away) };
+  };
+  open.env.FILES = new Proxy(FILES, {
+    get: (target, name) => (name === "get" ? get : Reflect.get(target, name).bind(target)),
+  });
+  const asked = client.messages.create({ ...ask, model: "mock/mock", tools: [CODE] });
+  const { content } = await asked.finally(() => {
+    open.env.FILES = FILES;
+  });
+  expect(faults).toBe(2);
+  expect(JSON.stringify(content)).toContain('"content":"one"');
+});
+
 it("files of one name that come at once into a container stay files of their own", async () => {
   await script(Array.from({ length: 4 }, () => ({ text: "Got it." })));
   const made = await open.post("/v1/containers", { name: "box" });

@@ -9,6 +9,7 @@ import type { FolderFile } from "../../tool/isolate/handler-rpc.ts";
 import type { KnownExecutions } from "../../tool/runner-client.ts";
 import type { RunContext } from "../context.ts";
 import type { RunEvent } from "../events.ts";
+import { readWhole } from "../large-body.ts";
 import { runnerEndpoint, runOptions } from "../runner.ts";
 import { type ConfigChoice, configForCall } from "../tool-config.ts";
 import type { FileChange, WorkspaceAccess } from "../workspace/access.ts";
@@ -98,8 +99,7 @@ function workFolder(bucket: R2Bucket, workspace: WorkspaceAccess): WorkFolder {
 }
 
 async function contentOf(bucket: R2Bucket, sha256: string, key: string): Promise<Uint8Array> {
-  const object = await bucket.get(key);
-  return object === null ? missing(sha256) : new Uint8Array(await object.arrayBuffer());
+  return (await readWhole(bucket, key)) ?? missing(sha256);
 }
 
 function missing(sha256: string): never {

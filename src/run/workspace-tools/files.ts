@@ -19,6 +19,7 @@ import { type BlobCache, MAX_FILE_BYTES } from "../../registry/blob-cache.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { nearest } from "../../skill/match.ts";
 import { isTextType, mediaTypeOf } from "../../skill/media.ts";
+import { readWhole } from "../large-body.ts";
 import { allFiles, type Refusal, type WorkspaceAccess, type WorkspaceFile } from "../workspace/access.ts";
 import { writeFile } from "../workspace/store.ts";
 import type { SkillFolders } from "./skill-folders.ts";
@@ -317,10 +318,8 @@ export class FileTools {
     const { bucket, contents } = this.#options;
     const known = contents.get(key);
     if (known !== undefined) return known;
-    const object = await bucket.get(key);
-    if (object === null) return null;
-    const bytes = new Uint8Array(await object.arrayBuffer());
-    if (bytes.length <= MAX_FILE_BYTES) contents.set(key, bytes);
+    const bytes = await readWhole(bucket, key);
+    if (bytes !== null && bytes.length <= MAX_FILE_BYTES) contents.set(key, bytes);
     return bytes;
   }
 
