@@ -50,10 +50,14 @@ type BodyReader = Pick<ReadableStreamDefaultReader<Uint8Array<ArrayBuffer>>, "re
 /** The readers of bodies that were not read to their end. */
 const unfinished = new WeakMap<Request, BodyReader>();
 
-/** The most bytes of a piece. */
+/** The most bytes of a piece: few until one was full, so that a small body takes no large buffer. */
+const FIRST_PIECE_BYTES = 4 * 1024;
 const PIECE_BYTES = 128 * 1024;
 
-/** Brings a buffer of its own: otherwise workerd makes one of 4 KiB for each piece, and a large body has many of these. */
+/**
+ * Brings buffers of its own: otherwise workerd makes one of 4 KiB for each piece, and a large body has many of these. It
+ * uses a buffer again if a piece filled less than half of it.
+ */
 function readerOf(body: ReadableStream<Uint8Array<ArrayBuffer>>): BodyReader {
   let reader: ReadableStreamBYOBReader;
   try {
@@ -62,14 +66,16 @@ function readerOf(body: ReadableStream<Uint8Array<ArrayBuffer>>): BodyReader {
     // Hull made the body, of whole pieces.
     return body.getReader();
   }
-  let buffer = new ArrayBuffer(PIECE_BYTES);
+  let size = FIRST_PIECE_BYTES;
+  let buffer: ArrayBuffer | null = null;
   return {
     async read() {
-      const { done, value } = await reader.read(new Uint8Array(buffer));
+      const { done, value } = await reader.read(new Uint8Array(buffer ?? new ArrayBuffer(size)));
       if (done) return { done, value: undefined };
       // A small piece must not keep a large buffer.
-      const isLarge = value.length > PIECE_BYTES / 2;
-      buffer = isLarge ? new ArrayBuffer(PIECE_BYTES) : value.buffer;
+      const isLarge = value.length > size / 2;
+      buffer = isLarge ? null : value.buffer;
+      if (value.length === size) size = PIECE_BYTES;
       return { done, value: isLarge ? value : value.slice() };
     },
     cancel: (reason) => reader.cancel(reason),
