@@ -319,7 +319,7 @@ const perhapsDeclared = ({ name, file }: SkillFolder): Diagnostic => ({
   code: "plugin_file",
   skill: name,
   file,
-  message: `Whether ${file} is a skill of its own says a file in ${PLUGIN_FOLDER} that cannot be read.`,
+  message: `A file in ${PLUGIN_FOLDER} cannot be read, so Hull does not know whether ${file} is a skill of its own.`,
   hint: PLUGIN_HINT,
 });
 

@@ -86,7 +86,7 @@ function partsIn(given: JsonObject, path: string): SessionParts {
   }
   if (parts.run === null && parts.transcript === null && given._type !== "workflow_session") {
     const accepted = "a run's record, an answer of execute or task_run, or a session";
-    throw memberInvalid(path, `has neither a run nor a transcript. It is ${accepted}`);
+    throw memberInvalid(path, `has neither a run nor a transcript; send ${accepted}`);
   }
   return parts;
 }
