@@ -275,8 +275,8 @@ function toUid({ childUid, setpriv }: RunnerOptions): string[] {
 async function check(python: string[], state: string): Promise<Checks> {
   const text = programSource("namespaces.py", "landlock.py", "seccomp.py", "skills_path.py", "checks.py");
   try {
-    const said = await output([...python, "-I", "-S", "-c", text, state]);
-    const results = Array.from(said.matchAll(/(\w+)=(.*?)\0/gs), ([, name, failure]) => [
+    const printed = await output([...python, "-I", "-S", "-c", text, state]);
+    const results = Array.from(printed.matchAll(/(\w+)=(.*?)\0/gs), ([, name, failure]) => [
       name,
       failure || null,
     ]);

@@ -78,7 +78,7 @@ export class SkillRegistry {
   #pointer: { id: string; checkedAt: number } | null = null;
   #catalog: LoadedCatalog | null = null;
   readonly #records = new RecentMap<string, SkillRecord>(MAX_CACHED_RECORDS);
-  /** When this isolate last noted a use of a tenant's version, in Unix ms, by digest. */
+  /** When this isolate last tried to note a use of a tenant's version, in Unix ms, by digest. */
   readonly #notedUses = new RecentMap<string, number>(MAX_CACHED_RECORDS);
   readonly #blobs = new BlobCache();
   /** The document of the served catalog. */

@@ -10,8 +10,8 @@ import { type Statement, Tables } from "../database.ts";
 import type { Bindings } from "../env.ts";
 
 /**
- * After this long a further use of a loose version is noted, and an isolate asks whether it must be, in ms. Together: the
- * last use is known to a day.
+ * How old the noted use of a loose version is, in ms, before a further one replaces it, and how long an isolate that has
+ * tried to note one waits before it tries again. So the last use is known to a day.
  */
 export const RENEWED_MS = 12 * 3_600_000;
 

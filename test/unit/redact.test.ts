@@ -346,8 +346,8 @@ describe("the redactor and a simple one agree", () => {
         check(new Redactor([first]).with(others).text(text));
         // A long text is only read whole if it may hold a secret; bytes always are.
         const long = `${"plain words. ".repeat(80)}${text}${" and more of them".repeat(2)}`;
-        const told = new Redactor(secrets);
-        expect(told.text(long)).toBe(decoded(told.bytes(encoded(long))));
+        const all = new Redactor(secrets);
+        expect(all.text(long)).toBe(decoded(all.bytes(encoded(long))));
         const later = new Redactor([first]);
         const stream = later.stream();
         later.learn(others);

@@ -400,17 +400,17 @@ describe("a run", () => {
     const end = { ...begun, state: "done", settled_at: begun.created_at, input_tokens: 1 };
     const note = (run: RunEntry) => noteRuns(bindings, [{ tenant: "priced", run }]);
     const price = async () => (await indexedRun(bindings, "priced", "priced"))?.price_known;
-    const told: unknown[] = [];
+    const prices: unknown[] = [];
     for (const run of [begun, end, { ...end, price_known: false }, { ...end, settled_at: null }]) {
       await note(run);
-      told.push(await price());
+      prices.push(await price());
     }
     // The row of an end stays; then as an earlier version of Hull left it, with tokens and without.
     await bindings.DB.prepare("DELETE FROM run_prices WHERE id = 'priced'").run();
-    told.push(await price());
+    prices.push(await price());
     await bindings.DB.prepare("UPDATE runs SET input_tokens = 0 WHERE id = 'priced'").run();
-    told.push(await price());
-    expect(told).toEqual([true, true, false, false, false, true]);
+    prices.push(await price());
+    expect(prices).toEqual([true, true, false, false, false, true]);
     await note({ ...end, price_known: false });
     await forgetRuns(bindings, "priced", ["priced"]);
     await note(begun);

@@ -1,5 +1,4 @@
 /** `POST /v1/messages`: Anthropic's API with every provider. */
-
 import { ThreadUnsupported } from "../../errors/llm.ts";
 import { messageOf } from "../../llm/anthropic-api/answer.ts";
 import { type MessagesRequest, readMessagesRequest } from "../../llm/anthropic-api/request.ts";

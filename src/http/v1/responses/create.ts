@@ -1,5 +1,4 @@
 /** `POST /v1/responses`: OpenAI's responses with every provider. */
-
 import { CallNotFound } from "../../../errors/llm.ts";
 import { wrong } from "../../../llm/members.ts";
 import {
