@@ -235,6 +235,7 @@ test.each([
 
 test.each([
   ["404", "call 1\n"],
+  ["404-named", "call 1\n"],
   ["400", "call 1\n"],
   ["400-unnamed", "call 1\n"],
   ['{"id": "server-error", "error": {"code": -32600, "message": "Missing session ID"}}', "call 1\n"],

@@ -76,11 +76,15 @@ export async function startMcpServer(): Promise<TestMcpServer> {
     let transport = transports.get(id);
     const isCall = Object(body).method === "tools/call";
     if (made.forgets !== "" && isCall && sessions.has(id)) {
-      if (made.forgets.startsWith("{")) {
-        return void response.writeHead(400, { "content-type": "application/json" }).end(made.forgets);
+      const refuse = (status: number, json: string) =>
+        void response.writeHead(status, { "content-type": "application/json" }).end(json);
+      if (made.forgets.startsWith("{")) return refuse(400, made.forgets);
+      const [status, form] = made.forgets.split("-");
+      if (form === undefined) return void response.writeHead(Number(status)).end("No valid session");
+      if (form === "named") {
+        const error = { code: -32001, message: "Session not found" };
+        return refuse(Number(status), JSON.stringify({ jsonrpc: "2.0", id: Object(body).id, error }));
       }
-      const [status, unnamed] = made.forgets.split("-");
-      if (unnamed === undefined) return void response.writeHead(Number(status)).end("No valid session");
       // What the official server says that was not opened, as a new process is not.
       transport = new StreamableHTTPServerTransport({ sessionIdGenerator: randomUUID });
       await new McpServer({ name: "stateful", version: "1" }).connect(transport);

@@ -20,7 +20,7 @@ export interface McpFailure {
   /** JSON-RPC code of an `error`. */
   code?: number;
   data?: unknown;
-  /** The server refused the request unread, because it does not know the session. */
+  /** The server did nothing, because it does not know the session. */
   forgotten?: true;
   /** The server may have acted on the message, whatever it answered. */
   begun?: "perhaps";

@@ -136,7 +136,7 @@ async function read(wire: Wire, response: Response, sent: Sent): Promise<Reply<R
   const answer = messages.find((found) => isResponse(found, asked));
   if (answer !== undefined) {
     for (const other of messages) if (other !== answer) onMessage?.(other);
-    return { ok: true, value: { message: answer, status, headers } };
+    return { ok: true, value: { message: answer, status, headers, ...forgottenBy(status, "") } };
   }
   // The error lacks the id of its request, e.g. because of a missing header.
   const [only] = messages;
@@ -150,8 +150,8 @@ async function read(wire: Wire, response: Response, sent: Sent): Promise<Reply<R
 }
 
 /**
- * Whether a server that did not read a request has forgotten the session, e.g. because it was restarted. The protocol's
- * answer is 404 (2025-11-25, "Session Management"); many servers answer 400 and say so.
+ * Whether a server has forgotten the session, e.g. because it was restarted. The protocol's answer is 404 (2025-11-25,
+ * "Session Management"); many servers answer 400 and say so. @param text what a server that did not read the request says
  */
 const forgottenBy = (status: number, text: string): { forgotten?: true } =>
   status === 404 || (status === 400 && /session|not initiali[sz]ed/i.test(text)) ? { forgotten: true } : {};
