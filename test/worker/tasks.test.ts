@@ -367,6 +367,15 @@ describe("a task with a graph", () => {
     const { id } = await spawned({ nodes: { a: {} } }, { options, wait: true });
     await input(id, "Count on.");
     expect((await wait(id)).result).toMatchObject({ visible_text: "two" });
+
+    const graph = { entry: "a", nodes: { a: {}, b: {} }, edges: [edge("a", "b")] };
+    const stopped = await spawned(graph, { options: { ...options, max_steps: 1 }, wait: true });
+    await input(stopped.id, "Go on.");
+    const { child_run_path, result } = await wait(stopped.id);
+    expect(result.stages).toMatchObject([{ node_id: "a" }, { node_id: "b" }]);
+    // A fork gets back those that it uses again.
+    const forked = await (await post(`${child_run_path}/fork`, { from: "a" })).json();
+    expect(forked).toMatchObject({ run: { stages: [{ visible_text: "one" }, { visible_text: "two" }] } });
   });
 
   it("is cancelled with everything below it, and goes with its session", async () => {

@@ -5,7 +5,7 @@ import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { AttemptKey, Stage } from "./answers.ts";
 import type { Node } from "./graph.ts";
 import type { RunRecord } from "./origin.ts";
-import type { WorkflowSpec } from "./records.ts";
+import type { Origin, WorkflowSpec } from "./records.ts";
 import { visitId } from "./trace.ts";
 
 /** How far the attempts of a run are in the mocks of its options. */
@@ -57,15 +57,18 @@ export function optionsFor(record: RunRecord, taken: readonly Stage[]): JsonObje
   return { ...options, mock: [...back, ...mock] };
 }
 
-/** Stages that another run takes over, with the mocks that they used up: its own options no longer have them. */
-export const takenOver = (record: RunRecord, stages: readonly Stage[]): Stage[] =>
-  stages.map((stage) => {
-    const { mock } = record.options;
+/** What another run takes over, with the mocks that its stages used up: that run's own options no longer have them. */
+export function withMocks(record: RunRecord, origin: Origin): Origin {
+  const { mock } = record.options;
+  if (!Array.isArray(mock)) return origin;
+  const stages = origin.stages.map((stage) => {
     const places = placesIn(record, stage);
-    if (!Array.isArray(mock) || places.length === 0) return stage;
+    if (places.length === 0) return stage;
     const mocks_taken = mock.filter((_, place) => places.includes(place));
     return { ...stage, metadata: { ...stage.metadata, mocks_taken } };
   });
+  return { ...origin, stages };
+}
 
 /** Places of the run's mocks that a stage of its own used up. */
 function placesIn({ id: run }: RunRecord, { id, metadata: { mocks_used } }: Stage): number[] {

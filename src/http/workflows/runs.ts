@@ -15,7 +15,7 @@ import {
 import { readArtifacts, type WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
 import { runResult } from "../../engine/workflow/document.ts";
 import type { Graph } from "../../engine/workflow/graph.ts";
-import { optionsFor, takenOver } from "../../engine/workflow/mock-script.ts";
+import { optionsFor, withMocks } from "../../engine/workflow/mock-script.ts";
 import {
   forkedFrom,
   givenArtifacts,
@@ -408,7 +408,7 @@ const continuing = (record: RunRecord, graph: Graph, origin: Origin): WorkflowRu
   graph,
   workflow: record.workflow,
   artifacts: givenArtifacts(record),
-  origin: { ...origin, stages: takenOver(record, origin.stages) },
+  origin: withMocks(record, origin),
   options: optionsFor(record, origin.stages),
   own: {},
   root: record.root_run_id,

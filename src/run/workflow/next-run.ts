@@ -2,7 +2,7 @@
 
 import type { WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
 import { runDocument } from "../../engine/workflow/document.ts";
-import { mocksLeft, takenOver } from "../../engine/workflow/mock-script.ts";
+import { mocksLeft, withMocks } from "../../engine/workflow/mock-script.ts";
 import { recordOf, resumed, wasUndone } from "../../engine/workflow/origin.ts";
 import type { WorkflowSpec } from "../../engine/workflow/records.ts";
 import type { WorkflowState } from "../../engine/workflow/state.ts";
@@ -41,8 +41,6 @@ export function nextRun(
     deadline: before.deadline === null ? null : at + Math.max(0, before.deadline - state.began),
     parent_run_id: before.run_id,
     ...(above === undefined ? {} : { above: { ...above, run_id: null, deadline: null } }),
-    ...(goesOn
-      ? { origin: { ...resumed(record, before.graph), stages: takenOver(record, record.stages) } }
-      : {}),
+    ...(goesOn ? { origin: withMocks(record, resumed(record, before.graph)) } : {}),
   };
 }
