@@ -27,7 +27,6 @@ import { lacksThinking } from "../llm/openai-api/terms.ts";
 import { skillNamed } from "../llm/skill-model.ts";
 import { asJson } from "../skill/json.ts";
 import type { JsonObject, Manifest } from "../skill/manifest.ts";
-import { ignored } from "./agent/ignored-options.ts";
 import { type CheckedRun, checkedRun } from "./agent/options.ts";
 import { MemoryLog } from "./agent/run-log.ts";
 import { toolRounds, withServedTerms } from "./agent/served-terms.ts";
@@ -297,7 +296,11 @@ async function checkedOf(
   const own = offered.filter(({ definition }) => !clients.has(definition.name));
   const replaced = offered
     .filter((tool) => !own.includes(tool))
-    .map(({ definition: { name } }) => ignored(name, "the request has a tool of this name"));
+    .map(({ definition: { name } }) => {
+      // It names no option: no member of the request is left out.
+      const message = `Hull's tool ${name} has no effect: the request has a tool of this name.`;
+      return { code: "option_ignored", message };
+    });
   const names = new Set(own.map(({ definition }) => definition.name));
   const shell = ask.code.includes("shell");
   const hidden = new Set((shell ? local : whole).map(({ record }) => record.manifest.slug));

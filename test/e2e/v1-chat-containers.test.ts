@@ -61,6 +61,7 @@ describe("chat completions", () => {
     fake.script([python(code)]);
     const own = await openai.chat.completions.create({ ...body, tools }).withResponse();
     expect(own.response.headers.get("x-hull-warnings")).toBe("option_ignored");
+    expect(own.response.headers.get("x-hull-ignored")).toBeNull();
     expect(own.data.choices[0]).toMatchObject({ finish_reason: "tool_calls" });
     const named = (fake.requests.at(-1)?.body.tools ?? []).filter((tool) =>
       JSON.stringify(tool).includes(name),
