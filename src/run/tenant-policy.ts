@@ -46,13 +46,13 @@ export async function tellLedger<T extends { policy: Policy }>(
   lost: object,
   tell: (ledger: Ledger) => Promise<T>,
 ): Promise<T | null> {
-  const told = (): Promise<T> => askWithPolicy(context, async (ledger) => await tell(ledger));
+  const tellOnce = (): Promise<T> => askWithPolicy(context, async (ledger) => await tell(ledger));
   const again = async (): Promise<void> => {
     let fault: unknown;
     for (const pause of AGAIN_MS) {
       await new Promise((resolve) => setTimeout(resolve, pause));
       try {
-        await told();
+        await tellOnce();
         return;
       } catch (error) {
         fault = error;
@@ -61,7 +61,7 @@ export async function tellLedger<T extends { policy: Policy }>(
     logFault(context, { ...lost, tenant: context.tenant }, fault);
   };
   try {
-    return await told();
+    return await tellOnce();
   } catch {
     context.background(again());
     return null;
