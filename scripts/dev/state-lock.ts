@@ -64,7 +64,7 @@ async function privateFolder(path: string): Promise<void> {
 export async function checkUnlocked(stateDir: string): Promise<string | null> {
   const text = await readFile(join(stateDir, LOCK_FILE), "utf8").catch(() => null);
   if (text === null) return null;
-  const holder: Holder = JSON.parse(text);
+  const holder = holderOf(text);
   if (await lives(holder)) throw inUse(stateDir, holder.pid);
   return text;
 }
