@@ -3,10 +3,15 @@ import { join, relative } from "node:path";
 import { styleText } from "node:util";
 import { counted } from "../../src/plural.ts";
 import type { Diagnostic } from "../../src/skill/manifest.ts";
+import { terminalText } from "../terminal-text.ts";
 import type { RootedDiagnostic } from "./roots.ts";
 
 type Style = Parameters<typeof styleText>[0];
 const LEVEL_STYLE: Record<Diagnostic["level"], Style> = { error: "red", warning: "yellow", info: "cyan" };
+
+/** Names and values of a stranger's skill, without what a terminal would obey. */
+const printable = (text: string): string => terminalText(text, { isTTY: true });
+const oneLine = (text: string): string => printable(text).replace(/[\t\n]/g, "\ufffd");
 
 /** The text of some diagnostics; paths are shown relative to `cwd`. */
 export function renderDiagnostics(list: readonly RootedDiagnostic[], cwd: string, colour: boolean): string {
@@ -14,12 +19,12 @@ export function renderDiagnostics(list: readonly RootedDiagnostic[], cwd: string
     colour ? styleText(style, text, { validateStream: false }) : text;
   return list
     .map(({ root, diagnostic: d }) => {
-      const path = relative(cwd, join(root, d.file)) || ".";
+      const path = oneLine(relative(cwd, join(root, d.file))) || ".";
       const location = [path, d.line, d.column].filter((part) => part !== undefined).join(":");
-      const found = d.value === undefined ? "" : `\n  found: ${d.value}`;
-      const hint = d.hint === undefined ? "" : `\n  ${paint("green", "fix:")} ${d.hint}`;
+      const found = d.value === undefined ? "" : `\n  found: ${printable(d.value)}`;
+      const hint = d.hint === undefined ? "" : `\n  ${paint("green", "fix:")} ${printable(d.hint)}`;
       const field = d.field === undefined ? "" : ` ${d.field}:`;
-      return `${paint("bold", location)} ${paint(LEVEL_STYLE[d.level], d.level)}${field} ${d.message} [${d.code}]${found}${hint}\n`;
+      return `${paint("bold", location)} ${paint(LEVEL_STYLE[d.level], d.level)}${field} ${printable(d.message)} [${d.code}]${found}${hint}\n`;
     })
     .join("");
 }

@@ -566,6 +566,18 @@ test("diagnostics for people name place, field, value and remedy", async () => {
   expect(renderDiagnostics(diagnostics, project, true)).toContain("\u001b[31merror");
 });
 
+test.skipIf(process.platform === "win32")("attack: the name of a file sends a terminal nothing", async () => {
+  const project = folder({ "skills/a/SKILL.md": skillText("A") });
+  symlinkSync("nowhere", join(project, "skills/a/\u001b[2Jx"));
+  symlinkSync("nowhere", join(project, "skills/a/x\ny"));
+  const { diagnostics } = await build(project);
+  expect(diagnostics).toHaveLength(2);
+  const text = renderDiagnostics(diagnostics, project, false);
+  expect(text).not.toContain("\u001b");
+  expect(text.split("\n").filter((line) => line.startsWith("skills/a/"))).toHaveLength(2);
+  expect(text).not.toMatch(/^y/m);
+});
+
 test("hundreds of skills are built and written", async () => {
   const files: Record<string, string> = {};
   for (let i = 0; i < 300; i++) {
