@@ -8,11 +8,11 @@ import {
   type KeyObject,
   sign,
 } from "node:crypto";
-import { writeFile } from "node:fs/promises";
 import type { Signer } from "../src/skill/signature.ts";
 import { CommandError, EXIT, usageError } from "./command.ts";
 import { readIfThere } from "./read-if-there.ts";
 import { reasonOf } from "./system-error.ts";
+import { writeNewFile } from "./write-files.ts";
 
 interface SigningKey extends Signer {
   /** SHA-256 (hex) of the raw public key, as in hull.toml and trusted-signers. */
@@ -36,7 +36,7 @@ export async function makeSigningKey(path: string): Promise<SigningKey> {
   const { privateKey } = generateKeyPairSync("ed25519");
   const pem = privateKey.export({ type: "pkcs8", format: "pem" });
   try {
-    await writeFile(path, pem, { flag: "wx", mode: 0o600 });
+    await writeNewFile(path, pem, 0o600);
   } catch (error) {
     const message = `${path} cannot be written: ${reasonOf(error)}.`;
     throw new CommandError(EXIT.failed, "key_not_written", message);

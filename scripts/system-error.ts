@@ -12,6 +12,7 @@ const REASONS: Record<string, { reason: string; hint?: string; exit?: ExitCode }
   EPERM: { reason: "its permissions do not allow it", hint: "Change its owner or its permissions." },
   EROFS: { reason: "the file system can only be read" },
   ENOSPC: { reason: "the disk is full" },
+  EFBIG: { reason: "it would be larger than the system allows" },
   EDQUOT: { reason: "your share of the disk is full" },
   EMFILE: { reason: "too many files are open", hint: "Raise the limit: ulimit -n" },
   ENFILE: { reason: "too many files are open on this machine" },
@@ -40,6 +41,8 @@ const ACTS: Record<string, string> = {
   connect: "connect to",
 };
 
+const OF_OPEN_FILES: ReadonlySet<string> = new Set(["read", "write"]);
+
 /** Whether the system, and not Hull, refused something. */
 export const isSystemError = (error: unknown): error is NodeJS.ErrnoException =>
   error instanceof Error && "syscall" in error && "code" in error;
@@ -60,7 +63,9 @@ export function systemError(error: NodeJS.ErrnoException): CommandError {
   const program = name.startsWith("spawn");
   const act = program ? "start" : (ACTS[name] ?? "use");
   const { hint, exit = EXIT.failed } = known(error) ?? {};
-  const message = `Cannot ${act} ${path ?? placeOf(error)}: ${reasonOf(error)}.`;
+  // Of an open file, and of a connection, the system says neither path nor address.
+  const object = path ?? (OF_OPEN_FILES.has(name) ? "" : placeOf(error));
+  const message = `Cannot ${object === "" ? act : `${act} ${object}`}: ${reasonOf(error)}.`;
   return new CommandError(program ? EXIT.failed : exit, "system_error", message, hint);
 }
 

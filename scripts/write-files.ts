@@ -1,7 +1,8 @@
 /** Writes new files and never touches existing ones. */
-import { chmod, writeFile } from "node:fs/promises";
+import { chmod, open, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { makeFolder } from "./make-folder.ts";
+import { isSystemError } from "./system-error.ts";
 import type { TemplateFile } from "./templates.ts";
 
 /** Returns the written paths, and those left alone because they exist. */
@@ -15,7 +16,7 @@ export async function writeNewFiles(
     const path = join(dir, file.path);
     await makeFolder(dirname(path));
     try {
-      await writeFile(path, file.text, { flag: "wx" });
+      await writeNewFile(path, file.text);
     } catch (error) {
       if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
       kept.push(file.path);
@@ -25,4 +26,21 @@ export async function writeNewFiles(
     written.push(file.path);
   }
   return { written, kept };
+}
+
+/**
+ * Writes a file that must not exist; of one that cannot be written as a whole, nothing is left. A refusal of the system
+ * has the file's path.
+ */
+export async function writeNewFile(path: string, content: string | Uint8Array, mode = 0o666): Promise<void> {
+  const file = await open(path, "wx", mode);
+  try {
+    await file.writeFile(content);
+  } catch (error) {
+    await rm(path, { force: true });
+    if (isSystemError(error)) error.path = path;
+    throw error;
+  } finally {
+    await file.close();
+  }
 }

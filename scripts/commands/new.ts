@@ -1,5 +1,5 @@
 /** `hull new`: one starter skill. */
-import { stat } from "node:fs/promises";
+import { rm, stat } from "node:fs/promises";
 import { basename, join, relative, resolve } from "node:path";
 import { PROVIDER_KEY_VARIABLES } from "../../src/secrets.ts";
 import { skillSlug, slugify } from "../../src/skill/slug.ts";
@@ -64,7 +64,13 @@ Example: hull new "Weather report" -l python
         "Choose another name, or remove the folder.",
       );
     }
-    const { written } = await writeNewFiles(dir, starterSkill(name, language));
+    const { written } = await writeNewFiles(dir, starterSkill(name, language)).catch(
+      async (error: unknown) => {
+        // A part of a skill would be served, and the same command would find its folder.
+        await rm(dir, { recursive: true, force: true });
+        throw error;
+      },
+    );
     const shown = relative(process.cwd(), dir) || ".";
     const lines = [
       ...written.map((path) => join(shown, path)),

@@ -1,6 +1,5 @@
 /** `hull pack`: packs one skill into a file that other programs can install. */
 
-import { writeFile } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { counted } from "../../src/plural.ts";
 import { SIGNATURE_FILE } from "../../src/skill/file-text.ts";
@@ -13,6 +12,7 @@ import { readSources } from "../build/sources.ts";
 import { expandTyped } from "../build/typed.ts";
 import { type Command, EXIT, parseFlags, usageError } from "../command.ts";
 import { makeFolder } from "../make-folder.ts";
+import { replaceFile } from "../replace-file.ts";
 import { locateFindings, parseFolder } from "../validate/validate-skill.ts";
 
 export const command: Command = {
@@ -53,7 +53,7 @@ as hull validate does, and adds the files that it defines.
     const bytes = packZip(sources.map((source) => ({ ...source, path: `${top}/${source.path}` })));
     const path = join(resolve(values.out ?? "."), `${parsed.record.slug ?? top}.skill`);
     await makeFolder(dirname(path));
-    await writeFile(path, bytes);
+    await replaceFile(path, bytes);
     const count = counted(sources.length, "file");
     process.stdout.write(`${relative(process.cwd(), path)}: ${count}, ${counted(bytes.length, "byte")}\n`);
     return EXIT.ok;

@@ -1,6 +1,5 @@
 /** `hull sign`: signs the folder of a skill, or makes a key to sign with (docs/manifest.md). */
 
-import { writeFile } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
 import { counted } from "../../src/plural.ts";
 import { SIGNATURE_FILE } from "../../src/skill/file-text.ts";
@@ -12,6 +11,7 @@ import { nodeHash } from "../build/skill.ts";
 import { readSources } from "../build/sources.ts";
 import { expandTyped } from "../build/typed.ts";
 import { type Command, EXIT, parseFlags, usageError } from "../command.ts";
+import { replaceFile } from "../replace-file.ts";
 import { makeSigningKey, readSigningKey } from "../signing-key.ts";
 
 export const command: Command = {
@@ -61,7 +61,7 @@ of any file needs a new signature. Like hull validate, this command runs a skill
     }
     const signed = sources.filter(({ path }) => path !== SIGNATURE_FILE);
     const path = join(root, SIGNATURE_FILE);
-    await writeFile(path, await signFiles(signed, key, nodeHash));
+    await replaceFile(path, await signFiles(signed, key, nodeHash));
     const count = counted(signed.length, "file");
     process.stdout.write(`${relative(process.cwd(), path)}: ${count}, signed by ${key.fingerprint}\n`);
     return EXIT.ok;

@@ -1,7 +1,7 @@
 /** Real refusals of the system, in words. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, readdir, readFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -22,7 +22,18 @@ async function listenTwice(): Promise<void> {
   }
 }
 
-test.each<[string, (path: (name: string) => string) => Promise<unknown>, RegExp, number]>([
+type Refusal = [string, (path: (name: string) => string) => Promise<unknown>, RegExp, number];
+
+/** Of a write that fails, the system does not name the file. */
+const DISK_FULL: Refusal = [
+  "ENOSPC",
+  () => writeFile("/dev/full", "text"),
+  /^Cannot write: the disk is full\.$/,
+  1,
+];
+
+test.each<Refusal>([
+  ...(process.platform === "linux" ? [DISK_FULL] : []),
   ["ENOENT", (path) => readFile(path("gone")), /^Cannot open \/.*gone: it does not exist\.$/, 3],
   [
     "ENOTDIR",

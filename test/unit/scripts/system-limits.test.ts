@@ -1,0 +1,36 @@
+/** Commands where the system gives less than they ask for: no more bytes, few open files, pipes in place of files. */
+import { spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import { type Ended, hullHere } from "../../support/hull-here.ts";
+import { folder, skillText } from "./folder.ts";
+
+const BIN = fileURLToPath(new URL("../../../bin/hull.mjs", import.meta.url));
+
+/** A command in a shell that limits it; it ends after half a minute, whatever it waits for. */
+function limited(limit: string, args: string[], cwd: string): Ended {
+  const { status, stdout, stderr } = spawnSync(
+    "sh",
+    ["-c", `${limit}; exec "$0" "$@"`, process.execPath, BIN, ...args],
+    { cwd, encoding: "utf8", timeout: 30_000, killSignal: "SIGKILL" },
+  );
+  return { code: status ?? -1, out: stdout, err: stderr };
+}
+
+test.skipIf(process.platform === "win32").each([
+  [["new", "b"], "skills/b/SKILL.md"],
+  [["init", "sub"], "sub/package.json"],
+  [["pack", "skills/a"], "a.skill"],
+  [["sign", "skills/a", "--key", "key.pem"], "skills/a/SKILL.sig"],
+  [["sign", "--new-key", "new.pem"], "new.pem"],
+])("hull %j leaves no part of a file where the system takes no more bytes", async (args, file) => {
+  const project = folder({ "skills/a/SKILL.md": skillText("A") });
+  await hullHere(["sign", "--new-key", "key.pem"], project);
+  const { code, err } = limited("ulimit -f 0", args, project);
+  expect([code, err]).toEqual([1, expect.stringContaining(file)]);
+  expect(err).toContain("larger than the system allows");
+  expect(existsSync(join(project, file))).toBe(false);
+  expect(await hullHere(args, project)).toMatchObject({ code: 0 });
+});
