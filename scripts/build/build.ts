@@ -113,7 +113,7 @@ export async function buildRoots(roots: readonly string[], options: BuildOptions
   const perRoot: Outcome[][] = [];
   const { scans, diagnostics } = scanRoots(roots, options.projectDir);
   options.onScan?.(scans.reduce((sum, { scan }) => sum + scan.skills.length, 0));
-  const surroundings = await surroundingsOf(
+  const surroundings = surroundingsOf(
     scans.flatMap(({ scan }) => scan.skills),
     options,
   );
@@ -168,7 +168,7 @@ function importedFiles(outcomes: readonly Outcome[]): string[] {
   return [...new Set(all)].filter((path) => !path.split(sep).includes("node_modules"));
 }
 
-async function surroundingsOf(
+function surroundingsOf(
   folders: readonly SkillFolder[],
   {
     projectDir,
@@ -177,8 +177,8 @@ async function surroundingsOf(
     provided,
     skillsOnly,
   }: BuildOptions,
-): Promise<Surroundings> {
-  const packages = await readPackages(folders, projectDir, models);
+): Surroundings {
+  const packages = readPackages(folders, projectDir, models);
   const merged = mergedPackages(
     packages,
     folders.map(({ path }) => path),

@@ -1,5 +1,5 @@
 /** What the file system says of a path, without errors for what is not there. The calls block. */
-import { type Dirent, readdirSync, realpathSync, type Stats, statSync } from "node:fs";
+import { type Dirent, readdirSync, readFileSync, realpathSync, type Stats, statSync } from "node:fs";
 import { sep } from "node:path";
 import { ABSENT } from "../read-if-there.ts";
 import { isSystemError } from "../system-error.ts";
@@ -27,6 +27,15 @@ export function refusalOf(path: string, read: (path: string) => unknown = readdi
 
 /** A link that leads nowhere, and something of another kind, count as nothing. */
 const NOT_THERE = [...ABSENT, "EISDIR", "ELOOP"];
+
+/**
+ * The bytes of a file; `null` for a pipe, a socket or a device, whose bytes may never come or never end.
+ * @throws the system's error
+ */
+export function readRegular(path: string): Buffer | null {
+  const stats = statSync(path);
+  return stats.isFile() || stats.isDirectory() ? readFileSync(path) : null;
+}
 
 /** The entries of a folder; `null` if there is no such folder, or if it cannot be read. */
 export function readFolder(path: string): Dirent[] | null {

@@ -2,7 +2,6 @@
  * Skill folders that define models: the tables `[llm]` and `[capabilities]` of a hull.toml next to SKILL.md. They add
  * to the project's models; only the project decides where provider keys go.
  */
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { keyVariables, type Layer, packageSchema } from "../../src/model/registry/layer.ts";
 import { mergeLayers } from "../../src/model/registry/merge-layers.ts";
@@ -11,7 +10,7 @@ import type { Diagnostic } from "../../src/skill/manifest.ts";
 import { CONFIG_FILE } from "../config.ts";
 import type { ProjectModels } from "../models.ts";
 import { readToml } from "../toml-file.ts";
-import { mapLimited } from "./map-limited.ts";
+import { orNull, readRegular } from "./file-system.ts";
 import type { SkillFolder } from "./scan.ts";
 
 export interface Packages {
@@ -22,24 +21,19 @@ export interface Packages {
 }
 
 /** @param projectDir its own hull.toml is not a package's */
-export async function readPackages(
+export function readPackages(
   folders: readonly SkillFolder[],
   projectDir: string,
   models: ProjectModels,
-): Promise<Packages> {
-  const texts = await mapLimited(folders, async (folder) => ({
-    folder,
-    text:
-      folder.path === projectDir || !folder.configured
-        ? null
-        : await readFile(join(folder.path, CONFIG_FILE), "utf8").catch(() => null),
-  }));
+): Packages {
   const owned = new Owners(models);
   const layers = new Map<string, Layer>();
   const diagnostics = new Map<string, Diagnostic>();
-  for (const { folder, text } of texts) {
-    if (text === null) continue;
-    const file = readToml(text, packageSchema);
+  for (const folder of folders) {
+    if (folder.path === projectDir || !folder.configured) continue;
+    const bytes = orNull(() => readRegular(join(folder.path, CONFIG_FILE)));
+    if (bytes === null) continue;
+    const file = readToml(bytes.toString("utf8"), packageSchema);
     const fault = file.ok ? owned.claim(folder.name, file.data) : file.fault;
     if (file.ok && fault === null) layers.set(folder.path, file.data);
     else if (fault !== null) diagnostics.set(folder.path, diagnosticOf(folder, fault));

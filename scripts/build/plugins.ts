@@ -1,7 +1,7 @@
 /** Plugins in folders of skills: what `.claude-plugin/plugin.json` and `marketplace.json` say about them. */
-import { readFileSync } from "node:fs";
 import { join, resolve, sep } from "node:path";
 import * as z from "zod";
+import { orNull, readRegular } from "./file-system.ts";
 
 /** A folder of this name makes its parent a plugin, or a marketplace of plugins. */
 export const PLUGIN_FOLDER = ".claude-plugin";
@@ -43,9 +43,9 @@ export function readPlugins(folder: string): DeclaredPlugins {
   const unreadable: string[] = [];
   const read = <T>(name: string, shape: z.ZodType<T>): T | null => {
     const file = join(folder, PLUGIN_FOLDER, name);
-    const text = textOf(file);
-    if (text === null) return null;
-    const parsed = shape.safeParse(jsonOf(text));
+    const bytes = orNull(() => readRegular(file));
+    if (bytes === null) return null;
+    const parsed = shape.safeParse(jsonOf(bytes.toString("utf8")));
     if (!parsed.success) unreadable.push(file);
     return parsed.success ? parsed.data : null;
   };
@@ -85,14 +85,6 @@ export function pluginOf(folder: string, plugins: readonly Plugin[]): Plugin | n
   const listed = deepest(listing);
   if (listed === undefined) return inner ?? null;
   return inner !== undefined && inner.path.length > listed.path.length ? inner : listed;
-}
-
-function textOf(path: string): string | null {
-  try {
-    return readFileSync(path, "utf8");
-  } catch {
-    return null;
-  }
 }
 
 function jsonOf(text: string): unknown {

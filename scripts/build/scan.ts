@@ -2,7 +2,7 @@
  * Finds skill folders and their files, and never changes the source tree. The calls block: a folder of thousands of
  * skills takes a tenth of the time of as many asynchronous calls.
  */
-import { type Dirent, existsSync, lstatSync, readFileSync, type Stats, statSync } from "node:fs";
+import { type Dirent, existsSync, lstatSync, type Stats, statSync } from "node:fs";
 import { basename, dirname, join, relative, sep } from "node:path";
 import { utf8Length } from "../../src/bytes.ts";
 import { firstOf } from "../../src/cut.ts";
@@ -14,7 +14,16 @@ import { slugify } from "../../src/skill/slug.ts";
 import { PACK_LIMITS } from "../../src/skill/tar.ts";
 import { CONFIG_FILE } from "../config.ts";
 import { reasonOf } from "../system-error.ts";
-import { isWithin, orNull, outsideTarget, readFolder, realPath, refusalOf, statOf } from "./file-system.ts";
+import {
+  isWithin,
+  orNull,
+  outsideTarget,
+  readFolder,
+  readRegular,
+  realPath,
+  refusalOf,
+  statOf,
+} from "./file-system.ts";
 import { foldersAbove } from "./folders-above.ts";
 import { type DeclaredPlugins, PLUGIN_FOLDER, type Plugin, pluginOf, readPlugins } from "./plugins.ts";
 
@@ -593,8 +602,8 @@ const IGNORE_FILE = ".hullignore";
 /** Throws the system's error for a file that cannot be read, since what it lists must not be bundled. */
 function readIgnore(location: string, base: string): IgnoreLevel {
   const path = join(location, IGNORE_FILE);
-  const text = orNull(() => readFileSync(path, "utf8"));
-  const refusal = text === null ? refusalOf(path, readFileSync) : null;
+  const bytes = orNull(() => readRegular(path));
+  const refusal = bytes === null ? refusalOf(path, readRegular) : null;
   if (refusal !== null) throw refusal;
-  return { base, rules: parseIgnore(text ?? "") };
+  return { base, rules: parseIgnore(bytes?.toString("utf8") ?? "") };
 }

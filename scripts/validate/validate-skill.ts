@@ -12,6 +12,7 @@ import type { Diagnostic, JsonObject } from "../../src/skill/manifest.ts";
 import { parseManifest } from "../../src/skill/parse.ts";
 import { type ParsedAgentSkill, parseSkill } from "../../src/skill/parse-skill.ts";
 import { NO_SIGNATURES, type SignaturePolicy } from "../../src/skill/trust.ts";
+import { readRegular } from "../build/file-system.ts";
 import { fileUnreadable, listFiles, ownFiles, type RootContext, type SkillFolder } from "../build/scan.ts";
 import { leadsToSkill, linksToPlugin } from "../build/shared-folder.ts";
 import { readSources } from "../build/sources.ts";
@@ -68,7 +69,8 @@ async function textFile(
 ): Promise<Omit<Text, "unreadable">> {
   const name = basename(folder.file);
   const path = `${folder.path}/${name}`;
-  if (existsSync(path)) return { text: readFileSync(path), locations: null };
+  const text = existsSync(path) ? readRegular(path) : null;
+  if (text !== null) return { text, locations: null };
   const sources = await readSources(listFiles(folder, rootContext).files);
   const location = { folder: folder.name, file: folder.file };
   const { files, locations } = await expandTyped(folder.path, sources, location, signatures);

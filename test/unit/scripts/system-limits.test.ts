@@ -34,3 +34,18 @@ test.skipIf(process.platform === "win32").each([
   expect(existsSync(join(project, file))).toBe(false);
   expect(await hullHere(args, project)).toMatchObject({ code: 0 });
 });
+
+test.skipIf(process.platform === "win32")("a pipe in the place of a file holds up no command", async () => {
+  const project = folder({
+    "skills/a/SKILL.md": skillText("A"),
+    "skills/b/x": "",
+    "skills/.claude-plugin/x": "",
+  });
+  const pipes = ["a/.hullignore", "a/hull.toml", "b/SKILL.md", ".hullignore", ".claude-plugin/plugin.json"];
+  for (const path of pipes) spawnSync("mkfifo", [join(project, "skills", path)]);
+  for (const command of [["validate"], ["build", "--keep-going"]]) {
+    const { code, err } = limited("true", command, project);
+    expect([command, code]).toEqual([command, 1]);
+    expect(err).toContain("skills/b/SKILL.md warning SKILL.md is not a regular file");
+  }
+});
