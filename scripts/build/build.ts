@@ -301,15 +301,13 @@ async function withNamespaces(
     moved.set(outcome, { slug: own, holder });
   }
   const [first] = outcomes.filter((outcome) => moved.has(outcome));
-  return Promise.all(
-    outcomes.map(async (outcome) => {
-      const to = moved.get(outcome);
-      if (to === undefined) return outcome;
-      const built = await again({ ...outcome.folder, slug: to.slug });
-      const told = outcome === first ? [slugsInUse(outcome, moved)] : [];
-      return { ...built, diagnostics: [...built.diagnostics, ...told] };
-    }),
-  );
+  return mapLimited(outcomes, async (outcome) => {
+    const to = moved.get(outcome);
+    if (to === undefined) return outcome;
+    const built = await again({ ...outcome.folder, slug: to.slug });
+    const told = outcome === first ? [slugsInUse(outcome, moved)] : [];
+    return { ...built, diagnostics: [...built.diagnostics, ...told] };
+  });
 }
 
 /** Skills in the order in which they may choose their slugs. */

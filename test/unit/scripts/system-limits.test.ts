@@ -49,3 +49,16 @@ test.skipIf(process.platform === "win32")("a pipe in the place of a file holds u
     expect(err).toContain("skills/b/SKILL.md warning SKILL.md is not a regular file");
   }
 });
+
+test.skipIf(process.platform === "win32")(
+  "a build of many skills in plugins opens few files at once",
+  async () => {
+    const files: Record<string, string> = {};
+    for (const plugin of ["one", "two"]) {
+      files[`skills/${plugin}/.claude-plugin/plugin.json`] = JSON.stringify({ name: plugin });
+      for (let i = 0; i < 200; i++) files[`skills/${plugin}/skills/s${i}/SKILL.md`] = skillText(`S${i}`);
+    }
+    const { code, out } = limited("ulimit -n 100", ["build"], folder(files));
+    expect([code, out]).toEqual([0, expect.stringContaining("Built 400 skills")]);
+  },
+);
