@@ -32,6 +32,7 @@ const ACTS: Record<string, string> = {
   read: "read",
   scandir: "read the folder",
   mkdir: "make the folder",
+  mkdtemp: "make the folder",
   write: "write",
   rename: "rename",
   unlink: "remove",

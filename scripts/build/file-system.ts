@@ -46,10 +46,14 @@ export const realPath = (path: string): string | null => orNull(() => realpathSy
 
 export const statOf = (path: string): Stats | null => orNull(() => statSync(path));
 
+/** @throws the system's error if no more files can be opened, since that says nothing of the path */
 export function orNull<T>(call: () => T): T | null {
   try {
     return call();
-  } catch {
+  } catch (error) {
+    if (isSystemError(error) && NO_MORE_FILES.includes(error.code ?? "")) throw error;
     return null;
   }
 }
+
+const NO_MORE_FILES = ["EMFILE", "ENFILE"];

@@ -1,7 +1,7 @@
 /** Real refusals of the system, in words. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -43,6 +43,7 @@ test.each<Refusal>([
   ],
   ["EISDIR", (path) => readFile(path("full")), /it is a folder, not a file\.$/, 1],
   ["EEXIST", (path) => mkdir(path("file")), /^Cannot make the folder .*file: there is something else/, 1],
+  ["ENOENT of a temporary folder", (path) => mkdtemp(path("gone/x")), /^Cannot make the folder \/.*gone/, 3],
   ["ENOTDIR of a folder", (path) => readdir(path("file")), /^Cannot read the folder .*file: a part of/, 1],
   ["ENAMETOOLONG", (path) => readFile(path("x".repeat(300))), /its name is too long\.$/, 1],
   ["EADDRINUSE", listenTwice, /^Cannot listen on 127\.0\.0\.1:\d+: another program listens there\.$/, 4],
