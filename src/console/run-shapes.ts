@@ -38,7 +38,8 @@ const REASONS: Readonly<Record<string, string>> = {
 
 /** Why a run ended, or why it waits, in one sentence. */
 export function reason({ kind, state, code }: Pick<RunEntry, "kind" | "state" | "code">): string {
-  if (code !== null && state !== "cancelled") return `It ended with the error ${code}.`;
+  if (code !== null && state !== "cancelled" && state !== "budget_exhausted")
+    return `It ended with the error ${code}.`;
   // The skill may be a script.
   if (kind === "call" && state === "done") return "It ended with an answer.";
   return REASONS[state] ?? "It ended.";

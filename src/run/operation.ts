@@ -210,6 +210,7 @@ async function perform(
       });
       // A budget may end a run before it asks a model.
       started();
+      context.log.run_status = result.status;
       return result;
     }
   }

@@ -89,6 +89,39 @@ describe("a run is listed", () => {
       .toMatchObject([{ name, state: "error", code: "mocked_failure" }]);
   });
 
+  it("of a run: with the way in which it ended, in a session or not", async () => {
+    await client.post("/sessions", { id: "ways" });
+    const key = { "idempotency-key": "ways" };
+    const later = { prefer: "respond-async" };
+    const asked: [path: string, headers: object][] = [
+      ["/sessions/ways/runs", {}],
+      ["/runs", {}],
+      ["/runs?stream=1", {}],
+      ["/runs", key],
+      ["/runs", later],
+    ];
+    const ways: [state: string, options: object][] = [
+      ["done", {}],
+      ["stuck", { persistent: true, max_nudges: 0 }],
+      ["budget_exhausted", { persistent: true, max_iterations: 1 }],
+      ["failed", { require_successful_tools: ["look"] }],
+    ];
+    for (const [state, more] of ways) {
+      for (const [path, headers] of asked) {
+        const each = "idempotency-key" in headers ? { "idempotency-key": `ways-${state}` } : headers;
+        const sent = { "content-type": "application/json", ...each };
+        const body = JSON.stringify({ prompt: "Hi.", options: { ...MOCK, ...more } });
+        const answer = await client.fetch(path, { method: "POST", headers: sent, body });
+        const text = await answer.text();
+        const own = path.startsWith("/sessions/") ? String(JSON.parse(text).run_id) : null;
+        const row = await settled(own ?? answer.headers.get("x-hull-execution-id") ?? "", state);
+        expect([row.settled_at === null, row.code]).toEqual([false, null]);
+      }
+    }
+    const { data } = await json<{ data: RunEntry[] }>("/runs?state=stuck&name=runs");
+    expect(data).toHaveLength(asked.length - 1);
+  });
+
   const messages = [{ role: "user", content: "Hi." }];
   const tools = [{ type: "code_execution_20250825", name: "code_execution" }];
   type Asked = [name: string, path: string, body: object];

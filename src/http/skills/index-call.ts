@@ -18,7 +18,10 @@ import { runId } from "../run-id.ts";
 /** A call that runs longer than this, in ms, is also noted while it runs. */
 const LONG_MS = 1000;
 
-/** What the log says that a call took. The cost of a skill's call stands next to its usage, and so does a budget's refusal. */
+/**
+ * What the log says that a call took. The cost of a skill's call stands next to its usage, and so does a budget's
+ * refusal. An agent run without a session has its status.
+ */
 const usageShape = z.lazy(() =>
   z.object({
     usage: z.object({
@@ -30,6 +33,7 @@ const usageShape = z.lazy(() =>
     cost_usd: z.optional(z.number()),
     price_known: z.optional(z.boolean()),
     refused: z.optional(z.boolean()),
+    run_status: z.optional(z.string()),
   }),
 );
 
@@ -46,25 +50,26 @@ export async function indexedCall<T>(
   const soon = setTimeout(() => indexRun(context, run), LONG_MS);
   try {
     const output = await carryOut();
-    indexRun(context, ended(run, "done", null, context.log));
+    indexRun(context, ended(run, null, context.log));
     return output;
   } catch (error) {
     const left = signal.aborted && !(error instanceof HullError);
     const code = left ? ClientClosedRequest.code : toHullError(error).code;
-    const state = code === ClientClosedRequest.code ? "cancelled" : "error";
-    indexRun(context, ended(run, state, code, context.log));
+    indexRun(context, ended(run, code, context.log));
     throw error;
   } finally {
     clearTimeout(soon);
   }
 }
 
-function ended(run: RunEntry, state: string, code: string | null, said: unknown): RunEntry {
+/** @param code of the error that ended the call; `null`: it has an answer */
+function ended(run: RunEntry, code: string | null, said: unknown): RunEntry {
   const now = Date.now();
   const { data } = usageShape.safeParse(said);
+  const failed = code === ClientClosedRequest.code ? "cancelled" : "error";
   return {
     ...run,
-    state,
+    state: code === null ? (data?.run_status ?? "done") : failed,
     code: code ?? (data?.refused === true ? BudgetExceeded.code : null),
     settled_at: new Date(now).toISOString(),
     duration_ms: now - Date.parse(run.created_at),

@@ -396,14 +396,18 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
   /** The row of the run in the tenant's list of runs. */
   runRow(run: RunRow): RunEntry {
     const { id } = this.#store.identity();
-    const { name = null, outcome = null } = this.#calls.row() ?? {};
+    const call = this.#calls.row();
+    const { name = null, outcome = null } = call ?? {};
     const code = outcome?.ok === false ? outcome.error.code : null;
     // If the run was stopped from outside, reading its records may be what kills the process.
     const stopped = run.status === "cancelled" || code === "execution_lost";
     const state = stopped && !this.log.loaded ? null : this.log.state().run;
     const used =
       state === null ? usedIn(this.#used) : { ...state.totals, price_known: true, ...spentBy(state) };
-    const figures = figuresOf(run, used);
+    // The call of an agent run is done however that run ended.
+    const isRun = call !== null && operationOf(call) === "runs";
+    const status = isRun && run.status === "done" && state !== null ? state.status : run.status;
+    const figures = figuresOf({ ...run, status }, used);
     const ended = state === null ? null : endCode(state);
     return { id, kind: "call", name, session: null, ...figures, code: code ?? ended };
   }
