@@ -1,6 +1,7 @@
 /** How the rows of sessions and runs come into the lists in D1. */
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { Deployment } from "../../src/deployment.ts";
+import { BudgetExceeded } from "../../src/errors/budget.ts";
 import type { RowNote } from "../../src/row-collector.ts";
 import { flushRows, queueRows } from "../../src/session/index-rows.ts";
 import { beginningCall, type RunEntry } from "../../src/session/run-entry.ts";
@@ -395,6 +396,33 @@ describe("a new session", () => {
 });
 
 describe("a run", () => {
+  it("that a budget ended has its code although its first row was lost and another run has begun", async () => {
+    const refusal = new BudgetExceeded({
+      budget: "hard",
+      scope: "tenant",
+      window: "total",
+      limit: "max_output_tokens",
+      limit_value: 1,
+      spent: 1,
+      reserved: 0,
+      requested: 1,
+      resets_at: null,
+    });
+    await inWorld({ replies: [refusal] }, async (world) => {
+      await world.open();
+      for (const id of ["refused", "present"]) {
+        await world.start(id, "go");
+        await world.ask("answer", { run_id: id, wait: "terminal" });
+      }
+      await world.over();
+      await forgetRuns(bindings, "t", ["refused"]);
+      world.conversation.listing.relist("refused", "running");
+      await expect
+        .poll(() => indexedRun(bindings, "t", "refused"))
+        .toMatchObject({ state: "budget_exhausted", code: "budget_exceeded" });
+    });
+  });
+
   it("has a price that is known unless noted otherwise; a late note does not undo that of its end", async () => {
     const begun = beginningCall("priced", "priced", Date.now());
     const end = { ...begun, state: "done", settled_at: begun.created_at, input_tokens: 1 };

@@ -3,6 +3,7 @@ import * as z from "zod/mini";
 import { spentBy } from "../../engine/agent/spent.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
 import { endCode } from "../../engine/agent/status.ts";
+import { BudgetExceeded } from "../../errors/budget.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { figuresOf, type RunEntry, type Used } from "../run-entry.ts";
 import type { RunView, SessionView } from "./answers.ts";
@@ -75,7 +76,16 @@ export function indexEntry(log: SessionLog, row: RunRow): RunEntry {
   }
   const { result, error } = readEnd(log.store, row);
   const about = { id, kind: "run", name: null, session } as const;
-  return { ...about, ...figuresOf(row, usedIn(result)), code: codeIn(error) };
+  return { ...about, ...figuresOf(row, usedIn(result)), code: codeIn(error) ?? refusedCode(log, row) };
+}
+
+/** `budget_exceeded` if a budget refused the run's next call, which only its records say; else `null`. */
+function refusedCode({ store }: SessionLog, row: RunRow): string | null {
+  if (row.status !== "budget_exhausted") return null;
+  let refused = false;
+  for (const record of store.runRecords(row))
+    if (record.type === "run_settled") refused = record.refused_by !== undefined;
+  return refused ? BudgetExceeded.code : null;
 }
 
 const codeIn = (error: JsonObject | undefined): string | null =>
