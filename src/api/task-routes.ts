@@ -35,7 +35,11 @@ export const TASK_OPERATIONS = {
       parameters: [KEY, ref("parameters", "stream")],
       answers: {
         200: answer("The run's events; the last one has the task", EVENTS),
-        201: answer("It runs; with `wait` it has ended", json(schema("Task")), LOCATED),
+        201: answer(
+          "It runs; with `wait` it has ended, or awaits its next cycle",
+          json(schema("Task")),
+          LOCATED,
+        ),
         202: CONTINUES,
       },
       faults: RUN_FAULTS,

@@ -225,7 +225,7 @@ describe("a run that is about to begin", () => {
       expect(await late).toMatchObject(answer);
       expect(world.conversation.log.state().visible).toEqual(said);
       asked.resolve();
-      await world.ask("task_wait", { timeout_ms: null });
+      await world.ask("task_wait", { timeout_ms: null, until: "end" });
       expect(JSON.stringify(world.conversation.log.state().visible)).toContain("Dig r2.");
     });
   });

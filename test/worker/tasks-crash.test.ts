@@ -43,9 +43,9 @@ async function play(world: World, parent: string, named: boolean): Promise<void>
     wait: false,
     request: named ? request("spawn") : null,
   });
-  await world.ask("task_wait", { timeout_ms: null });
+  await world.ask("task_wait", { timeout_ms: null, until: "end" });
   await world.ask("task_input", { run_id: "r2", task: "Dig on.", request: request("input") });
-  await world.ask("task_wait", { timeout_ms: null });
+  await world.ask("task_wait", { timeout_ms: null, until: "end" });
 }
 
 /** All events of the session above. */
@@ -79,7 +79,7 @@ it.each([false, true])(
           expect(world.performed).toEqual(["r1 tool-0-0 write", "r2 tool-0-0 write"]);
           // Whoever dies after the answer is heard of when its alarm comes.
           await world.revive();
-          await world.ask("task_wait", { timeout_ms: null });
+          await world.ask("task_wait", { timeout_ms: null, until: "end" });
           const events = await told(parent);
           const counted = (name: string): number => events.filter(({ event }) => event === name).length;
           expect([writes, counted("sub_agent_start"), counted("sub_agent_result")]).toEqual([writes, 2, 2]);
@@ -142,7 +142,7 @@ it("a session above that dies before it answers gets what comes after, and the e
       request: null,
     };
     await world.ask("spawn_task", { work: { agent: spec }, ...task });
-    await world.ask("task_wait", { timeout_ms: null });
+    await world.ask("task_wait", { timeout_ms: null, until: "end" });
     sessions.revive();
     world.now += 20_000;
     world.alarm();
@@ -247,7 +247,7 @@ const GRAPH = {
 /** Asks again and again: who waits in a process that dies of nothing that it was asked would wait for ever. */
 async function ended(world: World): Promise<void> {
   for (;;) {
-    const { task } = await world.ask("task_wait", { timeout_ms: 5 });
+    const { task } = await world.ask("task_wait", { timeout_ms: 5, until: "end" });
     if (task.status !== "running") return;
   }
 }
@@ -279,7 +279,7 @@ it.each([false, true])("with a graph neither (stored: %s)", async (after) => {
           result: { visible_text: "dug" },
         });
         await world.revive();
-        await world.ask("task_wait", { timeout_ms: null });
+        await world.ask("task_wait", { timeout_ms: null, until: "end" });
         // The sub-agent of each run, and each run, tell of their beginnings and ends once. What a sub-agent could not tell
         // while the process was dead comes at its next check.
         const updates = () => world.events().filter(({ event }) => event === "task_update").length;

@@ -187,6 +187,15 @@ describe("a task", () => {
     expect(updates).toEqual(["running", "completed", "progressed", "running", "completed", "cancelled"]);
   });
 
+  it("with cycles is waited for only until its first one ends by the request that begins it", async () => {
+    const carry = { retriggerable: true };
+    const begin = () =>
+      spawn({ carry, options: said("first"), wait: true }, { "idempotency-key": "first-cycle" });
+    const begun = await begin();
+    expect(begun).toMatchObject({ status: "awaiting", result: { text: "first" } });
+    expect(await begin()).toMatchObject({ id: begun.id, status: "awaiting" });
+  });
+
   it.each([
     ["inherit", 4],
     ["fork", 4],

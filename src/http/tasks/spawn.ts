@@ -104,7 +104,7 @@ async function again(
   if (request === null || !(await session.ask("known", { request }))) return null;
   noteReplay(context);
   return wait
-    ? session.ask("task_wait", { timeout_ms: null })
+    ? session.ask("task_wait", { timeout_ms: null, until: "cycle" })
     : { task: await session.ask("task", null), thrown: null };
 }
 

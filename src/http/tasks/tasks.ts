@@ -24,7 +24,7 @@ export const getTask: Handler = async (context, { id = "" }) =>
 export async function waitForTasks(context: RequestContext): Promise<Response> {
   const { ids, timeout_ms = null } = await readJson(context.request, waitBody);
   const list = typeof ids === "string" ? [ids] : ids;
-  const wait = { timeout_ms };
+  const wait = { timeout_ms, until: "end" } as const;
   const all = await Promise.all(list.map((id) => sessionOf(context, id, "task").ask("task_wait", wait)));
   const failed = all.find(({ thrown }) => thrown !== null);
   if (failed?.thrown) throw thrownBy(failed.thrown);

@@ -158,7 +158,10 @@ async function ended(context: RunContext, session: SessionClient, signal: AbortS
   try {
     if (signal.aborted) stop();
     signal.throwIfAborted();
-    return await Promise.race([session.ask("task_wait", { timeout_ms: null }), stopped.promise]);
+    return await Promise.race([
+      session.ask("task_wait", { timeout_ms: null, until: "end" }),
+      stopped.promise,
+    ]);
   } finally {
     signal.removeEventListener("abort", stop);
   }

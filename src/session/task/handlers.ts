@@ -5,7 +5,7 @@ import type { Handlers, SessionCaller } from "../conversation/rpc.ts";
 import { MAX_ROW_WAIT_MS, waitAtMost } from "../wait-at-most.ts";
 import type { Delegates } from "./delegates.ts";
 import { Lineage } from "./lineage.ts";
-import type { TaskOperations } from "./rpc.ts";
+import type { TaskOperations, TaskWait } from "./rpc.ts";
 import type { TaskRow } from "./store.ts";
 import type { Task } from "./task.ts";
 import { type OperationContext, TaskRuns } from "./task-runs.ts";
@@ -35,9 +35,9 @@ export function taskHandlers(
   /** The id of the session's task; `null`: it is no task. */
   const ownTask = (id: string): string | null => (task.store.row() === null ? null : id);
 
-  /** Waits until the task has ended, or for this time, and returns it; `null`: no limit. */
-  const waited = async (timeout_ms: number | null) => {
-    await task.wait(timeout_ms);
+  /** Waits until the task has ended, or for this time, and returns it. */
+  const waited = async (asked: TaskWait) => {
+    await task.wait(asked);
     const row = task.row();
     const handle = task.handle();
     const failed = handle.status === "failed" && !row.thrown;
@@ -62,10 +62,12 @@ export function taskHandlers(
           if (task.isRunning()) background(task.index());
         }, BEGUN_MS);
       }
-      return asked.wait ? waited(null) : { task: task.handle(), thrown: null, spent: task.spent() };
+      return asked.wait
+        ? waited({ timeout_ms: null, until: "cycle" })
+        : { task: task.handle(), thrown: null, spent: task.spent() };
     },
     task: onTask(() => task.handle()),
-    task_wait: onTask(({ timeout_ms }) => waited(timeout_ms)),
+    task_wait: onTask(waited),
     task_input: onTask(async ({ run_id, task: text, request }, row, at) => {
       if (!conversation.knows(request)) {
         const { id } = at.session;

@@ -17,6 +17,14 @@ interface Waited {
   spent: Spent;
 }
 
+/** How long a request waits for a task. */
+export interface TaskWait {
+  /** `null`: no limit. */
+  timeout_ms: number | null;
+  /** `end`: it has ended for good. `cycle`: or it awaits its next cycle. */
+  until: "end" | "cycle";
+}
+
 /** What a task's run executes: an agent run, or for the mode `workflow` a workflow run. */
 export type TaskWork = { agent: AgentSpec } | { workflow: WorkflowSpec };
 
@@ -37,21 +45,15 @@ export interface TaskOperations {
        * Whether the answer waits until lists show the task. Otherwise they show it a moment later, or when it has ended.
        */
       listed: boolean;
-      /** Whether the answer also waits until the task has ended. */
+      /** Whether the answer also waits until the task has ended, or awaits its next cycle. */
       wait: boolean;
       request: NamedRequest | null;
     };
     out: Waited;
   };
   task: { in: null; out: TaskHandle };
-  /**
-   * Waits while the task is running or waits for input.
-   * @param timeout_ms `null`: no limit
-   */
-  task_wait: {
-    in: { timeout_ms: number | null };
-    out: Waited;
-  };
+  /** Waits while the task is running. */
+  task_wait: { in: TaskWait; out: Waited };
   /** Runs the task again. @param task `null`: the same task, with this payload */
   task_input: { in: { run_id: string; task: string } & Named; out: TaskHandle };
   task_trigger: { in: { run_id: string; payload: Json } & Named; out: TaskHandle };

@@ -28,6 +28,7 @@ import { waitAtMost } from "../wait-at-most.ts";
 import type { Workflow } from "../workflow/workflow.ts";
 import { forgetTask, taskRow } from "./directory.ts";
 import { Relay } from "./relay.ts";
+import type { TaskWait } from "./rpc.ts";
 import { type Cycle, type TaskRow, TaskStore } from "./store.ts";
 import { agentWork, howEnded, type Work, workflowWork } from "./work.ts";
 
@@ -219,12 +220,11 @@ export class Task {
     };
   }
 
-  /** Waits while it is running or waits for input, at most this many ms. */
-  async wait(timeout_ms: number | null): Promise<void> {
+  async wait({ timeout_ms, until: end }: TaskWait): Promise<void> {
     const until = timeout_ms === null ? null : Date.now() + timeout_ms;
     for (;;) {
       const status = this.status(this.row());
-      if (status !== "running" && status !== "awaiting") return;
+      if (status !== "running" && (status !== "awaiting" || end === "cycle")) return;
       const left = until === null ? null : until - Date.now();
       if (left !== null && left <= 0) return;
       const change = this.#conversation.runs.change();
