@@ -25,6 +25,15 @@ export function ignoredHeader(names: readonly string[]): Record<string, string> 
   return all.length === 0 ? {} : { "x-hull-ignored": all.join(", ").slice(0, 1024) };
 }
 
+/**
+ * For `x-hull-ignored`: the members that the model calls of a run left out.
+ * @param thinking the name of this option in the request
+ */
+export function leftOut(warnings: readonly Warning[], thinking: string): string[] {
+  const lost = warnings.filter(({ code, option }) => code === "option_ignored" || option === "tool_choice");
+  return lost.flatMap(({ option }) => (option === "thinking" ? thinking : (option ?? [])));
+}
+
 /** `x-hull-usage`, over all rounds of a run. */
 export const usageHeader = (usage: {
   input_tokens: number;

@@ -119,6 +119,8 @@ export interface AgentOutcome {
   hosted: JsonObject | null;
   /** Those of all its records. */
   warnings: readonly Warning[];
+  /** Those of its model calls. */
+  call_warnings: readonly Warning[];
 }
 
 /** @throws HullError if the request cannot be run */
@@ -176,6 +178,7 @@ export async function openAgentRun(
       /** The provider's own container, from its last turn. */
       const last: Pick<AgentOutcome, "hosted"> = { hosted: null };
       const warnings: Warning[] = [];
+      const call_warnings: Warning[] = [];
       const log = durable?.log ?? new MemoryLog(null);
       try {
         const { run } = await driveStateless(context, spec, {
@@ -190,7 +193,10 @@ export async function openAgentRun(
           emit: (event) => pass(event, listener),
           hear: (applied) => {
             const { record } = applied;
-            if (record.type === "model_call_settled") last.hosted = record.turn.container ?? last.hosted;
+            if (record.type === "model_call_settled") {
+              last.hosted = record.turn.container ?? last.hosted;
+              call_warnings.push(...record.warnings);
+            }
             warnings.push(...readingOf(applied).warnings);
             report(applied, listener, clients);
           },
@@ -203,6 +209,7 @@ export async function openAgentRun(
           max_iterations_reached: roundsUsedUp(run),
           paused: run.status === "budget_exhausted",
           warnings,
+          call_warnings,
           ...last,
         };
       } catch (error) {

@@ -137,6 +137,34 @@ describe("chat completions", () => {
     },
   );
 
+  test("name what only the call left out", async () => {
+    fake.script([{ text: "Done." }, { text: "Done." }]);
+    const tools = JSON.parse('[{"type":"code_execution"}]');
+    const model = "claude-opus-4-6";
+    const sampling = { temperature: 0.2, user: "u1" };
+    const asked = openai.chat.completions.create({
+      model,
+      messages,
+      tools,
+      ...sampling,
+      reasoning_effort: "high",
+    });
+    expect((await asked.asResponse()).headers.get("x-hull-ignored")).toBe("user, temperature");
+    const sent = await fetch(`${hull.url}/v1/messages`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({
+        model,
+        max_tokens: 2000,
+        messages,
+        tools: [{ type: "code_execution_20250825", name: "code_execution" }],
+        temperature: 0.2,
+        thinking: { type: "enabled", budget_tokens: 1024 },
+      }),
+    });
+    expect([sent.status, sent.headers.get("x-hull-ignored")]).toEqual([200, "temperature"]);
+  });
+
   test("that call tools of Hull and of the client at once show the client its own; the follow-up has both", async () => {
     const both = {
       text: "Both.",

@@ -9,7 +9,7 @@ import type { ChatRequest } from "../../llm/openai-api/request.ts";
 import { namesSkill } from "../../llm/skill-model.ts";
 import { tokenCounts } from "../../model/usage.ts";
 import { type Container, type GeneratedFile, makeContainer } from "../../run/container.ts";
-import { ignoredHeader, warningsHeader } from "../../run/end-headers.ts";
+import { ignoredHeader, leftOut, warningsHeader } from "../../run/end-headers.ts";
 import { type AgentListener, type AgentOutcome, type AgentRun, openAgentRun } from "../../run/vendor-run.ts";
 import type { RequestContext } from "../context.ts";
 import { jsonAnswer } from "../json.ts";
@@ -50,20 +50,16 @@ export async function answerChatWithTools(
   await context.beforeEffects();
   const chosen = ignoredChoice(asked.request.tool_choice);
   const own = run.protocol === "openai-chat" ? [] : Object.keys(asked.extra);
-  const ignored = ignoredHeader([
-    ...own,
-    ...asked.unsupported,
-    ...chosen,
-    ...ignoredStrict(asked.request.tools, null),
-  ]);
+  const ignored = [...own, ...asked.unsupported, ...chosen, ...ignoredStrict(asked.request.tools, null)];
   if (!asked.stream) {
     const silent = { text: () => {}, reasoning: () => {}, call: () => {} };
-    const { turn, further, warnings } = await drive(context, run, asked, silent);
+    const { turn, further, warnings, call_warnings } = await drive(context, run, asked, silent);
     const whole = { ...completionOf(turn, run.excludesCached, Date.now()), ...further };
-    const headers = { "cache-control": "no-store", ...ignored, ...warningsHeader(warnings) };
+    const lost = ignoredHeader([...ignored, ...leftOut(call_warnings, "reasoning_effort")]);
+    const headers = { "cache-control": "no-store", ...lost, ...warningsHeader(warnings) };
     return jsonAnswer(context.redacted(whole), { headers });
   }
-  const about = { model: run.spec.model.model, usage: asked.reports_usage, headers: ignored };
+  const about = { model: run.spec.model.model, usage: asked.reports_usage, headers: ignoredHeader(ignored) };
   return chunkedAnswer(context, about, async (chunks, reading, write) => {
     reading.addEventListener("abort", () => left.abort(), { once: true });
     const text = (piece: string): void => chunks.sink.onText?.(piece);
@@ -115,6 +111,7 @@ async function drive(
     turn: turnOf(run, outcome, { json, named, rest: outcome.hosted === null ? ran.rest : [] }),
     further: { ...containerOf(run, outcome), generated_files: files, ...included, ...reached },
     warnings: outcome.warnings,
+    call_warnings: outcome.call_warnings,
   };
 }
 

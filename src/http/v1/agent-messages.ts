@@ -10,7 +10,7 @@ import { namesSkill } from "../../llm/skill-model.ts";
 import { anthropicStop } from "../../llm/stop-words.ts";
 import { tokenCounts } from "../../model/usage.ts";
 import type { GeneratedFile } from "../../run/container.ts";
-import { ignoredHeader, warningsHeader } from "../../run/end-headers.ts";
+import { ignoredHeader, leftOut, warningsHeader } from "../../run/end-headers.ts";
 import type { ReferencedSkills } from "../../run/v1-skills.ts";
 import { type AgentListener, type AgentOutcome, type AgentRun, openAgentRun } from "../../run/vendor-run.ts";
 import { LITELLM_TOOL } from "../../run/whole-skills.ts";
@@ -53,10 +53,10 @@ export async function answerWithTools(
   const ignored = run.excludesCached ? lost : [...asked.ignored, ...lost];
   if (!asked.stream) {
     const message = new WholeMessage();
-    const { warnings } = await drive(context, run, asked, (event) => message.push(event));
+    const { warnings, call_warnings } = await drive(context, run, asked, (event) => message.push(event));
     const headers = {
       "cache-control": "no-store",
-      ...ignoredHeader(ignored),
+      ...ignoredHeader([...ignored, ...leftOut(call_warnings, "thinking")]),
       ...warningsHeader(warnings),
     };
     return jsonAnswer(message.message, { headers });

@@ -17,7 +17,7 @@ import type { JsonObject } from "../../skill/manifest.ts";
 import { AnswerStream } from "../answer-stream.ts";
 import { type Container, containerFileId, filesForUser, MOST_FILES, openContainer } from "../container.ts";
 import type { RunContext } from "../context.ts";
-import { ignoredHeader, warningsHeader } from "../end-headers.ts";
+import { ignoredHeader, leftOut, warningsHeader } from "../end-headers.ts";
 import type { RunEvent } from "../events.ts";
 import type { OperationHandle, RunOutput } from "../handle.ts";
 import { finalFault, llmError } from "../llm-problem.ts";
@@ -76,6 +76,8 @@ interface Ended {
   max_iterations_reached?: boolean;
   /** Absent: none, or an earlier version of Hull stored how it ended. */
   warnings?: readonly Warning[];
+  /** Those of its model calls. */
+  call_warnings?: readonly Warning[];
 }
 
 /** Where the response's commands run, which its items show. */
@@ -142,17 +144,11 @@ export async function runResponse(
     headers: {
       "content-type": "application/json",
       "cache-control": "no-store",
-      ...ignoredHeader(leftOut(ended.warnings ?? [])),
+      ...ignoredHeader(leftOut(ended.call_warnings ?? [], "reasoning")),
       ...warningsHeader(ended.warnings ?? []),
     },
     done: { response },
   };
-}
-
-/** The members that the call left out, by their names in a request. */
-function leftOut(warnings: readonly Warning[]): string[] {
-  const lost = warnings.filter(({ code, option }) => code === "option_ignored" || option === "tool_choice");
-  return lost.flatMap(({ option }) => (option === "thinking" ? "reasoning" : (option ?? [])));
 }
 
 interface Report {
@@ -190,7 +186,8 @@ async function callModel(
   context.log.usage = figures;
   const { excludesCached } = model;
   const warnings = [...model.choice.warnings, ...(turn.warnings ?? [])];
-  const ended = { stop: turn.stop_reason, usage: turn.usage, excludesCached, model: turn.model, warnings };
+  const { stop_reason: stop, usage, warnings: call_warnings = [], model: answered } = turn;
+  const ended = { stop, usage, excludesCached, model: answered, warnings, call_warnings };
   durable?.remember(asJson({ blocks: turn.blocks, ended }));
   part({ turn: turn.blocks });
   return ended;
@@ -245,7 +242,7 @@ async function runTools(
       part({ result: { id: call, name, commands, ...ended } });
     },
   };
-  const { run: state, calls, max_iterations_reached, warnings } = await run.drive(listener);
+  const { run: state, calls, max_iterations_reached, warnings, call_warnings } = await run.drive(listener);
   const files = opened === null || container === null ? [] : await citedFiles(opened, container);
   if (files.length > 0) part({ files });
   if (calls.length > 0) part({ turn: calls });
@@ -256,6 +253,7 @@ async function runTools(
     model: run.spec.model.model,
     max_iterations_reached: max_iterations_reached && calls.length === 0,
     warnings,
+    call_warnings,
   };
 }
 
