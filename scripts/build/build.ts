@@ -17,18 +17,12 @@ import { workflowPart } from "../../src/skill/working-parts.ts";
 import { type ProjectModels, projectModelRegistry, projectProviders } from "../models.ts";
 import type { BuildCache } from "./cache.ts";
 import { isWithin } from "./file-system.ts";
+import { listFiles } from "./list-files.ts";
 import { mapLimited } from "./map-limited.ts";
 import { openapiOf } from "./openapi.ts";
 import { mergedPackages, type Packages, readPackages } from "./packages.ts";
 import { type RootedDiagnostic, scanRoots } from "./roots.ts";
-import {
-  type FoundFile,
-  isSkill,
-  listFiles,
-  type RootContext,
-  type RootScan,
-  type SkillFolder,
-} from "./scan.ts";
+import { isSkill, type RootScan } from "./scan.ts";
 import { locationOf, sharedStamp } from "./shared-folder.ts";
 import {
   type BuiltSkill,
@@ -39,6 +33,7 @@ import {
   readSkill,
   without,
 } from "./skill.ts";
+import type { FoundFile, RootContext, SkillFolder } from "./skill-folder.ts";
 
 /** The most folders to examine in one step. */
 const BLOCK = 64;

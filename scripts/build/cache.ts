@@ -7,8 +7,8 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { replaceFile } from "../replace-file.ts";
 import { codeIdentity } from "./code-identity.ts";
-import type { FoundFile, SkillFolder } from "./scan.ts";
 import { type BuiltSkill, type Outcome, stampOf } from "./skill.ts";
+import type { FoundFile, SkillFolder } from "./skill-folder.ts";
 
 /** A file written within this time before, in ms, may be written again within the same tick of its clock. */
 const RACY_MS = 50;

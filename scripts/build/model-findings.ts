@@ -4,7 +4,7 @@ import { capabilitiesOf } from "../../src/model/registry/matrix.ts";
 import { retirementOf } from "../../src/model/registry/retirements.ts";
 import type { Assembly } from "../../src/skill/assemble.ts";
 import type { Diagnostic } from "../../src/skill/manifest.ts";
-import type { SkillFolder } from "./scan.ts";
+import type { SkillFolder } from "./skill-folder.ts";
 
 /** @param today YYYY-MM-DD */
 export function checkModels(

@@ -3,7 +3,8 @@ import { basename, dirname } from "node:path";
 import { CommandError, EXIT } from "../command.ts";
 import { openProject } from "../project.ts";
 import { scanRoots } from "./roots.ts";
-import { findSkills, inspectRoot, type RootContext, type SkillFolder } from "./scan.ts";
+import { findSkills, inspectRoot } from "./scan.ts";
+import type { RootContext, SkillFolder } from "./skill-folder.ts";
 
 /**
  * Finds it as a build of its project does, since the project's ignore files decide what is bundled. A folder outside of

@@ -11,7 +11,7 @@ import { CONFIG_FILE } from "../config.ts";
 import type { ProjectModels } from "../models.ts";
 import { readToml } from "../toml-file.ts";
 import { orNull, readRegular } from "./file-system.ts";
-import type { SkillFolder } from "./scan.ts";
+import type { SkillFolder } from "./skill-folder.ts";
 
 export interface Packages {
   /** By the folder's absolute path; without folders that define nothing usable. */

@@ -1,7 +1,8 @@
 /** Several folders of skills together. */
 import { existsSync } from "node:fs";
 import type { Diagnostic } from "../../src/skill/manifest.ts";
-import { findSkills, inspectRoot, type RootContext, type RootScan, rootMissing } from "./scan.ts";
+import { findSkills, inspectRoot, type RootScan, rootMissing } from "./scan.ts";
+import type { RootContext } from "./skill-folder.ts";
 
 /** A diagnostic and the absolute root of its `file`. */
 export interface RootedDiagnostic {

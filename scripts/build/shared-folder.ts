@@ -12,7 +12,9 @@ import type { BundledFile, Diagnostic, PluginOfSkill } from "../../src/skill/man
 import { pluginPath } from "../../src/skill/path.ts";
 import { packTar } from "../../src/skill/tar.ts";
 import { isSystemError } from "../system-error.ts";
-import { type FoundFile, fileUnreadable, inspectRoot, listFiles, type SkillFolder } from "./scan.ts";
+import { fileUnreadable, listFiles } from "./list-files.ts";
+import { inspectRoot } from "./scan.ts";
+import type { FoundFile, SkillFolder } from "./skill-folder.ts";
 import { MAX_SKILL_BYTES, readSources } from "./sources.ts";
 
 /** A plugin's folder in its published form. */

@@ -22,16 +22,11 @@ import { CommandError, EXIT } from "../command.ts";
 import { isSystemError } from "../system-error.ts";
 import { buildHandler } from "./handlers.ts";
 import { bundleHooks } from "./hooks.ts";
+import { fileUnreadable, listFiles } from "./list-files.ts";
 import { checkModels } from "./model-findings.ts";
-import {
-  type FoundFile,
-  fileUnreadable,
-  listFiles,
-  type RootContext,
-  type SkillFolder,
-  TYPED_FILE,
-} from "./scan.ts";
+import { TYPED_FILE } from "./scan.ts";
 import { locationOf, type SharedFolder, sharedFolder } from "./shared-folder.ts";
+import type { FoundFile, RootContext, SkillFolder } from "./skill-folder.ts";
 import { MAX_SKILL_BYTES, readSources } from "./sources.ts";
 import { disagreement, expandTyped } from "./typed.ts";
 

@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import type { SourceFile } from "../../src/skill/bundle.ts";
 import { isSystemError } from "../system-error.ts";
-import type { FoundFile } from "./scan.ts";
+import type { FoundFile } from "./skill-folder.ts";
 
 /** Limit of all bundled bytes of one skill: bundles travel to a runner. */
 export const MAX_SKILL_BYTES = 256 * 1024 * 1024;

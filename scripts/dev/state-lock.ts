@@ -5,7 +5,7 @@
 import { access, chmod, link, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
-import { STATE_MARK } from "../build/scan.ts";
+import { STATE_MARK } from "../build/skill-folder.ts";
 import { CommandError, EXIT } from "../command.ts";
 import { makeFolder } from "../make-folder.ts";
 import { LOOPBACK } from "./local-addresses.ts";

@@ -6,8 +6,8 @@ import { skillSlug, slugify } from "../../src/skill/slug.ts";
 import { workingParts } from "../../src/skill/working-parts.ts";
 import { type BuildOptions, type BuildResult, buildRoots } from "../build/build.ts";
 import { scanRoots } from "../build/roots.ts";
-import type { SkillFolder } from "../build/scan.ts";
 import type { BuiltSkill } from "../build/skill.ts";
+import type { SkillFolder } from "../build/skill-folder.ts";
 import type { Project } from "../project.ts";
 import type { RegistryClient } from "./registry-client.ts";
 

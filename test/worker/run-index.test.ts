@@ -1,7 +1,5 @@
-/** The index of a tenant's runs over all surfaces, and the traces of runs. */
+/** The index of a tenant's runs over all surfaces. */
 import { beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
-import { databaseWith } from "../../src/database.ts";
-import type { TraceStep } from "../../src/session/conversation/answers.ts";
 import { beginningCall, type RunEntry } from "../../src/session/run-entry.ts";
 import { forgetRuns, indexedRun, listIndexedRuns, noteRuns, sweepRuns } from "../../src/session/run-index.ts";
 import { sweepUnsettled } from "../../src/session/unsettled-runs.ts";
@@ -531,91 +529,5 @@ describe("a run that the list shows as unsettled for long", () => {
       settled_at: expect.any(String),
     });
     await settled(known, "done");
-  });
-});
-
-describe("a trace", () => {
-  it("has each model call and tool call with its input, output and time, in pages", async () => {
-    await client.post("/sessions", { id: "traced" });
-    const tool = { name: "ask", description: "Asks.", parameters: { q: { type: "string" } } };
-    const mock = [{ tool_calls: [{ name: "ask", arguments: { q: "why" } }] }, { text: "Because." }];
-    const options = { ...MOCK, tools: [tool], mock };
-    const answer = await client.post("/sessions/traced/runs?wait=idle", { prompt: "Ask.", options });
-    const { run_id, awaiting } = await answer.json<{
-      run_id: string;
-      awaiting: { tool_call_id: string }[];
-    }>();
-    const waiting = await json<{ data: TraceStep[] }>(`/sessions/traced/runs/${run_id}/trace`);
-    expect(waiting.data.map(({ kind, name }) => `${kind} ${name}`)).toEqual([
-      "message prompt",
-      "model mock",
-      "tool ask",
-    ]);
-    expect(waiting.data[2]).toMatchObject({ duration_ms: null, input: { q: "why" } });
-    expect(await settled(run_id, "awaiting_tool")).toMatchObject({ kind: "run" });
-    await client.post("/sessions/traced/tool-results", {
-      tool_call_id: awaiting[0]?.tool_call_id,
-      content: "so",
-    });
-    await settled(run_id, "done");
-    const { data } = await json<{ data: TraceStep[] }>(`/sessions/traced/runs/${run_id}/trace`);
-    expect(data[2]).toMatchObject({ kind: "tool", ok: true, output: "so", duration_ms: expect.any(Number) });
-    expect(data.at(-1)).toMatchObject({ kind: "note", name: "done", ok: true });
-    const page = await json<{ data: TraceStep[]; next_cursor: string }>(
-      `/sessions/traced/runs/${run_id}/trace?limit=1&cursor=1`,
-    );
-    expect(page).toMatchObject({
-      recovered: false,
-      text: "Because.",
-      error: null,
-      data: [{ number: 2, kind: "model" }],
-      next_cursor: "2",
-    });
-  });
-
-  it("loses a secret whole, also where a step is cut within it", async () => {
-    const SECRET = "canary-0123456789-abcdefghij";
-    const across = `${"x".repeat(19_985)}${SECRET}${"y".repeat(100)}`;
-    const keyed = new Client({ HULL_ENV: "local", OPENAI_API_KEY: SECRET });
-    await keyed.post("/sessions", { id: "cut" });
-    const tool = { name: "ask", description: "Asks.", parameters: { q: { type: "string" } } };
-    const mock = [{ tool_calls: [{ name: "ask", arguments: { q: across } }] }, { text: "Because." }];
-    const body = { prompt: across, options: { ...MOCK, tools: [tool], mock } };
-    const answer = await keyed.post("/sessions/cut/runs?wait=idle", body);
-    const { run_id, awaiting } = await answer.json<{
-      run_id: string;
-      awaiting: { tool_call_id: string }[];
-    }>();
-    const tool_call_id = awaiting[0]?.tool_call_id;
-    await keyed.post("/sessions/cut/tool-results", { tool_call_id, content: across });
-    await keyed.fetch(`/sessions/cut/runs/${run_id}?wait=terminal`);
-    const trace = await (await keyed.fetch(`/sessions/cut/runs/${run_id}/trace`)).text();
-    expect(trace.split("x".repeat(1000)).length).toBeGreaterThan(40);
-    expect(trace).not.toContain("canary");
-  });
-
-  it("of an execution is its caller's alone", async () => {
-    const begun = await client.post("/runs?wait=none", { prompt: "Hi.", options: MOCK });
-    const { id } = await begun.json<{ id: string }>();
-    await settled(id, "done");
-    const { data } = await json<{ data: TraceStep[] }>(`/executions/${id}/trace`);
-    expect(data.some(({ kind }) => kind === "model")).toBe(true);
-  });
-});
-
-describe("tables in D1", () => {
-  it("are there for others although their maker is gone", async () => {
-    let batches = 0;
-    const db = new Proxy(bindings.DB, {
-      get(target, key) {
-        if (key === "batch") return () => (++batches === 1 ? new Promise(() => {}) : Promise.resolve([]));
-        const value: unknown = Reflect.get(target, key);
-        return typeof value === "function" ? value.bind(target) : value;
-      },
-    });
-    const schema = "SELECT 1;\n";
-    void databaseWith(db, schema);
-    for (let users = 0; users < 3; users += 1) await databaseWith(db, schema);
-    expect(batches).toBe(2);
   });
 });

@@ -7,7 +7,7 @@ import { expect, test } from "vitest";
 import { type Ended, hullHere } from "../../support/hull-here.ts";
 import { folder, skillText } from "./folder.ts";
 
-const SCAN = new URL("../../../scripts/build/scan.ts", import.meta.url).href;
+const BUILD = new URL("../../../scripts/build/", import.meta.url).href;
 const BIN = fileURLToPath(new URL("../../../bin/hull.mjs", import.meta.url));
 
 /** A command in a shell that limits it; it ends after half a minute, whatever it waits for. */
@@ -68,7 +68,8 @@ test.skipIf(process.platform === "win32")("where no more files open, no folder c
   const project = folder({ "skills/a/SKILL.md": skillText("A") });
   const script = `
     import { openSync } from "node:fs";
-    const { findSkills, inspectRoot, listFiles } = await import(process.argv[1]);
+    const { findSkills, inspectRoot } = await import(process.argv[1] + "scan.ts");
+    const { listFiles } = await import(process.argv[1] + "list-files.ts");
     process.stdout.write("");
     const context = inspectRoot(process.argv[2], process.argv[2]);
     const [skill] = findSkills(context).skills;
@@ -81,7 +82,7 @@ test.skipIf(process.platform === "win32")("where no more files open, no folder c
       process.stdout.write(code);
     }`;
   const command = 'ulimit -n 64; exec "$0" --input-type=module -e "$@"';
-  const { stdout } = spawnSync("sh", ["-c", command, process.execPath, script, SCAN, project], {
+  const { stdout } = spawnSync("sh", ["-c", command, process.execPath, script, BUILD, project], {
     encoding: "utf8",
   });
   expect(stdout).toBe("EMFILE");

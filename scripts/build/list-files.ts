@@ -1,0 +1,225 @@
+/** Lists the files of a skill folder that Hull bundles, with findings about the others. It never changes the folder. */
+import { type Dirent, existsSync, lstatSync, statSync } from "node:fs";
+import { basename, join } from "node:path";
+import { utf8Length } from "../../src/bytes.ts";
+import { firstOf } from "../../src/cut.ts";
+import { type IgnoreLevel, isIgnored, parseIgnore } from "../../src/skill/ignore.ts";
+import type { Diagnostic } from "../../src/skill/manifest.ts";
+import { byteOrder } from "../../src/skill/path.ts";
+import { PACK_LIMITS } from "../../src/skill/tar.ts";
+import { reasonOf } from "../system-error.ts";
+import {
+  orNull,
+  outsideTarget,
+  readFolder,
+  readRegular,
+  realPath,
+  refusalOf,
+  statOf,
+} from "./file-system.ts";
+import { PLUGIN_FOLDER } from "./plugins.ts";
+import { type FoundFile, isState, type RootContext, type SkillFolder } from "./skill-folder.ts";
+
+/** All bundled files of a skill folder, with findings about links and special files. */
+export function listFiles(
+  folder: SkillFolder,
+  rootContext: RootContext,
+): { files: FoundFile[]; diagnostics: Diagnostic[] } {
+  const files: FoundFile[] = [];
+  const diagnostics: Diagnostic[] = [];
+  const { boundary } = rootContext;
+  const top = readFolder(folder.path) ?? [];
+  const skillFile = basename(folder.file);
+  const inFolder = [realPath(folder.path) ?? folder.path];
+  const levels = ignoreLevels(folder, rootContext, top);
+
+  /** @param above the parent folders, and itself last */
+  const visit = (entries: readonly Dirent[], prefix: string, above: readonly string[]): void => {
+    const absolute = above.at(-1) ?? folder.path;
+    for (const entry of entries) {
+      const path = prefix + entry.name;
+      const full = join(absolute, entry.name);
+      // For most entries the name alone decides, and no link needs to be followed.
+      if (isIgnored(path, entry.isDirectory(), levels)) continue;
+      const link = entry.isSymbolicLink();
+      // The text for a model must come from the skill's own folder.
+      const target = link ? outsideTarget(full, path === skillFile ? inFolder : boundary) : null;
+      if (target !== null) {
+        diagnostics.push(linkOutside(folder, withinRoot(folder, path), target));
+        continue;
+      }
+      const stats = statOf(full);
+      if (link && stats?.isDirectory() && isIgnored(path, true, levels)) continue;
+      const fault = nameFault(entry.name, path, full);
+      if (fault !== null && (stats === null || stats.isFile() || stats.isDirectory())) {
+        const shown = path.length > MAX_SHOWN ? `${firstOf(path, MAX_SHOWN)}…` : path;
+        const message = `The name ${JSON.stringify(shown)} ${fault}.`;
+        diagnostics.push(finding(folder, path, "error", "file_name", message, NAME_HINT));
+      } else if (stats === null) {
+        diagnostics.push(...withoutStats(folder, path, full, link));
+      } else if (stats.isDirectory()) {
+        const real = link ? realPath(full) : null;
+        if (real !== null && above.some((path) => realPath(path) === real)) {
+          diagnostics.push(
+            finding(
+              folder,
+              path,
+              "error",
+              "link_loop",
+              `The link ${path} leads to a folder that contains it.`,
+              "Remove it, or list it in .hullignore.",
+            ),
+          );
+        } else {
+          const inside = readFolder(full);
+          if (inside === null) diagnostics.push(...folderUnreadable(folder, withinRoot(folder, path), full));
+          else if (!isState(inside)) visit(inside, `${path}/`, [...above, full]);
+        }
+      } else if (!stats.isFile()) {
+        diagnostics.push(
+          finding(
+            folder,
+            path,
+            "warning",
+            "special_file",
+            `${path} is not a regular file, so Hull leaves it out.`,
+            "List it in .hullignore.",
+          ),
+        );
+      } else {
+        files.push({ path, absolute: full, stats });
+      }
+    }
+  };
+  visit(top, "", [folder.path]);
+  files.sort((a, b) => byteOrder(a.path, b.path));
+  if (folder.within === "") diagnostics.push(...nestedSkills(folder, files));
+  return { files, diagnostics };
+}
+
+const NAME_HINT = "Rename it, or list it in .hullignore.";
+
+/** The most of a name in a message, in UTF-16 units. */
+const MAX_SHOWN = 200;
+
+/** Why no pack can hold an entry of this name, as the end of a sentence; `null`: one can. */
+function nameFault(name: string, path: string, absolute: string): string | null {
+  if (/[\\\u0000-\u001f\u007f]/.test(name)) return "contains a backslash or control characters";
+  if (isNotUtf8(absolute)) return "is not UTF-8";
+  const { path_bytes } = PACK_LIMITS;
+  return utf8Length(path) > path_bytes ? `is longer than ${path_bytes} bytes with its folders` : null;
+}
+
+/** Whether the name of an entry was read as something else. */
+export const isNotUtf8 = (path: string): boolean =>
+  basename(path).includes("\ufffd") && orNull(() => lstatSync(path)) === null;
+
+export function nameNotUtf8(name: string, file: string): Diagnostic {
+  const message = `The name ${JSON.stringify(name)} is not UTF-8, so Hull looks for no skill in it.`;
+  return { level: "warning", code: "file_name", skill: "", file, message, hint: NAME_HINT };
+}
+
+/** The finding about an entry that cannot be examined; none about a file that has gone meanwhile. */
+function withoutStats(folder: SkillFolder, path: string, absolute: string, link: boolean): Diagnostic[] {
+  const refusal = refusalOf(absolute, statSync);
+  if (refusal !== null) return [fileUnreadable(folder, path, refusal)];
+  if (!link) return [];
+  const message = `The link ${path} leads nowhere.`;
+  const hint = "Remove it, or list it in .hullignore.";
+  return [finding(folder, path, "error", "link_broken", message, hint)];
+}
+
+/** @param refusal the system's error */
+export function fileUnreadable(folder: SkillFolder, path: string, refusal: unknown): Diagnostic {
+  const message = `The file ${path} cannot be read: ${reasonOf(refusal)}.`;
+  return finding(folder, path, "error", "file_unreadable", message, UNREADABLE_HINT);
+}
+
+const UNREADABLE_HINT = "Change its owner or its permissions, or list it in .hullignore.";
+
+/** The files of a skill without those of skills in it that are served themselves. */
+export const ownFiles = <T extends { path: string }>({ apart = [] }: SkillFolder, files: readonly T[]): T[] =>
+  files.filter(({ path }) => !apart.some((inner) => path.startsWith(`${inner}/`)));
+
+function nestedSkills(folder: SkillFolder, files: FoundFile[]): Diagnostic[] {
+  return ownFiles(folder, files)
+    .filter((file) => file.path.endsWith("/SKILL.md"))
+    .map((file) => {
+      const nested = file.path.slice(0, -"/SKILL.md".length);
+      return finding(
+        folder,
+        file.path,
+        "warning",
+        "nested_skill",
+        `The folder ${nested} has its own SKILL.md, but Hull does not serve it: the root is itself a skill.`,
+        `Name the folder ${nested.split("/", 1)[0]} as a root to serve what is in it, or list it in "skills" of ${PLUGIN_FOLDER}/plugin.json to serve both.`,
+      );
+    });
+}
+
+function finding(
+  folder: SkillFolder,
+  path: string,
+  level: Diagnostic["level"],
+  code: string,
+  message: string,
+  hint: string,
+): Diagnostic {
+  return { level, code, skill: folder.name, file: withinRoot(folder, path), message, hint };
+}
+
+function withinRoot(folder: SkillFolder, path: string): string {
+  return folder.within === "" ? path : `${folder.within}/${path}`;
+}
+
+export function linkOutside(folder: SkillFolder, file: string, target: string): Diagnostic {
+  return {
+    level: "error",
+    code: "link_outside",
+    skill: folder.name,
+    file,
+    message: `The link ${file} leads to ${target}, outside the project or, for SKILL.md, the skill's folder.`,
+    hint: "Replace the link with a copy of its target, or list it in .hullignore.",
+  };
+}
+
+/** A finding if there is a folder that cannot be read. @param path absolute */
+export function folderUnreadable({ name }: SkillFolder, file: string, path: string): Diagnostic[] {
+  const refusal = refusalOf(path);
+  if (refusal === null) return [];
+  const message = `The folder ${file} cannot be read: ${reasonOf(refusal)}.`;
+  const finding = { level: "error" as const, code: "folder_unreadable", skill: name, file };
+  return [{ ...finding, message, hint: UNREADABLE_HINT }];
+}
+
+function ignoreLevels(
+  folder: SkillFolder,
+  { levels }: RootContext,
+  entries: readonly Dirent[],
+): readonly IgnoreLevel[] {
+  if (folder.within === "") return levels;
+  const below = levels.map(({ base, rules }) => ({
+    base: base === "" ? folder.within : `${base}/${folder.within}`,
+    rules,
+  }));
+  const names = folder.within.split("/");
+  const between = names.slice(1).flatMap((_, i) => {
+    const location = join(folder.root, ...names.slice(0, i + 1));
+    return existsSync(join(location, IGNORE_FILE))
+      ? [readIgnore(location, names.slice(i + 1).join("/"))]
+      : [];
+  });
+  const own = entries.some(({ name }) => name === IGNORE_FILE) ? [readIgnore(folder.path, "")] : [];
+  return [...below, ...between, ...own];
+}
+
+export const IGNORE_FILE = ".hullignore";
+
+/** Throws the system's error for a file that cannot be read, since what it lists must not be bundled. */
+export function readIgnore(location: string, base: string): IgnoreLevel {
+  const path = join(location, IGNORE_FILE);
+  const bytes = orNull(() => readRegular(path));
+  const refusal = bytes === null ? refusalOf(path, readRegular) : null;
+  if (refusal !== null) throw refusal;
+  return { base, rules: parseIgnore(bytes?.toString("utf8") ?? "") };
+}

@@ -1,0 +1,63 @@
+/** A skill folder as the search finds it, and the facts that all skills of a root share. */
+import type { Dirent, Stats } from "node:fs";
+import type { IgnoreLevel } from "../../src/skill/ignore.ts";
+import type { DeclaredPlugins, Plugin } from "./plugins.ts";
+
+export interface SkillFolder {
+  /** Absolute. */
+  root: string;
+  /** Absolute. */
+  path: string;
+  /** Folder name. */
+  name: string;
+  /** Relative to the root, `/` as separator; `""`: the root itself is the skill. */
+  within: string;
+  /** SKILL.md under its own name, relative to the root. */
+  file: string;
+  /** Whether it has a hull.toml next to its SKILL.md. */
+  configured: boolean;
+  /**
+   * Distinguishes the skill from another one of the same slug: the plugin, or the author's folder; absent: it has
+   * neither.
+   */
+  namespace?: string;
+  /** The folders in its plugin that lead to it, if it is not in the plugin's folder `skills`. */
+  beside?: string;
+  /** Its plugin. */
+  plugin?: Plugin;
+  /** The skill has no plugin, but a file that may declare one cannot be read. */
+  pluginUnreadable?: true;
+  /** The slug under which it is served, if another skill has the slug of its name. */
+  slug?: string;
+  /** Folders inside it, relative to it, with skills that their plugin declares: they are served beside it. */
+  apart?: readonly string[];
+}
+
+export interface FoundFile {
+  /** Relative to the skill folder, `/` as separator. */
+  path: string;
+  absolute: string;
+  stats: Stats;
+}
+
+/** The common facts of all skills of a root. */
+export interface RootContext {
+  /** Absolute. */
+  root: string;
+  /** Real paths that links may lead into. */
+  boundary: readonly string[];
+  /** The ignore files above the skill folders; `base` leads from each to the root. */
+  levels: readonly IgnoreLevel[];
+  /** Plugins that contain the root, or that are declared above it in the project. */
+  declared: readonly DeclaredPlugins[];
+}
+
+/**
+ * A file in a folder with the state of a `hull dev`. Such a folder holds secrets and unpacked skills, and `--state` may
+ * put it anywhere, so it is no part of a collection or a skill.
+ */
+export const STATE_MARK = ".hull-state";
+
+/** Whether it is such a folder. */
+export const isState = (entries: readonly Dirent[]): boolean =>
+  entries.some(({ name }) => name === STATE_MARK);
