@@ -64,7 +64,7 @@ export function systemError(error: NodeJS.ErrnoException): CommandError {
   const program = name.startsWith("spawn");
   const act = program ? "start" : (ACTS[name] ?? "use");
   const { hint, exit = EXIT.failed } = known(error) ?? {};
-  // Of an open file, and of a connection, the system says neither path nor address.
+  // The system's error names no path for an open file, and no address for a connection.
   const object = path ?? (OF_OPEN_FILES.has(name) ? "" : placeOf(error));
   const message = `Cannot ${object === "" ? act : `${act} ${object}`}: ${reasonOf(error)}.`;
   return new CommandError(program ? EXIT.failed : exit, "system_error", message, hint);

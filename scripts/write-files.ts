@@ -29,8 +29,8 @@ export async function writeNewFiles(
 }
 
 /**
- * Writes a file that must not exist; of one that cannot be written as a whole, nothing is left. A refusal of the system
- * has the file's path.
+ * Writes a file that must not exist. If it cannot write all of it, it leaves nothing. A refusal of the system has the file's
+ * path.
  */
 export async function writeNewFile(path: string, content: string | Uint8Array, mode = 0o666): Promise<void> {
   const file = await open(path, "wx", mode);

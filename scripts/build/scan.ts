@@ -122,7 +122,7 @@ function search(
   let folders = 0;
   const declared = [...above];
   const places = above.flatMap(placesOf);
-  /** Folders in which any folder may be a place. */
+  /** Folders whose plugins cannot be read: these may declare skills in any folder below. */
   const unsure = above.flatMap(basesOf);
   const isUnsure = (path: string): boolean => unsure.some((base) => isWithin(path, base));
   const found: SkillFolder[] = [];

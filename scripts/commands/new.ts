@@ -66,7 +66,7 @@ Example: hull new "Weather report" -l python
     }
     const { written } = await writeNewFiles(dir, starterSkill(name, language)).catch(
       async (error: unknown) => {
-        // A part of a skill would be served, and the same command would find its folder.
+        // Otherwise Hull would serve a part of a skill, and the repeated command would find its folder taken.
         await rm(dir, { recursive: true, force: true });
         throw error;
       },

@@ -14,7 +14,7 @@ const BITS = 5;
 
 export const sieveOf = memo((automaton: Automaton) => new Sieve(automaton));
 
-/** What is found begins with the first bytes of a pattern, as many of each as the shortest one has: its beginning. */
+/** Looks for the beginnings of patterns: as many first bytes of each as the shortest one has. */
 class Sieve {
   readonly #automaton: Automaton;
   /** Bytes of a beginning. */
