@@ -12,6 +12,7 @@ import {
   type BodyStorage,
   HELD_BYTES,
   holdOrStore,
+  readWhole,
   storeSized,
   storeWhole,
 } from "./large-body.ts";
@@ -121,6 +122,22 @@ export async function readFile(env: Bindings, { id, key }: StoredFile): Promise<
   const object = await env.FILES.get(key);
   if (object === null) throw new FileNotFound({ id });
   return object.body;
+}
+
+/** A stored file as a part of a message. */
+export interface FileContent {
+  /** Media type, without parameters. */
+  mime: string;
+  filename: string | null;
+  bytes: Uint8Array;
+}
+
+/** A whole file. @throws FileNotFound if it was removed since */
+export async function fileContent(env: Bindings, file: StoredFile): Promise<FileContent> {
+  const { id, key, mime, filename } = file;
+  const bytes = await readWhole(env.FILES, key);
+  if (bytes === null) throw new FileNotFound({ id });
+  return { mime: mime.split(";")[0] ?? "", filename, bytes };
 }
 
 /** Removes a file, and the record of its upload. */

@@ -1,8 +1,7 @@
 /** Puts stored files into a request's messages, which name them by id. */
 import { toBase64, unmarkedUtf8 } from "../../bytes.ts";
-import { FileNotFound } from "../../errors/request.ts";
 import { wrong } from "../../llm/members.ts";
-import { lookUpFile, readFile } from "../../run/files.ts";
+import { type FileContent, fileContent, findFile } from "../../run/files.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { RequestContext } from "../context.ts";
@@ -10,18 +9,12 @@ import type { RequestContext } from "../context.ts";
 /** Bytes of all files of a request. */
 const MAX_BYTES = 20 * 1024 * 1024;
 
-interface Media {
-  mime: string;
-  filename: string | null;
-  bytes: Uint8Array;
-}
-
 /** How a vendor's API names a stored file in a part of a message. */
 interface Form {
   /** The id of the file that a part names; `null`: it names none that is stored here. */
   idOf(part: JsonObject): string | null;
   /** The part with the file in place of its id. @throws InvalidRequest for a file that the part cannot hold */
-  holding(part: JsonObject, file: Media, path: string): JsonObject;
+  holding(part: JsonObject, file: FileContent, path: string): JsonObject;
 }
 
 /** Ids of files that Hull stores. Other ids may be known to Anthropic. */
@@ -74,13 +67,10 @@ async function withFilesOf(context: RequestContext, body: JsonObject, form: Form
     if (part.type === "tool_result") return inContent(part, path);
     const id = form.idOf(part);
     if (id === null) return part;
-    const file = await lookUpFile(env, tenant, id);
-    if (file === null) throw new FileNotFound({ id });
+    const file = await findFile(env, tenant, id);
     left -= file.size;
     if (left < 0) throw wrong(path, `the files of a request have at most ${MAX_BYTES} bytes together`);
-    const bytes = new Uint8Array(await new Response(await readFile(env, file)).arrayBuffer());
-    const mime = file.mime.split(";")[0] ?? "";
-    return form.holding(part, { mime, filename: file.filename, bytes }, path);
+    return form.holding(part, await fileContent(env, file), path);
   };
   const inContent = async (holder: JsonObject, path: string): Promise<JsonObject> => {
     if (!Array.isArray(holder.content)) return holder;

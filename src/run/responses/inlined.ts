@@ -5,7 +5,7 @@ import { wrong } from "../../llm/members.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { RunContext } from "../context.ts";
-import { findFile, readFile } from "../files.ts";
+import { fileContent, findFile } from "../files.ts";
 
 /** Bytes of the largest file in a message. */
 const MAX_FILE_BYTES = 20 * 1024 * 1024;
@@ -70,10 +70,9 @@ function fileId(part: Json): string | null {
 async function withBytes({ env, tenant }: RunContext, part: Json): Promise<Json> {
   const id = fileId(part);
   if (id === null || !isObject(part)) return part;
-  const file = await findFile(env, tenant, id);
-  const bytes = new Uint8Array(await new Response(await readFile(env, file)).arrayBuffer());
-  const url = `data:${file.mime.split(";")[0]};base64,${toBase64(bytes)}`;
+  const { mime, filename, bytes } = await fileContent(env, await findFile(env, tenant, id));
+  const url = `data:${mime};base64,${toBase64(bytes)}`;
   const { file_id: _, ...rest } = part;
   if (part.type === "input_image") return { ...rest, image_url: url };
-  return { ...rest, file_data: url, ...(file.filename === null ? {} : { filename: file.filename }) };
+  return { ...rest, file_data: url, ...(filename === null ? {} : { filename }) };
 }
