@@ -178,6 +178,10 @@ describe("messages name stored files by their ids", () => {
       "messages.0.content.0.source.file_id: the file is application/zip, and not a PDF file or text",
     );
     await expect(message("gpt-4o", [named("image", zip)])).rejects.toThrow("and not an image");
+    const half = await stored("half.pdf", "application/pdf", "x".repeat(11 * 1024 * 1024));
+    await expect(message("gpt-4o", [named("document", half), named("document", half)])).rejects.toThrow(
+      "messages.0.content.1: the files of a request have at most 20971520 bytes together",
+    );
     const other = await keyOf(hull, "v1-files-other");
     const foreign = await caught(message("claude-opus-4-6", [named("document", zip)], other));
     expect(foreign).toBeInstanceOf(current.NotFoundError);
