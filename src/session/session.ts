@@ -91,6 +91,7 @@ export class Session implements SessionLifecycle, JournalLifecycle {
         delegates.lookAfterShares();
       },
       workflow_index: () => background(workflow.index()),
+      input: () => background(unlisted.takeOverInput()),
       expiry: () => background(unlisted.expire()),
     };
   }

@@ -1,7 +1,8 @@
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { beforeAll, describe, expect, it, vi } from "vitest";
+import type { ExecutionCall } from "../../src/session/unlisted/rpc.ts";
 import { Client, mockSkill } from "./served.ts";
-import { expectRemoved, killInParts } from "./upload-in-parts.ts";
+import { expectRemoved, expireKept, killInParts } from "./upload-in-parts.ts";
 
 const client = new Client();
 
@@ -37,6 +38,16 @@ const codeOf = async (response: Response): Promise<[number, string]> => {
   return [response.status, code];
 };
 const stubOf = (id: string) => client.env.SESSIONS.get(client.env.SESSIONS.idFromName(id));
+
+/** How many objects of an execution the tenant's file index would remove. */
+const keptFor = (id: string): Promise<number> =>
+  runInDurableObject(
+    client.env.FILE_INDEX.get(client.env.FILE_INDEX.idFromName("default")),
+    (_, { storage }) => {
+      const query = "SELECT key FROM kept WHERE key LIKE ?";
+      return storage.sql.exec(query, `executions/${id}/%`).toArray().length;
+    },
+  );
 
 /** The document of an execution, when it has ended. */
 async function ended(id: string): Promise<Record<string, unknown>> {
@@ -289,9 +300,58 @@ describe("/executions/:id", () => {
     expect((await call(key, { body: large })).status).toBe(500);
     await expectRemoved(client, "default", begun);
     const again = await call(key, { body: large });
+    await vi.waitFor(async () => expect(await keptFor(idOf(again))).toBe(0), 20_000);
     await expectRemoved(client, "default", begun);
     const { objects } = await client.env.FILES.list({ prefix: `executions/${idOf(again)}/input-` });
     expect(objects.map(({ size }) => size)).toEqual([large.length]);
+  });
+
+  it.each([
+    ["does not begin leaves nothing", false],
+    ["begins without an answer keeps it for a later request", true],
+  ])("an input in R2 whose run %s", async (_, begins) => {
+    const { SESSIONS } = client.env;
+    const names = new Set<string>();
+    client.env.SESSIONS = Object.create(SESSIONS, {
+      idFromName: {
+        value(name: string) {
+          names.add(name);
+          return SESSIONS.idFromName(name);
+        },
+      },
+      get: {
+        value: (id: DurableObjectId) => ({
+          async begin(given: ExecutionCall) {
+            if (begins) await SESSIONS.get(id).begin(given);
+            throw new TypeError("Network connection lost.");
+          },
+          begun: async () => null,
+        }),
+      },
+    });
+    const key = freshKey();
+    const large = "word ".repeat(2_000_000);
+    const lost = await call(key, { body: large }).finally(() => {
+      client.env.SESSIONS = SESSIONS;
+    });
+    expect(lost.status).toBe(500);
+    const [id = ""] = names;
+    const sizes = async () => {
+      const { objects } = await client.env.FILES.list({ prefix: `executions/${id}/` });
+      return objects.map(({ size }) => size);
+    };
+    expect(await sizes()).toEqual([large.length]);
+    if (begins) await vi.waitFor(async () => expect(await keptFor(id)).toBe(0), 20_000);
+    expect(await keptFor(id)).toBe(begins ? 0 : 1);
+    await expireKept(client, "default");
+    expect(await sizes()).toEqual(begins ? [large.length] : []);
+    const again = await call(key, { body: large });
+    expect([idOf(again), again.status, again.headers.has("x-hull-replayed")]).toEqual([id, 200, begins]);
+    expect(await again.text()).toContain("word word");
+    await vi.waitFor(
+      async () => expect([await keptFor(id), await sizes()]).toEqual([0, [large.length]]),
+      20_000,
+    );
   });
 
   it("attack: a run that begins again while the one before it is removed keeps what it stored", async () => {

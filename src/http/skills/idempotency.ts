@@ -3,7 +3,7 @@ import { sha256 } from "../../bytes.ts";
 import { BadRequest, IdempotencyKeyReused } from "../../errors/request.ts";
 import type { HullError } from "../../errors.ts";
 import { digested } from "../../run/digest.ts";
-import { keepTemporary, releaseTemporary } from "../../run/files.ts";
+import { keepTemporary } from "../../run/files.ts";
 import type { RunInput } from "../../run/handle.ts";
 import { type BodyStorage, type Content, HeldBodies } from "../../run/large-body.ts";
 import type { RequestContext } from "../context.ts";
@@ -92,7 +92,8 @@ interface TakenInput {
 }
 
 /**
- * Reads an input to its end. The run that the caller begins with it knows the stored parts.
+ * Reads an input to its end. The run that the caller begins with it takes over what is stored in R2. If none begins, the
+ * tenant's file index removes it a day later.
  * @param folder in R2, for large parts
  */
 export async function takeInput(
@@ -101,14 +102,10 @@ export async function takeInput(
   input: RunInput,
   folder: "executions" | "responses" = "executions",
 ): Promise<TakenInput> {
-  const stored: string[] = [];
   const storage: BodyStorage = {
     bucket: env.FILES,
     key: () => `${folder}/${id}/input-${crypto.randomUUID()}`,
-    async note(key, uploadId) {
-      stored.push(key);
-      await keepTemporary(env, tenant, key, uploadId);
-    },
+    note: (key, uploadId) => keepTemporary(env, tenant, key, uploadId),
   };
   const bodies = new HeldBodies(storage);
   const hashes: string[] = [];
@@ -120,7 +117,6 @@ export async function takeInput(
     await bodies.add(passed);
     hashes.push(await sha256);
   }
-  await releaseTemporary(env, tenant, stored);
   const contents = [...bodies.contents];
   const text = input.text === null ? null : (contents.shift() ?? null);
   const files = input.files.map(({ filename, mime }, index) => {

@@ -25,6 +25,8 @@ export type DueKind =
   /** Take the workflow run's next steps. */
   | "workflow"
   | "workflow_index"
+  /** Take the input of a single call over from the tenant's file index. */
+  | "input"
   /** Remove the session of a single call. */
   | "expiry";
 

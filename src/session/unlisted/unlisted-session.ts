@@ -12,6 +12,7 @@ import { ExecutionLost } from "../../errors/run.ts";
 import { HullError, Internal, toHullError } from "../../errors.ts";
 import { detachedContext, type RunContext } from "../../run/context.ts";
 import type { RunEvent } from "../../run/events.ts";
+import { dropInput, releaseTemporary } from "../../run/files.ts";
 import type { RunOutput } from "../../run/handle.ts";
 import { anonymousRunId, operationOf } from "../../run/operation.ts";
 import { closeChildren } from "../../run/task/sub-agent.ts";
@@ -86,19 +87,22 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
   begin(call: ExecutionCall): Begun {
     const known = this.attach(call);
     const before = this.#calls.row();
+    const keys = keysOfCall(call);
+    const [tenant = ""] = call.caller.split("/");
     if (known !== null) {
       const used = new Set(before === null ? [] : keysOf(before.input));
-      this.#removeObjects(keysOfCall(call).filter((key) => !used.has(key)));
+      const unused = keys.filter((key) => !used.has(key));
+      if (unused.length > 0) this.background(dropInput(this.#env, tenant, unused));
       return known;
     }
-    const spent = before === null ? [] : objectsOf(before);
+    // If the answer of this function was lost, the same input comes again.
+    const spent = before === null ? [] : objectsOf(before).filter((key) => !keys.includes(key));
     const generation = (before?.generation ?? -1) + 1;
     const now = this.log.now();
     const { id, caller, skill: name, digest, request_hash, request_id, mock_scope = "" } = call;
     // Drops events that an earlier run gathered and has not stored.
     this.log.events.take();
     this.#store.prepare();
-    const [tenant = ""] = caller.split("/");
     this.#store.transaction(() => {
       if (before !== null) this.#calls.empty([], now);
       const times = { created_at: now, updated_at: now };
@@ -108,10 +112,12 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
       this.#calls.put({ generation, caller, name, digest, input });
       const run = { id: runIdOf(id, generation), request_id, mock_scope, created_at: now };
       this.#store.addRun({ ...run, first_event: 1, first_record: 0 });
-      this.#store.setDue({ watch: now + WATCH_MS, expiry: null });
+      const taken = keys.length === 0 ? null : now + RETRY_MS;
+      this.#store.setDue({ watch: now + WATCH_MS, expiry: null, input: taken });
     });
     this.log.forget();
     this.#removeObjects(spent);
+    if (keys.length > 0) this.background(this.takeOverInput());
     const row = this.#store.liveRun();
     if (row !== null) {
       this.startAttempt(row);
@@ -120,6 +126,19 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
       this.background(listed.catch(() => this.#store.setDue({ run_index: this.log.now() + RETRY_MS })));
     }
     return "started";
+  }
+
+  /**
+   * Has the tenant's file index forget the input, which from now on is removed with the run. It is due until that has
+   * succeeded: the index would remove the input a day after it was stored.
+   */
+  async takeOverInput(): Promise<void> {
+    const call = this.#calls.row();
+    if (call === null) return;
+    const [tenant = ""] = call.caller.split("/");
+    await releaseTemporary(this.#env, tenant, keysOf(call.input));
+    // Another run may have begun meanwhile, with an input of its own.
+    if (this.#calls.row()?.generation === call.generation) this.#store.setDue({ input: null });
   }
 
   /** Attaches to a run that was begun; `null` if there is none, or if it failed before it took effect. */

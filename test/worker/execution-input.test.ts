@@ -1,0 +1,64 @@
+/** Inputs of calls in R2, and who removes them. */
+import { runInDurableObject } from "cloudflare:test";
+import { expect, it } from "vitest";
+import type { ExecutionCall } from "../../src/session/unlisted/rpc.ts";
+import { client, life, newCall, textOf, withSettings, withStorage } from "./execution-world.ts";
+
+it("a run takes its input over from the file index, once the index answers", async () => {
+  const call = newCall("script");
+  const { FILES, FILE_INDEX } = client.env;
+  const index = () => FILE_INDEX.get(FILE_INDEX.idFromName("me"));
+  const kept = () =>
+    runInDurableObject(index(), (_, { storage }) =>
+      Array.from(storage.sql.exec("SELECT key FROM kept"), ({ key }) => key),
+    );
+  const inputs = async () => {
+    const { objects } = await FILES.list({ prefix: `executions/${call.id}/` });
+    return objects.map(({ key }) => key);
+  };
+  const withInput = async (name: string): Promise<ExecutionCall> => {
+    const key = `executions/${call.id}/${name}`;
+    await index().keep(key, Date.now() + 3_600_000, null);
+    await FILES.put(key, "two");
+    return { ...call, files: [{ filename: "b", mime: "a/b", content: { key, size: 3 } }] };
+  };
+  const env = withSettings({});
+  const release = () => Promise.reject(new TypeError("Network connection lost."));
+  env.FILE_INDEX = Object.create(FILE_INDEX, {
+    idFromName: { value: FILE_INDEX.idFromName.bind(FILE_INDEX) },
+    get: { value: () => ({ release }) },
+  });
+  const key = `executions/${call.id}/one`;
+  await withStorage(call.id, async (storage) => {
+    const first = life(env, storage);
+    expect(first.session.begin(await withInput("one"))).toBe("started");
+    await first.over();
+    expect(await kept()).toEqual([key]);
+    expect(first.store.dueAt("input")).toBeGreaterThan(Date.now());
+    first.store.setDue({ input: 1 });
+    const second = life(client.env, storage);
+    second.alarm();
+    await second.over();
+    expect([await kept(), second.store.dueAt("input")]).toEqual([[], null]);
+    // A repeated request brings another copy, which nobody needs.
+    expect(second.session.begin(await withInput("two"))).toBe("finished");
+    await second.over();
+    expect([await kept(), await inputs()]).toEqual([[], [key]]);
+  });
+});
+
+it("a run that failed before it took effect begins again with the same input", async () => {
+  const call = { ...newCall("script"), digest: "0".repeat(64) };
+  const key = `executions/${call.id}/input`;
+  await client.env.FILES.put(key, "two");
+  const files = [{ filename: "b", mime: "a/b", content: { key, size: 3 } }];
+  await withStorage(call.id, async (storage) => {
+    const one = life(client.env, storage);
+    for (const _ of ["begun", "begun again, since no answer came"]) {
+      expect(one.session.begin({ ...call, files })).toBe("started");
+      expect(await textOf(one)).toContain("error");
+      await one.over();
+      expect(await client.env.FILES.head(key)).not.toBeNull();
+    }
+  });
+});
