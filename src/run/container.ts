@@ -11,8 +11,8 @@ import type { JsonObject } from "../skill/manifest.ts";
 import { mediaTypeOf } from "../skill/media.ts";
 import type { RunContext } from "./context.ts";
 import { digested } from "./digest.ts";
-import { findFile, readFile, type StoredFile } from "./files.ts";
-import { lazily } from "./large-body.ts";
+import { findFile, newFileId, readFile, type StoredFile } from "./files.ts";
+import { askedAgain, lazily } from "./large-body.ts";
 import { doesNotFit, keepable, numbered } from "./served-files.ts";
 import { clientWorkspace, type SessionClient, sessionClient } from "./session-client.ts";
 import { saveFile } from "./stored-files.ts";
@@ -120,15 +120,19 @@ export async function openContainer(
       const found = changedFiles(wanted, known).filter(({ path, sha256 }) => copies.get(path) !== sha256);
       for (const { path, sha256 } of wanted) known.set(path, sha256);
       const all = await Promise.all(
-        found.slice(0, MOST_FILES).map((file) => stored(context, workspace, file)),
+        found.slice(0, MOST_FILES).map((file) => {
+          const id = newFileId();
+          return askedAgain(() => stored(context, workspace, file, id));
+        }),
       );
       const kept = all.filter((file) => file !== null);
       return { files: kept, refused: kept.length < all.length };
     },
-    async read({ file_id }) {
-      const file = await findFile(context.env, context.tenant, file_id);
-      return new Uint8Array(await new Response(await readFile(context.env, file)).arrayBuffer());
-    },
+    read: ({ file_id }) =>
+      askedAgain(async () => {
+        const file = await findFile(context.env, context.tenant, file_id);
+        return new Uint8Array(await new Response(await readFile(context.env, file)).arrayBuffer());
+      }),
   };
 }
 
@@ -298,11 +302,12 @@ const isMade = (path: string): boolean =>
   !path.startsWith(`${CODE_FOLDERS.input}/`) &&
   !/(?:^|\/)(?:\.|__pycache__\/|node_modules\/|site-packages\/)/.test(path);
 
-/** Stores one file for the user; `null`: the tenant's storage is full. */
+/** Stores one file for the user under an id, and is safe to repeat; `null`: the tenant's storage is full. */
 async function stored(
   context: RunContext,
   workspace: WorkspaceAccess,
   { path, size }: WorkspaceFile,
+  id: string,
 ): Promise<GeneratedFile | null> {
   const found = await workspace.findFile(path);
   const object = found === null ? null : await context.env.FILES.get(found.key);
@@ -314,7 +319,7 @@ async function stored(
   const filename = path.slice(path.lastIndexOf("/") + 1);
   const mime = mediaTypeOf(filename);
   const settled = { purpose: PURPOSE, downloadable: true, expires_ms: null };
-  const saved = await saveFile(context, { filename, mime }, object.body, () => settled).catch(
+  const saved = await saveFile(context, { filename, mime }, object.body, () => settled, id).catch(
     (error: unknown) => {
       if (error instanceof StorageQuotaExceeded) return null;
       throw error;

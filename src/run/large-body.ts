@@ -1,11 +1,11 @@
 /** Bodies of any length: in memory while short, in R2 beyond that. */
 import { Gathered } from "../bytes.ts";
-import { Internal } from "../errors.ts";
+import { HullError, Internal } from "../errors.ts";
 
 /** Bytes that stay in memory, and bytes of one part of a multipart upload. */
 export const HELD_BYTES = 8 * 1024 * 1024;
 
-/** The pause before R2 is asked again, in ms. */
+/** The pause before R2 or D1 is asked again, in ms. */
 const AGAIN_MS = 250;
 
 export type Body = Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
@@ -101,11 +101,12 @@ export function readWhole(bucket: R2Bucket, key: string): Promise<Uint8Array<Arr
   });
 }
 
-/** Asks R2, once more if it fails: most of its faults last for a moment. The bytes are in memory. */
-async function askedAgain<T>(ask: () => Promise<T>): Promise<T> {
+/** Asks R2 or D1, once more if it fails: most of their faults last for a moment. @param ask what is safe to repeat */
+export async function askedAgain<T>(ask: () => Promise<T>): Promise<T> {
   try {
     return await ask();
-  } catch {
+  } catch (error) {
+    if (error instanceof HullError) throw error;
     await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
     return ask();
   }

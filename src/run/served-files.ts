@@ -11,6 +11,7 @@ import type { ProducedFile } from "./answers.ts";
 import type { RunContext } from "./context.ts";
 import { PRODUCED_TTL_MS, storeFile } from "./files.ts";
 import type { InputFile, RunInput } from "./handle.ts";
+import { askedAgain } from "./large-body.ts";
 import { decodeUtf8 } from "./utf8.ts";
 import { allFiles, type WorkspaceAccess } from "./workspace/access.ts";
 import { writeFile } from "./workspace/store.ts";
@@ -135,17 +136,14 @@ export async function producedFiles(
     .slice(0, MOST_FILES);
   const files: ProducedFile[] = [];
   for (const { path, size, sha256 } of made) {
-    const found = await workspace.findFile(path);
-    const object = found === null ? null : await env.FILES.get(found.key);
-    if (object === null) throw new Internal({ cause: `a workspace lacks ${path}` });
     const mime = mediaTypeOf(path);
-    const filename = path.split("/").at(-1) ?? path;
-    const stored = await storeFile(
-      env,
-      tenant,
-      { filename, mime, size, ttl_ms: PRODUCED_TTL_MS },
-      object.body,
-    );
+    const about = { filename: path.split("/").at(-1) ?? path, mime, size, ttl_ms: PRODUCED_TTL_MS };
+    const stored = await askedAgain(async () => {
+      const found = await workspace.findFile(path);
+      const object = found === null ? null : await env.FILES.get(found.key);
+      if (object === null) throw new Internal({ cause: `a workspace lacks ${path}` });
+      return storeFile(env, tenant, about, object.body);
+    });
     files.push({ id: stored.id, path, size, mime_type: mime, sha256 });
   }
   return { files, headers: files.length === 0 ? {} : { "x-hull-files": filesHeader(files) } };

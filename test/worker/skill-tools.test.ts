@@ -163,6 +163,24 @@ describe("a served skill", () => {
     expect(listed.length).toBeLessThanOrEqual(6000);
   });
 
+  it("reads one of its files again if R2 does not answer once", async () => {
+    const tool_calls = [{ name: "Write", arguments: { file_path: "a.txt", content: "x" } }];
+    await post("/llm/mocks", [{ tool_calls }, { text: "end" }]);
+    const { FILES } = client.env;
+    let faults = 0;
+    const get = (key: string) =>
+      faults++ === 0 ? Promise.reject(new TypeError("Network connection lost.")) : FILES.get(key);
+    client.env.FILES = new Proxy(FILES, {
+      get: (target, name) => (name === "get" ? get : Reflect.get(target, name).bind(target)),
+    });
+    const response = await client.fetch("/skills/writes", { method: "POST", body: "go" }).finally(() => {
+      client.env.FILES = FILES;
+    });
+    await client.fetch("/llm/mocks", { method: "DELETE" });
+    expect([response.status, await response.text(), faults]).toEqual([200, "end", 2]);
+    expect(response.headers.get("x-hull-files")).toContain('path="a.txt"');
+  });
+
   it("finds one of its files by either form of a name in Unicode", async () => {
     const tool_calls = [{ name: "Write", arguments: { file_path: "\u00e4.txt", content: "x" } }];
     for (const name of ["\u00e4.txt", "a\u0308.txt"]) {

@@ -359,3 +359,41 @@ it("messages and chat completions of the skill list the same files", async () =>
     expect(answer).toMatchObject({ generated_files: [file] });
   }
 });
+
+it.each([
+  ["R2 does not answer", "FILES", "get", ""],
+  ["R2 breaks off", "FILES", "get", "body"],
+  ["D1 does not begin its row", "DB", "prepare", "INSERT INTO stored_files"],
+  ["D1 does not complete its row", "DB", "prepare", "UPDATE stored_files SET filename"],
+] as const)("a file of an answer is listed although %s once", async (_, binding, method, which) => {
+  const { [binding]: real } = open.env;
+  const away = (): Promise<never> => Promise.reject(new TypeError("Network connection lost."));
+  let faults = 0;
+  const faulty = (asked: string): unknown => {
+    const due = faults === 0 && (binding === "FILES" || asked.includes(which));
+    if (!due) return Reflect.get(real, method).call(real, asked);
+    faults += 1;
+    if (binding === "DB") return { bind: () => ({ run: away, first: away }) };
+    const body = new ReadableStream({ pull: away });
+    return which === "body" ? { body } : away();
+  };
+  const get = (target: object, name: PropertyKey) => {
+    const value: unknown = Reflect.get(target, name);
+    if (typeof value !== "function") return value;
+    return name === method ? faulty : value.bind(target);
+  };
+  Object.assign(open.env, { [binding]: new Proxy(real, { get }) });
+  await script(write("a.md", "# One"), { text: "It is there." });
+  const messages = [{ role: "user" as const, content: "Report." }];
+  const answer = await anthropic.messages.create({ model, max_tokens: 100, messages }).finally(() => {
+    Object.assign(open.env, { [binding]: real });
+  });
+  expect(faults).toBe(1);
+  expect(answer).toMatchObject({ generated_files: [{ filename: "a.md", size_bytes: 5 }] });
+  const files = Reflect.get(answer, "generated_files").map(({ file_id }: { file_id: string }) => file_id);
+  const all = await openai.files.list({ limit: 100 });
+  expect(all.data.filter(({ filename }) => filename === "a.md").map(({ id }) => id)).toEqual(files);
+  const content = await (await openai.files.content(files[0])).text();
+  expect(content).toBe("# One");
+  await openai.files.delete(files[0]);
+});
