@@ -143,18 +143,30 @@ async function firstLineOf(response: Response): Promise<string> {
 export class AdminClient {
   readonly #url: string;
   readonly #key: string | undefined;
+  readonly #answerMs: number | undefined;
 
-  constructor(url: string, key: string | undefined) {
+  /** @param answerMs how long `send` waits for a whole answer, in ms; absent: as long as it takes */
+  constructor(url: string, key: string | undefined, answerMs?: number) {
     this.#url = url;
     this.#key = key;
+    this.#answerMs = answerMs;
   }
 
   /**
-   * The body of the answer. Throws `CommandError` if the server cannot be reached or refuses.
+   * The body of the answer. Throws `CommandError` if the server cannot be reached, refuses or does not answer in time.
    * @param body a tar as bytes, anything else as JSON
    */
   async send(method: string, path: string, body?: unknown): Promise<string> {
-    return (await wholeOf(await this.#fetch(method, path, {}, body))).toString("utf8");
+    const limitMs = this.#answerMs;
+    const signal = limitMs === undefined ? null : AbortSignal.timeout(limitMs);
+    try {
+      return (await wholeOf(await this.#fetch(method, path, {}, body, signal))).toString("utf8");
+    } catch (error) {
+      if (limitMs === undefined || signal?.aborted !== true) throw error;
+      const detail = `${this.#url} did not answer a request within ${limitMs / 1000} s.`;
+      const hint = "Check that the disk of its state is not full, and start it again.";
+      throw new CommandError(EXIT.timed_out, "no_answer", detail, hint);
+    }
   }
 
   /** All items of a list, page by page. Throws as `send` does. @param query in addition to the page's own */
@@ -184,9 +196,10 @@ export class AdminClient {
     path: string,
     headers: Record<string, string>,
     body?: unknown,
+    signal: AbortSignal | null = null,
   ): Promise<Response> {
     if (this.#key !== undefined) headers.authorization = `Bearer ${this.#key}`;
-    const init: RequestInit = { method, headers };
+    const init: RequestInit = { method, headers, signal };
     if (body instanceof Uint8Array) {
       headers["content-type"] = "application/x-tar";
       init.body = new Uint8Array(body);

@@ -13,7 +13,8 @@ const IDEMPOTENT = new Set(["GET", "HEAD", "PUT", "DELETE", "OPTIONS"]);
 
 /**
  * Like `fetch`, but without its limit of 5 minutes for an answer's headers, since a skill, a task or a run may take
- * longer. It does not follow redirects, and holds the whole request body in memory.
+ * longer. It does not follow redirects, and holds the whole request body in memory. The signal of `init` ends it, the
+ * answer's body included.
  */
 export async function fetchWithoutTimeout(url: URL, init: RequestInit): Promise<Response> {
   const { method, headers, body } = new Request(url, init);
@@ -21,7 +22,12 @@ export async function fetchWithoutTimeout(url: URL, init: RequestInit): Promise<
   const open = url.protocol === "https:" ? httpsRequest : httpRequest;
   /** @param reuse whether the request may take a connection that stayed open after an earlier one */
   const send = async (reuse: boolean): Promise<IncomingMessage> => {
-    const about = { method, headers: Object.fromEntries(headers), ...(reuse ? {} : { agent: false }) };
+    const about = {
+      method,
+      headers: Object.fromEntries(headers),
+      ...(init.signal ? { signal: init.signal } : {}),
+      ...(reuse ? {} : { agent: false }),
+    };
     const request = open(url, about);
     // Without a time limit, only this notices that the server is gone.
     request.setSocketKeepAlive(true, 1000);

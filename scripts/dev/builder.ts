@@ -13,7 +13,9 @@ export class Builder {
   readonly #cache: BuildCache;
   #lastGood = new Map<string, BuiltSkill>();
   #built = "";
+  /** `""`: which build is served is not known. */
   #served = "";
+  #failed = "";
 
   constructor(project: Project, cache: BuildCache) {
     this.#project = project;
@@ -42,6 +44,18 @@ export class Builder {
   /** The last build is served now. */
   noteServed(): void {
     this.#served = this.#built;
+    this.#failed = "";
+  }
+
+  /**
+   * The last build could not be served, or its publish has no answer: it may be served all the same. Returns whether that
+   * is news, since it is another build than last time, or another reason.
+   */
+  noteFailed(reason: string): boolean {
+    this.#served = "";
+    const before = this.#failed;
+    this.#failed = `${reason}\n${this.#built}`;
+    return this.#failed !== before;
   }
 }
 
@@ -51,7 +65,8 @@ export class SkillWatch {
   readonly #serve = Promise.withResolvers<() => Promise<void>>();
   readonly #rebuild = debounced(async () => (await this.#serve.promise)());
   readonly #imported = watchFiles(this.#rebuild.schedule, false);
-  readonly #isOn: boolean;
+  #isOn: boolean;
+  #later: NodeJS.Timeout | undefined;
   /** Resolves, with what stops the watchers, when all folders are watched. */
   readonly begun: Promise<() => Promise<void> | void>;
 
@@ -63,9 +78,13 @@ export class SkillWatch {
     this.add(imported);
   }
 
-  /** Builds again although nothing changed: the Worker may have been away when a build should have been served. */
-  again(): void {
-    if (this.#isOn) this.#rebuild.schedule();
+  /**
+   * Builds again although nothing changed: the Worker may have been away when a build should have been served.
+   * @param afterMs in how many ms; of several calls the last one counts
+   */
+  again(afterMs = 0): void {
+    clearTimeout(this.#later);
+    if (this.#isOn) this.#later = setTimeout(this.#rebuild.schedule, afterMs);
   }
 
   add(imported: BuildResult["imported"]): void {
@@ -82,6 +101,8 @@ export class SkillWatch {
   }
 
   async stop(): Promise<void> {
+    this.#isOn = false;
+    clearTimeout(this.#later);
     await (await this.begun)();
     await this.#imported.close();
     this.#rebuild.stop();

@@ -24,12 +24,18 @@ import { REPO_DIR } from "./paths.ts";
 import { randomSecret } from "./random-secret.ts";
 import { type LocalRunner, startRunner } from "./runner.ts";
 import { secretKey } from "./secret-key.ts";
+import { serveChanges } from "./serve-changes.ts";
 import { readSettings, watchSettings } from "./settings-watch.ts";
 import { lockState, noteAddress } from "./state-lock.ts";
 import { checkVariables, workerVariables } from "./variables.ts";
 import { startWorker } from "./worker.ts";
 import { workerFolder } from "./worker-bundle.ts";
 import { bindingNames } from "./wrangler-toml.ts";
+
+/** How long the Worker may take to answer one request of a publish, in ms. */
+const PUBLISH_ANSWER_MS = 60_000;
+/** Time until a publish that failed is repeated, in ms. */
+const PUBLISH_AGAIN_MS = 10_000;
 
 interface ServerOptions {
   project: Project;
@@ -156,7 +162,11 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
     stops.push(worker.stop);
     if (!LOOPBACK.has(host)) await checkGuarded(worker.url);
     const adminKey = variables.get("HULL_ADMIN_KEY") || undefined;
-    const publisher = new RegistryClient(worker.url, adminKey ?? variables.get("HULL_DEV_KEY"));
+    const publisher = new RegistryClient(
+      worker.url,
+      adminKey ?? variables.get("HULL_DEV_KEY"),
+      PUBLISH_ANSWER_MS,
+    );
     options.onPhase?.(`Publishing ${counted(first.skills.length, "skill")} …`);
     await publisher.publish(first);
     builder.noteServed();
@@ -174,13 +184,13 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
       await noteAddress(stateDir, url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")),
     );
     options.onBuild(first, true);
-    watch.serve(
-      async () => {
-        const result = await builder.build();
-        watch.add(result.imported);
-        if (!builder.changed) return;
-        await publisher.publish(result);
-        builder.noteServed();
+    serveChanges({
+      watch,
+      builder,
+      publisher,
+      stateDir,
+      againMs: PUBLISH_AGAIN_MS,
+      onServed: (result) => {
         options.onBuild(result, false);
         const late = [...variablesFor(result.skills).keys()].filter((name) => !variables.has(name));
         if (late.length > 0) {
@@ -191,8 +201,8 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
           options.onLine("The models of a skill folder's hull.toml changed; restart to use them.", "hull");
         }
       },
-      (line) => options.onLine(line, "hull"),
-    );
+      onFault: (line) => options.onLine(line, "hull"),
+    });
     if (options.watch) {
       stops.push(watchSettings(project.dir, settings, (line) => options.onLine(line, "hull")));
     }

@@ -20,9 +20,12 @@ export class RegistryClient {
   /** Names of objects that the registry has; `null` until it was asked. */
   #known: Set<string> | null = null;
 
-  /** @param key an API key with the scope `publish`; not needed in local dev */
-  constructor(url: string, key: string | undefined) {
-    this.#client = new AdminClient(url, key);
+  /**
+   * @param key an API key with the scope `publish`; not needed in local dev
+   * @param answerMs see `AdminClient`
+   */
+  constructor(url: string, key: string | undefined, answerMs?: number) {
+    this.#client = new AdminClient(url, key, answerMs);
   }
 
   /**
