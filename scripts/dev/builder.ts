@@ -78,6 +78,11 @@ export class SkillWatch {
     this.add(imported);
   }
 
+  /** Whether it calls anything: not if it watches nothing, and not after `stop`. */
+  get isOn(): boolean {
+    return this.#isOn;
+  }
+
   /**
    * Builds again although nothing changed: the Worker may have been away when a build should have been served.
    * @param afterMs in how many ms; of several calls the last one counts

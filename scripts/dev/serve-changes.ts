@@ -34,6 +34,8 @@ export function serveChanges({
       // Instead of this catalog alone: an earlier publish without an answer may take effect later than this one.
       await publisher.publish(result, await publisher.served());
     } catch (error) {
+      // The Worker ends next.
+      if (!watch.isOn) return;
       watch.again(againMs);
       const reason = reasonOf(error).replace(/[^.\]]$/, "$&.");
       const next = `Hull publishes again in ${againMs / 1000} s and at the next change.`;

@@ -203,6 +203,8 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
       },
       onFault: (line) => options.onLine(line, "hull"),
     });
+    // Before the Worker ends: that a publish under way then breaks off is no news.
+    stops.push(() => watch.stop());
     if (options.watch) {
       stops.push(watchSettings(project.dir, settings, (line) => options.onLine(line, "hull")));
     }
