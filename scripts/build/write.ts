@@ -3,12 +3,14 @@ import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { CatalogPointer } from "../../src/skill/manifest.ts";
 import { makeFolder } from "../make-folder.ts";
-import { replaceFile } from "../replace-file.ts";
+import { removeLeftovers, replaceFile } from "../replace-file.ts";
 import type { BuildResult } from "./build.ts";
 import { mapLimited } from "./map-limited.ts";
 
 /** Name of the pointer file, which corresponds to KV `catalog:current`. */
 const POINTER_FILE = "catalog.current.json";
+/** Names of the files of a build; its folder may hold others. */
+const OWN_FILE = /^(?:[\da-f]{64}|diagnostics\.json|catalog\.current\.json)$/;
 
 /**
  * Writes `skill/<digest>`, `pack/<sha256>`, `blob/<sha256>`, `module/<sha256>`, `openapi/<sha256>` and `catalog/<id>`,
@@ -22,9 +24,12 @@ export async function writeBuild(
 ): Promise<CatalogPointer | null> {
   const { catalog } = result;
   await makeFolder(outDir);
+  await removeLeftovers(outDir, OWN_FILE);
   if (catalog !== null) {
-    for (const kind of ["skill", "pack", "blob", "module", "openapi", "catalog"])
+    for (const kind of ["skill", "pack", "blob", "module", "openapi", "catalog"]) {
       await makeFolder(join(outDir, kind));
+      await removeLeftovers(join(outDir, kind), OWN_FILE);
+    }
     await mapLimited(result.skills, async (skill) => {
       for (const [name, bytes] of await skill.contents()) await writeMissing(join(outDir, name), bytes);
     });
