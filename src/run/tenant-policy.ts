@@ -32,12 +32,12 @@ export async function askWithPolicy<T extends { policy: Policy }>(
   return answer;
 }
 
-/** The pauses before the ledger is told again, in ms. A Worker may go on for 30 s after its answer. */
+/** The pauses before Hull tells the ledger again, in ms. A Worker may go on for 30 s after its answer. */
 const AGAIN_MS = [1000, 4000, 10_000];
 
 /**
- * Tells the tenant's ledger what was spent, again in the background if it does not confirm it. What it is told twice must
- * count once.
+ * Tells the tenant's ledger what was spent, again in the background if it does not confirm it. The ledger must count once
+ * what it receives twice.
  * @param lost the log's line if it never confirms
  * @returns its first answer; `null`: there was none
  */

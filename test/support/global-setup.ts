@@ -29,7 +29,7 @@ export async function setup({ config }: TestProject): Promise<() => Promise<void
   process.env.HULL_TEST_SERVERS = servers;
   process.env.PATH = [await pythonFolder(), process.env.PATH].join(delimiter);
   const [worker, cli] = await Promise.all([
-    // In the cache of the servers, where also those find it that wrangler serves.
+    // In the servers' cache: those that wrangler serves look for it there, too.
     workerFolder(join(folder, "worker"), join(process.env.HULL_TEST_CACHE, "hull", "made")),
     bundleCli(REPO, process.env.HULL_TEST_CACHE),
     bundleRunner(REPO, process.env.HULL_RUNNER_BUNDLE),

@@ -307,7 +307,7 @@ describe("GET /files/:id", () => {
     expect(await problem(await call(`/files/${kept.id}`))).toMatchObject({ status: 404 });
   });
 
-  it("an alarm that finds R2 away says so, and comes again", async () => {
+  it("an alarm logs that R2 does not answer, and comes again", async () => {
     const log = vi.spyOn(console, "error").mockImplementation(() => {});
     const { env } = tenants.client;
     const file = await (await upload("x")).json<FileDocument>();

@@ -158,7 +158,7 @@ it.each([
     `INSERT INTO sessions (tenant, id, state, created_at, metadata)
      SELECT 't', 'container_01' || value, 'active', ?2, '{"container":true}' FROM json_each(?1)`,
   ],
-])("D1 that removes some rows of %s too late leaves the sweep its work", async (table, event, insert) => {
+])("a sweep goes on although D1 does not remove some rows of %s", async (table, event, insert) => {
   await run(insert, numbers(20), new Date(Date.now() - 40 * DAY_MS).toISOString());
   let refused = 0;
   const prepare = (query: string): D1PreparedStatement => {

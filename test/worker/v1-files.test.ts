@@ -5,6 +5,7 @@ import { RequestContext } from "../../src/http/context.ts";
 import { withProducedFiles } from "../../src/http/skills/produced-files.ts";
 import { saveFile, sweepStoredFiles } from "../../src/run/stored-files.ts";
 import { Client } from "./served.ts";
+import { withMethod } from "./statement.ts";
 import { ADMIN, FOLDER, Tenant, tenant } from "./tenant.ts";
 import { expectRemoved, killInParts } from "./upload-in-parts.ts";
 
@@ -258,19 +259,10 @@ describe("content", () => {
         if (away || (known !== null && statement.startsWith("DELETE FROM stored_files"))) throw lost;
         const prepared = prepare(statement);
         if (!statement.startsWith("UPDATE stored_files SET filename")) return prepared;
-        const { bind } = prepared;
-        return Object.assign(prepared, {
-          bind: (...values: unknown[]) => {
-            const bound = bind.apply(prepared, values);
-            const { first } = bound;
-            return Object.assign(bound, {
-              first: async () => {
-                await first.call(bound);
-                away = true;
-                throw lost;
-              },
-            });
-          },
+        return withMethod(prepared, "first", async (execute) => {
+          await execute();
+          away = true;
+          throw lost;
         });
       });
       const answer =

@@ -2,6 +2,7 @@
 import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { sweepAnswers } from "../../src/registry/kept-answers/rows.ts";
 import { Client } from "./served.ts";
+import { withMethod } from "./statement.ts";
 import { ADMIN, FOLDER, Tenant, tenant } from "./tenant.ts";
 import { form } from "./v1-client.ts";
 
@@ -210,18 +211,9 @@ it.each(["rejects", "loses the answer"])(
     vi.spyOn(DB, "prepare").mockImplementation((statement) => {
       const prepared = prepare(statement);
       if (!statement.startsWith("UPDATE kept_answers SET effects = 1") || faults++ > 0) return prepared;
-      const { bind } = prepared;
-      return Object.assign(prepared, {
-        bind: (...values: unknown[]) => {
-          const bound = bind.apply(prepared, values);
-          const { run } = bound;
-          return Object.assign(bound, {
-            run: async () => {
-              if (fault === "loses the answer") await run.call(bound);
-              throw new Error("D1_ERROR: Network connection lost.");
-            },
-          });
-        },
+      return withMethod(prepared, "run", async (execute) => {
+        if (fault === "loses the answer") await execute();
+        throw new Error("D1_ERROR: Network connection lost.");
       });
     });
     const key = crypto.randomUUID();

@@ -564,7 +564,7 @@ it("a run names a stored skill by id or name, and gets its newest version with i
   expect(await run(id)).toEqual([200, ["Hoot 1 times", "hoots: 1"]]);
   await send(red, "POST", `/v1/skills/${id}/versions`, GA, form(version(2)));
   for (const named of [id, "owl"]) expect(await run(named)).toEqual([200, ["Hoot 2 times", "hoots: 2"]]);
-  // Its isolate has noted the use.
+  // This isolate has noted the use and does not note it again.
   const statements = vi.spyOn(red.client.env.DB, "prepare");
   expect(await run("owl")).toEqual([200, ["Hoot 2 times", "hoots: 2"]]);
   expect(statements.mock.calls.filter(([text]) => text.startsWith("UPDATE uploaded_records"))).toEqual([]);

@@ -24,7 +24,7 @@ async function listenTwice(): Promise<void> {
 
 type Refusal = [string, (path: (name: string) => string) => Promise<unknown>, RegExp, number];
 
-/** Of a write that fails, the system does not name the file. */
+/** The system's error does not name the file whose write failed. */
 const DISK_FULL: Refusal = [
   "ENOSPC",
   () => writeFile("/dev/full", "text"),
