@@ -63,7 +63,7 @@ export class DirectLauncher implements Launcher {
         }
         const look = (): void => {
           if (signalGroup(pid, 0)) setTimeout(look, GONE_POLL_MS).unref();
-          else launch.onGone();
+          else launch.onGone(false);
         };
         look();
       },

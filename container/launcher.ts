@@ -27,8 +27,11 @@ export interface Launch {
   onExit(exitCode: number | null, signal: string | null): void;
   /** The watcher of the process is gone, so its end will remain unknown. No other callback follows. */
   onLost(): void;
-  /** Called after `Launched.end`, when none of the process's descendants is left. */
-  onGone(): void;
+  /**
+   * None of the process's descendants is left. Called after `Launched.end`, or before `onExit` if the process left none
+   * behind. `certain`: they were all found; otherwise some may have left the group and hidden their id.
+   */
+  onGone(certain: boolean): void;
 }
 
 /** A launched process, with everything that it started. */
@@ -36,7 +39,8 @@ export interface Launched {
   /** Signals the process's group, if its leader is still running. */
   signal(signal: NodeJS.Signals): void;
   /**
-   * Ends the process and all its descendants with SIGKILL, wherever they went. Call it once for each started process.
+   * Ends the process and all its descendants with SIGKILL, wherever they went. Call it once for each started process,
+   * unless `onGone` was called.
    */
   end(): void;
 }

@@ -64,7 +64,8 @@ export class GroupProcess {
   #ended = false;
   /** Whether the processes were asked to end. */
   #ending = false;
-  readonly #whenGone = Promise.withResolvers<void>();
+  #isGone = false;
+  readonly #whenGone = Promise.withResolvers<boolean>();
   #goneLimit: NodeJS.Timeout | undefined;
   #paused = false;
   #lastRead = 0;
@@ -115,7 +116,7 @@ export class GroupProcess {
       onFailed: (code) => {
         own.drop();
         this.#ending = true;
-        this.#settleGone();
+        this.#settleGone(false);
         this.#conclude({ exitCode: null, signal: null }, code);
       },
       onExit: (exitCode, signal) => {
@@ -126,15 +127,17 @@ export class GroupProcess {
         own.drop();
         this.#stopped ??= "lost";
         this.#ending = true;
-        this.#settleGone();
+        this.#settleGone(false);
         this.#kill();
       },
-      onGone: () => this.#settleGone(),
+      onGone: (certain) => this.#settleGone(certain),
     });
   }
 
-  /** Resolves after the end, when none of the processes is left anywhere. */
-  get gone(): Promise<void> {
+  /**
+   * Resolves after the end, when none of the processes is left anywhere. `false`: that is not certain.
+   */
+  get gone(): Promise<boolean> {
     return this.#whenGone.promise;
   }
 
@@ -169,9 +172,9 @@ export class GroupProcess {
 
   /** Sends SIGKILL to the whole group and does not wait. */
   killNow(): void {
-    if (this.#ending) return;
+    if (this.#ending || this.#isGone) return;
     this.#ending = true;
-    this.#goneLimit = setTimeout(() => this.#settleGone(), GONE_LIMIT_MS);
+    this.#goneLimit = setTimeout(() => this.#settleGone(false), GONE_LIMIT_MS);
     this.#launched.end();
   }
 
@@ -234,8 +237,9 @@ export class GroupProcess {
     this.#spec.onEnd({ ...exit, stopped: this.#stopped, startError, outOfMemory });
   }
 
-  #settleGone(): void {
+  #settleGone(certain: boolean): void {
+    this.#isGone = true;
     clearTimeout(this.#goneLimit);
-    this.#whenGone.resolve();
+    this.#whenGone.resolve(certain);
   }
 }

@@ -203,10 +203,11 @@ export class Spawner {
     }
     const launch = this.#launches.get(key);
     if (launch === undefined) return;
-    if (letter === "f" || letter === "l" || letter === "g") this.#launches.delete(key);
+    if (letter !== "s" && letter !== "x") this.#launches.delete(key);
+    // Before the end, so that nobody asks to end what is gone.
+    if (letter === "g" || letter === "z") launch.onGone(true);
     if (letter === "s") launch.onStarted(Number(value));
-    else if (letter === "x") launch.onExit(...exitOf(Number(value)));
-    else if (letter === "g") launch.onGone();
+    else if (letter === "x" || letter === "z") launch.onExit(...exitOf(Number(value)));
     else if (letter === "l") launch.onLost();
     else if (letter === "f") {
       // A process may have existed although it could not become the program.

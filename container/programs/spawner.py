@@ -17,7 +17,7 @@
 #   w key id...                                                           SIGKILL to all that carry one of these ids
 #   o key path                                                            open a tree for the group: u+rwX,g+rwX
 # stdout: lines `s key pid` started, `f key code` not started, `x key status` ended (status of wait(2)), `l key` its keeper is
-# lost, `g key` nothing of it is left, `d key n` done.
+# lost, `g key` nothing of it is left, `z key status` ended and nothing of it is left, `d key n` done.
 #
 # A process with a gate reports that it started, and then waits for one byte from the gate before it becomes the program:
 # meanwhile the runner puts it into its cgroup.
@@ -162,16 +162,24 @@ class Keeper:
 
     def reap(self):
         # Whether there are still children.
+        ended = None
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
-                return False
-            if pid == 0:
-                return True
+                pid = None
+            if not pid:
+                break
             if pid == self.leader:
                 self.leader = None
-                say("x %s %d\n" % (self.key.decode(), status))
+                ended = status
+        if ended is not None:
+            # Most processes leave nothing behind. Nobody has to ask this keeper to end the execution then.
+            alone = pid is None and not self.ending
+            say("%s %s %d\n" % ("z" if alone else "x", self.key.decode(), ended))
+            if alone:
+                self.free()
+        return pid is not None
 
     def end(self, patient):
         until = time.monotonic() + 1
