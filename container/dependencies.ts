@@ -166,7 +166,7 @@ export class Dependencies {
       log("info", "packages_installed", { digest, duration_ms: Math.round(performance.now() - since) });
       return digest;
     } finally {
-      scratch.release(work);
+      scratch.release(work, true);
       await rm(tar, { force: true });
     }
   }

@@ -390,19 +390,19 @@ export class Execution {
       ...(cwd === null ? {} : { cwd }),
     });
     this.#log.finish();
-    if (this.#process === null) this.#releasePlace();
-    else void this.#process.gone.then(() => this.#releasePlace());
+    if (this.#process === null) this.#releasePlace(true);
+    else void this.#process.gone.then((certain) => this.#releasePlace(certain));
     this.#releaseFolders();
     await this.#log.settled();
     journal.ended(this.spec.id, this.specDigest, this.#log);
     this.#onEnded(ending.cause, duration);
   }
 
-  /** Releases what only the execution's processes use. */
-  #releasePlace(): void {
+  /** Releases what only the execution's processes use. @param gone whether certainly none of them is left */
+  #releasePlace(gone: boolean): void {
     this.#slot?.release();
     void this.#cgroup?.remove();
-    if (this.scratch !== null) this.#services.scratch.release(this.scratch);
+    if (this.scratch !== null) this.#services.scratch.release(this.scratch, gone);
   }
 
   #releasePackages(): void {

@@ -1,6 +1,6 @@
 /** An execution's own writable folder: input files, output files, temporary files. It is removed with the execution. */
 import { randomBytes } from "node:crypto";
-import { mkdirSync, rmdirSync } from "node:fs";
+import { type BigIntStats, lstatSync, mkdirSync, renameSync, rmdirSync } from "node:fs";
 import { chmod, chown, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { codeOf, log, reasonOf } from "./log.ts";
@@ -14,23 +14,33 @@ export interface Scratch {
   outputFile: string;
   /** The content of `dir`, as the runner sees it; processes may replace anything in it. */
   tree: Tree;
+  /** The stats of its folders before the execution. */
+  stats: readonly BigIntStats[];
+  /** When it became ready, and when an execution got it, in ms. */
+  readyAt: number;
+  takenAt: number;
 }
+
 
 /** The folders of a scratch folder, and the name of the output file. */
 export const INPUT = "in";
 export const OUTPUT = "out";
 export const OUTPUT_FILE = "output";
 
-/** Folders that are made before the executions that use them. */
+/** Folders that are ready before the executions that use them: at least and at most. */
 const STOCK = 16;
+const MOST_READY = 64;
+/** File systems count the times of changes in steps of at most this length, in ms. */
+const CHANGE_STEP_MS = 20;
 /** The runner gets access to nested folders some levels at a time (programs/cleanup.py). */
 const MOST_OPENINGS = 100;
 
 /**
- * No folder is used twice, because a process that outlived its execution could reach the files of another one. Folders
- * are made in advance, since on common file systems making three folders takes a large part of the time that starting a
- * small process takes. Single folders are made and removed synchronously: passing such a call to a thread costs more
- * than the call itself.
+ * A folder is used again, under a new name, only if certainly none of its processes is left and none of them changed
+ * anything in it; times and inodes show that. Otherwise a process that outlived its execution, or what it left, could reach
+ * the files of another one. Folders are made in advance, since on common file systems making and removing three folders
+ * takes as long as starting a small process. Single folders are made and removed synchronously: passing such a call to a
+ * thread costs more than the call itself.
  */
 export class ScratchRoot {
   readonly #root: string;
@@ -57,15 +67,23 @@ export class ScratchRoot {
     while (this.#ready.length < STOCK) this.#ready.push(this.#make());
   }
 
-  /** An empty folder for one execution, never used for another. */
+  /** An empty folder for one execution. */
   create(): Scratch {
-    const scratch = this.#ready.pop() ?? this.#make();
-    this.#making ??= setImmediate(() => this.#restock());
+    const scratch = this.#ready.shift() ?? this.#make();
+    scratch.takenAt = Date.now();
+    if (this.#ready.length < STOCK) this.#making ??= setImmediate(() => this.#restock());
     return scratch;
   }
 
-  /** Removes an execution's folder immediately; call it when the execution's processes have ended. */
-  release(scratch: Scratch): void {
+  /**
+   * Removes an execution's folder immediately, or keeps it for another one; call it when the execution's processes have
+   * ended. @param gone whether certainly none of them is left
+   */
+  release(scratch: Scratch, gone: boolean): void {
+    if (gone && this.#ready.length < MOST_READY && isUnchanged(scratch)) {
+      this.#ready.push(this.#rename(scratch));
+      return;
+    }
     if (removeEmpty(scratch)) return;
     const removal = this.#removeAll(scratch.dir)
       .catch((error: unknown) => log("error", "scratch_not_removed", { reason: reasonOf(error) }))
@@ -94,17 +112,34 @@ export class ScratchRoot {
   }
 
   #make(): Scratch {
-    const dir = join(this.#root, randomBytes(16).toString("hex"));
-    const scratch = {
+    const dir = this.#newPath();
+    // With a group, the folder inherits the bit that passes the group on from the root.
+    for (const path of foldersOf(dir)) mkdirSync(path, this.#mode & 0o777);
+    return this.#scratchAt(dir);
+  }
+
+  /** Gives an unchanged folder a name that no process knows. */
+  #rename(scratch: Scratch): Scratch {
+    const dir = this.#newPath();
+    renameSync(scratch.dir, dir);
+    return this.#scratchAt(dir);
+  }
+
+  #newPath(): string {
+    return join(this.#root, randomBytes(16).toString("hex"));
+  }
+
+  #scratchAt(dir: string): Scratch {
+    return {
       dir,
       inputDir: join(dir, INPUT),
       outputDir: join(dir, OUTPUT),
       outputFile: join(dir, OUTPUT_FILE),
       tree: new Tree(dir, this.#group),
+      stats: statsOf(dir),
+      readyAt: Date.now(),
+      takenAt: 0,
     };
-    // With a group, the folder inherits the bit that passes the group on from the root.
-    for (const path of foldersOf(scratch)) mkdirSync(path, this.#mode & 0o777);
-    return scratch;
   }
 
   async #removeAll(path: string): Promise<void> {
@@ -120,16 +155,34 @@ export class ScratchRoot {
 }
 
 /** Removes a folder in the state in which most executions leave it; false: it contains more, or has changed. */
-function removeEmpty(scratch: Scratch): boolean {
+function removeEmpty({ dir }: Scratch): boolean {
   try {
-    for (const path of foldersOf(scratch).reverse()) rmdirSync(path);
+    for (const path of foldersOf(dir).reverse()) rmdirSync(path);
     return true;
   } catch {
     return false;
   }
 }
 
-const foldersOf = ({ dir, inputDir, outputDir }: Scratch): string[] => [dir, inputDir, outputDir];
+/**
+ * Whether nothing in a folder was changed since an execution got it: no entry, mode or attribute. An earlier change of
+ * the runner's own must lie a step back, so that each later one shows.
+ */
+function isUnchanged({ dir, stats, readyAt, takenAt }: Scratch): boolean {
+  if (takenAt - readyAt < CHANGE_STEP_MS) return false;
+  try {
+    return statsOf(dir).every(
+      (now, i) => now.ino === stats[i]?.ino && now.dev === stats[i].dev && now.ctimeNs === stats[i].ctimeNs,
+    );
+  } catch {
+    return false;
+  }
+}
+
+const foldersOf = (dir: string): string[] => [dir, join(dir, INPUT), join(dir, OUTPUT)];
+
+const statsOf = (dir: string): BigIntStats[] =>
+  foldersOf(dir).map((path) => lstatSync(path, { bigint: true }));
 
 /** Makes a folder for the runner alone, or one that `group` may enter, but not list, and that passes its group on. */
 export async function makeFolder(path: string, group: number | null): Promise<void> {

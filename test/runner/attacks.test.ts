@@ -230,6 +230,26 @@ describe.each(UIDS)("processes that leave, %s", (_, flags) => {
     expect(folders.size).toBe(24);
   });
 
+  test("attack: a folder is used again only if its execution changed nothing in it", async () => {
+    // An inode's number is given out again, its time of birth is not.
+    const folder = (change: string) =>
+      run(runner, files, sh(`stat -c "%i %w" "$TMPDIR"; ${change}`)).then(({ stdout }) => stdout.toString());
+    const rounds = async (changes: string[]): Promise<string[]> => {
+      const found: string[] = [];
+      for (let at = 0; at < 40; at += 1) found.push(await folder(changes[at % changes.length] ?? ""));
+      return found;
+    };
+    const changed = await rounds([
+      'touch "$TMPDIR/left"; rm "$TMPDIR/left"',
+      'chmod 777 "$HULL_INPUT_DIR" && chmod 700 "$HULL_INPUT_DIR" || mkdir "$HULL_INPUT_DIR/a"',
+      'mv "$HULL_OUTPUT_DIR" "$TMPDIR/away"; mkdir "$HULL_OUTPUT_DIR"',
+    ]);
+    const unchanged = await rounds([":"]);
+    expect(new Set(unchanged).size).toBeLessThan(40);
+    const last = await rounds([":"]);
+    expect(changed.filter((one) => last.includes(one))).toEqual([]);
+  });
+
   test("attack: the runner dies: nothing outlives it", async () => {
     const other = await startRunner({ flags });
     try {
