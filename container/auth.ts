@@ -1,5 +1,5 @@
 /** The runner secret and what it permits. */
-import { createHash, createHmac, timingSafeEqual } from "node:crypto";
+import { createHash, createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { readTicket, type TicketSubject } from "../src/tool/protocol.ts";
 import { Refused } from "./refusal.ts";
@@ -11,6 +11,8 @@ export class Auth {
   /** Whether `PUT /v1/secret` delivers the secret; allowed only if nothing but the Durable Object can reach the port. */
   readonly deliverable: boolean;
   #secret: Buffer | null = null;
+  /** The secret as a key: to make one of bytes costs more than an HMAC. */
+  #key: KeyObject | null = null;
 
   constructor(deliverable: boolean) {
     this.deliverable = deliverable;
@@ -30,6 +32,7 @@ export class Auth {
   setSecret(secret: string): boolean {
     const bytes = Buffer.from(secret, "utf8");
     this.#secret ??= bytes;
+    this.#key ??= createSecretKey(bytes);
     return timingSafeEqual(sha256(this.#secret), sha256(bytes));
   }
 
@@ -40,8 +43,8 @@ export class Auth {
    */
   permit(request: IncomingMessage, subject: TicketSubject, specDigest = ""): void {
     const ticket = readTicket(bearer(request));
-    if (this.#secret !== null && ticket !== null) {
-      const mac = createHmac("sha256", this.#secret).update(ticket.signed).digest();
+    if (this.#key !== null && ticket !== null) {
+      const mac = createHmac("sha256", this.#key).update(ticket.signed).digest();
       const genuine = mac.length === ticket.mac.length && timingSafeEqual(mac, ticket.mac);
       if (genuine && ticket.permits(subject, specDigest, Date.now())) return;
     }

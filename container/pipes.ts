@@ -27,7 +27,7 @@ import { makeFolder } from "./scratch.ts";
 import { removeTree } from "./tree.ts";
 
 /** The most folders to make at a time; the first batches are smaller. */
-const BATCH = 64;
+const BATCH = 256;
 const FIRST_BATCH = 4;
 
 /**

@@ -26,7 +26,7 @@ const resident = (runner: TestRunner): string => {
 const runners: [string, TestRunner][] = [];
 try {
   for (const count of counts) {
-    const env = { NODE_OPTIONS: "--max-semi-space-size=1" };
+    const env = { NODE_OPTIONS: "--max-semi-space-size=4" };
     runners.push([count, await startRunner({ flags: ["--spawners", count], env })]);
   }
   for (const [name, share, once] of cases) {

@@ -221,7 +221,7 @@ async function middle(once: () => Promise<void>): Promise<number> {
 async function startRunner(program: string): Promise<void> {
   const state = await mkdtemp(join(tmpdir(), "hull-bench-runner-"));
   const flags = ["--port", "0", "--state", state, "--exit-with-parent"];
-  const child = spawn(process.execPath, ["--max-semi-space-size=1", program, ...flags], {
+  const child = spawn(process.execPath, ["--max-semi-space-size=4", program, ...flags], {
     stdio: ["pipe", "pipe", "ignore"],
   });
   const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
