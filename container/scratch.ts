@@ -21,7 +21,6 @@ export interface Scratch {
   takenAt: number;
 }
 
-
 /** The folders of a scratch folder, and the name of the output file. */
 export const INPUT = "in";
 export const OUTPUT = "out";
