@@ -4,8 +4,8 @@ import { fromHex, toHex, utf8, utf8OrNull } from "../bytes.ts";
 import { CODE_FOLDERS, type CodeTerms } from "../engine/workspace-tools/code-tools.ts";
 import type { Bindings } from "../env.ts";
 import { CallNotFound } from "../errors/llm.ts";
-import { StorageQuotaExceeded } from "../errors/request.ts";
 import { type HullError, Internal } from "../errors.ts";
+import { logFault } from "../log.ts";
 import { counted } from "../plural.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { mediaTypeOf } from "../skill/media.ts";
@@ -13,6 +13,7 @@ import type { RunContext } from "./context.ts";
 import { digested } from "./digest.ts";
 import { findFile, newFileId, readFile, type StoredFile } from "./files.ts";
 import { askedAgain, lazily } from "./large-body.ts";
+import { type NotStored, storedOrNot } from "./not-stored.ts";
 import { doesNotFit, keepable, numbered } from "./served-files.ts";
 import { clientWorkspace, type SessionClient, sessionClient } from "./session-client.ts";
 import { saveFile } from "./stored-files.ts";
@@ -46,8 +47,7 @@ interface GeneratedFrom {
 
 interface Generated {
   files: GeneratedFile[];
-  /** Some files are missing because the tenant's storage is full. */
-  refused: boolean;
+  missing: NotStored[];
 }
 
 export interface Container {
@@ -62,8 +62,8 @@ export interface Container {
   workspace: WorkspaceAccess;
   /** Stores the files that are new or changed since the last call, for the user. */
   generated(from: GeneratedFrom): Promise<Generated>;
-  /** Reads the bytes of one of these files. */
-  read(file: GeneratedFile): Promise<Uint8Array>;
+  /** Reads the bytes of one of these files; `null`: R2 failed again, or the file is gone. */
+  read(file: GeneratedFile): Promise<Uint8Array | null>;
 }
 
 /** How long a container is kept after its last use, in ms: a change of its files, or a command. @param metadata as of `Container` */
@@ -122,16 +122,21 @@ export async function openContainer(
       const all = await Promise.all(
         found.slice(0, MOST_FILES).map((file) => {
           const id = newFileId();
-          return askedAgain(() => stored(context, workspace, file, id));
+          return storedOrNot(context, file.path, () => stored(context, workspace, file, id));
         }),
       );
-      const kept = all.filter((file) => file !== null);
-      return { files: kept, refused: kept.length < all.length };
+      return {
+        files: all.filter((file) => "file_id" in file),
+        missing: all.filter((file) => "full" in file),
+      };
     },
     read: ({ file_id }) =>
       askedAgain(async () => {
         const file = await findFile(context.env, context.tenant, file_id);
         return new Uint8Array(await new Response(await readFile(context.env, file)).arrayBuffer());
+      }).catch((error: unknown) => {
+        logFault(context, { event: "file_not_sent", request_id: context.requestId, file: file_id }, error);
+        return null;
       }),
   };
 }
@@ -302,13 +307,13 @@ const isMade = (path: string): boolean =>
   !path.startsWith(`${CODE_FOLDERS.input}/`) &&
   !/(?:^|\/)(?:\.|__pycache__\/|node_modules\/|site-packages\/)/.test(path);
 
-/** Stores one file for the user under an id, and is safe to repeat; `null`: the tenant's storage is full. */
+/** Stores one file for the user under an id, and is safe to repeat. @throws StorageQuotaExceeded */
 async function stored(
   context: RunContext,
   workspace: WorkspaceAccess,
   { path, size }: WorkspaceFile,
   id: string,
-): Promise<GeneratedFile | null> {
+): Promise<GeneratedFile> {
   const found = await workspace.findFile(path);
   const object = found === null ? null : await context.env.FILES.get(found.key);
   if (object === null) {
@@ -319,12 +324,6 @@ async function stored(
   const filename = path.slice(path.lastIndexOf("/") + 1);
   const mime = mediaTypeOf(filename);
   const settled = { purpose: PURPOSE, downloadable: true, expires_ms: null };
-  const saved = await saveFile(context, { filename, mime }, object.body, () => settled, id).catch(
-    (error: unknown) => {
-      if (error instanceof StorageQuotaExceeded) return null;
-      throw error;
-    },
-  );
-  if (saved === null) return null;
-  return { file_id: saved.id, filename, mime_type: mime, size_bytes: size };
+  await saveFile(context, { filename, mime }, object.body, () => settled, id);
+  return { file_id: id, filename, mime_type: mime, size_bytes: size };
 }

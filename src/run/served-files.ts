@@ -1,6 +1,7 @@
 /** Files of a call of a served skill that works on files: the request's files go in, new and changed ones come out. */
 import { utf8Length } from "../bytes.ts";
 import { firstOf } from "../cut.ts";
+import type { Warning } from "../engine/messages.ts";
 import { InvalidRequest } from "../errors/llm.ts";
 import { InputRequired } from "../errors/request.ts";
 import { type HullError, Internal } from "../errors.ts";
@@ -12,6 +13,7 @@ import type { RunContext } from "./context.ts";
 import { PRODUCED_TTL_MS, storeFile } from "./files.ts";
 import type { InputFile, RunInput } from "./handle.ts";
 import { askedAgain } from "./large-body.ts";
+import { type NotStored, notStored, storedOrNot } from "./not-stored.ts";
 import { decodeUtf8 } from "./utf8.ts";
 import { allFiles, type WorkspaceAccess } from "./workspace/access.ts";
 import { writeFile } from "./workspace/store.ts";
@@ -123,30 +125,36 @@ export function promptText(manifest: Manifest, input: RunInput, paths: readonly 
 /**
  * Stores the files that differ from the given ones under `/files`.
  * @param given SHA-256 by path
+ * @param required there is no answer without them: a fault of the storage is an error instead of a warning
  * @returns `headers`: the ids, each with the facts about the file, as a list of RFC 9651
  */
 export async function producedFiles(
-  { env, tenant }: Pick<RunContext, "env" | "tenant">,
+  context: RunContext,
   workspace: WorkspaceAccess,
-  given: { [path: string]: string },
-): Promise<{ files: ProducedFile[]; headers: Record<string, string> }> {
+  { given, required }: { given: { [path: string]: string }; required: boolean },
+): Promise<{ files: ProducedFile[]; headers: Record<string, string>; warnings: Warning[] }> {
+  const { env, tenant } = context;
   const all = await allFiles(workspace);
   const made = all
     .filter(({ path, sha256 }) => !path.startsWith(OWN_FOLDER) && given[path] !== sha256)
     .slice(0, MOST_FILES);
   const files: ProducedFile[] = [];
+  const missing: NotStored[] = [];
   for (const { path, size, sha256 } of made) {
     const mime = mediaTypeOf(path);
     const about = { filename: path.split("/").at(-1) ?? path, mime, size, ttl_ms: PRODUCED_TTL_MS };
-    const stored = await askedAgain(async () => {
+    const store = async () => {
       const found = await workspace.findFile(path);
       const object = found === null ? null : await env.FILES.get(found.key);
       if (object === null) throw new Internal({ cause: `a workspace lacks ${path}` });
       return storeFile(env, tenant, about, object.body);
-    });
-    files.push({ id: stored.id, path, size, mime_type: mime, sha256 });
+    };
+    const stored = await (required ? askedAgain(store) : storedOrNot(context, path, store));
+    if ("id" in stored) files.push({ id: stored.id, path, size, mime_type: mime, sha256 });
+    else missing.push(stored);
   }
-  return { files, headers: files.length === 0 ? {} : { "x-hull-files": filesHeader(files) } };
+  const headers = files.length === 0 ? {} : { "x-hull-files": filesHeader(files) };
+  return { files, headers, warnings: notStored(missing) };
 }
 
 /** Items with parameters. Characters of a path that are not ASCII are percent-encoded. */

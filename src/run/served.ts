@@ -55,7 +55,13 @@ export async function runServed(run: RunHandle, modelRegistry: ModelRegistry): P
       throw new OutputMissing({ location: "since its runs have no workspace tools here" });
     const files = await holdFiles(run.input.files);
     const parts = userParts(manifest, run.input, files);
-    return driven(run, llm, { parts, files, workspace: null, inputs: {} }, modelRegistry);
+    const { settled, warnings } = await driven(
+      run,
+      llm,
+      { parts, files, workspace: null, inputs: {} },
+      modelRegistry,
+    );
+    return outputOf(run, settled, warnings);
   }
   // Here, the request's files are the initial files of the work folder.
   const workspace = durable?.workspace() ?? new TemporaryWorkspace(context, run.id);
@@ -64,9 +70,17 @@ export async function runServed(run: RunHandle, modelRegistry: ModelRegistry): P
     if (before === undefined) await emptied(workspace);
     const inputs = before ?? (await writeInputs(context, workspace, run.input.files));
     const parts: Part[] = [{ type: "text", text: promptText(manifest, run.input, Object.keys(inputs)) }];
-    const output = await driven(run, llm, { parts, files: [], workspace, inputs }, modelRegistry);
-    const { headers, files } = await producedFiles(context, workspace, inputs);
-    return { ...output, headers: { ...output.headers, ...headers }, done: { ...output.done, files } };
+    const { settled, warnings } = await driven(
+      run,
+      llm,
+      { parts, files: [], workspace, inputs },
+      modelRegistry,
+    );
+    const required = manifest.output === "file";
+    const made = await producedFiles(context, workspace, { given: inputs, required });
+    const output = outputOf(run, settled, [...warnings, ...made.warnings]);
+    const { files } = made;
+    return { ...output, headers: { ...output.headers, ...made.headers }, done: { ...output.done, files } };
   } finally {
     if (workspace instanceof TemporaryWorkspace) context.background(workspace.destroy());
   }
@@ -89,7 +103,7 @@ async function driven(
   llm: LlmSettings,
   { parts, files, workspace, inputs }: ServedInput,
   modelRegistry: ModelRegistry,
-): Promise<RunOutput> {
+): Promise<{ settled: RunState; warnings: Warning[] }> {
   const { record, context, durable, signal, streaming } = run;
   const { slug } = record.manifest;
   const host = await llmHost(context, {
@@ -118,7 +132,7 @@ async function driven(
     emit: (event) => run.emit(event),
     ...(workspace === null ? {} : { workspace }),
   });
-  return outputOf(run, settled, context.redacted(eachOnce(warnings)));
+  return { settled, warnings };
 }
 
 async function servedSpec(
@@ -193,12 +207,8 @@ async function servedSpec(
 const callerText = ({ text }: RunHandle["input"]): string =>
   text === null ? "" : decodeUtf8(text, "The input");
 
-/** @param warned `warnings`, unless there are none */
-function outputOf(
-  { record, context }: RunHandle,
-  run: RunState,
-  warned: ReturnType<typeof eachOnce>,
-): RunOutput {
+function outputOf({ record, context }: RunHandle, run: RunState, warnings: readonly Warning[]): RunOutput {
+  const warned = context.redacted(eachOnce(warnings));
   const { output, output_mime, max_output_bytes = Number.POSITIVE_INFINITY } = record.manifest;
   const answer = servedAnswer(run);
   const text = context.settings.redactor.text(answer.text);

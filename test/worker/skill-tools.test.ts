@@ -70,6 +70,7 @@ const FOLDERS = {
   marked: { "SKILL.md": mockSkill("marked", "output_mime: text/markdown\n") },
   "told-json": { "SKILL.md": mockSkill("told-json", "output: json\n") },
   writes: { "SKILL.md": mockSkill("writes", "workspace_tools: true\n") },
+  makes: { "SKILL.md": mockSkill("makes", "workspace_tools: true\noutput: file\n") },
   risky: folder("risky", [declared("wipe", { "x-risk": "dangerous" })], {
     wipe: "export default () => 'wiped'",
   }),
@@ -163,22 +164,38 @@ describe("a served skill", () => {
     expect(listed.length).toBeLessThanOrEqual(6000);
   });
 
-  it("reads one of its files again if R2 does not answer once", async () => {
+  it.each([
+    ["reads one of its files again if R2 does not answer once", "writes", 1, [200, "end", null]],
+    [
+      "answers without a file that R2 does not have ready, and warns",
+      "writes",
+      2,
+      [200, "end", "files_not_stored"],
+    ],
+    ["does so in a session", "writes?session_id=kept", 2, [200, "end", "files_not_stored"]],
+    ["fails if R2 does not have the file ready that is the answer", "makes", 2, [500, "internal", null]],
+  ])("%s", async (_, slug, most, expected) => {
+    await client.post("/sessions", { id: "kept" });
     const tool_calls = [{ name: "Write", arguments: { file_path: "a.txt", content: "x" } }];
     await post("/llm/mocks", [{ tool_calls }, { text: "end" }]);
     const { FILES } = client.env;
     let faults = 0;
     const get = (key: string) =>
-      faults++ === 0 ? Promise.reject(new TypeError("Network connection lost.")) : FILES.get(key);
+      faults++ < most ? Promise.reject(new TypeError("Network connection lost.")) : FILES.get(key);
     client.env.FILES = new Proxy(FILES, {
       get: (target, name) => (name === "get" ? get : Reflect.get(target, name).bind(target)),
     });
-    const response = await client.fetch("/skills/writes", { method: "POST", body: "go" }).finally(() => {
+    const response = await client.fetch(`/skills/${slug}`, { method: "POST", body: "go" }).finally(() => {
       client.env.FILES = FILES;
     });
     await client.fetch("/llm/mocks", { method: "DELETE" });
-    expect([response.status, await response.text(), faults]).toEqual([200, "end", 2]);
-    expect(response.headers.get("x-hull-files")).toContain('path="a.txt"');
+    const text = await response.text();
+    const said = response.ok ? text : JSON.parse(text).code;
+    expect([response.status, said, response.headers.get("x-hull-warnings")]).toEqual(expected);
+    expect([faults, response.headers.get("x-hull-files")?.includes('path="a.txt"') ?? false]).toEqual([
+      2,
+      most === 1,
+    ]);
   });
 
   it("finds one of its files by either form of a name in Unicode", async () => {

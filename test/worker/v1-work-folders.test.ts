@@ -360,22 +360,32 @@ it("messages and chat completions of the skill list the same files", async () =>
   }
 });
 
-it.each([
-  ["R2 does not answer", "FILES", "get", ""],
-  ["R2 breaks off", "FILES", "get", "body"],
-  ["D1 does not begin its row", "DB", "prepare", "INSERT INTO stored_files"],
-  ["D1 does not complete its row", "DB", "prepare", "UPDATE stored_files SET filename"],
-] as const)("a file of an answer is listed although %s once", async (_, binding, method, which) => {
+/** What fails: calls whose key or statement contains a text, or the bodies that they return. */
+const FAULTS = {
+  "R2 does not answer": ["FILES", "get", "", "call"],
+  "R2 breaks off": ["FILES", "get", "", "body"],
+  "R2 does not read it": ["FILES", "get", "/file_01", "call"],
+  "D1 does not begin its row": ["DB", "prepare", "INSERT INTO stored_files", "call"],
+  "D1 does not complete its row": ["DB", "prepare", "UPDATE stored_files SET filename", "call"],
+} as const;
+type Fault = keyof typeof FAULTS;
+/** Answers while R2 or D1 fails as often as that; returns how often it failed, too. */
+async function during<T>(
+  fault: Fault,
+  most: number,
+  ask: () => Promise<T>,
+): Promise<{ answer: T; faults: number }> {
+  const [binding, method, which, what] = FAULTS[fault];
   const { [binding]: real } = open.env;
   const away = (): Promise<never> => Promise.reject(new TypeError("Network connection lost."));
   let faults = 0;
   const faulty = (asked: string): unknown => {
-    const due = faults === 0 && (binding === "FILES" || asked.includes(which));
+    const due = faults < most && asked.includes(which);
     if (!due) return Reflect.get(real, method).call(real, asked);
     faults += 1;
     if (binding === "DB") return { bind: () => ({ run: away, first: away }) };
     const body = new ReadableStream({ pull: away });
-    return which === "body" ? { body } : away();
+    return what === "body" ? { body } : away();
   };
   const get = (target: object, name: PropertyKey) => {
     const value: unknown = Reflect.get(target, name);
@@ -383,11 +393,24 @@ it.each([
     return name === method ? faulty : value.bind(target);
   };
   Object.assign(open.env, { [binding]: new Proxy(real, { get }) });
-  await script(write("a.md", "# One"), { text: "It is there." });
-  const messages = [{ role: "user" as const, content: "Report." }];
-  const answer = await anthropic.messages.create({ model, max_tokens: 100, messages }).finally(() => {
+  const answer = await ask().finally(() => {
     Object.assign(open.env, { [binding]: real });
   });
+  return { answer, faults };
+}
+const ALL_FAULTS: Fault[] = [
+  "R2 does not answer",
+  "R2 breaks off",
+  "D1 does not begin its row",
+  "D1 does not complete its row",
+];
+
+it.each(ALL_FAULTS)("a file of an answer is listed although %s once", async (fault) => {
+  await script(write("a.md", "# One"), { text: "It is there." });
+  const messages = [{ role: "user" as const, content: "Report." }];
+  const { answer, faults } = await during(fault, 1, () =>
+    anthropic.messages.create({ model, max_tokens: 100, messages }),
+  );
   expect(faults).toBe(1);
   expect(answer).toMatchObject({ generated_files: [{ filename: "a.md", size_bytes: 5 }] });
   const files = Reflect.get(answer, "generated_files").map(({ file_id }: { file_id: string }) => file_id);
@@ -396,4 +419,73 @@ it.each([
   const content = await (await openai.files.content(files[0])).text();
   expect(content).toBe("# One");
   await openai.files.delete(files[0]);
+});
+
+it("a file of an answer comes without its bytes if they cannot be read", async () => {
+  await script(write("a.md", "# One"), { text: "It is there." });
+  const messages = [{ role: "user" as const, content: "Report." }];
+  const asked = { model, messages, container: { include_generated_files: true } };
+  const { answer, faults } = await during("R2 does not read it", 2, () =>
+    openai.chat.completions.create(asked),
+  );
+  const name = "a.md";
+  expect([faults, answer]).toMatchObject([
+    2,
+    {
+      generated_files: [{ filename: name, size_bytes: 5 }],
+      _litellm_generated_files: [{ name, size: 5, content_base64: null }],
+    },
+  ]);
+  for (const { file_id } of Reflect.get(answer, "generated_files")) await openai.files.delete(file_id);
+});
+
+describe("an answer without a file that cannot be stored is sent, and says so", () => {
+  const asked = { model, max_tokens: 100, messages: [{ role: "user", content: "Report." }] };
+  const code = "files_not_stored";
+  const full = new Client({
+    HULL_ENV: "local",
+    HULL_LLM: '{"llm":{"mock_routes":true}}',
+    HULL_CONFIG: JSON.stringify({ limits: { max_stored_bytes: 4 } }),
+  });
+  const missing: [string, RegExp, (path: string, body: object) => Promise<Response>][] = [
+    ...ALL_FAULTS.map((fault): (typeof missing)[number] => [
+      `${fault} any more`,
+      /storage did not answer.*: deep\/a\.md\./,
+      async (path, body) => (await during(fault, 100, () => open.post(path, body))).answer,
+    ]),
+    [
+      "the tenant's storage is full",
+      /storage is full.*: deep\/a\.md\./,
+      (path, body) => full.post(path, body),
+    ],
+  ];
+
+  it.each(missing)("although %s", async (_, message, post) => {
+    const begun = () => script(write("deep/a.md", "# One"), { text: "It is there." });
+    await begun();
+    const chat = await post("/v1/chat/completions", {
+      ...asked,
+      container: { include_generated_files: true },
+    });
+    const completion = await chat.json<{ choices: { message: { content: string } }[] }>();
+    expect([chat.status, completion.choices[0]?.message.content]).toEqual([200, "Wait.It is there."]);
+    const warnings = [{ code, message: expect.stringMatching(message) }];
+    expect(completion).toMatchObject({ generated_files: [], _litellm_generated_files: [], warnings });
+    expect(chat.headers.get("x-hull-warnings")).toBe(code);
+    await begun();
+    const chunks = await (await post("/v1/chat/completions", { ...asked, stream: true })).text();
+    const last = chunks.split("\n\n").filter((chunk) => chunk.includes('"generated_files"'));
+    expect(last.map((chunk) => JSON.parse(chunk.slice("data: ".length)))).toMatchObject([
+      { choices: [{ finish_reason: "stop" }], generated_files: [], warnings },
+    ]);
+    await begun();
+    const said = await post("/v1/messages", asked);
+    const { content } = await said.json<{ content: { text?: string; content?: object }[] }>();
+    expect([said.status, content.at(-1)?.text]).toEqual([200, "It is there."]);
+    expect(said.headers.get("x-hull-warnings")).toBe(code);
+    const result = content.find((block) => block.content !== undefined)?.content;
+    expect(result).toMatchObject({ content: [], stdout: expect.stringMatching(message) });
+    const { data } = await openai.files.list({ limit: 100 });
+    expect(data.map(({ filename }) => filename)).not.toContain("a.md");
+  });
 });

@@ -52,7 +52,8 @@ export async function runInSession(
   const before = await digestsOf(workspace);
   const answer = await runIn(context, id, asked);
   if (answer.body !== null && isEventStream(answer)) {
-    const filesOf = async () => (await producedFiles(context, workspace, before)).files;
+    const all = { given: before, required: true };
+    const filesOf = async () => (await producedFiles(context, workspace, all)).files;
     return new Response(eventsWithFiles(context, answer.body, filesOf), answer);
   }
   const type = answer.headers.get("content-type") ?? "";
@@ -64,7 +65,8 @@ export async function runInSession(
   if (text === "" && ended.stop_reason === "refusal") {
     throw new ModelRefused({ provider: manifest.llm?.target.provider ?? "" });
   }
-  const { headers } = await producedFiles(context, workspace, before);
+  const required = manifest.output === "file";
+  const made = await producedFiles(context, workspace, { given: before, required });
   const all = new Headers(answer.headers);
   all.delete("content-length");
   const { output, output_mime } = manifest;
@@ -73,7 +75,8 @@ export async function runInSession(
   const typed = typeHeaders(own ?? (isJson ? "application/json" : "text/plain; charset=utf-8"));
   const { warnings, iterations, tools_used, ...tokens } = figuresShape.parse(ended);
   const usage = usageHeader({ ...tokens, rounds: iterations, tools: tools_used.length });
-  const further = { ...typed, ...headers, ...endHeaders(ended, warnings), ...usage };
+  const warned = endHeaders(ended, [...warnings, ...made.warnings]);
+  const further = { ...typed, ...made.headers, ...warned, ...usage };
   for (const [name, value] of Object.entries(further)) all.set(name, value);
   return new Response(isJson ? checkedJson(withoutFence(text)) : text, { headers: all });
 }

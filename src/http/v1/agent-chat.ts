@@ -6,10 +6,12 @@ import type { Block, Message, ToolCallBlock } from "../../engine/messages.ts";
 import { addResults } from "../../llm/messages.ts";
 import { completionOf } from "../../llm/openai-api/answer.ts";
 import type { ChatRequest } from "../../llm/openai-api/request.ts";
+import { eachOnce } from "../../llm/result.ts";
 import { namesSkill } from "../../llm/skill-model.ts";
 import { tokenCounts } from "../../model/usage.ts";
 import { type Container, type GeneratedFile, makeContainer } from "../../run/container.ts";
 import { ignoredHeader, leftOut, warningsHeader } from "../../run/end-headers.ts";
+import { notStored } from "../../run/not-stored.ts";
 import { type AgentListener, type AgentOutcome, type AgentRun, openAgentRun } from "../../run/vendor-run.ts";
 import type { RequestContext } from "../context.ts";
 import { jsonAnswer } from "../json.ts";
@@ -100,7 +102,9 @@ async function drive(
   const run = { ...opened, container };
   const named = kept && container !== null ? await storeTurns(context, container, ran.messages) : undefined;
   const { copies } = run;
-  const { files } = (await run.container?.generated({ anywhere: true, copies })) ?? { files: [] };
+  const made = await run.container?.generated({ anywhere: true, copies });
+  const { files, missing } = made ?? { files: [], missing: [] };
+  const warnings = [...outcome.warnings, ...notStored(missing)];
   const included =
     params?.includes_files === true
       ? { _litellm_generated_files: await withBytes(run.container, files) }
@@ -109,8 +113,14 @@ async function drive(
   context.log.generated_files = files.length;
   return {
     turn: turnOf(run, outcome, { json, named, rest: outcome.hosted === null ? ran.rest : [] }),
-    further: { ...containerOf(run, outcome), generated_files: files, ...included, ...reached },
-    warnings: outcome.warnings,
+    further: {
+      ...containerOf(run, outcome),
+      generated_files: files,
+      ...included,
+      ...reached,
+      ...eachOnce(warnings),
+    },
+    warnings,
     call_warnings: outcome.call_warnings,
   };
 }
@@ -174,7 +184,7 @@ class RanTurns {
   }
 }
 
-/** Files in the form that LiteLLM's clients know. A file beyond the limit comes without its bytes. */
+/** Files in the form that LiteLLM's clients know. A file beyond the limit, or that cannot be read, comes without its bytes. */
 export async function withBytes(
   container: Container | null,
   files: readonly GeneratedFile[],
@@ -185,8 +195,8 @@ export async function withBytes(
     const { filename: name, mime_type, size_bytes: size, file_id } = file;
     const fits = container !== null && size <= left;
     if (fits) left -= size;
-    const content_base64 = fits ? toBase64(await container.read(file)) : null;
-    shown.push({ name, mime_type, content_base64, size, file_id });
+    const bytes = fits ? await container.read(file) : null;
+    shown.push({ name, mime_type, content_base64: bytes === null ? null : toBase64(bytes), size, file_id });
   }
   return shown;
 }

@@ -11,6 +11,7 @@ import { anthropicStop } from "../../llm/stop-words.ts";
 import { tokenCounts } from "../../model/usage.ts";
 import type { GeneratedFile } from "../../run/container.ts";
 import { ignoredHeader, leftOut, warningsHeader } from "../../run/end-headers.ts";
+import { type NotStored, notStored } from "../../run/not-stored.ts";
 import type { ReferencedSkills } from "../../run/v1-skills.ts";
 import { type AgentListener, type AgentOutcome, type AgentRun, openAgentRun } from "../../run/vendor-run.ts";
 import { LITELLM_TOOL } from "../../run/whole-skills.ts";
@@ -28,7 +29,7 @@ import { MessageEvents } from "./message-events.ts";
 import { ignoredChoice, ignoredStrict, type ModelLookup, modelOfRun, streamedAnswer } from "./model-call.ts";
 import { shownSkills } from "./skill-references.ts";
 
-const NOTHING = { files: [], refused: false };
+const NOTHING = { files: [], missing: [] };
 
 /** Whether a request has tools that Hull runs. */
 export function runsTools({ model, container, code, uploads }: MessagesRequest): boolean {
@@ -80,6 +81,7 @@ async function drive(
 ): Promise<AgentOutcome> {
   const { spec, container, copies, anywhere } = run;
   const made: GeneratedFile[] = [];
+  const lacking: NotStored[] = [];
   const events = new MessageEvents(spec.model.model, context, emit);
   let executions = 0;
   let last: Pick<ModelTurn, "blocks" | "refusal"> = { blocks: [] };
@@ -118,10 +120,13 @@ async function drive(
         // The text editor's results name no files; the result of the next command names the files that the editor made.
         const names = call.name !== EDITOR_TOOL && (command || commands === 0);
         const from = { anywhere: anywhere || call.name === LITELLM_TOOL, copies };
-        const { files, refused } = (names ? await container?.generated(from) : null) ?? NOTHING;
+        const { files, missing } = (names ? await container?.generated(from) : null) ?? NOTHING;
         made.push(...files);
-        const content = context.settings.redactor.text(result.content);
-        const lost = refused ? { value: { error_code: "output_file_too_large" } } : {};
+        lacking.push(...missing);
+        const notes = notStored(missing).map(({ message }) => `[hull: ${message}]`);
+        const content = context.settings.redactor.text([result.content, ...notes].join("\n"));
+        const full = missing.some((file) => file.full);
+        const lost = full ? { value: { error_code: "output_file_too_large" } } : {};
         const ids = files.map(({ file_id }) => file_id);
         events.block(resultBlock(call, { ...result, content, ...lost }, ids));
       }),
@@ -142,7 +147,7 @@ async function drive(
     ...(outcome.max_iterations_reached ? { max_iterations_reached: true } : {}),
   });
   events.end(stop, usageOf(run, outcome, executions), shown, further);
-  return outcome;
+  return { ...outcome, warnings: [...outcome.warnings, ...notStored(lacking)] };
 }
 
 function stopOf({ run, calls, paused }: AgentOutcome): string {

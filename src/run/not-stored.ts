@@ -1,0 +1,44 @@
+/** Files that cannot be stored must not cost a finished answer: it is sent without them, and with a warning. */
+import type { Warning } from "../engine/messages.ts";
+import { StorageQuotaExceeded } from "../errors/request.ts";
+import { HullError, Internal } from "../errors.ts";
+import { logFault } from "../log.ts";
+import type { RunContext } from "./context.ts";
+import { askedAgain } from "./large-body.ts";
+
+/** A file that is not stored. */
+export interface NotStored {
+  path: string;
+  /** The tenant's storage is full. Otherwise R2 or D1 failed again. */
+  full: boolean;
+}
+
+/** Stores a file of a finished answer. @param store safe to repeat @throws HullError unless the storage is at fault */
+export async function storedOrNot<T>(
+  context: RunContext,
+  path: string,
+  store: () => Promise<T>,
+): Promise<T | NotStored> {
+  try {
+    return await askedAgain(store);
+  } catch (error) {
+    if (StorageQuotaExceeded.matches(error)) return { path, full: true };
+    if (error instanceof HullError && !Internal.matches(error)) throw error;
+    const { requestId: request_id } = context;
+    logFault(context, { event: "file_not_stored", request_id, path }, error);
+    return { path, full: false };
+  }
+}
+
+/** What an answer says of the files that it lacks. */
+export function notStored(missing: readonly NotStored[]): Warning[] {
+  const told = (full: boolean, why: string): Warning[] => {
+    const paths = missing.filter((file) => file.full === full).map(({ path }) => path);
+    const message = `${why}, so the answer lacks these files: ${paths.join(", ")}.`;
+    return paths.length === 0 ? [] : [{ code: "files_not_stored", message }];
+  };
+  return [
+    ...told(true, "The tenant's storage is full (limits.max_stored_bytes in hull.toml)"),
+    ...told(false, "The storage did not answer"),
+  ];
+}
