@@ -2,6 +2,7 @@
 import { RangeNotSatisfiable } from "../errors/request.ts";
 import { ClientClosedRequest } from "../errors/run.ts";
 import { Internal } from "../errors.ts";
+import { openObject } from "../run/large-body.ts";
 import { logError } from "../run/problem.ts";
 import { type ByteRange, noneMatch, requestedRange } from "./conditional.ts";
 import type { RequestContext } from "./context.ts";
@@ -31,7 +32,7 @@ export const openStored =
   ): Representation["open"] =>
   async (range) => {
     const part = range === null ? {} : { range: { offset: range.start, length: range.end - range.start } };
-    const object = await bucket.get(key, part);
+    const object = await openObject(bucket, key, part);
     if (object === null) throw gone();
     return object.body;
   };

@@ -11,6 +11,7 @@ import { findBundle } from "../registry/stored-skills/bundles.ts";
 import { findSkill, findVersion } from "../registry/stored-skills/rows.ts";
 import { publishedHolder } from "../registry/tenant-catalog.ts";
 import { listUploads as pageOfUploads, type Upload, uploadedVersions } from "../registry/uploads.ts";
+import { readWhole } from "../run/large-body.ts";
 import { dropSkill, uploadSkill } from "../run/upload.ts";
 import { grantedTo } from "../run/variables.ts";
 import type { SourceFile } from "../skill/bundle.ts";
@@ -130,9 +131,8 @@ async function readStored({ env, tenant }: RequestContext, id: string, named: st
   const version = await findVersion(env, tenant, id, named);
   if (version === null) throw gone();
   const bundle = await findBundle(env, tenant, version.digest);
-  const object = bundle === null ? null : await env.FILES.get(bundle.key);
-  if (bundle === null || object === null) throw gone();
-  const bytes = new Uint8Array(await object.arrayBuffer());
+  const bytes = bundle === null ? null : await readWhole(env.FILES, bundle.key);
+  if (bundle === null || bytes === null) throw gone();
   return skillFiles(await readZip(bytes, { max_bytes: bundle.size, max_entries: MAX_FILES }));
 }
 

@@ -11,8 +11,8 @@ import type { JsonObject } from "../skill/manifest.ts";
 import { mediaTypeOf } from "../skill/media.ts";
 import type { RunContext } from "./context.ts";
 import { digested } from "./digest.ts";
-import { findFile, newFileId, readFile, type StoredFile } from "./files.ts";
-import { askedAgain, lazily } from "./large-body.ts";
+import { fileContent, findFile, newFileId, readFile, type StoredFile } from "./files.ts";
+import { lazily } from "./large-body.ts";
 import { type NotStored, storedOrNot } from "./not-stored.ts";
 import { doesNotFit, keepable, numbered } from "./served-files.ts";
 import { clientWorkspace, type SessionClient, sessionClient } from "./session-client.ts";
@@ -131,14 +131,16 @@ export async function openContainer(
       };
     },
     read: ({ file_id }) =>
-      askedAgain(async () => {
-        const file = await findFile(context.env, context.tenant, file_id);
-        return new Uint8Array(await new Response(await readFile(context.env, file)).arrayBuffer());
-      }).catch((error: unknown) => {
+      fileBytes(context, file_id).catch((error: unknown) => {
         logFault(context, { event: "file_not_sent", request_id: context.requestId, file: file_id }, error);
         return null;
       }),
   };
+}
+
+async function fileBytes({ env, tenant }: RunContext, id: string): Promise<Uint8Array> {
+  const { bytes } = await fileContent(env, await findFile(env, tenant, id));
+  return bytes;
 }
 
 /**

@@ -8,10 +8,12 @@ import { FileNotFound } from "../errors/request.ts";
 import type { FileDocument } from "./answers.ts";
 import { digested } from "./digest.ts";
 import {
+  askedAgain,
   type Body,
   type BodyStorage,
   HELD_BYTES,
   holdOrStore,
+  openObject,
   readWhole,
   storeSized,
   storeWhole,
@@ -97,7 +99,7 @@ export interface StoredFile extends Pick<FileDocument, "id" | "filename" | "mime
 export async function lookUpFile(env: Bindings, tenant: string, id: string): Promise<StoredFile | null> {
   if (!/^file_[0-9a-f]{32}$/.test(id)) return null;
   const key = fileKey(tenant, id);
-  const object = await env.FILES.head(key);
+  const object = await askedAgain(() => env.FILES.head(key));
   const { filename, expires_at } = object?.customMetadata ?? {};
   if (object === null || Number(expires_at) <= Date.now()) return null;
   return {
@@ -119,7 +121,7 @@ export async function findFile(env: Bindings, tenant: string, id: string): Promi
 
 /** The bytes of a file. @throws FileNotFound if it was removed since */
 export async function readFile(env: Bindings, { id, key }: StoredFile): Promise<ReadableStream<Uint8Array>> {
-  const object = await env.FILES.get(key);
+  const object = await openObject(env.FILES, key);
   if (object === null) throw new FileNotFound({ id });
   return object.body;
 }

@@ -101,6 +101,13 @@ export function readWhole(bucket: R2Bucket, key: string): Promise<Uint8Array<Arr
   });
 }
 
+/** Opens an object, or a range of it; `null`: there is none. */
+export const openObject = (
+  bucket: R2Bucket,
+  key: string,
+  options?: R2GetOptions,
+): Promise<R2ObjectBody | null> => askedAgain(() => bucket.get(key, options));
+
 /** Asks R2 or D1, once more if it fails: most of their faults last for a moment. @param ask what is safe to repeat */
 export async function askedAgain<T>(ask: () => Promise<T>): Promise<T> {
   try {
@@ -141,7 +148,7 @@ export function openContent(bucket: R2Bucket, content: Content): Uint8Array | Re
   if (content instanceof Uint8Array) return content;
   const { key } = content;
   return lazily(async () => {
-    const object = await bucket.get(key);
+    const object = await openObject(bucket, key);
     if (object === null) throw new Internal({ cause: `R2 lacks ${key}` });
     return object.body;
   });

@@ -3,6 +3,7 @@ import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { FakeRunner, RUNNER_URL } from "./fake-runner.ts";
+import { withFaults } from "./faulty-storage.ts";
 import { bindings } from "./file-bindings.ts";
 import { Client, mockSkill } from "./served.ts";
 
@@ -360,55 +361,21 @@ it("messages and chat completions of the skill list the same files", async () =>
   }
 });
 
-/** What fails: calls whose key or statement contains a text, or the bodies that they return. */
-const FAULTS = {
-  "R2 does not answer": ["FILES", "get", "", "call"],
-  "R2 breaks off": ["FILES", "get", "", "body"],
-  "R2 does not read it": ["FILES", "get", "/file_01", "call"],
-  "D1 does not begin its row": ["DB", "prepare", "INSERT INTO stored_files", "call"],
-  "D1 does not complete its row": ["DB", "prepare", "UPDATE stored_files SET filename", "call"],
-} as const;
-type Fault = keyof typeof FAULTS;
-/** Answers while R2 or D1 fails as often as that; returns how often it failed, too. */
-async function during<T>(
-  fault: Fault,
-  most: number,
-  ask: () => Promise<T>,
-): Promise<{ answer: T; faults: number }> {
-  const [binding, method, which, what] = FAULTS[fault];
-  const { [binding]: real } = open.env;
-  const away = (): Promise<never> => Promise.reject(new TypeError("Network connection lost."));
-  let faults = 0;
-  const faulty = (asked: string): unknown => {
-    const due = faults < most && asked.includes(which);
-    if (!due) return Reflect.get(real, method).call(real, asked);
-    faults += 1;
-    if (binding === "DB") return { bind: () => ({ run: away, first: away }) };
-    const body = new ReadableStream({ pull: away });
-    return what === "body" ? { body } : away();
-  };
-  const get = (target: object, name: PropertyKey) => {
-    const value: unknown = Reflect.get(target, name);
-    if (typeof value !== "function") return value;
-    return name === method ? faulty : value.bind(target);
-  };
-  Object.assign(open.env, { [binding]: new Proxy(real, { get }) });
-  const answer = await ask().finally(() => {
-    Object.assign(open.env, { [binding]: real });
-  });
-  return { answer, faults };
-}
-const ALL_FAULTS: Fault[] = [
-  "R2 does not answer",
-  "R2 breaks off",
-  "D1 does not begin its row",
-  "D1 does not complete its row",
-];
+const FAULTS: Record<string, Parameters<typeof withFaults>[1]> = {
+  "R2 does not answer": { binding: "FILES", method: "get" },
+  "R2 breaks off": { binding: "FILES", method: "get", breaksOff: true },
+  "D1 does not begin its row": { binding: "DB", method: "prepare", of: "INSERT INTO stored_files" },
+  "D1 does not complete its row": {
+    binding: "DB",
+    method: "prepare",
+    of: "UPDATE stored_files SET filename",
+  },
+};
 
-it.each(ALL_FAULTS)("a file of an answer is listed although %s once", async (fault) => {
+it.each(Object.entries(FAULTS))("a file of an answer is listed although %s once", async (_, fault) => {
   await script(write("a.md", "# One"), { text: "It is there." });
   const messages = [{ role: "user" as const, content: "Report." }];
-  const { answer, faults } = await during(fault, 1, () =>
+  const { answer, faults } = await withFaults(open.env, fault, 1, () =>
     anthropic.messages.create({ model, max_tokens: 100, messages }),
   );
   expect(faults).toBe(1);
@@ -425,7 +392,8 @@ it("a file of an answer comes without its bytes if they cannot be read", async (
   await script(write("a.md", "# One"), { text: "It is there." });
   const messages = [{ role: "user" as const, content: "Report." }];
   const asked = { model, messages, container: { include_generated_files: true } };
-  const { answer, faults } = await during("R2 does not read it", 2, () =>
+  const reading = { binding: "FILES", method: "get", of: "/file_01" } as const;
+  const { answer, faults } = await withFaults(open.env, reading, 2, () =>
     openai.chat.completions.create(asked),
   );
   const name = "a.md";
@@ -448,10 +416,10 @@ describe("an answer without a file that cannot be stored is sent, and says so", 
     HULL_CONFIG: JSON.stringify({ limits: { max_stored_bytes: 4 } }),
   });
   const missing: [string, RegExp, (path: string, body: object) => Promise<Response>][] = [
-    ...ALL_FAULTS.map((fault): (typeof missing)[number] => [
-      `${fault} any more`,
+    ...Object.entries(FAULTS).map(([name, fault]): (typeof missing)[number] => [
+      `${name} any more`,
       /storage did not answer.*: deep\/a\.md\./,
-      async (path, body) => (await during(fault, 100, () => open.post(path, body))).answer,
+      async (path, body) => (await withFaults(open.env, fault, 100, () => open.post(path, body))).answer,
     ]),
     [
       "the tenant's storage is full",

@@ -153,7 +153,7 @@ it("a content that is still being stored when its run is abandoned goes with the
   expect(objects).toEqual([]);
 });
 
-it("the runner is given a manifest that it accepts, and the contents that it asks for", async () => {
+it("the runner is given a manifest that it accepts, and the contents that it asks for, though R2 fails once", async () => {
   const large = "y".repeat(200_000);
   await take({ a: "one", b: "one", large });
   const source = workspaceSource(FILES, access);
@@ -165,6 +165,8 @@ it("the runner is given a manifest that it accepts, and the contents that it ask
   const digests = [await sha256("one"), await sha256(large)];
   const decoder = new FrameDecoder();
   const got: string[] = [];
+  const get = vi.spyOn(FILES, "get").mockRejectedValueOnce(new TypeError("Network connection lost."));
+  onTestFinished(() => get.mockRestore());
   for await (const chunk of source.contents(digests)) {
     for (const { type, payload } of decoder.push(chunk)) {
       const part = new TextDecoder().decode(payload);

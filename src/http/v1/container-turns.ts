@@ -7,6 +7,7 @@ import type { Message, ToolResultMessage } from "../../engine/messages.ts";
 import { messageJson, messageShape, readMessages } from "../../llm/messages.ts";
 import type { ChatRequest } from "../../llm/openai-api/request.ts";
 import { type Container, openContainer } from "../../run/container.ts";
+import { readWhole } from "../../run/large-body.ts";
 import type { WorkspaceAccess } from "../../run/workspace/access.ts";
 import { writeFile } from "../../run/workspace/store.ts";
 import { parsedJson } from "../../skill/json-depth.ts";
@@ -96,7 +97,7 @@ async function readTurns(
   name: string,
 ): Promise<Message[] | null> {
   const file = await workspace.findFile(pathOf(name));
-  const object = file === null ? null : await env.FILES.get(file.key);
-  const kept = turnsShape.safeParse(object === null ? null : parsedJson(await object.text()));
+  const bytes = file === null ? null : await readWhole(env.FILES, file.key);
+  const kept = turnsShape.safeParse(bytes === null ? null : parsedJson(new TextDecoder().decode(bytes)));
   return kept.success ? readMessages(kept.data).messages : null;
 }

@@ -13,6 +13,7 @@ import { BadPath, FileNotFound, InputInvalid, OperationNotFound } from "../../er
 import { Internal } from "../../errors.ts";
 import { newId } from "../../llm/transcript.ts";
 import { TRANSCRIPT_OPERATIONS } from "../../llm/transcript-operations/operations.ts";
+import { readWhole } from "../../run/large-body.ts";
 import { clientWorkspace } from "../../run/session-client.ts";
 import { type SessionParts, sessionDocument, sessionParts } from "../../run/workflow/session-document.ts";
 import { writeFile } from "../../run/workspace/store.ts";
@@ -174,9 +175,10 @@ async function postRestore(context: RequestContext): Promise<Response> {
     return sessionAnswer(context, partsIn(await session.ask("workflow", { wait: "none" }), "run"));
   const path = rest.join("/");
   const file = await clientWorkspace(session).findFile(path);
-  const object = file === null || file.size > MAX_FILE_BYTES ? null : await context.env.FILES.get(file.key);
-  if (object === null) throw new FileNotFound({ path });
-  const document = await object.text().then(parsedObject);
+  const bytes =
+    file === null || file.size > MAX_FILE_BYTES ? null : await readWhole(context.env.FILES, file.key);
+  if (bytes === null) throw new FileNotFound({ path });
+  const document = parsedObject(new TextDecoder().decode(bytes));
   if (document?._type !== "workflow_session")
     throw memberInvalid("path", "names a file that is no workflow session");
   return sessionAnswer(context, partsIn(document, "session"));

@@ -10,6 +10,7 @@ import { isTimeZone, parseCron } from "../../skill/cron.ts";
 import { parsedJson } from "../../skill/json-depth.ts";
 import { writeFault } from "../../tool/workspace-path.ts";
 import type { RunContext } from "../context.ts";
+import { readWhole } from "../large-body.ts";
 import { clientWorkspace, sessionClient } from "../session-client.ts";
 import { listOf, type RunOptions } from "./option-shapes.ts";
 
@@ -86,8 +87,8 @@ export async function resumedFrom(
   const client = sessionClient(context, session);
   const found = await known(() => clientWorkspace(client).findFile(path));
   if (found === null || found.size > MAX_BYTES) throw refused(`The session has no snapshot "${path}".`);
-  const stored = await context.env.FILES.get(found.key);
-  const parsed = snapshot.safeParse(stored === null ? null : parsedJson(await stored.text()));
+  const stored = await readWhole(context.env.FILES, found.key);
+  const parsed = snapshot.safeParse(stored === null ? null : parsedJson(new TextDecoder().decode(stored)));
   if (!parsed.success) throw refused(`The file "${path}" is no snapshot of a daemon.`);
   const { visible_messages, total_iterations: earlier_iterations } = parsed.data;
   const { length } = await client.ask("view", null);

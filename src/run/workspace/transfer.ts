@@ -16,6 +16,7 @@ import {
 } from "../../tool/protocol.ts";
 import type { WorkspaceSource } from "../../tool/runner-client.ts";
 import type { ToolWorkspace } from "../../tool/with-workspace.ts";
+import { openObject } from "../large-body.ts";
 import type { FileChange, Refusal, WorkspaceAccess } from "./access.ts";
 import { ArrivingContent, keyFor } from "./store.ts";
 import { refusedOf } from "./write-rules.ts";
@@ -45,7 +46,7 @@ async function* contentFrames(
 ): AsyncGenerator<Uint8Array, void> {
   const keys = new Map((await workspace.contentKeys(digests)).map(({ sha256, key }) => [sha256, key]));
   for (const sha256 of digests) {
-    const object = await bucket.get(keys.get(sha256) ?? "");
+    const object = await openObject(bucket, keys.get(sha256) ?? "");
     if (object === null) throw new Internal({ cause: `a workspace lacks the content ${sha256}` });
     yield encodeJsonFrame(FRAME.file, { filename: sha256, size: object.size, sha256 });
     for await (const chunk of object.body) {

@@ -1,0 +1,106 @@
+/** Faults of R2 that last for a moment: a request that reads from it succeeds nevertheless. */
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { withFaults } from "./faulty-storage.ts";
+import { Client, mockSkill } from "./served.ts";
+
+const client = new Client({ HULL_ENV: "local", HULL_LLM: '{"llm":{"mock_routes":true}}' });
+const MANIFEST = "---\nname: stored\ndescription: A stored skill\n---\nAnswer.\n";
+const LARGE = 9 * 1024 * 1024;
+
+async function idOf(answer: Promise<Response>): Promise<string> {
+  const { id } = await (await answer).json<{ id: string }>();
+  return id;
+}
+const put = (session: string, path: string, content: object): Promise<Response> =>
+  client.fetch(`/sessions/${session}/files/${path}`, { method: "PUT", body: JSON.stringify(content) });
+async function script(...mocks: object[]): Promise<void> {
+  await client.fetch("/llm/mocks", { method: "DELETE" });
+  await client.post("/llm/mocks", mocks);
+}
+
+beforeAll(async () => {
+  await client.publish({ writer: mockSkill("writer", "allowed-tools: Write\n"), plain: mockSkill("plain") });
+});
+afterAll(() => client.fetch("/llm/mocks", { method: "DELETE" }));
+
+/** Which read fails, and how a request is prepared that reads so. */
+const READS: Record<string, ["get" | "head", () => Promise<() => Promise<Response>>]> = {
+  "an upload is looked up": [
+    "head",
+    async () => {
+      const id = await idOf(client.fetch("/files", { method: "POST", body: "x" }));
+      return () => client.fetch(`/files/${id}`, { method: "HEAD" });
+    },
+  ],
+  "an upload is downloaded": [
+    "get",
+    async () => {
+      const id = await idOf(client.fetch("/files", { method: "POST", body: "x" }));
+      return () => client.fetch(`/files/${id}`);
+    },
+  ],
+  "a chat completion continues a turn in which Hull ran a tool": [
+    "get",
+    async () => {
+      const call = (name: string, args: object) => ({ name, arguments: args });
+      const tool_calls = [call("Write", { file_path: "a", content: "x" }), call("weather", {})];
+      await script({ tool_calls }, { text: "Done." });
+      const tools = [{ type: "function", function: { name: "weather", parameters: { type: "object" } } }];
+      const asked = { model: "skill/writer", tools, messages: [{ role: "user", content: "Go." }] };
+      const first = await client.post("/v1/chat/completions", asked);
+      const { choices } = await first.json<{ choices: { message: { tool_calls: { id: string }[] } }[] }>();
+      const said = choices[0]?.message;
+      const result = { role: "tool", tool_call_id: said?.tool_calls[0]?.id, content: "sunny" };
+      const messages = [...asked.messages, said, result];
+      return () => client.post("/v1/chat/completions", { ...asked, messages });
+    },
+  ],
+  "a daemon resumes a snapshot": [
+    "get",
+    async () => {
+      await client.post("/sessions", { id: "heir" });
+      await put("heir", "from.json", { _type: "daemon_snapshot", total_iterations: 1, visible_messages: [] });
+      const options = { provider: "mock", daemon: true, resume_path: "from.json", mock: [{ text: "more" }] };
+      return () => client.post("/sessions/heir/runs", { prompt: "ignored", options });
+    },
+  ],
+  "a workflow session is restored": [
+    "get",
+    async () => {
+      await client.post("/sessions", { id: "flow" });
+      await put("flow", "chat.json", { _type: "workflow_session" });
+      return () => client.post("/workflows/session_restore", { path: "flow/chat.json" });
+    },
+  ],
+  "a stored skill is served": [
+    "get",
+    async () => {
+      const form = new FormData();
+      form.append("files[]", new File([MANIFEST], "stored/SKILL.md"), "stored/SKILL.md");
+      const skill_id = await idOf(client.fetch("/v1/skills", { method: "POST", body: form }));
+      return () =>
+        client.fetch("/_hull/skills/stored", {
+          method: "PUT",
+          headers: { "content-type": "application/json" },
+          body: JSON.stringify({ skill_id }),
+        });
+    },
+  ],
+  "a large file of a form is read": [
+    "get",
+    async () => {
+      await script({ text: "Done." });
+      const form = new FormData();
+      form.append("prompt", "Go.");
+      form.append("file", new File([new Uint8Array(LARGE)], "a.bin"));
+      return () => client.fetch("/skills/writer", { method: "POST", body: form });
+    },
+  ],
+};
+
+it.each(Object.entries(READS))("R2 fails once while %s", async (_, [method, prepare]) => {
+  const ask = await prepare();
+  const { answer, faults } = await withFaults(client.env, { binding: "FILES", method }, 1, ask);
+  await answer.arrayBuffer();
+  expect([faults, answer.ok]).toEqual([1, true]);
+});
