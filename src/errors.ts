@@ -101,16 +101,47 @@ export const StorageUnreadable = define("storage_unreadable", 503, "Storage unre
   detail: LATER_STORAGE,
 }));
 
+/** R2, D1, KV or a Durable Object is away for a moment. */
+export const StorageUnavailable = define<{ cause: string }>(
+  "storage_unavailable",
+  503,
+  "Storage unavailable",
+  (d) => ({
+    detail: "The deployment's storage did not answer. Try again in a few seconds.",
+    retry_after_s: 2,
+    operator: { cause: d.cause },
+  }),
+);
+
 /**
- * The plain form of any error. An error outside the vocabulary becomes `internal`, and only the log has its cause. Of an
- * error that an object's constructor throws, its caller gets only the text.
+ * What the platform says then. Of D1: https://developers.cloudflare.com/d1/observability/debug-d1/#error-list; of R2 the codes
+ * of https://developers.cloudflare.com/r2/api/error-codes/ for 500, 503 and 429.
+ */
+const STORAGE_AWAY =
+  /Network connection lost|caused object to be reset|reset because its code was updated|due to transient issue on remote node|Replica disconnected from primary|D1 DB is overloaded|\((?:10001|10043|10058)\)$|^KV \w+ failed: (?:429|5\d\d)\b/;
+
+/** Whether an error is the platform's, and may be over soon. Durable Objects say so in properties. */
+const isStorageAway = (error: Error): boolean =>
+  STORAGE_AWAY.test(error.message) ||
+  Reflect.get(error, "retryable") === true ||
+  Reflect.get(error, "overloaded") === true;
+
+/**
+ * The plain form of any error. An error outside the vocabulary becomes `internal` or `storage_unavailable`, and only the
+ * log has its cause. Of an error that an object's constructor throws, its caller gets only the text.
  */
 export function toHullError(error: unknown): HullError {
   if (error instanceof HullError) return error;
   if (error instanceof Error && error.message.includes(LATER_STORAGE)) return new StorageUnreadable({});
   const cause = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
-  return new Internal({ cause });
+  return error instanceof Error && isStorageAway(error)
+    ? new StorageUnavailable({ cause })
+    : new Internal({ cause });
 }
+
+/** Whether Hull or its storage is at fault. */
+export const isFault = (error: HullError): boolean =>
+  error.code === Internal.code || error.code === StorageUnavailable.code;
 
 /** Projects an error to RFC 9457. */
 export function toProblem(data: ErrorData, requestId: string): Problem {

@@ -6,7 +6,7 @@ import {
   NAMED_REASONS,
   STATUS_BY_CATEGORY,
 } from "../errors/failure-class.ts";
-import { type ErrorData, HullError, toHullError } from "../errors.ts";
+import { type ErrorData, HullError, isFault, toHullError } from "../errors.ts";
 import { DEFAULT_RETRY_AFTER_S } from "../model/failure.ts";
 import { asJson } from "../skill/json.ts";
 import type { Json } from "../skill/manifest.ts";
@@ -66,12 +66,12 @@ function statusOf(code: string, { reason, category }: FailureClass): number {
   return NAMED_REASONS.get(reason)?.status ?? STATUS_BY_CATEGORY.get(category) ?? 502;
 }
 
-/** The ErrorDict with its category; `null`: the request itself was wrong, and the answer is a problem document. */
+/** The ErrorDict with its category; `null`: the request or Hull was at fault, and the answer is a problem document. */
 export function errorDict(thrown: unknown, context: RunContext): { error: Json; category: string } | null {
   const error = llmError(thrown, context);
   const { detail, members, status } = error.data;
   if (status === 422 && error.code === "input_invalid") return null;
-  if (error.code === "internal") return null;
+  if (isFault(error)) return null;
   const failure = failureClassOf(error.data);
   const category = typeof members.category === "string" ? members.category : failure.category;
   const dict = asJson({ ...failure, ...members, category, code: error.code, message: detail });

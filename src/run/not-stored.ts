@@ -1,7 +1,7 @@
 /** Files that cannot be stored must not cost a finished answer: it is sent without them, and with a warning. */
 import type { Warning } from "../engine/messages.ts";
 import { StorageQuotaExceeded } from "../errors/request.ts";
-import { HullError, Internal } from "../errors.ts";
+import { isFault, toHullError } from "../errors.ts";
 import { logFault } from "../log.ts";
 import type { RunContext } from "./context.ts";
 import { askedAgain } from "./large-body.ts";
@@ -23,7 +23,7 @@ export async function storedOrNot<T>(
     return await askedAgain(store);
   } catch (error) {
     if (StorageQuotaExceeded.matches(error)) return { path, full: true };
-    if (error instanceof HullError && !Internal.matches(error)) throw error;
+    if (!isFault(toHullError(error))) throw error;
     const { requestId: request_id } = context;
     logFault(context, { event: "file_not_stored", request_id, path }, error);
     return { path, full: false };

@@ -17,7 +17,7 @@ import * as run from "../../src/errors/run.ts";
 import * as session from "../../src/errors/session.ts";
 import * as task from "../../src/errors/task.ts";
 import * as workflow from "../../src/errors/workflow.ts";
-import { Internal, StorageUnreadable } from "../../src/errors.ts";
+import { Internal, StorageUnavailable, StorageUnreadable } from "../../src/errors.ts";
 import { PROVIDER_KEY_VARIABLES } from "../../src/secrets.ts";
 import { SHIPPED } from "../../src/skill/known-providers.ts";
 import { card } from "../../src/skill/manifest.ts";
@@ -68,7 +68,12 @@ test("the README's skill is valid and has the twenty lines it promises", () => {
 
 test("http.md lists every error code with its status, and no other", () => {
   const modules = [budget, daemon, hook, llm, request, run, provider, session, task, workflow];
-  const classes = [Internal, StorageUnreadable, ...modules.flatMap((module) => Object.values(module))];
+  const classes = [
+    Internal,
+    StorageUnavailable,
+    StorageUnreadable,
+    ...modules.flatMap((module) => Object.values(module)),
+  ];
   const documented = rows(section("docs/http.md", "Errors")).map(
     ([status, code]) => `${status} ${quoted(code)}`,
   );

@@ -11,6 +11,7 @@ import { callFaults } from "./call-faults.ts";
 import { daemonFaults } from "./daemon-faults.ts";
 import { DOCUMENTED, NO_WAIT } from "./documented-codes.ts";
 import { type FakeExecution, FakeRunner, RUNNER_URL, refusal } from "./fake-runner.ts";
+import { withFaults } from "./faulty-storage.ts";
 import { Client, mockSkill } from "./served.ts";
 import { sessionFaults } from "./session-faults.ts";
 import { taskFaults } from "./task-faults.ts";
@@ -324,6 +325,10 @@ const PROVOKED: Record<string, () => Promise<Response>> = {
     const later = new Client({ HULL_ENV: "local", ...SECRETS });
     later.env.SKILLS = new Proxy(later.env.SKILLS, { get: () => async () => ({ format: 2 }) });
     return ask("/skills", {}, later);
+  },
+  storage_unavailable: async () => {
+    const read = () => ask(`/files/file_01${"0".repeat(30)}`);
+    return (await withFaults(local.env, { binding: "FILES", method: "head" }, 2, read)).answer;
   },
   script_timeout: () => ends({ cause: "timed_out", exit_code: null }),
   provider_timeout: () => from(hangs, "hasty"),

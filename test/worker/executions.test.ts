@@ -334,7 +334,7 @@ describe("/executions/:id", () => {
     const lost = await call(key, { body: large }).finally(() => {
       client.env.SESSIONS = SESSIONS;
     });
-    expect(lost.status).toBe(500);
+    expect(lost.status).toBe(503);
     const [id = ""] = names;
     const sizes = async () => {
       const { objects } = await client.env.FILES.list({ prefix: `executions/${id}/` });

@@ -24,7 +24,7 @@ export async function withFaults<T>(
   const faulty = (...asked: unknown[]): unknown => {
     if (faults >= most || !String(asked[0]).includes(of)) return Reflect.get(real, method).apply(real, asked);
     faults += 1;
-    if (binding === "DB") return { bind: () => ({ run: away, first: away }) };
+    if (binding === "DB") return { bind: () => ({ run: away, first: away, all: away }) };
     return breaksOff ? { body: new ReadableStream({ pull: away }) } : away();
   };
   const get = (target: object, name: PropertyKey) => {

@@ -174,7 +174,12 @@ describe("a served skill", () => {
       [200, "end", "files_not_stored"],
     ],
     ["does so in a session", "writes?session_id=kept", 2, [200, "end", "files_not_stored"]],
-    ["fails if R2 does not have the file ready that is the answer", "makes", 2, [500, "internal", null]],
+    [
+      "fails if R2 does not have the file ready that is the answer",
+      "makes",
+      2,
+      [503, "storage_unavailable", null],
+    ],
   ])("%s", async (_, slug, most, expected) => {
     await client.post("/sessions", { id: "kept" });
     const tool_calls = [{ name: "Write", arguments: { file_path: "a.txt", content: "x" } }];

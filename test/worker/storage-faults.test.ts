@@ -1,4 +1,4 @@
-/** Faults of R2 that last for a moment: a request that reads from it succeeds nevertheless. */
+/** Faults of storage: a request that reads from R2 survives one that lasts for a moment, and its client learns of a longer one. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { withFaults } from "./faulty-storage.ts";
 import { Client, mockSkill } from "./served.ts";
@@ -103,4 +103,21 @@ it.each(Object.entries(READS))("R2 fails once while %s", async (_, [method, prep
   const { answer, faults } = await withFaults(client.env, { binding: "FILES", method }, 1, ask);
   await answer.arrayBuffer();
   expect([faults, answer.ok]).toEqual([1, true]);
+});
+
+it.each([
+  ["anthropic", { error: { type: "overloaded_error" } }],
+  ["openai", { error: { type: "server_error", code: "storage_unavailable" } }],
+])("a fault of D1 that lasts is told to clients of %s, which try again later", async (vendor, told) => {
+  const id = await idOf(client.fetch("/files", { method: "POST", body: "x" }));
+  const fault = { binding: "DB", method: "prepare", of: "FROM stored_files" } as const;
+  const ask = () => client.fetch(`/${vendor}/v1/files/${id}`);
+  const { answer } = await withFaults(client.env, fault, 100, ask);
+  const { headers } = answer;
+  expect([answer.status, headers.get("retry-after"), headers.get("x-should-retry")]).toEqual([
+    503,
+    "2",
+    null,
+  ]);
+  expect(await answer.json()).toMatchObject(told);
 });

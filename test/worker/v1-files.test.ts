@@ -269,7 +269,7 @@ describe("content", () => {
         known === null
           ? await upload(form("x", "a"))
           : await red.fetch(`/v1/files/${known}`, { method: "DELETE", headers: GA });
-      expect(answer.status).toBe(500);
+      expect(answer.status).toBe(503);
       vi.restoreAllMocks();
       const { data } = (await get<{ data: { id: string }[] }>("/v1/files")).body;
       for (const { id } of data) expect(await FILES.head(`files/red/${id}`)).not.toBeNull();

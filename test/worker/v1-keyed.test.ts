@@ -181,7 +181,7 @@ describe("a creation whose answer the database lost", () => {
     const before = await count();
     const made = table === "conversation_items" ? 2 : 1;
     const fault = loseAnswer(statement, id);
-    expect([(await asked()).status, fault.lost()]).toEqual([500, true]);
+    expect([(await asked()).status, fault.lost()]).toEqual([503, true]);
     vi.restoreAllMocks();
     // The process that claimed the key does not know that it did.
     if (statement.test("INTO kept_answers")) later(11_000);
@@ -228,7 +228,7 @@ it.each(["rejects", "loses the answer"])(
       await response.arrayBuffer();
       return [response.status, response.headers.has("x-hull-replayed")];
     };
-    expect([await ask(), faults]).toEqual([[500, false], 1]);
+    expect([await ask(), faults]).toEqual([[503, false], 1]);
     expect(await ask()).toEqual([200, false]);
     expect(await ask()).toEqual([200, true]);
   },
