@@ -490,10 +490,12 @@ describe("requests to the runner are checked", () => {
         encodeJsonFrame(FRAME.file, { filename: sha256, size: Buffer.byteLength(text), sha256 }),
         encodeFrame(FRAME.fileBytes, Buffer.from(text)),
       ]);
-    expect(await send(`${id}/contents`, content("y"))).toMatch(/^422/);
+    expect(await send(`${id}/contents`, content("y"))).toMatch(/^424/);
     expect(await send(`${id}/contents`, content("y", digest("x")))).toMatch(/^422/);
     expect(await send(`${id}/contents`, content("x").subarray(0, -1))).toMatch(/^422/);
     expect(await send(`${id}/contents`, "")).toMatch(/^424/);
+    expect(await send(`${id}/contents`, content("x"))).toBe("204 ");
+    // Another call of the session, which the runner had asked for the same content meanwhile.
     expect(await send(`${id}/contents`, content("x"))).toBe("204 ");
     expect(await readFile(join(runner.stateDir, "workspaces", id, "files", "a"), "utf8")).toBe("x");
     expect((await stat(join(runner.stateDir, "workspaces", id))).mode & 0o077).toBe(0);
