@@ -33,9 +33,14 @@ const SKILLS = {
   ]),
   "keyed/scripts/paint.py": PYTHON,
   "keyed/scripts/leak.js": HANDLER,
+  "asked/SKILL.md": "---\nname: asked\ndescription: d\nmode: llm\n---\nAnswer.\n",
+  "asked/tools.json": JSON.stringify([
+    { name: "leak", description: "Leaks", script: "leak.js", parameters: {}, "x-config": CONFIG },
+  ]),
+  "asked/leak.js": HANDLER,
 };
 
-let { hull } = await commonHull(SKILLS);
+let { hull, fake } = await commonHull(SKILLS);
 
 const send = (method: string, path: string, body?: object): Promise<Response> =>
   hull.call(path, body === undefined ? undefined : JSON.stringify(body), {
@@ -105,6 +110,17 @@ test("a Python handler's artifact is one event before its result, and kept; its 
   expect(messages).toContain('Artifact \\"From Python\\" was made');
   expect(messages).not.toContain(content);
   expect(JSON.stringify(events) + hull.output()).not.toContain(CANARY);
+});
+
+test("a call of the skill in a session gets the values of its bot", async () => {
+  const token = `${CANARY}-of-the-shop`;
+  await send("PUT", "/skills/asked/config?bot=shop", { tools: { leak: { token } } });
+  await send("POST", "/sessions", { id: "shop" });
+  fake.script([{ tool_calls: [{ name: "leak", arguments: {} }] }, { text: "end" }]);
+  const headers = { "x-hull-bot": "shop" };
+  const call = await hull.call("/skills/asked?session_id=shop", "go", { headers });
+  expect(await call.text()).toBe("end");
+  expect(JSON.stringify(fake.requests.at(-1)?.body)).toContain(`[${token.length},0]`);
 });
 
 test("the next start opens what this one sealed", async () => {

@@ -43,7 +43,8 @@ export async function runInSession(
   const session = sessionOf(context, id);
   const workspace = clientWorkspace(session);
   const prompt = promptText(manifest, input, inputPaths(input.files));
-  const asked = { prompt, options: { skill: manifest.slug } };
+  const bot = context.bot === null ? {} : { bot: context.bot };
+  const asked = { prompt, options: { skill: manifest.slug, ...bot } };
   // A repeated call must not overwrite what the run has made of the files since.
   const repeated =
     idempotencyKey(context.request) !== null &&
