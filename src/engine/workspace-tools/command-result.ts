@@ -112,10 +112,14 @@ const NO_NETWORK =
 const MEMORY_FAULTS =
   /\bMemoryError\b|cannot allocate memory|out of memory|memory exhausted|bad_alloc|exceeded its memory limit/i;
 
+/** Not as a part of a path, an option or another name. */
 const NETWORK_PROGRAMS =
-  /\b(?:curl|wget|pip3?|npm|npx|pnpm|yarn|uvx?|apt|apt-get|apk|brew|cargo|gem|go|ssh|scp|rsync|ping|dig|host|nslookup|git\s+(?:clone|fetch|pull|push|ls-remote))\b/;
+  /(?<![\w.-]|(?<!\bbin)\/)(?:curl|wget|pip3?|npm|npx|pnpm|yarn|uvx?|apt|apt-get|apk|brew|cargo|gem|go|ssh|scp|rsync|ping|dig|host|nslookup|git\s+(?:clone|fetch|pull|push|ls-remote))(?![\w./-])/;
 const NETWORK_FAULTS =
   /could ?n[o']t resolve|name resolution|network is unreachable|\b(?:getaddrinfo|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ENETUNREACH)\b|name or service not known|failed to establish a new connection|urlopen error/i;
+
+/** What the shell says of a command that it could not start. */
+const NOT_STARTED = /command not found|No such file or directory|syntax error/;
 
 /**
  * In a successful command a part may still have failed. Then both its programs and its output must point to the
@@ -123,5 +127,5 @@ const NETWORK_FAULTS =
  */
 function lackedNetwork(command: string, output: string, failed: boolean): boolean {
   const [programs, faults] = [NETWORK_PROGRAMS.test(command), NETWORK_FAULTS.test(output)];
-  return failed ? programs || faults : programs && faults;
+  return failed ? faults || (programs && !NOT_STARTED.test(output)) : programs && faults;
 }

@@ -16,6 +16,12 @@ const CASES: [command: string, output: string, exit_code: number, note: boolean]
   ["python3 draw.py", "ModuleNotFoundError: No module named 'pdf2image'", 1, false],
   ["cat server.log", "connect ECONNREFUSED 127.0.0.1:80", 0, false],
   ["npm run lint", "clean", 0, false],
+  ["python3 -m pip install six", "ERROR: No matching distribution found for six", 1, true],
+  ["cd app; /usr/bin/npx eslint .", "npm error code EAI_AGAIN", 1, true],
+  ["uv run draw.py", "bash: line 1: uv: command not found", 127, false],
+  ["uv run draw.py <input>", "bash: line 1: input: No such file or directory", 1, false],
+  ["uv run draw.py <input>", "bash: line 1: syntax error near unexpected token `newline'", 2, false],
+  ["/skills/scan-apk/scan.sh --host go.mod", "1 problem found", 1, false],
 ];
 
 test.each(CASES)(
