@@ -61,8 +61,8 @@ export function instructions(skill: Shown, reader: Reader): string {
 }
 
 /** Ways in which the texts of several clients name the skill's own folder. */
-const OWN_FOLDER =
-  /\$\{(?:CLAUDE_|HULL_|HARN_)?SKILL_DIR\}|\$(?:CLAUDE_|HULL_|HARN_)?SKILL_DIR\b|\{(?:baseDir|skill_dir)\}|<path-to-skill>/g;
+export const OWN_FOLDER =
+  /\$\{(?:CLAUDE_|HULL_|HARN_)?SKILL_DIR\}|\$(?:CLAUDE_|HULL_|HARN_)?SKILL_DIR\b|\{\{ ?(?:baseDir|skill_dir) ?\}\}|\{(?:baseDir|skill_dir)\}|<path-to-skill>/g;
 const PLUGIN_FOLDER = /\$\{CLAUDE_PLUGIN_ROOT\}|\$CLAUDE_PLUGIN_ROOT\b/g;
 
 /** Whether a skill's text names its own folder or its plugin's. */

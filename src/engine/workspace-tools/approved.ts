@@ -3,6 +3,7 @@
 import { nameMatches } from "../../skill/glob.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { type AllowedTool, allowedTools } from "../../skill/tool-names.ts";
+import { OWN_FOLDER } from "../agent/skill-text.ts";
 import type { AgentSkill, AgentTool } from "../agent/spec.ts";
 import { isNamed } from "./definitions.ts";
 import { type SimpleCommand, splitCommands } from "./shell-split.ts";
@@ -39,9 +40,7 @@ function entriesOf({ approved_tools = [], dir, plugin_dir }: AgentSkill): Allowe
 
 /** Fills in the skill's folder, which a pattern may name as the skill's text does. */
 function placed(pattern: string, dir: string | undefined, plugin: string | undefined): string {
-  const own =
-    /\$\{(?:CLAUDE_|HULL_|HARN_)?SKILL_DIR\}|\$SKILL_DIR\b|\{(?:baseDir|skill_dir)\}|<path-to-skill>/g;
-  const named = dir === undefined ? pattern : pattern.replace(own, () => dir);
+  const named = dir === undefined ? pattern : pattern.replace(OWN_FOLDER, () => dir);
   return plugin === undefined ? named : named.replaceAll("${CLAUDE_PLUGIN_ROOT}", plugin);
 }
 

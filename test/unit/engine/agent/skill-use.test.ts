@@ -90,6 +90,21 @@ test("what a body leaves open: arguments, the folder, the session; a second $ ke
   expect(priced).toBe(`${prices}; b, . a-b.`);
 });
 
+test.each([
+  "${CLAUDE_SKILL_DIR}",
+  "$HULL_SKILL_DIR",
+  "$SKILL_DIR",
+  "{baseDir}",
+  "{skill_dir}",
+  "{{skill_dir}}",
+  "{{ baseDir }}",
+  "<path-to-skill>",
+  "~/.claude/skills/s",
+])("%s in a body is the skill's folder", (spelling) => {
+  const own = skill("s", { prompt: `Run ${spelling}/a.py.`, dir: "/skills/k/s" });
+  expect(instructions(own, { session_id: null, arguments: "", skills: [own] })).toBe("Run /skills/k/s/a.py.");
+});
+
 describe("read_skill_resource", () => {
   const files = { paths: ["references/a.md"], count: 1 };
   const skills = [

@@ -107,6 +107,7 @@ test.each([
   ["Bash(git *)", "git -c core.pager=evil log", false],
   ['Bash(python3 "{baseDir}/scripts/fill.py" *)', 'python3 "/s/skills/k/s/scripts/fill.py" a.pdf', true],
   ['Bash(python3 "{baseDir}/scripts/fill.py" *)', "python3 /s/skills/k/s/scripts/fill.py", true],
+  ["Bash(python3 $CLAUDE_SKILL_DIR/scripts/*)", "python3 /s/skills/k/s/scripts/fill.py", true],
   ['Bash(python3 "{baseDir}/scripts/fill.py" *)', "python3 /s/skills/k/s/scripts/fill.py > x", false],
   ['Bash(find . -name "A-2*")', 'find . -name "A-2*"', true],
   ['Bash(find . -name "A-2*")', 'find . -name "A-2*" -delete', false],
